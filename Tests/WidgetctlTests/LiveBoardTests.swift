@@ -776,14 +776,32 @@ import WidgetTerminal
     #expect(board.focus?.node == "count")
   }
 
-  @Test func `i without a focus says how to choose a widget, if there are several`() throws {
+  @Test(arguments: [
+    ("bundle", "running", true, true), ("bundle", "stopped", true, true),
+    ("bundle", "failing", false, false), ("widgetd-host", "running", false, true),
+    ("widgetd-host", "running", true, false), ("widgetd-host", "stopped", true, false),
+    ("clock", "running", false, false),
+  ])
+  func `of a host that is away only its own widget is shown`(
+    kind: String, state: String, isStale: Bool, isWell: Bool
+  ) {
+    let widget = Widget(
+      id: Samples.id("w"), kind: Samples.kind(kind), data: ["state": .string(state)],
+      isStale: isStale)
+    #expect(widget.isStandingWell == isWell)
+  }
+
+  @Test func `details reach every widget, also those without controls`() throws {
     var board = try Self.board([Self.widget("a", Self.counter), Self.widget("bb", Self.form)])
     _ = press(&board, .character("i"))
-    #expect(board.overlay == nil)
-    #expect(board.notice.contains("Tab"))
-    board = try Self.board([Self.widget("a", Self.counter)])
-    _ = press(&board, .character("i"))
+    #expect(board.overlay == .details(Samples.id("a"), 0), "the first one, without a focus")
+    _ = press(&board, .tab)
+    #expect(board.overlay == .details(Samples.id("bb"), 0))
+    #expect(press(&board, .character("r")) == [.refresh(Samples.id("bb"))])
+    _ = press(&board, .tab)
     #expect(board.overlay == .details(Samples.id("a"), 0))
+    _ = board.take(.key(.tab, [.shift]))
+    #expect(board.overlay == .details(Samples.id("bb"), 0))
   }
 
   @Test func `i and r mean the widget whose control Esc left`() throws {
@@ -853,14 +871,16 @@ import WidgetTerminal
 
   @Test func `a notice goes by itself, and then the status line says how things stand`() throws {
     let clock = Mutex(Timestamp.epoch)
-    var board = try Self.board([Self.widget("c", Self.counter)], now: { clock.withLock { $0 } })
+    var board = try Self.board(
+      [Self.widget("c", Self.counter), Self.widget("d", Self.counter)],
+      now: { clock.withLock { $0 } })
     _ = board.take(.key(.character("r"), []))
-    #expect(LiveSamples.lines(&board).joined().contains("move the focus"))
+    #expect(LiveSamples.lines(&board).joined().contains("move the pointer"))
     #expect(board.quiet == LiveBoard.noticeDuration)
     let later = Timestamp.epoch.advanced(by: LiveBoard.noticeDuration)
     clock.withLock { $0 = later.advanced(by: .milliseconds(-500)) }
     board.timeHasPassed(turningSpinners: false)
-    #expect(LiveSamples.lines(&board).joined().contains("move the focus"))
+    #expect(LiveSamples.lines(&board).joined().contains("move the pointer"))
     #expect(board.quiet == .milliseconds(500))
     clock.withLock { $0 = later }
     board.timeHasPassed(turningSpinners: false)
@@ -869,17 +889,17 @@ import WidgetTerminal
   }
 
   @Test func `a lost connection is said at once, whatever was said before`() throws {
-    var board = try Self.board([Self.widget("c", Self.counter)])
+    var board = try Self.board([Self.widget("c", Self.counter), Self.widget("d", Self.counter)])
     _ = board.take(.key(.character("r"), []))
-    #expect(LiveSamples.lines(&board).joined().contains("move the focus"))
+    #expect(LiveSamples.lines(&board).joined().contains("move the pointer"))
     try board.take(.disconnected(.closed))
     let lines = LiveSamples.lines(&board).joined()
-    #expect(!lines.contains("move the focus"))
+    #expect(!lines.contains("move the pointer"))
     #expect(lines.contains("○"))
   }
 
   @Test func `without anything that moves there is nothing to wake up for`() throws {
-    var board = try Self.board([Self.widget("c", Self.counter)])
+    var board = try Self.board([Self.widget("c", Self.counter), Self.widget("d", Self.counter)])
     #expect(board.quiet == nil)
     let timer = Content(
       rootID: "t",

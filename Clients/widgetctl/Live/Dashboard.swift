@@ -141,6 +141,8 @@ struct DashboardOptions {
   func run() async throws {
     let follow = FollowOptions(global: global, waits: waits)
     let session = try follow.session()
+    // Without a daemon, the error is all there is to see: the terminal is not touched.
+    if !waits { _ = try await session.client.getTheme(options: session.options) }
     var capabilities = TerminalCapabilities { Terminal.environment($0) }
     if global.noColor { capabilities.depth = .none }
     guard capabilities.movesCursor else {

@@ -26,7 +26,9 @@ extension LiveBoard {
     return ids.filter { id in
       guard let widget = mirror[id] else { return false }
       guard !options.ids.isEmpty || widget.presence.isVisible else { return false }
-      if options.leavesOutStanding, words.isEmpty, widget.isStandingWell, !named.contains(id) {
+      // A filter finds them only by the beginning of their ids: `/bundle`.
+      let isSought = !words.isEmpty && id.rawValue.lowercased().hasPrefix(words)
+      if options.leavesOutStanding, !isSought, widget.isStandingWell, !named.contains(id) {
         return false
       }
       return words.isEmpty || id.rawValue.lowercased().contains(words)
@@ -185,7 +187,12 @@ extension LiveBoard {
 extension Widget {
   /// Whether this is the status widget of a host or bundle that runs without errors.
   var isStandingWell: Bool {
-    ["bundle", "widgetd-host"].contains(kind.rawValue) && data["state"] == .string("running")
-      && !isStale && error == nil
+    guard error == nil, case .string(let state)? = data["state"] else { return false }
+    switch kind.rawValue {
+    // If the host is away, its own widget says so for all bundles.
+    case "bundle": return state == "running" || state == "stopped"
+    case "widgetd-host": return state == "running" && !isStale
+    default: return false
+    }
   }
 }

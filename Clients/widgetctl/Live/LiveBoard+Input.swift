@@ -18,7 +18,7 @@ extension LiveBoard {
     case .mouse(let event): return take(event)
     case .paste(let text): return type(text)
     case .focus(false):
-      hover = nil
+      (hover, pointed) = (nil, nil)
       return []
     case .focus, .background, .attributes, .graphics, .colorScheme: return []
     }
@@ -34,7 +34,7 @@ extension LiveBoard {
     }
     if overlay != nil {
       let isPlain = modifiers.isDisjoint(with: [.control, .alt])
-      return isPlain ? takeInOverlay(key) : []
+      return isPlain ? takeInOverlay(key, modifiers) : []
     }
     if isFiltering { return takeInFilter(key, modifiers) }
     if key == .tab {
@@ -64,21 +64,17 @@ extension LiveBoard {
       isFiltering = true
       if filter == nil { filter = LiveDraft("") }
     case .character("i"):
-      guard let id = meantWidget ?? (order.count == 1 ? order[0] : nil) else {
-        notice =
-          order.isEmpty
-          ? "there is no widget with details"
-          : "move the focus to a widget with Tab, or the pointer over it; i then shows its details"
+      guard let id = meantWidget ?? seen.first else {
+        notice = "there is no widget with details"
         return []
       }
-      overlay = .details(id, 0)
-      return panes[id].map { [.describe($0.widget.kind)] } ?? []
+      return showDetails(of: id)
     case .character("p"): look.isPrivate.toggle()
     case .character("y"): return copySelection()
     case .delete: return deleteRow()
     case .character("r"):
-      guard let id = meantWidget else {
-        notice = "move the focus to a widget with Tab; r then refreshes it"
+      guard let id = meantWidget ?? (order.count == 1 ? order[0] : nil) else {
+        notice = "move the pointer over a widget, or press i; r then refreshes it"
         return []
       }
       return [.refresh(id)]
@@ -99,11 +95,23 @@ extension LiveBoard {
 
   /// The widget that a key means: it has the focus, is under the pointer, or Esc left a control of it.
   private var meantWidget: WidgetID? {
-    let id = focus?.widget ?? hover?.widget ?? leftFocus?.widget
+    let id = focus?.widget ?? pointed ?? leftFocus?.widget
     return id.flatMap { panes[$0] == nil ? nil : $0 }
   }
 
-  private mutating func takeInOverlay(_ key: TerminalKey) -> [Effect] {
+  /// The widgets in the viewport, in reading order.
+  private var seen: [WidgetID] {
+    order.filter { id in frames[id].map { $0.y < top + pageRows && $0.endY > top } ?? false }
+  }
+
+  private mutating func showDetails(of id: WidgetID) -> [Effect] {
+    overlay = .details(id, 0)
+    return panes[id].map { [.describe($0.widget.kind)] } ?? []
+  }
+
+  private mutating func takeInOverlay(
+    _ key: TerminalKey, _ modifiers: KeyModifiers
+  ) -> [Effect] {
     if case .replacing(let text, let version)? = overlay {
       switch key {
       case .character("y"), .character("Y"):
@@ -115,6 +123,15 @@ extension LiveBoard {
       default: break
       }
       return []
+    }
+    if case .details(let id, _)? = overlay, let index = order.firstIndex(of: id) {
+      switch key {
+      case .tab:
+        let step = modifiers.contains(.shift) ? order.count - 1 : 1
+        return showDetails(of: order[(index + step) % order.count])
+      case .character("r"): return [.refresh(id)]
+      default: break
+      }
     }
     switch key {
     case .down: scrollOverlay(by: 1)
@@ -359,7 +376,9 @@ extension LiveBoard {
     case .press(.left): return click(event)
     case .drag(.left): extendSelection(event)
     case .release: return endSelection()
-    case .move: hover = overlay == nil ? target(at: event)?.focus : nil
+    case .move:
+      hover = overlay == nil ? target(at: event)?.focus : nil
+      pointed = overlay == nil ? place(event)?.widget : nil
     default: break
     }
     return []
@@ -395,7 +414,8 @@ extension LiveBoard {
     selection = nil
     guard let (focus, _) = target(at: event) else {
       setFocus(nil)
-      if let (id, _, _) = place(event) { beginSelection(id, event) }
+      (pointed, leftFocus) = (place(event)?.widget, nil)
+      if let id = pointed { beginSelection(id, event) }
       return []
     }
     setFocus(focus)

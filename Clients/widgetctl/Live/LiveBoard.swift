@@ -89,6 +89,8 @@ struct LiveBoard {
   private(set) var kinds: [KindName: RegisteredKind] = [:]
   /// The focus target under the pointer.
   var hover: LiveFocus?
+  /// The widget under the pointer, also where it has no control.
+  var pointed: WidgetID?
   /// The text selection.
   var selection: LiveSelection?
   /// Whether the mouse button that extends the selection is still held.
@@ -182,9 +184,18 @@ struct LiveBoard {
     }
     // A feed may have brought a widget before the main watch: make the pane of the added widget.
     for id in difference.added where panes[id] == nil { refill(id, nil) }
+    if feed == nil, case .synced = frame { nameMissing() }
     let isSettling = settle()
     // Most changes leave every pane where it is.
     if isSettling || !keepsPlaces { arrange() }
+  }
+
+  /// Names the first widget of the command line that does not exist, if others are shown.
+  private mutating func nameMissing() {
+    let missing = options.ids.filter { mirror[$0] == nil }
+    guard let first = missing.first, missing.count < options.ids.count else { return }
+    let others = missing.count > 1 ? ", nor \(missing.count - 1) others" : ""
+    notice = "there is no widget \"\(first)\"\(others) yet"
   }
 
   /// Lays out a changed widget in its frame. Returns whether all frames stay valid: its height is

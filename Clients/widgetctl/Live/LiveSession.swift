@@ -45,6 +45,9 @@ struct LiveSession {
   static let framePause = Duration.milliseconds(40)
   /// How long the end waits for events that are on their way.
   static let farewell = Duration.seconds(1)
+  /// How long the end waits for the terminal's answers after the questions. Later answers would be
+  /// typed into the shell.
+  private static let answersMax = Duration.milliseconds(500)
   /// If a write to the terminal takes longer, the next redraws are not animated.
   private static let slowWrite = Duration.milliseconds(20)
 
@@ -102,6 +105,8 @@ struct LiveSession {
         }
       })
     defer { for task in tasks { task.cancel() } }
+    let asked = ContinuousClock.now
+    var isAnswered = false
     try? terminal.write(TerminalQuery.background)
     if asksForImages {
       // Old terminals with few colours would print the query as text.
@@ -117,15 +122,38 @@ struct LiveSession {
     state.measureCells(terminal)
     defer { try? terminal.write(state.sprites.removal(state.board.pictures)) }
     try state.draw(to: terminal)
-    for await happened in news {
+    var arrivals = news.makeAsyncIterator()
+    while let happened = await arrivals.next() {
+      if endsAnswers(happened) { isAnswered = true }
       guard try state.take(happened, self, terminal, post) else {
         state.sendWaiting(self, post)
-        return await state.settle()
+        await state.settle()
+        let rest = LiveSession.answersMax - (ContinuousClock.now - asked)
+        guard !isAnswered, rest > .zero else { return }
+        let end = Task {
+          try? await Task.sleep(for: rest)
+          post.finish()
+        }
+        defer { end.cancel() }
+        takeKeys.yield()
+        while let late = await arrivals.next(), !endsAnswers(late) { takeKeys.yield() }
+        return
       }
       if case .terminal = happened { takeKeys.yield() }
       if case .frame(_, let feed) = happened {
         gates[feed.map { $0 + 1 } ?? 0].continuation.yield()
       }
+    }
+  }
+
+  /// Whether nothing comes any more of what the terminal was asked. It answers in order, and a terminal
+  /// that is gone answers nothing.
+  private func endsAnswers(_ news: News) -> Bool {
+    switch news {
+    case .terminal(.ended): true
+    case .terminal(.input(.attributes)): asksForImages
+    case .terminal(.input(.background)): !asksForImages
+    default: false
     }
   }
 
@@ -388,9 +416,13 @@ struct LiveSession {
   private func refresh(_ id: WidgetID, _ post: AsyncStream<News>.Continuation) {
     Task {
       do throws(ClientError) {
-        _ = try await session.client.refreshWidgets(
+        let answer = try await session.client.refreshWidgets(
           RefreshWidgetsRequest(.selector(Selector(ids: [id]))), options: session.options)
-        post.yield(.said("\(id): asked to read its sources again"))
+        post.yield(
+          .said(
+            answer.askedCount > 0
+              ? "\(id): asked its provider for fresh data" : "\(id): no provider is running for it")
+        )
       } catch {
         post.yield(.said(CommandFailure(error).message))
       }
