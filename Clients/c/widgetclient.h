@@ -312,6 +312,30 @@ typedef enum wc_notice_kind {
   WC_NOTICE_FRAME
 } wc_notice_kind;
 
+/* Ids of nodes, in no order. */
+typedef struct wc_node_ids {
+  size_t count;
+  const char *const *ids;
+} wc_node_ids;
+
+/* Which nodes of a widget's content differ from before: what a program draws again. A node that came
+ * and went in between is in no list. A node is in `inserted` or `removed` alone, or in `changed`, in
+ * `moved`, or in both. */
+typedef struct wc_content_changes {
+  /* Another node is at the top, or the content came or went. */
+  bool root_changed;
+  /* Nodes that stayed and have another type, properties, children, problem or events. A node whose
+   * children came, went or changed their order is here; a node whose child changed is not. */
+  wc_node_ids changed;
+  /* New nodes, with all new nodes below them. */
+  wc_node_ids inserted;
+  /* Nodes that are gone, with all nodes below them that are gone. */
+  wc_node_ids removed;
+  /* Nodes that stayed and have another parent, or another place among those children of their parent
+   * that stayed. The nodes below them are not here. */
+  wc_node_ids moved;
+} wc_content_changes;
+
 /* A notice of a watch. Only the fields that its kind names are set; the others are 0. */
 typedef struct wc_notice {
   wc_notice_kind kind;
@@ -327,6 +351,8 @@ typedef struct wc_notice {
   uint64_t first_sequence;
   uint64_t last_sequence;
   const ProtobufCMessage *frame;
+  /* The nodes that differ, with UPDATED; NULL if the content is the same. */
+  const wc_content_changes *content;
 } wc_notice;
 
 /* wc_watch_run and wc_watch_process call this. It may use the watch, but not free, run or process
@@ -381,6 +407,10 @@ WC_API bool wc_watch_is_over(const wc_watch *watch);
 
 /* A widget as it is now, or NULL. Lives until the next wc_watch_run or wc_watch_process. */
 WC_API const Widgetd__V1__Widget *wc_watch_widget(const wc_watch *watch, const char *id);
+/* A node of a widget as it is now, or NULL. If `node_id` is NULL, the node at the top. It takes the
+ * same time in a content of any size; wc_node searches a list. Valid as long as the widget. */
+WC_API const Widgetd__V1__Node *wc_watch_node(const wc_watch *watch, const char *id,
+                                              const char *node_id);
 /* All widgets in display order. Valid as long as the result of wc_watch_widget. */
 WC_API const Widgetd__V1__Widget *const *wc_watch_widgets(wc_watch *watch, size_t *count);
 /* Whether the copy is a whole state, and the revision of that state. */

@@ -47,6 +47,13 @@ int64_t wc_now(void);
 /* Fills with bytes that a peer cannot guess. */
 void wc_random(void *bytes, size_t count);
 
+/* FNV-1a from a seed that the daemon does not know. */
+static inline uint64_t wc_hash(uint64_t seed, const char *text) {
+  uint64_t hash = seed;
+  for (; *text != 0; text++) hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+  return hash ^ hash >> 32;
+}
+
 /* --- message.c --- */
 
 typedef struct wc_method {
@@ -165,28 +172,62 @@ void wc_incoming_done(wc_incoming *incoming);
 
 /* --- content.c --- */
 
+/* The places of a content's nodes, by id. Freed with free(3). */
+typedef struct wc_content_table wc_content_table;
+/* What happened to a content in one change set. */
+typedef struct wc_content_log wc_content_log;
+
+/* Makes the table of a content that came; nodes that its tree does not reach are dropped. NULL without
+ * memory. */
+wc_content_table *wc_content_index(Widgetd__V1__Content *content, uint64_t seed);
+/* A node; the one at the top, if `id` is NULL. NULL if there is none. */
+const Widgetd__V1__Node *wc_content_find(const Widgetd__V1__Content *content,
+                                         const wc_content_table *table, const char *id);
+/* The memory that a content and its table take; 0 for NULL. */
+size_t wc_content_cost(const wc_content_table *table);
+
 /* What a change of content will make of it. */
 typedef struct wc_content_plan {
+  /* If the tree stays: where the nodes that are set go. */
+  uint32_t *places;
+  /* If not: the nodes that will be there, and their table. */
   Widgetd__V1__Node **nodes;
   size_t n_nodes;
-  /* Of the nodes that were there, the removals and the nodes that are set: which are in `nodes`. */
+  wc_content_table *table;
+  /* Of the nodes that were there and the nodes that are set: which are in `nodes`. */
   bool *stays;
   /* Nothing is shown afterwards. */
   bool stays_none;
   Widgetd__V1__Content *made;
 } wc_content_plan;
 
-/* Plans a change (NULL: none) of what is held (NULL: nothing), and changes nothing. False without
- * memory. */
+/* Plans a change (NULL: none) of what is held (NULL: nothing), and changes nothing but the log, which
+ * is made if it is NULL. False without memory. */
 bool wc_content_make_plan(wc_content_plan *plan, const Widgetd__V1__Content *held,
-                          const Widgetd__V1__ContentChange *change);
+                          const wc_content_table *table, const Widgetd__V1__ContentChange *change,
+                          uint64_t seed, wc_content_log **log);
 /* Carries the plan out and frees it. Nodes and the id of the top are moved, until
  * `wc_content_disown` the change points to them too; what is not reached is taken out of it. */
 void wc_content_carry_out(wc_content_plan *plan, Widgetd__V1__Content **content,
-                          Widgetd__V1__ContentChange *change);
+                          wc_content_table **table, Widgetd__V1__ContentChange *change,
+                          wc_content_log *log);
 void wc_content_plan_free(wc_content_plan *plan);
 /* Takes out of a change what was moved. */
 void wc_content_disown(Widgetd__V1__ContentChange *change);
+/* Moves the nodes and the table of a content that another will replace into the log. False without
+ * memory, with nothing changed. */
+bool wc_content_replace(wc_content_log **log, Widgetd__V1__Content *held, wc_content_table **table);
+void wc_content_log_free(wc_content_log *log);
+
+/* Says what differs, of two contents or since the log began. The ids are those of the nodes, which must
+ * live as long; `*memory` is to be freed with free(3). False without memory. */
+bool wc_content_compare(const Widgetd__V1__Content *before, const wc_content_table *table_before,
+                        const Widgetd__V1__Content *now, const wc_content_table *table,
+                        wc_content_changes *changes, void **memory);
+bool wc_content_changes_since(const wc_content_log *log, const Widgetd__V1__Content *now,
+                              const wc_content_table *table, wc_content_changes *changes,
+                              void **memory);
+bool wc_content_is_changed(const wc_content_changes *changes);
 
 /* --- mirror.c --- */
 
@@ -214,7 +255,11 @@ void wc_mirror_begin(wc_mirror *mirror, uint64_t epoch, bool with_token);
 wc_mirror_result wc_mirror_take(wc_mirror *mirror, Widgetd__V1__WatchWidgetsResponse *frame,
                                 size_t bytes, wc_mirror_fn each, void *context);
 const Widgetd__V1__Widget *wc_mirror_find(const wc_mirror *mirror, const char *id);
+const Widgetd__V1__Node *wc_mirror_node(const wc_mirror *mirror, const char *id,
+                                        const char *node_id);
 const Widgetd__V1__Widget *const *wc_mirror_sorted(wc_mirror *mirror, size_t *count);
+/* The memory that the visible widgets take. */
+size_t wc_mirror_bytes(const wc_mirror *mirror);
 bool wc_mirror_is_settled(const wc_mirror *mirror);
 uint64_t wc_mirror_revision(const wc_mirror *mirror);
 

@@ -10,9 +10,9 @@
  * it came; then `disown` clears those pointers and the frame is freed.
  *
  * Invariants: the map fields of a visible widget are sorted by key, each key once, so that applying
- * an update costs n log n; nodes of its content (content.c) are as they came. `bytes` of a table is
- * the sum of what its widgets take in memory, and no more than `memory_max` except within
- * wc_mirror_take. An entry with `gone` exists only within it.
+ * an update costs n log n; its content, if it has one, has a table of its nodes (content.c). `bytes`
+ * of a table is the sum of what its widgets take in memory, and no more than `memory_max` except
+ * within wc_mirror_take. An entry with `gone` or with a log exists only within it.
  */
 #include "internal.h"
 
@@ -27,12 +27,16 @@ typedef struct entry {
   /* That of `content`. */
   const char *id;
   widget *content;
+  /* That of the widget's content; NULL without one. */
+  wc_content_table *nodes;
   size_t bytes;
   uint64_t hash;
   /* Within one change set: what happened to it so far. */
   bool touched, was_there, gone;
   updated *update;
   const Widgetd__V1__Transition *transition;
+  /* What happened to its content; NULL for nothing. */
+  wc_content_log *log;
 } entry;
 
 /* A hash table with open addressing: pointers to entries, NULL for empty, at most half full. */
@@ -59,11 +63,8 @@ struct wc_mirror {
 
 /* --- The table --- */
 
-/* FNV-1a from a seed that the daemon does not know. */
 static uint64_t hash_of(const wc_mirror *mirror, const char *id) {
-  uint64_t hash = mirror->seed;
-  for (; *id != 0; id++) hash = (hash ^ (uint8_t)*id) * UINT64_C(0x100000001b3);
-  return hash ^ hash >> 32;
+  return wc_hash(mirror->seed, id);
 }
 
 static entry **find_slot(const table *in, uint64_t hash, const char *id) {
@@ -115,6 +116,8 @@ static void take_out(table *in, entry *wanted) {
 
 static void entry_free(entry *old) {
   if (old == NULL) return;
+  wc_content_log_free(old->log);
+  free(old->nodes);
   wc_free(old->content);
   free(old);
 }
@@ -186,10 +189,25 @@ static bool sort_map(map_entry **entries, size_t *count) {
   return true;
 }
 
-static bool adopt(widget *content) {
-  return sort_map((map_entry **)content->data, &content->n_data)
-         && sort_map((map_entry **)content->parameters, &content->n_parameters)
-         && sort_map((map_entry **)content->labels, &content->n_labels);
+/* Prepares a widget that came; `*nodes` gets the table of its content. False without memory. */
+static bool adopt(const wc_mirror *mirror, widget *content, wc_content_table **nodes) {
+  *nodes = NULL;
+  if (!sort_map((map_entry **)content->data, &content->n_data)
+      || !sort_map((map_entry **)content->parameters, &content->n_parameters)
+      || !sort_map((map_entry **)content->labels, &content->n_labels))
+    return false;
+  if (content->content == NULL) return true;
+  *nodes = wc_content_index(content->content, mirror->seed);
+  return *nodes != NULL;
+}
+
+/* The memory that a widget takes. Its content is not measured again. */
+static size_t cost_of(const entry *held) {
+  Widgetd__V1__Content *content = held->content->content;
+  held->content->content = NULL;
+  size_t bytes = wc_message_cost(&held->content->base) + wc_content_cost(held->nodes);
+  held->content->content = content;
+  return bytes;
 }
 
 /* A map field as it will be: made first, since it may fail, and put in place after. */
@@ -265,7 +283,8 @@ static bool put_entries(map_entry ***entries, size_t *count, new_map *map,
 
 /* Applies an update; false without memory. What it moves, `disown` takes out of the update; that is
  * so when `*moved` is true. */
-static bool apply_update(widget *to, updated *update, bool *moved) {
+static bool apply_update(const wc_mirror *mirror, entry *held, updated *update, bool *moved) {
+  widget *to = held->content;
   new_map data, parameters, labels;
   wc_content_plan content;
   *moved = false;
@@ -279,7 +298,9 @@ static bool apply_update(widget *to, updated *update, bool *moved) {
   bool ready = new_map_make(&data, to->n_data, update->n_set_data);
   ready = new_map_make(&parameters, to->n_parameters, update->n_set_parameters) && ready;
   ready = new_map_make(&labels, 0, label_count) && ready;
-  ready = wc_content_make_plan(&content, to->content, update->content) && ready;
+  ready = wc_content_make_plan(&content, to->content, held->nodes, update->content, mirror->seed,
+                               &held->log)
+          && ready;
   if (!ready) {
     new_map_free(&data);
     new_map_free(&parameters);
@@ -329,7 +350,7 @@ static bool apply_update(widget *to, updated *update, bool *moved) {
     if (to->apply_set != (char *)protobuf_c_empty_string) free(to->apply_set);
     to->apply_set = update->apply_set;
   }
-  wc_content_carry_out(&content, &to->content, update->content);
+  wc_content_carry_out(&content, &to->content, &held->nodes, update->content, held->log);
   return done;
 }
 
@@ -431,30 +452,39 @@ static bool apply(wc_mirror *mirror, change_t *change, entry **touched, size_t *
   entry *held = *slot;
   const Widgetd__V1__Transition *transition = NULL;
   updated *update = NULL;
+  wc_content_table *nodes;
   bool done = true;
   /* What was moved out of an earlier update may be gone after this. */
   if (held != NULL && held->update != NULL) disown_update(held->update);
   switch (change->change_case) {
   case WIDGETD__V1__WIDGET_CHANGE__CHANGE_ADDED:
-    if (!adopt(change->added->widget)) return false;
+    if (!adopt(mirror, change->added->widget, &nodes)) return false;
     if (held == NULL) {
       held = calloc(1, sizeof *held);
-      if (held == NULL) return false;
+      if (held == NULL) {
+        free(nodes);
+        return false;
+      }
       held->hash = hash;
       held->touched = true;
       touched[(*touched_count)++] = held;
       *slot = held;
       mirror->visible.count++;
     } else {
+      if (!wc_content_replace(&held->log, held->content->content, &held->nodes)) {
+        free(nodes);
+        return false;
+      }
       wc_free(held->content);
     }
+    held->nodes = nodes;
     held->content = change->added->widget;
     held->id = held->content->id;
     *moved = true;
     transition = change->added->transition;
     break;
   case WIDGETD__V1__WIDGET_CHANGE__CHANGE_UPDATED:
-    done = apply_update(held->content, change->updated, moved);
+    done = apply_update(mirror, held, change->updated, moved);
     transition = change->updated->transition;
     update = change->updated;
     break;
@@ -472,7 +502,7 @@ static bool apply(wc_mirror *mirror, change_t *change, entry **touched, size_t *
     held->touched = held->was_there = true;
     touched[(*touched_count)++] = held;
   }
-  size_t bytes = wc_message_cost(&held->content->base);
+  size_t bytes = cost_of(held);
   mirror->visible.bytes += bytes - held->bytes;
   held->bytes = bytes;
   return done;
@@ -485,31 +515,52 @@ static void forget_parts(wc_mirror *mirror) {
   mirror->parts_count = mirror->parts_capacity = mirror->parts_bytes = 0;
 }
 
-static void tell(const entry *about, wc_notice_kind kind, bool *goes_on, wc_mirror_fn each,
-                 void *context) {
+static void tell(const entry *about, wc_notice_kind kind, const wc_content_changes *content,
+                 bool *goes_on, wc_mirror_fn each, void *context) {
   wc_notice notice = {.kind = kind, .widget = about->content, .transition = about->transition};
-  if (kind == WC_NOTICE_UPDATED) notice.update = about->update;
+  if (kind == WC_NOTICE_UPDATED) {
+    notice.update = about->update;
+    if (content != NULL && wc_content_is_changed(content)) notice.content = content;
+  }
   if (*goes_on) *goes_on = each(context, &notice);
 }
 
-/* Tells what happened to each, and forgets what was noted for that. */
-static void conclude(wc_mirror *mirror, entry **touched, size_t count, bool goes_on,
+/* Tells of a widget that was there. False without memory. */
+static bool tell_updated(const entry *held, bool *goes_on, wc_mirror_fn each, void *context) {
+  wc_content_changes changes;
+  void *memory = NULL;
+  if (held->log != NULL
+      && !wc_content_changes_since(held->log, held->content->content, held->nodes, &changes,
+                                   &memory))
+    return false;
+  tell(held, WC_NOTICE_UPDATED, held->log == NULL ? NULL : &changes, goes_on, each, context);
+  free(memory);
+  return true;
+}
+
+/* Tells what happened to each, and forgets what was noted for that. False without memory. */
+static bool conclude(wc_mirror *mirror, entry **touched, size_t count, bool goes_on,
                      wc_mirror_fn each, void *context) {
-  for (size_t i = 0; i < count; i++) {
+  bool done = true;
+  for (size_t i = 0; i < count && done && goes_on; i++) {
     const entry *held = touched[i];
-    if (held->gone && held->was_there) tell(held, WC_NOTICE_REMOVED, &goes_on, each, context);
-    else if (!held->gone && held->was_there) tell(held, WC_NOTICE_UPDATED, &goes_on, each, context);
-    else if (!held->gone) tell(held, WC_NOTICE_ADDED, &goes_on, each, context);
+    if (held->gone && held->was_there)
+      tell(held, WC_NOTICE_REMOVED, NULL, &goes_on, each, context);
+    else if (!held->gone && held->was_there) done = tell_updated(held, &goes_on, each, context);
+    else if (!held->gone) tell(held, WC_NOTICE_ADDED, NULL, &goes_on, each, context);
   }
   for (size_t i = 0; i < count; i++) {
     entry *held = touched[i];
     held->touched = held->was_there = false;
     held->update = NULL;
     held->transition = NULL;
+    wc_content_log_free(held->log);
+    held->log = NULL;
     if (!held->gone) continue;
     take_out(&mirror->visible, held);
     entry_free(held);
   }
+  return done;
 }
 
 /* All parts of a change set are there. */
@@ -531,7 +582,7 @@ static wc_mirror_result apply_parts(wc_mirror *mirror, uint64_t to_revision, wc_
       if (done || moved) applied++;
     }
     if (done) mirror->revision = to_revision;
-    conclude(mirror, touched, touched_count, done, each, context);
+    done = conclude(mirror, touched, touched_count, done, each, context) && done;
     for (size_t i = 0; i < applied; i++) disown(changes[i]);
     result = !done ? WC_MIRROR_NO_MEMORY
              : mirror->visible.bytes > mirror->memory_max ? WC_MIRROR_TOO_LARGE
@@ -550,21 +601,27 @@ static wc_mirror_result take_snapshot(wc_mirror *mirror, Widgetd__V1__SnapshotCh
   if (!reserve(to, to->count + chunk->n_widgets)) return WC_MIRROR_NO_MEMORY;
   for (size_t i = 0; i < chunk->n_widgets; i++) {
     widget *content = chunk->widgets[i];
-    if (!adopt(content)) return WC_MIRROR_NO_MEMORY;
+    wc_content_table *nodes;
+    if (!adopt(mirror, content, &nodes)) return WC_MIRROR_NO_MEMORY;
     uint64_t hash = hash_of(mirror, content->id);
     entry **slot = find_slot(to, hash, content->id);
     if (*slot == NULL) {
       *slot = calloc(1, sizeof **slot);
-      if (*slot == NULL) return WC_MIRROR_NO_MEMORY;
+      if (*slot == NULL) {
+        free(nodes);
+        return WC_MIRROR_NO_MEMORY;
+      }
       (*slot)->hash = hash;
       to->count++;
     }
     entry *held = *slot;
+    free(held->nodes);
     wc_free(held->content);
     chunk->widgets[i] = NULL;
+    held->nodes = nodes;
     held->content = content;
     held->id = content->id;
-    size_t bytes = wc_message_cost(&content->base);
+    size_t bytes = cost_of(held);
     to->bytes += bytes - held->bytes;
     held->bytes = bytes;
     if (to->bytes > mirror->memory_max) return WC_MIRROR_TOO_LARGE;
@@ -601,13 +658,23 @@ static wc_mirror_result take_synced(wc_mirror *mirror, const Widgetd__V1__WatchS
   for (size_t i = 0; i < count && goes_on; i++) {
     entry *now = find(mirror, &mirror->visible, sorted[i]->id);
     const entry *before = find(mirror, &old, sorted[i]->id);
-    if (before == NULL) tell(now, WC_NOTICE_ADDED, &goes_on, each, context);
-    else if (!comparable || before->content->revision != now->content->revision)
-      tell(now, WC_NOTICE_UPDATED, &goes_on, each, context);
+    if (before == NULL) {
+      tell(now, WC_NOTICE_ADDED, NULL, &goes_on, each, context);
+    } else if (!comparable || before->content->revision != now->content->revision) {
+      wc_content_changes changes;
+      void *memory;
+      if (!wc_content_compare(before->content->content, before->nodes, now->content->content,
+                              now->nodes, &changes, &memory)) {
+        clear(&old);
+        return WC_MIRROR_NO_MEMORY;
+      }
+      tell(now, WC_NOTICE_UPDATED, &changes, &goes_on, each, context);
+      free(memory);
+    }
   }
   for (size_t i = 0; i < old.capacity && goes_on; i++)
     if (old.slots[i] != NULL && find(mirror, &mirror->visible, old.slots[i]->id) == NULL)
-      tell(old.slots[i], WC_NOTICE_REMOVED, &goes_on, each, context);
+      tell(old.slots[i], WC_NOTICE_REMOVED, NULL, &goes_on, each, context);
   clear(&old);
   return WC_MIRROR_SETTLED;
 }
@@ -698,6 +765,13 @@ const widget *wc_mirror_find(const wc_mirror *mirror, const char *id) {
   return found == NULL || found->gone ? NULL : found->content;
 }
 
+const Widgetd__V1__Node *wc_mirror_node(const wc_mirror *mirror, const char *id,
+                                        const char *node_id) {
+  const entry *found = find(mirror, &mirror->visible, id);
+  if (found == NULL || found->gone || found->content->content == NULL) return NULL;
+  return wc_content_find(found->content->content, found->nodes, node_id);
+}
+
 /* Display order: by position, then by id. */
 static int compare_widgets(const void *a, const void *b) {
   const widget *left = *(const widget *const *)a, *right = *(const widget *const *)b;
@@ -723,5 +797,6 @@ const widget *const *wc_mirror_sorted(wc_mirror *mirror, size_t *count) {
   return mirror->sorted;
 }
 
+size_t wc_mirror_bytes(const wc_mirror *mirror) { return mirror->visible.bytes; }
 bool wc_mirror_is_settled(const wc_mirror *mirror) { return mirror->is_settled; }
 uint64_t wc_mirror_revision(const wc_mirror *mirror) { return mirror->revision; }

@@ -484,6 +484,11 @@ const Widgetd__V1__Widget *wc_watch_widget(const wc_watch *watch, const char *id
   return watch->mirror == NULL ? NULL : wc_mirror_find(watch->mirror, id);
 }
 
+const Widgetd__V1__Node *wc_watch_node(const wc_watch *watch, const char *id,
+                                       const char *node_id) {
+  return watch->mirror == NULL ? NULL : wc_mirror_node(watch->mirror, id, node_id);
+}
+
 const Widgetd__V1__Widget *const *wc_watch_widgets(wc_watch *watch, size_t *count) {
   *count = 0;
   return watch->mirror == NULL ? NULL : wc_mirror_sorted(watch->mirror, count);

@@ -110,10 +110,82 @@ static naive read_widget(const Widgetd__V1__Widget *widget) {
   return result;
 }
 
+/* The parent of each node, and its children that hang on it; -1 for none. */
+static void naive_parents(const naive *of, int number, int parent, bool *seen, int *parents) {
+  if (number < 0 || !of->nodes[number].there || seen[number]) return;
+  seen[number] = true;
+  parents[number] = parent;
+  for (int i = 0; i < of->nodes[number].children_count; i++)
+    naive_parents(of, of->nodes[number].children[i], number, seen, parents);
+}
+
+/* The place of a node among the children of its parent that `other` has below the same parent. */
+static int naive_place(const naive *of, int number, const int *parents, const int *other) {
+  int place = 0;
+  bool seen[NODES] = {0};
+  if (parents[number] < 0) return 0;
+  for (int i = 0; i < of->nodes[parents[number]].children_count; i++) {
+    int child = of->nodes[parents[number]].children[i];
+    if (child == number) return place;
+    if (seen[child] || parents[child] != parents[number] || other[child] != parents[number])
+      continue;
+    seen[child] = true;
+    place++;
+  }
+  return -1;
+}
+
+static void check_ids(const wc_node_ids *ids, const bool *expected) {
+  size_t count = 0;
+  bool seen[NODES] = {0};
+  for (int i = 0; i < NODES; i++) count += expected[i];
+  CHECK(ids->count == count);
+  for (size_t i = 0; i < ids->count; i++) {
+    CHECK(expected[index_of(ids->ids[i])] && !seen[index_of(ids->ids[i])]);
+    seen[index_of(ids->ids[i])] = true;
+  }
+}
+
+/* The notice names exactly the nodes in which two states differ. */
+static void check_changes(const wc_content_changes *told, const naive *before, const naive *now) {
+  static const wc_content_changes nothing;
+  int parents[NODES], old_parents[NODES];
+  bool changed[NODES] = {0}, inserted[NODES] = {0}, removed[NODES] = {0}, moved[NODES] = {0};
+  bool seen[NODES] = {0}, old_seen[NODES] = {0};
+  for (int i = 0; i < NODES; i++) parents[i] = old_parents[i] = -1;
+  naive_parents(now, now->top, -1, seen, parents);
+  naive_parents(before, before->top, -1, old_seen, old_parents);
+  bool differs = before->top != now->top;
+  for (int i = 0; i < NODES; i++) {
+    bool is_here = now->nodes[i].there, was_here = before->nodes[i].there, both = is_here && was_here;
+    inserted[i] = is_here && !was_here;
+    removed[i] = was_here && !is_here;
+    changed[i] = both && memcmp(&before->nodes[i], &now->nodes[i], sizeof now->nodes[i]) != 0;
+    moved[i] = both
+               && (parents[i] != old_parents[i]
+                   || naive_place(now, i, parents, old_parents)
+                          != naive_place(before, i, old_parents, parents));
+    differs = differs || inserted[i] || removed[i] || changed[i] || moved[i];
+  }
+  CHECK((told != NULL) == differs);
+  if (told == NULL) told = &nothing;
+  CHECK(told->root_changed == (before->top != now->top));
+  check_ids(&told->changed, changed);
+  check_ids(&told->inserted, inserted);
+  check_ids(&told->removed, removed);
+  check_ids(&told->moved, moved);
+}
+
 static bool on_difference(void *context, const wc_notice *notice) {
   (void)context;
   naive *at = &heard[index_of(notice->widget->id)];
   CHECK(at->there == (notice->kind != WC_NOTICE_ADDED));
+  if (notice->kind == WC_NOTICE_UPDATED) {
+    naive now = read_widget(notice->widget);
+    check_changes(notice->content, at, &now);
+  } else {
+    CHECK(notice->content == NULL);
+  }
   if (notice->kind == WC_NOTICE_UPDATED && notice->update != NULL) {
     /* The update as it came: applied by hand it gives the same. */
     naive now = *at;
@@ -192,9 +264,40 @@ static void random_content(naive *at) {
   naive_trim(at, order);
 }
 
+/* Nodes that are there get another value, or the same: what most changes are. */
+static void random_values(naive *at, Widgetd__V1__ContentChange *change) {
+  change->set_nodes = malloc(4 * sizeof *change->set_nodes);
+  for (unsigned n = 1 + dice(3); n > 0; n--) {
+    int number = (int)dice(NODES);
+    if (!at->nodes[number].there) continue;
+    if (dice(3) > 0) at->nodes[number].value = (int)dice(1000) + 1;
+    change->set_nodes[change->n_set_nodes++] = new_node(at, number);
+  }
+}
+
+/* A node leaves its parent, or its children come in another order. */
+static void random_children(naive *at, Widgetd__V1__ContentChange *change) {
+  int order[NODES], number = (int)dice(NODES), count = at->nodes[number].children_count;
+  int *children = at->nodes[number].children;
+  if (count == 0) return;
+  int first = children[0];
+  memmove(children, children + 1, (size_t)(count - 1) * sizeof *children);
+  children[count - 1] = dice(3) > 0 ? first : 0;
+  if (dice(3) == 0) children[--at->nodes[number].children_count] = 0;
+  change->set_nodes = malloc(sizeof *change->set_nodes);
+  change->set_nodes[change->n_set_nodes++] = new_node(at, number);
+  naive_trim(at, order);
+}
+
 static Widgetd__V1__ContentChange *random_content_change(naive *at) {
   Widgetd__V1__ContentChange *change =
       NEW(Widgetd__V1__ContentChange, widgetd__v1__content_change__init);
+  unsigned what = at->top < 0 ? 0 : dice(4);
+  if (what > 0) {
+    if (what > 1) random_values(at, change);
+    else random_children(at, change);
+    return change;
+  }
   change->replace = dice(5) == 0;
   if (change->replace) {
     memset(at->nodes, 0, sizeof at->nodes);
@@ -339,6 +442,20 @@ static Widgetd__V1__WidgetChange *random_change(uint64_t revision) {
   return change;
 }
 
+/* Each node is found by its id, and nothing else is. */
+static void check_nodes(const wc_mirror *mirror, const char *id, const Widgetd__V1__Widget *widget) {
+  const Widgetd__V1__Content *content = widget == NULL ? NULL : widget->content;
+  CHECK(wc_mirror_node(mirror, id, "x") == NULL);
+  CHECK(wc_mirror_node(mirror, id, NULL) == (widget == NULL ? NULL : wc_node(widget, NULL)));
+  for (size_t i = 0; content != NULL && i < content->n_nodes; i++)
+    CHECK(wc_mirror_node(mirror, id, content->nodes[i]->id) == content->nodes[i]);
+  for (int i = 0; i < NODES; i++) {
+    char name[16];
+    snprintf(name, sizeof name, "n%d", i);
+    CHECK(wc_mirror_node(mirror, id, name) == (widget == NULL ? NULL : wc_node(widget, name)));
+  }
+}
+
 static void check_state(wc_mirror *mirror, uint64_t revision) {
   size_t count, expected = 0;
   CHECK(wc_mirror_revision(mirror) == revision);
@@ -347,6 +464,7 @@ static void check_state(wc_mirror *mirror, uint64_t revision) {
     char name[16];
     snprintf(name, sizeof name, "w%d", id);
     const Widgetd__V1__Widget *found = wc_mirror_find(mirror, name);
+    check_nodes(mirror, name, found);
     CHECK((found != NULL) == truth[id].there);
     expected += truth[id].there;
     naive now = found == NULL ? (naive){0} : read_widget(found);
@@ -452,6 +570,26 @@ static void the_copy_and_its_notices_are_the_state_after_every_set(void) {
   }
 }
 
+/* What is counted while changes come is what the same widgets count when they are sent whole. */
+static void the_memory_of_changed_content_is_counted(void) {
+  memset(truth, 0, sizeof truth);
+  memset(heard, 0, sizeof heard);
+  state = 5;
+  wc_mirror *mirror = wc_mirror_new(64u << 20), *other = wc_mirror_new(64u << 20);
+  snapshot(mirror, 0);
+  uint64_t revision = 0;
+  for (int i = 0; i < 100; i++) {
+    a_set(mirror, revision, revision + 1);
+    revision++;
+  }
+  memset(heard, 0, sizeof heard);
+  snapshot(other, revision);
+  size_t counted = wc_mirror_bytes(mirror), expected = wc_mirror_bytes(other);
+  CHECK(counted > expected * 9 / 10 && counted < expected * 11 / 10);
+  wc_mirror_free(mirror);
+  wc_mirror_free(other);
+}
+
 static void the_cost_of_a_message_counts_what_it_holds(void) {
   truth[0] = (naive){.there = true};
   Widgetd__V1__Widget *widget = new_widget(0);
@@ -467,6 +605,7 @@ int main(void) {
   atexit(name_the_seed);
   __sanitizer_set_death_callback(name_the_seed);
   TEST(the_copy_and_its_notices_are_the_state_after_every_set);
+  TEST(the_memory_of_changed_content_is_counted);
   TEST(the_cost_of_a_message_counts_what_it_holds);
   is_done = true;
 }

@@ -148,6 +148,12 @@ static void a_snapshot_shows_when_it_is_whole_and_parts_with_the_last(void) {
   send_and_free(&server, &all);
   turn(watch, NULL);
   CHECK_TEXT(heard(), "a=13 @10");
+  const Widgetd__V1__Widget *shown = wc_watch_widget(watch, "a");
+  CHECK(wc_watch_node(watch, "a", "leaf") != NULL);
+  CHECK(wc_watch_node(watch, "a", "leaf") == wc_node(shown, "leaf"));
+  CHECK(wc_watch_node(watch, "a", NULL) == wc_node(shown, "top"));
+  CHECK(wc_watch_node(watch, "a", "gone") == NULL && wc_watch_node(watch, "zz", "top") == NULL);
+  CHECK(wc_watch_node(watch, "c", NULL) == NULL);
   const uint8_t *token = wc_watch_token(watch, &count);
   CHECK(count == 3 && memcmp(token, "t10", 3) == 0);
   wc_watch_free(watch);
