@@ -1,6 +1,8 @@
 """What widgets show: read, kept true by changes, printed, and declared by kinds."""
 
+import copy
 import dataclasses
+import pickle
 import random
 import unittest
 
@@ -8,6 +10,7 @@ import widgetd
 from widgetd import (
     Binding,
     Content,
+    ContentDifference,
     ContentTemplate,
     Family,
     Kind,
@@ -23,7 +26,7 @@ from widgetd.frames import Changes, Snapshot
 from widgetd.mirror import Mirror
 from widgetd.model import to_value
 
-from .fake import changes, chunk, updated, widget
+from .fake import added, changes, chunk, updated, widget
 
 
 def message(id, *children, type=pb.NODE_TYPE_STACK, problem="", **properties):
@@ -114,45 +117,223 @@ class ContentTests(unittest.TestCase):
         nodes = [message("a", "b", "a"), message("b", "a", "b", "b")]
         self.assertEqual(shape(self.change(None, root_id="a", set_nodes=nodes)), ["a", "b"])
 
+    def test_a_change_of_one_node_shares_the_others(self):
+        names = [f"n{number}" for number in range(1000)]
+        held = Content.from_pb(table("top", message("top", *names), *map(message, names)))
+        made = self.change(held, set_nodes=[message("n7", v=1)])
+        made, nodes = Content.applied(made, pb.ContentChange(set_nodes=[message("n500", v=2)]))
+        self.assertEqual(nodes, ContentDifference(changed=frozenset(["n500"])))
+        # No list of all nodes is made before it is asked for.
+        self.assertNotIn("nodes", vars(made))
+        shared = sum(made._table._pages[at] is page for at, page in enumerate(held._table._pages))
+        self.assertEqual(shared, len(held._table._pages) - 2)
+        self.assertEqual((made["n500"].properties, held["n500"].properties), ({"v": 2}, {}))
+        self.assertEqual((len(made), shape(made)), (1001, shape(held)))
+
+    def test_a_content_that_lives_long_forgets_what_is_gone(self):
+        held = Content.from_pb(table("top", message("top", "n0"), message("n0")))
+        first = held
+        for number in range(1, 500):
+            id = f"n{number}"
+            held = self.change(
+                held, set_nodes=[message("top", id), message(id)], removed_node_ids=[f"n{number - 1}"]
+            )
+        self.assertEqual((shape(held), shape(first)), (["top", "n499"], ["top", "n0"]))
+        self.assertNotIn("n0", held)
+        self.assertLess(len(held._table._slots.by_id), 100)
+
+    def test_contents_are_compared_copied_and_pickled_as_values(self):
+        made = self.change(self.held, set_nodes=[message("title", text="Done")])
+        self.assertEqual(made, Content("list", made.nodes))
+        self.assertNotEqual(made, self.held)
+        for again in (copy.deepcopy(made), pickle.loads(pickle.dumps(made)), copy.copy(made)):
+            self.assertEqual((again, again["title"]), (made, made["title"]))
+        with self.assertRaises(AttributeError):
+            made.other
+
+    def test_a_difference_names_the_nodes_that_are_other_ones(self):
+        cases = [
+            ("top:a,b,c", "top:a,x,b,c x", dict(changed="top", inserted="x")),
+            ("top:a,b,c", "top:a,c", dict(changed="top", removed="b")),
+            ("top:a,b,c", "top:a,c,b", dict(changed="top", moved="b c")),
+            ("top:a,b,c", "top:x,b,c x", dict(changed="top", inserted="x", removed="a")),
+            ("top:a,b a:c c:d", "a b:c", dict(changed="a b", moved="c")),
+            ("top:a a:b", "top:a,b a", dict(changed="top a", moved="b")),
+            ("top:a a:b", "top:b", dict(changed="top", removed="a", moved="b")),
+            ("top:a", "top:x x:a", dict(changed="top", inserted="x", moved="a")),
+            ("top:a,b", "top:a,b a", {}),
+        ]
+        for before, sent, expected in cases:
+            held = self.change(None, replace=True, root_id="top", set_nodes=read(before, True))
+            made, nodes = Content.applied(held, pb.ContentChange(set_nodes=read(sent)))
+            expected = ContentDifference(
+                **{name: frozenset(words.split()) for name, words in expected.items()}
+            )
+            self.assertEqual(nodes, expected, (before, sent))
+            self.assertEqual(Content.difference(held, made), expected, (before, sent))
+            self.assertEqual(bool(nodes), bool(expected.changed))
+
     def test_any_changes_give_what_a_naive_reader_has(self):
-        for seed in range(200):
+        for seed in range(600):
             dice = random.Random(seed)
-            held, nodes, root = None, {}, ""
-            for _ in range(20):
-                replace = dice.random() < 0.2
-                new_root = f"n{dice.randrange(8)}" if dice.random() < 0.4 else ""
-                gone = [f"n{i}" for i in range(8) if dice.random() < 0.2]
-                made = [
-                    message(
-                        f"n{dice.randrange(8)}",
-                        *(f"n{dice.randrange(8)}" for _ in range(dice.randrange(4))),
-                        v=dice.random(),
-                    )
-                    for _ in range(dice.randrange(6))
-                ]
-                held = self.change(
-                    held, replace=replace, root_id=new_root, set_nodes=made, removed_node_ids=gone
+            held, naive, root = None, {}, ""
+            for step in range(20):
+                where = f"seed {seed}, step {step}"
+                # Half of the mistakes stay for a while.
+                if seed % 4 and (not naive or (not is_tree(naive, root) and dice.random() < 0.5)):
+                    made = read("r:a,b,c a:d,e d:f f:g c:h,i i:j", leaves=True)
+                    replace, new_root, gone = True, "r", []
+                elif seed % 4:
+                    replace, new_root = False, ""
+                    made, gone = sensible(naive, root, dice)
+                    if seed % 4 > 1 and dice.random() < 0.5:
+                        gone, made = spoiled(naive, gone, made, dice)
+                else:
+                    replace = dice.random() < 0.2
+                    new_root = f"n{dice.randrange(8)}" if dice.random() < 0.4 else ""
+                    gone = [f"n{i}" for i in range(8) if dice.random() < 0.2]
+                    made = [
+                        message(
+                            f"n{dice.randrange(8)}",
+                            *(f"n{dice.randrange(8)}" for _ in range(dice.randrange(4))),
+                            v=dice.randrange(3),
+                        )
+                        for _ in range(dice.randrange(6))
+                    ]
+                before, parts, old = held, naive, root
+                change = pb.ContentChange(
+                    replace=replace, root_id=new_root, set_nodes=made, removed_node_ids=gone
                 )
+                held, nodes = Content.applied(held, change)
                 if replace:
-                    nodes, root = {}, ""
+                    naive, root = {}, ""
                 root = new_root or root
-                nodes = {id: node for id, node in nodes.items() if id not in gone}
-                nodes.update((node.id, node) for node in made)
-                order = []
-
-                def walk(id):
-                    if id in nodes and id not in order:
-                        order.append(id)
-                        for child in nodes[id].child_ids:
-                            walk(child)
-
-                walk(root)
-                nodes = {id: nodes[id] for id in order}
+                naive = {id: node for id, node in naive.items() if id not in gone}
+                naive.update((node.id, Node.from_pb(node)) for node in made)
+                naive = {id: naive[id] for id, _ in walk(naive, root)} if root else {}
+                self.assertEqual(nodes, naive_difference(parts, old, naive, root), where)
+                self.assertEqual(Content.difference(before, held), nodes, where)
+                if before is not None:
+                    self.assertEqual(before, Content(old, parts.values()), where)
                 if not root:
-                    self.assertIsNone(held, seed)
+                    self.assertIsNone(held, where)
                     continue
-                expected = Content.from_pb(table(root, *nodes.values()))
-                self.assertEqual(held, expected, seed)
+                self.assertEqual(held, Content(root, naive.values()), where)
+                self.assertEqual(len(held), len(naive), where)
+                self.assertTrue(all(held.get(id) == node for id, node in naive.items()), where)
+                self.assertIsNone(held.get("nobody"), where)
+
+
+def read(words, leaves=False):
+    """Messages of "top:a,b a:c": nodes with their children; with `leaves`, those without too."""
+    parts = [word.partition(":") for word in words.split()]
+    nodes = {id: children.split(",") if children else [] for id, _, children in parts}
+    for child in [child for children in nodes.values() for child in children]:
+        if leaves:
+            nodes.setdefault(child, [])
+    return [message(id, *children) for id, children in nodes.items()]
+
+
+def walk(nodes, root):
+    """Each node that the tree reaches with its parent, which is the first that names it."""
+    found = {}
+
+    def visit(id, parent):
+        if id in nodes and id not in found:
+            found[id] = parent
+            for child in nodes[id].child_ids:
+                visit(child, id)
+
+    visit(root, None)
+    return list(found.items())
+
+
+def naive_difference(before, old_root, after, root):
+    parents, others = dict(walk(after, root)), dict(walk(before, old_root))
+    both = [id for id in after if id in before]
+
+    def place(id, all_parents, rest):
+        """Among the children of its parent that have the same parent in `rest`."""
+        parent = all_parents[id]
+        siblings = [i for i, p in all_parents.items() if p == parent and rest.get(i, "") == parent]
+        return parent, siblings.index(id) if id in siblings else None
+
+    return ContentDifference(
+        frozenset(id for id in both if after[id] != before[id]),
+        frozenset(after.keys() - before.keys()),
+        frozenset(before.keys() - after.keys()),
+        frozenset(
+            id for id in both if place(id, parents, others) != place(id, others, parents)
+        ),
+        root != old_root,
+    )
+
+
+def is_tree(nodes, root):
+    children = [id for node in nodes.values() for id in node.child_ids]
+    return root in nodes and sorted([root, *children]) == sorted(nodes)
+
+
+def spoiled(nodes, gone, made, dice):
+    """The same change with one mistake, or none that matters."""
+    ids = sorted(nodes)
+    what = dice.randrange(4)
+    if what == 0:
+        gone = [*gone, dice.choice(ids)]
+    elif what == 1:
+        node = nodes[dice.choice(ids)]
+        made = [*made, message(node.id, dice.choice(ids), *node.child_ids)]
+    elif what == 2:
+        made = [*made, message(dice.choice(ids), v=dice.randrange(9))]
+    elif made:
+        made = [node for node in made if node.id != dice.choice(made).id]
+    return gone, made
+
+
+def sensible(nodes, root, dice):
+    """Messages that keep the tree a tree: new texts, new and removed nodes, moved ones."""
+    nodes = dict(nodes)
+    touched, gone = {}, set()
+    for _ in range(dice.randrange(1, 4)):
+        node = nodes[dice.choice(sorted(nodes))]
+        children, value = list(node.child_ids), node.properties.get("v", 0)
+        what = dice.randrange(5)
+        if what == 0:
+            value = dice.randrange(3)
+        elif what == 1:
+            new = f"x{dice.randrange(1000)}"
+            if new not in nodes:
+                nodes[new] = touched[new] = Node.from_pb(message(new))
+                children.insert(dice.randrange(len(children) + 1), new)
+        elif what == 2 and children:
+            gone.add(children.pop(dice.randrange(len(children))))
+        elif what == 3:
+            dice.shuffle(children)
+        else:
+            # To another parent, not below itself.
+            parents = dict(walk(nodes, root))
+            above, moving = {node.id}, node.id
+            while parents[moving] is not None:
+                moving = parents[moving]
+                above.add(moving)
+            choices = sorted(id for id in nodes if id not in above)
+            if choices:
+                moving = dice.choice(choices)
+                other = nodes[parents[moving]]
+                left = tuple(id for id in other.child_ids if id != moving)
+                nodes[other.id] = touched[other.id] = dataclasses.replace(other, child_ids=left)
+                children = [*nodes[node.id].child_ids, moving]
+        changed = Node.from_pb(message(node.id, *children, v=value))
+        nodes[node.id] = touched[node.id] = changed
+        reached = dict(walk(nodes, root))
+        gone.update(nodes.keys() - reached.keys())
+        nodes = {id: nodes[id] for id in reached}
+    made = [
+        message(node.id, *node.child_ids, **node.properties)
+        for id, node in touched.items()
+        if id in nodes
+    ]
+    return made, [id for id in gone if id not in nodes]
 
 
 class MirrorTests(unittest.TestCase):
@@ -177,13 +358,72 @@ class MirrorTests(unittest.TestCase):
         self.apply(2, 3, updated("a", 3, n=2))
         self.assertEqual(self.mirror["a"].content["title"].properties, {"text": "Done"})
 
+    def test_it_says_which_nodes_changed(self):
+        change = updated("a", 2)
+        change.updated.content.set_nodes.append(message("title", text="Done"))
+        difference = self.apply(1, 2, change, updated("b", 2, n=1))
+        self.assertEqual(
+            difference.contents, {"a": ContentDifference(changed=frozenset(["title"]))}
+        )
+        self.assertEqual(self.apply(2, 3, updated("a", 3, n=2)).contents, {})
+
+    def test_several_updates_of_a_widget_come_to_one_difference(self):
+        first, second = updated("a", 2), updated("a", 2)
+        first.updated.content.set_nodes.extend([message("list", "title", "x"), message("x")])
+        second.updated.content.set_nodes.extend(
+            [message("list", "y", "title"), message("y"), message("title", text="Done")]
+        )
+        nodes = self.apply(1, 2, first, second).contents["a"]
+        self.assertEqual(
+            (nodes.changed, nodes.inserted, nodes.removed, nodes.moved),
+            ({"list", "title"}, {"y"}, {"row/a"}, set()),
+        )
+
+    def test_a_widget_that_is_replaced_is_compared(self):
+        made = widget("a", n=1)
+        made.content.CopyFrom(LIST)
+        made.content.nodes[2].problem = "p"
+        row = ContentDifference(changed=frozenset(["row/a"]))
+        self.assertEqual(self.apply(1, 2, added(made)).contents, {"a": row})
+        made.content.nodes[2].problem = ""
+        difference = self.mirror.apply(Snapshot(9, b"t", (chunk(made),)))
+        self.assertEqual(difference.contents, {"a": row})
+
+    def test_changes_that_make_no_sense_leave_a_tree(self):
+        for nodes, gone in (
+            ([message("list", "title", "ghost", "row/a")], ["nobody"]),
+            ([message("title", v=1), message("title", v=2)], []),
+            ([message("list", "title", "title")], []),
+            ([message("title", "row/a"), message("row/a", "title")], []),
+            ([message("title", "list")], []),
+            ([message("title", "title")], []),
+            ([message("lost", "row/a")], []),
+            ([], ["title"]),
+            ([], ["list"]),
+        ):
+            self.setUp()
+            before = self.mirror["a"].content
+            change = updated("a", 2)
+            change.updated.content.set_nodes.extend(nodes)
+            change.updated.content.removed_node_ids.extend(gone)
+            difference = self.apply(1, 2, change)
+            after = self.mirror["a"].content
+            self.assertEqual(len({node.id for node in after}), len(after))
+            self.assertTrue(all(after[node.id] is node for node in after))
+            self.assertEqual(
+                difference.contents.get("a", ContentDifference()),
+                Content.difference(before, after),
+            )
+
     def test_content_comes_and_goes(self):
         come, go = updated("b", 2), updated("a", 2)
         come.updated.content.CopyFrom(
             pb.ContentChange(replace=True, root_id="x", set_nodes=[message("x")])
         )
         go.updated.content.replace = True
-        self.apply(1, 2, come, go)
+        contents = self.apply(1, 2, come, go).contents
+        self.assertEqual(contents["b"], ContentDifference(inserted={"x"}, root_changed=True))
+        self.assertEqual(contents["a"].removed, {"list", "title", "row/a"})
         self.assertIsNone(self.mirror["a"].content)
         self.assertEqual(shape(self.mirror["b"].content), ["x"])
 

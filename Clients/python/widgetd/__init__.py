@@ -14,6 +14,7 @@ from pkgutil import extend_path
 from . import errors, frames, kinds, messages, methods
 from ._address import socket_path
 from ._resume import RetryPolicy
+from ._nodes import ContentDifference
 from .aio import AsyncClient, AsyncWatch
 from .bundles import BundleChange, BundleDifference, BundleSetting, InstalledBundle
 from .client import Client, Watch
@@ -165,6 +166,7 @@ __all__ = [
     "ConnectionFailed",
     "ConnectionLost",
     "Content",
+    "ContentDifference",
     "ContentTemplate",
     "Curve",
     "DataLoss",

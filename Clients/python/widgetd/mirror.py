@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Iterator, Mapping, Optional
 
+from ._nodes import ContentDifference
 from ._proto.v1 import widget_service_pb2 as pb
 from .errors import WidgetdError
 from .frames import (
@@ -55,6 +56,8 @@ class Difference:
     removed: tuple[Widget, ...] = ()
     #: Hints for the animation, for widgets that have one.
     transitions: Mapping[str, Transition] = dataclasses.field(default_factory=dict)
+    #: The nodes that changed, for each widget in `updated` with another content.
+    contents: Mapping[str, ContentDifference] = dataclasses.field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.added or self.updated or self.removed)
@@ -115,7 +118,7 @@ class Mirror:
         """
         if isinstance(frame, Snapshot):
             held = {widget.id: widget for widget in frame.widgets}
-            difference = self._show(held, set(held) | set(self._widgets), {})
+            difference = self._show(held, set(held) | set(self._widgets), {}, {})
             self.is_synced = True
             self.revision, self.resume_token = frame.revision, frame.resume_token
             return difference
@@ -142,18 +145,25 @@ class Mirror:
         held = dict(self._widgets)
         touched: set[str] = set()
         hints: dict[str, Optional[Transition]] = {}
+        # Of widgets with one change; the contents of others are compared.
+        contents: dict[str, Optional[ContentDifference]] = {}
         for change in frame.changes:
-            name = _take(held, change)
+            name, nodes = _take(held, change)
+            contents[name] = None if name in touched else nodes
             touched.add(name)
             # An update without a hint keeps the hint of the change that it adds to.
             if change.transition is not None or not isinstance(change, Changed):
                 hints[name] = change.transition
-        difference = self._show(held, touched, hints)
+        difference = self._show(held, touched, hints, contents)
         self.revision, self.resume_token = frame.to_revision, frame.resume_token
         return difference
 
     def _show(
-        self, held: dict[str, Widget], touched: set[str], hints: dict[str, Optional[Transition]]
+        self,
+        held: dict[str, Widget],
+        touched: set[str],
+        hints: dict[str, Optional[Transition]],
+        contents: dict[str, Optional[ContentDifference]],
     ) -> Difference:
         before = self._widgets
         added = [held[name] for name in touched if name in held and name not in before]
@@ -163,6 +173,12 @@ class Mirror:
             if name in held and name in before and held[name] != before[name]
         ]
         removed = [before[name] for name in touched if name in before and name not in held]
+        nodes = {}
+        for widget in updated:
+            known = contents.get(widget.id)
+            if known is None:
+                known = Content.difference(before[widget.id].content, widget.content)
+            nodes[widget.id] = known
         self._widgets = held
         self._ordered = None
         self.difference = Difference(
@@ -174,6 +190,7 @@ class Mirror:
                 for name, hint in hints.items()
                 if hint is not None and (name in held or name in before)
             },
+            {name: changes for name, changes in nodes.items() if changes},
         )
         return self.difference
 
@@ -182,21 +199,23 @@ def _place(widget: Widget) -> tuple[int, str]:
     return widget.position, widget.id
 
 
-def _take(held: dict[str, Widget], change: Change) -> str:
+def _take(held: dict[str, Widget], change: Change) -> tuple[str, Optional[ContentDifference]]:
+    """Applies the change. The nodes that changed are None if the contents are to be compared."""
     if isinstance(change, Added):
         held[change.widget.id] = change.widget
-        return change.widget.id
+        return change.widget.id, None
     if isinstance(change, Removed):
         held.pop(change.id, None)
-        return change.id
+        return change.id, None
     if change.id not in held:
         raise Inconsistent(f"the widget {change.id} changed, but it is not there")
-    held[change.id] = updated(held[change.id], change.update)
-    return change.id
+    held[change.id], nodes = updated(held[change.id], change.update)
+    return change.id, nodes
 
 
-def updated(widget: Widget, update: pb.WidgetUpdated) -> Widget:
-    """The widget after the update. Fields that the update does not name stay."""
+def updated(widget: Widget, update: pb.WidgetUpdated) -> tuple[Widget, ContentDifference]:
+    """The widget after the update, and the nodes of its content that differ. Fields that the update
+    does not name stay."""
     new: dict[str, Any] = {"revision": update.revision}
     for name in ("data", "parameters"):
         set_, unset = getattr(update, f"set_{name}"), getattr(update, f"unset_{name}")
@@ -218,12 +237,13 @@ def updated(widget: Widget, update: pb.WidgetUpdated) -> Widget:
         new["error"] = _error(update.error)
     if update.family:
         new["family"] = Family.read(update.family)
+    nodes = ContentDifference()
     if update.HasField("content"):
-        new["content"] = Content.changed(widget.content, update.content)
+        new["content"], nodes = Content.applied(widget.content, update.content)
     # The number is valid only if the watch includes the time.
     if widget.update_time is not None:
         try:
             new["update_time"] = _EPOCH + timedelta(microseconds=update.update_time_nanos // 1000)
         except OverflowError:
             pass
-    return dataclasses.replace(widget, **new)
+    return dataclasses.replace(widget, **new), nodes
