@@ -10,6 +10,9 @@ import WidgetProto
 ///   visible before (after a `reset`), it stays until then, and the difference is reported.
 /// - Pieces of a change set (`more`) collect out of sight; the last one makes all of them visible.
 /// - What is collected when a connection is lost is dropped: the daemon sends it again.
+///
+/// The content of a visible widget is a table (`Content.table`): looking up a node costs O(1), and a
+/// change costs as much as the nodes that it changes. `Difference.contents` names these nodes.
 public struct WidgetMirror: Hashable, Sendable {
   /// What became visible.
   public struct Difference: Hashable, Sendable {
@@ -17,6 +20,9 @@ public struct WidgetMirror: Hashable, Sendable {
     public var added: [WidgetID] = []
     /// Widgets of which something changed, in display order.
     public var updated: [WidgetID] = []
+    /// The nodes that changed, for each of `updated` whose content changed. A widget that a snapshot or
+    /// `added` replaced is compared with what was visible of it.
+    public var contents: [WidgetID: ContentDifference] = [:]
     /// Widgets that are gone, as they were last, in the order they were shown.
     public var removed: [Widget] = []
     /// How to animate it, for those widgets that came with a hint.
@@ -109,7 +115,10 @@ public struct WidgetMirror: Hashable, Sendable {
       return nil
     case .snapshot(let chunk):
       var next = snapshot ?? [:]
-      for widget in chunk.widgets { next[widget.id] = widget }
+      for var widget in chunk.widgets {
+        widget.content?.makeTable()
+        next[widget.id] = widget
+      }
       for id in chunk.removedIDs { next[id] = nil }
       snapshot = next
       return nil
@@ -172,15 +181,42 @@ public struct WidgetMirror: Hashable, Sendable {
       guard visible[update.id] != nil else { throw .unknownWidget(update.id) }
     }
     var result = Difference()
+    let repeated = WidgetMirror.repeatedIDs(in: changes)
     var before: [WidgetID: Widget] = [:]
     for case .updated(let update) in changes {
-      if before[update.id] == nil { before[update.id] = visible[update.id] }
-      visible[update.id]?.apply(update)
-      if let transition = update.transition { result.transitions[update.id] = transition }
+      let id = update.id
+      if before[id] == nil {
+        before[id] = visible[id]
+        // No copy of the content is kept, so that it changes in place.
+        if !repeated.contains(id) { before[id]?.content = nil }
+      }
+      let nodes = visible[id]?.apply(update)
+      if !repeated.contains(id) { result.contents[id] = nodes }
+      if let transition = update.transition { result.transitions[id] = transition }
     }
-    let updated = before.filter { visible[$0.key] != $0.value }.keys
+    for id in repeated {
+      result.contents[id] = ContentDifference(from: before[id]?.content, to: visible[id]?.content)
+      before[id]?.content = nil
+    }
+    result.contents = result.contents.filter { !$0.value.isEmpty }
+    let updated = before.filter { id, old in
+      var now = visible[id]
+      now?.content = nil
+      return now != old || result.contents[id] != nil
+    }.keys
     result.updated = updated.count < 2 ? Array(updated) : order.filter { updated.contains($0) }
     return result
+  }
+
+  /// The widgets that several changes are about.
+  private static func repeatedIDs(in changes: [WidgetChange]) -> Set<WidgetID> {
+    guard changes.count > 1 else { return [] }
+    var seen: Set<WidgetID> = []
+    var repeated: Set<WidgetID> = []
+    for change in changes where !seen.insert(change.widgetID).inserted {
+      repeated.insert(change.widgetID)
+    }
+    return repeated
   }
 
   /// What the changes make of the visible state. The same widget may be named by several pieces.
@@ -190,15 +226,20 @@ public struct WidgetMirror: Hashable, Sendable {
     var next = visible
     var touched: Set<WidgetID> = []
     var transitions: [WidgetID: Transition] = [:]
+    // Of the widgets that were updated once; the others are compared.
+    var contents: [WidgetID: ContentDifference] = [:]
+    let repeated = WidgetMirror.repeatedIDs(in: changes)
     for change in changes {
       switch change {
-      case .added(let widget, let transition):
+      case .added(var widget, let transition):
+        widget.content?.makeTable()
         next[widget.id] = widget
         touched.insert(widget.id)
         transitions[widget.id] = transition
       case .updated(let update):
         guard next[update.id] != nil else { throw .unknownWidget(update.id) }
-        next[update.id]?.apply(update)
+        let nodes = next[update.id]?.apply(update)
+        if !repeated.contains(update.id) { contents[update.id] = nodes }
         touched.insert(update.id)
         if let transition = update.transition { transitions[update.id] = transition }
       case .removed(let id, let transition):
@@ -207,13 +248,13 @@ public struct WidgetMirror: Hashable, Sendable {
         transitions[id] = transition
       }
     }
-    var result = difference(to: next, touched: touched)
+    var result = difference(to: next, touched: touched, contents: contents)
     result.transitions = transitions.filter { visible[$0.key] != nil || next[$0.key] != nil }
     return (next, result)
   }
 
   private mutating func replace(with next: [WidgetID: Widget]) -> Difference {
-    let result = difference(to: next, touched: Set(visible.keys).union(next.keys))
+    let result = difference(to: next, touched: Set(visible.keys).union(next.keys), contents: [:])
     show(next)
     return result
   }
@@ -223,12 +264,18 @@ public struct WidgetMirror: Hashable, Sendable {
     visible = next
   }
 
-  private func difference(to next: [WidgetID: Widget], touched: Set<WidgetID>) -> Difference {
+  /// The difference of `touched` widgets; `contents` has the nodes of those where they are known.
+  private func difference(
+    to next: [WidgetID: Widget], touched: Set<WidgetID>, contents: [WidgetID: ContentDifference]
+  ) -> Difference {
     var result = Difference()
     let nextOrder = WidgetMirror.order(of: next)
     for id in nextOrder where touched.contains(id) {
       if let before = visible[id] {
-        if before != next[id] { result.updated.append(id) }
+        guard before != next[id] else { continue }
+        result.updated.append(id)
+        let nodes = contents[id] ?? ContentDifference(from: before.content, to: next[id]?.content)
+        if !nodes.isEmpty { result.contents[id] = nodes }
       } else {
         result.added.append(id)
       }
@@ -244,5 +291,15 @@ public struct WidgetMirror: Hashable, Sendable {
       a.position == b.position
         ? a.id.rawValue.precedesByBytes(b.id.rawValue) : a.position < b.position
     }.map(\.id)
+  }
+}
+
+extension WidgetChange {
+  fileprivate var widgetID: WidgetID {
+    switch self {
+    case .added(let widget, _): widget.id
+    case .updated(let update): update.id
+    case .removed(let id, _): id
+    }
   }
 }

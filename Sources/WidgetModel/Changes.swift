@@ -62,8 +62,9 @@ public struct WidgetUpdate: Hashable, Sendable {
 }
 
 extension Widget {
-  /// Makes this widget what the update says.
-  public mutating func apply(_ update: WidgetUpdate) {
+  /// Makes this widget what the update says, and says which nodes of its content changed.
+  @discardableResult
+  public mutating func apply(_ update: WidgetUpdate) -> ContentDifference {
     revision = update.revision
     updateTime = update.updateTime
     for entry in update.setData.entries { data[entry.key] = entry.value }
@@ -77,6 +78,7 @@ extension Widget {
     if let error = update.error { self.error = error }
     if let applySet = update.applySet { self.applySet = applySet }
     if let family = update.family { self.family = family }
-    if let change = update.content { content = Content.applying(change, to: content) }
+    guard let change = update.content else { return ContentDifference() }
+    return Content.apply(change, to: &content)
   }
 }

@@ -1,14 +1,105 @@
 /// What a widget shows: its kind's template for its family, with all bindings evaluated.
 ///
 /// Derived from the widget's state, and the same for everyone who reads it.
-public struct Content: Hashable, Sendable {
-  public var rootID: String
-  /// Each node before its children. Every child is in the table, and is the child of one node.
-  public var nodes: [Node]
+///
+/// A content that was made from a list of nodes keeps the list. `makeTable` and `apply` turn it into a
+/// `NodeTable`, as a `WidgetMirror` does with each content that it gets: looking up a node then costs
+/// O(1), a change O(changed nodes), and `nodes` O(nodes).
+public struct Content: Sendable {
+  private enum Form: Sendable {
+    case list(rootID: String, nodes: [Node])
+    case table(NodeTable)
+  }
+  private var form: Form
 
-  public init(rootID: String, nodes: [Node]) {
-    self.rootID = rootID
-    self.nodes = nodes
+  public init(rootID: String, nodes: [Node]) { form = .list(rootID: rootID, nodes: nodes) }
+
+  /// The content of a table; nil if it has none.
+  public init?(_ table: NodeTable) {
+    guard !table.rootID.isEmpty else { return nil }
+    form = .table(table)
+  }
+
+  /// The id of the node at the top. The node may be missing.
+  public var rootID: String {
+    switch form {
+    case .list(let rootID, _): rootID
+    case .table(let table): table.rootID
+    }
+  }
+
+  /// Each node before its children. Every child is in the list, and is the child of one node.
+  ///
+  /// - Complexity: O(nodes) for a table, O(1) for a list. Setting it makes a list.
+  public var nodes: [Node] {
+    get {
+      switch form {
+      case .list(_, let nodes): nodes
+      case .table(let table): table.nodes
+      }
+    }
+    set { form = .list(rootID: rootID, nodes: newValue) }
+  }
+
+  /// One node; nil if there is none with this id.
+  ///
+  /// - Complexity: O(1) for a table, O(nodes) for a list.
+  public subscript(id: String) -> Node? {
+    switch form {
+    case .list(_, let nodes): nodes.first { $0.id == id }
+    case .table(let table): table.index(of: id).flatMap { table[$0]?.node }
+    }
+  }
+
+  /// The nodes with their places in the tree.
+  ///
+  /// - Complexity: O(1) for a table, O(nodes) for a list.
+  public var table: NodeTable {
+    switch form {
+    case .list: NodeTable(replacing: self)
+    case .table(let table): table
+    }
+  }
+
+  /// Turns a list into a table. Nodes that the tree does not reach are dropped. O(nodes).
+  public mutating func makeTable() {
+    if case .list = form { form = .table(table) }
+  }
+
+  /// Applies a change, and says which nodes it changed. Content comes and goes with `replaces`.
+  ///
+  /// The tree stays a tree, whatever the change names: see `NodeTable`. A table that has no other
+  /// copy is changed in place; otherwise the change copies a small part of it.
+  ///
+  /// - Complexity: that of `NodeTable.apply`.
+  @discardableResult
+  public static func apply(
+    _ change: ContentChange, to content: inout Content?
+  ) -> ContentDifference {
+    var table = content?.table ?? NodeTable()
+    // So that `table` is the only owner of what it changes.
+    content = nil
+    let ids = table.apply(change).ids
+    content = Content(table)
+    return ids
+  }
+
+  /// The content after a change; nil if there is none then.
+  public static func applying(_ change: ContentChange, to content: Content?) -> Content? {
+    var result = content
+    apply(change, to: &result)
+    return result
+  }
+}
+
+extension Content: Hashable {
+  public static func == (a: Content, b: Content) -> Bool {
+    a.rootID == b.rootID && a.nodes == b.nodes
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(rootID)
+    hasher.combine(nodes)
   }
 }
 
@@ -63,34 +154,4 @@ public struct ContentChange: Hashable, Sendable {
   public init(replacingBy content: Content?) {
     self.init(replaces: true, rootID: content?.rootID ?? "", setNodes: content?.nodes ?? [])
   }
-}
-
-extension Content {
-  /// The content after a change; nil if there is none then. Nodes come in the order of the tree
-  /// again; those that the tree does not reach are dropped. O(nodes).
-  public static func applying(_ change: ContentChange, to content: Content?) -> Content? {
-    let rootID = change.rootID.isEmpty && !change.replaces ? content?.rootID ?? "" : change.rootID
-    guard !rootID.isEmpty else { return nil }
-    var table: [String: Node] = [:]
-    if !change.replaces, let content { for node in content.nodes { table[node.id] = node } }
-    for id in change.removedIDs { table[id] = nil }
-    for node in change.setNodes { table[node.id] = node }
-    return Content(rootID: rootID, table: table)
-  }
-
-  /// The nodes that the tree reaches, in its order. Each is taken out once, so that a table of
-  /// circles ends too.
-  private init(rootID: String, table: [String: Node]) {
-    self.init(rootID: rootID, nodes: [])
-    var rest = table
-    var waiting = [rootID]
-    while let id = waiting.popLast() {
-      guard let node = rest.removeValue(forKey: id) else { continue }
-      nodes.append(node)
-      waiting.append(contentsOf: node.childIDs.reversed())
-    }
-  }
-
-  /// One node.
-  public subscript(id: String) -> Node? { nodes.first { $0.id == id } }
 }

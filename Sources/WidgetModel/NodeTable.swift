@@ -1,7 +1,8 @@
 /// The nodes of one content, each at an index that it keeps for as long as it is there.
 ///
-/// Holds the same nodes as `Content.applying` makes, but applies a change in O(changed nodes): a
-/// client that shows a content keeps what it knows of a node in arrays beside this table.
+/// A client that shows a content keeps what it knows of a node in arrays beside this table. A change
+/// touches the nodes that it names alone, and looking up an id costs O(1). A copy shares what neither
+/// side changes, so keeping an old table costs little.
 ///
 /// The tree of `children` is always a tree, whatever was sent: a node that is the child of several
 /// has the first of them, in the tree's order, as its parent; children that are missing, and those
@@ -26,15 +27,21 @@ public struct NodeTable: Sendable {
     public var changed: [Int] = []
     /// The indices that are no longer in use.
     public var removed: [Int] = []
+    /// The same by ids, for those who keep no indices. It is exact even if `replacesAll`.
+    public var ids = ContentDifference()
 
-    public init(replacesAll: Bool = false, changed: [Int] = [], removed: [Int] = []) {
+    public init(
+      replacesAll: Bool = false, changed: [Int] = [], removed: [Int] = [],
+      ids: ContentDifference = ContentDifference()
+    ) {
       self.replacesAll = replacesAll
       self.changed = changed
       self.removed = removed
+      self.ids = ids
     }
   }
 
-  private var entries: [Entry?] = []
+  private var entries = PagedArray<Entry?>()
   private var free: [Int] = []
   private var indices: [String: Int] = [:]
   /// What the content calls its root; the node with this id may be missing.
@@ -45,10 +52,11 @@ public struct NodeTable: Sendable {
   /// A table without content.
   public init() {}
 
+  /// The nodes that the tree of a content reaches. O(1) for a content that is a table already.
+  public init(_ content: Content?) { self = content?.table ?? NodeTable() }
+
   /// The nodes that the tree of a content reaches.
-  public init(_ content: Content?) {
-    apply(ContentChange(replacingBy: content))
-  }
+  init(replacing content: Content) { _ = rebuild(ContentChange(replacingBy: content)) }
 
   /// How many nodes there are.
   public var count: Int { indices.count }
@@ -70,9 +78,11 @@ public struct NodeTable: Sendable {
     entries.indices.contains(index) ? entries[index]?.parent : nil
   }
 
-  /// The content; nil if there is none. O(nodes).
-  public var content: Content? {
-    guard !rootID.isEmpty else { return nil }
+  /// The content; nil if there is none.
+  public var content: Content? { Content(self) }
+
+  /// All nodes in the order of the tree, each before its children. O(nodes).
+  public var nodes: [Node] {
     var nodes: [Node] = []
     nodes.reserveCapacity(count)
     var waiting = root.map { [$0] } ?? []
@@ -81,13 +91,15 @@ public struct NodeTable: Sendable {
       nodes.append(entry.node)
       waiting.append(contentsOf: entry.children.reversed())
     }
-    return Content(rootID: rootID, nodes: nodes)
+    return nodes
   }
 
   // MARK: - Changes
 
-  /// Applies a change. O(nodes in the change and nodes that go with it) if the content is, and stays,
-  /// well-formed and keeps its root; O(all nodes) otherwise.
+  /// Applies a change. Removals come before what is set; of a node that is set twice the last one counts.
+  ///
+  /// - Complexity: O(nodes in the change, their children, and nodes that go with them) if the content
+  ///   is, and stays, well-formed and keeps its root; O(all nodes) otherwise.
   @discardableResult
   public mutating func apply(_ change: ContentChange) -> Changes {
     let keepsRoot = change.rootID.isEmpty || change.rootID == rootID
@@ -191,6 +203,7 @@ public struct NodeTable: Sendable {
       indices[entry.node.id] = nil
       entries[index] = nil
       changes.removed.append(index)
+      changes.ids.removed.insert(entry.node.id)
       waiting += entry.children.filter { child in
         guard let id = entries[child]?.node.id else { return false }
         return update.newParents[id] == nil
@@ -201,14 +214,20 @@ public struct NodeTable: Sendable {
       if let index = indices[id] {
         entries[index]?.node = node
         changes.changed.append(index)
+        changes.ids.changed.insert(id)
       } else {
         changes.changed.append(insert(node))
+        changes.ids.inserted.insert(id)
       }
     }
     for id in update.different {
       guard let index = indices[id], let entry = entries[index] else { continue }
       let children = entry.node.childIDs.compactMap { indices[$0] }
       guard children != entry.children else { continue }
+      let stayed = children.filter { child in
+        entries[child].map { !changes.ids.inserted.contains($0.node.id) } ?? false
+      }
+      changes.ids.moved.formUnion(movedIDs(stayed, from: entry.children))
       entries[index]?.children = children
       for child in children { entries[child]?.parent = index }
     }
@@ -230,18 +249,101 @@ public struct NodeTable: Sendable {
     return index
   }
 
+  /// Which of the children that a node has now, and that were there before, have another place.
+  private func movedIDs(_ children: [Int], from before: [Int]) -> [String] {
+    let old = Set(before)
+    let now = Set(children)
+    var moved = children.filter { !old.contains($0) }
+    let stayed = children.filter { old.contains($0) }
+    moved += zip(stayed, before.filter { now.contains($0) }).filter { $0 != $1 }.map(\.0)
+    return moved.compactMap { entries[$0]?.node.id }
+  }
+
+  /// What is other than in another table. O(nodes of both).
+  func difference(from old: NodeTable) -> ContentDifference {
+    var result = ContentDifference()
+    result.isRootChanged = rootID != old.rootID
+    for case let entry? in entries.indices.lazy.map({ entries[$0] }) {
+      guard let before = old.indices[entry.node.id].flatMap({ old.entries[$0] }) else {
+        result.inserted.insert(entry.node.id)
+        continue
+      }
+      if entry.node != before.node { result.changed.insert(entry.node.id) }
+      if id(at: entry.parent) != old.id(at: before.parent) { result.moved.insert(entry.node.id) }
+      // Those that both have as children, in either order.
+      let (now, then) = (childIDs(of: entry), old.childIDs(of: before))
+      guard now != then else { continue }
+      let (inNow, inThen) = (Set(now), Set(then))
+      let pairs = zip(now.filter(inThen.contains), then.filter(inNow.contains))
+      for (child, other) in pairs where child != other { result.moved.insert(child) }
+    }
+    for id in old.indices.keys where indices[id] == nil { result.removed.insert(id) }
+    return result
+  }
+
+  private func id(at index: Int?) -> String? { index.flatMap { entries[$0]?.node.id } }
+
+  private func childIDs(of entry: Entry) -> [String] {
+    entry.children.compactMap { entries[$0]?.node.id }
+  }
+
   /// Makes the tree afresh.
   private mutating func replace(_ change: ContentChange) -> Changes {
+    let old = self
+    var changes = rebuild(change)
+    changes.ids = difference(from: old)
+    return changes
+  }
+
+  private mutating func rebuild(_ change: ContentChange) -> Changes {
     var changes = Changes(replacesAll: true)
+    let old = self
+    let before = indices.values.sorted()
+    if change.replaces || !change.rootID.isEmpty { rootID = change.rootID }
+    if !change.replaces || !fill(change.setNodes) { walk(change, from: old) }
+    changes.changed = Array(0..<entries.count)
+    changes.removed = before.filter { $0 >= entries.count }
+    return changes
+  }
+
+  /// Takes nodes as the daemon sends them, each before its children. False if there is a fault in
+  /// them; the table is then to be made in another way.
+  private mutating func fill(_ nodes: [Node]) -> Bool {
+    (entries, free, indices, isWellFormed) = (PagedArray(), [], [:], true)
+    guard !rootID.isEmpty, nodes.first?.id == rootID else { return false }
+    indices.reserveCapacity(nodes.count)
+    for (index, node) in nodes.enumerated() {
+      guard indices.updateValue(index, forKey: node.id) == nil else { return false }
+      entries.append(Entry(node: node, parent: nil, children: []))
+    }
+    var reachedCount = 1
+    for (index, node) in nodes.enumerated() where !node.childIDs.isEmpty {
+      var children: [Int] = []
+      children.reserveCapacity(node.childIDs.count)
+      for id in node.childIDs {
+        guard let child = indices[id], child > index, entries[child]?.parent == nil else {
+          return false
+        }
+        entries[child]?.parent = index
+        children.append(child)
+        reachedCount += 1
+      }
+      entries[index]?.children = children
+    }
+    return reachedCount == nodes.count
+  }
+
+  /// Makes the tree by walking down from the root.
+  private mutating func walk(_ change: ContentChange, from old: NodeTable) {
     var table: [String: Node] = [:]
     if !change.replaces {
-      for case let entry? in entries { table[entry.node.id] = entry.node }
+      for case let entry? in old.entries.indices.lazy.map({ old.entries[$0] }) {
+        table[entry.node.id] = entry.node
+      }
     }
     for id in change.removedIDs { table[id] = nil }
     for node in change.setNodes { table[node.id] = node }
-    let before = indices.values.sorted()
-    if change.replaces || !change.rootID.isEmpty { rootID = change.rootID }
-    (entries, free, indices, isWellFormed) = ([], [], [:], true)
+    (entries, free, indices, isWellFormed) = (PagedArray(), [], [:], true)
 
     if rootID.isEmpty { table = [:] }
     // Each is taken out once, so that circles end too. A parent is known before its children.
@@ -256,8 +358,5 @@ public struct NodeTable: Sendable {
       if let parent { entries[parent]?.children.append(index) }
       for child in node.childIDs.reversed() { waiting.append((child, index)) }
     }
-    changes.changed = Array(0..<entries.count)
-    changes.removed = before.filter { $0 >= entries.count }
-    return changes
   }
 }

@@ -26,11 +26,94 @@ import WidgetModel
     #expect(table.count == 4)
   }
 
+  @Test(arguments: [
+    // A row is added, removed, goes to the front; two exchange their places.
+    (["top a b c"], ["top a x b c", "x"], ContentDifference(changed: ["top"], inserted: ["x"])),
+    (["top a b c"], ["top a c"], ContentDifference(changed: ["top"], removed: ["b"])),
+    (
+      ["top a b c"], ["top c a b"],
+      ContentDifference(changed: ["top"], moved: ["a", "b", "c"])
+    ),
+    (["top a b c"], ["top a c b"], ContentDifference(changed: ["top"], moved: ["b", "c"])),
+    // The places of those that stayed count: nothing moves for a new or a removed one.
+    (
+      ["top a b c"], ["top x b c", "x"],
+      ContentDifference(
+        changed: ["top"], inserted: ["x"], removed: ["a"])
+    ),
+    // To another parent, from above, from below, and with what is below it.
+    (
+      ["top a b", "a c", "c d"], ["top a b", "a", "b c"],
+      ContentDifference(changed: ["a", "b"], moved: ["c"])
+    ),
+    (["top a", "a b"], ["top a b", "a"], ContentDifference(changed: ["top", "a"], moved: ["b"])),
+    (
+      ["top a", "a b"], ["top b", "b"],
+      ContentDifference(changed: ["top"], removed: ["a"], moved: ["b"])
+    ),
+    // With a new node in between; below a new one.
+    (
+      ["top a"], ["top x", "x a"],
+      ContentDifference(changed: ["top"], inserted: ["x"], moved: ["a"])
+    ),
+    // The same again.
+    (["top a b"], ["top a b"], ContentDifference()),
+  ])
+  func `a change names the nodes that are other ones`(
+    _ before: [String], _ set: [String], _ expected: ContentDifference
+  ) {
+    func nodes(_ lines: [String]) -> [Node] {
+      let words = lines.map { $0.split(separator: " ").map(String.init) }
+      let known = words.map { node($0[0], Array($0.dropFirst())) }
+      let named = Set(known.map(\.id))
+      return known + Set(words.flatMap { $0.dropFirst() }).subtracting(named).map { node($0) }
+    }
+    let start = ContentChange(replaces: true, rootID: "top", setNodes: nodes(before))
+    var table = NodeTable()
+    table.apply(start)
+    let old = table.content
+    let words = set.map { $0.split(separator: " ").map(String.init) }
+    let change = ContentChange(setNodes: words.map { node($0[0], Array($0.dropFirst())) })
+    // A node without children is a label, so those that lost theirs are other nodes.
+    #expect(table.apply(change).ids == expected)
+    #expect(ContentDifference(from: old, to: table.content) == expected)
+    #expect(NaiveContent.applying(change, to: old) == table.content)
+  }
+
+  @Test func `a copy keeps what it had`() throws {
+    var nodes = [node("top", (0..<100).map { "n\($0)" })]
+    nodes += (0..<100).map { node("n\($0)") }
+    var content: Content? = Content(rootID: "top", nodes: nodes)
+    content?.makeTable()
+    let copy = content
+    Content.apply(ContentChange(setNodes: [node("n40", text: "new")]), to: &content)
+    Content.apply(ContentChange(setNodes: [node("top", ["n40"])]), to: &content)
+    #expect(copy?.nodes == nodes)
+    #expect(copy?["n40"]?.properties["text"] == .string(""))
+    #expect(content?.nodes.map(\.id) == ["top", "n40"])
+    #expect(content?["n40"]?.properties["text"] == .string("new"))
+    #expect(content?["n41"] == nil)
+  }
+
+  @Test func `a list and a table of the same nodes are equal`() {
+    let list = Content(rootID: "top", nodes: [node("top", ["a"]), node("a")])
+    var table = list
+    table.makeTable()
+    #expect(list == table)
+    #expect(list.hashValue == table.hashValue)
+    #expect(list["a"] == table["a"])
+    #expect(table["x"] == nil && list["x"] == nil)
+    table.nodes[1].problem = "p"
+    #expect(table["a"]?.problem == "p")
+    #expect(list != table)
+  }
+
   @Test func `a changed node is the only index that changed`() throws {
     var table = table(node("top", ["a", "b"]), node("a"), node("b"))
     let index = try #require(table.index(of: "b"))
     let changes = table.apply(ContentChange(setNodes: [node("a"), node("b", text: "new")]))
-    #expect(changes == NodeTable.Changes(changed: [index]))
+    #expect(
+      changes == NodeTable.Changes(changed: [index], ids: ContentDifference(changed: ["b"])))
     #expect(table[index]?.node.properties["text"] == .string("new"))
   }
 
@@ -89,20 +172,24 @@ import WidgetModel
     [("top", ["a", "b"]), ("a", ["c"]), ("b", ["c"]), ("c", [])],
     [("top", ["a", "a"]), ("a", [])],
     [("top", ["a", "ghost"]), ("a", [])],
+    // Nodes beside the tree.
+    [("top", ["a"]), ("a", []), ("lost", ["x"]), ("x", [])],
   ])
   func `faulty content is cut to a tree`(_ faulty: [(String, [String])]) {
     let nodes = faulty.map { node($0.0, $0.1) }
     let change = ContentChange(replaces: true, rootID: "top", setNodes: nodes)
     var table = NodeTable()
     table.apply(change)
-    #expect(table.content == Content.applying(change, to: nil))
+    #expect(table.content == NaiveContent.applying(change, to: nil))
     expectTree(table)
     // The same, as a change to a good one.
     table = self.table(node("top", ["x"]), node("x"))
     let later = ContentChange(setNodes: nodes)
-    let expected = Content.applying(later, to: table.content)
-    table.apply(later)
+    let before = table.content
+    let expected = NaiveContent.applying(later, to: before)
+    let ids = table.apply(later).ids
     #expect(table.content == expected)
+    #expect(ids == NaiveContent.difference(from: before, to: expected))
     expectTree(table)
   }
 
@@ -115,7 +202,7 @@ import WidgetModel
   }
 
   @Test(arguments: 0..<300 as Range<UInt64>)
-  func `random changes give what Content gives`(seed: UInt64) {
+  func `random changes give what a naive reader has`(seed: UInt64) {
     var random = Numbers(seed: seed)
     let names = (0..<12).map { "n\($0)" }
     var content: Content?
@@ -139,10 +226,17 @@ import WidgetModel
         }
       }
       let before = table
-      content = Content.applying(change, to: content)
+      let old = content
+      content = NaiveContent.applying(change, to: content)
       let changes = table.apply(change)
       let same = table.content == content
       #expect(same, "seed \(seed), step \(step)")
+      let ids = NaiveContent.difference(from: old, to: content)
+      #expect(changes.ids == ids, "seed \(seed), step \(step)")
+      #expect(table.index(of: "nobody") == nil)
+      for node in content?.nodes ?? [] {
+        #expect(table.content?[node.id] == node, "seed \(seed), step \(step), \(node.id)")
+      }
       expectTree(table)
       // Whatever is not told of is as it was.
       for index in 0..<table.indexEnd where !changes.changed.contains(index) {
@@ -181,7 +275,7 @@ import WidgetModel
       change.setNodes.append(node)
       // Those below a removed one go too.
       let reached = Set(
-        Content.applying(
+        NaiveContent.applying(
           ContentChange(replaces: true, rootID: content.rootID, setNodes: Array(nodes.values)),
           to: nil)?.nodes.map(\.id) ?? [])
       nodes = nodes.filter { reached.contains($0.key) }
