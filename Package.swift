@@ -217,6 +217,9 @@ let package = Package(
     .executableTarget(
       name: "widgetd-layout-benchmark", dependencies: ["WidgetLayout", "WidgetModel"],
       path: "benchmarks/layout", exclude: ["run"]),
+    .executableTarget(
+      name: "widgetd-mirror-benchmark", dependencies: ["WidgetModel"],
+      path: "benchmarks/mirrors", exclude: ["run", "mirror.c", "mirror.py"]),
 
     // Tests.
     .testTarget(
