@@ -139,6 +139,25 @@ import WidgetModel
   }
 
   @Test(arguments: [
+    // A circle, a child of itself and a node beside the tree, children first, nodes twice, no top.
+    ([node("top", ["a"]), node("a", ["top"])], ["top", "a"]),
+    ([node("top", ["a"]), node("a", ["a"]), node("b")], ["top", "a"]),
+    ([node("a", ["ghost"]), node("top", ["a"])], ["top", "a"]),
+    ([node("top", ["a", "a"]), node("a"), node("a", text: "1")], ["top", "a"]),
+    ([node("a", ["a"])], []),
+  ])
+  func `content that comes with faults is cut to a tree`(
+    _ nodes: [Node], _ shown: [String]
+  ) throws {
+    var mirror = try Self.synced()
+    let content = Content(rootID: "top", nodes: nodes)
+    _ = try mirror.apply(Self.set(.added(Self.widget("w", content), nil)))
+    let held = mirror[.of("w")]?.content
+    #expect(held?.nodes.map(\.id) == shown)
+    for node in held?.nodes ?? [] { #expect(held?[node.id] == node) }
+  }
+
+  @Test(arguments: [
     // Unknown children and removals, a node twice, circles, the parent of a node that stays, the top.
     ContentChange(setNodes: [node("top", ["a", "ghost", "b"])], removedIDs: ["nobody"]),
     ContentChange(setNodes: [node("a", text: "1"), node("a", text: "2")]),

@@ -570,6 +570,58 @@ static void the_copy_and_its_notices_are_the_state_after_every_set(void) {
   }
 }
 
+/* A snapshot of one widget, whose content has these nodes, in order; children of a node are in `truth`. */
+static void snapshot_of(wc_mirror *mirror, const int *numbers, size_t count) {
+  Widgetd__V1__Widget *widget = NEW(Widgetd__V1__Widget, widgetd__v1__widget__init);
+  widget->id = strdup("w0");
+  widget->content = NEW(Widgetd__V1__Content, widgetd__v1__content__init);
+  widget->content->root_id = strdup("n0");
+  widget->content->nodes = malloc(count * sizeof *widget->content->nodes);
+  for (size_t i = 0; i < count; i++)
+    widget->content->nodes[widget->content->n_nodes++] = new_node(&truth[0], numbers[i]);
+  watch_frame *frame = new_frame();
+  frame->frame_case = WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_SNAPSHOT;
+  frame->snapshot = NEW(Widgetd__V1__SnapshotChunk, widgetd__v1__snapshot_chunk__init);
+  frame->snapshot->widgets = malloc(sizeof widget);
+  frame->snapshot->widgets[frame->snapshot->n_widgets++] = widget;
+  wc_mirror_begin(mirror, 1, false);
+  CHECK(take(mirror, frame) == WC_MIRROR_OK);
+  frame = new_frame();
+  frame->frame_case = WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_SYNCED;
+  frame->synced = NEW(Widgetd__V1__WatchSynced, widgetd__v1__watch_synced__init);
+  CHECK(take(mirror, frame) == WC_MIRROR_SETTLED);
+}
+
+static void content_that_comes_with_faults_is_cut_to_a_tree(void) {
+  static const struct {
+    /* The nodes that come, and the first child of each node; then what is shown. */
+    int nodes[4], count, children[4], shown[4], shown_count;
+  } cases[] = {
+      {{0, 1, 2}, 3, {1, 2, 0}, {0, 1, 2}, 3},   /* a circle through the top */
+      {{0, 1, 2}, 3, {1, 1, 1}, {0, 1}, 2},      /* a child of itself, a node beside the tree */
+      {{2, 1, 0}, 3, {1, 2, 7}, {0, 1, 2}, 3},   /* children first, a child that is missing */
+      {{0, 1, 1, 0}, 4, {1, 7}, {0, 1}, 2},      /* nodes that come twice */
+      {{1, 2}, 2, {1, 2, 1}, {0}, 0},            /* no top */
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    memset(truth, 0, sizeof truth);
+    memset(heard, 0, sizeof heard);
+    for (int n = 0; n < 4; n++) {
+      truth[0].nodes[n].children_count = 1;
+      truth[0].nodes[n].children[0] = cases[i].children[n];
+    }
+    wc_mirror *mirror = wc_mirror_new(64u << 20);
+    snapshot_of(mirror, cases[i].nodes, (size_t)cases[i].count);
+    const Widgetd__V1__Content *content = wc_mirror_find(mirror, "w0")->content;
+    CHECK(content->n_nodes == (size_t)cases[i].shown_count);
+    for (size_t n = 0; n < content->n_nodes; n++) {
+      CHECK(index_of(content->nodes[n]->id) == cases[i].shown[n]);
+      CHECK(wc_mirror_node(mirror, "w0", content->nodes[n]->id) == content->nodes[n]);
+    }
+    wc_mirror_free(mirror);
+  }
+}
+
 /* What is counted while changes come is what the same widgets count when they are sent whole. */
 static void the_memory_of_changed_content_is_counted(void) {
   memset(truth, 0, sizeof truth);
@@ -605,6 +657,7 @@ int main(void) {
   atexit(name_the_seed);
   __sanitizer_set_death_callback(name_the_seed);
   TEST(the_copy_and_its_notices_are_the_state_after_every_set);
+  TEST(content_that_comes_with_faults_is_cut_to_a_tree);
   TEST(the_memory_of_changed_content_is_counted);
   TEST(the_cost_of_a_message_counts_what_it_holds);
   is_done = true;

@@ -415,6 +415,24 @@ class MirrorTests(unittest.TestCase):
                 Content.difference(before, after),
             )
 
+    def test_content_that_comes_with_faults_becomes_a_tree_with_the_first_change(self):
+        for nodes, shown in (
+            ([message("top", "a"), message("a", "top")], ["top", "a"]),
+            ([message("top", "a"), message("a", "a"), message("b")], ["top", "a"]),
+            ([message("a", "ghost"), message("top", "a")], ["top", "a"]),
+            ([message("top", "a", "a"), message("a"), message("a", v=1)], ["top", "a"]),
+            ([message("a", "a")], []),
+        ):
+            made = widget("a")
+            made.content.CopyFrom(table("top", *nodes))
+            self.mirror.apply(Snapshot(5, b"t", (chunk(made),)))
+            held = self.mirror["a"].content
+            self.assertTrue(all(node.id in held for node in held))
+            change = updated("a", 6)
+            change.updated.content.set_nodes.append(message("nobody"))
+            self.assertEqual(self.apply(5, 6, change).contents, {})
+            self.assertEqual(shape(self.mirror["a"].content), shown)
+
     def test_content_comes_and_goes(self):
         come, go = updated("b", 2), updated("a", 2)
         come.updated.content.CopyFrom(
