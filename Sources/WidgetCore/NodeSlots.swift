@@ -32,6 +32,9 @@ struct NodeSlots {
   /// How long the words are, in bytes, that say what is wrong with a part of a node.
   private static let failureBytesMax = 512
 
+  /// How many problems of a node are listed. The others are counted.
+  static let problemsMax = 8
+
   /// What a failure of a node's condition is called.
   static let condition = "condition"
 
@@ -176,17 +179,28 @@ struct NodeSlots {
       problem: problem(of: entry), events: entry.events)
   }
 
-  /// What is wrong with a node, or with the condition of a child: one that is not there cannot say so.
+  /// What is wrong with a node, and with the conditions of children: one that is not there cannot say
+  /// so. A line for each problem, at most `problemsMax`.
   private func problem(of entry: Entry) -> String {
-    if let own = entry.failures.min(by: { $0.key.precedesByBytes($1.key) }) {
-      return "\(own.key): \(own.value)"
+    var (lines, count) = ([String](), 0)
+    func add(_ name: @autoclosure () -> String, _ message: String) {
+      count += 1
+      guard count <= NodeSlots.problemsMax else { return }
+      lines.append(
+        "\(name()): " + message.split(whereSeparator: \.isNewline).joined(separator: " "))
+    }
+    if !entry.failures.isEmpty {
+      for own in entry.failures.sorted(by: { $0.key.precedesByBytes($1.key) }) {
+        add(own.key, own.value)
+      }
     }
     for child in entry.children where !entries[Int(child)].isShown {
       if let message = entries[Int(child)].failures[NodeSlots.condition] {
-        return "\(entries[Int(child)].id).\(NodeSlots.condition): \(message)"
+        add("\(entries[Int(child)].id).\(NodeSlots.condition)", message)
       }
     }
-    return ""
+    if count > lines.count { lines.append("and \(count - lines.count) more") }
+    return lines.joined(separator: "\n")
   }
 
   /// What changed after a cursor; nil for nothing. `root` is the top node. O(what changed).

@@ -169,6 +169,35 @@ struct ContentTests: ContentSamples {
     #expect(store.checkInvariants() == [])
   }
 
+  @Test func `all problems of a node are listed, with a limit`() throws {
+    var store = Store()
+    let hidden = (0..<12).map {
+      NodeTemplate(id: "c\($0)", type: .label, condition: "data.any.deep == 1")
+    }
+    let root = NodeTemplate(
+      id: "r", type: .stack,
+      children: [
+        NodeTemplate(
+          id: "two", type: .label,
+          properties: ["lines": Binding("data.any"), "tooltip": Binding("data.any.deep")])
+      ] + hidden)
+    try store.register([Self.kind([ContentTemplate(root: root)])])
+    try store.create("a", kind: "list", data: ["any": .string("text")])
+    let two = try #require(store.widget("a")?.content?["two"]).problem.split(separator: "\n")
+    #expect(two.count == 2)
+    #expect(two.first?.hasPrefix("lines: ") == true)
+    #expect(two.last?.hasPrefix("tooltip: ") == true)
+    let all = try #require(store.widget("a")?.content?["r"]).problem.split(separator: "\n")
+    #expect(all.count == 9)
+    #expect(all.first?.hasPrefix("c0.condition: ") == true)
+    #expect(all.last == "and 4 more")
+    try store.update("a", .set(["any": .map(["deep": .int(4)])]))
+    #expect(
+      store.widget("a")?.content?["two"]?.problem.split(separator: "\n").map { $0.prefix(6) }
+        == ["lines:"])
+    #expect(store.checkInvariants() == [])
+  }
+
   @Test func `the family's template is shown, or the one for all others`() throws {
     var store = Store()
     let label = { (id: String) in ContentTemplate(root: NodeTemplate(id: id, type: .label)) }

@@ -84,16 +84,16 @@ struct WidgetTextTests {
     #expect(!Table.nodes(of: [widget], theme: theme).text(width: nil, Samples.plain).contains("!"))
   }
 
-  @Test func `problems are told on one line each, and nothing in them acts on a terminal`() {
+  @Test func `problems are told on a line each, and nothing in them acts on a terminal`() {
     let nodes = [
       Node(id: "top", type: .stack, childIDs: ["a"], problem: "x: first"),
       Node(
         id: "a", type: .label, properties: ["visible": .bool(false)],
-        problem: "text: no\nsuch\u{1B} key"),
+        problem: "text: no such\u{1B} key\ntooltip: none"),
     ]
     #expect(
       Content(rootID: "top", nodes: nodes).problemLines(tellsAll: false)
-        == ["! top: x: first", "! a: text: no ⏎ such\\u{1b} key"])
+        == ["! top: x: first", "! a: text: no such\\u{1b} key", "! a: tooltip: none"])
   }
 
   @Test func `tokens that the theme lacks are told, with the one that is meant`() {

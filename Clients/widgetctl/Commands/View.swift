@@ -240,8 +240,7 @@ extension Table {
     for widget in widgets {
       for node in widget.content?.nodes ?? [] {
         let problems =
-          (node.problem.isEmpty ? [] : [node.problem])
-          + node.unknownTokens(of: theme).map(\.description)
+          node.problems + node.unknownTokens(of: theme).map(\.description)
         table.add(
           Cell(widget.id.rawValue), Cell(node.id), Cell(node.type?.name ?? "unknown"),
           Cell(node.events.joined(separator: ",")),

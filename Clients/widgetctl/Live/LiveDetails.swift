@@ -167,7 +167,7 @@ struct LiveDetails {
 
   private var problems: [Line] {
     each { node in
-      let told = node.problem.split(whereSeparator: \.isNewline).enumerated().map { index, line in
+      let told = node.problems.enumerated().map { index, line in
         Line(
           text: (index == 0 ? "\(node.id.onOneLine): " : "  ") + String(line).onOneLine,
           token: "color.error")

@@ -25,8 +25,8 @@ extension Content {
   /// - Parameter tellsAll: Whether to include problems that a placeholder hides.
   func problemLines(tellsAll: Bool, theme: Theme = .standard) -> [String] {
     nodes.flatMap { node in
-      let isTold = !node.problem.isEmpty && (tellsAll || !node.hasPlaceholderForProblem)
-      return ((isTold ? [node.problem] : []) + node.unknownTokens(of: theme).map(\.description))
+      let told = node.problems.filter { tellsAll || !node.hasPlaceholder(for: $0) }
+      return (told + node.unknownTokens(of: theme).map(\.description))
         .map { "! \(node.id.safeForTerminal): \($0.onOneLine)" }
     }
   }
@@ -34,7 +34,7 @@ extension Content {
 
 extension Node {
   /// Whether the failed property still has a value: its placeholder.
-  fileprivate var hasPlaceholderForProblem: Bool {
+  fileprivate func hasPlaceholder(for problem: String) -> Bool {
     properties[String(problem.prefix { $0 != ":" })] != nil
   }
 }
@@ -48,6 +48,9 @@ extension Value {
     case .double(let number) where number == number.rounded() && number.magnitude < 1e15:
       "\(Int64(number))"
     default: JSONWriter.compact(self)
+  /// The problems of the node. The daemon writes each on a line.
+  var problems: [String] { problem.split(whereSeparator: \.isNewline).map(String.init) }
+
     }
   }
 }

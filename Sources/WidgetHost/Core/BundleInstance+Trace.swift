@@ -199,7 +199,8 @@ extension BundleInstance {
             ? "value changed" : "\(entry.key) = \(BundleInstance.traced(entry.value))")
       }
       if node.problem != before?.problem ?? "" {
-        words.append(node.problem.isEmpty ? "works again" : "problem: \(node.problem)")
+        let problem = node.problem.split(whereSeparator: \.isNewline).joined(separator: "; ")
+        words.append(problem.isEmpty ? "works again" : "problem: \(problem)")
       }
       if !words.isEmpty { trace(id, .node, node.id, words.joined(separator: ", ")) }
     }
