@@ -8,8 +8,12 @@ public struct DrawingLook: Sendable {
   public var isPrivate = false
   /// Whether the widget's data may be old. The drawing is then dim, with a mark in the upper right corner.
   public var isStale = false
+  /// Whether the widget takes no events: all nodes look disabled.
+  public var isDisabled = false
   /// Finds the picture of an image node. Nil if there is none.
   public var image: @Sendable (Node) -> DrawingImage?
+  /// Why an image node has no picture, shown in its box. Nil if there is no problem.
+  public var imageProblem: @Sendable (Node) -> String? = { _ in nil }
 
   public init(
     theme: Theme = .standard, appearance: Theme.Appearance = .dark,
@@ -20,6 +24,8 @@ public struct DrawingLook: Sendable {
 
   /// The opacity of stale content.
   static let staleOpacity = 0.55
+  /// The opacity of disabled pictures.
+  static let disabledOpacity = 0.45
 
   /// Parses a property's colour: `#rrggbb`, `#rrggbbaa` or a token. Nil if the value is none of these.
   func color(_ value: Value?) -> ThemeColor? {

@@ -26,7 +26,8 @@ public struct DrawingPainter: Sendable {
     for placed in layout.placed {
       guard let entry = table[placed.index] else { continue }
       let outer =
-        entry.parent.flatMap { settings[$0] } ?? NodeSetting(background: background)
+        entry.parent.flatMap { settings[$0] }
+        ?? NodeSetting(background: background, isDisabled: look.isDisabled)
       let parent = entry.parent.flatMap { table[$0] }
       var marking = NodeMarking(
         look: look, node: entry.node, parent: parent?.node, placed: placed, setting: outer)

@@ -238,7 +238,11 @@ extension NodeMarking {
     }
     guard let image = look.image(node) else {
       let node = node
-      let words = ["alt", "source", "fallback"].lazy.map { node.text($0) }.first { !$0.isEmpty }
+      var words = ["alt", "source", "fallback"].lazy.map { node.text($0) }.first { !$0.isEmpty }
+      // The reason comes first, because the end may be cut.
+      if let problem = look.imageProblem(node) {
+        words = ([problem] + (words.map { [$0] } ?? [])).joined(separator: ": ")
+      }
       add(
         .rectangle(
           frame.inset(0.5), corner: max(corner, 6),
@@ -254,10 +258,14 @@ extension NodeMarking {
         width: Double(image.width), height: Double(image.height))
     default: break
     }
+    var shown = Mark.image(mark)
+    if setting.isDisabled {
+      shown = .group(MarkGroup(opacity: DrawingLook.disabledOpacity, marks: [shown]))
+    }
     if corner > 0 || !frame.contains(mark.frame) {
-      add(.group(MarkGroup(clip: frame, clipCorner: corner, marks: [.image(mark)])))
+      add(.group(MarkGroup(clip: frame, clipCorner: corner, marks: [shown])))
     } else {
-      add(.image(mark))
+      add(shown)
     }
   }
 

@@ -12,6 +12,8 @@ public struct CellLook: Sendable {
   public var isPrivate = false
   /// Whether the widget's data may be old: all is dim, with `↻` in the upper right corner.
   public var isStale = false
+  /// Whether the widget takes no events: all nodes look disabled.
+  public var isDisabled = false
   /// The id of the node that has the focus: of a form, its button has it.
   public var focusedID: String?
   /// The id of the node that is being pressed.

@@ -23,6 +23,7 @@ public struct CellPainter: Sendable {
     let rows = rows?.clamped(to: whole) ?? whole
     var grid = CellGrid(width: layout.size.width, height: rows.count)
     var base = Setting()
+    base.isDisabled = look.isDisabled
     if look.paintsBackground {
       base.background = look.opaque(look.token("color.background"), over: nil)
       grid.fill(grid.bounds, style: CellStyle(background: base.background))

@@ -209,7 +209,11 @@ extension NodeDrawing {
   private func drawImage(_ frame: LayoutRect, on grid: inout CellGrid) {
     guard !setting.isPrivate else { return redact(frame, on: &grid) }
     if let image = look.image(node) {
-      return grid.picture(image, in: frame, clip: placed.clip)
+      grid.picture(image, in: frame, clip: placed.clip)
+      if setting.isDisabled {
+        grid.restyle(frame.overlap(placed.clip)) { $0.attributes.insert(.dim) }
+      }
+      return
     }
     let words = ["alt", "source", "fallback"].lazy.map { node.text($0) }.first { !$0.isEmpty }
     grid.box(frame, isRounded: false, style: quietStyle, clip: placed.clip)

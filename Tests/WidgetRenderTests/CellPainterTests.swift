@@ -35,6 +35,27 @@ struct CellPainterTests {
     #expect(style(grid, of: "Z")?.foreground == .rgb(0, 255, 0))
   }
 
+  @Test func `a disabled widget draws all its nodes as disabled`() {
+    let tree = Gallery.part(
+      .stack, "a", [:],
+      [
+        Gallery.part(.label, "b", ["text": "X", "color": "#ff0000"]),
+        Gallery.part(.button, "c", ["text": "Y", "style": "primary"]),
+        Gallery.part(.gauge, "d", ["text": "Z", "value": 0.5]),
+      ])
+    let gray = CellColor.rgb(0x67, 0x6E, 0x7B)
+    for text in ["X", "Y", "Z"] {
+      #expect(style(grid(tree) { $0.isDisabled = true }, of: text)?.foreground == gray, "\(text)")
+      #expect(style(grid(tree), of: text)?.foreground != gray, "\(text)")
+    }
+    // Without colours, all of it is dim.
+    let plain = grid(tree) {
+      $0.isDisabled = true
+      $0.usesColor = false
+    }
+    #expect(style(plain, of: "X")?.attributes.contains(.dim) == true)
+  }
+
   @Test func `text on a background can be read, whatever the appearance`() {
     for background in ["#000000", "#ffffff", "#808080", "#ffee00"] {
       for appearance in Theme.Appearance.allCases {

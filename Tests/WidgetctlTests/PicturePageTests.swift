@@ -1,5 +1,7 @@
 import ArgumentParser
+import Foundation
 import Testing
+import WidgetDrawing
 import WidgetModel
 import WidgetRender
 
@@ -56,13 +58,15 @@ struct PicturePageTests {
     widget.isStale = true
     widget.error = WidgetError(
       reason: "NO_ANSWER", message: "refused", since: Samples.time(10_000 - 300))
+    widget.updateTime = Samples.time(10_000 - 7200)
     #expect(
-      Self.lines(Self.page(width: 60).text(of: [widget])).first
-        == "stale, refused (for 5m)")
+      Self.lines(Self.page(width: 60).text(of: [widget])).prefix(2)
+        == ["stale: unchanged for 2h", "refused (for 5m)"])
     let error = Theme.standard.color("color.error", .dark)
     let red = error.map { "\u{1B}[38;2;\($0.red);\($0.green);\($0.blue)m" } ?? "none"
     let ansi = Self.page(.ansi(.truecolor), width: 60).text(of: [widget])
-    #expect(ansi.hasPrefix(red + "stale, refused (for 5m)"))
+    #expect(ansi.hasPrefix(red + "stale: unchanged for 2h"))
+    #expect(ansi.contains(red + "refused (for 5m)"))
     #expect(Self.page(.html).text(of: [Self.widget("a", "<b>")]).contains("&lt;b&gt;"))
   }
 
@@ -70,6 +74,87 @@ struct PicturePageTests {
     var widget = Self.widget("a", "one")
     widget.presence = Presence(isVisible: false)
     #expect(Self.lines(Self.page().text(of: [widget])) == ["a, hidden", " one"])
+  }
+
+  @Test func `a disabled widget looks disabled in every format`() {
+    var widget = Self.widget("a", "one")
+    widget.content?.nodes[1] = Node(
+      id: "one", type: .button, properties: ["text": .string("Go")], events: ["press"])
+    func text(_ format: WidgetPicture.Format) -> String {
+      Self.page(format, width: 40).text(of: [widget])
+    }
+    let gray = Theme.standard.color("color.disabled", .dark)
+    #expect(text(.text).contains("[ Go ]"))
+    widget.presence.isEnabled = false
+    #expect(text(.text).contains("( Go )"))
+    #expect(text(.ansi(.none)).contains("( Go )"))
+    let ansi = gray.map { "\u{1B}[38;2;\($0.red);\($0.green);\($0.blue)" } ?? "none"
+    #expect(text(.ansi(.truecolor)).contains(ansi))
+    let drawing = RenderPage(dates: DateText(now: Self.now)).drawing(of: [widget])
+    func colors(_ marks: [Mark]) -> [ThemeColor] {
+      marks.flatMap { mark -> [ThemeColor] in
+        switch mark {
+        case .text(let text) where text.text == "Go": [text.color]
+        case .group(let group): colors(group.marks)
+        default: []
+        }
+      }
+    }
+    #expect(colors(drawing?.marks ?? []) == [gray].compactMap(\.self))
+  }
+
+  // MARK: - Images
+
+  /// A widget with an image, and a folder with the file `red.png`.
+  private static func image(
+    _ source: String, fallback: String = "", _ body: (Widget, String) throws -> Void
+  ) throws {
+    let folder = FileManager.default.temporaryDirectory.appending(
+      path: "widgetctl-\(UInt64.random(in: 0...UInt64.max))")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let red = try #require(
+      PixelImage(
+        width: 2, height: 2, rgba: Array(repeating: [255, 0, 0, 255], count: 4).flatMap(\.self)))
+    try Data(PNGEncoder.bytes(red)).write(to: folder.appending(path: "red.png"))
+    var widget = Self.widget("a")
+    widget.content = Content(
+      rootID: "i",
+      nodes: [
+        Node(
+          id: "i", type: .image,
+          properties: [
+            "source": .string(folder.path + "/" + source),
+            "fallback": .string(fallback.isEmpty ? "" : folder.path + "/" + fallback),
+            "alt": .string("a map"), "width": .double(320), "height": .double(96),
+          ])
+      ])
+    try body(widget, folder.path)
+  }
+
+  @Test func `a missing image says so, with its reason`() throws {
+    try Self.image("none.png") { widget, _ in
+      for format in [WidgetPicture.Format.text, .ansi(.truecolor), .html] {
+        let text = Self.page(format, width: 60).text(of: [widget])
+        #expect(text.contains("a map"), "\(format)")
+        #expect(text.contains("No such file or directory"), "\(format)")
+      }
+      let drawing = try #require(RenderPage(dates: DateText(now: Self.now)).drawing(of: [widget]))
+      #expect(SVGEncoder.text(drawing, scale: 1).contains("No such file or directory"))
+    }
+  }
+
+  @Test func `an image is drawn with colours, and its fallback if it is missing`() throws {
+    for (source, fallback) in [("red.png", ""), ("none.png", "red.png"), ("", "red.png")] {
+      try Self.image(source, fallback: fallback) { widget, _ in
+        let ansi = Self.page(.ansi(.truecolor), width: 60).text(of: [widget])
+        #expect(ansi.contains("38;2;255;0;0"))
+        #expect(!ansi.contains("No such file"))
+        // Half blocks need colours.
+        let text = Self.page(.text, width: 60).text(of: [widget])
+        #expect(text.contains("a map") && !text.contains("▀") && !text.contains("No such file"))
+      }
+    }
   }
 
   @Test func `nothing from the daemon acts on the terminal`() {

@@ -76,6 +76,7 @@ private actor ViewScreen {
   private var loss: String?
   private var wasOpen = false
   private var printed: String?
+  private let images = PictureCache()
   private var dismissals: Dismissals
   /// Fires when the text of a date or an age changes.
   private var timer = WakeTimer()
@@ -147,6 +148,7 @@ private actor ViewScreen {
 
   private func draw() throws {
     var page = view.page(theme)
+    page.images = images
     guard let terminal else { return print(page) }
     let size = terminal.size
     page.width = size.columns

@@ -1,8 +1,6 @@
-import Synchronization
 import WidgetDrawing
 import WidgetLayout
 import WidgetModel
-import WidgetRender
 
 /// Draws widgets into one column.
 ///
@@ -40,8 +38,10 @@ struct RenderPage: Sendable {
     of widget: Widget, _ kinds: KindNames, _ images: PictureCache
   ) -> Drawing {
     var look = DrawingLook(theme: theme, appearance: appearance) { images.image(of: $0) }
+    look.imageProblem = { images.problem(of: $0) }
     look.isPrivate = isPrivate
     look.isStale = widget.isStale || loss != nil || removed.contains(widget.id)
+    look.isDisabled = !widget.presence.isEnabled
     var card = WidgetCard(look: look, measure: measure)
     let dates = dates
     card.dateText = { dates.text(of: $0) }
@@ -76,44 +76,5 @@ struct RenderPage: Sendable {
     }
     let root = Node(id: "data", type: .stack, childIDs: lines.map(\.id))
     return Content(rootID: root.id, nodes: [root] + lines)
-  }
-}
-
-/// The files of image nodes. Each is read once.
-private final class PictureCache: Sendable {
-  private let known = Mutex<[String: DrawingImage?]>([:])
-  private let reasons = Mutex<[String: String]>([:])
-
-  /// Why pictures are missing, one line for each: `photo: /x.png: No such file or directory`.
-  func problems(in content: Content) -> [String] {
-    content.nodes.filter { $0.type == .image }.flatMap { node in
-      _ = image(of: node)
-      return ["source", "fallback"].compactMap { name in
-        let source = node.text(name)
-        return reasons.withLock { $0[source] }.map { "\(node.id): \(source): \($0)" }
-      }
-    }
-  }
-
-  /// The picture of a node, or of its fallback.
-  func image(of node: Node) -> DrawingImage? {
-    [node.text("source"), node.text("fallback")].lazy.filter { !$0.isEmpty }
-      .compactMap { self.image($0, words: node.text("alt")) }.first
-  }
-
-  private func image(_ source: String, words: String) -> DrawingImage? {
-    known.withLock { known in
-      if let image = known[source] { return image }
-      var image: DrawingImage?
-      switch PictureFile.read(source) {
-      case .success(let file):
-        image = DrawingImage(
-          png: file.bytes, width: file.image.width, height: file.image.height,
-          words: words.isEmpty ? source : words)
-      case .failure(let problem): reasons.withLock { $0[source] = problem.reason }
-      }
-      known[source] = .some(image)
-      return image
-    }
   }
 }

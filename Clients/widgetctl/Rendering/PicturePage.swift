@@ -25,6 +25,9 @@ struct PicturePage: Sendable {
   /// Whether the terminal supports links in ANSI text. Otherwise URLs are shown as text.
   var writesLinks = true
 
+  /// The files of image nodes. Pictures with colours show them.
+  var images = PictureCache()
+
   /// The picture. Empty if there is no widget to show.
   func text(of widgets: [Widget], kinds: KindNames = KindNames()) -> String {
     grid(of: widgets, kinds: kinds).map(picture.text(of:)) ?? ""
@@ -81,6 +84,7 @@ struct PicturePage: Sendable {
       content.problemLines(tellsAll: tellsAll, theme: theme)
       + (tellsAll ? widget.statusFailures : [])
     let below = grids(problems.map { PicturePage.problem($0) })
+    picture.look.isDisabled = !widget.presence.isEnabled
     let taken = (top + below).reduce(0) { $0 + $1.height }
     var picture = picture
     picture.look.isStale = widget.isStale
@@ -98,6 +102,9 @@ struct PicturePage: Sendable {
     let dates = dates
     var picture = WidgetPicture(
       format: format, look: CellLook(theme: theme, appearance: appearance)
+    let (images, drawsImages) = (images, picture.look.usesColor)
+    picture.look.image = { drawsImages ? images.pixels(of: $0) : nil }
+    picture.look.imageProblem = { images.problem(of: $0) }
     ) {
       dates.text(of: $0)
     }
