@@ -124,6 +124,9 @@ import WidgetTerminal
     (
       "rows:\n- a\n- {id: b, width: 3}", "f.yaml:3:11: rows[1].width: is for entries in columns"
     ),
+    ("columns:\n- {id: b, width: 40.%}", "must be a number"),
+    ("columns:\n- {id: b, width: 0.5%}", "must be a number"),
+    ("columns:\n- {id: b, width: 100.01%}", "must be a number"),
     ("columns:\n- {id: b, width: wide}", "f.yaml:2:11: columns[0].width: must be a number"),
     ("rows: [a]\nrest: maybe", "f.yaml:2:1: rest: must be show or hide"),
     ("rows: [panel=top]", "write {labels: \"panel=top\"}"),
@@ -249,6 +252,103 @@ import WidgetTerminal
       }
     ) { $0.arrangement = read }
     #expect(again.frames == board.frames)
+  }
+
+  @Test(arguments: 0..<200)
+  func `what w writes shows the same again, whatever is shown`(seed: UInt64) throws {
+    var random = SeededGenerator(seed)
+    let families: [Family] = [.small, .medium, .medium, .large, .large, .extraLarge]
+    let widgets = (0..<Int.random(in: 1...12, using: &random)).map { index in
+      LiveSamples.widget(
+        "w\(index)", position: Int64(index), lines: .random(in: 1...7, using: &random)
+      ) { $0.family = families.randomElement(using: &random) ?? .medium }
+    }
+    let columns = [80, 101, 120, 163, 200, 237].randomElement(using: &random) ?? 80
+    var board = try LiveSamples.board(widgets, columns: columns, rows: 60)
+    // Heights change, and panes keep their columns.
+    for revision in 1..<Revision(Int.random(in: 1...6, using: &random)) {
+      var changed = try #require(widgets.randomElement(using: &random))
+      changed.content =
+        LiveSamples.widget("x", lines: .random(in: 1...12, using: &random)).content
+      var update = WidgetUpdate(
+        id: changed.id, revision: revision + 1, updateTime: .epoch)
+      update.content = changed.content.map { ContentChange(replacingBy: $0) }
+      try board.take(
+        .changes(
+          ChangeSet(
+            fromRevision: revision, toRevision: revision + 1, changes: [.updated(update)])))
+    }
+    guard case .save(let text, replacing: nil)? = board.take(.key(.character("w"), [])).first
+    else {
+      Issue.record("nothing to save")
+      return
+    }
+    let read = try LiveArrangement(text: text, name: "f")
+    let again = try LiveSamples.board(
+      board.order.compactMap { board.panes[$0]?.widget }, columns: columns, rows: 60
+    ) { $0.arrangement = read }
+    #expect(again.frames == board.frames, "seed \(seed):\n\(text)")
+  }
+
+  @Test func `w writes many widgets without delay`() throws {
+    let families: [Family] = [.medium, .medium, .large, .extraLarge]
+    let widgets = (0..<600).map { index in
+      LiveSamples.widget("w\(index)", position: Int64(index), lines: index * 7 % 5 + 1) {
+        $0.family = families[index * 5 % 4]
+      }
+    }
+    let board = try LiveSamples.board(widgets, columns: 200, rows: 60)
+    let clock = ContinuousClock()
+    let time = clock.measure { #expect(board.presentArrangement?.entries.count == 600) }
+    #expect(time < .seconds(5))
+  }
+
+  @Test func `w keeps a width that is none of a whole percentage`() throws {
+    let board = try board(
+      "columns: [{id: a, width: 67}, {id: b, width: 70}, c]", ["a", "b", "c"], columns: 200)
+    var written = board
+    guard case .save(let text, _)? = written.take(.key(.character("w"), [])).first else {
+      Issue.record("nothing to save")
+      return
+    }
+    let again = try self.board(text, ["a", "b", "c"], columns: 200)
+    #expect(again.frames == board.frames, "\(text)")
+    #expect(text.contains("%"))
+  }
+
+  @Test func `a pane keeps its column when heights change, until the page or the set does`() throws
+  {
+    let widgets = (0..<4).map {
+      LiveSamples.widget("w\($0)", position: Int64($0), lines: $0 == 0 ? 6 : 1)
+    }
+    var board = try LiveSamples.board(widgets, columns: 80)
+    func columns() -> [Int?] { (0..<4).map { frame(board, "w\($0)")?.x } }
+    // The first widget fills the left column, and the others are beside it.
+    #expect(columns() == [0, 40, 40, 40])
+    func resize(_ id: String, lines: Int, from revision: Revision) throws {
+      var update = WidgetUpdate(id: Samples.id(id), revision: revision + 1, updateTime: .epoch)
+      update.content = LiveSamples.widget("x", lines: lines).content.map {
+        ContentChange(replacingBy: $0)
+      }
+      try board.take(
+        .changes(
+          ChangeSet(
+            fromRevision: revision, toRevision: revision + 1, changes: [.updated(update)])))
+    }
+    try resize("w0", lines: 1, from: 1)
+    try resize("w1", lines: 9, from: 2)
+    #expect(columns() == [0, 40, 40, 40])
+    #expect(frame(board, "w2")?.y == 11)
+    board.resize(TerminalSize(columns: 81, rows: 24))
+    #expect(columns() == [0, 41, 0, 0])
+    // A filter assigns the columns again, too.
+    for key in [TerminalKey.character("/"), .character("w"), .escape] {
+      _ = board.take(.key(key, []))
+    }
+    try board.take(
+      .changes(
+        ChangeSet(fromRevision: 3, toRevision: 4, changes: [.removed(Samples.id("w0"), nil)])))
+    #expect(frame(board, "w1")?.x == 0)
   }
 
   @Test func `a file that is there is replaced only by a yes`() throws {

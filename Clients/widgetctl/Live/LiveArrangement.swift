@@ -6,8 +6,22 @@ struct LiveArrangement: Hashable, Sendable {
   enum Width: Hashable, Sendable {
     /// A number of terminal columns.
     case cells(Int)
-    /// A percentage of the available width.
-    case percent(Int)
+    /// A share of the available width, in hundredths of a percent.
+    case share(Int)
+
+    static func percent(_ percent: Int) -> Width { .share(percent * 100) }
+
+    /// The share of a room that gives this many cells, with as few digits as possible. Nil if none
+    /// does.
+    static func share(of cells: Int, in room: Int) -> Width? {
+      guard room > 0 else { return nil }
+      return [100, 10, 1].lazy.map { step -> Int in
+        let least = (cells * LiveArrangement.wholeShare + room - 1) / room
+        return (least + step - 1) / step * step
+      }
+      .first { $0 <= LiveArrangement.wholeShare && room * $0 / LiveArrangement.wholeShare == cells }
+      .map { .share($0) }
+    }
   }
 
   /// The sort order of a selection's widgets.
@@ -36,6 +50,9 @@ struct LiveArrangement: Hashable, Sendable {
 
     init(_ content: Content, width: Width? = nil) { (self.content, self.width) = (content, width) }
   }
+
+  /// The whole width, in the unit of `Width.share`.
+  static let wholeShare = 10_000
 
   var root: Box
   /// Whether widgets that no entry takes flow below the arrangement.
@@ -159,7 +176,7 @@ struct LiveArrangement: Hashable, Sendable {
     var widths = wanted.map { width -> Int? in
       switch width {
       case .cells(let count): max(least, count)
-      case .percent(let share): max(least, room * share / 100)
+      case .share(let share): max(least, room * share / wholeShare)
       case nil: nil
       }
     }
@@ -189,33 +206,111 @@ struct LiveArrangement: Hashable, Sendable {
 
   // MARK: - The present arrangement
 
-  /// Turns frames on a page into boxes. Splits between columns where no frame crosses the cut,
-  /// otherwise between rows.
-  static func box(around frames: [(id: WidgetID, frame: LayoutFrame)], entry: (WidgetID) -> Entry)
-    -> Box?
-  {
-    guard frames.count > 1 else { return frames.first.map { Box(.entry(entry($0.id))) } }
-    let columns = groups(frames, \.columns)
-    if columns.count > 1 {
-      var boxes = columns.compactMap { box(around: $0, entry: entry) }
-      let widths = columns.map { group in
-        (group.map(\.frame.columns.upperBound).max() ?? 0)
-          - (group.map(\.frame.columns.lowerBound).min() ?? 0)
-      }
-      let sum = widths.reduce(0, +)
-      if let least = widths.min(), let most = widths.max(), most - least > columns.count {
-        for index in boxes.indices.dropLast() {
-          boxes[index].width = .percent(max(1, (widths[index] * 100 + sum / 2) / sum))
-        }
-      }
-      return Box(.columns(boxes))
+  /// Turns frames on a page into boxes that give the same frames. Splits between columns where no
+  /// frame crosses the cut, otherwise between rows.
+  ///
+  /// - Parameters:
+  ///   - area: The columns that the boxes get.
+  ///   - gap: The columns between boxes side by side.
+  ///   - least: The minimum width of a box in columns.
+  static func box(
+    around frames: [(id: WidgetID, frame: LayoutFrame)], in area: Range<Int>, gap: Int, least: Int,
+    entry: (WidgetID) -> Entry
+  ) -> Box? {
+    guard !frames.isEmpty else { return nil }
+    let (columns, cuts) = (groups(frames, \.columns), groups(frames, \.rows))
+    let ranges = columns.map { group -> Range<Int> in
+      let start = group.map(\.frame.columns.lowerBound).min() ?? 0
+      let end = group.map(\.frame.columns.upperBound).max() ?? 0
+      return start..<max(start, end)
     }
-    let rows = groups(frames, \.rows)
-    let parts =
-      rows.count > 1
-      ? rows.compactMap { box(around: $0, entry: entry) }
-      : frames.map { Box(.entry(entry($0.id))) }
-    return Box(.rows(parts))
+    if columns.count > 1 || ranges[0].upperBound < area.upperBound {
+      var boxes: [Box] = []
+      for (group, range) in zip(columns, ranges) {
+        guard let box = box(around: group, in: range, gap: gap, least: least, entry: entry) else {
+          continue
+        }
+        boxes.append(box)
+      }
+      let widths = widths(of: ranges, in: area, gap: gap, least: least)
+      for (index, width) in widths.enumerated() { boxes[index].width = width }
+      let box = Box(.columns(boxes))
+      // A pane may begin below an empty place: then the rows above it are apart.
+      if cuts.count == 1 || gives(box, frames, area, gap, least) { return box }
+    }
+    guard frames.count > 1 else { return Box(.entry(entry(frames[0].id))) }
+    guard cuts.count > 1 else { return Box(.rows(frames.map { Box(.entry(entry($0.id))) })) }
+    var rows: [Box] = []
+    var rest = cuts[...]
+    while let first = rest.popFirst() {
+      // Rows whose panes happen to end together are columns, if columns give the same frames.
+      var runs = [first]
+      for next in rest {
+        let run = runs[runs.count - 1] + next
+        guard run.count < frames.count, groups(run, \.columns).count > 1 else { break }
+        runs.append(run)
+      }
+      while let run = runs.popLast() {
+        let row = box(around: run, in: area, gap: gap, least: least, entry: entry)
+        guard let row else { break }
+        if !runs.isEmpty {
+          guard case .columns = row.content, gives(row, run, area, gap, least) else { continue }
+        }
+        rest = rest.dropFirst(runs.count)
+        rows.append(row)
+        break
+      }
+    }
+    return Box(.rows(rows))
+  }
+
+  /// Whether a box gives these frames.
+  private static func gives(
+    _ box: Box?, _ frames: [(id: WidgetID, frame: LayoutFrame)], _ area: Range<Int>, _ gap: Int,
+    _ least: Int
+  ) -> Bool {
+    guard let box else { return false }
+    let heights = Dictionary(
+      frames.map { ($0.id, $0.frame.rows.count) }, uniquingKeysWith: { first, _ in first })
+    var placed: [WidgetID: LayoutFrame] = [:]
+    func place(_ box: Box, _ area: Range<Int>, _ top: Int) -> Int {
+      switch box.content {
+      case .entry(let entry):
+        guard let id = entry.id, let height = heights[id] else { return 0 }
+        placed[id] = LayoutFrame(columns: area, rows: top..<top + height)
+        return height
+      case .rows(let boxes): return boxes.reduce(0) { $0 + place($1, area, top + $0) }
+      case .columns(let boxes):
+        guard
+          let widths = widths(boxes.map(\.width), in: area.count, gap: gap, least: least)
+        else { return boxes.reduce(0) { $0 + place($1, area, top + $0) } }
+        var (height, left) = (0, area.lowerBound)
+        for (box, width) in zip(boxes, widths) {
+          height = max(height, place(box, left..<left + width, top))
+          left += width + gap
+        }
+        return height
+      }
+    }
+    _ = place(box, area, frames.map(\.frame.rows.lowerBound).min() ?? 0)
+    return frames.allSatisfy { placed[$0.id] == $0.frame }
+  }
+
+  /// The widths that give columns these ranges: none if they are equal shares, else shares, else
+  /// numbers of cells.
+  private static func widths(
+    of ranges: [Range<Int>], in area: Range<Int>, gap: Int, least: Int
+  ) -> [Width?] {
+    let cells = ranges.map(\.count)
+    func gives(_ widths: [Width?]) -> Bool {
+      self.widths(widths, in: area.count, gap: gap, least: least) == cells
+    }
+    let equal = [Width?](repeating: nil, count: cells.count)
+    let fills = ranges.last?.upperBound == area.upperBound
+    if fills, gives(equal) { return equal }
+    var shares = cells.map { Width.share(of: $0, in: area.count - gap * (cells.count - 1)) }
+    if fills { shares[shares.count - 1] = nil }
+    return gives(shares) ? shares : cells.map { .cells($0) }
   }
 
   /// The columns and rows of a pane on the page.

@@ -105,28 +105,46 @@ extension LiveBoard {
   // MARK: - In columns
 
   /// Places widgets in columns below the arrangement: in order, each into the shortest column.
+  ///
+  /// A widget keeps its column when heights change. Columns are assigned again if the widgets, their
+  /// spans or the width of the page have changed.
   private mutating func flow(_ ids: [WidgetID]) {
     guard !ids.isEmpty else { return }
     let room = max(1, (size.columns + LiveBoard.gap) / (LiveBoard.columnWidthMin + LiveBoard.gap))
     let spans = ids.map { LiveBoard.span(panes[$0]?.widget.family ?? .medium, of: room) }
     let count = max(1, min(room, spans.reduce(0, +)))
     let width = (size.columns - LiveBoard.gap * (count - 1)) / count
+    var flow = LiveFlow(ids: ids, spans: spans, width: size.columns)
+    let kept = self.flow.hasSamePlaces(as: flow) ? self.flow : nil
     var heights = Array(repeating: pageHeight, count: count)
-    for (id, wanted) in zip(ids, spans) {
-      let span = min(wanted, count)
-      let isLast = { (column: Int) in column + span == count }
-      let tops = (0...(count - span)).map { first in
-        (column: first, y: heights[first..<(first + span)].reduce(0, max))
+    // The wide panes since all columns ended together.
+    var wide: [Range<Int>] = []
+    for (index, id) in ids.enumerated() {
+      let span = min(spans[index], count)
+      var column = kept?.columns[index] ?? LiveFlow.column(for: span, in: heights)
+      let next = column..<column + span
+      let isBand =
+        kept.map { $0.bands.contains(index) }
+        ?? (span > 1 && wide.contains { $0 != next && $0.overlaps(next) })
+      if isBand {
+        // Wide panes that overlap in part are no boxes of columns and rows. So this one begins below
+        // all others.
+        heights = Array(repeating: heights.max() ?? 0, count: count)
+        (wide, column) = ([], 0)
+        flow.bands.insert(index)
       }
-      // The topmost place; of several, the leftmost.
-      let (column, y) = tops.min { ($0.y, $0.column) < ($1.y, $1.column) } ?? (0, 0)
+      flow.columns.append(column)
+      let taken = column..<column + span
+      if span == count { wide = [] } else if span > 1 { wide.append(taken) }
+      let y = heights[taken].reduce(0, max)
       let x = column * (width + LiveBoard.gap)
       let paneWidth = isLast(column) ? size.columns - x : width * span + LiveBoard.gap * (span - 1)
       let height = paneHeight(id, width: paneWidth)
       frames[id] = LayoutRect(x: x, y: y, width: paneWidth, height: height)
-      for index in column..<(column + span) { heights[index] = y + height }
+      for index in taken { heights[index] = y + height }
     }
     order += ids
+    self.flow = flow
     pageHeight = heights.max() ?? 0
   }
 
@@ -166,7 +184,9 @@ extension LiveBoard {
         )
       }
     }
-    let box = LiveArrangement.box(around: all) { id in
+    let box = LiveArrangement.box(
+      around: all, in: 0..<size.columns, gap: LiveBoard.gap, least: LiveBoard.arrangedWidthMin
+    ) { id in
       LiveArrangement.Entry(id: id, title: entries[id]?.title, family: entries[id]?.family)
     }
     return box.map {
@@ -181,6 +201,31 @@ extension LiveBoard {
     case .exists(let version): overlay = .replacing(text, version)
     case .failed(let reason): notice = "cannot write \(path): \(reason)"
     }
+  }
+}
+
+/// The columns of the widgets that flow.
+struct LiveFlow: Hashable {
+  let ids: [WidgetID]
+  /// How many columns each widget takes.
+  let spans: [Int]
+  /// The width of the page.
+  let width: Int
+  /// The first column of each widget.
+  var columns: [Int] = []
+  /// The widgets that begin below all widgets before them.
+  var bands: Set<Int> = []
+
+  func hasSamePlaces(as other: LiveFlow) -> Bool {
+    ids == other.ids && spans == other.spans && width == other.width
+  }
+
+  /// The topmost place for a pane; of several, the leftmost.
+  static func column(for span: Int, in heights: [Int]) -> Int {
+    let tops = (0...(heights.count - span)).map { first in
+      (column: first, y: heights[first..<(first + span)].reduce(0, max))
+    }
+    return tops.min { ($0.y, $0.column) < ($1.y, $1.column) }?.column ?? 0
   }
 }
 

@@ -73,6 +73,8 @@ struct LiveBoard {
   /// The frames of the panes on the page.
   var frames: [WidgetID: LayoutRect] = [:]
   var pageHeight = 0
+  /// The columns of the widgets that the arrangement does not place.
+  var flow = LiveFlow(ids: [], spans: [], width: 0)
   /// The entry of the arrangement that placed each widget.
   var entries: [WidgetID: LiveArrangement.Entry] = [:]
   /// Widgets that the arrangement names and that do not exist yet, in reading order.

@@ -75,7 +75,11 @@ extension LiveArrangement {
     }
     switch box.width {
     case .cells(let count)?: map["width"] = .int(Int64(count))
-    case .percent(let share)?: map["width"] = .string("\(share)%")
+    case .share(let share)?:
+      let rest = share % 100
+      let digits =
+        rest == 0 ? "" : rest % 10 == 0 ? ".\(rest / 10)" : ".\(rest < 10 ? "0" : "")\(rest)"
+      map["width"] = .string("\(share / 100)\(digits)%")
     case nil: break
     }
     return .map(map)

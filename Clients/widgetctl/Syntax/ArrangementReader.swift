@@ -115,13 +115,24 @@ struct ArrangementReader {
       return nil
     case .int(let count)? where (1...10_000).contains(count): return .cells(Int(count))
     case .string(let text)? where text.hasSuffix("%"):
-      if let share = Int(text.dropLast()), (1...100).contains(share) { return .percent(share) }
+      if let share = ArrangementReader.share(text.dropLast()) { return .share(share) }
     default: break
     }
     note(
       FieldFailure("width", "must be a number of columns of the terminal, or a share such as 40%"),
       in: path)
     return nil
+  }
+
+  /// Reads `40` or `33.25` as hundredths of a percent, 1 to 100 percent.
+  private static func share(_ text: Substring) -> Int? {
+    let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+    let digits = parts.count > 1 ? parts[1] : "0"
+    guard let whole = Int(parts[0]), (1...100).contains(whole), (1...2).contains(digits.count),
+      digits.allSatisfy({ $0.isASCII && $0.isNumber }), let rest = Int(digits)
+    else { return nil }
+    let share = whole * 100 + (digits.count == 1 ? rest * 10 : rest)
+    return share <= LiveArrangement.wholeShare ? share : nil
   }
 
   // MARK: - Entries
