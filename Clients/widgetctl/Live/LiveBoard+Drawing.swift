@@ -184,6 +184,78 @@ extension LiveBoard {
     let room = grid.width - 4
     guard room > 2 else { return }
     var column = 2
+  /// Shows that a cell of an input is selected.
+  private func mark(_ style: inout CellStyle) {
+    let (fill, text) = (rgb("color.selected"), rgb("color.text"))
+    guard let fill, let text else {
+      style.attributes.formSymmetricDifference(.reverse)
+      return
+    }
+    style.background = .rgb(fill.0, fill.1, fill.2)
+    style.foreground = .rgb(text.0, text.1, text.2)
+  }
+
+  /// The selected cells of the focused input, in the pane's content.
+  private func selectedCells(of id: WidgetID) -> [LayoutRect] {
+    guard let input = focusedInput, input.widget == id, let draft = focusedDraft,
+      !draft.selection.isEmpty,
+      let placed = panes[id]?.layout.placed.first(where: { $0.id == input.node }),
+      let field = placed.parts.first(where: { $0.kind == .field })?.frame
+    else { return [] }
+    // The dots of a secret do not tell its length: all of them are selected.
+    if panes[id]?.node(input.node)?.text("mode") == "secret" {
+      return placed.texts.filter { $0.role == .value }.map { $0.frame.intersection(placed.clip) }
+    }
+    return draft.selectedColumns.map { row, columns in
+      LayoutRect(
+        x: field.x + 1 + columns.lowerBound, y: field.y + row, width: columns.count, height: 1
+      ).intersection(placed.clip)
+    }
+  }
+
+  // MARK: - What is wrong
+
+  /// The most rows of a pane for the widget's error, and for why it is stale. The details have all of
+  /// it.
+  private static let errorRowsMax = 3
+  private static let staleRowsMax = 2
+
+  /// The rows above the content: the widget's error, and why the widget is stale, with their ages.
+  ///
+  /// - Parameter width: The width of the pane.
+  func troubleLines(of id: WidgetID, width: Int) -> [(text: String, token: String)] {
+    guard let widget = panes[id]?.widget, widget.error != nil || widget.isStale else { return [] }
+    let dates = DateText(now: options.now())
+    let room = max(1, width - 2 * LiveBoard.border - 2)
+    var lines: [(text: String, token: String)] = []
+    if let error = widget.error {
+      let age = error.since.map { " (for \(dates.age(of: $0)))" } ?? ""
+      lines += LiveBoard.lines("! " + error.words, end: age, room, most: LiveBoard.errorRowsMax)
+        .map { ($0, "color.error") }
+    }
+    if widget.isStale {
+      let staleness = facts(about: widget)
+      if !widget.repeatsError(staleness) {
+        lines += LiveBoard.lines(
+          "↻ " + staleness.words(dates), end: "", room, most: LiveBoard.staleRowsMax
+        ).map { ($0, "color.warning") }
+      }
+    }
+    return lines
+  }
+
+  /// Wraps a text. If it needs more lines than `most`, its last line is cut, and still has the end.
+  private static func lines(_ text: String, end: String, _ room: Int, most: Int) -> [String] {
+    let all = TextColumns.wrapped(text + end, to: room, most: most + 1)
+    guard all.count > most else { return all.map { TextColumns.truncated($0, to: room) } }
+    var lines = TextColumns.wrapped(text, to: room, most: most)
+    let last = lines.removeLast()
+    let left = room - TextColumns.width(of: end)
+    guard left > 1 else { return lines + [TextColumns.truncated(last, to: room)] }
+    let cut = TextColumns.width(of: last) < left ? last : TextColumns.truncated(last, to: left)
+    return lines + [cut + end]
+  }
+
     let title = TextColumns.truncated(" \(title) ", to: room)
     var titleStyle = style(hasFocus ? "color.focus" : "color.text")
     titleStyle.attributes.insert(.bold)
@@ -263,7 +335,15 @@ extension LiveBoard {
         TextColumns.truncated(part.text, to: size.columns - column), column: column, row: row,
         style: style(part.token))
     }
-    if isFiltering { return put(StatusPart("/\(filter?.text ?? "")", "color.text")) }
+    if isFiltering {
+      put(StatusPart("/\(filter?.text ?? "")", "color.text"))
+      for (_, columns) in filter?.selectedColumns ?? [] {
+        grid.restyle(
+          LayoutRect(x: 1 + columns.lowerBound, y: row, width: columns.count, height: 1)
+        ) { mark(&$0) }
+      }
+      return
+    }
     let light = StatusPart(
       mirror.isConnected ? "●" : "○", mirror.isConnected ? "color.success" : "color.error")
     guard notice.isEmpty else {
@@ -389,6 +469,8 @@ extension LiveBoard {
   var lastOverlayLine: Int {
     let lines = overlayLines
     return lines.count - overlayRows(of: lines)
+    "Shift+arrows     in an input: select; Ctrl+A selects all",
+    "Ctrl+C, Ctrl+X   in an input: copy, cut what is selected",
   }
 
   private func draw(

@@ -27,7 +27,12 @@ extension LiveBoard {
   private mutating func take(_ key: TerminalKey, _ modifiers: KeyModifiers) -> [Effect] {
     if modifiers.contains(.control) {
       switch key {
-      case .character("c"), .character("d"): return [.quit]
+      case .character("c"):
+        guard let text = selectedText else { return [.quit] }
+        return copy(text)
+      case .character("x"):
+        if let text = selectedText { return cut(text) }
+      case .character("d"): return [.quit]
       case .character("z"): return [.suspend]
       default: break
       }
@@ -184,8 +189,14 @@ extension LiveBoard {
     switch key {
     case .up, .down:
       var isMoved = false
-      let effects = edit(focus) { isMoved = $0.moveRow(by: key == .up ? -1 : 1) }
-      return isMoved ? effects : nil
+      let selects = modifiers.contains(.shift)
+      let effects = edit(focus) {
+        isMoved = $0.moveRow(by: key == .up ? -1 : 1, selects: selects)
+      }
+      guard selects, !isMoved else { return isMoved ? effects : nil }
+      return edit(focus) {
+        if key == .up { $0.moveToStart(selects: true) } else { $0.moveToEnd(selects: true) }
+      }
     case .pageUp, .pageDown, .escape: return nil
     case .enter:
       let isMultiline = panes[focus.widget]?.node(focus.node)?.text("mode") == "multiline"
@@ -196,6 +207,42 @@ extension LiveBoard {
   }
 
   /// Inserts pasted text into the filter or the focused input.
+  /// The selected text of the filter or the focused input. Nil if none is selected.
+  private var selectedText: String? {
+    guard overlay == nil, let draft = isFiltering ? filter : focusedDraft else { return nil }
+    return draft.selection.isEmpty ? nil : draft.selectedText
+  }
+
+  private var isSecret: Bool {
+    guard !isFiltering, let focus = focusedInput else { return false }
+    return panes[focus.widget]?.node(focus.node)?.text("mode") == "secret"
+  }
+
+  /// Copies the selected text of an input. The text of a secret stays where it is.
+  private mutating func copy(_ text: String) -> [Effect] {
+    guard !isSecret else {
+      notice = "a secret is not copied"
+      return []
+    }
+    return copied(text)
+  }
+
+  private mutating func cut(_ text: String) -> [Effect] {
+    let effects = copy(text)
+    guard !effects.isEmpty else { return [] }
+    guard isFiltering || focusedInput.map({ !isReadOnly($0) }) == true else { return effects }
+    return effects + takeDeletion()
+  }
+
+  private mutating func takeDeletion() -> [Effect] {
+    if isFiltering { return takeInFilter(.delete, []) }
+    return focusedInput.flatMap { takeInInput($0, .delete, []) } ?? []
+  }
+
+  private func isReadOnly(_ focus: LiveFocus) -> Bool {
+    panes[focus.widget]?.node(focus.node)?.properties["readOnly"] == .bool(true)
+  }
+
   private mutating func type(_ text: String) -> [Effect] {
     // Control characters and escape sequences are left out: nobody sees them in the input.
     let text = text.withoutControls
@@ -449,6 +496,7 @@ extension String {
   fileprivate var withoutControls: String {
     var kept = String.UnicodeScalarView()
     var rest = unicodeScalars[...]
+    // In a scrolling node, the mouse selects text, and the wheel scrolls.
     while let scalar = rest.popFirst() {
       if scalar == "\u{1B}", rest.first == "[" {
         rest.removeFirst()
@@ -469,7 +517,7 @@ extension LiveDraft {
     switch key {
     case .character(let character) where modifiers.contains(.control):
       switch character {
-      case "a": moveToStart()
+      case "a": selectAll()
       case "e": moveToEnd()
       case "u": deleteToStart()
       case "k": deleteToEnd()
@@ -479,10 +527,10 @@ extension LiveDraft {
     case .character(let character): insert(String(character))
     case .backspace: deleteBackward()
     case .delete: deleteForward()
-    case .left: move(by: -1)
-    case .right: move(by: 1)
-    case .home: moveToStart()
-    case .end: moveToEnd()
+    case .left: move(by: -1, selects: selects)
+    case .right: move(by: 1, selects: selects)
+    case .home: moveToStart(selects: selects)
+    case .end: moveToEnd(selects: selects)
     default: break
     }
   }
@@ -501,3 +549,4 @@ extension TerminalKey {
     }
   }
 }
+    let selects = modifiers.contains(.shift)

@@ -91,6 +91,11 @@ extension LiveBoard {
     // The user selected cells of the last redraw, so read the text from there.
     let text = selection.text(in: canvas.page)
     guard !text.isEmpty else { return [] }
+    return copied(text)
+  }
+
+  /// Copies a text, if it is not too long.
+  mutating func copied(_ text: String) -> [Effect] {
     guard text.utf8.count <= LiveBoard.copyBytesMax else {
       notice = "too much to copy: at most \(LiveBoard.copyBytesMax >> 10) KiB"
       return []

@@ -398,6 +398,12 @@ struct LiveOptions: Sendable {
   /// Whether to leave out status widgets of hosts and bundles that run without errors.
   var leavesOutStanding = false
   var metrics: LayoutMetrics
+  /// The text of the focused input, with cursor and selection.
+  var focusedDraft: LiveDraft? { focusedInput.flatMap { panes[$0.widget]?.draft($0.node) } }
+
+  /// How many nested scrolling nodes are scrolled to show the focus.
+  private static let regionsMax = 8
+
   /// The arrangement of the widgets. Nil if they flow into columns.
   var arrangement: LiveArrangement?
   /// The file that the key `w` writes. Nil if no path is known.

@@ -236,6 +236,8 @@ struct LiveDraft: Hashable {
   private var characters: [Character]
   /// The index of the cursor. Typed text is inserted there.
   private(set) var cursor: Int
+  /// The other end of the selection. Nil if no text is selected.
+  private var anchor: Int?
   /// The width of the field in columns. Nil shows the whole text.
   private var columns: Int?
   /// The index of the first visible character.
@@ -255,6 +257,59 @@ struct LiveDraft: Hashable {
   var text: String { String(characters) }
   /// The text before the cursor.
   var head: String { String(characters[..<cursor]) }
+
+  /// The selected characters. Typed text replaces them. Empty if none are selected.
+  var selection: Range<Int> {
+    anchor.map { min($0, cursor)..<max($0, cursor) } ?? cursor..<cursor
+  }
+  var selectedText: String { String(characters[selection]) }
+
+  /// The selected cells of the visible text, row by row, as ranges of columns.
+  var selectedColumns: [(row: Int, columns: Range<Int>)] {
+    let selection = selection
+    guard !selection.isEmpty else { return [] }
+    let shown: [Range<Int>]
+    if let rows {
+      shown = Array(rows[firstRow...].prefix(LiveDraft.rowsMax))
+    } else {
+      shown = [columns == nil ? 0..<characters.count : first..<end(from: first)]
+    }
+    return shown.enumerated().compactMap { index, row in
+      let part = selection.clamped(to: row)
+      // A selected newline is one cell behind its row.
+      let isBroken =
+        selection.contains(row.upperBound) && row.upperBound < characters.count
+        && characters[row.upperBound].isNewline
+      guard !part.isEmpty || isBroken, part.lowerBound >= row.lowerBound else { return nil }
+      let start = String(characters[row.lowerBound..<part.lowerBound]).columns
+      let width = String(characters[part]).columns + (isBroken ? 1 : 0)
+      let limit = columns ?? .max
+      return (index, min(start, limit)..<min(start + width, limit))
+    }
+  }
+
+  mutating func selectAll() {
+    anchor = characters.isEmpty ? nil : 0
+    cursor = characters.count
+  }
+
+  /// Begins a selection at the cursor, or ends it.
+  ///
+  /// - Parameter extends: Whether the next move extends the selection.
+  private mutating func select(_ extends: Bool) {
+    if extends { anchor = anchor ?? cursor } else { anchor = nil }
+  }
+
+  /// Deletes the selected text. Returns false if none is selected.
+  @discardableResult
+  mutating func deleteSelection() -> Bool {
+    let selection = selection
+    anchor = nil
+    guard !selection.isEmpty else { return false }
+    characters.removeSubrange(selection)
+    cursor = selection.lowerBound
+    return true
+  }
 
   /// The visible text: all of it, or the part around the cursor that fits.
   var shownText: String {
@@ -355,45 +410,61 @@ struct LiveDraft: Hashable {
     return end
   }
 
+  /// Inserts text at the cursor, in place of the selected text.
   mutating func insert(_ text: String) {
+    deleteSelection()
     let added = Array(text)
     characters.insert(contentsOf: added, at: cursor)
     cursor += added.count
   }
 
   mutating func deleteBackward() {
-    guard cursor > 0 else { return }
+    guard !deleteSelection(), cursor > 0 else { return }
     cursor -= 1
     characters.remove(at: cursor)
   }
 
   mutating func deleteForward() {
-    guard cursor < characters.count else { return }
+    guard !deleteSelection(), cursor < characters.count else { return }
     characters.remove(at: cursor)
   }
 
   mutating func deleteWord() {
+    guard !deleteSelection() else { return }
     while cursor > 0, characters[cursor - 1] == " " { deleteBackward() }
     while cursor > 0, characters[cursor - 1] != " " { deleteBackward() }
   }
 
   mutating func deleteToStart() {
+    anchor = nil
     characters.removeFirst(cursor)
     cursor = 0
   }
 
-  mutating func deleteToEnd() { characters.removeLast(characters.count - cursor) }
+  mutating func deleteToEnd() {
+    anchor = nil
+    characters.removeLast(characters.count - cursor)
+  }
 
-  mutating func move(by distance: Int) {
+  /// Moves the cursor. Without `selects`, a selection ends at its edge in that direction.
+  mutating func move(by distance: Int, selects: Bool = false) {
+    let selection = selection
+    if !selects, !selection.isEmpty {
+      cursor = distance < 0 ? selection.lowerBound : selection.upperBound
+      anchor = nil
+      return
+    }
+    select(selects)
     cursor = min(max(0, cursor + distance), characters.count)
   }
 
   /// Moves the cursor to another row, to the same column or the row's end. Returns false if there is
   /// none.
-  mutating func moveRow(by step: Int) -> Bool {
+  mutating func moveRow(by step: Int, selects: Bool = false) -> Bool {
     guard let rows else { return false }
     let row = cursorRow(in: rows)
     guard rows.indices.contains(row + step) else { return false }
+    select(selects)
     let column = String(characters[rows[row].lowerBound..<cursor]).columns
     let target = rows[row + step]
     // The end of a row that is broken belongs to the next one.
@@ -411,6 +482,13 @@ struct LiveDraft: Hashable {
     return true
   }
 
-  mutating func moveToStart() { cursor = 0 }
-  mutating func moveToEnd() { cursor = characters.count }
+  mutating func moveToStart(selects: Bool = false) {
+    select(selects)
+    cursor = 0
+  }
+
+  mutating func moveToEnd(selects: Bool = false) {
+    select(selects)
+    cursor = characters.count
+  }
 }
