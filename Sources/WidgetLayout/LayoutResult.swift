@@ -196,6 +196,8 @@ public struct FocusTarget: Hashable, Sendable {
     case submit
     /// A row of a table from which users select.
     case row
+    /// A node that scrolls. The layout has it in `scrollRegions`, not in `focusable`.
+    case scroll
   }
 
   public var index: Int
@@ -204,4 +206,8 @@ public struct FocusTarget: Hashable, Sendable {
   public var frame: LayoutRect
   /// What of `frame` can be seen is in this; the focus may be outside of it, in a scroll region.
   public var clip: LayoutRect
+
+  public init(index: Int, id: String, kind: Kind, frame: LayoutRect, clip: LayoutRect) {
+    (self.index, self.id, self.kind, self.frame, self.clip) = (index, id, kind, frame, clip)
+  }
 }

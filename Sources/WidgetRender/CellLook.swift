@@ -16,6 +16,8 @@ public struct CellLook: Sendable {
   public var isDisabled = false
   /// The id of the node that has the focus: of a form, its button has it.
   public var focusedID: String?
+  /// The id of the scrolling node that has the focus: its scroll marks show it.
+  public var scrolledID: String?
   /// The id of the node that is being pressed.
   public var pressedID: String?
   /// The id of the node that the pointer is over.

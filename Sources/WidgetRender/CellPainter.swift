@@ -54,8 +54,11 @@ public struct CellPainter: Sendable {
   private func markScroll(_ region: ScrollRegion, clip: LayoutRect, _ grid: inout CellGrid) {
     let view = region.viewport.overlap(clip).overlap(grid.bounds)
     guard view.width > 0, view.height > 0, region.contentLength > 0 else { return }
+    let isFocused = region.id == look.scrolledID
     let style = CellStyle(
-      foreground: look.opaque(look.token("color.secondary"), over: nil), attributes: look.quiet)
+      foreground: look.opaque(
+        look.token(isFocused ? "color.focus" : "color.secondary"), over: nil),
+      attributes: isFocused ? .bold : look.quiet)
     func mark(_ text: String, _ column: Int, _ rows: Range<Int>, once: Bool) {
       let blank = rows.filter {
         grid[column, $0].character == " " && !grid[column, $0].isContinuation

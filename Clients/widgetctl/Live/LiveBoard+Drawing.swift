@@ -160,7 +160,9 @@ extension LiveBoard {
     var look = pane.images.isEmpty ? look : withPictures(look)
     look.spinnerTick = spinnerTick
     look.isStale = pane.widget.isStale || !mirror.isConnected
-    look.focusedID = hasFocus ? focus?.node : nil
+    look.isDisabled = !pane.widget.presence.isEnabled
+    look.focusedID = hasFocus && focus?.kind != .scroll ? focus?.node : nil
+    look.scrolledID = hasFocus && focus?.kind == .scroll ? focus?.node : nil
     look.hoveredID = hover?.widget == id ? hover?.node : nil
     look.paintsBackground = look.ownBackground != nil
     let top = frame.y + LiveBoard.border + troubleRows(of: id)
@@ -422,7 +424,7 @@ extension LiveBoard {
     "Enter            in an input: submit",
     "Esc              leave the control, the filter",
     "mouse, wheel     press and scroll",
-    "PgUp, PgDn       scroll the page",
+    "PgUp, PgDn       scroll what has the focus, or the page",
     "/                filter widgets by id or kind",
     "Home, End        first and last row of the page",
     "Ctrl+U, Ctrl+W   in an input: delete to the start, a word",
@@ -440,6 +442,12 @@ extension LiveBoard {
 
   private func details(of id: WidgetID) -> [LiveDetails.Line] {
     guard let pane = panes[id] else { return [LiveDetails.Line(text: "no such widget any more")] }
+    if focus?.kind == .scroll {
+      return [
+        StatusPart("  PgDn PgUp scroll", "color.secondary", rank: 2),
+        StatusPart("  Esc leave", "color.secondary", rank: 1),
+      ]
+    }
     let kind = kinds[pane.widget.kind]
     var details = LiveDetails(
       widget: pane.widget, nodes: pane.table, kind: kind,

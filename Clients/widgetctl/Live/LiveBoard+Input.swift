@@ -59,8 +59,9 @@ extension LiveBoard {
         setFilter(nil)
       }
     case .up, .down, .left, .right: moveFocus(key)
-    case .pageUp: scrollPage(by: -(pageRows - 1))
-    case .pageDown: scrollPage(by: pageRows - 1)
+    case .pageUp, .pageDown:
+      let step = key == .pageUp ? -1 : 1
+      if !scrollAroundFocus(pages: step) { scrollPage(by: step * (pageRows - 1)) }
     case .home: scrollPage(by: -pageHeight)
     case .end: scrollPage(by: pageHeight)
     case .character("q"): return [.quit]
@@ -338,6 +339,7 @@ extension LiveBoard {
     switch focus.kind {
     case .submit: return submit(form: focus.node, of: focus.widget)
     case .row: return select(focus)
+    case .scroll: return []
     case .control: break
     }
     switch node.type {
@@ -379,16 +381,52 @@ extension LiveBoard {
     setFocus(all[(index + step + all.count) % all.count])
   }
 
-  /// Moves the focus to the nearest target in a direction. If there is none, scrolls the page.
+  /// Moves the focus to the nearest target in a direction. If there is none in the scrolling node around
+  /// the focus, scrolls that node. If there is none at all, scrolls the page.
   private mutating func moveFocus(_ key: TerminalKey) {
     guard let focus, let own = target(focus) else {
       if focus == nil, key == .left || key == .right { return moveFocus(by: 1) }
       return scrollPage(by: key == .up ? -1 : key == .down ? 1 : 0)
     }
-    let from = pageFrame(focus.widget, own.frame).center
+    let others = targets.filter { $0.focus != focus }
+    let isVertical = key == .up || key == .down
+    let regions = panes[focus.widget]?.regions(around: own) ?? []
+    for region in regions where (region.axis == .vertical) == isVertical {
+      let near = others.filter {
+        $0.focus.widget == focus.widget
+          && panes[focus.widget]?.isTarget($0.target, in: region) == true
+      }
+      if let next = nearest(key, from: focus, own, among: near) { return setFocus(next) }
+      if scroll(region, of: focus.widget, by: key == .up || key == .left ? -1 : 1) { return }
+    }
+    // What is out of sight in another scrolling node is no neighbour.
+    let seen = others.filter { other, target in
+      guard target.frame.intersection(target.clip).isEmpty else { return true }
+      return other.widget == focus.widget
+        && regions.contains { panes[focus.widget]?.isTarget(target, in: $0) == true }
+    }
+    if let next = nearest(key, from: focus, own, among: seen) {
+      setFocus(next)
+    } else {
+      scrollPage(by: key == .up ? -3 : key == .down ? 3 : 0)
+    }
+  }
+
+  /// The nearest target in a direction. Nil if there is none.
+  private func nearest(
+    _ key: TerminalKey, from focus: LiveFocus, _ own: FocusTarget,
+    among targets: [(focus: LiveFocus, target: FocusTarget)]
+  ) -> LiveFocus? {
+    let frame = pageFrame(focus.widget, own.frame)
+    let from = frame.center
     var best: (distance: Int, focus: LiveFocus)?
-    for (other, target) in targets where other != focus {
-      let to = pageFrame(other.widget, target.frame).center
+    for (other, target) in targets {
+      let place = pageFrame(other.widget, target.frame)
+      var to = place.center
+      // A scrolling node is wide: what is below any part of it is below it.
+      if target.kind == .scroll || own.kind == .scroll, place.x < frame.endX, frame.x < place.endX {
+        to.x = from.x
+      }
       // A cell is about twice as high as wide.
       let (dx, dy) = (to.x - from.x, (to.y - from.y) * 2)
       let (along, across) =
@@ -402,11 +440,34 @@ extension LiveBoard {
       let distance = along + across * 2
       if distance < best?.distance ?? .max { best = (distance, other) }
     }
-    if let best {
-      setFocus(best.focus)
-    } else {
-      scrollPage(by: key == .up ? -3 : key == .down ? 3 : 0)
+    return best?.focus
+  }
+
+  /// Scrolls the vertical node around the focus by pages. Returns false if there is none, or if it is at
+  /// its end.
+  private mutating func scrollAroundFocus(pages: Int) -> Bool {
+    guard let focus, let own = target(focus) else { return false }
+    for region in panes[focus.widget]?.regions(around: own) ?? []
+    where region.axis == .vertical {
+      let step = max(1, region.viewportLength - 1)
+      if scroll(region, of: focus.widget, by: pages * step) { return true }
     }
+    return false
+  }
+
+  /// Scrolls a node that has or contains the focus. If that hides the focus, it goes to the nearest
+  /// target of the node that is seen whole. Returns false if the node is at its end.
+  private mutating func scroll(_ region: ScrollRegion, of id: WidgetID, by distance: Int) -> Bool {
+    guard panes[id]?.scroll(region, by: distance) == true else { return false }
+    arrange()
+    guard let focus, focus.kind != .scroll, let own = target(focus),
+      own.frame.intersection(own.clip).isEmpty, let pane = panes[id]
+    else { return true }
+    let seen = pane.targets.filter { pane.isTarget($0, in: region) && $0.frame == $0.clip }
+    if let next = distance > 0 ? seen.first : seen.last {
+      setFocus(LiveFocus(widget: id, node: next.id, kind: next.kind))
+    }
+    return true
   }
 
   mutating func scrollPage(by rows: Int) {
@@ -435,8 +496,9 @@ extension LiveBoard {
   /// last hit is the innermost.
   private func target(at event: MouseEvent) -> (focus: LiveFocus, target: FocusTarget)? {
     guard let (id, x, y) = place(event) else { return nil }
+    // In a scrolling node, the mouse selects text, and the wheel scrolls.
     let hit = panes[id]?.targets.last {
-      $0.frame.intersection($0.clip).contains(x: x, y: y)
+      $0.kind != .scroll && $0.frame.intersection($0.clip).contains(x: x, y: y)
     }
     return hit.map { (LiveFocus(widget: id, node: $0.id, kind: $0.kind), $0) }
   }
@@ -496,7 +558,6 @@ extension String {
   fileprivate var withoutControls: String {
     var kept = String.UnicodeScalarView()
     var rest = unicodeScalars[...]
-    // In a scrolling node, the mouse selects text, and the wheel scrolls.
     while let scalar = rest.popFirst() {
       if scalar == "\u{1B}", rest.first == "[" {
         rest.removeFirst()

@@ -362,7 +362,11 @@ struct LiveBoard {
     // A text of many rows scrolls to the cursor.
     if let input = focusedInput { _ = panes[input.widget]?.edit(input.node) { _ in } }
     guard let focus, let target = target(focus) else { return }
-    panes[focus.widget]?.reveal(target)
+    var shown = target
+    for _ in 0..<LiveBoard.regionsMax where panes[focus.widget]?.reveal(shown) == true {
+      arrange()
+      shown = self.target(focus) ?? shown
+    }
     arrange()
     guard let target = self.target(focus) else { return }
     let frame = pageFrame(focus.widget, target.frame)

@@ -180,15 +180,58 @@ struct LivePane {
   /// The focus targets. Empty for a disabled widget; targets in disabled nodes are left out.
   var targets: [FocusTarget] {
     guard widget.presence.isEnabled else { return [] }
-    return layout.focusable.filter { target in
-      guard takes(target) else { return false }
-      var index: Int? = target.index
-      while let found = index, let entry = table[found] {
-        if entry.node.properties["enabled"] == .bool(false) { return false }
-        index = entry.parent
-      }
-      return true
+    let controls = layout.focusable.filter { takes($0) && isEnabled($0.index) }
+    return layout.scrollRegions.isEmpty ? controls : withRegions(controls)
+  }
+
+  private func isEnabled(_ index: Int) -> Bool {
+    var index: Int? = index
+    while let found = index, let entry = table[found] {
+      if entry.node.properties["enabled"] == .bool(false) { return false }
+      index = entry.parent
     }
+    return true
+  }
+
+  /// Adds the scrolling nodes without a control in them, in reading order. The keys scroll the others
+  /// when one of their controls has the focus.
+  private func withRegions(_ controls: [FocusTarget]) -> [FocusTarget] {
+    var all = controls
+    let places = Dictionary(
+      layout.placed.enumerated().map { ($0.element.index, $0.offset) },
+      uniquingKeysWith: { first, _ in first })
+    for region in layout.scrollRegions.reversed() {
+      guard region.offsetMax > 0, isEnabled(region.index),
+        !all.contains(where: { isNode($0.index, in: region.index) })
+      else { continue }
+      let place = places[region.index] ?? 0
+      let next = all.firstIndex { $0.kind != .submit && places[$0.index] ?? 0 > place }
+      all.insert(
+        FocusTarget(
+          index: region.index, id: region.id, kind: .scroll, frame: region.viewport,
+          clip: region.viewport), at: next ?? all.count)
+    }
+    return all
+  }
+
+  /// Whether a node is another one, or is in it.
+  private func isNode(_ index: Int, in outer: Int) -> Bool {
+    var index: Int? = index
+    while let found = index {
+      if found == outer { return true }
+      index = table[found]?.parent
+    }
+    return false
+  }
+
+  /// The scrolling nodes that are or contain a node, the innermost first.
+  func regions(around target: FocusTarget) -> [ScrollRegion] {
+    layout.scrollRegions.reversed().filter { isNode(target.index, in: $0.index) }
+  }
+
+  /// Whether a target is in a scrolling node.
+  func isTarget(_ target: FocusTarget, in region: ScrollRegion) -> Bool {
+    isNode(target.index, in: region.index)
   }
 
   /// Whether the target's node takes the event that its activation sends. Inputs, links and toggles
@@ -223,11 +266,13 @@ struct LivePane {
     return true
   }
 
-  /// Scrolls a target into the viewport of the region that holds it.
-  mutating func reveal(_ target: FocusTarget) {
-    for region in layout.scrollRegions where target.clip != target.frame {
+  /// Scrolls a target into the viewports of the nodes around it, one of them at a call. Returns false
+  /// if it is in sight.
+  mutating func reveal(_ target: FocusTarget) -> Bool {
+    guard target.clip != target.frame else { return false }
+    for region in regions(around: target) where region.index != target.index {
       let offset = region.offset(showing: target.frame)
-      if offset != region.offset, scroll(region, by: offset - region.offset) { return }
+      if offset != region.offset, scroll(region, by: offset - region.offset) { return true }
     }
   }
 
