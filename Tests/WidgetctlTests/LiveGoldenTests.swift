@@ -104,6 +104,15 @@ import WidgetTerminal
         },
         LiveSamples.widget("lamp", says: "off", position: 5) { $0.presence.isEnabled = false },
       ], columns: columns, rows: rows, look: look)
+    let host = LiveSamples.widget("widgetd-host") {
+      $0.isStale = true
+      $0.updateTime = Timestamp.epoch.advanced(by: .seconds(-120))
+    }
+    var facts = ProviderFacts()
+    facts.kinds[Samples.kind("k")] = RegisteredKind(
+      kind: Kind(name: Samples.kind("k")), provider: "bundle/disk")
+    facts.widgets[host.id] = host
+    board.describe(facts)
     _ = board.take(.key(.tab, []))
     return board
   }

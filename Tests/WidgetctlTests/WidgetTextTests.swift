@@ -121,11 +121,14 @@ struct WidgetTextTests {
     var widget = Samples.widget
     #expect(widget.failures(Self.dates) == [])
     widget.isStale = true
+    widget.updateTime = Self.now.advanced(by: .seconds(-7200))
     widget.error = WidgetError(
       reason: "NO_DATA", message: "nothing\ncame", since: Self.now.advanced(by: .seconds(-300)))
-    #expect(widget.failures(Self.dates) == ["stale", "nothing ⏎ came (for 5m)"])
+    #expect(widget.failures(Self.dates) == ["stale: unchanged for 2h", "nothing ⏎ came (for 5m)"])
     #expect(Self.dates.untilChange(of: widget) == .seconds(60))
     widget.error = nil
+    #expect(Self.dates.untilChange(of: widget) == .seconds(3600))
+    widget.isStale = false
     #expect(Self.dates.untilChange(of: widget) == nil)
   }
 

@@ -18,6 +18,8 @@ struct BarBoard: Sendable {
   private var loss: String?
   /// The kinds of the widgets, as far as the daemon has described them.
   private(set) var kinds: [KindName: Kind] = [:]
+  /// What the daemon says about the providers of stale widgets.
+  var providers = ProviderFacts()
   /// The kinds of the selection that nobody has registered, in their order.
   var unknownKinds: [KindName] = []
   private var printed: String?
@@ -88,9 +90,11 @@ struct BarBoard: Sendable {
   }
 
   func blocks(_ dates: DateText) -> [BarBlock] {
+    let providers = providers
     var reader = BarReader(
       theme: theme, appearance: appearance, columnsMax: columnsMax,
-      dateText: { dates.text(of: $0) }, failures: { BarBoard.failures(of: $0, dates) })
+      dateText: { dates.text(of: $0) },
+      failures: { BarBoard.failures(of: $0, providers.staleness(of: $0), dates) })
     reader.showsReasons = !encoder.format.showsTooltips
     guard mirror.isSynced else { return [notice("widgetd?", loss ?? "", reader)] }
     let isConnected = loss == nil
@@ -145,13 +149,20 @@ struct BarBoard: Sendable {
 
   /// The problems of a widget, one per line. Times are absolute: an age would change the text, and
   /// so wake the bar.
-  private static func failures(of widget: Widget, _ dates: DateText) -> [String] {
-    var lines = widget.isStale ? ["stale: its data may be old"] : []
+  private static func failures(
+    of widget: Widget, _ staleness: Staleness?, _ dates: DateText
+  ) -> [String] {
+    func since(_ time: Timestamp) -> String {
+      "since \(dates.text(time, style: "datetime", pattern: "", zone: ""))"
+    }
+    var lines: [String] = []
+    if let staleness {
+      lines.append(
+        widget.repeatsError(staleness)
+          ? "stale: its data may be old" : "stale: \(staleness.words(since))")
+    }
     if let error = widget.error {
-      let since = error.since.map {
-        " (since \(dates.text($0, style: "datetime", pattern: "", zone: "")))"
-      }
-      lines.append(error.words + (since ?? ""))
+      lines.append(error.words + (error.since.map { " (\(since($0)))" } ?? ""))
     }
     return lines
   }

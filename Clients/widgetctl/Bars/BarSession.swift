@@ -22,6 +22,7 @@ struct BarSession: Sendable {
     case kinds([Kind])
     /// Kinds of the selection that the daemon does not know.
     case unknown([KindName])
+    case providers(ProviderFacts)
     case timeHasPassed
     case clicked(String)
     case isShown(Bool)
@@ -85,12 +86,18 @@ struct BarSession: Sendable {
         if case .opened = frame { state.forgetKinds() }
         state.look(self, post)
         state.lookForSelected(self, post)
+        state.lookForProviders(self, post)
         take.yield()
       case .kinds(let kinds):
         for kind in kinds { state.board.describe(kind) }
       case .unknown(let kinds):
         state.board.unknownKinds = kinds
         state.isAsking = false
+      case .providers(let providers):
+        state.board.providers = providers
+        state.isAskingForProviders = false
+        // Others may have become stale meanwhile.
+        state.lookForProviders(self, post)
       case .timeHasPassed:
         state.timer.hasFired()
         if !state.board.unknownKinds.isEmpty {
@@ -107,7 +114,9 @@ struct BarSession: Sendable {
         if !isOnce, let text = state.board.next(DateText(now: Terminal.now)) { Output.write(text) }
         throw error
       }
-      guard state.isShown, !(isOnce && state.isAsking) else { continue }
+      guard state.isShown, !(isOnce && (state.isAsking || state.isAskingForProviders)) else {
+        continue
+      }
       let dates = DateText(now: Terminal.now)
       if let text = state.board.next(dates) {
         Output.write(text)
@@ -147,6 +156,21 @@ struct BarSession: Sendable {
         var unknown: [KindName] = []
         for name in names where await bar.lacks(name) { unknown.append(name) }
         post.yield(.unknown(unknown))
+      }
+    }
+
+    /// Whether the daemon has not answered about providers yet.
+    var isAskingForProviders = false
+
+    /// Asks why widgets are stale, if others are stale than before.
+    mutating func lookForProviders(_ bar: BarSession, _ post: AsyncStream<News>.Continuation) {
+      guard !isAskingForProviders, board.providers.isDue(for: board.widgets) else { return }
+      isAskingForProviders = true
+      let (widgets, providers) = (board.widgets, board.providers)
+      Task {
+        var found = providers
+        await found.look(for: widgets, bar.session)
+        post.yield(.providers(found))
       }
     }
 

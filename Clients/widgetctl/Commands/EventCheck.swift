@@ -20,7 +20,12 @@ struct EventCheck: Hashable, Sendable {
         GetKindRequest(name: widget.kind), options: session.options
       ).kind
     else { return nil }
-    if let warning = waiting(request, kind, widget) { return warning }
+    if widget.isStale {
+      var providers = ProviderFacts()
+      await providers.look(for: [widget], session)
+      let staleness = providers.staleness(of: widget)
+      if let warning = staleness.flatMap({ waiting(request, $0) }) { return warning }
+    }
     // Events of nodes are known to the daemon.
     guard request.nodeID.isEmpty else { return nil }
     var check = EventCheck(kind: kind, nodes: widget.content?.nodes ?? [])
@@ -39,17 +44,12 @@ struct EventCheck: Hashable, Sendable {
   }
 
   /// What to say of an event that waits for a program; nil if one is there, or none is needed.
-  private static func waiting(
-    _ request: SendEventRequest, _ kind: RegisteredKind, _ widget: Widget
-  ) -> RequestWarning? {
-    let isReduced = kind.kind.reducers.contains {
-      $0.event == request.name && ($0.nodeID.isEmpty || $0.nodeID == request.nodeID)
-    }
-    guard widget.isStale, !kind.isAttended, !kind.provider.isEmpty, !isReduced else { return nil }
-    let who = kind.provider.hasPrefix("bundle/") ? "widgetd-host" : "provider \"\(kind.provider)\""
+  static func waiting(_ request: SendEventRequest, _ staleness: Staleness) -> RequestWarning? {
+    guard let kind = staleness.kind, !kind.kind.reduces(request), let absence = staleness.absence
+    else { return nil }
     return RequestWarning(
       reason: "PROVIDER_AWAY",
-      message: "No \(who) runs the kind \"\(kind.kind.name)\" now; "
+      message: absence.prefix(1).uppercased() + absence.dropFirst() + " now; "
         + (kind.kind.hasLosableEvents
           ? "the event is lost for it, because the kind stores no events."
           : "the event is stored, and waits for it."),

@@ -267,15 +267,20 @@ let nodeCompletion = CompletionKind.custom { words, _, prefix in
   return (answer?.widget.content?.nodes ?? []).map(\.id).filter { $0.hasPrefix(prefix) }
 }
 
-/// Finds the unregistered kinds of widgets without content.
+/// Finds the unregistered kinds of widgets without content, and the providers of stale widgets.
 struct KindNames: Sendable {
+  /// What the daemon says about the providers of stale widgets.
+  private(set) var providers = ProviderFacts()
   private(set) var unknown: Set<KindName> = []
   private var known: Set<KindName> = []
   /// The families for which a kind has content.
   private var families: [KindName: [Family]] = [:]
 
-  init(unknown: Set<KindName> = [], families: [KindName: [Family]] = [:]) {
-    (self.unknown, self.families) = (unknown, families)
+  init(
+    unknown: Set<KindName> = [], families: [KindName: [Family]] = [:],
+    providers: ProviderFacts = ProviderFacts()
+  ) {
+    (self.unknown, self.families, self.providers) = (unknown, families, providers)
   }
 
   /// Which option shows content of a widget whose own family has none. Nil if there is no such content.
@@ -288,6 +293,7 @@ struct KindNames: Sendable {
 
   /// Asks the daemon for each kind once, and at each call again for unregistered kinds.
   mutating func look(for widgets: [Widget], _ session: Session) async throws(ClientError) {
+    await providers.look(for: widgets, session)
     for kind in Set(widgets.filter { $0.content == nil }.map(\.kind)).subtracting(known) {
       do throws(ClientError) {
         let answer = try await session.client.getKind(

@@ -166,7 +166,8 @@ private actor ViewScreen {
     }
     let text = screen.next(canvas)
     if !text.isEmpty { try terminal.write(text) }
-    timer.set(widgets.compactMap { page.dates.untilChange(of: $0) }.min()) { [weak self] in
+    timer.set(widgets.compactMap { page.dates.untilChange(of: $0, kinds.providers) }.min()) {
+      [weak self] in
       await self?.timeHasPassed()
     }
   }

@@ -95,11 +95,11 @@ extension LiveBoard {
     }
   }
 
-  /// Lays out a pane for a width. Returns its height in rows, with border and error line.
+  /// Lays out a pane for a width. Returns its height in rows, with border and what is wrong.
   mutating func paneHeight(_ id: WidgetID, width: Int) -> Int {
     panes[id]?.layOut(width: max(1, width - 2 * LiveBoard.border))
     if panes[id]?.images.isEmpty == false { withImages.insert(id) } else { withImages.remove(id) }
-    return (panes[id]?.layout.size.height ?? 0) + troubleRows(of: id) + 2
+    return (panes[id]?.layout.size.height ?? 0) + troubleLines(of: id, width: width).count + 2
   }
 
   // MARK: - In columns
@@ -138,13 +138,14 @@ extension LiveBoard {
       if span == count { wide = [] } else if span > 1 { wide.append(taken) }
       let y = heights[taken].reduce(0, max)
       let x = column * (width + LiveBoard.gap)
-      let paneWidth = isLast(column) ? size.columns - x : width * span + LiveBoard.gap * (span - 1)
+      let paneWidth =
+        taken.upperBound == count ? size.columns - x : width * span + LiveBoard.gap * (span - 1)
       let height = paneHeight(id, width: paneWidth)
       frames[id] = LayoutRect(x: x, y: y, width: paneWidth, height: height)
       for index in taken { heights[index] = y + height }
     }
-    order += ids
     self.flow = flow
+    order += ids
     pageHeight = heights.max() ?? 0
   }
 
@@ -157,13 +158,12 @@ extension LiveBoard {
     }
   }
 
-  /// The rows above the content that show the widget's error: 1, or 0 if it has no error.
-  func troubleRows(of id: WidgetID) -> Int { panes[id]?.widget.error == nil ? 0 : 1 }
-
-  /// The origin of a pane's content on the page, inside the border and below the error line.
+  /// The origin of a pane's content on the page, inside the border and below the lines that say what
+  /// is wrong.
   func origin(of id: WidgetID) -> (x: Int, y: Int) {
     let frame = frames[id] ?? LayoutRect(x: 0, y: 0, width: 0, height: 0)
-    return (frame.x + LiveBoard.border, frame.y + LiveBoard.border + troubleRows(of: id))
+    let rows = troubleLines(of: id, width: frame.width).count
+    return (frame.x + LiveBoard.border, frame.y + LiveBoard.border + rows)
   }
 
   /// Lays out again for a new terminal size.

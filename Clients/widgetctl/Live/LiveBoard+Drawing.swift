@@ -37,7 +37,9 @@ extension LiveBoard {
     self.canvas = canvas
     hasComings = false
     let hasPictures = pictures.usesProtocol && !pictures.states.isEmpty
-    let isCovered = places.isEmpty || overlay != nil || selection != nil || hasPictures
+    let hasLongNotice = noticeLines.count > 1
+    let isCovered =
+      places.isEmpty || overlay != nil || selection != nil || hasPictures || hasLongNotice
     // Overlays are drawn on a copy of the page, so the dirty rows miss them. All rows count as
     // dirty while an overlay is shown, and once more after it is gone.
     if isCovered || wasCovered { drawnRows = nil }
@@ -50,6 +52,7 @@ extension LiveBoard {
     drawPictures(in: &grid)
     drawSelection(in: &grid)
     drawOverlay(in: &grid)
+    if hasLongNotice { drawNotice(in: &grid) }
     return Picture(grid: grid, cursor: overlay == nil ? cursor : nil, drawnRows: drawnRows)
   }
 
@@ -126,7 +129,8 @@ extension LiveBoard {
       isStale: pane?.widget.isStale == true || !mirror.isConnected,
       focus: focus?.widget == id ? focus : nil, hover: hover?.widget == id ? hover : nil,
       title: title(of: id),
-      trouble: pane?.widget.error?.words(DateText(now: options.now())),
+      troubles: troubleLines(of: id, width: place.width).map(\.text),
+      selected: selectedCells(of: id),
       marks: pane.map { marks(of: $0.widget).map(\.0) } ?? [],
       isEnabled: pane?.widget.presence.isEnabled ?? true)
   }
@@ -150,12 +154,10 @@ extension LiveBoard {
       return
     }
     drawTitle(title(of: id), marks(of: pane.widget), hasFocus, row: frame.y, in: &grid)
-    if let error = pane.widget.error {
+    let troubles = troubleLines(of: id, width: grid.width)
+    for (index, line) in troubles.enumerated() {
       grid.put(
-        TextColumns.truncated(
-          "! " + error.words(DateText(now: options.now())),
-          to: grid.width - 2 * LiveBoard.border - 2),
-        column: LiveBoard.border + 1, row: frame.y + 1, style: style("color.error"))
+        line.text, column: LiveBoard.border + 1, row: frame.y + 1 + index, style: style(line.token))
     }
     var look = pane.images.isEmpty ? look : withPictures(look)
     look.spinnerTick = spinnerTick
@@ -165,7 +167,7 @@ extension LiveBoard {
     look.scrolledID = hasFocus && focus?.kind == .scroll ? focus?.node : nil
     look.hoveredID = hover?.widget == id ? hover?.node : nil
     look.paintsBackground = look.ownBackground != nil
-    let top = frame.y + LiveBoard.border + troubleRows(of: id)
+    let top = frame.y + LiveBoard.border + troubles.count
     // Skip the rows of the content that are above the grid.
     let first = max(0, -top)
     let content = CellPainter(look: look).grid(
@@ -174,18 +176,14 @@ extension LiveBoard {
       content, column: LiveBoard.border, row: top + first,
       clip: LayoutRect(
         x: 0, y: frame.y, width: frame.width, height: frame.height - LiveBoard.border))
-    if !pane.widget.presence.isEnabled {
-      grid.restyle(grid.bounds) { $0.attributes.insert(.dim) }
+    for cells in selectedCells(of: id) {
+      grid.restyle(
+        LayoutRect(
+          x: cells.x + LiveBoard.border, y: cells.y + top, width: cells.width, height: cells.height)
+      ) { mark(&$0) }
     }
   }
 
-  private func drawTitle(
-    _ title: String, _ marks: [(String, String)], _ hasFocus: Bool, row: Int,
-    in grid: inout CellGrid
-  ) {
-    let room = grid.width - 4
-    guard room > 2 else { return }
-    var column = 2
   /// Shows that a cell of an input is selected.
   private func mark(_ style: inout CellStyle) {
     let (fill, text) = (rgb("color.selected"), rgb("color.text"))
@@ -258,6 +256,13 @@ extension LiveBoard {
     return lines + [cut + end]
   }
 
+  private func drawTitle(
+    _ title: String, _ marks: [(String, String)], _ hasFocus: Bool, row: Int,
+    in grid: inout CellGrid
+  ) {
+    let room = grid.width - 4
+    guard room > 2 else { return }
+    var column = 2
     let title = TextColumns.truncated(" \(title) ", to: room)
     var titleStyle = style(hasFocus ? "color.focus" : "color.text")
     titleStyle.attributes.insert(.bold)
@@ -348,9 +353,9 @@ extension LiveBoard {
     }
     let light = StatusPart(
       mirror.isConnected ? "●" : "○", mirror.isConnected ? "color.success" : "color.error")
-    guard notice.isEmpty else {
-      put(light)
-      return put(StatusPart(" \(notice.onOneLine)", "color.warning"))
+    if let last = noticeLines.last {
+      put(noticeLines.count > 1 ? StatusPart(" ", "color.text") : light)
+      return put(StatusPart(" \(last)", "color.warning"))
     }
     var left = [light] + standing
     var right = hints
@@ -366,6 +371,36 @@ extension LiveBoard {
     for part in left { put(part) }
     column = max(column, size.columns - width(right))
     for part in right { put(part) }
+  }
+
+  /// The most rows of a notice.
+  private static let noticeRowsMax = 4
+
+  /// The rows of the notice. The last one is in the status line, the others are above it.
+  var noticeLines: [String] {
+    guard !notice.isEmpty else { return [] }
+    return TextColumns.wrapped(
+      notice.onOneLine, to: max(1, size.columns - 2),
+      most: max(1, min(LiveBoard.noticeRowsMax, size.rows / 3)))
+  }
+
+  /// Draws the rows of a long notice above the status line.
+  private func drawNotice(in grid: inout CellGrid) {
+    let lines = noticeLines.dropLast()
+    let top = size.rows - 1 - lines.count
+    grid.fill(
+      LayoutRect(x: 0, y: top, width: size.columns, height: lines.count),
+      style: CellStyle(background: look.ownBackground))
+    for (index, line) in lines.enumerated() {
+      if index == 0 {
+        grid.put(
+          mirror.isConnected ? "●" : "○", column: 0, row: top,
+          style: style(mirror.isConnected ? "color.success" : "color.error"))
+      }
+      grid.put(
+        TextColumns.truncated(line, to: size.columns - 2), column: 2, row: top + index,
+        style: style("color.warning"))
+    }
   }
 
   /// The left side of the status line: the connection, and counts of widgets.
@@ -407,6 +442,12 @@ extension LiveBoard {
         StatusPart("  Esc leave", "color.secondary", rank: 1),
       ]
     }
+    if focus?.kind == .scroll {
+      return [
+        StatusPart("  PgDn PgUp scroll", "color.secondary", rank: 2),
+        StatusPart("  Esc leave", "color.secondary", rank: 1),
+      ]
+    }
     let isMoreBelow = top + pageRows < pageHeight
     let page = isMoreBelow ? "  PgDn more" : top > 0 ? "  PgUp back" : ""
     return [
@@ -428,6 +469,8 @@ extension LiveBoard {
     "/                filter widgets by id or kind",
     "Home, End        first and last row of the page",
     "Ctrl+U, Ctrl+W   in an input: delete to the start, a word",
+    "Shift+arrows     in an input: select; Ctrl+A selects all",
+    "Ctrl+C, Ctrl+X   in an input: copy, cut what is selected",
     "Alt+Enter        in an input of several lines: submit",
     "i                details: problems, events, data",
     "Tab, r           in details: next widget, refresh",
@@ -442,17 +485,10 @@ extension LiveBoard {
 
   private func details(of id: WidgetID) -> [LiveDetails.Line] {
     guard let pane = panes[id] else { return [LiveDetails.Line(text: "no such widget any more")] }
-    if focus?.kind == .scroll {
-      return [
-        StatusPart("  PgDn PgUp scroll", "color.secondary", rank: 2),
-        StatusPart("  Esc leave", "color.secondary", rank: 1),
-      ]
-    }
-    let kind = kinds[pane.widget.kind]
+    let facts = facts(about: pane.widget)
     var details = LiveDetails(
-      widget: pane.widget, nodes: pane.table, kind: kind,
-      bundle: kind.flatMap { WidgetID($0.provider) }.flatMap { mirror[$0] },
-      host: WidgetID("widgetd-host").flatMap { mirror[$0] }, dates: DateText(now: options.now()))
+      widget: pane.widget, nodes: pane.table, kind: facts.kind, bundle: facts.bundle,
+      host: facts.host, dates: DateText(now: options.now()))
     details.isConnected = mirror.isConnected
     details.theme = look.theme
     details.isPrivate = look.isPrivate
@@ -477,8 +513,6 @@ extension LiveBoard {
   var lastOverlayLine: Int {
     let lines = overlayLines
     return lines.count - overlayRows(of: lines)
-    "Shift+arrows     in an input: select; Ctrl+A selects all",
-    "Ctrl+C, Ctrl+X   in an input: copy, cut what is selected",
   }
 
   private func draw(

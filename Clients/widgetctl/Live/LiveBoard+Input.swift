@@ -207,7 +207,6 @@ extension LiveBoard {
     }
   }
 
-  /// Inserts pasted text into the filter or the focused input.
   /// The selected text of the filter or the focused input. Nil if none is selected.
   private var selectedText: String? {
     guard overlay == nil, let draft = isFiltering ? filter : focusedDraft else { return nil }
@@ -244,6 +243,7 @@ extension LiveBoard {
     panes[focus.widget]?.node(focus.node)?.properties["readOnly"] == .bool(true)
   }
 
+  /// Inserts pasted text into the filter or the focused input.
   private mutating func type(_ text: String) -> [Effect] {
     // Control characters and escape sequences are left out: nobody sees them in the input.
     let text = text.withoutControls
@@ -575,6 +575,7 @@ extension String {
 extension LiveDraft {
   /// Applies a key with the usual bindings of a text field.
   mutating func take(_ key: TerminalKey, _ modifiers: KeyModifiers) {
+    let selects = modifiers.contains(.shift)
     switch key {
     case .character(let character) where modifiers.contains(.control):
       switch character {
@@ -610,4 +611,3 @@ extension TerminalKey {
     }
   }
 }
-    let selects = modifiers.contains(.shift)

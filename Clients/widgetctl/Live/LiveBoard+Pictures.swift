@@ -79,7 +79,7 @@ extension LiveBoard {
   private var dividedImages: (sent: [Seen], others: [Seen]) {
     guard pictures.usesProtocol else { return ([], []) }
     let seen = seenImages.filter { pictures.image(of: $0.node) != nil }
-    guard overlay == nil else { return ([], seen) }
+    guard overlay == nil, noticeLines.count < 2 else { return ([], seen) }
     let sent = seen.filter { pictures.sends($0.place) }
     return (
       Array(sent.prefix(LivePictures.shownMax)),

@@ -87,8 +87,10 @@ struct LiveBoard {
   }
   /// Whether a picture was ever requested.
   private var usesPictures: Bool { !pictures.states.isEmpty }
-  /// The kinds that the daemon has described.
-  private(set) var kinds: [KindName: RegisteredKind] = [:]
+  /// The kinds that the daemon has described, and status widgets that the watch does not have.
+  private(set) var described = ProviderFacts()
+  /// The stale widgets whose kinds the daemon was asked for.
+  private var askedStale: Set<WidgetID> = []
   /// The focus target under the pointer.
   var hover: LiveFocus?
   /// The widget under the pointer, also where it has no control.
@@ -205,7 +207,8 @@ struct LiveBoard {
   private mutating func keepsPlace(_ id: WidgetID, _ before: Widget?) -> Bool {
     guard let before, let after = panes[id]?.widget, before.presence == after.presence,
       before.labels == after.labels, before.family == after.family,
-      (before.error == nil) == (after.error == nil), before.isStandingWell == after.isStandingWell
+      before.error == after.error, before.isStale == after.isStale,
+      before.isStandingWell == after.isStandingWell
     else { return false }
     guard let frame = frames[id] else { return true }
     guard paneHeight(id, width: frame.width) == frame.height else { return false }
@@ -231,8 +234,20 @@ struct LiveBoard {
     panes[event.widget]?.accepted(event, response, at: now)
     answered(event)
     dismissals.accepted(by: event.widget, EventAnswer(response: response, at: now))
+    if let words = wordsOfAbsence(event) { notice = words }
     settle()
     arrange()
+  }
+
+  /// Tells that the program that takes the event does not run. Nil if it runs, or none is needed.
+  private func wordsOfAbsence(_ event: LiveEvent) -> String? {
+    guard let widget = panes[event.widget]?.widget, widget.isStale else { return nil }
+    let staleness = facts(about: widget)
+    let request = SendEventRequest(
+      widgetID: event.widget, nodeID: event.node, name: event.name, payload: [:])
+    guard let warning = EventCheck.waiting(request, staleness) else { return nil }
+    let remedy = staleness.remedy
+    return warning.message + (remedy.isEmpty ? "" : " To change that, \(remedy).")
   }
 
   /// Replaces edits that the daemon has settled by the daemon's state. Returns false if there were
@@ -295,8 +310,34 @@ struct LiveBoard {
     }
   }
 
-  /// Stores a kind that the daemon described.
-  mutating func describe(_ kind: RegisteredKind) { kinds[kind.kind.name] = kind }
+  /// Stores what the daemon said about a kind and its provider.
+  mutating func describe(_ facts: ProviderFacts) {
+    described.kinds.merge(facts.kinds) { $1 }
+    described.widgets.merge(facts.widgets) { $1 }
+    // The panes of stale widgets show the reason.
+    if !staleIDs.isEmpty { arrange() }
+  }
+
+  /// The kinds of widgets that became stale: their description has the reason.
+  mutating func kindsToDescribe() -> [KindName] {
+    guard staleIDs != askedStale else { return [] }
+    let new = staleIDs.subtracting(askedStale)
+    askedStale = staleIDs
+    return Set(new.compactMap { panes[$0]?.widget.kind }).sorted {
+      $0.rawValue.precedesByBytes($1.rawValue)
+    }
+  }
+
+  /// What the daemon said about the providers of a widget.
+  func facts(about widget: Widget) -> Staleness {
+    let kind = described.kinds[widget.kind]
+    func status(_ id: WidgetID?) -> Widget? {
+      id.flatMap { mirror[$0] ?? described.widgets[$0] }
+    }
+    return Staleness(
+      widget: widget, kind: kind, bundle: status(kind.flatMap { WidgetID($0.provider) }),
+      host: status(Staleness.hostID))
+  }
 
   // MARK: - Time
 
@@ -323,7 +364,9 @@ struct LiveBoard {
     let ends = [noticeEnd, dismissals.nextDecision(after: now)].compactMap(\.self)
     let instants = (decisions + ends)
       .map { max($0.duration(since: now), .milliseconds(10)) }
-    return (instants + seen.compactMap { panes[$0]?.nextChange(dates) }).min()
+    let ages = seen.filter(staleIDs.contains).compactMap { panes[$0]?.widget }
+      .map { dates.untilAgeChanges(of: facts(about: $0).since) }
+    return (instants + ages + seen.compactMap { panes[$0]?.nextChange(dates) }).min()
   }
 
   // MARK: - Focus
@@ -354,6 +397,12 @@ struct LiveBoard {
     else { return nil }
     return focus
   }
+
+  /// The text of the focused input, with cursor and selection.
+  var focusedDraft: LiveDraft? { focusedInput.flatMap { panes[$0.widget]?.draft($0.node) } }
+
+  /// How many nested scrolling nodes are scrolled to show the focus.
+  private static let regionsMax = 8
 
   /// Sets the focus, and scrolls the target into view.
   mutating func setFocus(_ focus: LiveFocus?) {
@@ -402,12 +451,6 @@ struct LiveOptions: Sendable {
   /// Whether to leave out status widgets of hosts and bundles that run without errors.
   var leavesOutStanding = false
   var metrics: LayoutMetrics
-  /// The text of the focused input, with cursor and selection.
-  var focusedDraft: LiveDraft? { focusedInput.flatMap { panes[$0.widget]?.draft($0.node) } }
-
-  /// How many nested scrolling nodes are scrolled to show the focus.
-  private static let regionsMax = 8
-
   /// The arrangement of the widgets. Nil if they flow into columns.
   var arrangement: LiveArrangement?
   /// The file that the key `w` writes. Nil if no path is known.

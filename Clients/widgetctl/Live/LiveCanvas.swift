@@ -23,8 +23,10 @@ struct LiveCanvas {
     var focus: LiveFocus?
     var hover: LiveFocus?
     var title: String
-    /// The text of the widget's error, with its age.
-    var trouble: String?
+    /// The widget's error and why it is stale, with their ages.
+    var troubles: [String] = []
+    /// The selected cells of an input.
+    var selected: [LayoutRect] = []
     var marks: [String]
     var isEnabled: Bool
   }

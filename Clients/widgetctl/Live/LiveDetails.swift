@@ -69,33 +69,35 @@ struct LiveDetails {
     func say(_ text: String) { lines.append(Line(text: text, token: "color.warning")) }
     if !isConnected { say("The daemon cannot be reached. This is the last state that it sent.") }
     guard widget.isStale else { return lines }
+    let staleness = Staleness(widget: widget, kind: kind, bundle: bundle, host: host)
     // While the host is away, older failures are not the reason.
-    let failed = host?.isStale == true ? [] : statuses.filter { $0.isFailed }
-    for status in failed {
-      let since = status.since.map { " for \(dates.age(of: $0))" } ?? ""
-      say("\(status.name) has failed\(since): \(status.message)")
+    let failed = host?.isStale == true ? [] : widget.failedStatuses
+    for failure in failed {
+      let since = failure.since.map { " for \(dates.age(of: $0))" } ?? ""
+      say("\(failure.name) has failed\(since): \(failure.message)")
     }
     if !failed.isEmpty {
       say("A source that fails for its staleAfter (default: 30s) makes it stale.")
     }
-    let provider = kind?.provider ?? ""
-    if provider.hasPrefix("bundle/") || provider == "widgetd-host" {
-      if let host, host.isStale {
-        say("widgetd-host, which runs it, ended \(dates.age(of: host.updateTime)) ago.")
-        say("Start it: systemctl start widgetd-host, or widgetd-host --bundles FOLDER")
-      } else if let bundle, bundle.data["state"] != .string("running") {
-        say("Its bundle is \(bundle.data["state"]?.plainText.onOneLine ?? "not running").")
-        if let problem = bundle.data["problem"]?.plainText.onOneLine, !problem.isEmpty {
-          say(problem)
-        }
-      } else if host == nil, failed.isEmpty {
-        say("No widgetd-host is known to run its bundle; start widgetd-host.")
-      }
-    } else if kind?.isAttended == true {
-      say("Its provider \"\(provider)\" is not running, or has not updated it since its restart.")
+    switch staleness.cause {
+    case .sources: break
+    case .hostEnded(let end):
+      say("widgetd-host, which runs it, ended \(ago(end)).")
+      say("Start it: systemctl start widgetd-host, or widgetd-host --bundles FOLDER")
+    case .noHost:
+      say("No widgetd-host is known to run its bundle; start widgetd-host.")
+    case .bundle(let state, let problem):
+      say("Its bundle is \(state).")
+      if !problem.isEmpty { say(problem) }
+    case .provider(let provider):
+      say(
+        "Its provider \"\(provider)\" is not running, has not updated it since its restart, or has "
+          + "marked it.")
       say("It became stale \(ago(widget.updateTime)) at the latest.")
-      say("Start the provider's program.")
-    } else if failed.isEmpty {
+      say(
+        "Start the provider's program. If no program provides it, "
+          + "`widgetctl set \(widget.id) --no-stale` removes the mark.")
+    case .mark, .unknown:
       say(
         "The program that updates it has marked it stale, \(ago(widget.updateTime)) at the latest.")
       say("`widgetctl set \(widget.id) --no-stale` removes the mark.")

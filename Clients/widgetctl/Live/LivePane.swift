@@ -274,6 +274,7 @@ struct LivePane {
       let offset = region.offset(showing: target.frame)
       if offset != region.offset, scroll(region, by: offset - region.offset) { return true }
     }
+    return false
   }
 
   // MARK: - What the user does

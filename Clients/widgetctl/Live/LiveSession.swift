@@ -20,7 +20,7 @@ struct LiveSession {
     case accepted(LiveEvent, SendEventResponse)
     case refused(LiveEvent, String)
     case said(String)
-    case kind(RegisteredKind)
+    case described(ProviderFacts)
     case picture(String, LivePictures.State)
     case failed(any Error)
 
@@ -247,7 +247,7 @@ struct LiveSession {
       case .accepted(let event, let response): board.accepted(event, response)
       case .refused(let event, let words): board.refused(event, words)
       case .said(let words): board.notice = words
-      case .kind(let kind): board.describe(kind)
+      case .described(let facts): board.describe(facts)
       case .failed(let error): throw error
       }
       guard !board.isDismissed else { return false }
@@ -271,6 +271,7 @@ struct LiveSession {
         }
       }
       for event in board.pictureEvents() { send(event, live, post) }
+      for name in board.kindsToDescribe() { live.describe(name, post) }
       timer.set(board.quiet) { post.yield(.timeHasPassed) }
       if board.isMoving, !isStepping {
         isStepping = true
@@ -389,12 +390,18 @@ struct LiveSession {
     }
   }
 
-  /// Fetches a kind for the details. Ignores errors: the details then omit the kind.
+  /// Fetches a kind, for the details and the reason of staleness. Ignores errors: both then omit what
+  /// the kind says. Fetches the status widgets of the kind's host too, if the watch leaves them out.
   private func describe(_ name: KindName, _ post: AsyncStream<News>.Continuation) {
     Task {
+      var facts = ProviderFacts()
       let found = try? await session.client.getKind(
         GetKindRequest(name: name), options: session.options)
-      if let found { post.yield(.kind(found.kind)) }
+      facts.kinds[name] = found?.kind
+      if options.isSelection || !options.ids.isEmpty {
+        await facts.look(atProvidersOf: [name], session)
+      }
+      post.yield(.described(facts))
     }
   }
 

@@ -52,7 +52,9 @@ struct RenderPage: Sendable {
     let presence = widget.presence.state
     if presence != .visible { notes.failures.append(presence.name) }
     if removed.contains(widget.id) { notes.failures.append("the widget was removed") }
-    notes.failures += widget.failures(dates) + (loss.map { [$0] } ?? [])
+    notes.failures +=
+      widget.failures(dates, kinds.providers, most: messageMax(of: widget))
+      + (loss.map { [$0] } ?? [])
     if let content = widget.content {
       notes.problems +=
         content.problemLines(tellsAll: tellsAll, theme: theme)
@@ -66,6 +68,16 @@ struct RenderPage: Sendable {
       of: widget.content ?? RenderPage.lines(of: widget.data), name: widget.id.rawValue,
       family: family ?? widget.family, width: width, height: height, notes: notes)
   }
+
+  /// How long an error can be so that its age is still on the card: a message has two lines.
+  private func messageMax(of widget: Widget) -> Int {
+    let width = self.width ?? WidgetCard.size(of: family ?? widget.family).width
+    return max(20, Int((width - 32) / RenderPage.characterWidth) * 2 - RenderPage.ageCharacters)
+  }
+
+  /// The width of a character of small text, in points, and the room for the age and a broken line.
+  private static let characterWidth = 6.0
+  private static let ageCharacters = 24
 
   /// The content of a widget whose kind has none: its data, one line per key.
   private static func lines(of data: ValueMap) -> Content {

@@ -102,7 +102,9 @@ private actor RenderedFile {
       widgets = watch.ids.compactMap { known[$0] }
     }
     let dates = DateText(now: Terminal.now)
-    timer.set(widgets.compactMap { dates.untilChange(of: $0) }.min()) { [fire] in fire.yield() }
+    timer.set(widgets.compactMap { dates.untilChange(of: $0, kinds.providers) }.min()) { [fire] in
+      fire.yield()
+    }
     let bytes = try watch.output.bytes(
       of: widgets, kinds: kinds, theme: theme, loss: loss, removed: removed)
     guard let bytes, bytes != written else { return }

@@ -42,11 +42,15 @@ struct DateText: Sendable {
     return DateText.untilUnitChanges(distance)
   }
 
-  /// The time until a date in a widget, or the age of its failure, reads differently. Nil for never.
-  func untilChange(of widget: Widget) -> Duration? {
+  /// The time until a date in a widget, or the age of its failure or staleness, reads differently. Nil
+  /// for never.
+  func untilChange(
+    of widget: Widget, _ providers: ProviderFacts = ProviderFacts()
+  ) -> Duration? {
     let dates = (widget.content?.nodes ?? []).compactMap { untilChange(of: $0) }
     let failure = widget.error?.since.map { untilAgeChanges(of: $0) }
-    return (dates + [failure].compactMap(\.self)).min()
+    let staleness = providers.staleness(of: widget).map { untilAgeChanges(of: $0.since) }
+    return (dates + [failure, staleness].compactMap(\.self)).min()
   }
 
   /// The time until the text of an age changes.

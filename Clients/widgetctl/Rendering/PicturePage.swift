@@ -66,10 +66,7 @@ struct PicturePage: Sendable {
       let title = widget.id.rawValue + (presence == .visible ? "" : ", \(presence.name)")
       above.append(PicturePage.line(title, ["font": .string("headline")]))
     }
-    let failures = widget.failures(dates)
-    if !failures.isEmpty {
-      above.append(PicturePage.problem(failures.joined(separator: ", ")))
-    }
+    above += widget.failures(dates, kinds.providers).map { PicturePage.problem($0) }
     guard let content = widget.content else {
       if kinds.unknown.contains(widget.kind) {
         above.append(PicturePage.problem("unknown kind \"\(widget.kind)\""))
@@ -84,10 +81,10 @@ struct PicturePage: Sendable {
       content.problemLines(tellsAll: tellsAll, theme: theme)
       + (tellsAll ? widget.statusFailures : [])
     let below = grids(problems.map { PicturePage.problem($0) })
-    picture.look.isDisabled = !widget.presence.isEnabled
     let taken = (top + below).reduce(0) { $0 + $1.height }
     var picture = picture
     picture.look.isStale = widget.isStale
+    picture.look.isDisabled = !widget.presence.isEnabled
     let rest = fillsPage ? height.map { max($0 - taken, 0) } : nil
     let whole = picture.grid(of: content, width: width)
     // Content that scrolls is laid out in the remaining rows. Other content keeps its height; the
@@ -102,12 +99,12 @@ struct PicturePage: Sendable {
     let dates = dates
     var picture = WidgetPicture(
       format: format, look: CellLook(theme: theme, appearance: appearance)
-    let (images, drawsImages) = (images, picture.look.usesColor)
-    picture.look.image = { drawsImages ? images.pixels(of: $0) : nil }
-    picture.look.imageProblem = { images.problem(of: $0) }
     ) {
       dates.text(of: $0)
     }
+    let (images, drawsImages) = (images, picture.look.usesColor)
+    picture.look.image = { drawsImages ? images.pixels(of: $0) : nil }
+    picture.look.imageProblem = { images.problem(of: $0) }
     picture.writesLinks = writesLinks
     picture.look.isPrivate = isPrivate
     return picture

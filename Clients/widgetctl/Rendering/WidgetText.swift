@@ -1,9 +1,24 @@
 import WidgetModel
 
 extension Widget {
-  /// The problems of the widget, such as `stale` and `no answer (for 5m)`.
-  func failures(_ dates: DateText) -> [String] {
-    (isStale ? ["stale"] : []) + (error.map { [$0.words(dates)] } ?? [])
+  /// The problems of the widget, such as `stale: widgetd-host is away for 5m` and
+  /// `no answer (for 5m)`.
+  ///
+  /// - Parameter most: The most characters of the error's message. The age follows a message that is cut.
+  func failures(
+    _ dates: DateText, _ providers: ProviderFacts = ProviderFacts(), most: Int = .max
+  ) -> [String] {
+    var lines: [String] = []
+    if let staleness = providers.staleness(of: self) {
+      lines.append(repeatsError(staleness) ? "stale" : "stale: \(staleness.words(dates))")
+    }
+    return lines + (error.map { [$0.words(dates, most: most)] } ?? [])
+  }
+
+  /// Whether the widget's error has the reason of its staleness already: a failed source.
+  func repeatsError(_ staleness: Staleness) -> Bool {
+    guard case .sources = staleness.cause else { return false }
+    return error?.reason == "SOURCE_FAILED"
   }
 
   /// A line for each failed source and action of a bundle's widget. Placeholders in the content may
@@ -33,6 +48,9 @@ extension Content {
 }
 
 extension Node {
+  /// The problems of the node. The daemon writes each on a line.
+  var problems: [String] { problem.split(whereSeparator: \.isNewline).map(String.init) }
+
   /// Whether the failed property still has a value: its placeholder.
   fileprivate func hasPlaceholder(for problem: String) -> Bool {
     properties[String(problem.prefix { $0 != ":" })] != nil
@@ -48,9 +66,6 @@ extension Value {
     case .double(let number) where number == number.rounded() && number.magnitude < 1e15:
       "\(Int64(number))"
     default: JSONWriter.compact(self)
-  /// The problems of the node. The daemon writes each on a line.
-  var problems: [String] { problem.split(whereSeparator: \.isNewline).map(String.init) }
-
     }
   }
 }
@@ -77,7 +92,10 @@ extension WidgetError {
   }
 
   /// The error on one line with its age, such as `no answer (for 5m)`.
-  func words(_ dates: DateText) -> String {
-    words + (since.map { " (for \(dates.age(of: $0)))" } ?? "")
+  ///
+  /// - Parameter most: The most characters of the message.
+  func words(_ dates: DateText, most: Int = .max) -> String {
+    let message = words.count > most ? words.prefix(max(most - 1, 0)) + "…" : words
+    return message + (since.map { " (for \(dates.age(of: $0)))" } ?? "")
   }
 }

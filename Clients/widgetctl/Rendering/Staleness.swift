@@ -1,0 +1,192 @@
+import WidgetClient
+import WidgetModel
+
+/// Why a widget is stale, and since when, as far as the daemon's answers say.
+///
+/// A pure value: it reads no clock and asks no daemon.
+struct Staleness: Sendable {
+  /// A failed source or action of a bundle's widget.
+  struct Failure: Hashable, Sendable {
+    let name: String
+    let since: Timestamp?
+    let message: String
+  }
+
+  enum Cause: Hashable, Sendable {
+    /// Sources of the widget's bundle have failed.
+    case sources([Failure])
+    /// The host ended at this time.
+    case hostEnded(Timestamp)
+    /// The daemon knows no host.
+    case noHost
+    /// The bundle is in a state other than running.
+    case bundle(state: String, problem: String)
+    /// The provider is away, or it has marked the widget.
+    case provider(String)
+    /// The kind has no provider, so a program or user has marked the widget.
+    case mark
+    /// The daemon was not asked yet, or did not answer.
+    case unknown
+  }
+
+  let widget: Widget
+  /// The widget's kind. Nil until the daemon has described it.
+  var kind: RegisteredKind?
+  /// The status widgets of the bundle and its host, if they exist.
+  var bundle: Widget?
+  var host: Widget?
+
+  /// The id of the host's status widget.
+  static let hostID = WidgetID(BundleHost.widget)
+
+  /// The cause. Call it for stale widgets only.
+  var cause: Cause {
+    // While the host is away, older failures are not the reason.
+    let failed = host?.isStale == true ? [] : widget.failedStatuses
+    guard let kind else { return failed.isEmpty ? .unknown : .sources(failed) }
+    guard kind.isOfHost else {
+      if !failed.isEmpty { return .sources(failed) }
+      // An apply set is not a program.
+      let isProvided = !kind.provider.isEmpty && kind.provider != widget.applySet
+      return isProvided ? .provider(kind.provider) : .mark
+    }
+    if let host, host.isStale { return .hostEnded(host.updateTime) }
+    if let bundle, let state = bundle.data["state"]?.plainText.onOneLine, state != "running",
+      state != "failing"
+    {
+      return .bundle(state: state, problem: bundle.data["problem"]?.plainText.onOneLine ?? "")
+    }
+    if !failed.isEmpty { return .sources(failed) }
+    return host == nil ? .noHost : .unknown
+  }
+
+  /// Which program that would take the widget's events does not run, such as `no widgetd-host runs the
+  /// kind "k"`. Nil if no program is known to be absent.
+  var absence: String? {
+    guard widget.isStale, let kind else { return nil }
+    switch cause {
+    case .hostEnded, .noHost: return "no widgetd-host runs the kind \"\(kind.kind.name)\""
+    case .bundle(let state, _):
+      return "the bundle \(kind.provider.dropFirst("bundle/".count)) is \(state)"
+    case .provider(let name):
+      return "no provider \"\(name.onOneLine)\" runs the kind \"\(kind.kind.name)\""
+    case .sources, .mark, .unknown: return nil
+    }
+  }
+
+  /// The next step of a user while the program is absent. Empty if none is known.
+  var remedy: String {
+    switch cause {
+    case .hostEnded, .noHost: BundleHost.missing.mend.map { "run `\($0)`" } ?? ""
+    case .bundle: "`widgetctl bundle ls` shows why"
+    case .provider: "start its program"
+    case .sources, .mark, .unknown: ""
+    }
+  }
+
+  /// The reason and the age on one line, such as `posts failed for 5m: no answer`. The age comes
+  /// first, because the end may be cut.
+  ///
+  /// - Parameter span: The words for the time since then: `for 5m`.
+  func words(_ span: (Timestamp) -> String) -> String {
+    // The mark is a change of the widget. A later change of its data hides the time of the mark.
+    let time = span(widget.updateTime)
+    switch cause {
+    case .sources(let failures):
+      let first = failures.first
+      let others = failures.count - 1
+      let more = others <= 0 ? "" : others == 1 ? " (and 1 more)" : " (and \(others) more)"
+      let words = "\(first?.name ?? "") failed" + (first?.since.map { " \(span($0))" } ?? "")
+      return words + (first?.message.isEmpty == false ? ": \(first?.message ?? "")" : "") + more
+    case .hostEnded(let end): return "widgetd-host is away \(span(end))"
+    case .noHost: return "no widgetd-host runs, unchanged \(time)"
+    case .bundle(let state, let problem):
+      return "its bundle is \(state) \(time)" + (problem.isEmpty ? "" : ": \(problem)")
+    case .provider(let name):
+      return "provider \"\(name.onOneLine)\" is away or marked it, \(time)"
+    case .mark: return "a program or user marked it, \(time)"
+    case .unknown: return "unchanged \(time)"
+    }
+  }
+
+  /// The same with the age relative to now.
+  func words(_ dates: DateText) -> String { words { "for \(dates.age(of: $0))" } }
+
+  /// The time whose age the words have.
+  var since: Timestamp {
+    switch cause {
+    case .sources(let failures): failures.first?.since ?? widget.updateTime
+    case .hostEnded(let end): end
+    case .noHost, .bundle, .provider, .mark, .unknown: widget.updateTime
+    }
+  }
+}
+
+extension RegisteredKind {
+  /// Whether a host runs the kind: it is a bundle's, or the host's own.
+  var isOfHost: Bool { provider.hasPrefix("bundle/") || provider == BundleHost.widget }
+}
+
+extension Widget {
+  /// The failed sources and actions of a bundle's widget.
+  var failedStatuses: [Staleness.Failure] {
+    guard case .map(let all)? = data["status"] else { return [] }
+    return all.entries.compactMap { entry in
+      guard case .map(let map) = entry.value, map["failed"] == .bool(true) else { return nil }
+      var since: Timestamp?
+      if case .timestamp(let time)? = map["since"] { since = time }
+      return Staleness.Failure(
+        name: entry.key.onOneLine, since: since, message: map["message"]?.plainText.onOneLine ?? "")
+    }
+  }
+}
+
+/// What the daemon says about the providers of stale widgets.
+struct ProviderFacts: Sendable {
+  var kinds: [KindName: RegisteredKind] = [:]
+  /// The status widgets of hosts and bundles.
+  var widgets: [WidgetID: Widget] = [:]
+  /// The stale widgets that the daemon was asked about.
+  private(set) var asked: Set<WidgetID> = []
+
+  /// Why a widget is stale. Nil if it is fresh.
+  func staleness(of widget: Widget) -> Staleness? {
+    guard widget.isStale else { return nil }
+    let kind = kinds[widget.kind]
+    return Staleness(
+      widget: widget, kind: kind,
+      bundle: kind.flatMap { WidgetID($0.provider) }
+        .flatMap { widgets[$0] },
+      host: Staleness.hostID.flatMap { widgets[$0] })
+  }
+
+  /// Whether other widgets are stale than those that the daemon was asked about.
+  func isDue(for widgets: [Widget]) -> Bool {
+    Set(widgets.lazy.filter(\.isStale).map(\.id)) != asked
+  }
+
+  /// Asks the daemon about the stale widgets, if others are stale than at the last call. An error
+  /// leaves the reason unknown.
+  mutating func look(for widgets: [Widget], _ session: Session) async {
+    guard isDue(for: widgets) else { return }
+    let stale = widgets.filter(\.isStale)
+    asked = Set(stale.map(\.id))
+    for name in Set(stale.map(\.kind)) where kinds[name] == nil {
+      let answer = try? await session.client.getKind(
+        GetKindRequest(name: name), options: session.options)
+      kinds[name] = answer?.kind
+    }
+    await look(atProvidersOf: Set(stale.map(\.kind)), session)
+  }
+
+  /// Asks for the status widgets of the kinds' bundles and of the host.
+  mutating func look(atProvidersOf names: Set<KindName>, _ session: Session) async {
+    let providers = Set(names.compactMap { kinds[$0] }.filter(\.isOfHost).map(\.provider))
+    guard !providers.isEmpty else { return }
+    for id in Set(providers.compactMap { WidgetID($0) } + [Staleness.hostID].compactMap(\.self)) {
+      let answer = try? await session.client.getWidget(
+        GetWidgetRequest(id: id), options: session.options)
+      widgets[id] = answer?.widget
+    }
+  }
+}

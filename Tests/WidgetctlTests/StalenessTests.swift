@@ -1,0 +1,255 @@
+import Testing
+import WidgetBar
+import WidgetClient
+import WidgetDrawing
+import WidgetModel
+import WidgetProto
+import WidgetRender
+import WidgetTerminal
+
+@testable import widgetctl
+
+/// Why a widget is stale and since when, in all renderers.
+@Suite struct StalenessTests {
+  private static let now = Samples.time(1300)
+  private static let dates = DateText(now: now, localZone: { _ in "+00:00" })
+
+  private static func stale(
+    _ id: String = "w", _ change: (inout Widget) -> Void = { _ in }
+  ) -> Widget {
+    LiveSamples.widget(id) {
+      $0.isStale = true
+      $0.updateTime = Samples.time(1000)
+      change(&$0)
+    }
+  }
+
+  /// A stale widget whose source `posts` has failed.
+  private static func failed(
+    _ message: String, change: (inout Widget) -> Void = { _ in }
+  ) -> Widget {
+    stale {
+      $0.data = [
+        "status": .map([
+          "posts": .map([
+            "state": .string("failure"), "failed": .bool(true),
+            "since": .timestamp(Samples.time(1240)), "message": .string(message),
+          ]), "users": .map(["state": .string("success")]),
+        ])
+      ]
+      change(&$0)
+    }
+  }
+
+  private static func host(isStale: Bool) -> Widget {
+    LiveSamples.widget("widgetd-host") {
+      $0.isStale = isStale
+      $0.updateTime = Samples.time(1180)
+      $0.data = ["state": .string("running")]
+    }
+  }
+
+  private static func facts(
+    _ provider: String?, _ widgets: [Widget] = [], losable: Bool = false, reducers: [Reducer] = []
+  ) -> ProviderFacts {
+    var facts = ProviderFacts()
+    if let provider {
+      let kind = Kind(
+        name: Samples.kind("k"), reducers: reducers, hasLosableEvents: losable)
+      facts.kinds[kind.name] = RegisteredKind(kind: kind, provider: provider)
+    }
+    for widget in widgets { facts.widgets[widget.id] = widget }
+    return facts
+  }
+
+  private static let bundle = LiveSamples.widget("bundle/feed") {
+    $0.data = ["state": .string("broken"), "problem": .string("feed.yaml:3: no")]
+  }
+
+  static let cases: [(ProviderFacts, Widget, String)] = [
+    (facts("bundle/feed", [host(isStale: true)]), stale(), "widgetd-host is away for 2m"),
+    // While the host is away, it cannot mend what failed before.
+    (
+      facts("bundle/feed", [host(isStale: true)]), failed("no answer"),
+      "widgetd-host is away for 2m"
+    ),
+    (
+      facts("bundle/feed", [host(isStale: false)]), failed("no answer"),
+      "posts failed for 1m: no answer"
+    ),
+    (
+      facts("bundle/feed", [host(isStale: false), bundle]), stale(),
+      "its bundle is broken for 5m: feed.yaml:3: no"
+    ),
+    (facts("bundle/feed"), stale(), "no widgetd-host runs, unchanged for 5m"),
+    (facts("sysmon"), stale(), "provider \"sysmon\" is away or marked it, for 5m"),
+    (facts(""), stale(), "a program or user marked it, for 5m"),
+    (facts(nil), stale(), "unchanged for 5m"),
+  ]
+
+  @Test(arguments: cases)
+  func `the reason and the age are on one line`(
+    facts: ProviderFacts, widget: Widget, words: String
+  ) {
+    #expect(facts.staleness(of: widget)?.words(Self.dates) == words)
+    #expect(widget.failures(Self.dates, facts) == ["stale: " + words])
+  }
+
+  @Test func `a fresh widget has no reason`() {
+    #expect(Self.facts("sysmon").staleness(of: LiveSamples.widget("w")) == nil)
+    #expect(LiveSamples.widget("w").failures(Self.dates, Self.facts("sysmon")).isEmpty)
+  }
+
+  @Test func `an error that is the failed source is not repeated`() {
+    let widget = Self.failed("no answer") {
+      $0.error = WidgetError(
+        reason: "SOURCE_FAILED", message: "no answer", since: Samples.time(1240))
+    }
+    let facts = Self.facts("bundle/feed", [Self.host(isStale: false)])
+    #expect(widget.failures(Self.dates, facts) == ["stale", "no answer (for 1m)"])
+  }
+
+  @Test func `view and pictures say it above the content`() {
+    let facts = Self.facts("bundle/feed", [Self.host(isStale: true)])
+    let kinds = KindNames(providers: facts)
+    let page = PicturePage(format: .text, width: 60, isTitled: false, dates: Self.dates)
+    #expect(
+      page.text(of: [Self.stale()], kinds: kinds).hasPrefix("stale: widgetd-host is away for 2m\n"))
+    let drawing = RenderPage(dates: Self.dates).drawing(of: [Self.stale()], kinds: kinds)
+    #expect(drawing?.words.contains("stale: widgetd-host is away for 2m") == true)
+  }
+
+  @Test(arguments: [Family.small, .medium, .extraLarge])
+  func `the age of a long error is on the card`(family: Family) throws {
+    let widget = LiveSamples.widget("w") {
+      $0.family = family
+      $0.error = WidgetError(
+        reason: "BAD", message: (0..<60).map { "word\($0)" }.joined(separator: " "),
+        since: Samples.time(1000))
+    }
+    let drawing = try #require(RenderPage(dates: Self.dates).drawing(of: [widget]))
+    let file = SVGEncoder.text(drawing, scale: 1)
+    #expect(file.contains("(for 5m)</text>"))
+    #expect(file.contains("word0 word1"))
+  }
+
+  @Test func `the picture is due again when the age changes`() {
+    // The host is away for 120 s.
+    let facts = Self.facts("bundle/feed", [Self.host(isStale: true)])
+    #expect(Self.dates.untilChange(of: Self.stale(), facts) == .seconds(60))
+    #expect(Self.dates.untilChange(of: LiveSamples.widget("w"), facts) == nil)
+  }
+
+  @Test func `the tooltip of a bar says it, with the time`() throws {
+    var board = BarBoard(
+      ids: [], leavesOutStanding: false, encoder: BarEncoder(format: .waybar), appearance: .dark,
+      columnsMax: 60)
+    board.providers = Self.facts("bundle/feed", [Self.host(isStale: true)])
+    try board.take(.opened(WatchOpened(subscriptionID: 1, epoch: 1, revision: 1)))
+    try board.take(.snapshot(SnapshotChunk(widgets: [Self.stale()])))
+    try board.take(.synced(WatchSynced(revision: 1)))
+    // An age would change the text all the time.
+    let time = Self.dates.text(Samples.time(1180), style: "datetime", pattern: "", zone: "")
+    #expect(board.blocks(Self.dates)[0].tooltip == "stale: widgetd-host is away since \(time)")
+  }
+
+  // MARK: - The dashboard
+
+  private func board(
+    _ widgets: [Widget], _ facts: ProviderFacts, columns: Int = 80
+  ) throws -> LiveBoard {
+    var board = try LiveSamples.board(widgets, columns: columns) { $0.now = { Self.now } }
+    board.describe(facts)
+    return board
+  }
+
+  @Test func `a pane says it below its title, and asks the daemon once`() throws {
+    var board = try board([Self.stale()], Self.facts(nil))
+    #expect(board.kindsToDescribe() == [Samples.kind("k")])
+    #expect(board.kindsToDescribe() == [])
+    #expect(LiveSamples.lines(&board)[1].contains("↻ unchanged for 5m"))
+    board.describe(Self.facts("bundle/feed", [Self.host(isStale: true)]))
+    let lines = LiveSamples.lines(&board)
+    #expect(lines[0].contains("w stale"))
+    #expect(lines[1].contains("↻ widgetd-host is away for 2m"))
+    #expect(lines[2].contains("words 0"))
+    #expect(board.quiet == .seconds(60))
+  }
+
+  @Test func `the beginning of a long reason can be read, and details have all of it`() throws {
+    let words = (0..<60).map { "word\($0)" }.joined(separator: " ")
+    let widgets = ["w", "x"].map { id in
+      Self.failed(words) { $0.id = Samples.id(id) }
+    }
+    var board = try board(widgets, Self.facts("bundle/feed", [Self.host(isStale: false)]))
+    let lines = LiveSamples.lines(&board)
+    #expect(lines[1].contains("↻ posts failed for 1m: word0 word1"))
+    #expect(lines[2].contains("…"))
+    #expect(lines[3].contains("words 0"))
+    #expect(board.take(.key(.character("i"), [])).count == 1)
+    let details = LiveSamples.lines(&board).joined(separator: " ")
+    #expect(details.contains("word59"))
+  }
+
+  @Test func `a long error is wrapped, cut after three rows, and keeps its age`() throws {
+    let words = (0..<60).map { "word\($0)" }.joined(separator: " ")
+    let widgets = ["w", "x"].map { id in
+      LiveSamples.widget(id) {
+        $0.error = WidgetError(reason: "BAD", message: words, since: Samples.time(1000))
+      }
+    }
+    var board = try board(widgets, Self.facts(nil))
+    let lines = LiveSamples.lines(&board)
+    #expect(lines[1].contains("! word0 word1"))
+    #expect(lines[2].contains("word5"))
+    #expect(lines[3].prefix(39).contains("… (for 5m)"))
+    #expect(lines[4].contains("words 0"))
+  }
+
+  // MARK: - Events that wait
+
+  private func press(_ facts: ProviderFacts, _ widget: Widget) throws -> String {
+    var board = try board([widget], facts)
+    let event = LiveEvent(widget: widget.id, node: "n0", name: "press")
+    board.accepted(event, SendEventResponse(sequence: 1, revision: 1))
+    return board.notice
+  }
+
+  @Test func `a press that no program answers is told with the next step`() throws {
+    let notice = try press(Self.facts("bundle/feed", [Self.host(isStale: true)]), Self.stale())
+    #expect(
+      notice.hasPrefix(
+        "No widgetd-host runs the kind \"k\" now; the event is stored, and waits for it. To change "
+          + "that, run `systemctl"))
+    #expect(
+      try press(Self.facts("sysmon", losable: true), Self.stale())
+        == "No provider \"sysmon\" runs the kind \"k\" now; the event is lost for it, because the kind "
+        + "stores no events. To change that, start its program.")
+    #expect(
+      try press(Self.facts("bundle/feed", [Self.host(isStale: false), Self.bundle]), Self.stale())
+        .hasPrefix("The bundle feed is broken now; "))
+  }
+
+  @Test func `a press that is answered is not told`() throws {
+    // The source has failed, but the host runs and takes the event.
+    #expect(
+      try press(Self.facts("bundle/feed", [Self.host(isStale: false)]), Self.failed("no")) == "")
+    // The daemon itself changes the data.
+    #expect(
+      try press(Self.facts("sysmon", reducers: [Reducer(event: "press")]), Self.stale()) == "")
+    #expect(try press(Self.facts("sysmon"), LiveSamples.widget("w")) == "")
+  }
+
+  @Test func `a long notice takes more rows, and its end is seen`() throws {
+    var board = try LiveSamples.board([LiveSamples.widget("a", lines: 30)])
+    board.notice = (0..<30).map { "word\($0)" }.joined(separator: " ")
+    let lines = LiveSamples.lines(&board)
+    #expect(lines[21].hasPrefix("● word0 word1"))
+    #expect(lines[23].contains("word29"))
+    // The next key clears it, and the rows show the widget again.
+    _ = board.take(.key(.character("p"), []))
+    let after = LiveSamples.lines(&board)
+    #expect(after[21].contains("words 20"))
+    #expect(after[23].hasPrefix("● revision 1"))
+  }
+}
