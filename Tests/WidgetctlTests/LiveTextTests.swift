@@ -297,7 +297,12 @@ import WidgetTerminal
           nodes: [Node(id: "top", type: .stack, childIDs: ["one", "two"])] + list("one")
             + list("two")))
     ])
-    for _ in 0..<24 { press(&board, .tab) }
+    _ = board.take(.key(.tab, .shift))
+    #expect(board.focus?.node == "two11")
+    let first = LiveSamples.lines(&board).joined()
+    #expect(first.contains("two 11.") && first.contains("one 0."))
+    press(&board, .tab)
+    for _ in 0..<23 { press(&board, .tab) }
     #expect(board.focus?.node == "two11")
     let text = LiveSamples.lines(&board).joined()
     #expect(text.contains("two 11.") && text.contains("one 11."))
