@@ -62,6 +62,8 @@
     private func serve() -> Never {
       monitor.lock()
       while true {
+        // The limit may have been lowered while this thread ran a job.
+        if threads - idle > threadsMax { sleep() }
         while jobs.isEmpty {
           if threads > threadsMax { sleep() }
           idle += 1
