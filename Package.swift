@@ -143,7 +143,7 @@ let package = Package(
       name: "WidgetServer",
       dependencies: [
         "WidgetCore", "WidgetModel", "WidgetProto", "WidgetStorage", "WidgetTimeZones",
-        "WidgetTransport", nioCore, nioPosix, logging,
+        "WidgetTransport", heaps, nioCore, nioPosix, logging,
       ]),
     .target(
       name: "WidgetGRPC",
@@ -275,7 +275,7 @@ let package = Package(
       name: "WidgetServerTests",
       dependencies: [
         "WidgetServer", "WidgetStorage", "WidgetCore", "WidgetModel", "WidgetProto",
-        "WidgetTransport", "WidgetClient", nioCore, nioPosix, logging,
+        "WidgetTransport", "WidgetClient", nioCore, nioPosix, nioEmbedded, logging,
       ],
       exclude: ["Go"]),
     .testTarget(

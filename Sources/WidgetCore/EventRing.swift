@@ -46,14 +46,17 @@ struct EventRing {
   var sequenceBeforeOldest: UInt64 { lastSequence - UInt64(entries.count) }
 
   /// At most `limit` selected events after a sequence number. O(events looked at).
-  func page(after cursor: UInt64, limit: Int, where isSelected: (Entry) -> Bool) -> EventPage {
+  func page(
+    after cursor: UInt64, limit: Int, while mayLook: () -> Bool = { true },
+    where isSelected: (Entry) -> Bool
+  ) -> EventPage {
     var page = EventPage(cursor: min(cursor, lastSequence))
     if page.cursor < sequenceBeforeOldest {
       page.gap = (page.cursor + 1)...sequenceBeforeOldest
       page.cursor = sequenceBeforeOldest
     }
     var index = Int(page.cursor - sequenceBeforeOldest)
-    while index < entries.count, page.events.count < limit {
+    while index < entries.count, page.events.count < limit, mayLook() {
       if isSelected(entries[index]) { page.events.append(entries[index].event) }
       page.cursor = entries[index].event.sequence
       index += 1

@@ -61,12 +61,12 @@ extension Record {
   /// `mayHoldNewer`: the reader may hold widgets that are newer than its cursor.
   func change(
     since cursor: Revision, selecting selection: Selection, mayHoldNewer: Bool,
-    taking reader: ContentReader
+    taking reader: ContentReader, spending budget: inout Int
   ) -> WidgetChange? {
     let isNew = createdRevision > cursor
     let isReplaced = replacedRevision > cursor
     let selectionMayHaveChanged = selection.mayHaveChanged(for: self, since: cursor)
-    guard selection.picks(self) else {
+    guard selection.picks(self, spending: &budget) else {
       return selectionMayHaveChanged && (!isNew || mayHoldNewer)
         ? .removed(id, hint(since: cursor)) : nil
     }

@@ -20,6 +20,22 @@ struct Selection {
     return !isUnusable && predicate?.holds(for: record) ?? true
   }
 
+  /// Whether the selection contains a record. Takes what the look costs from a budget, and is right
+  /// even if that was spent.
+  func picks(_ record: Record, spending budget: inout Int) -> Bool {
+    budget -= costOfLook
+    guard
+      selector.matches(
+        id: record.id, kind: record.kind, family: record.family, labels: record.labels)
+    else { return false }
+    return !isUnusable && predicate?.holds(for: record, spending: &budget) ?? true
+  }
+
+  /// What a look at one record costs, without the expression. A step of an expression costs 1.
+  private var costOfLook: Int {
+    1 + (selector.kinds.count + selector.families.count + selector.labels.count) / 4
+  }
+
   /// Whether the answer of `picks` may have changed for a record after the cursor.
   func mayHaveChanged(for record: Record, since cursor: Revision) -> Bool {
     if selector.dependsOnState,
@@ -87,6 +103,12 @@ final class SelectionPredicate {
   /// Whether the expression is true for a record. False if the expression fails or costs too much.
   /// Looks up only the fields that the expression reads.
   func holds(for record: Record) -> Bool {
+    var budget = Int.max
+    return holds(for: record, spending: &budget)
+  }
+
+  /// The same; what it cost is taken from a budget.
+  func holds(for record: Record, spending budget: inout Int) -> Bool {
     func map(_ keys: Set<String>?, _ map: RevisedMap) -> ExpressionValue {
       keys?.isEmpty == true ? .null : .map(ExpressionMap(RecordMap(map)))
     }
@@ -96,7 +118,9 @@ final class SelectionPredicate {
       map(dataKeys, record.data), map(parameters, record.parameters), ExpressionValue(status),
       readsWidget ? WidgetVariable.valueWithState(of: record) : .null,
     ])
-    guard case .bool(true)? = try? expression.evaluate(bindings, budget: costMax) else {
+    var own = costMax
+    defer { budget -= costMax - max(0, own) }
+    guard case .bool(true)? = try? expression.evaluate(bindings, spending: &own) else {
       return false
     }
     return true

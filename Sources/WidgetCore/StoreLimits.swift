@@ -47,7 +47,7 @@ public struct StoreLimits: Hashable, Sendable {
   public var reducersPerKindMax = 256
   /// The most evaluation steps of one event: for its reducers, and for finding its node in content
   /// for other families.
-  public var eventCostMax = 200_000
+  public var eventCostMax = 50_000
   /// How many nodes a template, and what one widget shows, may have.
   public var contentNodesMax = 2_000
   /// How many bytes what one widget shows may have.
@@ -60,6 +60,9 @@ public struct StoreLimits: Hashable, Sendable {
   /// About how many steps a selector's expression may take for one widget. An expression that takes
   /// more counts as false.
   public var selectorCostMax = 1_000
+  /// About how many steps one part of a scan over widgets may take: a page of a list, a piece of a
+  /// snapshot. The look at a widget is a step, and so is every step of the selector's expression.
+  public var scanCostMax = 20_000
   /// How long a selector's expression may be, in bytes.
   public var selectorExpressionBytesMax = 1_024
   /// How many widgets one declared set may have.

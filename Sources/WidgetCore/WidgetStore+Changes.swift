@@ -66,10 +66,12 @@ extension WidgetStore {
     selecting selector: Selector = Selector(), taking content: ContentChoice = .own
   ) -> Bool {
     let (selection, reader) = (selection(selector), reader(content))
+    // An expression makes a look expensive.
+    let cost = selection.predicate == nil || limit == .max ? 1 : 8
     var (seen, bytes) = (0, 0)
     var isMore = false
     records.forEachRecord(changedSince: cursor) { record in
-      seen += 1
+      seen += cost
       isMore = seen > limit
       if isMore { return false }
       bytes += record.costBytes
@@ -112,8 +114,8 @@ extension WidgetStore {
     let (selection, reader) = (selection(selector), reader(content))
     return piece(
       ofChunk: chunk, from: slot, bytesMax: bytesMax, selecting: selector, taking: reader,
-      where: selection.picks
-    ) { $0.widget(reader) }
+      where: { selection.picks($0, spending: &$1) }
+    ) { record, _ in record.widget(reader) }
   }
 
   /// A part of what happened to a chunk's widgets; see `changes(inChunk:since:selecting:)` and
@@ -128,25 +130,28 @@ extension WidgetStore {
     let (selection, reader) = (selection(selector), reader(content))
     return piece(
       ofChunk: chunk, from: slot, bytesMax: bytesMax, selecting: selector, taking: reader,
-      where: { $0.revision > cursor }
-    ) { record in
+      where: { record, _ in record.revision > cursor }
+    ) { record, budget in
       record.change(
-        since: cursor, selecting: selection, mayHoldNewer: !isFirstPass, taking: reader)
+        since: cursor, selecting: selection, mayHoldNewer: !isFirstPass, taking: reader,
+        spending: &budget)
     }
   }
 
   private func piece<Element>(
     ofChunk chunk: Int, from start: Int, bytesMax: Int, selecting selector: Selector,
-    taking reader: ContentReader, where isWanted: (Record) -> Bool,
-    _ element: (Record) -> Element?
+    taking reader: ContentReader, where isWanted: (Record, inout Int) -> Bool,
+    _ element: (Record, inout Int) -> Element?
   ) -> ([Element], next: Int?) {
     var elements: [Element] = []
     var bytes = 0
+    var budget = max(1, limits.scanCostMax)
     for slot in slots(ofChunk: chunk, selecting: selector) where slot >= start {
-      guard let record = records[slot], isWanted(record) else { continue }
+      if budget <= 0 { return (elements, slot) }
+      guard let record = records[slot], isWanted(record, &budget) else { continue }
       // Check before the next content is made: it may be expensive.
       if reader.isFull(with: bytes, bytesMax: bytesMax) { return (elements, slot) }
-      guard let found = element(record) else { continue }
+      guard let found = element(record, &budget) else { continue }
       bytes += record.costBytes
       elements.append(found)
     }
@@ -192,9 +197,11 @@ extension WidgetStore {
       }
     }
     let (selection, reader) = (selection(selector), reader(content))
+    var budget = Int.max
     return changed.compactMap {
       $0.change(
-        since: cursor, selecting: selection, mayHoldNewer: mayHoldNewer, taking: reader)
+        since: cursor, selecting: selection, mayHoldNewer: mayHoldNewer, taking: reader,
+        spending: &budget)
     }
   }
 

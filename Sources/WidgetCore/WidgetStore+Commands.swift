@@ -223,9 +223,8 @@ extension WidgetStore {
       }
     case .all: slots = records.order.entries.map { Int($0.slot) }
     case .selector(let selector):
-      forEachRecord(behind: nil, selecting: selector) { record in
+      try forEachSelected(selector) { record in
         if let slot = slot(of: record.id) { slots.append(slot) }
-        return true
       }
     }
     let changing = slots.filter { slot in

@@ -81,10 +81,7 @@ extension WidgetStore {
         if let kind = kind(of: id) { body(id, kind) }
       }
     case .selector(let selector):
-      forEachRecord(behind: nil, selecting: selector) { record in
-        body(record.id, record.kind)
-        return true
-      }
+      try forEachSelected(selector) { record in body(record.id, record.kind) }
     case .all:
       for entry in records.order.entries {
         if let record = records[Int(entry.slot)] { body(record.id, record.kind) }

@@ -228,65 +228,101 @@ public struct WidgetStore: ~Copyable {
     slot(of: id).flatMap { records[$0]?.revision }
   }
 
-  /// The first `limit` selected widgets after a position, in position order, and whether there are
-  /// more. Ends early if they exceed `bytesMax` for the reader, or the cost of one content.
-  /// O(scanned widgets).
+  /// The first `limit` selected widgets after a position, in position order. The page ends early if
+  /// they exceed `bytesMax` for the reader or the cost of one content, or if the scan has cost
+  /// `scanCostMax`: then it can be empty, and there can be more. O(scanned widgets).
   public func list(
     after position: Int64?, limit: Int, bytesMax: Int = .max,
     selecting selector: Selector = Selector(), taking content: ContentChoice = .own
-  ) -> (widgets: [Widget], hasMore: Bool) {
+  ) -> WidgetPage {
     let reader = reader(content)
-    var widgets: [Widget] = []
+    var page = WidgetPage()
     var bytes = 0
-    var hasMore = false
-    forEachRecord(behind: position, selecting: selector) { record in
+    page.next = forEachRecord(
+      behind: position, selecting: selector, costMax: limits.scanCostMax
+    ) { record in
       let isFull = reader.isFull(with: bytes, bytesMax: bytesMax)
-      hasMore = widgets.count == limit || (isFull && !widgets.isEmpty)
-      if hasMore { return false }
+      if page.widgets.count == limit || (isFull && !page.widgets.isEmpty) { return false }
       bytes += record.costBytes
-      widgets.append(record.widget(reader))
+      page.widgets.append(record.widget(reader))
       return true
     }
-    return (widgets, hasMore)
+    return page
   }
 
+  /// Goes through all selected records, in position order.
+  ///
+  /// - Throws: `quotaExceeded` if that costs more than `scansPerCommandMax` times `scanCostMax`.
+  func forEachSelected(
+    _ selector: Selector, _ body: (Record) -> Void
+  ) throws(StoreError) {
+    let parts = WidgetStore.scansPerCommandMax
+    let costMax = min(limits.scanCostMax, .max / parts) * parts
+    let rest = forEachRecord(behind: nil, selecting: selector, costMax: costMax) { record in
+      body(record)
+      return true
+    }
+    guard rest == nil else {
+      throw .quotaExceeded(limit: "scan_cost_max", maximum: limits.scanCostMax)
+    }
+  }
+
+  /// How many times `scanCostMax` a command may spend on its selector.
+  private static var scansPerCommandMax: Int { 10 }
+
   /// Goes through the selected records behind a position, in position order, until the closure
-  /// returns false. O(records looked at); with ids in the selector, O(ids).
+  /// returns false or the cost is spent. O(records looked at); with ids in the selector, O(ids).
+  ///
+  /// - Returns: The position to go on behind; nil if the end was reached.
+  @discardableResult
   func forEachRecord(
-    behind position: Int64?, selecting selector: Selector, _ body: (Record) -> Bool
-  ) {
+    behind position: Int64?, selecting selector: Selector, costMax: Int = .max,
+    _ body: (Record) -> Bool
+  ) -> Int64? {
     let selection = selection(selector)
+    var budget = max(1, costMax)
+    var last = position ?? .min
     guard selector.ids.isEmpty else {
       let slots = Set(selector.ids.compactMap { slot(of: $0) })
       let found = slots.compactMap { self.records[$0] }.sorted { $0.position < $1.position }
       for record in found where position.map({ record.position > $0 }) ?? true {
-        if selection.picks(record), !body(record) { return }
+        if budget <= 0 { return last }
+        if selection.picks(record, spending: &budget), !body(record) { return last }
+        last = record.position
       }
-      return
+      return nil
     }
     let start =
       position.map {
         $0 == .max ? records.order.entries.count : records.order.index(of: $0 + 1)
       } ?? 0
     for entry in records.order.entries[start...] {
-      guard let record = records[Int(entry.slot)], selection.picks(record) else { continue }
-      if !body(record) { return }
+      if budget <= 0 { return last }
+      guard let record = records[Int(entry.slot)] else { continue }
+      if selection.picks(record, spending: &budget), !body(record) { return last }
+      last = record.position
     }
+    return nil
   }
 
   /// Selected events after a sequence number. The selector is compared with the widgets at the time
-  /// of the event, but its expression with the widgets as they are now. O(events looked at).
+  /// of the event, but its expression with the widgets as they are now. O(events looked at). The page
+  /// ends early when the cost is spent.
   public func events(
-    after sequence: UInt64, limit: Int = .max, selecting selector: Selector = Selector(),
-    names: [String] = []
+    after sequence: UInt64, limit: Int = .max, costMax: Int = .max,
+    selecting selector: Selector = Selector(), names: [String] = []
   ) -> EventPage {
     let selection = selection(selector)
-    return events.page(after: sequence, limit: limit) { entry in
-      (names.isEmpty || names.contains(entry.event.name))
+    var budget = costMax
+    return events.page(after: sequence, limit: limit, while: { budget > 0 }) { entry in
+      budget -= 1
+      return (names.isEmpty || names.contains(entry.event.name))
         && selector.matches(
           id: entry.event.widgetID, kind: entry.kind, family: entry.family, labels: entry.labels)
         && (selection.predicate.map { predicate in
-          slot(of: entry.event.widgetID).flatMap { records[$0].map(predicate.holds) } ?? false
+          slot(of: entry.event.widgetID).flatMap { slot in
+            records[slot].map { predicate.holds(for: $0, spending: &budget) }
+          } ?? false
         } ?? true)
     }
   }

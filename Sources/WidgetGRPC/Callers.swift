@@ -94,6 +94,8 @@
     private var newestStreamID: UInt32 = 0
     private var resets: ResetAllowance
     private var waiting = CircularBuffer<(call: CallGuard, start: (Bool) -> Int)>()
+    /// Whether the next call of `waiting` waits for the service.
+    private var isQueued = false
 
     /// Beyond so many bytes of answers that the peer has not taken, its calls wait.
     private static let answerBytesMax = 4 << 20
@@ -125,7 +127,7 @@
 
     func admit(_ call: CallGuard, _ start: @escaping (_ isCancelled: Bool) -> Int) {
       waiting.append((call, start))
-      startWaiting()
+      resume()
     }
 
     /// A call is over: its answer was taken, or never will be.
@@ -134,13 +136,23 @@
       while let index = waiting.firstIndex(where: { $0.call === call }) {
         _ = waiting.remove(at: index).start(true)
       }
-      startWaiting()
+      resume()
     }
 
-    private func startWaiting() {
-      while answerBytes < CallerConnection.answerBytesMax, let (call, start) = waiting.popFirst() {
-        let byteCount = start(false)
-        answerBytes += call.hold(byteCount)
+    /// Has the next call started when the service has time for it.
+    private func resume() {
+      guard !isQueued, !waiting.isEmpty, answerBytes < CallerConnection.answerBytesMax else {
+        return
+      }
+      isQueued = true
+      client.whenTurnComes { [self] isAbandoned in
+        isQueued = false
+        if isAbandoned {
+          while let (_, start) = waiting.popFirst() { _ = start(true) }
+        } else if let (call, start) = waiting.popFirst() {
+          answerBytes += call.hold(start(false))
+          resume()
+        }
       }
     }
   }

@@ -121,6 +121,7 @@ public struct ServerLimits: Hashable, Sendable {
       ("bundle_call_seconds", \.bundleCallSeconds),
       ("selector_terms_max", \.selectorTermsMax),
       ("selector_cost_max", \.store.selectorCostMax),
+      ("scan_cost_max", \.store.scanCostMax),
       ("selector_expression_bytes_max", \.store.selectorExpressionBytesMax),
       ("blob_bytes_max", \.blobBytesMax),
       ("blob_bytes_per_uid_max", \.blobBytesPerUIDMax),

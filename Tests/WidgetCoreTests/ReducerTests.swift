@@ -322,7 +322,7 @@ struct ReducerTests {
 
   @Test func `what is built of shared parts costs what it is, before it is built`() throws {
     // Ten times ten times ten …: a few steps to write, a thousand million values to keep.
-    var store = Store()
+    var store = Store(limits: .with { $0.eventCostMax = 200_000 })
     let tenfold = "[" + (0..<10).map { _ in "data.any" }.joined(separator: ", ") + "]"
     let first = Reducer(event: "click", assignments: ["any": "[1,1,1,1,1,1,1,1,1,1]"])
     try store.register([

@@ -271,8 +271,8 @@ extension ServiceLoop {
           etag: request.readMask.wants(.etag) ? etag(widget.revision) : "",
           owners: request.readMask.wants(.owners) ? context.store.owners(of: widget.id) : [])
       }, revision: context.store.revision)
-    if page.hasMore, let last = page.widgets.last {
-      response.nextPageToken = String(UInt64(bitPattern: last.position), radix: 36)
+    if let next = page.next {
+      response.nextPageToken = String(UInt64(bitPattern: next), radix: 36)
     }
     return response
   }

@@ -10,7 +10,7 @@ import WidgetTransport
 /// calls are done on the spot, and their answers are gathered in one buffer that the turn's end
 /// sends with one write. As soon as the kernel has no room for more, nothing more is made for this
 /// peer, and nothing is read from it either: it costs its socket's buffer and what was on its way.
-final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnection {
+final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnection, SlicedWork {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = Never
   typealias OutboundIn = ByteBuffer
@@ -18,6 +18,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
 
   let peer: Peer
   let level: AccessPolicy.Level
+  let share: WorkShare
   private let service: ServiceLoop
   private let socket: CInt
   private var output: ConnectionOutput
@@ -32,6 +33,8 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   private var isReadPending = false
   /// Whether there may be frames that were read and not looked at.
   private var hasUnseenFrames = false
+  /// Streams that were asked for and are not open yet.
+  private var openingCount = 0
   /// Whether the connection is over: what was read but not looked at no longer counts.
   private var isClosed = false
   fileprivate var isWritable: Bool { output.isWritable }
@@ -39,6 +42,8 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   /// Beyond this, the peer's further calls wait for the next turn: what one read brings can ask for
   /// ten thousand times its size.
   private static let responsesBytesMax = 256 << 10
+  /// Beyond this, the peer's further calls wait until streams are open: opening one can take long.
+  private static let openingsMax = 16
 
   /// - Parameter socket: the channel's socket.
   /// - Parameter former: what the process that served the connection says of it; nil if it is new.
@@ -47,6 +52,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     self.service = service
     self.socket = socket
     self.former = former
+    share = WorkShare(uid: peer.uid)
     output = ConnectionOutput(socket: socket)
     level = service.policy.level(of: peer)
     streams = ServerStreams(openStreamsMax: service.context.limits.streamsPerConnectionMax)
@@ -63,31 +69,39 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     reader.append(unwrapInboundIn(data))
-    receiveFrames()
+    hasUnseenFrames = true
+    service.context.work.submit(self)
   }
 
-  /// Looks at what was read, until the answers to it are more than the turn should gather.
-  private func receiveFrames() {
-    hasUnseenFrames = true
-    while isWritable, !isClosed, output.responseBytes < TTRPCConnection.responsesBytesMax {
+  /// Whether what was read can be looked at: the peer takes answers, and the turn does not gather
+  /// too many.
+  private var takesFrames: Bool {
+    isWritable && !isClosed && output.responseBytes < TTRPCConnection.responsesBytesMax
+      && openingCount < TTRPCConnection.openingsMax
+  }
+
+  /// Looks at what was read, until the slice is over.
+  func work(_ slice: TimeSlice) -> Bool {
+    while takesFrames {
       switch reader.next() {
       case .frame(let frame): receive(frame.header, frame.data)
       case .oversize(let header): receive(header, ByteBuffer())
       case nil:
         hasUnseenFrames = false
-        return
+        resumeRead()
+        return false
       }
+      if reader.bufferedBytes > 0, slice.isOver { break }
     }
+    return hasUnseenFrames && takesFrames
   }
 
-  /// Goes on with what was read, in a turn of its own, if the peer takes answers.
+  /// The rest of what was read is not looked at.
+  func abandon() {}
+
+  /// Goes on with what was read in another turn, if the peer takes answers.
   private func resumeFrames() {
-    guard hasUnseenFrames, isWritable, !isClosed, let context else { return }
-    context.eventLoop.assumeIsolated().execute {
-      guard self.hasUnseenFrames else { return }
-      self.receiveFrames()
-      self.resumeRead()
-    }
+    if hasUnseenFrames, takesFrames { service.context.work.enqueue(self) }
   }
 
   func read(context: ChannelHandlerContext) {
@@ -183,7 +197,8 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     touch()
     reader = FrameReader(
       held: ByteBuffer(bytes: former.received), discardBytes: Int(former.discardBytes))
-    receiveFrames()
+    hasUnseenFrames = true
+    service.context.work.enqueue(self)
   }
 
   // MARK: - Frames in
@@ -282,7 +297,10 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     _ begin: @escaping ServiceLoop.Opening
   ) {
     sinks[sink.streamID] = sink
-    service.turn.whenDurable { [self] in
+    openingCount += 1
+    service.turn.whenDurable(for: share) { [self] in
+      openingCount -= 1
+      defer { resumeFrames() }
       guard sinks[sink.streamID] === sink else { return }
       do throws(RPCStatus) {
         guard timeoutNanoseconds >= 0 else { throw .deadlineExceeded }

@@ -36,7 +36,7 @@ final class InProcessCall: CallResponder {
 
   /// Ends the call without carrying it out.
   func cancel() {
-    answer = .failure(.cancelled)
+    answer = .failure(service.context.phase == .draining ? .shuttingDown : .cancelled)
     flushResponses()
   }
 

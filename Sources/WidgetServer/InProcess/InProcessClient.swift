@@ -12,12 +12,15 @@ public struct InProcessClient: Sendable {
   /// Whom it stands for.
   public let peer: Peer
   private let service: NIOLoopBound<ServiceLoop>
+  private let calls: NIOLoopBound<InProcessCalls>
   private let gate: LoopGate
 
   /// Call on the service's event loop.
   init(peer: Peer, service: ServiceLoop) {
     self.peer = peer
     self.service = NIOLoopBound(service, eventLoop: service.context.eventLoop)
+    calls = NIOLoopBound(
+      InProcessCalls(of: peer, service.context.work), eventLoop: service.context.eventLoop)
     gate = service.gate
   }
 
@@ -56,12 +59,15 @@ public struct InProcessClient: Sendable {
     _ method: String, _ request: ByteBuffer, admission: NIOLoopBound<any CallAdmission>? = nil
   ) async throws(RPCStatus) -> ByteBuffer {
     let method = try InProcessClient.find(method, .unary)
-    let peer = peer
+    let (peer, calls) = (peer, calls)
     return try await withResult { service, continuation in
       let call = InProcessCall(peer: peer, service: service, continuation: continuation)
-      guard let admission else { return call.start(method, request) }
-      admission.value.admit { isCancelled in
+      let start = { (isCancelled: Bool) in
         isCancelled ? call.cancel() : call.start(method, request)
+      }
+      guard let admission else { return calls.value.add(start) }
+      admission.value.admit { isCancelled in
+        start(isCancelled)
         return call.answerBytes
       }
     }
@@ -77,9 +83,15 @@ public struct InProcessClient: Sendable {
     _ method: String, _ request: ByteBuffer, timeout: Duration? = nil
   ) async throws(RPCStatus) -> InProcessStream {
     let method = try InProcessClient.find(method, .stream)
-    let peer = peer
+    let (peer, calls) = (peer, calls)
     return try await withResult { service, continuation in
-      InProcessSink(peer: peer, service: service).open(method, request, timeout, continuation)
+      calls.value.add { isAbandoned in
+        guard !isAbandoned else {
+          return continuation.resume(returning: .failure(.shuttingDown))
+        }
+        InProcessSink(peer: peer, service: service, calls: calls.value)
+          .open(method, request, timeout, continuation)
+      }
     }
   }
 
@@ -92,10 +104,20 @@ public struct InProcessClient: Sendable {
     _ method: String, timeout: Duration? = nil
   ) async throws(RPCStatus) -> InProcessStream {
     let method = try InProcessClient.find(method, .conversation)
-    let peer = peer
+    let (peer, calls) = (peer, calls)
     return try await withResult { service, continuation in
-      InProcessSink(peer: peer, service: service).converse(method, timeout, continuation)
+      InProcessSink(peer: peer, service: service, calls: calls.value)
+        .converse(method, timeout, continuation)
     }
+  }
+
+  /// Begins something when the service has time for calls of this client, after what it began
+  /// before. Call on the service's event loop.
+  ///
+  /// - Parameter start: is called once. It gets true if the service stops, and then does nothing
+  ///   that takes long.
+  public func whenTurnComes(_ start: @escaping (_ isAbandoned: Bool) -> Void) {
+    calls.value.add(start)
   }
 
   private static func find(_ name: String, _ shape: Method.Shape) throws(RPCStatus) -> Method {

@@ -84,6 +84,7 @@ final class InProcessSink: StreamSink, TurnParticipant {
 
   private let peer: Peer
   private let service: ServiceLoop
+  private let calls: InProcessCalls
   private var stream: (any ServedStream)?
   private var waiting: [ByteBuffer] = []
   private var waitingBytes = 0
@@ -99,9 +100,10 @@ final class InProcessSink: StreamSink, TurnParticipant {
   /// What a message counts beyond its bytes.
   private static let messageOverheadBytes = 128
 
-  init(peer: Peer, service: ServiceLoop) {
+  init(peer: Peer, service: ServiceLoop, calls: InProcessCalls) {
     self.peer = peer
     self.service = service
+    self.calls = calls
   }
 
   /// Opens the stream at the end of the turn.
@@ -114,7 +116,7 @@ final class InProcessSink: StreamSink, TurnParticipant {
       if service.context.phase == .handingOver { throw .shuttingDown }
       let begin = try service.prepare(
         method, request, sink: self, peer: peer, level: service.policy.level(of: peer))
-      service.turn.whenDurable { [self] in
+      service.turn.whenDurable(for: calls.share) { [self] in
         do throws(RPCStatus) {
           if let timeout, timeout <= .zero { throw .deadlineExceeded }
           let stream = try begin()
@@ -157,12 +159,14 @@ final class InProcessSink: StreamSink, TurnParticipant {
     guard self.sender == nil else {
       preconditionFailure("messages are sent by one task at a time")
     }
-    guard let stream, !isOver else { return sender.resume(returning: false) }
+    guard stream != nil, !isOver else { return sender.resume(returning: false) }
     self.sender = sender
-    stream.receive(message)
-    // What the message brings is known at the end of the turn.
-    service.turn.open()
-    service.turn.whenDurable { self.resumeSender() }
+    calls.add { [self] _ in
+      stream?.receive(message)
+      // What the message brings is known at the end of the turn.
+      service.turn.open()
+      service.turn.whenDurable { self.resumeSender() }
+    }
   }
 
   func halfClose() { stream?.halfClosed() }

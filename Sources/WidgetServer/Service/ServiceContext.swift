@@ -13,6 +13,7 @@ import WidgetTransport
 final class ServiceContext {
   let eventLoop: any EventLoop
   let turn: Turn
+  let work: WorkQueue
   let codec = WireCodec()
   /// When the service began. Tests move it.
   var startedAt = NIODeadline.now()
@@ -43,6 +44,7 @@ final class ServiceContext {
   ) {
     self.eventLoop = eventLoop
     self.turn = turn
+    work = WorkQueue(turn: turn)
     sequenceAtStart = store.lastEventSequence
     self.store = store
     self.limits = limits

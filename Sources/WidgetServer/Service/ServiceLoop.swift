@@ -71,25 +71,44 @@ final class ServiceLoop {
 
   // MARK: - The turn
 
-  /// Ends the turn, and sends what has changed without waiting for the next round.
+  /// Ends the turn with all streams open that were asked for, and sends what has changed without
+  /// waiting for the next round.
   func finishTurnAndRound() {
-    streams.rounds.hurry()
-    turn.open()
-    turn.finish()
+    repeat {
+      streams.rounds.hurry()
+      turn.open()
+      turn.finish()
+    } while turn.hasOpenings
   }
 
   private func endTurn() {
+    context.work.serve()
     providers.markAbandoned()
     commit()
     providers.groupEnded()
     turn.sendAnswers()
-    turn.carryOutOpenings()
+    turn.carryOutDurable()
+    openStreams()
     providers.serve()
     streams.rounds.sendIfDue()
     turn.sendAnswers()
-    turn.close(hasMore: streams.rounds.hasMore || providers.hasMore)
+    turn.close(
+      hasMore: context.work.hasMore || streams.rounds.hasMore || providers.hasMore)
     scheduleStoreDeadline()
   }
+
+  /// Opens streams as long as the turn may take for it.
+  private func openStreams() {
+    guard turn.hasOpenings else { return }
+    let slice = context.work.slice(of: ServiceLoop.openingsMax)
+    repeat {
+      guard let opening = turn.nextOpening() else { return }
+      context.work.charge(opening.share, opening.begin)
+    } while !slice.isOver
+  }
+
+  /// How much time a turn may take to open streams.
+  private static let openingsMax = TimeAmount.milliseconds(2)
 
   private func commit() {
     if log.needsGroups, context.store.hasPendingGroup {
@@ -141,6 +160,7 @@ final class ServiceLoop {
   func close() {
     context.phase = .draining
     turn.finish()
+    context.work.abandonAll()
     streams.endAll()
     providers.endAll()
     health.endAll()

@@ -35,7 +35,8 @@ final class Turn {
   private var isOpen = false
   private var calls: [Call] = []
   private var participants: [any TurnParticipant] = []
-  private var openings: [() -> Void] = []
+  private var durable: [() -> Void] = []
+  private var openings = CircularBuffer<Opening>()
   /// Opens a turn that resumes the work of the last one.
   private var nextTimer: Scheduled<Void>?
 
@@ -44,8 +45,14 @@ final class Turn {
     let perform: (Attempt) -> Void
   }
 
+  /// A stream that was asked for.
+  struct Opening {
+    let share: WorkShare
+    let begin: () -> Void
+  }
+
   /// The pause for reads before a turn that only resumes work.
-  private static let pause = TimeAmount.microseconds(100)
+  private static let pause = TimeAmount.microseconds(50)
 
   init(eventLoop: any EventLoop, remembersCalls: Bool) {
     self.eventLoop = eventLoop
@@ -72,7 +79,12 @@ final class Turn {
   }
 
   /// Does something when the turn's group is durable and its answers are sent.
-  func whenDurable(_ opening: @escaping () -> Void) { openings.append(opening) }
+  func whenDurable(_ body: @escaping () -> Void) { durable.append(body) }
+
+  /// Opens a stream when the turn's group is durable and its answers are sent, or in a later turn.
+  func whenDurable(for share: WorkShare, _ begin: @escaping () -> Void) {
+    openings.append(Opening(share: share, begin: begin))
+  }
 
   // MARK: - The end
 
@@ -98,12 +110,18 @@ final class Turn {
   }
 
   /// Does what has waited for the group. The calls are final.
-  func carryOutOpenings() {
+  func carryOutDurable() {
     calls.removeAll(keepingCapacity: true)
-    let openings = self.openings
-    self.openings.removeAll()
-    for open in openings { open() }
+    let durable = self.durable
+    self.durable.removeAll()
+    for body in durable { body() }
   }
+
+  /// Whether streams are to be opened.
+  var hasOpenings: Bool { !openings.isEmpty }
+
+  /// The stream that is to be opened next, the first to be asked for.
+  func nextOpening() -> Opening? { openings.popFirst() }
 
   /// Closes the turn. Opens the next one if something waits for it.
   ///
@@ -111,8 +129,8 @@ final class Turn {
   ///   loop reads: long work does not starve calls.
   func close(hasMore: Bool) {
     isOpen = false
-    if !openings.isEmpty { open() }
-    guard hasMore, nextTimer == nil, !isOpen else { return }
+    if !durable.isEmpty { open() }
+    guard hasMore || hasOpenings, nextTimer == nil, !isOpen else { return }
     nextTimer = eventLoop.assumeIsolated().scheduleTask(in: Turn.pause) {
       self.nextTimer = nil
       self.open()

@@ -214,7 +214,9 @@ final class FrameMaker {
     _ group: WatchGroup, after sequence: UInt64, limit: Int
   ) -> (messages: [EncodedMessage], cursor: UInt64) {
     let page = context.store.events(
-      after: sequence, limit: limit, selecting: group.filter.selector,
+      after: sequence, limit: limit,
+      costMax: limit == .max ? .max : context.limits.store.scanCostMax,
+      selecting: group.filter.selector,
       names: group.filter.eventNames)
     var messages: [EncodedMessage] = []
     if let gap = page.gap {

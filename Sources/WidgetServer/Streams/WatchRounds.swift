@@ -113,28 +113,39 @@ final class WatchRounds {
   /// lacks.
   ///
   /// Content for other families has a budget: each half of the round may spend `contentCostMax`.
-  /// Readers beyond the budget are served first in the next turn.
+  /// Serving readers that are behind has a bound in time. Readers beyond either are served first in
+  /// the next turn.
   func send(at instant: NIODeadline) {
     costStart = context.store.readingCost
     let (fromRevision, fromSequence) = (sentRevision, sentSequence)
     sentRevision = context.store.revision
     sentSequence = context.store.lastEventSequence
     if fromRevision != sentRevision || fromSequence != sentSequence {
+      let slice = context.work.slice(of: WatchRounds.broadcastMax)
       for group in groups.values {
-        broadcast(to: group, fromRevision: fromRevision, fromSequence: fromSequence, at: instant)
+        if slice.isOver {
+          postpone(group, fromRevision: fromRevision, fromSequence: fromSequence)
+        } else {
+          broadcast(to: group, fromRevision: fromRevision, fromSequence: fromSequence, at: instant)
+        }
       }
     }
     costStart = context.store.readingCost
     let waiting = ready
     ready.removeAll(keepingCapacity: true)
     var leftOut: [Subscription] = []
-    for subscription in waiting {
+    let slice = context.work.slice(of: WatchRounds.servingMax)
+    for (index, subscription) in waiting.enumerated() {
+      if slice.isOver {
+        leftOut += waiting[index...]
+        break
+      }
       if subscription.group.makesContent, isRoundSpent, !subscription.isFinished {
         leftOut.append(subscription)
         continue
       }
       subscription.isReady = false
-      serve(subscription, at: instant)
+      serve(subscription, slice, at: instant)
     }
     ready = leftOut + ready
     // What readers that were behind shared is of no more use.
@@ -167,12 +178,7 @@ final class WatchRounds {
         let changes = frames.changeMessages(group, since: fromRevision)
       else {
         // Cannot be sent to all at once; each is told by itself why, or gets it in parts.
-        for subscription in group.members where subscription.isCaughtUp {
-          subscription.position = .behind(fromRevision)
-          subscription.eventCursor = fromSequence
-          markReady(subscription)
-        }
-        return
+        return postpone(group, fromRevision: fromRevision, fromSequence: fromSequence)
       }
       messages += changes
     }
@@ -194,6 +200,15 @@ final class WatchRounds {
     }
   }
 
+  /// Has a group's members served one by one.
+  private func postpone(_ group: WatchGroup, fromRevision: Revision, fromSequence: UInt64) {
+    for subscription in group.members where subscription.isCaughtUp {
+      subscription.position = .behind(fromRevision)
+      subscription.eventCursor = fromSequence
+      markReady(subscription)
+    }
+  }
+
   /// Whether making the content that a group lacks exceeds the budget of the round.
   private func costsTooMuch(_ group: WatchGroup, since cursor: Revision) -> Bool {
     guard group.makesContent else { return false }
@@ -203,13 +218,15 @@ final class WatchRounds {
   }
 
   /// Gives a stream what it lacks, as long as it takes it.
-  private func serve(_ subscription: Subscription, at instant: NIODeadline) {
+  private func serve(_ subscription: Subscription, _ slice: TimeSlice, at instant: NIODeadline) {
     let group = subscription.group
     var steps = 0
     while !subscription.isFinished, subscription.sink.isWritable {
       steps += 1
       // A long transfer lets others have their turn, also if it finds nothing to send.
-      if steps > WatchRounds.stepsPerTurnMax || group.makesContent && isRoundSpent {
+      if steps > WatchRounds.stepsPerTurnMax || steps > 1 && slice.isOver
+        || group.makesContent && isRoundSpent
+      {
         return markReady(subscription)
       }
       if lacksTheme(subscription) {
@@ -287,6 +304,11 @@ final class WatchRounds {
   /// a reader slower than the changes has to arrive at some time.
   private static var passesMax: Int { 8 }
 
+  /// How much time a turn may take to tell groups what has changed. The members of the other groups
+  /// are served one by one.
+  private static let broadcastMax = TimeAmount.milliseconds(4)
+  /// How much time a turn may take to serve streams that are behind.
+  private static let servingMax = TimeAmount.milliseconds(3)
   /// How many steps one stream is served in one turn.
   private static var stepsPerTurnMax: Int { 64 }
   private static var eventsPerFrameMax: Int { 256 }

@@ -120,16 +120,17 @@ struct Store {
   func list(
     after position: Int64?, limit: Int, bytesMax: Int = .max,
     selecting selector: Selector = Selector(), taking content: ContentChoice = .own
-  ) -> (widgets: [Widget], hasMore: Bool) {
+  ) -> WidgetPage {
     box.store.list(
       after: position, limit: limit, bytesMax: bytesMax, selecting: selector, taking: content)
   }
 
   func events(
     after sequence: UInt64, limit: Int = .max, selecting selector: Selector = Selector(),
-    names: [String] = []
+    names: [String] = [], costMax: Int = .max
   ) -> EventPage {
-    box.store.events(after: sequence, limit: limit, selecting: selector, names: names)
+    box.store.events(
+      after: sequence, limit: limit, costMax: costMax, selecting: selector, names: names)
   }
 
   func recall(
@@ -210,5 +211,17 @@ struct Store {
     inChunk chunk: Int, since cursor: Revision, selecting selector: Selector = Selector()
   ) -> [WidgetChange] {
     box.store.changes(inChunk: chunk, since: cursor, selecting: selector)
+  }
+
+  /// A piece of the first chunk.
+  func piece(from slot: Int, selecting selector: Selector) -> (widgets: [Widget], next: Int?) {
+    box.store.widgets(inChunk: 0, from: slot, bytesMax: .max, selecting: selector)
+  }
+
+  func changedPiece(
+    from slot: Int, since cursor: Revision, selecting selector: Selector
+  ) -> (changes: [WidgetChange], next: Int?) {
+    box.store.changes(
+      inChunk: 0, from: slot, bytesMax: .max, since: cursor, selecting: selector)
   }
 }

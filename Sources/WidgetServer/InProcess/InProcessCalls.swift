@@ -1,0 +1,34 @@
+import NIOCore
+
+/// The calls of one client inside the process, until the service has time for them. Confined to the
+/// event loop.
+final class InProcessCalls: SlicedWork {
+  typealias Start = (_ isAbandoned: Bool) -> Void
+
+  let share: WorkShare
+  private let queue: WorkQueue
+  private var waiting = CircularBuffer<Start>()
+
+  init(of peer: Peer, _ queue: WorkQueue) {
+    share = WorkShare(uid: peer.uid)
+    self.queue = queue
+  }
+
+  /// Begins a call, now or later, but in any case once.
+  func add(_ start: @escaping Start) {
+    waiting.append(start)
+    queue.submit(self)
+  }
+
+  func work(_ slice: TimeSlice) -> Bool {
+    while let start = waiting.popFirst() {
+      start(false)
+      if !waiting.isEmpty, slice.isOver { return true }
+    }
+    return false
+  }
+
+  func abandon() {
+    while let start = waiting.popFirst() { start(true) }
+  }
+}

@@ -1,0 +1,61 @@
+import HeapModule
+
+/// A queue that shares time among its members by what each has cost so far: start-time fair queuing.
+///
+/// The queue has a clock of its own, which counts cost. A member that used much returns behind those
+/// that used less in the same period. A member that was away begins at the queue's clock: it keeps no
+/// credit. Of equals, the member is first whose last piece of work cost least.
+///
+/// Source: Goyal, Vin, Cheng, "Start-time Fair Queuing", 1996.
+struct FairQueue<Member> {
+  /// What a member has used so far, on the queue's clock.
+  struct Account {
+    fileprivate var used: UInt64 = 0
+    /// What the member's last piece of work has cost.
+    fileprivate(set) var last: UInt64 = 0
+  }
+
+  private struct Entry: Comparable {
+    let start: UInt64
+    let last: UInt64
+    let arrival: UInt64
+    let member: Member
+
+    static func < (a: Entry, b: Entry) -> Bool {
+      (a.start, a.last, a.arrival) < (b.start, b.last, b.arrival)
+    }
+    static func == (a: Entry, b: Entry) -> Bool { a.arrival == b.arrival }
+  }
+
+  private var entries = Heap<Entry>()
+  private var clock: UInt64 = 0
+  private var arrivals: UInt64 = 0
+
+  var isEmpty: Bool { entries.isEmpty }
+  /// How many members wait.
+  var count: Int { entries.count }
+
+  /// Adds a member that does not wait yet.
+  mutating func add(_ member: Member, _ account: Account) {
+    arrivals += 1
+    entries.insert(
+      Entry(
+        start: max(clock, account.used), last: account.last, arrival: arrivals, member: member))
+  }
+
+  /// Removes the member that has used least.
+  mutating func next() -> Member? {
+    guard let entry = entries.popMin() else { return nil }
+    clock = entry.start
+    return entry.member
+  }
+
+  /// Notes what a member's work has cost. The unit is the caller's.
+  func charge(_ cost: UInt64, to account: inout Account) {
+    account.used = max(clock, account.used) &+ cost
+    account.last = cost
+  }
+
+  /// Whether a member would still wait longer than a new one.
+  func remembers(_ account: Account) -> Bool { account.used > clock }
+}

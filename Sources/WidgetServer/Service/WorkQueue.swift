@@ -1,0 +1,159 @@
+import NIOCore
+
+/// Work that comes in parts, such as the calls that a connection has sent.
+///
+/// Confined to the event loop.
+protocol SlicedWork: AnyObject {
+  var share: WorkShare { get }
+
+  /// Does some of the work, at least one part.
+  ///
+  /// - Returns: Whether more could be done at once. If not, the workload comes again by itself.
+  func work(_ slice: TimeSlice) -> Bool
+
+  /// Gives the work up: the service stops.
+  func abandon()
+}
+
+/// The place of one workload in the queue: whose it is, and what it has cost.
+final class WorkShare {
+  let uid: UInt32
+  fileprivate var account = FairQueue<any SlicedWork>.Account()
+  fileprivate var state = State.idle
+
+  fileprivate enum State { case idle, waiting, working }
+
+  init(uid: UInt32) { self.uid = uid }
+}
+
+/// A piece of the loop's time.
+struct TimeSlice {
+  let end: NIODeadline
+  let clock: () -> NIODeadline
+
+  var isOver: Bool { clock() >= end }
+}
+
+/// Shares the loop's time: among users, and among the workloads of each user.
+///
+/// A workload that nobody has to wait for is done at once. Otherwise it gets a slice of time when it
+/// has used less than the others that wait. What one turn does is bounded, so that the loop reads
+/// again soon: a peer with little work waits for about one turn, however much others have sent.
+///
+/// Confined to the event loop.
+final class WorkQueue {
+  private let turn: Turn
+  /// The time. Tests have their own.
+  var clock: () -> NIODeadline = { .now() }
+  private var users: [UInt32: User] = [:]
+  private var queue = FairQueue<UInt32>()
+  /// What was spent on work since the last turn ended.
+  private var spent = TimeAmount.zero
+
+  private struct User {
+    var account = FairQueue<UInt32>.Account()
+    var workloads = FairQueue<any SlicedWork>()
+    /// Whether the user is in `queue`.
+    var isWaiting = false
+  }
+
+  /// How much time a turn may spend on work.
+  static let turnMax = TimeAmount.milliseconds(4)
+  /// How much of that one workload gets before the next.
+  static let sliceMax = TimeAmount.milliseconds(1)
+  /// Users who are not waiting are forgotten when there are more.
+  private static let usersMax = 64
+
+  init(turn: Turn) { self.turn = turn }
+
+  /// Whether work waits for the next turn.
+  var hasMore: Bool { !queue.isEmpty }
+
+  /// Works at once if nothing waits and the turn has time left; otherwise when it is the workload's
+  /// turn.
+  func submit(_ workload: any SlicedWork) {
+    guard workload.share.state == .idle else { return }
+    guard !hasMore, spent < WorkQueue.turnMax else { return enqueue(workload) }
+    if run(workload) { enqueue(workload) }
+  }
+
+  /// Works in one of the next turns.
+  func enqueue(_ workload: any SlicedWork) {
+    let share = workload.share
+    guard share.state == .idle else { return }
+    share.state = .waiting
+    users[share.uid, default: User()].workloads.add(workload, share.account)
+    wait(for: share.uid)
+    turn.open()
+  }
+
+  /// Works as long as the turn may. Called when everything readable was read.
+  func serve() {
+    while spent < WorkQueue.turnMax, let uid = queue.next() {
+      guard let workload = users[uid]?.workloads.next() else { continue }
+      users[uid]?.isWaiting = false
+      workload.share.state = .idle
+      if run(workload) { enqueue(workload) }
+      wait(for: uid)
+    }
+    spent = .zero
+    if users.count > WorkQueue.usersMax {
+      users = users.filter { $0.value.isWaiting || queue.remembers($0.value.account) }
+    }
+  }
+
+  /// Gives up all that waits.
+  func abandonAll() {
+    for uid in Array(users.keys) {
+      while let workload = users[uid]?.workloads.next() {
+        workload.share.state = .idle
+        workload.abandon()
+      }
+      users[uid]?.isWaiting = false
+    }
+    queue = FairQueue()
+  }
+
+  /// A slice of time that begins now.
+  func slice(of duration: TimeAmount) -> TimeSlice {
+    TimeSlice(end: clock() + duration, clock: clock)
+  }
+
+  /// Does something that a workload has asked for, and counts its cost.
+  func charge(_ share: WorkShare, _ body: () -> Void) {
+    let start = clock()
+    body()
+    charge(share, clock() - start)
+  }
+
+  private func run(_ workload: any SlicedWork) -> Bool {
+    let share = workload.share
+    share.state = .working
+    let start = clock()
+    let hasMore = workload.work(TimeSlice(end: start + WorkQueue.sliceMax, clock: clock))
+    let cost = clock() - start
+    spent = spent + cost
+    charge(share, cost)
+    share.state = .idle
+    return hasMore
+  }
+
+  private func charge(_ share: WorkShare, _ cost: TimeAmount) {
+    guard cost >= WorkQueue.costMin || share.account.last > 0 else { return }
+    let nanoseconds = UInt64(cost.nanoseconds)
+    var user = users.removeValue(forKey: share.uid) ?? User()
+    user.workloads.charge(nanoseconds, to: &share.account)
+    queue.charge(nanoseconds, to: &user.account)
+    users[share.uid] = user
+  }
+
+  /// Puts a user in line who has workloads that wait.
+  private func wait(for uid: UInt32) {
+    guard let user = users[uid], !user.isWaiting, !user.workloads.isEmpty else { return }
+    queue.add(uid, user.account)
+    users[uid]?.isWaiting = true
+  }
+
+  /// What costs less is not worth the counting.
+  private static let costMin = TimeAmount.microseconds(20)
+}

@@ -1,0 +1,123 @@
+import Testing
+import WidgetModel
+
+@testable import WidgetCore
+
+/// Scans over many widgets cost a bounded amount at a time, and still find everything.
+struct ScanTests {
+  private static let count = 40
+  private static func id(_ number: Int) throws -> WidgetID {
+    try #require(WidgetID("w\(number)"))
+  }
+
+  private static func wanted() throws -> [WidgetID] {
+    try (0..<count).filter { $0 % 7 == 0 }.map(id)
+  }
+
+  private func makeStore(scanCostMax: Int) throws -> Store {
+    var store = Store(limits: .with { $0.scanCostMax = scanCostMax })
+    for number in 0..<ScanTests.count {
+      try store.create(ScanTests.id(number), data: ["n": .int(Int64(number))])
+    }
+    store.commitGroup(at: .at(0))
+    return store
+  }
+
+  @Test(arguments: [-5, 0, 1, 3, 10, 100, 100_000])
+  func `pages of a list end early, and together have every selected widget`(costMax: Int) throws {
+    let store = try makeStore(scanCostMax: costMax)
+    let everySeventh = Selector(expression: "int(data.n) % 7 == 0")
+    var found: [WidgetID] = []
+    var position: Int64?
+    var pages = 0
+    repeat {
+      let page = store.list(after: position, limit: 100, selecting: everySeventh)
+      found += page.widgets.map(\.id)
+      position = page.next
+      pages += 1
+      try #require(pages <= ScanTests.count + 1)
+    } while position != nil
+    #expect(try found == ScanTests.wanted())
+    #expect(costMax < 100_000 ? pages > 1 : pages == 1)
+  }
+
+  @Test func `a page is empty where nothing was found yet`() throws {
+    let store = try makeStore(scanCostMax: 5)
+    let page = store.list(after: nil, limit: 1, selecting: Selector(expression: "data.n == 39"))
+    #expect(page.widgets.isEmpty && page.hasMore)
+  }
+
+  @Test func `many label conditions make a look expensive`() throws {
+    let store = try makeStore(scanCostMax: ScanTests.count + 5)
+    let few = Selector(labels: [LabelRequirement(key: "a", operator: .notExists)])
+    let many = Selector(
+      labels: (0..<100).map { LabelRequirement(key: "a\($0)", operator: .notExists) })
+    #expect(store.list(after: nil, limit: 100, selecting: few).next == nil)
+    #expect(store.list(after: nil, limit: 100, selecting: many).next != nil)
+  }
+
+  @Test(arguments: [1, 4, 1_000])
+  func `pieces of a snapshot and of changes end early, and together have everything`(
+    costMax: Int
+  ) throws {
+    var store = try makeStore(scanCostMax: costMax)
+    let everySeventh = Selector(expression: "int(data.n) % 7 == 0")
+    let start = store.revision
+    for number in 0..<ScanTests.count {
+      try store.set(ScanTests.id(number), ["other": .int(1)])
+    }
+    store.commitGroup(at: .at(1))
+    var (shown, changed): ([WidgetID], [WidgetID]) = ([], [])
+    var (slot, pieces): (Int?, Int) = (0, 0)
+    while let first = slot {
+      let piece = store.piece(from: first, selecting: everySeventh)
+      shown += piece.widgets.map(\.id)
+      slot = piece.next
+      pieces += 1
+    }
+    slot = 0
+    while let first = slot {
+      let piece = store.changedPiece(from: first, since: start, selecting: everySeventh)
+      changed += piece.changes.compactMap {
+        switch $0 {
+        case .added(let widget, _): widget.id
+        case .updated(let update): update.id
+        case .removed: nil
+        }
+      }
+      slot = piece.next
+    }
+    let wanted = try ScanTests.wanted()
+    #expect(Set(shown) == Set(wanted) && shown.count == wanted.count)
+    #expect(Set(changed) == Set(wanted) && changed.count == wanted.count)
+    #expect(costMax < 1_000 ? pieces > 1 : pieces == 1)
+  }
+
+  @Test func `a page of events ends early, and the next one goes on behind it`() throws {
+    var store = try makeStore(scanCostMax: 1_000)
+    for _ in 0..<30 { try store.run(.sendEvent(EventDraft(widgetID: "w3", name: "ping"))) }
+    store.commitGroup(at: .at(1))
+    let selector = Selector(expression: "data.n == 3")
+    var (sequences, cursor, pages): ([UInt64], UInt64, Int) = ([], 0, 0)
+    while cursor < 30 {
+      let page = store.events(after: cursor, selecting: selector, costMax: 8)
+      sequences += page.events.map(\.sequence)
+      try #require(page.cursor > cursor)
+      cursor = page.cursor
+      pages += 1
+    }
+    #expect(sequences == Array(1...30) && pages > 10)
+  }
+
+  @Test func `a command that would look at too much is refused, and changes nothing`() throws {
+    var store = try makeStore(scanCostMax: 3)
+    let target = PresenceTarget.selector(Selector(expression: "data.n >= 0"))
+    #expect(
+      store.refusal(of: .setPresence(target, .hide))
+        == .quotaExceeded(limit: "scan_cost_max", maximum: 3))
+    #expect(store.widget("w0")?.presence.isVisible == true)
+    var roomy = try makeStore(scanCostMax: 1_000)
+    try roomy.run(.setPresence(target, .hide))
+    #expect(roomy.widget("w39")?.presence.isVisible == false)
+  }
+}

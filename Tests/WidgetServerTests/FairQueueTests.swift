@@ -1,0 +1,79 @@
+import Testing
+import WidgetModel
+
+@testable import WidgetServer
+
+/// Who is next, when each takes its time.
+@Suite struct FairQueues {
+  /// Members that always have more to do, and what each has used.
+  private struct Bench {
+    var queue = FairQueue<Int>()
+    var accounts: [FairQueue<Int>.Account]
+    var used: [UInt64]
+
+    init(count: Int) {
+      accounts = Array(repeating: .init(), count: count)
+      used = Array(repeating: 0, count: count)
+    }
+
+    mutating func add(_ member: Int) { queue.add(member, accounts[member]) }
+
+    /// Lets the next member work.
+    mutating func step(_ cost: (Int) -> UInt64) throws -> Int {
+      let next = queue.next()
+      let member = try #require(next)
+      let cost = cost(member)
+      used[member] += cost
+      queue.charge(cost, to: &accounts[member])
+      return member
+    }
+  }
+
+  @Test(arguments: 1...20)
+  func `members that always have work get the same time, whatever a piece costs`(seed: Int) throws {
+    var random = SeededGenerator(seed: UInt64(seed))
+    var bench = Bench(count: 5)
+    let costMax: [UInt64] = (0..<5).map { _ in UInt64.random(in: 1...1_000, using: &random) }
+    for member in 0..<5 { bench.add(member) }
+    for _ in 0..<2_000 {
+      let member = try bench.step { UInt64.random(in: 1...costMax[$0], using: &random) }
+      bench.add(member)
+      for other in 0..<5 where other != member {
+        let difference = bench.used[member].distance(to: bench.used[other])
+        #expect(abs(difference) <= costMax[member] + costMax[other])
+      }
+    }
+  }
+
+  @Test func `a newcomer is served before members that have always work`() throws {
+    var bench = Bench(count: 11)
+    for member in 0..<10 { bench.add(member) }
+    for _ in 0..<1_000 { bench.add(try bench.step { 100 + UInt64($0) }) }
+    bench.add(10)
+    var waited = 0
+    while try bench.step({ _ in 100 }) != 10 { waited += 1 }
+    #expect(waited <= 1)
+  }
+
+  @Test func `a member that was away has no credit`() throws {
+    var bench = Bench(count: 2)
+    bench.add(0)
+    for _ in 0..<1_000 { bench.add(try bench.step { _ in 10 }) }
+    bench.add(1)
+    var turns: [Int] = []
+    for _ in 0..<20 {
+      let member = try bench.step { _ in 10 }
+      turns.append(member)
+      bench.add(member)
+    }
+    #expect((9...11).contains(turns.count { $0 == 1 }))
+  }
+
+  @Test func `the first of equals is the first that came`() throws {
+    var bench = Bench(count: 4)
+    for member in [2, 0, 3, 1] { bench.add(member) }
+    var order: [Int] = []
+    while !bench.queue.isEmpty { order.append(try bench.step { _ in 0 }) }
+    #expect(order == [2, 0, 3, 1])
+  }
+}

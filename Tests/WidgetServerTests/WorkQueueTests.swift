@@ -1,0 +1,167 @@
+import NIOCore
+import NIOEmbedded
+import Testing
+import WidgetModel
+import WidgetProto
+
+@testable import WidgetServer
+
+/// How the loop's time is shared. The clock is the tests' own.
+@Suite struct WorkQueues {
+  /// A clock that work moves.
+  private final class Clock {
+    var now = NIODeadline.uptimeNanoseconds(1)
+  }
+
+  /// Work of many parts, each of which takes the same time.
+  private final class Parts: SlicedWork {
+    let share: WorkShare
+    let clock: Clock
+    let cost: TimeAmount
+    var left: Int
+    private(set) var done = 0
+    private(set) var isAbandoned = false
+
+    init(uid: UInt32, _ clock: Clock, cost: TimeAmount, count: Int) {
+      share = WorkShare(uid: uid)
+      (self.clock, self.cost, left) = (clock, cost, count)
+    }
+
+    var used: TimeAmount { .nanoseconds(cost.nanoseconds * Int64(done)) }
+
+    func work(_ slice: TimeSlice) -> Bool {
+      while left > 0 {
+        left -= 1
+        done += 1
+        clock.now = clock.now + cost
+        if slice.isOver { break }
+      }
+      return left > 0
+    }
+
+    func abandon() { isAbandoned = true }
+  }
+
+  private let clock = Clock()
+  private let queue: WorkQueue
+
+  init() {
+    queue = WorkQueue(turn: Turn(eventLoop: EmbeddedEventLoop(), remembersCalls: false))
+    queue.clock = { [clock] in clock.now }
+  }
+
+  private func parts(uid: UInt32 = 1, cost: TimeAmount, count: Int = 1_000_000) -> Parts {
+    Parts(uid: uid, clock, cost: cost, count: count)
+  }
+
+  @Test func `work that nobody waits for is done at once`() {
+    let work = parts(cost: .microseconds(5), count: 3)
+    queue.submit(work)
+    #expect(work.done == 3 && !queue.hasMore)
+  }
+
+  @Test func `a turn ends, however much work there is`() {
+    let works = (0..<16).map { _ in parts(cost: .microseconds(50)) }
+    for work in works { queue.submit(work) }
+    for _ in 0..<20 {
+      let start = clock.now
+      queue.serve()
+      #expect(clock.now - start <= WorkQueue.turnMax + WorkQueue.sliceMax)
+      #expect(queue.hasMore)
+    }
+  }
+
+  @Test func `little work is done within a turn, whatever others of the same user have sent`() {
+    let works = (0..<16).map { _ in parts(cost: .microseconds(900)) }
+    for work in works { queue.submit(work) }
+    for _ in 0..<20 { queue.serve() }
+    for _ in 0..<50 {
+      let small = parts(cost: .microseconds(10), count: 1)
+      queue.submit(small)
+      queue.serve()
+      #expect(small.done == 1)
+    }
+  }
+
+  @Test func `a user with many connections gets no more than a user with one`() {
+    let many = (0..<16).map { _ in parts(uid: 1, cost: .microseconds(300)) }
+    let one = parts(uid: 2, cost: .microseconds(40))
+    for work in many + [one] { queue.submit(work) }
+    for _ in 0..<1_000 { queue.serve() }
+    let all = many.reduce(0) { $0 + $1.used.nanoseconds }
+    let share = Double(one.used.nanoseconds) / Double(all + one.used.nanoseconds)
+    #expect((0.45...0.55).contains(share))
+  }
+
+  @Test func `connections of one user get the same time`() {
+    let works = [20, 100, 700, 3_000].map { parts(cost: .microseconds($0)) }
+    for work in works { queue.submit(work) }
+    for _ in 0..<2_000 { queue.serve() }
+    let used = works.map(\.used.nanoseconds)
+    #expect(used.max()! - used.min()! <= 2 * 3_000_000)
+  }
+
+  @Test func `what waits is given up when the service stops`() {
+    let works = (0..<8).map { parts(uid: $0 % 2, cost: .milliseconds(9)) }
+    for work in works { queue.submit(work) }
+    queue.abandonAll()
+    #expect(!queue.hasMore && works.dropFirst().allSatisfy(\.isAbandoned))
+  }
+}
+
+/// The same over sockets.
+@Suite struct SharedTurns {
+  @Test func `a call is answered before thousands that another client sent at once`() async throws {
+    try await withServer { server in
+      let (flood, other) = (try server.connect(), try server.connect())
+      for client in [flood, other] { #expect(try client.health() == .serving) }
+      let count = 1_000
+      func many() throws -> (first: UInt32, bytes: [UInt8]) {
+        let first = flood.nextStreamID
+        let requests = try (0..<count).map { _ in
+          try flood.request("ListWidgets", ListWidgetsRequest(), id: flood.takeStreamID())
+        }
+        return (first, Array(requests.joined()))
+      }
+      func readAnswers(from first: UInt32) throws {
+        for number in 0..<UInt32(count) {
+          _ = try flood.answer(to: first + 2 * number, as: ListWidgetsResponse.self)
+        }
+      }
+      // The daemon reads more at a time from a peer that sends much.
+      let warmUp = try many()
+      try flood.send(warmUp.bytes)
+      try readAnswers(from: warmUp.first)
+      let before = try #require(other.stats().counters["calls"])
+      let calls = try many()
+      let id = other.takeStreamID()
+      let held = Held(
+        flood, calls.bytes, other,
+        try other.request("GetStats", GetStatsRequest(), service: RawClient.admin, id: id))
+      try server.onLoop { service in
+        // Every look at the clock takes long, so each call is a slice of its own.
+        var now = NIODeadline.now()
+        service.context.work.clock = {
+          now = now + .microseconds(400)
+          return now
+        }
+        try held.flood.send(held.calls)
+        try held.other.send(held.call)
+      }
+      let stats = try other.answer(to: id, as: GetStatsResponse.self)
+      let meanwhile = try #require(stats.counters["calls"]) - before
+      #expect(meanwhile < UInt64(count / 2))
+      try readAnswers(from: calls.first)
+    }
+  }
+
+  /// What is used on the loop.
+  private final class Held: @unchecked Sendable {
+    let flood, other: RawClient
+    let calls, call: [UInt8]
+
+    init(_ flood: RawClient, _ calls: [UInt8], _ other: RawClient, _ call: [UInt8]) {
+      (self.flood, self.calls, self.other, self.call) = (flood, calls, other, call)
+    }
+  }
+}
