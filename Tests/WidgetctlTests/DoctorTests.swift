@@ -726,6 +726,12 @@ struct DoctorTests {
     #expect(elsewhere.finding("bundles")?.found.contains("runs /a") == true)
     let missing = Facts.sound.with { $0.bundles = .init(folder: "/b", count: 2, host: .missing) }
     #expect(missing.finding("bundles")?.grade == .warn)
+    let former = Facts.sound.with {
+      $0.bundles = .init(folder: "/b", count: 0, host: .missing, declared: 2)
+    }
+    #expect(former.finding("bundles")?.grade == .warn)
+    #expect(former.finding("bundles")?.found.contains("2 bundles of a former one") == true)
+    #expect(former.finding("bundles")?.mend != nil)
     let live = Facts.sound.with {
       $0.bundles = .init(folder: "/b", count: 2, host: .running(folders: ["/a", "/b"]))
     }

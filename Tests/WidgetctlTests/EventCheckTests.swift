@@ -66,3 +66,42 @@ struct EventCheckTests {
     #expect(warning?.message.hasSuffix("Its nodes take it: --node plus") == true)
   }
 }
+
+/// The same for events of nodes.
+struct NodeEventCheckTests {
+  private func warning(
+    _ name: String, of node: String = "go", takes events: [String],
+    handled: [String]? = nil, reducers: [Reducer] = []
+  ) throws -> RequestWarning? {
+    let kind = Kind(name: try #require(KindName("gauge")), isOpen: true, reducers: reducers)
+    let nodes = [Node(id: "go", type: .button, events: events)]
+    return EventCheck(
+      kind: RegisteredKind(kind: kind, provider: "bundle/x"), nodes: nodes, handled: handled
+    ).warning(name, of: node)
+  }
+
+  @Test func `a node that does not take the event is told of, with those it takes`() throws {
+    let wrong = try #require(try warning("click", takes: ["press"]))
+    #expect(wrong.reason == "EVENT_NOT_HANDLED")
+    #expect(
+      wrong.message == "Nothing handles the event \"click\" of the node \"go\". It takes: press.")
+    let near = try #require(try warning("pres", takes: ["press"]))
+    #expect(near.message.hasSuffix("Did you mean \"press\"?"))
+    let label = try #require(try warning("press", takes: []))
+    #expect(label.message.hasSuffix("It takes no events now."))
+  }
+
+  @Test func `an event that the node, a reducer or the bundle's file takes needs no word`() throws {
+    #expect(try warning("press", takes: ["press"]) == nil)
+    #expect(try warning("reset", takes: ["press"], handled: ["reset"]) == nil)
+    let ofNode = Reducer(event: "reset", nodeID: "go")
+    #expect(try warning("reset", takes: ["press"], reducers: [ofNode]) == nil)
+    #expect(try warning("reset", takes: [], reducers: [Reducer(event: "reset")]) == nil)
+    let ofOther = Reducer(event: "reset", nodeID: "other")
+    #expect(try warning("reset", takes: ["press"], reducers: [ofOther]) != nil)
+  }
+
+  @Test func `a node of another family's content is known to the daemon alone`() throws {
+    #expect(try warning("press", of: "row-9", takes: []) == nil)
+  }
+}

@@ -64,7 +64,9 @@ static wc_code cannot_connect(const char *path, int number, wc_error *error) {
   case ENOTDIR:
     what = "there is no such socket; is widgetd running, and is this its socket?";
     break;
-  case ECONNREFUSED: what = "no program listens there (a stale socket); start widgetd"; break;
+  case ECONNREFUSED:
+    what = "no program listens there: the socket is stale, or this is not a socket; start widgetd";
+    break;
   case EACCES:
   case EPERM:
     what = "permission denied; run as the daemon's user, or join the group that owns the socket";

@@ -22,7 +22,8 @@ PATH_BYTES_MAX = 103
 _REASONS = {
     errno.ENOENT: "there is no such socket; is widgetd running, and is this its socket?",
     errno.ENOTDIR: "there is no such socket; is widgetd running, and is this its socket?",
-    errno.ECONNREFUSED: "no program listens there (a stale socket); start widgetd",
+    errno.ECONNREFUSED: "no program listens there: the socket is stale, or this is not a socket; "
+    "start widgetd",
     errno.EACCES: "permission denied; run as the daemon's user, or join the group that owns "
     "the socket",
     errno.EPERM: "permission denied; run as the daemon's user, or join the group that owns "

@@ -71,6 +71,19 @@ struct BundleStanding: Hashable, Sendable {
     return standings
   }
 
+  /// How many bundles the daemon knows of, of a host that runs or ran; 0 if it cannot be asked.
+  static func count(at socket: String) async -> Int {
+    guard let kind = KindName("bundle") else { return 0 }
+    let client = WidgetClient(socketPath: socket)
+    let answer = try? await client.listWidgets(
+      ListWidgetsRequest(
+        selector: Selector(kinds: [kind]), pageSize: 1000,
+        readMask: (try? ReadMask(paths: ["kind"])) ?? .all),
+      options: CallOptions(timeout: .seconds(2)))
+    await client.close()
+    return answer?.widgets.count ?? 0
+  }
+
   /// A folder without symbolic links, as the host calls it.
   static func resolved(_ folder: String) -> String? {
     guard let resolved = realpath(folder, nil) else { return nil }

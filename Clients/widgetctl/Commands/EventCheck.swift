@@ -26,8 +26,6 @@ struct EventCheck: Hashable, Sendable {
       let staleness = providers.staleness(of: widget)
       if let warning = staleness.flatMap({ waiting(request, $0) }) { return warning }
     }
-    // Events of nodes are known to the daemon.
-    guard request.nodeID.isEmpty else { return nil }
     var check = EventCheck(kind: kind, nodes: widget.content?.nodes ?? [])
     if kind.provider.hasPrefix("bundle/") {
       // The host tells of its bundles in widgets that are named like their providers.
@@ -40,7 +38,7 @@ struct EventCheck: Hashable, Sendable {
       else { return nil }
       check.handled = names.compactMap { if case .string(let name) = $0 { name } else { nil } }
     }
-    return check.warning(request.name)
+    return check.warning(request.name, of: request.nodeID)
   }
 
   /// What to say of an event that waits for a program; nil if one is there, or none is needed.
@@ -54,6 +52,36 @@ struct EventCheck: Hashable, Sendable {
           ? "the event is lost for it, because the kind stores no events."
           : "the event is stored, and waits for it."),
       metadata: ["kind": kind.kind.name.rawValue, "provider": kind.provider])
+  }
+
+  /// What to say of an event; nil if something handles it, or nobody knows.
+  func warning(_ name: String, of nodeID: String) -> RequestWarning? {
+    nodeID.isEmpty ? warning(name) : warning(name, ofNode: nodeID)
+  }
+
+  /// What to say of an event of a node.
+  private func warning(_ name: String, ofNode id: String) -> RequestWarning? {
+    // A node that only the content for another family has is known to the daemon alone.
+    guard let node = nodes.first(where: { $0.id == id }), !node.events.contains(name),
+      !(handled ?? []).contains(name),
+      !kind.kind.reducers.contains(where: {
+        $0.event == name && ($0.nodeID.isEmpty || $0.nodeID == id)
+      })
+    else { return nil }
+    var metadata = ["event": name, "kind": kind.kind.name.rawValue, "node": id]
+    let hint: String
+    if node.events.isEmpty {
+      hint = "It takes no events now."
+    } else if let near = name.closest(among: node.events) {
+      metadata["suggestion"] = near
+      hint = "Did you mean \"\(near)\"?"
+    } else {
+      hint = "It takes: \(node.events.joined(separator: ", "))."
+    }
+    return RequestWarning(
+      reason: "EVENT_NOT_HANDLED",
+      message: "Nothing handles the event \"\(name)\" of the node \"\(id)\". \(hint)",
+      metadata: metadata)
   }
 
   /// What to say of an event of the widget itself.

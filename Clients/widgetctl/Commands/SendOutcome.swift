@@ -154,7 +154,7 @@ struct OutcomeWait: Sendable {
       ])
     ) {
       OutcomeWait.done(
-        request, answer.sequence, outcome, isHandled: warning == nil)
+        request, answer.sequence, outcome, isHandled: warning?.reason != "EVENT_NOT_HANDLED")
     }
   }
 

@@ -49,7 +49,8 @@ extension Facts {
       let installed = try? BundleInstaller(path: folder).list()
     else { return nil }
     let host = await BundleHost.ask(WidgetClient(socketPath: socket))
-    return Bundles(folder: folder, count: installed.count, host: host)
+    let declared = host == .missing ? await BundleStanding.count(at: socket) : 0
+    return Bundles(folder: folder, count: installed.count, host: host, declared: declared)
   }
 
   // MARK: - Files

@@ -112,6 +112,8 @@ struct Facts: Hashable {
     var folder: String
     var count: Int
     var host: BundleHost
+    /// How many bundles the daemon has widgets of, wherever their folders are.
+    var declared = 0
   }
 
   /// A process that listens.

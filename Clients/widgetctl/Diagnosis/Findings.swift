@@ -396,6 +396,11 @@ extension Facts {
     if bundles.count == 0 {
       switch bundles.host {
       case .unknown: return nil
+      case .missing where bundles.declared > 0:
+        let count = bundles.declared == 1 ? "a bundle" : "\(bundles.declared) bundles"
+        return .warn(
+          check, "no widgetd-host runs, but the daemon has \(count) of a former one",
+          mend: bundles.host.mend)
       case .missing: return .ok(check, "none in \(bundles.folder), and no widgetd-host runs")
       case .running(let folders, stub: true):
         let stubbed = bundles.host.problem(of: folders.first ?? "") ?? ""
