@@ -153,15 +153,10 @@ enum SourceReader {
   // MARK: - YAML
 
   private static func node(_ node: YAMLNode) throws(BundleProblem) -> SourceNode {
-    if let tag = node.tag, tag != "!", tag != ownTag(of: node.content) {
-      throw problem(
-        at: node.place, "tags such as \(tag.prefix(64)) are not taken in a bundle",
-        hint: "leave it out")
-    }
     let content: SourceNode.Content
     switch node.content {
     case .scalar(let text, let isPlain):
-      content = .scalar(text, isPlain: isPlain && node.tag == nil)
+      content = .scalar(text, isPlain: isPlain)
     case .sequence(let elements):
       content = .list(
         try elements.map { (element) throws(BundleProblem) in try self.node(element) })
@@ -177,14 +172,5 @@ enum SourceReader {
         })
     }
     return SourceNode(line: node.place.line, column: node.place.column, content: content)
-  }
-
-  /// The default tag of a node of this shape. It may be written, because it changes nothing.
-  private static func ownTag(of content: YAMLNode.Content) -> String {
-    switch content {
-    case .scalar: "tag:yaml.org,2002:str"
-    case .sequence: "tag:yaml.org,2002:seq"
-    case .mapping: "tag:yaml.org,2002:map"
-    }
   }
 }

@@ -8,22 +8,25 @@ extension YAMLFailure {
   public func words(in text: String) -> (message: String, hint: String) {
     switch reason {
     case .syntax(let problem):
-      let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
-      let line = lines.indices.contains(place.line - 1) ? lines[place.line - 1] : ""
-      let scalar = line.unicodeScalars.dropFirst(place.column - 1).first
-      return YAMLFailure.words(for: problem, at: scalar.map { Character($0) })
+      return YAMLFailure.words(for: problem, SyntaxPlace(place, in: text))
     case .character(let problem, let byte):
       return (
         "\(problem) (at byte \(byte))",
         "write control characters in text as escapes, such as \"\\u001b\""
       )
-    case .duplicateKeys(let names):
-      let shown = names.map { "\"\($0.prefix(64))\"" }.joined(separator: ", ")
-      return ("keys are there twice: \(shown)", "remove the duplicates")
-    case .alias:
+    case .duplicateKey(let name, let first):
       return (
-        "anchors and aliases (&name, *name) are not allowed here",
-        "repeat the value instead"
+        "the key \"\(name.prefix(64))\" is there twice: it is in line \(first.line) too",
+        "remove one of the two"
+      )
+    case .tag(let tag, let text):
+      return (
+        "tags such as \(tag.prefix(64)) are not allowed here", YAMLFailure.hint(for: tag, of: text)
+      )
+    case .alias(let name):
+      return (
+        "anchors and aliases (&\(name.prefix(64)), *\(name.prefix(64))) are not allowed here",
+        "repeat the value; put a text that begins with & or * in quotes"
       )
     case .unknownAlias(let name):
       return (
@@ -43,38 +46,195 @@ extension YAMLFailure {
     }
   }
 
-  /// - Parameters:
-  ///   - problem: libyaml's message.
-  ///   - character: The character at the place. Nil at the end of the line.
-  private static func words(
-    for problem: String, at character: Character?
-  ) -> (message: String, hint: String) {
-    switch problem {
-    case _ where character == "\t" || problem.contains("tab character"):
-      return ("a tab cannot indent YAML", "indent with spaces")
-    case _ where problem.contains("cannot start any token"):
-      let shown = character.map { "\"\($0)\"" } ?? "this character"
-      return ("a text cannot begin with \(shown)", "put it in quotes")
-    case _ where problem.contains("mapping values are not allowed"):
-      return ("a value has \": \" in it", quotes)
-    case _ where problem.contains("expected ',' or"):
-      return ("a comma or the closing bracket is missing before this", quotes)
-    case _ where problem.contains("expected ':'"):
-      return ("a key has no \":\" after it", "write KEY: VALUE, or put the text above in quotes")
-    case _ where problem.contains("expected key"),
-      _ where problem.contains("'-' indicator"), _ where problem.contains("sequence entries"):
-      return (
-        "this does not fit the lines above", "check the indentation, and the quotes above"
-      )
-    case _ where problem.contains("end of stream"):
-      return ("the closing quote is missing", "add it")
-    case _ where problem.contains("unknown escape"):
-      return (
-        "double quotes have no such escape",
-        "write a backslash as \\\\, or use single quotes"
-      )
-    default:
-      return (problem, "")
+  // MARK: - Tags
+
+  private static let typeTags: Set = [
+    "!!binary", "!!bool", "!!float", "!!int", "!!map", "!!merge", "!!null", "!!omap", "!!pairs",
+    "!!seq", "!!set", "!!str", "!!timestamp", "!!value", "!!yaml",
+  ]
+
+  /// An expression that begins with `!` is a tag too, so the advice must keep the `!`.
+  private static func hint(for tag: String, of text: String?) -> String {
+    guard let text, tag.hasPrefix("!"), !typeTags.contains(tag), !tag.contains("/") else {
+      return "leave it out; put a text that looks like a number in quotes"
     }
+    let separator = text.isEmpty || tag.allSatisfy { $0 == "!" } ? "" : " "
+    return putInQuotes(tag + separator + text)
+  }
+
+  private static func putInQuotes(_ text: String) -> String {
+    guard !text.isEmpty, text.count <= 160, !text.contains(where: \.isNewline) else {
+      return "put all of it in quotes"
+    }
+    let shown =
+      if !text.contains("'") {
+        "'\(text)'"
+      } else if !text.contains("\"") && !text.contains("\\") {
+        "\"\(text)\""
+      } else {
+        "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''")
+          + "'"
+      }
+    return "put it in quotes: \(shown)"
+  }
+
+  // MARK: - Syntax
+
+  private static func words(
+    for problem: String, _ place: SyntaxPlace
+  ) -> (message: String, hint: String) {
+    func says(_ words: String...) -> Bool { words.contains { problem.contains($0) } }
+    if place.character == "\t" || says("tab character") {
+      return ("a tab cannot indent YAML", "indent with spaces")
+    }
+    if says("end of stream", "unexpected document indicator") {
+      return ("the closing quote is missing", "add it")
+    }
+    if place.isDirective { return directive(problem) }
+    if let first = place.value.first, "!&*".contains(first) {
+      return (
+        "a value that begins with \"\(first)\" needs quotes", putInQuotes(place.value)
+      )
+    }
+    if says("cannot start any token") {
+      let shown = place.character.map { "\"\($0)\"" } ?? "this character"
+      return ("a text cannot begin with \(shown)", "put it in quotes")
+    }
+    if says("comment or line break", "indentation indicator") {
+      return (
+        "a block of text begins in the line after \"|\" or \">\"",
+        "write the text there, indented, or " + putInQuotes(place.value)
+      )
+    }
+    if says("mapping values are not allowed") { return ("a value has \": \" in it", quotes) }
+    if says("expected ',' or") {
+      return ("a comma or the closing bracket is missing before this", quotes)
+    }
+    if says("expected ':'") {
+      return ("a key has no \":\" after it", "write KEY: VALUE, or put the text above in quotes")
+    }
+    if says("expected key", "'-' indicator", "sequence entries", "mapping keys") {
+      return ("this does not fit the lines above", "check the indentation, and the quotes above")
+    }
+    return otherWords(for: problem, place)
+  }
+
+  private static func otherWords(
+    for problem: String, _ place: SyntaxPlace
+  ) -> (message: String, hint: String) {
+    func says(_ words: String...) -> Bool { words.contains { problem.contains($0) } }
+    if says("node content") {
+      guard let character = place.character else {
+        return (
+          "a bracket or brace is not closed", "close it, or put a text with brackets in quotes"
+        )
+      }
+      return (
+        "a value cannot begin with \"\(character)\"",
+        "remove the \"\(character)\", or put the text in quotes"
+      )
+    }
+    if says("<document start>") {
+      return place.hasDirective
+        ? directive(problem)
+        : (
+          "the document ends before this",
+          "remove this text, or the \"...\" or closing bracket in front of it"
+        )
+    }
+    if says("unknown escape") {
+      return (
+        "double quotes have no such escape", "write a backslash as \\\\, or use single quotes"
+      )
+    }
+    if says("hexdecimal", "hexadecimal", "character escape code") {
+      return (
+        "this escape is not a character",
+        "write \\x with 2, \\u with 4 or \\U with 8 hexadecimal digits, or use single quotes"
+      )
+    }
+    return ("this cannot be read as YAML", "put texts with special characters in quotes")
+  }
+
+  /// Lines such as `%YAML 1.2`.
+  private static func directive(_ problem: String) -> (message: String, hint: String) {
+    (
+      problem.contains("incompatible")
+        ? "only versions 1.1 and 1.2 of YAML are known"
+        : "a line that begins with % is a directive of YAML, and this one is not complete",
+      "remove the line that begins with %"
+    )
+  }
+}
+
+/// What is at the place of a syntax error.
+private struct SyntaxPlace {
+  /// The character at the place. Nil at the end of the line.
+  let character: Character?
+  /// The value that the place is in, up to its end in the line.
+  let value: String
+  /// Whether the line is a directive, and whether a line above is one.
+  let isDirective: Bool
+  let hasDirective: Bool
+
+  init(_ place: YAMLPlace, in text: String) {
+    let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+    let line = lines.indices.contains(place.line - 1) ? lines[place.line - 1] : ""
+    let scalars = Array(line.unicodeScalars)
+    let index = min(max(0, place.column - 1), scalars.count)
+    character = scalars.indices.contains(index) ? Character(scalars[index]) : nil
+    isDirective = scalars.first == "%"
+    hasDirective = lines.prefix(max(0, place.line - 1)).contains { $0.hasPrefix("%") }
+    value = SyntaxPlace.value(around: index, in: scalars)
+  }
+
+  /// The value begins after the last `: `, `- `, or after a bracket or comma of a list or object.
+  private static func value(around place: Int, in line: [Unicode.Scalar]) -> String {
+    var start = 0
+    var depth = 0
+    var index = 0
+    func isBlank(at index: Int) -> Bool { !line.indices.contains(index) || line[index] == " " }
+    while index < line.count, index < place || index == start {
+      let scalar = line[index]
+      let isFirst = index == start
+      index += 1
+      switch scalar {
+      case " " where isFirst: start = index
+      case "[", "{":
+        guard isFirst else { continue }
+        // A bracket at the place is the value.
+        guard index <= place else { return text(from: start, in: line, depth) }
+        depth += 1
+        start = index
+      case "-" where isFirst && isBlank(at: index), "?" where isFirst && isBlank(at: index),
+        ":" where isBlank(at: index):
+        start = index
+      case "," where depth > 0: start = index
+      case "\"" where isFirst, "'" where isFirst:
+        while index < line.count, line[index] != scalar { index += 1 }
+        index += 1
+      default: break
+      }
+    }
+    return text(from: start, in: line, depth)
+  }
+
+  private static func text(from start: Int, in line: [Unicode.Scalar], _ depth: Int) -> String {
+    var end = start
+    var open = 0
+    while end < line.count {
+      let scalar = line[end]
+      if scalar == "#", end > start, line[end - 1] == " " { break }
+      if "[{(".unicodeScalars.contains(scalar) { open += 1 }
+      if "]})".unicodeScalars.contains(scalar) {
+        open -= 1
+        if open < 0, depth > 0 { break }
+      }
+      if scalar == ",", depth > 0, open == 0 { break }
+      end += 1
+    }
+    var text = String(String.UnicodeScalarView(line[min(start, line.count)..<end]))
+    while text.last?.isWhitespace == true { text.removeLast() }
+    return text
   }
 }

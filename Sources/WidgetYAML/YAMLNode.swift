@@ -2,9 +2,6 @@
 public struct YAMLNode: Hashable, Sendable {
   public var place: YAMLPlace
   public var content: Content
-  /// The explicit tag, with its handle resolved: `tag:yaml.org,2002:binary`, `!color`. Nil if the
-  /// node has none.
-  public var tag: String?
 
   public enum Content: Hashable, Sendable {
     /// `isPlain` is false for quoted and block scalars: only a plain `5` can be a number.
@@ -23,10 +20,9 @@ public struct YAMLNode: Hashable, Sendable {
     }
   }
 
-  public init(place: YAMLPlace, content: Content, tag: String? = nil) {
+  public init(place: YAMLPlace, content: Content) {
     self.place = place
     self.content = content
-    self.tag = tag
   }
 }
 
@@ -51,8 +47,11 @@ public struct YAMLFailure: Error, Hashable, Sendable {
     case syntax(String)
     /// A byte or character that YAML does not allow, with libyaml's message and the byte's offset.
     case character(String, byte: Int)
-    /// A mapping has these keys more than once, in the order of the text.
-    case duplicateKeys([String])
+    /// A mapping has this key for the second time.
+    case duplicateKey(String, first: YAMLPlace)
+    /// A tag as in the text, such as `!!str`, and the text of its node if the node is a scalar.
+    case tag(String, of: String?)
+    /// An anchor or alias where they are not allowed.
     case alias(String)
     case unknownAlias(String)
     case tooManyNodes(max: Int)

@@ -3,14 +3,15 @@ import CYAML
 /// Reads YAML documents into trees, from the events of libyaml.
 ///
 /// Memory and time are bounded by `nodesMax` and `depthMax`. The input is always UTF-8, because it
-/// is a Swift string.
+/// is a Swift string. Tags are errors: no document of widgets has a use for them, and a `!` that is
+/// dropped inverts a condition.
 public struct YAMLReader: ~Copyable {
   public struct Options: Hashable, Sendable {
     /// The most nodes of all documents together. Expanded aliases count; keys of mappings do not.
     public var nodesMax: Int
     /// The most levels of nested sequences and mappings.
     public var depthMax: Int
-    /// Whether `*name` is replaced by the node with the anchor `&name`. Otherwise it is an error.
+    /// Whether `*name` is replaced by the node with the anchor `&name`. Otherwise both are errors.
     public var expandsAliases: Bool
 
     public init(nodesMax: Int, depthMax: Int, expandsAliases: Bool) {
@@ -159,8 +160,20 @@ public struct YAMLReader: ~Copyable {
         reason: .character(isNUL ? "there is a NUL character" : words, byte: offset))
     default:
       return YAMLFailure(
-        place: YAMLReader.place(parser.pointee.problem_mark), reason: .syntax(words))
+        place: placeInText(parser.pointee.problem_mark), reason: .syntax(words))
     }
+  }
+
+  /// The place of a mark. A mark behind the last word of the text is moved to the end of that word's
+  /// line, so that the line can be shown.
+  private func placeInText(_ mark: yaml_mark_t) -> YAMLPlace {
+    let blanks = Set(" \t\r\n".utf8)
+    guard let last = bytes.lastIndex(where: { !blanks.contains($0) }) else {
+      return YAMLPlace(line: 1, column: 1)
+    }
+    let end = place(ofByte: last + 1)
+    let place = YAMLReader.place(mark)
+    return place.line > end.line ? end : place
   }
 
   private func place(ofByte offset: Int) -> YAMLPlace {
@@ -201,13 +214,19 @@ public struct YAMLReader: ~Copyable {
     _ token: Token, depth: Int, isKey: Bool = false
   ) throws(YAMLFailure) -> YAMLNode {
     if case .alias = token.event { return try repeated(token, depth: depth) }
+    if let tag = token.tag {
+      let text: String? = if case .scalar(let text, _) = token.event { text } else { nil }
+      throw YAMLFailure(place: token.place, reason: .tag(YAMLReader.written(tag), of: text))
+    }
+    if let anchor = token.anchor, !options.expandsAliases {
+      throw YAMLFailure(place: token.place, reason: .alias(anchor))
+    }
     let before = nodeCount
     if !isKey { try count(1, at: token.place) }
     try reach(depth, at: token.place)
     let deepestBefore = deepest
     deepest = depth
-    let node = YAMLNode(
-      place: token.place, content: try content(token, depth: depth), tag: token.tag)
+    let node = YAMLNode(place: token.place, content: try content(token, depth: depth))
     if let anchor = token.anchor {
       anchors[anchor] = Anchored(
         // A key is not counted itself, but its repetitions are nodes.
@@ -229,13 +248,15 @@ public struct YAMLReader: ~Copyable {
       return .sequence(elements)
     case .mappingStart:
       var entries: [YAMLNode.Entry] = []
-      while let key = try nextElement() {
-        let key = try node(key, depth: depth + 1, isKey: true)
+      var places: [String: YAMLPlace] = [:]
+      while let token = try nextElement() {
+        let key = try node(token, depth: depth + 1, isKey: true)
+        if case .scalar(let name, _) = key.content,
+          let first = places.updateValue(token.place, forKey: name)
+        {
+          throw YAMLFailure(place: token.place, reason: .duplicateKey(name, first: first))
+        }
         entries.append(.init(key: key, value: try node(next(), depth: depth + 1)))
-      }
-      let duplicates = YAMLReader.duplicateKeys(entries)
-      guard duplicates.isEmpty else {
-        throw YAMLFailure(place: token.place, reason: .duplicateKeys(duplicates))
       }
       return .mapping(entries)
     case .scalar(let text, let isPlain):
@@ -279,13 +300,9 @@ public struct YAMLReader: ~Copyable {
     }
   }
 
-  private static func duplicateKeys(_ entries: [YAMLNode.Entry]) -> [String] {
-    var seen: Set<String> = []
-    var duplicates: [String] = []
-    for case .scalar(let name, _) in entries.lazy.map(\.key.content)
-    where !seen.insert(name).inserted {
-      duplicates.append(name)
-    }
-    return duplicates
+  /// A tag as authors write it: libyaml gives `!!str` as `tag:yaml.org,2002:str`.
+  private static func written(_ tag: String) -> String {
+    let core = "tag:yaml.org,2002:"
+    return tag.hasPrefix(core) ? "!!" + tag.dropFirst(core.count) : tag
   }
 }

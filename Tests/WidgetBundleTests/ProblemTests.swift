@@ -266,7 +266,11 @@ import WidgetModel
     ("bundle: b\nformat: 2\nversion: 1.0.0", "2:9: format 2 is not known"),
     ("bundle: b\nversion: 1.0.0", "1:1: the format is missing"),
     ("bundle: b\nformat: 1\nversion: 1.0", "3:10: \"1.0\" is not a version"),
-    ("bundle: b\nformat: 1\nversion: 1.0.0\nbundle: c", "1:1: keys are there twice"),
+    (
+      "bundle: b\nformat: 1\nversion: 1.0.0\nbundle: c",
+      "4:1: the key \"bundle\" is there twice: it is in line 1"
+    ),
+    ("{\"bundle\": 1,\n\"bundle\": 2}", "2:1: the key \"bundle\" is there twice"),
     ("bundle: b\n  format: 1", "2:9: a value has \": \" in it; put the value in quotes"),
     ("bundle: b\nkinds:\n\tk: 1", "3:1: a tab cannot indent YAML; indent with spaces"),
     ("bundle: @b", "1:9: a text cannot begin with \"@\"; put it in quotes"),
@@ -280,6 +284,46 @@ import WidgetModel
   func `a text that is not a bundle says so`(text: String, problem: String) throws {
     let problems = Samples.problems(text)
     #expect(problems.contains { $0.description.hasPrefix(problem) }, "\(problems)")
+  }
+
+  @Test(arguments: [
+    "content: {stack: [{label: x, if: ! data.n}]}", "content: {stack: [{label: x, if: !data.n}]}",
+    "content: {label: !!str x}", "content: {label: ! x}", "!!str content: {label: x}",
+    "content: {stack: [! x]}", "on: {click: {set: {n: ! data.n}}}",
+    "actions: {go: {if: ! data.n, set: {n: '1'}}}",
+    "content:\n  stack:\n  - label: x\n    if: !\n      data.n",
+  ])
+  func `no tag is dropped`(body: String) throws {
+    let problems = Samples.problems(Samples.kind(body))
+    #expect(problems.count == 1, "\(problems)")
+    let message = problems.first?.message ?? ""
+    #expect(
+      message.contains("tags such as !") || message.contains("begins with \"!\""), "\(problems)")
+    #expect(problems.first?.excerpt.contains("!") == true, "\(problems)")
+    if body.contains("data.n") {
+      #expect(problems.first?.hint == "put it in quotes: '!data.n'", "\(problems)")
+    }
+  }
+
+  @Test(arguments: [
+    (
+      "content: {form: [{input: count}], on: {submit: {set: {n: int(nodes.count.value)}}}}",
+      "a form needs the name of an action to submit it to"
+    ),
+    (
+      "actions: {go: {set: {n: int(nodes.count.value)}}}\n"
+        + "content: {form: [{input: count}], on: {submit: aaa}}",
+      "a form needs the name of an action to submit it to, not \"aaa\""
+    ),
+    (
+      "content: {form: [{input: count}], on: {submit: {run: aaa}}}",
+      "a form needs the name of an action to submit it to, not \"aaa\""
+    ),
+  ])
+  func `one mistake of a form is one problem`(body: String, message: String) {
+    let problems = Samples.problems(Samples.kind(body))
+    #expect(problems.count == 1, "\(problems)")
+    #expect(problems.first?.message == message, "\(problems)")
   }
 
   @Test func `rows whose list is wrong make no other mistakes`() {
