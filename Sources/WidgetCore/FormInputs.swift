@@ -73,6 +73,15 @@ struct FormInputs {
     return first
   }
 
+  /// Digits with an optional sign, fraction and exponent, perhaps with blanks around them.
+  private static func isDecimalNumber(_ text: String) -> Bool {
+    let start = text.drop(while: \.isWhitespace)
+    let end = start.lastIndex { !$0.isWhitespace } ?? start.startIndex
+    let number = start[...end]
+    return number.utf8.allSatisfy("0123456789+-.eE".utf8.contains)
+      && Double(number)?.isFinite == true
+  }
+
   private static func words(about input: Input, _ value: Value) -> String? {
     let label = input.label.isEmpty ? input.name : input.label
     if input.isFlag {
@@ -86,8 +95,7 @@ struct FormInputs {
     case .string(let text) where text.allSatisfy(\.isWhitespace):
       return input.isRequired ? "\(label) is needed." : nil
     case .string(let text) where input.isNumber:
-      let number = Double(text.filter { !$0.isWhitespace })
-      return number?.isFinite == true
+      return isDecimalNumber(text)
         ? nil : "\(label) takes a number, not \"\(text.prefix(40))\"."
     case .int: return nil
     case .double(let number) where number.isFinite: return nil

@@ -84,10 +84,13 @@ struct FormTests {
   }
 
   private static let numbers: [Value] = [
-    .string("12"), .string("-1.5"), .int(3), .double(0.5), .string(""),
+    .string("12"), .string("-1.5"), .int(3), .double(0.5), .string(""), .string(" 5\n"),
+    .string("+1.5e3"),
   ]
   private static let noNumbers: [Value] = [
-    .string("twelve"), .string("nan"), .bool(true), .list([.int(1)]),
+    .string("twelve"), .string("nan"), .bool(true), .list([.int(1)]), .string("1 2"),
+    .string("1 000"), .string("0x10"), .string("0x1p3"), .string("inf"), .string("1e999"),
+    .string("1,5"), .string("-"), .string("٣"),
   ]
 
   @Test(arguments: numbers + noNumbers)
@@ -100,6 +103,22 @@ struct FormTests {
       """, permissions: ActionTests.hosts)
     try scene.event("submit", node: "f", ["values": .map(["n": value])])
     #expect((scene.webRequest() != nil) == isTaken)
+  }
+
+  @Test(
+    arguments: [
+      (.string("12"), "\"12\""), (.string(" 5 \n"), "\"5\""), (.string(""), "null"),
+      (.string("  "), "null"), (.null, "null"), (.int(3), "3"),
+    ] as [(Value, String)])
+  func `an action gets the number that was checked`(value: Value, sent: String) throws {
+    var scene = try Scene(
+      """
+      content: {form: [{input: n, mode: number}], id: f, on: {submit: save}}
+      actions:
+        save: {do: [{http: {method: post, url: "http://a.example/", json: =nodes.n.value}}]}
+      """, permissions: ActionTests.hosts)
+    try scene.event("submit", node: "f", ["values": .map(["n": value])])
+    #expect(scene.webRequest()?.request.text == sent)
   }
 
   @Test(

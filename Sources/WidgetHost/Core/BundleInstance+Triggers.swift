@@ -214,12 +214,20 @@ extension BundleInstance {
   }
 
   /// The event with a value for each field of the form. A field that was left out gets empty text,
-  /// null if it takes a number, or false if it is a toggle.
+  /// null if it takes a number, or false if it is a toggle. The text of a number has no blanks
+  /// around it; an empty one is null.
   private static func completed(_ event: Event, by form: Form) -> Event {
     var values = ValueMap()
     if case .map(let map)? = event.payload["values"] { values = map }
-    for field in form.fields where values[field.name] ?? .null == .null {
-      values[field.name] = field.isFlag ? .bool(false) : field.isNumber ? .null : .string("")
+    for field in form.fields {
+      switch values[field.name] ?? .null {
+      case .null:
+        values[field.name] = field.isFlag ? .bool(false) : field.isNumber ? .null : .string("")
+      case .string(let text) where field.isNumber:
+        let number = text.trimmed
+        values[field.name] = number.isEmpty ? .null : .string(number)
+      default: break
+      }
     }
     var completed = event
     completed.payload["values"] = .map(values)
@@ -240,7 +248,7 @@ extension BundleInstance {
     case .null: isEmpty = true
     case .string(let text):
       isEmpty = text.allSatisfy(\.isWhitespace)
-      count = text.count
+      count = field.isNumber ? text.trimmed.count : text.count
     case .list(let list): isEmpty = list.isEmpty
     case .map(let map): isEmpty = map.isEmpty
     default: isEmpty = false
@@ -248,7 +256,7 @@ extension BundleInstance {
     if isEmpty, value.isTextOrNull { return field.isRequired ? "\(label) is needed." : nil }
     switch value {
     case .string(let text) where field.isNumber:
-      guard let number = Double(text.filter { !$0.isWhitespace }), number.isFinite else {
+      guard text.trimmed.isDecimalNumber else {
         return "\(label) takes a number, not \"\(text.prefix(40))\"."
       }
     case .int where field.isNumber: return nil
@@ -269,6 +277,19 @@ extension BundleInstance {
 
   private static func characters(_ count: Int) -> String {
     count == 1 ? "1 character" : "\(count) characters"
+  }
+}
+
+extension String {
+  fileprivate var trimmed: String {
+    let start = drop(while: \.isWhitespace)
+    guard let end = start.lastIndex(where: { !$0.isWhitespace }) else { return "" }
+    return String(start[...end])
+  }
+
+  /// `-1.5e3`: digits with an optional sign, fraction and exponent, and within the range of a double.
+  fileprivate var isDecimalNumber: Bool {
+    utf8.allSatisfy("0123456789+-.eE".utf8.contains) && Double(self)?.isFinite == true
   }
 }
 
