@@ -71,6 +71,26 @@ struct ActionTests {
     #expect(stubbed["n"] == .int(2) && stubbed.socketCommand() == nil)
   }
 
+  @Test(arguments: ["http: \"http://a.example/\"", "run: inner"])
+  func `a step without a stub succeeds, although the message needs its result`(step: String) throws
+  {
+    let body = """
+      content: {label: x}
+      actions:
+        inner: {do: [{http: "http://a.example/"}]}
+        save: {do: [{\(step)}], message: '="in " + result.path'}
+        wrong: {do: [{http: "http://a.example/"}], message: '="in " + data.nosuch.path'}
+      data: {nosuch: null}
+      on: {click: save, other: wrong}
+      """
+    var scene = try Scene(body, permissions: ActionTests.hosts, isStub: true)
+    try scene.event("click")
+    #expect(scene.status("save", "succeeded") == .bool(true))
+    #expect(scene.status("save", "message") == .string(""))
+    try scene.event("other")
+    #expect(scene.status("wrong", "failed") == .bool(true))
+  }
+
   @Test func `201 is a success, and what follows success is done`() throws {
     var scene = try Scene(
       ActionTests.post(

@@ -1,4 +1,5 @@
 import WidgetBundle
+import WidgetExpression
 import WidgetModel
 
 // How actions end: what they set, undo and tell.
@@ -15,7 +16,11 @@ extension BundleInstance {
         do throws(Failure) {
           message = try text(template, try moment(of: run))
         } catch {
-          return fail(id, error)
+          // Without a stub there is no result to speak of, and the step is to succeed.
+          guard frame.lacksStub, template.readsResult else { return fail(id, error) }
+          trace(
+            run.widgetID, .action, traceName(run),
+            "has no message: it reads `result`, and the step has no stub")
         }
       }
       runs[id]?.frames[top].undo = []
@@ -31,7 +36,7 @@ extension BundleInstance {
       runs[id]?.frames[top].index = 0
     case .success, .otherwise:
       runs[id]?.frames.removeLast()
-      if top > 0 { runs[id]?.frames[top - 1].result = frame.result }
+      if top > 0 { runs[id]?.frames[top - 1].takeResult(of: frame) }
     case .failure:
       runs[id]?.frames.removeLast()
       if let error = frame.error { propagate(id, error) }
@@ -166,5 +171,18 @@ extension BundleInstance {
     if case .request(let request) = run.wait { cancel(request) }
     deadlines[.delay(id)] = nil
     startNext(QueueKey(widgetID: run.widgetID, trigger: run.trigger))
+  }
+}
+
+extension Template {
+  /// Whether an expression in it reads `result`.
+  fileprivate var readsResult: Bool {
+    switch self {
+    case .constant: false
+    case .expression(let expression):
+      expression.compiled.references.contains { $0.variable == "result" }
+    case .list(let elements): elements.contains(where: \.readsResult)
+    case .map(let entries): entries.contains { $0.value.readsResult }
+    }
   }
 }

@@ -190,7 +190,8 @@ extension BundleInstance {
     let result = try stub?.value.map { (template) throws(Failure) in
       try value(template, try moment(of: run))
     }
-    try finish(id, result ?? .null, result == nil ? Assignments() : assignments)
+    try finish(
+      id, result ?? .null, result == nil ? Assignments() : assignments, lacksStub: result == nil)
   }
 
   /// The delay of a step's stub is over.
@@ -207,11 +208,12 @@ extension BundleInstance {
 
   /// A step has a result.
   private mutating func finish(
-    _ id: UInt64, _ result: Value, _ assignments: Assignments
+    _ id: UInt64, _ result: Value, _ assignments: Assignments, lacksStub: Bool = false
   ) throws(Failure) {
     guard let run = runs[id], let count = runs[id]?.frames.count, count > 0 else { return }
     trace(run.widgetID, .action, traceName(run), "result: \(BundleInstance.shape(result))")
     runs[id]?.frames[count - 1].result = result
+    runs[id]?.frames[count - 1].lacksStub = lacksStub
     if let name = run.frames.last(where: { !$0.action.name.isEmpty })?.action.name {
       tellLife(.ready, of: name, run.widgetID, run: run)
     }

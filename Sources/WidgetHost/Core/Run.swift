@@ -12,11 +12,19 @@ struct Run: Sendable {
     var phase = Phase.steps
     var index = 0
     var result = Value.null
+    /// The result is missing, because its step has no stub.
+    var lacksStub = false
     var error: ActionStatus?
     /// The values that the optimistic values replaced.
     var undo: [(key: String, before: Value, set: Value)] = []
 
     init(_ action: Action) { self.action = action }
+
+    /// Takes the result of an action that has ended.
+    mutating func takeResult(of inner: Frame) {
+      result = inner.result
+      lacksStub = inner.lacksStub
+    }
 
     var current: [Step] {
       switch phase {
