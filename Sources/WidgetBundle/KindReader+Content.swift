@@ -90,6 +90,11 @@ extension KindReader {
       hint: "give it an id of its own")
   }
 
+  /// Forgets a handler with a mistake that is reported already.
+  func removeHandler(of nodeID: String, _ event: String) {
+    handlers.removeAll { $0.nodeID == nodeID && $0.event.name == event }
+  }
+
   /// Says for each node which events it takes: those that it has handlers for, and those that the kind
   /// handles on any node. Reducers speak for themselves.
   func noteNodeEvents() {

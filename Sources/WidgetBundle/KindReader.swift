@@ -20,6 +20,8 @@ final class KindReader {
   /// The sources that a source reads again when it was read itself, with their places in the file.
   var reloads: [String: [(name: String, item: Item)]] = [:]
   var forms: [String: Form] = [:]
+  /// The names of the inputs in forms, even of forms with mistakes.
+  var inputNames: Set<String> = []
   var contentReads: [ContentReads] = []
   /// The actions that an action runs, with the places in the file.
   var runs: [String: [(name: String, item: Item)]] = [:]
@@ -251,7 +253,7 @@ final class KindReader {
   /// The names of the inputs in forms. The reader reads content before everything that can use
   /// them.
   private var formFields: [String] {
-    Set(forms.values.flatMap { $0.fields.map(\.name) }).sorted()
+    inputNames.union(forms.values.flatMap { $0.fields.map(\.name) }).sorted()
   }
 
   private var nodesType: ExpressionType {

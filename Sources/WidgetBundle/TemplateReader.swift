@@ -275,6 +275,8 @@ final class TemplateReader {
     for field in fields.fields where !seen.insert(field.name).inserted {
       reading.report(object.item, "the form has two fields \"\(field.name)\"", hint: "rename one")
     }
+    // Steps can read the inputs even if the form is wrong, so that one mistake gives one problem.
+    kindReader.inputNames.formUnion(fields.fields.map(\.name))
     var name: String?
     if let item = object["on"], case .map(let entries) = item.node.content,
       let submit = entries.first(where: { $0.key == "submit" })
@@ -291,6 +293,7 @@ final class TemplateReader {
       }
     }
     guard let name, kindReader.actionNames.contains(name) else {
+      if name != nil { kindReader.removeHandler(of: nodeID, "submit") }
       reading.report(
         object["on"] ?? object.item,
         "a form needs the name of an action to submit it to\(name.map { ", not \"\($0.prefix(64))\"" } ?? "")",
