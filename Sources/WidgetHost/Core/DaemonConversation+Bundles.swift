@@ -42,6 +42,9 @@ extension DaemonConversation {
     var owesKinds = false
     var owesWidgets = false
 
+    /// The fields that the file declares for the first time, and that have other values so far.
+    var takenFields: [HostState.TakenField] = []
+
     var watch: WatchID?
     var watchAt: Duration?
     var watchFailure: Failure?
@@ -298,6 +301,8 @@ extension DaemonConversation {
       .own(HostState.specs(of: bundle, beside: known), set: HostState.provider(of: bundle.id)),
       for: .work(generation))
     links[generation]?.work = .owning(id)
+    links[generation]?.takenFields = HostState.taken(
+      by: bundle, from: known, before: declaredFields[bundle.id] ?? [:])
   }
 
   mutating func workAnswered(
@@ -321,6 +326,12 @@ extension DaemonConversation {
         outputs.append(.kept(field, bundle: link.bundle.id))
       }
       toldKept[link.bundle.id] = Set(kept)
+      for field in link.takenFields
+      where !kept.contains(where: { $0.widget == field.widget && $0.field.path == field.path }) {
+        report(field.message(by: link.bundle.id))
+      }
+      links[generation]?.takenFields = []
+      declaredFields[link.bundle.id] = HostState.fields(of: link.bundle)
       declared(generation, nil)
     case .success: links[generation]?.workAttempts = 0
     case .failure(let failure):

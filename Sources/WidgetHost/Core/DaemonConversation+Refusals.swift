@@ -112,6 +112,7 @@ extension DaemonConversation {
     let call = withdrawals[id]?.call
     withdrawals[id] = Withdrawal(call: call)
     toldKept[id] = nil
+    declaredFields[id] = nil
   }
 
   mutating func forgetWithdrawal(of id: String) {

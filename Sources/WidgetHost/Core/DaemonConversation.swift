@@ -88,6 +88,8 @@ struct DaemonConversation: Sendable {
   var refusedVersions: [String: Bundle] = [:]
   /// The fields that were reported as kept by their owners, by bundle.
   var toldKept: [String: Set<HostState.KeptField>] = [:]
+  /// The fields that each bundle's file declared last, by widget.
+  var declaredFields: [String: [WidgetID: Set<String>]] = [:]
   var traces: TraceQueue
   var stopping: Stopping?
 

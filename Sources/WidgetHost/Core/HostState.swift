@@ -358,6 +358,58 @@ public struct HostState: Sendable {
     }
   }
 
+  /// A field that the file declares for the first time, and that a program has set before. The
+  /// daemon records owners only of declared fields, so the file's value replaces the program's.
+  struct TakenField: Hashable {
+    let widget: WidgetID
+    let path: String
+    let before: Value
+
+    func message(by bundle: String) -> String {
+      let text = JSONText.write(before)
+      return
+        "bundle \(bundle): widget \(widget): the file declares \(path) now and has replaced its"
+        + " value, \(text.count > 80 ? text.prefix(80) + "…" : text[...])"
+    }
+  }
+
+  /// The fields that a bundle's file declares, by widget.
+  static func fields(of bundle: Bundle) -> [WidgetID: Set<String>] {
+    var fields: [WidgetID: Set<String>] = [:]
+    for spec in bundle.widgets {
+      guard let id = spec.id else { continue }
+      fields[id] = Set(
+        spec.data.keys.map { "data.\($0)" } + spec.parameters.keys.map { "parameters.\($0)" })
+    }
+    return fields
+  }
+
+  /// - Parameter before: the fields that the file declared last. Widgets that are not in it have no
+  ///   new fields.
+  static func taken(
+    by bundle: Bundle, from known: [Widget], before: [WidgetID: Set<String>]
+  ) -> [TakenField] {
+    var taken: [TakenField] = []
+    for spec in bundle.widgets {
+      guard let id = spec.id, let earlier = before[id],
+        let widget = known.first(where: { $0.id == id })
+      else { continue }
+      let kind = bundle.kinds.first { $0.kind.name == spec.kind }?.kind
+      for (name, new, old, fields) in [
+        ("data", spec.data, widget.data, kind?.data),
+        ("parameters", spec.parameters, widget.parameters, kind?.parameters),
+      ] {
+        for entry in new.entries where !earlier.contains("\(name).\(entry.key)") {
+          guard let value = old[entry.key], value != entry.value, value != .null,
+            value != fields?.first(where: { $0.name == entry.key })?.defaultValue
+          else { continue }
+          taken.append(TakenField(widget: id, path: "\(name).\(entry.key)", before: value))
+        }
+      }
+    }
+    return taken
+  }
+
   static func kept(_ results: [ApplyResult]) -> [KeptField] {
     results.flatMap { result in
       result.keptFields.map { KeptField(widget: result.id, field: $0) }

@@ -105,6 +105,66 @@ struct HostMachineTests {
     #expect(calls.count == 1)
   }
 
+  /// Opens every session and answers every call.
+  ///
+  /// - Returns: the lines of the log.
+  private mutating func settle(_ known: [Widget]) -> [String] {
+    var lines: [String] = []
+    var inputs: [DaemonInput] = []
+    while true {
+      for output in outputs {
+        switch output {
+        case .daemon(.open(let id, _)): inputs.append(.session(id, .opened(epoch: 1)))
+        case .daemon(.call(let id, .widgets)):
+          inputs.append(.answered(id, .success(.widgets(known))))
+        case .daemon(.call(let id, .own)): inputs.append(.answered(id, .success(.results([]))))
+        case .daemon(.call(let id, _)): inputs.append(.answered(id, .success(.done)))
+        case .report(let text): lines.append(text)
+        default: break
+        }
+      }
+      guard !inputs.isEmpty else { return lines }
+      tell(inputs.removeFirst())
+    }
+  }
+
+  private func bundle(_ version: String, _ widget: String) throws -> Bundle {
+    try BundleReader.read(
+      """
+      bundle: a
+      format: 1
+      version: \(version)
+      kinds: {k: {data: {n: 1, m: 2}, content: {label: x}}}
+      widgets: {w: {kind: k, \(widget)}}
+      """)
+  }
+
+  @Test(arguments: [
+    ("data: {m: 3}", 7, true), ("data: {m: 3}", 1, false), ("data: {m: 3, n: 7}", 7, false),
+    ("data: {m: 3}", 50, false),
+  ])
+  mutating func `the log names a field that the file declares now, and a program has set`(
+    first: String, value: Int64, isNamed: Bool
+  ) throws {
+    let id = try #require(WidgetID("w"))
+    let kind = try #require(KindName("k"))
+    let known = Widget(
+      id: id, kind: kind, data: ["n": .int(value), "m": .int(9)], applySet: "bundle/a")
+    outputs = machine.found(
+      .bundle(try bundle("1.0.0", first), digest: 1), in: "/b/a", at: time)
+    _ = settle([known])
+    outputs = machine.start(at: time)
+    #expect(settle([known]).allSatisfy { !$0.contains("data.n") })
+    outputs = machine.found(
+      .bundle(try bundle("1.0.1", "data: {m: 3, n: 50}"), digest: 2), in: "/b/a", at: time)
+    let lines = settle([known]).filter { $0.contains("declares data") }
+    #expect(
+      lines
+        == (isNamed
+          ? ["bundle a: widget w: the file declares data.n now and has replaced its value, 7"] : [])
+    )
+  }
+
   @Test(arguments: [(1, 200), (2, 400), (3, 800), (5, 3200), (6, 5000), (100, 5000)])
   func `the wait doubles with each failed attempt, up to a limit`(attempts: Int, wait: Int) {
     #expect(HostLimits().daemonWait(attempts) == .milliseconds(wait))
