@@ -762,3 +762,14 @@ import WidgetTransport
     }
   }
 }
+
+/// What a refusal advises.
+@Suite struct Advice {
+  @Test(arguments: [("bundle/clicks", "bundle rm clicks"), ("gauges", "rm-kind gauge")])
+  func `the owner of a kind is told of with the command that frees the name`(
+    provider: String, command: String
+  ) throws {
+    let status = RPCStatus(.kindClaimed(try .make("gauge"), by: provider))
+    #expect(status.message.hasSuffix("(`widgetctl \(command)`)."))
+  }
+}

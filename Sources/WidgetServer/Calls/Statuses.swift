@@ -71,10 +71,14 @@ extension RPCStatus {
         .notFound, error.reason, "There is no kind \"\(name)\". List them with ListKinds.",
         metadata: ["kind": name.rawValue])
     case .kindClaimed(let name, let provider):
+      let bundle = "bundle/"
+      let command =
+        provider.hasPrefix(bundle)
+        ? "bundle rm \(provider.dropFirst(bundle.count))" : "rm-kind \(name)"
       self.init(
         .alreadyExists, error.reason,
         "Kind \"\(name)\" belongs to \"\(provider)\". Choose another name, or have that provider "
-          + "give it up (`widgetctl rm-kind \(name)`).",
+          + "give it up (`widgetctl \(command)`).",
         metadata: ["kind": name.rawValue, "provider": provider])
     case .themeChanged(let current):
       self.init(
