@@ -309,7 +309,7 @@ struct WidgetFileTests {
     ("widgets: 5", "f.yaml: widgets: must be widgets by id, or a list"),
     ("things: []", "f.yaml: things: unknown field"),
     ("text", "f.yaml: must be a list of widgets"),
-    ("a: [1", "f.yaml:2:1:"),
+    ("a: [1", "f.yaml:1:6:"),
     ("a: 1\na: 2", "f.yaml:"),
     ("- {id: a, kind: k, data: {n: 99999999999999999999}}", "f.yaml:1:30: 99999999999999999999"),
   ])
