@@ -79,7 +79,7 @@
                 }
                 stream.finishSending()
               } catch {
-                // The peer is gone, or sends what is not a message; or the daemon has ended it.
+                // The peer is gone or has sent an invalid message, or the daemon has ended the call.
                 stream.cancel()
               }
             }

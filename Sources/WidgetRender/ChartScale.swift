@@ -22,7 +22,7 @@ public struct ChartScale: Hashable, Sendable {
     self.init(low ?? min(finite.min() ?? 0, 0), high ?? max(finite.max() ?? 0, 0))
   }
 
-  /// Where a value stands, 0 to 1; nil for what is not a number.
+  /// The place of a value on the scale, 0 to 1; nil for NaN.
   public func share(of value: Double) -> Double? {
     value.isNaN ? nil : min(max((value - low) / (high - low), 0), 1)
   }

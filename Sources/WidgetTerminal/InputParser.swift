@@ -325,7 +325,7 @@ public struct InputParser: Sendable {
     }
   }
 
-  /// A parameter; nil for an empty one and for what is not a number. Sub-parameters are dropped.
+  /// A parameter; nil if it is empty or does not begin with a digit. Sub-parameters are dropped.
   private static func number(_ bytes: ArraySlice<UInt8>) -> Int? {
     let digits = bytes.prefix { (0x30...0x39).contains($0) }
     guard !digits.isEmpty, digits.count <= 7 else { return nil }

@@ -587,7 +587,7 @@ import WidgetModel
     #expect(message.contains("not a bundle's id"))
   }
 
-  @Test func `what is not there is not found`() {
+  @Test func `a bundle that is not installed is not found`() {
     #expect(
       refusal { () throws(BundleInstallerError) in try installer.remove("desk") }.contains(
         "there is no bundle"))

@@ -177,7 +177,7 @@ struct CheckerTests {
   }
 
   @Test(arguments: ["", "integer", "list(", "list(int", "map(int)", "int int"])
-  func `what is not a type is refused`(text: String) { #expect(ExpressionType(text) == nil) }
+  func `a text that is not a type is refused`(text: String) { #expect(ExpressionType(text) == nil) }
 
   @Test(arguments: [
     ("Europe/Berlin", 0), ("Europe/Berln", 1), ("UTC", 0), ("+02:00", 0),

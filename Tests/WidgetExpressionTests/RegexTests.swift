@@ -57,7 +57,7 @@ struct RegexTests {
     "((a{1000}){1000}){1000}", "(?:(?:(?:){1000}){1000}){1000}", "(?", "(?i", "a{1000}{1000}",
     "[\\",
   ])
-  func `what is no pattern, or too large, is refused`(pattern: String) {
+  func `a text that is not a pattern, or a pattern that is too large, is refused`(pattern: String) {
     #expect(throws: ExpressionFailure.self) { try compile(pattern) }
   }
 

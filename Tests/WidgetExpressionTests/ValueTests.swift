@@ -115,7 +115,7 @@ struct ValueTests {
   }
 
   @Test(arguments: ["A", "A===", "AB=", "A*==", "====", "AAAAA"])
-  func `what is not base64 is refused`(text: String) { #expect(Base64.decode(text) == nil) }
+  func `a text that is not base64 is refused`(text: String) { #expect(Base64.decode(text) == nil) }
 
   @Test func `searching finds what a plain search finds`() {
     var generator = SeededGenerator(seed: 3)

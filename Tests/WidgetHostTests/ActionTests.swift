@@ -111,7 +111,7 @@ struct ActionTests {
   @Test(arguments: [
     (500, "INTERNAL"), (404, "NOT_FOUND"), (403, "PERMISSION_DENIED"), (302, "FAILED_PRECONDITION"),
   ])
-  func `what is not 2xx is a failure`(status: Int, code: String) throws {
+  func `a status other than 2xx is a failure`(status: Int, code: String) throws {
     var scene = try Scene(
       ActionTests.post("    catch: {set: {said: error.code}}\n    title: Could not save"),
       permissions: ActionTests.hosts)

@@ -257,7 +257,7 @@ struct BusTests {
   @Test(arguments: [
     "a", "(", ")", "a{vs}", "{ss}", "()", "z", "h", String(repeating: "a", count: 40) + "s",
   ])
-  func `what is not a signature is none`(text: String) {
+  func `a text that is not a D-Bus signature has no type`(text: String) {
     #expect(BusType.types(of: text) == nil)
   }
 

@@ -191,7 +191,7 @@ struct RequestTests {
     "", "ftp://a/", "http://", "http:///x", "http://a:0/", "http://a:99999/", "http://a b/",
     "http://u@a/", "http://[::1/", "javascript:alert(1)", "http://a:-1/", "http://\u{e4}/",
   ])
-  func `what is not an address is refused`(text: String) {
+  func `a text that is not a URL is refused`(text: String) {
     #expect(throws: Failure.self) { try WebAddress(text) }
   }
 
@@ -225,7 +225,7 @@ struct RequestTests {
     "--1",
     "\"", "{a: 1}", "NaN", "+1", ".5",
   ])
-  func `what is not JSON is refused, with the place`(text: String) {
+  func `a text that is not JSON is refused, with the place`(text: String) {
     let failure = #expect(throws: Failure.self) { try JSONText.parse(Array(text.utf8)) }
     #expect(failure?.message.contains("1:") == true)
   }

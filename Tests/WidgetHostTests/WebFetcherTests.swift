@@ -264,7 +264,7 @@ struct WebFetcherTests {
     #expect(code(try await fetch(server)) == "FAILED_PRECONDITION")
   }
 
-  @Test func `what is no HTTP is a failure`() async throws {
+  @Test func `an answer that is not HTTP is a failure`() async throws {
     let server = try Server("SSH-2.0-OpenSSH_9.2\r\n")
     #expect(code(try await fetch(server)) == "UNAVAILABLE")
   }

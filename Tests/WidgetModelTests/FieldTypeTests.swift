@@ -25,7 +25,7 @@ struct FieldTypeTests {
     String(repeating: "list(", count: 100_000),
     String(repeating: "list(", count: 8) + "int" + String(repeating: ")", count: 8),
   ])
-  func `what is not a type is none`(text: String) {
+  func `a text that is not a type gives no type`(text: String) {
     #expect(FieldType(text) == nil)
   }
 

@@ -62,7 +62,7 @@ import WidgetModel
   }
 
   @Test(arguments: ["#12345", "#gggggg", "#", "", "a b", "color.", "2nd", "offset.basic"])
-  func `what is not a colour is refused`(text: String) {
+  func `a text that is not a colour is refused`(text: String) {
     #expect(
       refusal(.color, .string(text))
         == "\"\(text)\" is not a colour; write #rrggbb, #rrggbbaa or a token like color.primary")

@@ -134,7 +134,7 @@ import Testing
     ),
     ([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A], .damaged),
   ])
-  func `what is not a picture says why`(bytes: [UInt8], failure: PNGDecoder.Failure) {
+  func `a file that is not a picture is refused`(bytes: [UInt8], failure: PNGDecoder.Failure) {
     #expect(throws: failure) { try PNGDecoder.image(bytes) }
   }
 

@@ -435,7 +435,7 @@ import WidgetTransport
 
   // MARK: - SendEvent
 
-  @Test func `of SendEvent is refused for what is not there or not allowed`() async throws {
+  @Test func `of SendEvent is refused for a missing widget and for invalid fields`() async throws {
     try await withServer { server in
       let client = try server.connect()
       try client.create("a")

@@ -1124,7 +1124,7 @@ import WidgetTransport
 
   // MARK: - Bad peers
 
-  @Test func `what is no frame ends the session and nothing else`() async throws {
+  @Test func `a message that is not a frame ends the session and nothing else`() async throws {
     try await provide { server, client, first in
       func status(_ bytes: [UInt8]) throws -> RPCStatus? {
         let provider = try RawProvider(first.client)

@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test(arguments: [-1, CInt.max])
-  func `what is not open is not read`(descriptor: CInt) {
+  func `a descriptor that is not open is not read`(descriptor: CInt) {
     #expect(throws: SystemdError.system(operation: "Reading a memory file", errno: EBADF)) {
       try MemoryFile.bytes(of: descriptor, bytesMax: 10)
     }

@@ -37,7 +37,7 @@ struct AssignmentTests {
   }
 
   @Test(arguments: ["", "key", "=1", ":=1", "j:=hello", "j:=", "j:=[1,", "n=99999999999999999999"])
-  func `what is no assignment is refused`(_ text: String) {
+  func `a text that is not an assignment is refused`(_ text: String) {
     #expect(throws: SyntaxFailure.self) { try Assignment(text) }
   }
 

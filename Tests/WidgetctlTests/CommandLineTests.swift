@@ -301,7 +301,7 @@ struct FailureTests {
   }
 
   @Test(arguments: [("/", "a directory"), ("/dev/null", "a special file")])
-  func `what is not a socket is called by its name`(_ path: String, kind: String) {
+  func `a file that is not a socket is named by its type`(_ path: String, kind: String) {
     let failure = CommandFailure(.unavailable(.refused, socketPath: path))
     #expect(failure.exit == .unavailable)
     #expect(failure.message.hasPrefix("\(path) is \(kind), not a socket;"))

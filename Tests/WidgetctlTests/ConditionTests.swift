@@ -71,7 +71,7 @@ struct ConditionTests {
   }
 
   @Test(arguments: ["", "a", "a:gone", ":exists", "a.data.==1", "a.n==1", "==1", "a data.n==1"])
-  func `what is not a condition is refused`(_ text: String) {
+  func `a text that is not a condition is refused`(_ text: String) {
     #expect(throws: SyntaxFailure.self) { try Condition(text) }
   }
 }

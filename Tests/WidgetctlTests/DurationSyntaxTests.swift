@@ -19,7 +19,7 @@ struct DurationSyntaxTests {
   @Test(arguments: [
     "", "5", "s", "5 s", "1.s", ".5s", "1..5s", "5x", "1h30", "99999999999d", "--1s", "٣s",
   ])
-  func `what is not a duration is refused`(_ text: String) {
+  func `a text that is not a duration is refused`(_ text: String) {
     #expect(DurationSyntax.parse(text) == nil)
   }
 
@@ -55,7 +55,7 @@ struct TransitionSyntaxTests {
   }
 
   @Test(arguments: ["", "bounce", "spring:", "spring:fast", "spring:-1s", "spring:damping=0"])
-  func `what is not a transition is refused`(_ text: String) {
+  func `a text that is not a transition is refused`(_ text: String) {
     #expect(throws: SyntaxFailure.self) { try TransitionSyntax.parse(text) }
   }
 }
@@ -87,7 +87,7 @@ struct RFC3339Tests {
     "2026-01-02T00:00:00", "2026-01-02T00:00:00.Z", "2026-01-02T00:00:00Zx", "0000-01-01T00:00:00Z",
     "2026-01-00T00:00:00Z",
   ])
-  func `what is no time is refused`(_ text: String) {
+  func `a text that is not a time is refused`(_ text: String) {
     #expect(RFC3339.timestamp(text) == nil)
   }
 }
@@ -103,7 +103,7 @@ struct Base64Tests {
   }
 
   @Test(arguments: ["Z", "Zg=", "Zg", "Zh==", "Z===", "Zm9v====", "Zg==Zg==", "Z!==", "===="])
-  func `what is not base64 is refused`(_ text: String) {
+  func `a text that is not base64 is refused`(_ text: String) {
     #expect(PaddedBase64.decode(text) == nil)
   }
 }

@@ -29,7 +29,7 @@ struct JSONTests {
     "\"\\u12\"", "\"\\ud83d\"", "\"\\ude00\"", "\"a\nb\"", "[1", "[1,]", "[,1]", "{\"a\"}",
     "{\"a\":}", "{a:1}", "{\"a\":1,}", "{\"a\":1,\"a\":2}", "1 2", "9223372036854775808", "1e999",
   ])
-  func `what is not JSON is refused`(_ text: String) {
+  func `a text that is not JSON is refused`(_ text: String) {
     #expect(throws: JSONReader.Failure.self) { try JSONReader.value(of: text) }
   }
 

@@ -736,7 +736,7 @@ import WidgetTerminal
     #expect(lines(board).contains { $0.contains("n: 3") })
   }
 
-  @Test func `a filter leaves out what is not called so`() throws {
+  @Test func `a filter leaves out widgets with other names`() throws {
     var board = try Self.board([Self.widget("c", Self.counter), Self.widget("ff", Self.form)])
     press(&board, .character("/"))
     _ = type(&board, "ff")

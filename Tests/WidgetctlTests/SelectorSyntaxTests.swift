@@ -29,7 +29,7 @@ struct SelectorSyntaxTests {
   @Test(arguments: [
     "", ",", "a,", "=b", "a in x", "a in (x", "a of (x)", "a in ((x))", "a b", "x)",
   ])
-  func `what is no selector is refused`(_ text: String) {
+  func `a text that is not a selector is refused`(_ text: String) {
     #expect(throws: SyntaxFailure.self) { try SelectorSyntax.parse(text) }
   }
 }

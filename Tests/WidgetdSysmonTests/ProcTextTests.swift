@@ -15,7 +15,7 @@ struct ProcTextTests {
     "", "0.1 0.2", "0.1 0.2 0.3", "x 0.2 0.3 1/2 3", "nan 0.2 0.3 1/2 3", "0.1 -1 0.3 1/2 3",
     "0.1 0.2 0.3 12 3", "0.1 0.2 0.3 1/ 3", "0.1 0.2 0.3 /2 3", "0.1 0.2 0.3 1/2/3 4",
   ])
-  func `what is no load average is refused`(text: String) {
+  func `a text without a load average is refused`(text: String) {
     #expect(throws: ProcTextError.self) { try LoadAverage(text) }
   }
 

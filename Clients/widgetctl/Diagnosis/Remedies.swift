@@ -30,7 +30,7 @@ struct Remedies {
   /// What comes before a command that takes root.
   var sudo: String { user.isRoot ? "" : "sudo " }
 
-  /// For changing something; to ask, nobody has to be root.
+  /// For commands that change something. Commands that only ask do not need root.
   func systemctl(_ manager: SystemdScope) -> String {
     (manager == .system ? sudo : "") + manager.systemctl
   }
@@ -45,7 +45,7 @@ struct Remedies {
     return units.contains { $0.load == "loaded" }
   }
 
-  /// Gets away from something else that listens at the socket, or gets it away.
+  /// Avoids another program that listens at the socket, or ends it.
   var dislodge: String {
     if let unname { return unname }
     if managerWithUnits != nil { return restart }
@@ -67,12 +67,12 @@ struct Remedies {
       + "restart widgetd.socket widgetd.service"
   }
 
-  /// Not for ending a systemd, nor a process 1: see who calls.
+  /// Never used for a systemd or for process 1; the callers see to that.
   func kill(_ signal: String, _ listener: Facts.Listener) -> String {
     (listener.uid == user.uid ? "" : sudo) + "kill -\(signal) \(listener.pid)"
   }
 
-  /// Has the usual socket be used again instead of the one that was named; nil if none was.
+  /// Uses the usual socket instead of the named one; nil if none was named.
   var unname: String? {
     switch choice.why {
     case .variable: "unset \(SocketPath.variable)"
@@ -83,13 +83,13 @@ struct Remedies {
     }
   }
 
-  /// Has a path be used that a socket can have, instead of one that is too long.
+  /// Uses a shorter path instead of one that is too long for a socket.
   var shorten: String {
     unname ?? "export XDG_RUNTIME_DIR=\(SocketChoice.runtimeDirectory(of: user.uid))"
   }
 
-  /// Restarts the daemon whose socket is there. What listens already is ended first, if it is
-  /// known to be the daemon; where it is not, that is to be found out.
+  /// Restarts the daemon whose socket exists. A daemon that already listens is ended first. If it is
+  /// not known whether the listener is the daemon, the first command finds out.
   var restart: String {
     if let manager = managerWithUnits {
       return "\(systemctl(manager)) restart widgetd.socket widgetd.service"
@@ -102,7 +102,7 @@ struct Remedies {
     return kill("KILL", listener) + "; " + byHand
   }
 
-  /// Whether somebody has the socket, so that no other daemon can have it.
+  /// Whether a process has the socket, so that no other daemon can use it.
   private var isListening: Bool { facts.isReached || facts.connection == .failed(.backlogFull) }
 
   /// Starts a daemon without a service manager.

@@ -146,8 +146,8 @@ struct LiveSession {
     }
   }
 
-  /// Whether nothing comes any more of what the terminal was asked. It answers in order, and a terminal
-  /// that is gone answers nothing.
+  /// Whether the terminal sends no more answers. It answers in order, and a terminal that is gone
+  /// does not answer.
   private func endsAnswers(_ news: News) -> Bool {
     switch news {
     case .terminal(.ended): true

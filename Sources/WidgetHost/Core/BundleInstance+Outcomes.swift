@@ -91,8 +91,8 @@ extension BundleInstance {
     outcomes[sequence]?.failure = failure
   }
 
-  /// Makes the sender of an event wait for a reading that a step of the event has asked for. A source
-  /// that goes on has no end to wait for.
+  /// Makes the sender of an event wait for a reading that a step of the event has asked for. Nobody
+  /// waits for a source that runs on, such as a stream: its readings have no end.
   mutating func awaitReading(of id: WidgetID, _ index: Int, for event: Event?) {
     guard let sequence = event.flatMap({ awaitedEvent(behind: $0) }),
       let source = source(id, index), !source.isContinuous

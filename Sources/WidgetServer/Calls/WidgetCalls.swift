@@ -235,7 +235,7 @@ extension ServiceLoop {
   }
 
   /// The revision that an etag stands for; nil if there is no etag, or no widget. An etag of another
-  /// epoch, or what is not an etag, matches nothing.
+  /// epoch, or a text that is not an etag, matches no widget.
   private func revision(fromETag etag: String, of id: WidgetID) throws(RPCStatus) -> Revision? {
     guard !etag.isEmpty else { return nil }
     let parts = etag.split(separator: ".", omittingEmptySubsequences: false)
