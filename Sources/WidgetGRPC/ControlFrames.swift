@@ -44,6 +44,18 @@
       context.write(wrapOutboundOut(answers), promise: nil)
       context.flush()
     }
+
+    /// Ends the read that a connection's error has cut short.
+    ///
+    /// NIO's HTTP/2 keeps the streams of the current read until the read is complete
+    /// (`didReadChannels` in `HTTP2CommonInboundStreamMultiplexer` of swift-nio-http2 1.46.0). A
+    /// socket that is closed while it is read completes no read, and then the streams and the
+    /// connection hold each other for ever. No issue is known upstream.
+    func channelInactive(context: ChannelHandlerContext) {
+      context.fireChannelInactive()
+      // After the frames of this read, and before the handlers are removed.
+      context.eventLoop.assumeIsolated().execute { context.fireChannelReadComplete() }
+    }
   }
 
   /// Finds pings and resets in the bytes of a client's side of an HTTP/2 connection.
