@@ -312,3 +312,47 @@ import WidgetTerminal
     #expect(again.contains("one 0.") && again.contains("two 11."))
   }
 }
+
+/// Characters of several code points that are typed one code point after the other.
+@Suite struct ComposedTextTests {
+  private func typed(_ codePoints: String) -> LiveDraft {
+    var draft = LiveDraft("")
+    for codePoint in codePoints.unicodeScalars { draft.insert(String(codePoint)) }
+    return draft
+  }
+
+  @Test(arguments: [
+    (
+      "ab\u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467}",
+      "abX\u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467}", "ab"
+    ),
+    ("e\u{301}", "Xe\u{301}", ""),
+    (
+      "\u{1F1E9}\u{1F1EA}\u{1F1EB}\u{1F1F7}", "\u{1F1E9}\u{1F1EA}X\u{1F1EB}\u{1F1F7}",
+      "\u{1F1E9}\u{1F1EA}"
+    ),
+  ])
+  func `are one for the cursor and for the backspace key`(
+    codePoints: String, inserted: String, deleted: String
+  ) {
+    var draft = typed(codePoints)
+    #expect(draft.text == codePoints && draft.cursor == codePoints.count)
+    draft.move(by: -1)
+    draft.insert("X")
+    // Compared by code points: equal texts can have different ones.
+    #expect(Array(draft.text.unicodeScalars) == Array(inserted.unicodeScalars))
+    draft = typed(codePoints)
+    draft.deleteBackward()
+    #expect(Array(draft.text.unicodeScalars) == Array(deleted.unicodeScalars))
+  }
+
+  @Test func `join where what was between them is deleted`() {
+    var draft = LiveDraft("ex\u{1F1E9}")
+    draft.move(by: -1)
+    draft.deleteBackward()
+    draft.insert("\u{301}")
+    #expect(draft.text == "e\u{301}\u{1F1E9}" && draft.cursor == 1)
+    draft.deleteForward()
+    #expect(draft.text == "e\u{301}" && draft.cursor == 1)
+  }
+}

@@ -306,9 +306,22 @@ struct LiveDraft: Hashable {
     let selection = selection
     anchor = nil
     guard !selection.isEmpty else { return false }
-    characters.removeSubrange(selection)
-    cursor = selection.lowerBound
+    replace(selection, with: "")
     return true
+  }
+
+  /// Replaces characters, with the cursor behind the new text. What stands side by side then can be
+  /// one character, such as a letter and a typed accent, or the parts of an emoji.
+  private mutating func replace(_ range: Range<Int>, with text: String) {
+    let head = String(characters[..<range.lowerBound]) + text
+    characters = Array(head + String(characters[range.upperBound...]))
+    let end = head.utf8.count
+    var bytes = 0
+    cursor = 0
+    while bytes < end {
+      bytes += characters[cursor].utf8.count
+      cursor += 1
+    }
   }
 
   /// The visible text: all of it, or the part around the cursor that fits.
@@ -413,20 +426,17 @@ struct LiveDraft: Hashable {
   /// Inserts text at the cursor, in place of the selected text.
   mutating func insert(_ text: String) {
     deleteSelection()
-    let added = Array(text)
-    characters.insert(contentsOf: added, at: cursor)
-    cursor += added.count
+    replace(cursor..<cursor, with: text)
   }
 
   mutating func deleteBackward() {
     guard !deleteSelection(), cursor > 0 else { return }
-    cursor -= 1
-    characters.remove(at: cursor)
+    replace(cursor - 1..<cursor, with: "")
   }
 
   mutating func deleteForward() {
     guard !deleteSelection(), cursor < characters.count else { return }
-    characters.remove(at: cursor)
+    replace(cursor..<cursor + 1, with: "")
   }
 
   mutating func deleteWord() {
@@ -437,13 +447,12 @@ struct LiveDraft: Hashable {
 
   mutating func deleteToStart() {
     anchor = nil
-    characters.removeFirst(cursor)
-    cursor = 0
+    replace(0..<cursor, with: "")
   }
 
   mutating func deleteToEnd() {
     anchor = nil
-    characters.removeLast(characters.count - cursor)
+    replace(cursor..<characters.count, with: "")
   }
 
   /// Moves the cursor. Without `selects`, a selection ends at its edge in that direction.
