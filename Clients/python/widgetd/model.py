@@ -348,7 +348,7 @@ class Content:
         return content
 
     def __getattr__(self, name: str) -> Any:
-        # Only for what is not there yet.
+        # Python calls this only for attributes that do not exist yet.
         table = self.__dict__.get("_table")
         if name == "nodes" and table is not None:
             return self.__dict__.setdefault("nodes", tuple(table))

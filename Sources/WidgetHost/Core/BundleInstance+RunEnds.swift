@@ -16,7 +16,7 @@ extension BundleInstance {
         do throws(Failure) {
           message = try text(template, try moment(of: run))
         } catch {
-          // Without a stub there is no result to speak of, and the step is to succeed.
+          // A step without a stub has no result. It succeeds without its message.
           guard frame.lacksStub, template.readsResult else { return fail(id, error) }
           trace(
             run.widgetID, .action, traceName(run),

@@ -111,7 +111,7 @@ public struct InProcessClient: Sendable {
     }
   }
 
-  /// Begins something when the service has time for calls of this client, after what it began
+  /// Begins a call when the service has time for this client, after the calls that the client began
   /// before. Call on the service's event loop.
   ///
   /// - Parameter start: is called once. It gets true if the service stops, and then does nothing

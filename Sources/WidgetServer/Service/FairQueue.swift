@@ -2,9 +2,9 @@ import HeapModule
 
 /// A queue that shares time among its members by what each has cost so far: start-time fair queuing.
 ///
-/// The queue has a clock of its own, which counts cost. A member that used much returns behind those
-/// that used less in the same period. A member that was away begins at the queue's clock: it keeps no
-/// credit. Of equals, the member is first whose last piece of work cost least.
+/// The queue has a clock of its own, which counts cost. A member that has used much returns behind
+/// those that have used less. A member that was away begins at the queue's clock: it keeps no credit.
+/// Of equals, the one whose last piece of work cost least is first.
 ///
 /// Source: Goyal, Vin, Cheng, "Start-time Fair Queuing", 1996.
 struct FairQueue<Member> {

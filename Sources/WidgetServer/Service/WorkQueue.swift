@@ -8,14 +8,15 @@ protocol SlicedWork: AnyObject {
 
   /// Does some of the work, at least one part.
   ///
-  /// - Returns: Whether more could be done at once. If not, the workload comes again by itself.
+  /// - Returns: Whether work is left that can be done at once. If not, the workload submits itself
+  ///   again later.
   func work(_ slice: TimeSlice) -> Bool
 
   /// Gives the work up: the service stops.
   func abandon()
 }
 
-/// The place of one workload in the queue: whose it is, and what it has cost.
+/// The owner of a workload, and what the workload has cost so far.
 final class WorkShare {
   let uid: UInt32
   fileprivate var account = FairQueue<any SlicedWork>.Account()
@@ -36,9 +37,9 @@ struct TimeSlice {
 
 /// Shares the loop's time: among users, and among the workloads of each user.
 ///
-/// A workload that nobody has to wait for is done at once. Otherwise it gets a slice of time when it
-/// has used less than the others that wait. What one turn does is bounded, so that the loop reads
-/// again soon: a peer with little work waits for about one turn, however much others have sent.
+/// If no workload waits, a new one is done at once. Otherwise the one that has used least gets the next
+/// slice of time. One turn has a bound, so that the loop reads again soon: a peer with little work
+/// waits for about one turn, however much others have sent.
 ///
 /// Confined to the event loop.
 final class WorkQueue {
@@ -47,7 +48,7 @@ final class WorkQueue {
   var clock: () -> NIODeadline = { .now() }
   private var users: [UInt32: User] = [:]
   private var queue = FairQueue<UInt32>()
-  /// What was spent on work since the last turn ended.
+  /// How much time work has taken since the last turn ended.
   private var spent = TimeAmount.zero
 
   private struct User {
@@ -61,7 +62,7 @@ final class WorkQueue {
   static let turnMax = TimeAmount.milliseconds(4)
   /// How much of that one workload gets before the next.
   static let sliceMax = TimeAmount.milliseconds(1)
-  /// Users who are not waiting are forgotten when there are more.
+  /// With more users than this, those without waiting work are forgotten.
   private static let usersMax = 64
 
   init(turn: Turn) { self.turn = turn }
@@ -69,8 +70,8 @@ final class WorkQueue {
   /// Whether work waits for the next turn.
   var hasMore: Bool { !queue.isEmpty }
 
-  /// Works at once if nothing waits and the turn has time left; otherwise when it is the workload's
-  /// turn.
+  /// Works at once if no workload waits and the turn has time left. Otherwise the workload waits for
+  /// its slice.
   func submit(_ workload: any SlicedWork) {
     guard workload.share.state == .idle else { return }
     guard !hasMore, spent < WorkQueue.turnMax else { return enqueue(workload) }
@@ -154,6 +155,6 @@ final class WorkQueue {
     users[uid]?.isWaiting = true
   }
 
-  /// What costs less is not worth the counting.
+  /// Smaller costs are not counted.
   private static let costMin = TimeAmount.microseconds(20)
 }
