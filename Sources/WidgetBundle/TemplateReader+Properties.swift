@@ -67,7 +67,10 @@ extension TemplateReader {
     _ value: Value, _ property: NodeProperty, _ type: NodeType, _ item: Item
   ) -> Value? {
     do throws(PropertyMismatch) {
-      return try property.type.fitted(value, as: "\(property.name) of a \(type.name)")
+      // The names of parts go on from the property's name: `runs[2].weight`.
+      let hasParts = property.type == .runs || property.type == .columns
+      return try property.type.fitted(
+        value, as: hasParts ? property.name : "\(property.name) of a \(type.name)")
     } catch {
       reading.report(item, error.message, hint: error.hint)
       return nil

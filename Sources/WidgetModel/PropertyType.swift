@@ -272,11 +272,28 @@ extension PropertyType {
       try Self.map(map, name) { (key, value) throws(PropertyMismatch) in
         guard let type = types[key] else { return nil }
         if case .field(.string) = type, let text = value.propertyText { return .string(text) }
-        return try type.fitted(value, as: "\(name).\(key)")
+        return try type.fitted(value, inside: "\(name).\(key)")
       } keys: {
         types.keys.sorted()
       })
   }
+
+  /// The same as `fitted`, for a part of a property. The message has the part's place, and the hint all
+  /// choices: the place of the property in a file does not lead to the part.
+  private func fitted(_ value: Value, inside place: String) throws(PropertyMismatch) -> Value {
+    do throws(PropertyMismatch) {
+      return try fitted(value, as: place)
+    } catch {
+      var (message, hint) = (error.message, error.hint)
+      if !message.contains(place) { message = "\(place): \(message)" }
+      if hint.isEmpty || self.isChoice, !hint.contains(words) {
+        hint += hint.isEmpty ? "use \(words)" : " Use \(words)"
+      }
+      throw PropertyMismatch(message: message, hint: hint)
+    }
+  }
+
+  private var isChoice: Bool { if case .choice = self { true } else { false } }
 
   private static func elements(
     _ value: Value, _ name: String,

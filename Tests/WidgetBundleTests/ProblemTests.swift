@@ -68,6 +68,9 @@ import WidgetModel
     // Content.
     Mistake("content: {lable: x}", "1:11", "\"lable\" is not a family", hint: "\"label\""),
     Mistake("content: {label: x, url: y}", "1:26", "a label has no \"url\""),
+    Mistake(
+      "content: {label: x, runs: [{text: a}, {text: b, weight: bolt}]}", "1:27",
+      "\"bolt\" is not a valid runs[1].weight", hint: "Use regular, bold or light"),
     Mistake("content: {label: x, button: y}", "1:29", "a node is one thing"),
     Mistake("content: {type: labl}", "1:17", "not a valid type of node", hint: "\"label\""),
     Mistake("content: {label: x, children: [y]}", "1:31", "a label has no children"),

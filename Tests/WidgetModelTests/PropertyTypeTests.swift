@@ -141,6 +141,20 @@ import WidgetModel
     #expect(
       refusal(.runs, .list([.map(["weight": .string("heavy")])]))
         == "\"heavy\" is not a valid it[0].weight; use regular, bold or light")
+    for (run, words) in [
+      (
+        ValueMap(dictionaryLiteral: ("weight", .string("bolt"))),
+        "\"bolt\" is not a valid it[1].weight; did you mean \"bold\"? Use regular, bold or light"
+      ),
+      (["italic": .string("yes")], "it[1].italic: expected a value of type bool, not string; use bool"),
+      (
+        ["color": .string("bleu")],
+        "it[1].color: \"bleu\" is not a colour; "
+          + "write #rrggbb, #rrggbbaa or a token like color.primary"
+      ),
+    ] {
+      #expect(refusal(.runs, .list([.string("a"), .map(run)])) == words)
+    }
     #expect(
       fitted(
         .columns, .list([.string("CPU"), .map(["title": .string("%"), "align": .string("end")])]))
