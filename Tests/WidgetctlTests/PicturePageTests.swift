@@ -272,3 +272,30 @@ struct PicturePageTests {
     #expect(label["width"] == nil)
   }
 }
+
+  @Test(
+    arguments: [
+      (Value.bool(false), nil, "the parent has no divider", "the parent has no divider"),
+      (.bool(true), nil, nil, "it is the last child"),
+      (.bool(false), .bool(true), nil, "the parent has no divider"),
+      (.bool(true), .bool(false), nil, "it is the last child"),
+    ] as [(Value, Value?, String?, String?)])
+  func `a default separator that is not drawn has its reason`(
+    divider: Value, own: Value?, first: String?, last: String?
+  ) {
+    var widget = Self.widget("a", "one", "two")
+    widget.content?.nodes[0].properties["divider"] = divider
+    widget.content?.nodes[1].properties["separator"] = own
+    let missing = widget.content?.missingSeparators
+    #expect(missing?["one"] == first)
+    #expect(missing?["two"] == last)
+    let text = Table.nodes(of: [widget], withDefaults: true).text(width: nil, Samples.plain)
+    let rows = text.split(separator: "\n")
+    for (id, reason) in [("one", first), ("two", last)] {
+      let row = rows.first { $0.contains("  \(id)  ") }.map(String.init) ?? ""
+      #expect(row.contains("not drawn") == (reason != nil), "\(row)")
+      #expect(reason.map { row.contains("separator: not drawn, \($0)") } ?? true, "\(row)")
+    }
+    #expect(
+      !Table.nodes(of: [widget]).text(width: nil, Samples.plain).contains("not drawn"))
+  }

@@ -149,15 +149,16 @@ struct ViewCommand: AsyncParsableCommand {
         widgets.append(answer.widget)
       }
     }
-    if defaults { widgets = widgets.map(\.withDefaults) }
     let found = widgets
     guard session.printer.format != .table || nodes else { return try await draw(found, session) }
     let painter = session.printer.painter
     let theme = nodes ? await theme(session) : .standard
     session.printer.print(
-      list: found.map { $0.document() }, around: { .map(["widgets": $0]) }
+      list: found.map { (defaults ? $0.withDefaults : $0).document() },
+      around: { .map(["widgets": $0]) }
     ) {
-      Table.nodes(of: found, theme: theme).text(width: defaults ? nil : Terminal.width, painter)
+      Table.nodes(of: found, theme: theme, withDefaults: defaults)
+        .text(width: defaults ? nil : Terminal.width, painter)
     }
   }
 
@@ -231,21 +232,48 @@ extension Widget {
   }
 }
 
+extension Content {
+  /// Why the default separators of nodes are not drawn, by the nodes' ids.
+  var missingSeparators: [String: String] {
+    let nodes = Dictionary(nodes.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+    var reasons = nodes.mapValues { _ in "the node is the root" }
+    for parent in nodes.values {
+      let divides =
+        (parent.type == .stack && parent.text("axis") != "layered" || parent.type == .table)
+        && parent.properties["divider"] == .bool(true)
+      for id in parent.childIDs {
+        reasons[id] =
+          !divides
+          ? "the parent has no divider" : id == parent.childIDs.last ? "it is the last child" : nil
+      }
+    }
+    return reasons.filter { nodes[$0.key]?.properties["separator"] == nil }
+  }
+}
+
 extension Table {
   /// The table WIDGET NODE TYPE EVENTS PROPERTIES, one row per node, in the order of the tree.
   ///
   /// A `!` begins each problem of a node, and each token that the theme lacks.
-  static func nodes(of widgets: [Widget], theme: Theme = .standard) -> Table {
+  ///
+  /// - Parameter withDefaults: Whether to list properties that have their default. A separator that is not
+  ///   drawn has the reason.
+  static func nodes(
+    of widgets: [Widget], theme: Theme = .standard, withDefaults: Bool = false
+  ) -> Table {
     var table = Table("WIDGET", "NODE", "TYPE", "EVENTS", "PROPERTIES")
     for widget in widgets {
-      for node in widget.content?.nodes ?? [] {
+      let shown = withDefaults ? widget.withDefaults : widget
+      let separators = withDefaults ? widget.content?.missingSeparators ?? [:] : [:]
+      for node in shown.content?.nodes ?? [] {
         let problems =
           node.problems + node.unknownTokens(of: theme).map(\.description)
+        let separator = separators[node.id].map { "separator: not drawn, \($0)" }
         table.add(
           Cell(widget.id.rawValue), Cell(node.id), Cell(node.type?.name ?? "unknown"),
           Cell(node.events.joined(separator: ",")),
           Cell(
-            ([node.properties.summary] + problems.map { "! \($0)" })
+            ([node.properties.summary, separator ?? ""] + problems.map { "! \($0)" })
               .filter { !$0.isEmpty }.joined(separator: "  ")))
       }
     }
