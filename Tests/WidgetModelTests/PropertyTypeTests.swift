@@ -146,7 +146,10 @@ import WidgetModel
         ValueMap(dictionaryLiteral: ("weight", .string("bolt"))),
         "\"bolt\" is not a valid it[1].weight; did you mean \"bold\"? Use regular, bold or light"
       ),
-      (["italic": .string("yes")], "it[1].italic: expected a value of type bool, not string; use bool"),
+      (
+        ["italic": .string("yes")],
+        "it[1].italic: expected a value of type bool, not string; use bool"
+      ),
       (
         ["color": .string("bleu")],
         "it[1].color: \"bleu\" is not a colour; "

@@ -133,12 +133,20 @@ import WidgetProto
     #expect(text.contains("--click 1 ${block.id} --socket '/s k' &"))
   }
 
+  @Test func `the tooltip says that a kind is not registered`() throws {
+    var board = try synced(board(.json), [Samples.unregistered { $0.updateTime = .epoch }])
+    let line = board.next(dates) ?? ""
+    #expect(
+      line.contains(
+        #"the kind \"clock\" is not registered, unchanged since 1970-01-01 00:00"#), "\(line)")
+  }
+
   @Test func `what a failure says does not change with the time`() throws {
     let failed = LiveSamples.widget("a", says: "x") {
       $0.error = WidgetError(reason: "SOURCE_FAILED", message: "no answer", since: .epoch)
     }
     var board = try synced(board(.json), [failed])
-    #expect(board.next(dates)?.contains("no answer (since 1970-01-01 00:00)") == true)
+    #expect(board.next(dates)?.contains("failed: no answer (since 1970-01-01 00:00)") == true)
     let later = DateText(
       now: Timestamp(seconds: 90, nanoseconds: 0) ?? .epoch, localZone: { _ in "+00:00" })
     #expect(board.next(later) == nil)

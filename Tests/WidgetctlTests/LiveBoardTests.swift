@@ -731,6 +731,51 @@ import WidgetTerminal
     #expect(!picture.joined().contains("\u{1B}"))
   }
 
+  @Test func `a kind that is not registered is marked in the title, with its age below`() throws {
+    let widget = Samples.unregistered { $0.updateTime = Samples.time(1000) }
+    let clock = Mutex(Samples.time(1120))
+    var board = try Self.board([widget], now: { clock.withLock { $0 } })
+    var picture = lines(board)
+    #expect(picture[0].contains("w unregistered"))
+    #expect(picture.joined().contains("is not registered"))
+    #expect(picture.contains { $0.contains("for 2m") })
+    #expect(picture.count { $0.contains("registered") } == 2)
+    #expect(board.quiet == .seconds(60))
+    clock.withLock { $0 = Samples.time(1180) }
+    board.timeHasPassed(turningSpinners: false)
+    #expect(lines(board).contains { $0.contains("for 3m") })
+    // The kind is registered.
+    var update = WidgetUpdate(id: widget.id, revision: 2, updateTime: Samples.time(1180))
+    update.content = ContentChange(
+      replaces: true, rootID: "l",
+      setNodes: [Node(id: "l", type: .label, properties: ["text": .string("ticks")])])
+    try board.take(
+      .changes(ChangeSet(fromRevision: 1, toRevision: 2, changes: [.updated(update)])))
+    picture = lines(board)
+    #expect(picture.joined().contains("ticks") && !picture.joined().contains("registered"))
+    #expect(board.quiet == nil)
+  }
+
+  @Test func `without the daemon all widgets are stale, until it is back`() throws {
+    let ids = ["c", "d", "e"]
+    let widgets = ids.map { id in
+      Self.widget(id, Self.counter) { $0.isStale = id == "c" }
+    }
+    var board = try Self.board(widgets)
+    func stale() -> (titles: Int, count: Bool) {
+      let picture = lines(board)
+      return (
+        ids.count { id in picture.contains { $0.contains("\(id) stale") } },
+        picture.contains { $0.contains("\(board.mirror.isConnected ? 1 : 3) stale") }
+      )
+    }
+    #expect(stale() == (1, true))
+    try board.take(.disconnected(.closed))
+    #expect(stale() == (3, true))
+    try board.take(.opened(WatchOpened(subscriptionID: 1, epoch: 1, revision: 1)))
+    #expect(stale() == (1, true))
+  }
+
   @Test func `a widget without content shows its data`() throws {
     let board = try Self.board([Self.widget("d", nil, data: ["n": .int(3), "text": .string("x")])])
     #expect(lines(board).contains { $0.contains("n: 3") })

@@ -29,6 +29,14 @@ import WidgetModel
       provider: provider, isAttended: isAttended)
   }
 
+  @Test func `an unregistered kind is named, with the next step`() {
+    let text = words { $0 = Samples.unregistered { $0.updateTime = Samples.time(1180) } }
+    #expect(
+      text.hasPrefix(
+        "Why it shows a table\nThe kind \"clock\" is not registered, unchanged for 2m.\n"
+          + "`widgetctl apply -f FILE` registers a kind"))
+  }
+
   @Test func `a provider that is away is named, with how long`() {
     let text = words(kind: registered("sysmon")) { $0.isStale = true }
     #expect(text.hasPrefix("Why it is stale\nIts provider \"sysmon\" is not running"))

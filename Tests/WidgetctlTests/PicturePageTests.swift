@@ -61,12 +61,12 @@ struct PicturePageTests {
     widget.updateTime = Samples.time(10_000 - 7200)
     #expect(
       Self.lines(Self.page(width: 60).text(of: [widget])).prefix(2)
-        == ["stale: unchanged for 2h", "refused (for 5m)"])
+        == ["stale: unchanged for 2h", "failed: refused (for 5m)"])
     let error = Theme.standard.color("color.error", .dark)
     let red = error.map { "\u{1B}[38;2;\($0.red);\($0.green);\($0.blue)m" } ?? "none"
     let ansi = Self.page(.ansi(.truecolor), width: 60).text(of: [widget])
     #expect(ansi.hasPrefix(red + "stale: unchanged for 2h"))
-    #expect(ansi.contains(red + "refused (for 5m)"))
+    #expect(ansi.contains(red + "failed: refused (for 5m)"))
     #expect(Self.page(.html).text(of: [Self.widget("a", "<b>")]).contains("&lt;b&gt;"))
   }
 
@@ -192,14 +192,40 @@ struct PicturePageTests {
     #expect(Self.lines(Self.page().text(of: [widget])).count <= 1)
   }
 
-  @Test func `the problems of nodes and unknown kinds are told`() {
+  @Test func `the problems of nodes are told`() {
     var widget = Self.widget("a", "one")
     widget.content?.nodes[1].problem = "lines: no number"
     #expect(Self.lines(Self.page(width: 40).text(of: [widget])).last == "! one: lines: no number")
-    widget.content = nil
-    #expect(
-      Self.page(width: 40).text(of: [widget], kinds: KindNames(unknown: [widget.kind]))
-        .hasPrefix("unknown kind \"clock\"\n"))
+  }
+
+  @Test(arguments: [false, true])
+  func `a kind that is not registered is told once, with its age, above the data`(hasData: Bool) {
+    let widget = Samples.unregistered(hasData: hasData) {
+      $0.updateTime = Samples.time(10_000 - 7200)
+    }
+    let problem = "the kind \"clock\" is not registered, unchanged for 2h"
+    let lines = Self.lines(Self.page(width: 60).text(of: [widget]))
+    #expect(lines.first.map(String.init) == problem)
+    #expect(lines.count { $0.contains("registered") } == 1)
+    #expect(lines.contains { $0.contains("21.5") } == hasData)
+    let red = Theme.standard.color("color.error", .dark)
+      .map { "\u{1B}[38;2;\($0.red);\($0.green);\($0.blue)m" }
+    #expect(Self.page(.ansi(.truecolor), width: 60).text(of: [widget]).hasPrefix(red! + problem))
+    let drawing = RenderPage(dates: DateText(now: Self.now)).drawing(of: [widget])
+    #expect(drawing?.words.hasPrefix("w, \(problem)") == true, "\(drawing?.words ?? "")")
+    #expect(drawing?.words.components(separatedBy: "registered").count == 2)
+  }
+
+  @Test func `an unregistered kind is marked on one line`() throws {
+    func marks(_ widget: Widget) throws -> Int {
+      var widget = widget
+      widget.family = .inline
+      let drawing = RenderPage(dates: DateText(now: Self.now)).drawing(of: [widget])
+      return try #require(drawing).marks.count
+    }
+    var registered = Samples.unregistered()
+    registered.content = registered.shownContent
+    #expect(try marks(Samples.unregistered()) == marks(registered) + 1)
   }
 
   @Test func `content for another family only is named`() {
@@ -271,7 +297,6 @@ struct PicturePageTests {
     #expect(label["text"] == .string("one"))
     #expect(label["width"] == nil)
   }
-}
 
   @Test(
     arguments: [
@@ -299,3 +324,4 @@ struct PicturePageTests {
     #expect(
       !Table.nodes(of: [widget]).text(width: nil, Samples.plain).contains("not drawn"))
   }
+}

@@ -129,18 +129,10 @@ struct TableTests {
   }
 
   @Test func `a table marks a kind that nobody has registered`() {
-    var widget = Samples.widget
-    widget.content = Content(
-      rootID: "plain",
-      nodes: [
-        Node(id: "plain", type: .stack),
-        Node(
-          id: "kind", type: .label,
-          properties: ["text": .string("The kind \"clock\" is not registered.")]),
-      ])
+    var widget = Samples.unregistered()
     let table = Table.of([widget], now: Samples.time(1060)).text(width: nil, Samples.plain)
     #expect(table.contains("clock (unregistered)"))
-    widget.content?.nodes.removeLast()
+    widget.content?.nodes.removeAll { $0.id == "kind" }
     #expect(!Table.of([widget], now: .epoch).text(width: nil, Samples.plain).contains("unreg"))
   }
 

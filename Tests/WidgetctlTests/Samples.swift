@@ -27,5 +27,28 @@ enum Samples {
       ownerUID: 1000)
   }
 
+  /// A widget of the unregistered kind `clock`, with the content that the daemon makes of its data.
+  static func unregistered(
+    hasData: Bool = true, _ change: (inout Widget) -> Void = { _ in }
+  ) -> Widget {
+    func label(_ id: String, _ text: String) -> Node {
+      Node(id: id, type: .label, properties: ["text": .string(text)])
+    }
+    let row = Node(
+      id: "row/max", type: .stack, properties: ["axis": .string("horizontal")],
+      childIDs: ["key/max", "value/max"])
+    let table = Node(
+      id: "table", type: .table,
+      properties: ["columns": .list([.string("Key"), .string("Value")])], childIDs: [row.id])
+    let data = [table, row, label("key/max", "max"), label("value/max", "21.5")]
+    var widget = Widget(id: id("w"), kind: kind("clock"), family: .small)
+    widget.content = Content(
+      rootID: "plain",
+      nodes: [Node(id: "plain", type: .stack, childIDs: (hasData ? ["table"] : []) + ["kind"])]
+        + (hasData ? data : []) + [label("kind", "The kind \"clock\" is not registered.")])
+    change(&widget)
+    return widget
+  }
+
   static let plain = Painter(usesColour: false)
 }

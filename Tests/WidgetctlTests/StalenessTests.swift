@@ -106,7 +106,7 @@ import WidgetTerminal
         reason: "SOURCE_FAILED", message: "no answer", since: Samples.time(1240))
     }
     let facts = Self.facts("bundle/feed", [Self.host(isStale: false)])
-    #expect(widget.failures(Self.dates, facts) == ["stale", "no answer (for 1m)"])
+    #expect(widget.failures(Self.dates, facts) == ["stale", "failed: no answer (for 1m)"])
   }
 
   @Test func `view and pictures say it above the content`() {

@@ -124,7 +124,8 @@ struct WidgetTextTests {
     widget.updateTime = Self.now.advanced(by: .seconds(-7200))
     widget.error = WidgetError(
       reason: "NO_DATA", message: "nothing\ncame", since: Self.now.advanced(by: .seconds(-300)))
-    #expect(widget.failures(Self.dates) == ["stale: unchanged for 2h", "nothing ⏎ came (for 5m)"])
+    #expect(
+      widget.failures(Self.dates) == ["stale: unchanged for 2h", "failed: nothing ⏎ came (for 5m)"])
     #expect(Self.dates.untilChange(of: widget) == .seconds(60))
     widget.error = nil
     #expect(Self.dates.untilChange(of: widget) == .seconds(3600))
@@ -141,7 +142,7 @@ struct WidgetTextTests {
         "odd": .int(1),
       ])
     ]
-    #expect(widget.statusFailures == ["! feed: refused"])
+    #expect(widget.statusFailures == ["! feed failed: refused"])
     widget.data = ["status": .string("fine")]
     #expect(widget.statusFailures == [])
   }

@@ -155,14 +155,14 @@ struct BarBoard: Sendable {
     func since(_ time: Timestamp) -> String {
       "since \(dates.text(time, style: "datetime", pattern: "", zone: ""))"
     }
-    var lines: [String] = []
+    var lines = widget.kindProblem(since).map { [$0] } ?? []
     if let staleness {
       lines.append(
         widget.repeatsError(staleness)
           ? "stale: its data may be old" : "stale: \(staleness.words(since))")
     }
     if let error = widget.error {
-      lines.append(error.words + (error.since.map { " (\(since($0)))" } ?? ""))
+      lines.append(error.failure + (error.since.map { " (\(since($0)))" } ?? ""))
     }
     return lines
   }

@@ -180,7 +180,7 @@ struct ViewCommand: AsyncParsableCommand {
     page.theme = await theme(session)
     let text = page.text(of: widgets, kinds: kinds)
     defer {
-      let unknown = kinds.unknown.union(widgets.filter(\.isOfUnknownKind).map(\.kind))
+      let unknown = Set(widgets.filter(\.isOfUnknownKind).map(\.kind))
       for kind in unknown.map(\.rawValue).sorted() {
         Output.writeError(
           "widgetctl: the kind \"\(kind)\" is not registered; `widgetctl apply -f FILE` registers "
@@ -295,20 +295,16 @@ let nodeCompletion = CompletionKind.custom { words, _, prefix in
   return (answer?.widget.content?.nodes ?? []).map(\.id).filter { $0.hasPrefix(prefix) }
 }
 
-/// Finds the unregistered kinds of widgets without content, and the providers of stale widgets.
+/// Finds the families of kinds whose widgets have no content, and the providers of stale widgets.
 struct KindNames: Sendable {
   /// What the daemon says about the providers of stale widgets.
   private(set) var providers = ProviderFacts()
-  private(set) var unknown: Set<KindName> = []
   private var known: Set<KindName> = []
   /// The families for which a kind has content.
   private var families: [KindName: [Family]] = [:]
 
-  init(
-    unknown: Set<KindName> = [], families: [KindName: [Family]] = [:],
-    providers: ProviderFacts = ProviderFacts()
-  ) {
-    (self.unknown, self.families, self.providers) = (unknown, families, providers)
+  init(families: [KindName: [Family]] = [:], providers: ProviderFacts = ProviderFacts()) {
+    (self.families, self.providers) = (families, providers)
   }
 
   /// Which option shows content of a widget whose own family has none. Nil if there is no such content.
@@ -319,25 +315,20 @@ struct KindNames: Sendable {
     return "no content for the family \(widget.family.name); --as \(family.name) shows some"
   }
 
-  /// Asks the daemon for each kind once, and at each call again for unregistered kinds.
+  /// Asks the daemon for each kind once, and again for one that did not exist. A daemon without kinds
+  /// leaves the families unknown.
   mutating func look(for widgets: [Widget], _ session: Session) async throws(ClientError) {
     await providers.look(for: widgets, session)
     for kind in Set(widgets.filter { $0.content == nil }.map(\.kind)).subtracting(known) {
       do throws(ClientError) {
         let answer = try await session.client.getKind(
           GetKindRequest(name: kind), options: session.options)
-        known.insert(kind)
         families[kind] = answer.kind.kind.content.flatMap(\.families)
-        unknown.remove(kind)
       } catch {
-        // A daemon without kinds cannot tell.
-        guard error.reason == "KIND_NOT_FOUND" else {
-          if error.status == nil { throw error }
-          known.insert(kind)
-          continue
-        }
-        unknown.insert(kind)
+        if error.reason == "KIND_NOT_FOUND" { continue }
+        if error.status == nil { throw error }
       }
+      known.insert(kind)
     }
   }
 }

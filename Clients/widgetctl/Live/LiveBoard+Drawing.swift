@@ -224,10 +224,16 @@ extension LiveBoard {
   ///
   /// - Parameter width: The width of the pane.
   func troubleLines(of id: WidgetID, width: Int) -> [(text: String, token: String)] {
-    guard let widget = panes[id]?.widget, widget.error != nil || widget.isStale else { return [] }
+    guard let widget = panes[id]?.widget,
+      widget.error != nil || widget.isStale || unregisteredIDs.contains(id)
+    else { return [] }
     let dates = DateText(now: options.now())
     let room = max(1, width - 2 * LiveBoard.border - 2)
     var lines: [(text: String, token: String)] = []
+    if let problem = widget.kindProblem(dates) {
+      lines += LiveBoard.lines("! " + problem, end: "", room, most: LiveBoard.errorRowsMax)
+        .map { ($0, "color.error") }
+    }
     if let error = widget.error {
       let age = error.since.map { " (for \(dates.age(of: $0)))" } ?? ""
       lines += LiveBoard.lines("! " + error.words, end: age, room, most: LiveBoard.errorRowsMax)
@@ -281,7 +287,8 @@ extension LiveBoard {
   private func marks(of widget: Widget) -> [(String, String)] {
     var marks: [(String, String)] = []
     if widget.error != nil { marks.append(("failed", "color.error")) }
-    if widget.isStale { marks.append(("stale", "color.warning")) }
+    if unregisteredIDs.contains(widget.id) { marks.append(("unregistered", "color.error")) }
+    if widget.isStale || !mirror.isConnected { marks.append(("stale", "color.warning")) }
     if !widget.presence.isEnabled { marks.append(("disabled", "color.secondary")) }
     if !widget.presence.isVisible { marks.append(("hidden", "color.secondary")) }
     return marks
@@ -413,9 +420,9 @@ extension LiveBoard {
     }
     let count = "  \(order.count) widget\(order.count == 1 ? "" : "s")"
     parts.append(StatusPart(count, "color.secondary", rank: 5))
-    let (stale, failed) = (
-      staleIDs.count { frames[$0] != nil }, failedIDs.count { frames[$0] != nil }
-    )
+    // Without a connection, all widgets may be old.
+    let stale = mirror.isConnected ? staleIDs.count { frames[$0] != nil } : order.count
+    let failed = failedIDs.count { frames[$0] != nil }
     if stale > 0 { parts.append(StatusPart("  \(stale) stale", "color.warning", rank: 3)) }
     if failed > 0 { parts.append(StatusPart("  \(failed) failed", "color.error", rank: 2)) }
     if let filter, !filter.text.isEmpty {

@@ -56,6 +56,8 @@ struct LiveBoard {
   var withImages: Set<WidgetID> = []
   private(set) var staleIDs: Set<WidgetID> = []
   private(set) var failedIDs: Set<WidgetID> = []
+  /// Widgets whose kind is not registered.
+  private(set) var unregisteredIDs: Set<WidgetID> = []
   /// The widgets on the board, in reading order.
   var order: [WidgetID] = []
   var focus: LiveFocus?
@@ -276,6 +278,7 @@ struct LiveBoard {
     withImages.remove(id)
     staleIDs.remove(id)
     failedIDs.remove(id)
+    unregisteredIDs.remove(id)
   }
 
   /// Updates or makes the pane of a widget. `update` is the change; nil if it is unknown.
@@ -284,6 +287,7 @@ struct LiveBoard {
     let widget = feed(of: id).flatMap { feedMirrors[$0]?[id] } ?? own
     if widget.isStale { staleIDs.insert(id) } else { staleIDs.remove(id) }
     if widget.error != nil { failedIDs.insert(id) } else { failedIDs.remove(id) }
+    if widget.isOfUnknownKind { unregisteredIDs.insert(id) } else { unregisteredIDs.remove(id) }
     guard panes[id] != nil else {
       paneCount += 1
       panes[id] = LivePane(widget, metrics: options.metrics, number: paneCount)
@@ -366,7 +370,9 @@ struct LiveBoard {
       .map { max($0.duration(since: now), .milliseconds(10)) }
     let ages = seen.filter(staleIDs.contains).compactMap { panes[$0]?.widget }
       .map { dates.untilAgeChanges(of: facts(about: $0).since) }
-    return (instants + ages + seen.compactMap { panes[$0]?.nextChange(dates) }).min()
+    let kinds = seen.filter(unregisteredIDs.contains).compactMap { panes[$0]?.widget }
+      .map { dates.untilAgeChanges(of: $0.updateTime) }
+    return (instants + ages + kinds + seen.compactMap { panes[$0]?.nextChange(dates) }).min()
   }
 
   // MARK: - Focus

@@ -32,7 +32,8 @@ struct LiveDetails {
   static let rowsPerLineMax = 20
 
   var lines: [Line] {
-    var lines = part("Why it is stale", staleness)
+    var lines = part("Why it shows a table", unregistered)
+    lines += part("Why it is stale", staleness)
     lines += part("Error", errors)
     lines += part("Sources and actions", sources)
     let isHidden = isPrivate && hasPrivateNodes
@@ -62,6 +63,16 @@ struct LiveDetails {
   private func ago(_ time: Timestamp) -> String { "\(dates.age(of: time)) ago" }
 
   // MARK: - Why
+
+  /// That the kind is not registered, and what to do. Empty if it is registered.
+  private var unregistered: [Line] {
+    guard let problem = widget.kindProblem(dates) else { return [] }
+    return [
+      problem.prefix(1).uppercased() + problem.dropFirst() + ".",
+      "`widgetctl apply -f FILE` registers a kind, `widgetctl bundle install` installs a bundle with "
+        + "kinds.",
+    ].map { Line(text: $0, token: "color.warning") }
+  }
 
   /// Why the widget is stale, and what to do. Empty if it is fresh.
   private var staleness: [Line] {

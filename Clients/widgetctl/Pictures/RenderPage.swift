@@ -59,13 +59,11 @@ struct RenderPage: Sendable {
       notes.problems +=
         content.problemLines(tellsAll: tellsAll, theme: theme)
         + (tellsAll ? widget.statusFailures : [])
-    } else if kinds.unknown.contains(widget.kind) {
-      notes.failures.append("unknown kind \"\(widget.kind)\"")
     } else if let advice = kinds.advice(for: widget) {
       notes.problems.append(advice)
     }
     return card.drawing(
-      of: widget.content ?? RenderPage.lines(of: widget.data), name: widget.id.rawValue,
+      of: widget.shownContent ?? RenderPage.lines(of: widget.data), name: widget.id.rawValue,
       family: family ?? widget.family, width: width, height: height, notes: notes)
   }
 

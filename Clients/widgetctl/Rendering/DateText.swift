@@ -50,7 +50,8 @@ struct DateText: Sendable {
     let dates = (widget.content?.nodes ?? []).compactMap { untilChange(of: $0) }
     let failure = widget.error?.since.map { untilAgeChanges(of: $0) }
     let staleness = providers.staleness(of: widget).map { untilAgeChanges(of: $0.since) }
-    return (dates + [failure, staleness].compactMap(\.self)).min()
+    let kind = widget.isOfUnknownKind ? untilAgeChanges(of: widget.updateTime) : nil
+    return (dates + [failure, staleness, kind].compactMap(\.self)).min()
   }
 
   /// The time until the text of an age changes.

@@ -67,10 +67,8 @@ struct PicturePage: Sendable {
       above.append(PicturePage.line(title, ["font": .string("headline")]))
     }
     above += widget.failures(dates, kinds.providers).map { PicturePage.problem($0) }
-    guard let content = widget.content else {
-      if kinds.unknown.contains(widget.kind) {
-        above.append(PicturePage.problem("unknown kind \"\(widget.kind)\""))
-      } else if let advice = kinds.advice(for: widget) {
+    guard let content = widget.shownContent else {
+      if let advice = kinds.advice(for: widget) {
         above.append(PicturePage.line(advice, ["color": .string("color.secondary")]))
       }
       let data = widget.data.entries.map { PicturePage.line($0.line, ["lines": .int(1)]) }

@@ -32,8 +32,11 @@ extension Widget {
   var isOfUnknownKind: Bool {
     let note: Value = .string("The kind \"\(kind)\" is not registered.")
     return content?.rootID == "plain"
-      && content?.nodes.contains { $0.properties["text"] == note } == true
+      && content?[Widget.kindNoteID]?.properties["text"] == note
   }
+
+  /// The node that says that the kind is not registered.
+  static let kindNoteID = "kind"
 
   /// The state, and what else is to be known: `visible`, `hidden,stale`, `visible,error`.
   var stateWords: String {

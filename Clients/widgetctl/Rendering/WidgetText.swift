@@ -2,17 +2,41 @@ import WidgetModel
 
 extension Widget {
   /// The problems of the widget, such as `stale: widgetd-host is away for 5m` and
-  /// `no answer (for 5m)`.
+  /// `failed: no answer (for 5m)`.
   ///
   /// - Parameter most: The most characters of the error's message. The age follows a message that is cut.
   func failures(
     _ dates: DateText, _ providers: ProviderFacts = ProviderFacts(), most: Int = .max
   ) -> [String] {
-    var lines: [String] = []
+    var lines = kindProblem(dates).map { [$0] } ?? []
     if let staleness = providers.staleness(of: self) {
       lines.append(repeatsError(staleness) ? "stale" : "stale: \(staleness.words(dates))")
     }
     return lines + (error.map { [$0.words(dates, most: most)] } ?? [])
+  }
+
+  /// That the widget's kind is not registered, and since when the widget is unchanged. Nil if the kind is
+  /// registered.
+  ///
+  /// - Parameter span: The words for the time since then: `for 5m`.
+  func kindProblem(_ span: (Timestamp) -> String) -> String? {
+    guard isOfUnknownKind else { return nil }
+    return "the kind \"\(kind)\" is not registered, unchanged \(span(updateTime))"
+  }
+
+  /// The same with the age relative to now.
+  func kindProblem(_ dates: DateText) -> String? {
+    kindProblem { "for \(dates.age(of: $0))" }
+  }
+
+  /// The content without the daemon's line about an unregistered kind. `failures` has that line.
+  var shownContent: Content? {
+    guard isOfUnknownKind, var content else { return content }
+    content.nodes.removeAll { $0.id == Widget.kindNoteID }
+    for index in content.nodes.indices {
+      content.nodes[index].childIDs.removeAll { $0 == Widget.kindNoteID }
+    }
+    return content
   }
 
   /// Whether the widget's error has the reason of its staleness already: a failed source.
@@ -29,7 +53,7 @@ extension Widget {
       guard case .map(let one) = entry.value, one["failed"] == .bool(true),
         case .string(let message)? = one["message"]
       else { return nil }
-      return "! \(entry.key.onOneLine): \(message.onOneLine)"
+      return "! \(entry.key.onOneLine) failed: \(message.onOneLine)"
     }
   }
 }
@@ -91,11 +115,19 @@ extension WidgetError {
     return reason.lowercased().replacing("_", with: " ").onOneLine
   }
 
-  /// The error on one line with its age, such as `no answer (for 5m)`.
+  /// The error on one line, such as `failed: no answer`. A message that has the word already stays as it
+  /// is.
+  var failure: String {
+    let words = words
+    return words.lowercased().contains("failed") ? words : "failed: \(words)"
+  }
+
+  /// The error on one line with its age, such as `failed: no answer (for 5m)`.
   ///
   /// - Parameter most: The most characters of the message.
   func words(_ dates: DateText, most: Int = .max) -> String {
-    let message = words.count > most ? words.prefix(max(most - 1, 0)) + "…" : words
+    let all = failure
+    let message = all.count > most ? all.prefix(max(most - 1, 0)) + "…" : all
     return message + (since.map { " (for \(dates.age(of: $0)))" } ?? "")
   }
 }
