@@ -30,6 +30,11 @@ struct Extent: Hashable {
     least = max(least, other.least)
   }
 
+  /// Sets the length. Text in it still gives way before controls are cut.
+  mutating func fix(at length: Int) {
+    self = Extent(ideal: length, firm: length, least: least)
+  }
+
   func clamped(least low: Int, most high: Int?) -> Extent {
     let clamp = { (value: Int) in min(max(value, low), high ?? .max) }
     return Extent(ideal: clamp(ideal), firm: clamp(firm), least: clamp(least))

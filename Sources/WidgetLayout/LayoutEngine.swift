@@ -99,6 +99,9 @@ struct MeasuredNode: Sendable {
   var rows: TableRows?
   /// If it was measured as the row of a table: its extent is not known then.
   var isRow = false
+  /// Whether a label is cut at the end of a line instead of wrapped, unless it has `lines`: in a cell with
+  /// a width.
+  var isOneLine = false
   /// If it is an input of a form: the room for its name, which those of the form share.
   var nameColumn: Int?
   var rowHeight: (shape: RowShape, height: Int)?

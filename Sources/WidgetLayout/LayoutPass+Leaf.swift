@@ -174,8 +174,9 @@ extension LayoutPass {
     if let known = nodes[index].lines, known.width == width { return known }
     let facts = nodes[index].facts
     // Where there is next to no room, one line that is cut says as much as many.
-    let most =
-      width < min(chrome.wrapLeast, facts.content.paragraphsWidth) ? 1 : facts.content.lines
+    let isNarrow = width < min(chrome.wrapLeast, facts.content.paragraphsWidth)
+    let isOneLine = nodes[index].isOneLine && facts.content.lines == 0
+    let most = isNarrow || isOneLine ? 1 : facts.content.lines
     let (lines, isCut) = wrap(facts.content.paragraphs, index, width: width, most: most)
     let result = WrappedLines(width: width, lines: lines, isCut: isCut)
     nodes[index].lines = result

@@ -133,6 +133,8 @@ extension LayoutPass {
       for (position, cell) in nodes[row].flow.enumerated() {
         if position == rows.columns.count { rows.columns.append(TableRows.Column()) }
         rows.columns[position].extent.formMax(nodes[cell].extent)
+        let hasWidth = rows.columns[position].width != nil || nodes[cell].facts.style.width != nil
+        if nodes[cell].isOneLine != hasWidth { setOneLine(hasWidth, cell, in: row) }
         guard nodes[cell].isShown else { continue }
         let isNumeric = nodes[cell].facts.content.isNumeric
         rows.columns[position].isNumeric = isNumeric && rows.columns[position].isNumeric != false
@@ -144,13 +146,23 @@ extension LayoutPass {
       if column.titleWidth > 0 {
         rows.columns[position].extent.formMax(textExtent(column.titleWidth) + 2 * headingInset)
       }
-      if let width = column.width { rows.columns[position].extent = Extent(fixed: width) }
+      if let width = column.width { rows.columns[position].extent.fix(at: width) }
     }
     nodes[index].rows = rows
     var extent = rows.columns.reduce(.zero) { $0 + $1.extent }
     extent = extent + (rows.insets.horizontal + rows.accessoryWidth)
     extent.formMax(spanning)
     return extent
+  }
+
+  /// Forgets what depends on whether a cell is cut or wrapped.
+  private mutating func setOneLine(_ isOneLine: Bool, _ cell: Int, in row: Int) {
+    nodes[cell].isOneLine = isOneLine
+    nodes[cell].lines = nil
+    nodes[cell].heights = HeightCache()
+    nodes[cell].isPlaced = false
+    nodes[row].rowHeight = nil
+    nodes[row].isPlaced = false
   }
 
   /// Headings stand where the text of cells does.

@@ -78,7 +78,7 @@ struct LayoutPass: ~Copyable {
     let facts = nodes[index].facts
     var extent = contentExtent(index)
     extent = extent + (facts.style.padding.horizontal + accessoryWidth(index))
-    if let width = facts.style.width { extent = Extent(fixed: width) }
+    if let width = facts.style.width { extent.fix(at: width) }
     extent = extent.clamped(least: facts.style.minWidth, most: facts.style.maxWidth)
     nodes[index].extent = extent + facts.style.margin.horizontal
     nodes[index].isShrinkable = facts.style.height == nil && shrinks(index)
@@ -107,6 +107,13 @@ struct LayoutPass: ~Copyable {
       let isCells =
         isTable && nodes[child].facts.type == .stack && !nodes[child].facts.style.isSection
       measure(child, depth: depth + 1, asRow: isCells)
+      // The table says which of its cells are cut.
+      if nodes[child].isOneLine, !nodes[index].isRow {
+        nodes[child].isOneLine = false
+        nodes[child].lines = nil
+        nodes[child].heights = HeightCache()
+        nodes[child].isPlaced = false
+      }
       if case .child(nodes[child].facts.id) = nodes[index].facts.style.accessory {
         accessory = child
       } else if nodes[child].isShown || nodes[index].isRow {

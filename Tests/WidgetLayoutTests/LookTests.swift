@@ -340,6 +340,58 @@ import WidgetModel
     #expect(spans.map(\.length) == [10, 14, 6])
   }
 
+  @Test func `a cell with a width is cut, and wraps only if it says how many lines`() {
+    let columns: Value = [["title": "A", "width": 80], "B"]
+    let text = "three long words"
+    func drawn(_ cell: Tree, _ columns: Value, _ width: Int) -> [String] {
+      Tree(.table, ["columns": columns], [.row(cell, .label("b"))]).drawn(width)
+    }
+    #expect(drawn(.label(text), columns, 20) == [" A         B", " three l…  b"])
+    #expect(
+      drawn(.label(text, ["lines": 2]), columns, 20)
+        == [" A         B", " three     b", " long wo…"])
+    #expect(
+      drawn(.label(text, ["width": 80]), ["A", "B"], 20) == [" A         B", " three l…  b"])
+    #expect(
+      drawn(.label(text), ["A", "B"], 12) == [" A        B", " three", " long     b", " words"])
+  }
+
+  @Test func `a cell wraps again when its column has no width any more`() {
+    func content(_ columns: Value) -> Content {
+      Tree(.table, ["columns": columns], [.row(.label("three long words"), .label("b"))]).content
+    }
+    let fixed: Value = [["title": "A", "width": 72], "B"]
+    let free: Value = ["A", "B"]
+    for (first, second) in [(fixed, free), (free, fixed)] {
+      var table = NodeTable(content(first))
+      var engine = LayoutEngine(metrics: .cells())
+      _ = engine.layout(table, width: 12)
+      let top = content(second).nodes[0]
+      engine.invalidate(table.apply(ContentChange(setNodes: [top])))
+      var fresh = LayoutEngine(metrics: .cells())
+      let (updated, whole) = (
+        engine.layout(table, width: 12), fresh.layout(table, width: 12)
+      )
+      #expect(updated.placed == whole.placed)
+      #expect(updated.size == whole.size)
+    }
+  }
+
+  @Test(arguments: 8...40)
+  func `columns and texts with a width shrink before a button is cut`(width: Int) throws {
+    let trees = [
+      Tree(
+        .table, ["columns": [["title": "A", "width": 160], ["title": "B", "width": 16], "C"]],
+        [.row(.label("a text of words"), .label("b"), .button("Go"))]),
+      Tree.row(.label("a text of words", ["width": 200]), .button("Go")),
+    ]
+    // The least of the texts and the columns, and all of the button.
+    for (tree, least) in zip(trees, [13, 11]) {
+      let drawn = tree.drawn(width)
+      #expect(drawn.contains { $0.hasSuffix("[ Go ]") } == (width >= least), "\(drawn)")
+    }
+  }
+
   @Test func `a cell that is hidden keeps its place`() {
     let tree = Tree(
       .table,
