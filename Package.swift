@@ -239,7 +239,7 @@ let package = Package(
       dependencies: [
         "WidgetBundle", "WidgetCore", "WidgetExpression", "WidgetModel", "WidgetRender",
       ],
-      exclude: ["Golden"]),
+      exclude: ["Golden", "Samples"]),
     .testTarget(
       name: "WidgetBundleInstallerTests",
       dependencies: ["WidgetBundleInstaller", "WidgetModel", "WidgetBundle"]),
