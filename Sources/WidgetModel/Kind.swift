@@ -157,6 +157,8 @@ public struct RegisteredKind: Hashable, Sendable {
   /// Whether it was declared in a session of its provider: while that has none, its widgets are
   /// stale.
   public var isAttended: Bool
+  /// Whether its provider has a session now. The store does not know it: the daemon sets it in answers.
+  public var isProviderConnected = false
 
   public init(
     kind: Kind, provider: String, ownerUID: UInt32 = 0, revision: Revision = 0,

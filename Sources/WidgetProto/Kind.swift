@@ -32,7 +32,9 @@ extension RegisteredKind: ConvertibleMessage {
         hasLosableEvents: c.pointee.losable_events != 0),
       provider: reader.string(c.pointee.provider), ownerUID: c.pointee.owner_uid,
       revision: c.pointee.revision,
-      updateTime: try reader.timestamp("update_time", c.pointee.update_time) ?? .epoch)
+      updateTime: try reader.timestamp("update_time", c.pointee.update_time) ?? .epoch,
+      isAttended: c.pointee.attended != 0)
+    isProviderConnected = c.pointee.provider_connected != 0
   }
 
   func fill(_ c: UnsafeMutablePointer<Widgetd__V1__Kind>, _ writer: Writer) throws(WireError) {
@@ -60,6 +62,8 @@ extension RegisteredKind: ConvertibleMessage {
     // What is built in has no history.
     if revision > 0 { c.pointee.update_time = try writer.timestamp(updateTime) }
     c.pointee.owner_uid = ownerUID
+    c.pointee.attended = isAttended ? 1 : 0
+    c.pointee.provider_connected = isProviderConnected ? 1 : 0
   }
 }
 

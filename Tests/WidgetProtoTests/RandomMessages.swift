@@ -429,7 +429,7 @@ struct RandomMessages {
   }
 
   private mutating func registeredKind() -> RegisteredKind {
-    RegisteredKind(
+    var registered = RegisteredKind(
       kind: Kind(
         name: kind(), displayName: text(), summary: text(),
         families: many { $0.pick(Family.allCases) }, parameters: many { $0.field() },
@@ -438,7 +438,9 @@ struct RandomMessages {
         content: many { $0.contentTemplate() },
         persistence: pick(Kind.Persistence.allCases), hasLosableEvents: flag()),
       provider: text(), ownerUID: UInt32(truncatingIfNeeded: number()), revision: max(1, number()),
-      updateTime: time())
+      updateTime: time(), isAttended: flag())
+    registered.isProviderConnected = flag()
+    return registered
   }
 
   private mutating func field() -> Field {

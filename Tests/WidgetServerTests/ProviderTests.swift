@@ -795,6 +795,37 @@ import WidgetTransport
 
   // MARK: - Leases and staleness
 
+  @Test func `their kinds tell whether they are connected`() async throws {
+    try await provide { server, client, provider in
+      let service = "widgetd.v1.CatalogService"
+      _ = try client.call(
+        "ApplyKinds", ApplyKindsRequest(provider: "file", kinds: [Kind(name: Self.kind("plain"))]),
+        as: ApplyKindsResponse.self, service: service)
+      func states() throws -> [String: [Bool]] {
+        let listed = try client.call(
+          "ListKinds", ListKindsRequest(), as: ListKindsResponse.self, service: service)
+        var states: [String: [Bool]] = [:]
+        for kind in listed.kinds {
+          let one = try client.call(
+            "GetKind", GetKindRequest(name: kind.kind.name), as: GetKindResponse.self,
+            service: service)
+          #expect(one.kind == kind)
+          states[kind.kind.name.rawValue] = [kind.isAttended, kind.isProviderConnected]
+        }
+        return states
+      }
+      let others = ["plain": [false, false], "help": [false, false]]
+      func expected(_ gauge: [Bool]) -> [String: [Bool]] { others.merging(["gauge": gauge]) { $1 } }
+      #expect(try states() == expected([true, true]))
+      try provider.halfClose()
+      _ = try provider.stream.end()
+      #expect(try states() == expected([true, false]))
+      let again = try RawProvider(server.connect())
+      try again.open()
+      #expect(try states() == expected([true, true]))
+    }
+  }
+
   enum Departure: CaseIterable { case halfClose, hangUp, silence, unsubscribe, garbage }
 
   @Test(arguments: Departure.allCases)

@@ -21,12 +21,16 @@ import WidgetModel
     return details.lines.map(\.text).joined(separator: "\n")
   }
 
-  private func registered(_ provider: String, isAttended: Bool = true) -> RegisteredKind {
-    RegisteredKind(
+  private func registered(
+    _ provider: String, isAttended: Bool = true, isConnected: Bool = false
+  ) -> RegisteredKind {
+    var registered = RegisteredKind(
       kind: Kind(
         name: Samples.kind("k"),
         events: [EventType(name: "click", payload: [Field(name: "button", type: .int)])]),
       provider: provider, isAttended: isAttended)
+    registered.isProviderConnected = isConnected
+    return registered
   }
 
   @Test func `an unregistered kind is named, with the next step`() {
@@ -39,8 +43,19 @@ import WidgetModel
 
   @Test func `a provider that is away is named, with how long`() {
     let text = words(kind: registered("sysmon")) { $0.isStale = true }
-    #expect(text.hasPrefix("Why it is stale\nIts provider \"sysmon\" is not running"))
+    #expect(text.hasPrefix("Why it is stale\nNo provider \"sysmon\" is connected."))
     #expect(text.contains("It became stale 5m ago at the latest"))
+    #expect(text.contains("Start the provider's program"))
+    // The daemon does not say whether the provider is there.
+    let unknown = words(kind: registered("sysmon", isAttended: false)) { $0.isStale = true }
+    #expect(unknown.hasPrefix("Why it is stale\nIts provider \"sysmon\" is not running"))
+  }
+
+  @Test func `a provider that is connected is asked for new data`() {
+    let text = words(kind: registered("sysmon", isConnected: true)) { $0.isStale = true }
+    #expect(text.hasPrefix("Why it is stale\nIts provider \"sysmon\" is connected."))
+    #expect(text.contains("`widgetctl refresh w`"))
+    #expect(!text.contains("Start"))
   }
 
   @Test func `a host that is away is named, with how long`() {

@@ -50,13 +50,17 @@ import WidgetTerminal
   }
 
   private static func facts(
-    _ provider: String?, _ widgets: [Widget] = [], losable: Bool = false, reducers: [Reducer] = []
+    _ provider: String?, _ widgets: [Widget] = [], losable: Bool = false, reducers: [Reducer] = [],
+    isConnected: Bool? = nil
   ) -> ProviderFacts {
     var facts = ProviderFacts()
     if let provider {
       let kind = Kind(
         name: Samples.kind("k"), reducers: reducers, hasLosableEvents: losable)
-      facts.kinds[kind.name] = RegisteredKind(kind: kind, provider: provider)
+      var registered = RegisteredKind(
+        kind: kind, provider: provider, isAttended: isConnected != nil)
+      registered.isProviderConnected = isConnected == true
+      facts.kinds[kind.name] = registered
     }
     for widget in widgets { facts.widgets[widget.id] = widget }
     return facts
@@ -83,6 +87,18 @@ import WidgetTerminal
     ),
     (facts("bundle/feed"), stale(), "no widgetd-host runs, unchanged for 5m"),
     (facts("sysmon"), stale(), "provider \"sysmon\" is away or marked it, for 5m"),
+    (
+      facts("sysmon", isConnected: false), stale(),
+      "no provider \"sysmon\" is connected, unchanged for 5m"
+    ),
+    (
+      facts("sysmon", isConnected: false), failed("no answer"),
+      "no provider \"sysmon\" is connected, unchanged for 5m"
+    ),
+    (
+      facts("sysmon", isConnected: true), stale(),
+      "provider \"sysmon\" is connected, and has not updated it for 5m"
+    ),
     (facts(""), stale(), "a program or user marked it, for 5m"),
     (facts(nil), stale(), "unchanged for 5m"),
   ]

@@ -195,9 +195,12 @@ class CallTests(DaemonCase):
             name="k", data=[pb.Field(name="n", type="int", default_value=pb.Value(int_value=0))]
         )
         answered = widgetd.Kind(
-            "k", data=(widgetd.Field("n", "int", 0),), provider="p", revision=3, owner_uid=7
+            "k", data=(widgetd.Field("n", "int", 0),), provider="p", revision=3, owner_uid=7,
+            attended=True, provider_connected=True,
         )
-        answered_pb = pb.Kind(provider="p", revision=3, owner_uid=7)
+        answered_pb = pb.Kind(
+            provider="p", revision=3, owner_uid=7, attended=True, provider_connected=True
+        )
         answered_pb.MergeFrom(kind_pb)
         self.check(
             lambda c: c.apply_kinds(

@@ -320,6 +320,10 @@ class Kind:
     revision: int = 0
     update_time: Optional[datetime] = None
     owner_uid: int = 0
+    #: Whether it was declared in a session of its provider.
+    attended: bool = False
+    #: Whether its provider has a session now.
+    provider_connected: bool = False
 
     def message_pb(self) -> kind_pb2.Kind:
         """The kind for a request: without the fields that the daemon sets."""
@@ -362,6 +366,8 @@ class Kind:
             revision=message.revision,
             update_time=from_timestamp(message.update_time) if has_time else None,
             owner_uid=message.owner_uid,
+            attended=message.attended,
+            provider_connected=message.provider_connected,
         )
 
 

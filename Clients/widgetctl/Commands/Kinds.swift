@@ -7,7 +7,8 @@ struct KindsCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "kinds", abstract: "List the registered kinds.",
     discussion: """
-      A kind declares the parameters, data and events of its widgets. `describe` shows a kind, and \
+      A kind declares the parameters, data and events of its widgets. PROVIDER is connected or away \
+      if a program provides the widgets, and - if none does. `describe` shows a kind, and \
       `apply` registers kinds from a file. A widget can also have an unregistered kind. The daemon \
       does not check such a widget.
 
@@ -24,17 +25,27 @@ struct KindsCommand: AsyncParsableCommand {
     session.printer.print(
       list: kinds.map(\.document), around: { .map(["revision": .revision(revision), "kinds": $0]) }
     ) {
-      var table = Table("NAME", "DECLARED BY", "FAMILIES", "DESCRIPTION")
+      var table = Table("NAME", "DECLARED BY", "PROVIDER", "FAMILIES", "DESCRIPTION")
       for registered in kinds {
         let kind = registered.kind
         table.add(
           .init(kind.name.rawValue), .init(registered.provider),
+          .init(registered.providerState ?? "-", registered.providerStyle),
           .init(kind.families.isEmpty ? "all" : kind.families.map(\.name).joined(separator: ",")),
           .init(kind.summary.isEmpty ? kind.displayName : kind.summary))
       }
       return table.text(width: session.printer.width, session.printer.painter)
     }
   }
+}
+
+extension RegisteredKind {
+  /// Whether the provider is connected. Nil for kinds without one.
+  var providerState: String? {
+    isAttended ? isProviderConnected ? "connected" : "away" : nil
+  }
+
+  var providerStyle: Style { isAttended ? isProviderConnected ? .good : .warning : .dim }
 }
 
 extension Session {

@@ -322,12 +322,12 @@ struct LiveBoard {
     if !staleIDs.isEmpty { arrange() }
   }
 
-  /// The kinds of widgets that became stale: their description has the reason.
+  /// The kinds of all stale widgets, if others are stale than at the last call: their description has
+  /// the reason, and whether their providers are connected.
   mutating func kindsToDescribe() -> [KindName] {
     guard staleIDs != askedStale else { return [] }
-    let new = staleIDs.subtracting(askedStale)
     askedStale = staleIDs
-    return Set(new.compactMap { panes[$0]?.widget.kind }).sorted {
+    return Set(staleIDs.compactMap { panes[$0]?.widget.kind }).sorted {
       $0.rawValue.precedesByBytes($1.rawValue)
     }
   }

@@ -100,6 +100,16 @@ struct LiveDetails {
     case .bundle(let state, let problem):
       say("Its bundle is \(state).")
       if !problem.isEmpty { say(problem) }
+    case .providerAway(let provider):
+      say("No provider \"\(provider.onOneLine)\" is connected.")
+      say("It became stale \(ago(widget.updateTime)) at the latest.")
+      say("Start the provider's program.")
+    case .providerSilent(let provider):
+      say(
+        "Its provider \"\(provider.onOneLine)\" is connected. The provider has marked it stale, or has "
+          + "not updated it since its return.")
+      say("It became stale \(ago(widget.updateTime)) at the latest.")
+      say("`widgetctl refresh \(widget.id)` asks the provider for new data.")
     case .provider(let provider):
       say(
         "Its provider \"\(provider)\" is not running, has not updated it since its restart, or has "

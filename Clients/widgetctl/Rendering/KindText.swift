@@ -25,6 +25,7 @@ struct KindText {
     text += "\n"
     if !kind.summary.isEmpty { text += "\(kind.summary.safeForTerminal)\n" }
     text += "\nDeclared by: \(registered.provider.safeForTerminal)\n"
+    if let state = registered.providerState { text += "Provider: \(state)\n" }
     if !kind.families.isEmpty {
       text += "Families: \(kind.families.map(\.name).joined(separator: ", "))\n"
     }

@@ -21,7 +21,11 @@ struct Staleness: Sendable {
     case noHost
     /// The bundle is in a state other than running.
     case bundle(state: String, problem: String)
-    /// The provider is away, or it has marked the widget.
+    /// The provider has no session.
+    case providerAway(String)
+    /// The provider has a session. It has marked the widget, or not updated it since its return.
+    case providerSilent(String)
+    /// The provider is away, or it has marked the widget: the kind was not declared in a session.
     case provider(String)
     /// The kind has no provider, so a program or user has marked the widget.
     case mark
@@ -45,7 +49,9 @@ struct Staleness: Sendable {
     let failed = host?.isStale == true ? [] : widget.failedStatuses
     guard let kind else { return failed.isEmpty ? .unknown : .sources(failed) }
     guard kind.isOfHost else {
+      if kind.isAttended, !kind.isProviderConnected { return .providerAway(kind.provider) }
       if !failed.isEmpty { return .sources(failed) }
+      if kind.isAttended { return .providerSilent(kind.provider) }
       // An apply set is not a program.
       let isProvided = !kind.provider.isEmpty && kind.provider != widget.applySet
       return isProvided ? .provider(kind.provider) : .mark
@@ -68,9 +74,9 @@ struct Staleness: Sendable {
     case .hostEnded, .noHost: return "no widgetd-host runs the kind \"\(kind.kind.name)\""
     case .bundle(let state, _):
       return "the bundle \(kind.provider.dropFirst("bundle/".count)) is \(state)"
-    case .provider(let name):
+    case .provider(let name), .providerAway(let name):
       return "no provider \"\(name.onOneLine)\" runs the kind \"\(kind.kind.name)\""
-    case .sources, .mark, .unknown: return nil
+    case .sources, .providerSilent, .mark, .unknown: return nil
     }
   }
 
@@ -79,8 +85,8 @@ struct Staleness: Sendable {
     switch cause {
     case .hostEnded, .noHost: BundleHost.missing.mend.map { "run `\($0)`" } ?? ""
     case .bundle: "`widgetctl bundle ls` shows why"
-    case .provider: "start its program"
-    case .sources, .mark, .unknown: ""
+    case .provider, .providerAway: "start its program"
+    case .sources, .providerSilent, .mark, .unknown: ""
     }
   }
 
@@ -102,6 +108,10 @@ struct Staleness: Sendable {
     case .noHost: return "no widgetd-host runs, unchanged \(time)"
     case .bundle(let state, let problem):
       return "its bundle is \(state) \(time)" + (problem.isEmpty ? "" : ": \(problem)")
+    case .providerAway(let name):
+      return "no provider \"\(name.onOneLine)\" is connected, unchanged \(time)"
+    case .providerSilent(let name):
+      return "provider \"\(name.onOneLine)\" is connected, and has not updated it \(time)"
     case .provider(let name):
       return "provider \"\(name.onOneLine)\" is away or marked it, \(time)"
     case .mark: return "a program or user marked it, \(time)"
@@ -117,7 +127,8 @@ struct Staleness: Sendable {
     switch cause {
     case .sources(let failures): failures.first?.since ?? widget.updateTime
     case .hostEnded(let end): end
-    case .noHost, .bundle, .provider, .mark, .unknown: widget.updateTime
+    case .noHost, .bundle, .providerAway, .providerSilent, .provider, .mark, .unknown:
+      widget.updateTime
     }
   }
 }
@@ -171,10 +182,11 @@ struct ProviderFacts: Sendable {
     guard isDue(for: widgets) else { return }
     let stale = widgets.filter(\.isStale)
     asked = Set(stale.map(\.id))
-    for name in Set(stale.map(\.kind)) where kinds[name] == nil {
+    // Again, too, for known kinds: their providers come and go.
+    for name in Set(stale.map(\.kind)) {
       let answer = try? await session.client.getKind(
         GetKindRequest(name: name), options: session.options)
-      kinds[name] = answer?.kind
+      if let kind = answer?.kind { kinds[name] = kind }
     }
     await look(atProvidersOf: Set(stale.map(\.kind)), session)
   }

@@ -8,7 +8,9 @@ extension Kind {
     "transition", "reducers", "content", "persistence", "losableEvents",
   ]
   /// Fields that are printed but belong to the daemon.
-  private static let passedOver: Set<String> = ["ownerUid", "provider", "revision", "updateTime"]
+  private static let passedOver: Set<String> = [
+    "attended", "ownerUid", "provider", "providerConnected", "revision", "updateTime",
+  ]
 
   /// Reads a kind, and whose it says it is; empty for nobody's. Failures begin with `place`.
   static func read(
@@ -182,6 +184,10 @@ extension RegisteredKind {
     if kind.hasLosableEvents { map["losableEvents"] = .bool(true) }
     if let transition = kind.transition {
       map["transition"] = .string(TransitionSyntax.text(transition))
+    }
+    if isAttended {
+      map["attended"] = .bool(true)
+      map["providerConnected"] = .bool(isProviderConnected)
     }
     // What is built in has no history.
     guard revision > 0 else { return .map(map) }

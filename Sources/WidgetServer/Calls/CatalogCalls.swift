@@ -23,7 +23,7 @@ extension ServiceLoop {
     case .getKind:
       let name = try context.decode(GetKindRequest.self, payload).name
       guard let kind = context.store.kind(name) else { throw RPCStatus(.kindNotFound(name)) }
-      responder.respond(GetKindResponse(kind: kind), to: call)
+      responder.respond(GetKindResponse(kind: answered(kind)), to: call)
     case .listKinds:
       responder.respond(try list(try context.decode(ListKindsRequest.self, payload)), to: call)
     case .deleteKind:
@@ -63,6 +63,13 @@ extension ServiceLoop {
     }
   }
 
+  /// The kind, with whether its provider has a session.
+  private func answered(_ kind: RegisteredKind) -> RegisteredKind {
+    var kind = kind
+    kind.isProviderConnected = providers.table.byName[kind.provider] != nil
+    return kind
+  }
+
   private func list(_ request: ListKindsRequest) throws(RPCStatus) -> ListKindsResponse {
     guard request.pageSize >= 0 else {
       throw .invalidField("page_size", "It must not be negative.")
@@ -74,7 +81,8 @@ extension ServiceLoop {
     let page = context.store.kinds(
       after: request.pageToken, limit: min(wanted, context.limits.pageSizeMax),
       bytesMax: context.limits.pageBytesMax)
-    var response = ListKindsResponse(kinds: page.kinds, revision: context.store.revision)
+    var response = ListKindsResponse(
+      kinds: page.kinds.map(answered), revision: context.store.revision)
     if page.hasMore, let last = page.kinds.last {
       response.nextPageToken = last.kind.name.rawValue
     }

@@ -394,7 +394,8 @@ def normalise(schema, message):
     if name in ("ApplyKindsRequest", "ProvideKinds"):
         # What only the daemon sets is passed over.
         for kind in message.kinds:
-            for field in ("provider", "revision", "owner_uid", "update_time"):
+            for field in ("provider", "revision", "owner_uid", "update_time", "attended",
+                          "provider_connected"):
                 kind.ClearField(field)
     if name in ("ApplyResult", "KindResult"):
         message.action = known(message.action, 4, 0)

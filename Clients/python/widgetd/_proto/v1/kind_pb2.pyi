@@ -56,6 +56,7 @@ class Field(_message.Message):
 
 class Kind(_message.Message):
     __slots__: tuple[str, ...]
+    ATTENDED_FIELD_NUMBER: _ClassVar[int]
     CONTENT_FIELD_NUMBER: _ClassVar[int]
     DATA_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
@@ -68,11 +69,13 @@ class Kind(_message.Message):
     OWNER_UID_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     PERSISTENCE_FIELD_NUMBER: _ClassVar[int]
+    PROVIDER_CONNECTED_FIELD_NUMBER: _ClassVar[int]
     PROVIDER_FIELD_NUMBER: _ClassVar[int]
     REDUCERS_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     TRANSITION_FIELD_NUMBER: _ClassVar[int]
     UPDATE_TIME_FIELD_NUMBER: _ClassVar[int]
+    attended: bool
     content: _containers.RepeatedCompositeFieldContainer[ContentTemplate]
     data: _containers.RepeatedCompositeFieldContainer[Field]
     description: str
@@ -86,11 +89,12 @@ class Kind(_message.Message):
     parameters: _containers.RepeatedCompositeFieldContainer[Field]
     persistence: Persistence
     provider: str
+    provider_connected: bool
     reducers: _containers.RepeatedCompositeFieldContainer[Reducer]
     revision: int
     transition: _widget_pb2.Transition
     update_time: _timestamp_pb2.Timestamp
-    def __init__(self, name: _Optional[str] = ..., display_name: _Optional[str] = ..., description: _Optional[str] = ..., families: _Optional[_Iterable[_Union[_widget_pb2.Family, str]]] = ..., parameters: _Optional[_Iterable[_Union[Field, _Mapping[str, object]]]] = ..., data: _Optional[_Iterable[_Union[Field, _Mapping[str, object]]]] = ..., open: bool = ..., events: _Optional[_Iterable[_Union[EventType, _Mapping[str, object]]]] = ..., transition: _Optional[_Union[_widget_pb2.Transition, _Mapping[str, object]]] = ..., provider: _Optional[str] = ..., revision: _Optional[int] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., owner_uid: _Optional[int] = ..., reducers: _Optional[_Iterable[_Union[Reducer, _Mapping[str, object]]]] = ..., content: _Optional[_Iterable[_Union[ContentTemplate, _Mapping[str, object]]]] = ..., persistence: _Optional[_Union[Persistence, str]] = ..., losable_events: bool = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., display_name: _Optional[str] = ..., description: _Optional[str] = ..., families: _Optional[_Iterable[_Union[_widget_pb2.Family, str]]] = ..., parameters: _Optional[_Iterable[_Union[Field, _Mapping[str, object]]]] = ..., data: _Optional[_Iterable[_Union[Field, _Mapping[str, object]]]] = ..., open: bool = ..., events: _Optional[_Iterable[_Union[EventType, _Mapping[str, object]]]] = ..., transition: _Optional[_Union[_widget_pb2.Transition, _Mapping[str, object]]] = ..., provider: _Optional[str] = ..., revision: _Optional[int] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., owner_uid: _Optional[int] = ..., reducers: _Optional[_Iterable[_Union[Reducer, _Mapping[str, object]]]] = ..., content: _Optional[_Iterable[_Union[ContentTemplate, _Mapping[str, object]]]] = ..., persistence: _Optional[_Union[Persistence, str]] = ..., losable_events: bool = ..., attended: bool = ..., provider_connected: bool = ...) -> None: ...
 
 class NodeEvents(_message.Message):
     __slots__: tuple[str, ...]

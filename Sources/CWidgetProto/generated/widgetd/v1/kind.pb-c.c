@@ -425,7 +425,7 @@ void   widgetd__v1__event_type__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__event_type__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor widgetd__v1__kind__field_descriptors[17] =
+static const ProtobufCFieldDescriptor widgetd__v1__kind__field_descriptors[19] =
 {
   {
     "name",
@@ -631,8 +631,33 @@ static const ProtobufCFieldDescriptor widgetd__v1__kind__field_descriptors[17] =
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "attended",
+    18,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Kind, attended),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "provider_connected",
+    19,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Kind, provider_connected),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__kind__field_indices_by_name[] = {
+  17,   /* field[17] = attended */
   14,   /* field[14] = content */
   5,   /* field[5] = data */
   2,   /* field[2] = description */
@@ -646,6 +671,7 @@ static const unsigned widgetd__v1__kind__field_indices_by_name[] = {
   4,   /* field[4] = parameters */
   15,   /* field[15] = persistence */
   9,   /* field[9] = provider */
+  18,   /* field[18] = provider_connected */
   13,   /* field[13] = reducers */
   10,   /* field[10] = revision */
   8,   /* field[8] = transition */
@@ -654,7 +680,7 @@ static const unsigned widgetd__v1__kind__field_indices_by_name[] = {
 static const ProtobufCIntRange widgetd__v1__kind__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 17 }
+  { 0, 19 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__kind__descriptor =
 {
@@ -664,7 +690,7 @@ const ProtobufCMessageDescriptor widgetd__v1__kind__descriptor =
   "Widgetd__V1__Kind",
   "widgetd.v1",
   sizeof(Widgetd__V1__Kind),
-  17,
+  19,
   widgetd__v1__kind__field_descriptors,
   widgetd__v1__kind__field_indices_by_name,
   1,  widgetd__v1__kind__number_ranges,

@@ -70,10 +70,12 @@ struct  Widgetd__V1__Kind
   Widgetd__V1__ContentTemplate **content;
   Widgetd__V1__Persistence persistence;
   protobuf_c_boolean losable_events;
+  protobuf_c_boolean attended;
+  protobuf_c_boolean provider_connected;
 };
 #define WIDGETD__V1__KIND__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__kind__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, 0,NULL, 0,NULL, 0, 0,NULL, NULL, (char *)protobuf_c_empty_string, 0, NULL, 0, 0,NULL, 0,NULL, WIDGETD__V1__PERSISTENCE__PERSISTENCE_UNSPECIFIED, 0 }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, 0,NULL, 0,NULL, 0, 0,NULL, NULL, (char *)protobuf_c_empty_string, 0, NULL, 0, 0,NULL, 0,NULL, WIDGETD__V1__PERSISTENCE__PERSISTENCE_UNSPECIFIED, 0, 0, 0 }
 
 
 struct  Widgetd__V1__ContentTemplate
