@@ -628,6 +628,39 @@ import WidgetTerminal
     #expect(lines(board).contains { $0.contains("forty-one") })
   }
 
+  @Test func `several changes of a widget lay out only the nodes that differ`() throws {
+    let labels = (0..<20).map {
+      Node(id: "l\($0)", type: .label, properties: ["text": .string("line \($0)")])
+    }
+    let top = Node(id: "top", type: .stack, childIDs: labels.map(\.id))
+    var board = try Self.board([Self.widget("w", Content(rootID: "top", nodes: [top] + labels))])
+    func update(_ text: String) -> WidgetChange {
+      var update = WidgetUpdate(id: Samples.id("w"), revision: 2, updateTime: .epoch)
+      update.content = ContentChange(
+        setNodes: [Node(id: "l7", type: .label, properties: ["text": .string(text)])])
+      return .updated(update)
+    }
+    try board.take(
+      .changes(ChangeSet(fromRevision: 1, toRevision: 3, changes: [update("first")], more: true)))
+    try board.take(
+      .changes(ChangeSet(fromRevision: 1, toRevision: 3, changes: [update("second")])))
+    #expect(lines(board).contains { $0.contains("second") })
+    let measured = try #require(board.panes[Samples.id("w")]?.layout.measuredCount)
+    #expect((1...2).contains(measured))
+    // A node comes and another one goes.
+    var change = WidgetUpdate(id: Samples.id("w"), revision: 4, updateTime: .epoch)
+    let new = Node(id: "new", type: .label, properties: ["text": .string("a new line")])
+    change.content = ContentChange(
+      setNodes: [
+        Node(id: "top", type: .stack, childIDs: labels.dropFirst().map(\.id) + ["new"]), new,
+      ], removedIDs: ["l0"])
+    try board.take(
+      .changes(ChangeSet(fromRevision: 3, toRevision: 4, changes: [.updated(change)])))
+    #expect(lines(board).contains { $0.contains("a new line") })
+    #expect(!lines(board).contains { $0.contains("line 0") })
+    #expect(board.panes[Samples.id("w")]?.node("l0") == nil)
+  }
+
   @Test func `a toggle falls back though only other widgets change`() throws {
     let clock = Mutex(Timestamp.epoch)
     var board = try Self.board([Self.widget("f", Self.form)], now: { clock.withLock { $0 } })

@@ -125,7 +125,6 @@ struct LiveBoard {
   private var dismissals: Dismissals
   /// Whether all widgets that the command line names are dismissed.
   var isDismissed: Bool { dismissals.areComplete }
-  private var pieces: [Int?: [WidgetChange]] = [:]
   /// Counts the panes ever made. The count tells a pane from an earlier one of the same widget.
   private var paneCount = 0
 
@@ -147,49 +146,33 @@ struct LiveBoard {
     case .disconnected(let error) where feed == nil:
       // A lost connection matters more than what was said before.
       (trouble, notice) = (LiveBoard.words(for: error), "")
-    case .opened:
-      // What was said while there was no connection no longer holds.
-      if feed == nil, trouble != nil { (trouble, notice) = (nil, "") }
-      // The daemon sends an incomplete change set again.
-      pieces[feed] = nil
+    // What was said while there was no connection no longer holds.
+    case .opened: if feed == nil, trouble != nil { (trouble, notice) = (nil, "") }
     default: break
     }
     let difference =
       if let feed { try feedMirrors[feed, default: WidgetMirror()].apply(frame) } else {
         try mirror.apply(frame)
       }
-    if case .changes(let set) = frame {
-      pieces[feed, default: []] += set.changes
-      guard !set.more else { return }
-    }
     let isSynced = feed.map { feedMirrors[$0]?.isSynced == true } ?? mirror.isSynced
     guard let difference, isSynced else { return }
     if case .changes = frame, !difference.added.isEmpty || !difference.removed.isEmpty {
       hasComings = true
     }
-    // If several changes name a widget, take the widget as it is now: no single change is complete.
-    var (updates, named) = ([WidgetID: WidgetUpdate](), Set<WidgetID>())
-    for change in pieces[feed] ?? [] {
-      guard named.insert(change.id).inserted, case .updated(let update) = change else {
-        updates[change.id] = nil
-        continue
-      }
-      updates[update.id] = update
-    }
-    pieces[feed] = nil
     var keepsPlaces =
       difference.added.isEmpty && difference.removed.isEmpty && !difference.isReordered
     if case .synced = frame { keepsPlaces = false }
     for widget in difference.removed {
-      if feed == nil { forget(widget.id) } else { refill(widget.id, nil) }
+      if feed == nil { forget(widget.id) } else { refill(widget.id) }
     }
-    for id in difference.added + difference.updated where self.feed(of: id) == feed {
+    for id in difference.added where self.feed(of: id) == feed { refill(id) }
+    for id in difference.updated where self.feed(of: id) == feed {
       let before = panes[id]?.widget
-      refill(id, updates[id])
+      refill(id, difference.contents[id] ?? ContentDifference())
       if keepsPlaces { keepsPlaces = keepsPlace(id, before) }
     }
     // A feed may have brought a widget before the main watch: make the pane of the added widget.
-    for id in difference.added where panes[id] == nil { refill(id, nil) }
+    for id in difference.added where panes[id] == nil { refill(id) }
     if feed == nil, case .synced = frame { nameMissing() }
     let isSettling = settle()
     // Most changes leave every pane where it is.
@@ -281,8 +264,8 @@ struct LiveBoard {
     unregisteredIDs.remove(id)
   }
 
-  /// Updates or makes the pane of a widget. `update` is the change; nil if it is unknown.
-  private mutating func refill(_ id: WidgetID, _ update: WidgetUpdate?) {
+  /// Updates or makes the pane of a widget. `difference` names the nodes that changed; nil for all.
+  private mutating func refill(_ id: WidgetID, _ difference: ContentDifference? = nil) {
     guard let own = mirror[id] else { return }
     let widget = feed(of: id).flatMap { feedMirrors[$0]?[id] } ?? own
     if widget.isStale { staleIDs.insert(id) } else { staleIDs.remove(id) }
@@ -293,9 +276,7 @@ struct LiveBoard {
       panes[id] = LivePane(widget, metrics: options.metrics, number: paneCount)
       return
     }
-    panes[id]?.take(
-      widget, change: update?.content,
-      isContentSame: update.map { $0.content == nil && $0.family == nil } ?? false)
+    panes[id]?.take(widget, difference)
   }
 
   /// Applies another theme: invalidates the layout and paint of all panes.
@@ -471,14 +452,4 @@ struct LiveOptions: Sendable {
   var feeds: [LiveArrangement.Feed] { arrangement?.feeds ?? [] }
   /// The clock.
   var now: @Sendable () -> Timestamp = { Terminal.now }
-}
-
-extension WidgetChange {
-  fileprivate var id: WidgetID {
-    switch self {
-    case .added(let widget, _): widget.id
-    case .updated(let update): update.id
-    case .removed(let id, _): id
-    }
-  }
 }

@@ -53,14 +53,15 @@ struct LivePane {
 
   // MARK: - What the daemon says
 
-  /// Updates the widget. `change` is the content's delta; nil if all of it may have changed.
-  mutating func take(_ widget: Widget, change: ContentChange?, isContentSame: Bool) {
+  /// Updates the widget. `difference` names the nodes that changed; nil if all of them may have.
+  mutating func take(_ widget: Widget, _ difference: ContentDifference?) {
     self.widget = widget
-    if isContentSame, widget.content != nil { return }
+    if difference?.isEmpty == true, widget.content != nil { return }
     version.content += 1
-    if let change, widget.content != nil, !change.replaces {
-      let changes = table.apply(change)
-      engine.invalidate(changes)
+    if let difference, !difference.isRootChanged, let content = widget.shownContent {
+      let set = difference.changed.union(difference.inserted).compactMap { content[$0] }
+      engine.invalidate(
+        table.apply(ContentChange(setNodes: set, removedIDs: Array(difference.removed))))
     } else {
       table = NodeTable(LivePane.content(of: widget))
       engine.invalidateAll()
