@@ -20,6 +20,22 @@ struct BundleOutlookTests {
       try BundleOutlook.claimed(kind(), by: "gauges").hint.hasSuffix("(widgetctl rm-kind gauge)"))
   }
 
+  @Test(arguments: [
+    ("bundle/first", "changes its kind from \"bar\" to \"gauge\": a new widget replaces it"),
+    ("bundle/second", "exists with kind \"bar\" and belongs to bundle/second; the daemon refuses"),
+    ("", "exists with kind \"bar\" and was created by another program; the daemon refuses"),
+  ])
+  func `a widget of another kind is replaced, or in the way`(owner: String, words: String) throws {
+    let id = try #require(WidgetID("w"))
+    let spec = WidgetSpec(id: id, kind: try kind())
+    let same = Widget(id: id, kind: try kind(), applySet: owner)
+    #expect(BundleOutlook.replaced(spec, same, by: "bundle/first") == nil)
+    let other = Widget(id: id, kind: try kind("bar"), applySet: owner)
+    let remark = try #require(BundleOutlook.replaced(spec, other, by: "bundle/first"))
+    #expect(remark.path == "widgets.w")
+    #expect(remark.message.contains(words))
+  }
+
   @Test func `widgets of others are counted, and the first are named`() throws {
     #expect(try BundleOutlook.shared(kind(), [], isRegistered: false) == nil)
     let one = try BundleOutlook.shared(kind(), ["cpu"], isRegistered: false)

@@ -66,11 +66,16 @@ struct BundleOutlook: Hashable, Sendable {
       }
     }
     guard !bundle.widgets.isEmpty else { return outlook }
-    let mask = try ReadMask(paths: ["id", "kind", "owners", "data", "parameters", "labels"])
+    let mask = try ReadMask(
+      paths: ["id", "kind", "apply_set", "owners", "data", "parameters", "labels"])
     let known = try await client.all(
       Selector(ids: bundle.widgets.compactMap(\.id)), mask, options)
     for spec in bundle.widgets {
       guard let widget = known.first(where: { $0.widget.id == spec.id }) else { continue }
+      if let remark = replaced(spec, widget.widget, by: set) {
+        outlook.remarks.append(remark)
+        continue
+      }
       let kind = bundle.kinds.first { $0.kind.name == spec.kind }?.kind
       outlook.kept += kept(spec, widget, kind, by: set, before: registered[spec.kind])
     }
@@ -103,6 +108,27 @@ struct BundleOutlook: Hashable, Sendable {
         path: "kinds.\(kind)",
         message: "the bundle takes over \(count) of kind \"\(kind)\" that others created: \(list)",
         hint: "they get the kind's data and content; to keep them as they are, choose another name")
+  }
+
+  /// A widget that is there with another kind. A bundle replaces its own; others' widgets stay, and
+  /// the daemon refuses the bundle.
+  static func replaced(_ spec: WidgetSpec, _ known: Widget, by set: String) -> Remark? {
+    guard spec.kind != known.kind else { return nil }
+    let path = "widgets.\(known.id)"
+    if known.applySet == set {
+      return Remark(
+        path: path,
+        message: "widget \"\(known.id)\" changes its kind from \"\(known.kind)\" to "
+          + "\"\(spec.kind)\": a new widget replaces it",
+        hint: "values that users set on it are lost; to keep them, give the new widget another id")
+    }
+    let owner =
+      known.applySet.isEmpty ? "was created by another program" : "belongs to \(known.applySet)"
+    return Remark(
+      path: path,
+      message: "widget \"\(known.id)\" exists with kind \"\(known.kind)\" and \(owner); the daemon "
+        + "refuses the bundle",
+      hint: "give the bundle's widget another id, or remove that one (widgetctl rm \(known.id))")
   }
 
   /// The fields that stay as they are, though the file says something else.

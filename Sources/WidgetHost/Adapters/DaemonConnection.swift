@@ -416,13 +416,19 @@ extension Failure {
   /// Whether another program has the provider's session.
   var isProvidedAlready: Bool { code == Failure.providedAlready }
 
+  /// Whether a declared widget is there with another kind.
+  var isKindMismatch: Bool { code == Failure.kindMismatch }
+
   private static let providedAlready = "PROVIDER_ACTIVE"
+  private static let kindMismatch = "KIND_MISMATCH"
 
   /// What went wrong between here and the daemon.
   init(_ error: ClientError) {
     switch error {
     case .status where error.reason == Failure.providedAlready:
       self.init(Failure.providedAlready, "\(error)")
+    case .status where error.reason == Failure.kindMismatch:
+      self.init(Failure.kindMismatch, "\(error)")
     case .status(let status):
       let code = "\(status.code)"
       // A quota is no reason to try again, unless the daemon says that waiting helps.

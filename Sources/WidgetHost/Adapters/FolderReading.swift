@@ -1,3 +1,5 @@
+// The compiler takes `timespec` for a part of either module, depending on what it reads first.
+import CSystemd
 import Glibc
 import WidgetModel
 

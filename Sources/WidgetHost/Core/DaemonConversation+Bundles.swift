@@ -22,8 +22,14 @@ extension DaemonConversation {
       case kinds(CallID)
       case listing(CallID)
       case owning(CallID)
+      /// Asks for the kinds and owners of the widgets, because one of them has another kind.
+      case inspecting(CallID, refusal: Failure)
+      /// Removes the bundle's widgets whose kind the file has changed.
+      case clearing(CallID)
       /// The daemon has refused the kinds or widgets.
       case resting
+
+      var isClearing: Bool { if case .clearing = self { true } else { false } }
     }
 
     let bundle: Bundle
@@ -44,6 +50,8 @@ extension DaemonConversation {
 
     /// The fields that the file declares for the first time, and that have other values so far.
     var takenFields: [HostState.TakenField] = []
+    /// Whether widgets of former kinds were removed, so that a second refusal for kinds is shown.
+    var isCleared = false
 
     var watch: WatchID?
     var watchAt: Duration?
@@ -96,7 +104,9 @@ extension DaemonConversation {
   private mutating func cancelWork(_ link: Link) {
     cancel(link.ready)
     switch link.work {
-    case .kinds(let id), .listing(let id), .owning(let id): cancel(id)
+    case .kinds(let id), .listing(let id), .owning(let id), .inspecting(let id, _),
+      .clearing(let id):
+      cancel(id)
     case .none, .resting: break
     }
     if let watch = link.watch {
@@ -312,6 +322,12 @@ extension DaemonConversation {
     let isKinds = if case .kinds = link.work { true } else { false }
     links[generation]?.work = .none
     switch result {
+    case .success(.standing(let standing)):
+      guard case .inspecting(_, let refusal) = link.work else { return }
+      clear(standing, refusal, generation, at: now)
+    case .success where link.work.isClearing:
+      links[generation]?.isCleared = true
+      links[generation]?.owesWidgets = true
     case .success(.widgets(let known)):
       if let conflict = HostState.conflict(of: link.bundle, with: known) {
         refused(Failure("ALREADY_EXISTS", conflict), isKinds: false, generation, at: now)
@@ -331,9 +347,15 @@ extension DaemonConversation {
         report(field.message(by: link.bundle.id))
       }
       links[generation]?.takenFields = []
+      links[generation]?.isCleared = false
       declaredFields[link.bundle.id] = HostState.fields(of: link.bundle)
       declared(generation, nil)
     case .success: links[generation]?.workAttempts = 0
+    case .failure(let failure) where failure.isKindMismatch && !link.isCleared:
+      let call = call(
+        .standing(kinds: [], widgets: link.bundle.widgets.compactMap(\.id)),
+        for: .work(generation))
+      links[generation]?.work = .inspecting(call, refusal: failure)
     case .failure(let failure):
       guard failure.isTransient || failure.code == "CANCELLED" else {
         return refused(failure, isKinds: isKinds, generation, at: now)
@@ -342,6 +364,34 @@ extension DaemonConversation {
       links[generation]?.workAttempts += 1
       links[generation]?.workAt = now.uptime + limits.daemonWait(link.workAttempts + 1)
     }
+  }
+
+  /// Removes the bundle's widgets whose kind the file has changed. A widget keeps its kind for life,
+  /// so a new widget takes the place of each.
+  private mutating func clear(
+    _ standing: Circumstances, _ refusal: Failure, _ generation: UInt64, at now: HostTime
+  ) {
+    guard let bundle = links[generation]?.bundle else { return }
+    let set = HostState.provider(of: bundle.id)
+    let known = standing.widgets.map { Widget(id: $0.id, kind: $0.kind, applySet: $0.applySet) }
+    var former: [WidgetID: Widget] = [:]
+    for widget in known where bundle.widgets.contains(where: { $0.isOfOtherKind(than: widget) }) {
+      former[widget.id] = widget
+    }
+    guard former.values.allSatisfy({ $0.applySet == set }) else {
+      return refused(refusal, isKinds: false, generation, at: now)
+    }
+    for spec in bundle.widgets {
+      guard let id = spec.id, let widget = former[id] else { continue }
+      report(
+        "bundle \(bundle.id): widget \(id): the file changes its kind from \(widget.kind) to"
+          + " \(spec.kind); a new widget with the data of the file replaces it")
+    }
+    let specs = HostState.specs(of: bundle, beside: known).filter { spec in
+      spec.id.map { former[$0] == nil } ?? true
+    }
+    let id = call(.own(specs, set: set), for: .work(generation))
+    links[generation]?.work = .clearing(id)
   }
 
   private mutating func owe(isKinds: Bool, _ generation: UInt64) {
@@ -469,5 +519,11 @@ extension DaemonConversation {
     case .success(.widget(let widget)): tell(.fetched(request, widget), generation)
     case .success: tell(.sent(request, 0), generation)
     }
+  }
+}
+
+extension WidgetSpec {
+  fileprivate func isOfOtherKind(than widget: Widget) -> Bool {
+    id == widget.id && kind != widget.kind
   }
 }

@@ -120,6 +120,7 @@ struct ConversationSimulation {
     try [
       ("a", "1", ["ka"], "wa: {kind: ka}"),
       ("a", "2", ["ka", "kc"], "wa: {kind: ka}, wc: {kind: kc}"),
+      ("a", "3", ["ka", "kc"], "wa: {kind: kc}"),
       ("b", "1", ["kb"], "wb: {kind: kb}"),
       // These two take a kind and a widget of bundle a.
       ("b", "2", ["kb", "kc"], "wb: {kind: kb}"),
@@ -658,9 +659,11 @@ struct ConversationSimulation {
       for kind in kinds where daemon.kinds[kind] != provider {
         violate("kind \(kind) is not registered by \(provider)")
       }
-      for id in ids
-      where !daemon.sortedWidgets.contains(where: { $0.id == id && $0.applySet == provider }) {
-        violate("widget \(id) is not declared by \(provider)")
+      for spec in link.bundle.widgets
+      where !daemon.sortedWidgets.contains(where: {
+        $0.id == spec.id && $0.kind == spec.kind && $0.applySet == provider
+      }) {
+        violate("widget \(spec.id?.rawValue ?? "") is not declared by \(provider)")
       }
       guard let watch = link.watch, process.watches[watch]?.isConnected == true else {
         violate("bundle \(link.bundle.id) is not watched")

@@ -165,6 +165,49 @@ struct HostMachineTests {
     )
   }
 
+  @Test(arguments: [("bundle/a", true), ("bundle/b", false)])
+  mutating func `a widget whose kind the file changes is replaced if the bundle owns it`(
+    set: String, isReplaced: Bool
+  ) throws {
+    let id = try #require(WidgetID("w"))
+    let former = try #require(KindName("former"))
+    outputs = machine.found(
+      .bundle(try bundle("1.0.0", "data: {m: 3}"), digest: 1), in: "/b/a", at: time)
+    _ = settle([])
+    outputs = machine.start(at: time)
+    var owned: [[String]] = []
+    var lines: [String] = []
+    var inputs: [DaemonInput] = []
+    repeat {
+      for output in outputs {
+        switch output {
+        case .daemon(.open(let id, _)): inputs.append(.session(id, .opened(epoch: 1)))
+        case .daemon(.call(let call, .widgets)):
+          inputs.append(.answered(call, .success(.widgets([]))))
+        case .daemon(.call(let call, .own(let specs, _))):
+          owned.append(specs.compactMap(\.id?.rawValue))
+          inputs.append(
+            .answered(
+              call,
+              owned.count == 1
+                ? .failure(Failure("KIND_MISMATCH", "w is a former")) : .success(.results([]))))
+        case .daemon(.call(let call, .standing(_, let ids))):
+          var standing = Circumstances()
+          if ids == [id] { standing.widgets = [.init(id: id, kind: former, applySet: set)] }
+          inputs.append(.answered(call, .success(.standing(standing))))
+        case .daemon(.call(let call, _)): inputs.append(.answered(call, .success(.done)))
+        case .report(let text): lines.append(text)
+        default: break
+        }
+      }
+      guard !inputs.isEmpty else { break }
+      tell(inputs.removeFirst())
+    } while true
+    #expect(owned == (isReplaced ? [["w"], [], ["w"]] : [["w"]]))
+    #expect(lines.contains { $0.contains("changes its kind from former to k") } == isReplaced)
+    #expect(lines.contains { $0.contains("refuses the bundle: w is a former") } != isReplaced)
+  }
+
   @Test(arguments: [(1, 200), (2, 400), (3, 800), (5, 3200), (6, 5000), (100, 5000)])
   func `the wait doubles with each failed attempt, up to a limit`(attempts: Int, wait: Int) {
     #expect(HostLimits().daemonWait(attempts) == .milliseconds(wait))

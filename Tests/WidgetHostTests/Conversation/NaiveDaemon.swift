@@ -79,7 +79,7 @@ struct NaiveDaemon {
         spec.id.flatMap { widgets[$0] }.map { $0.kind != spec.kind } ?? false
       }) {
         return .failure(
-          Failure("INVALID_ARGUMENT", "\(other.id?.rawValue ?? "") is of another kind"))
+          Failure("KIND_MISMATCH", "\(other.id?.rawValue ?? "") is of another kind"))
       }
       let isOwn = if case .own = call { true } else { false }
       let ids = Set(specs.compactMap(\.id))
