@@ -156,12 +156,20 @@ struct SelectorOptions: ParsableArguments {
     labels.isEmpty && kinds.isEmpty && families.isEmpty && condition == nil
   }
 
-  /// Prints on standard error that nothing was selected, and which kinds are not registered.
+  /// Prints on standard error that nothing was selected, why the expression fails, and which kinds
+  /// are not registered.
   ///
   /// - Parameter ending: The consequence, appended to the message.
   func noteNothing(in session: Session, _ ending: String = "") async {
     let what = condition.map { "--where '\($0)'" } ?? "the selection"
     Output.writeError("widgetctl: no widget matches \(what.safeForTerminal)\(ending)\n")
+    if let condition {
+      var others = selector()
+      others.expression = ""
+      if let failure = await WhereFailure.of(condition, others, in: session) {
+        Output.writeError("widgetctl: \(failure.text.safeForTerminal)\n")
+      }
+    }
     guard !kinds.isEmpty, let registered = try? await session.kinds().kinds else { return }
     let names = registered.map(\.kind.name.rawValue)
     for kind in kinds where !names.contains(kind.rawValue) {

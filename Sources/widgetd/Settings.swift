@@ -42,18 +42,23 @@ struct Settings: Equatable {
           })),
       EnvironmentVariablesProvider().prefixKeys(with: "widgetd"),
     ]
-    do {
-      providers.append(
-        try await EnvironmentVariablesProvider(
-          environmentFilePath: FilePath(file ?? defaultFile), allowMissing: file == nil
-        ).prefixKeys(with: "widgetd"))
-    } catch {
-      throw SettingsError(
-        name: "--config", value: file ?? defaultFile,
-        expected: "a readable file of settings (\(error))")
+    let path = file ?? defaultFile
+    let settings = bytes(of: path)
+    if let error = settings.error, error != ENOENT || file != nil {
+      throw unreadable(path, String(cString: strerror(error)))
+    }
+    // The library refuses /dev/null, with which a caller says that there is no file.
+    if !settings.bytes.isEmpty {
+      do {
+        providers.append(
+          try await EnvironmentVariablesProvider(environmentFilePath: FilePath(path))
+            .prefixKeys(with: "widgetd"))
+      } catch {
+        throw unreadable(path, "\(error)")
+      }
     }
     try checkLimits(among: inEnvironment())
-    try checkLimits(among: inFile(file ?? defaultFile))
+    try checkLimits(among: names(in: settings.bytes))
     return try Settings(Source(config: ConfigReader(providers: providers)))
   }
 
@@ -70,14 +75,19 @@ struct Settings: Equatable {
     }
   }
 
-  /// The names of the variables that the process was started with.
-  private static func inEnvironment() -> [String] {
-    bytes(of: "/proc/self/environ").split(separator: 0).map { name(in: $0) }
+  private static func unreadable(_ path: String, _ reason: String) -> SettingsError {
+    SettingsError(
+      name: "--config", value: path, expected: "a readable file of settings (\(reason))")
   }
 
-  /// The names of the variables that a file sets.
-  private static func inFile(_ path: String) -> [String] {
-    bytes(of: path).split(separator: UInt8(ascii: "\n")).map { name(in: $0) }
+  /// The names of the variables that the process was started with.
+  private static func inEnvironment() -> [String] {
+    bytes(of: "/proc/self/environ").bytes.split(separator: 0).map { name(in: $0) }
+  }
+
+  /// The names of the variables that the text of a file sets.
+  private static func names(in file: [UInt8]) -> [String] {
+    file.split(separator: UInt8(ascii: "\n")).map { name(in: $0) }
   }
 
   /// What stands before the equals sign.
@@ -86,16 +96,16 @@ struct Settings: Equatable {
       .filter { !$0.isWhitespace }
   }
 
-  /// None if the file cannot be read: reading the settings reports that.
-  private static func bytes(of path: String) -> [UInt8] {
-    guard let file = fopen(path, "re") else { return [] }
+  /// What is in a file. An error is the number in errno.
+  private static func bytes(of path: String) -> (bytes: [UInt8], error: Int32?) {
+    guard let file = fopen(path, "re") else { return ([], errno) }
     defer { fclose(file) }
     var bytes: [UInt8] = []
     var piece = [UInt8](repeating: 0, count: 4096)
     while case let count = fread(&piece, 1, piece.count, file), count > 0 {
       bytes += piece[..<count]
     }
-    return bytes
+    return (bytes, ferror(file) == 0 ? nil : errno)
   }
 
   private init(_ source: Source) throws {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import WidgetClient
 import WidgetModel
 
@@ -73,6 +74,7 @@ struct ApplyCommand: AsyncParsableCommand {
   func run() async throws {
     var file = WidgetFile()
     for name in files {
+      if let refusal = ApplyCommand.refusal(toRead: name) { throw refusal }
       let text = try Input.text(name)
       let label = name == "-" ? "standard input" : name
       let documents = try DocumentReader.documents(text, name: label)
@@ -171,6 +173,19 @@ struct ApplyCommand: AsyncParsableCommand {
           + "the bundle with `widgetctl bundle rm \($0)`; --force prunes the set, and widgetd-host then "
           + "restores the bundle's widgets")
     }
+  }
+
+  /// The refusal to read a folder; nil for a file.
+  static func refusal(toRead path: String) -> CommandFailure? {
+    var status = stat()
+    guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { return nil }
+    let bundle = ["json", "yaml", "yml"].map { "bundle.\($0)" }
+      .first { access("\(path)/\($0)", F_OK) == 0 }
+    return CommandFailure(
+      .invalidArgument,
+      bundle == nil
+        ? "\(path): is a folder; name its files, each with -f"
+        : "\(path): is the folder of a bundle; install it with `widgetctl bundle install \(path)`")
   }
 
   /// Makes a call. If the daemon refuses it, the error shows the lines of the file that are wrong.

@@ -230,9 +230,9 @@ struct RemoveCommand: AsyncParsableCommand {
       removes the others, and exits with the status of the first failure. With several ids, \
       --request-id R means R-1, R-2, and so on.
 
-      The command refuses to remove a widget of a bundle: remove the bundle, or edit its file. \
-      With --force it removes the widget, but widgetd-host restores the widget while it runs the \
-      bundle.
+      The command refuses to remove a widget of a bundle: remove the bundle, or edit its file. It \
+      also refuses to remove the widgets that show the state of widgetd-host and of bundles. With \
+      --force it removes the widget, but widgetd-host restores the widget while it runs.
 
       The command removes a selection (-l, --kind, --family, --where) only with --yes. Without \
       --yes, it lists the widgets that it would remove, and exits with status 5.
@@ -345,6 +345,15 @@ struct RemoveCommand: AsyncParsableCommand {
   }
 
   static func refusal(of id: WidgetID, in applySet: String) -> CommandFailure? {
+    if applySet == "widgetd-host" {
+      let bundle = bundle(of: id.rawValue)
+      return CommandFailure(
+        .refused,
+        "widget \"\(id)\" shows the state of \(bundle.map { "the bundle \"\($0)\"" } ?? "widgetd-host"); "
+          + (bundle.map { "remove the bundle with `widgetctl bundle rm \($0)`" }
+            ?? "it is there while widgetd-host runs")
+          + "; --force removes the widget until widgetd-host restores it")
+    }
     guard let bundle = bundle(of: applySet) else { return nil }
     return CommandFailure(
       .refused,

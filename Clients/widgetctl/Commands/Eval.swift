@@ -64,28 +64,16 @@ struct EvalCommand: AsyncParsableCommand {
     let source = expression == "-" ? try Input.text("-") : expression
     let session = widget == nil ? global.session(socketPath: "") : try global.session()
     var bindings: [ExpressionValue?] = [
-      ExpressionValue(try object(data)), ExpressionValue(try object(parameters)),
-      ExpressionValue(try object(event)), nil, .timestamp(Terminal.now),
+      ExpressionValue(try object(data)), ExpressionValue(try object(parameters)), nil, nil,
+      .timestamp(Terminal.now), nil,
     ]
-    if widget == nil { bindings.append(nil) }
     if let widget {
-      let found = try await session.client.getWidget(
-        GetWidgetRequest(id: widget), options: session.options
-      ).widget
-      bindings[0] = ExpressionValue(found.data)
-      bindings[1] = ExpressionValue(found.parameters)
-      let labels = found.labels.entries.map {
-        ValueMap.Entry(key: $0.key, value: .string($0.value))
-      }
-      bindings[3] = ExpressionValue(
-        [
-          "id": .string(found.id.rawValue), "kind": .string(found.kind.rawValue),
-          "family": .string(found.family.name), "labels": .map(ValueMap(labels)),
-          "visible": .bool(found.presence.isVisible), "enabled": .bool(found.presence.isEnabled),
-          "stale": .bool(found.isStale), "error": .string(found.error?.reason ?? ""),
-        ] as ValueMap)
-      bindings.append(ExpressionValue(found.data["status"] ?? .map([:])))
+      bindings = EvalCommand.bindings(
+        of: try await session.client.getWidget(
+          GetWidgetRequest(id: widget), options: session.options
+        ).widget)
     }
+    bindings[2] = ExpressionValue(try object(event))
     let result = try EvalCommand.evaluate(source, SlotBindings(bindings))
     session.printer.print(result) {
       if case .string(let text) = result {
@@ -115,19 +103,40 @@ struct EvalCommand: AsyncParsableCommand {
     return ValueMap(entries)
   }
 
-  /// Evaluates an expression that may read what kinds' expressions may.
+  /// The variables of `compile`, in its order; without an event.
+  static func bindings(of widget: Widget) -> [ExpressionValue?] {
+    let labels = widget.labels.entries.map {
+      ValueMap.Entry(key: $0.key, value: .string($0.value))
+    }
+    let state: ValueMap = [
+      "id": .string(widget.id.rawValue), "kind": .string(widget.kind.rawValue),
+      "family": .string(widget.family.name), "labels": .map(ValueMap(labels)),
+      "visible": .bool(widget.presence.isVisible), "enabled": .bool(widget.presence.isEnabled),
+      "stale": .bool(widget.isStale), "error": .string(widget.error?.reason ?? ""),
+    ]
+    return [
+      ExpressionValue(widget.data), ExpressionValue(widget.parameters), nil,
+      ExpressionValue(state), .timestamp(Terminal.now),
+      ExpressionValue(widget.data["status"] ?? .map([:])),
+    ]
+  }
+
+  /// Compiles an expression that can read what kinds' expressions can.
+  static func compile(_ source: String) throws(ExpressionError) -> CompiledExpression {
+    try CompiledExpression(
+      NullText.comparingEmpty("widget.error", in: source),
+      in: ExpressionEnvironment(
+        variables: ["data", "parameters", "event", "widget"].map { ExpressionVariable($0) }
+          + [ExpressionVariable("now", .timestamp), ExpressionVariable("status")],
+        timeZones: SystemTimeZones().rules))
+  }
+
+  /// Evaluates an expression that can read what kinds' expressions can.
   static func evaluate(
     _ source: String, _ bindings: SlotBindings
   ) throws(CommandFailure) -> Value {
-    let environment = ExpressionEnvironment(
-      variables: ["data", "parameters", "event", "widget"].map { ExpressionVariable($0) }
-        + [ExpressionVariable("now", .timestamp), ExpressionVariable("status")],
-      timeZones: SystemTimeZones().rules)
     let compiled: CompiledExpression
-    do throws(ExpressionError) {
-      compiled = try CompiledExpression(
-        NullText.comparingEmpty("widget.error", in: source), in: environment)
-    } catch {
+    do throws(ExpressionError) { compiled = try compile(source) } catch {
       throw CommandFailure(.invalidArgument, error.rendered)
     }
     let result: ExpressionValue

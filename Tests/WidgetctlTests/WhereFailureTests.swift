@@ -1,0 +1,53 @@
+import Testing
+import WidgetModel
+
+@testable import widgetctl
+
+/// Why an expression of `--where` selects nothing.
+struct WhereFailureTests {
+  private func widgets(_ data: ValueMap...) throws -> [Widget] {
+    let kind = try #require(KindName("k"))
+    return try data.enumerated().map { index, data in
+      Widget(id: try #require(WidgetID("w\(index)")), kind: kind, data: data)
+    }
+  }
+
+  @Test func `an expression that is false for every widget does not fail`() throws {
+    #expect(WhereFailure("data.n > 5", try widgets(["n": .int(1)]), budget: nil) == nil)
+    #expect(WhereFailure("data.n > 5", [], budget: nil) == nil)
+  }
+
+  @Test func `the first failure is shown with its widget and the count`() throws {
+    let all = try #require(
+      WhereFailure("data.none > 5", try widgets(["n": .int(1)], [:]), budget: nil))
+    #expect(all.text.hasPrefix("the expression fails for every widget"))
+    #expect(all.text.contains("for \"w0\": "))
+    let one = try #require(
+      WhereFailure("data.n > 5", try widgets(["n": .int(1)], ["n": .string("a")]), budget: nil))
+    #expect(one.text.contains("fails for 1 of 2 widgets"))
+    #expect(one.text.contains("for \"w1\": "))
+  }
+
+  @Test func `a result that is not true or false is a failure`() throws {
+    let failure = try #require(WhereFailure("data.n", try widgets(["n": .int(1)]), budget: nil))
+    #expect(failure.reason == "the result is int, not true or false")
+  }
+
+  @Test func `an expression that costs more than the daemon allows is a failure`() throws {
+    let expensive = "[1, 2, 3, 4, 5, 6, 7, 8, 9].all(x, [1, 2, 3].all(y, x + y > 100))"
+    let widgets = try widgets([:])
+    #expect(WhereFailure(expensive, widgets, budget: 1_000) == nil)
+    let failure = try #require(WhereFailure(expensive, widgets, budget: 5))
+    #expect(failure.reason.contains("selector_cost_max of the daemon, 5 steps"))
+  }
+
+  @Test func `widgets of the host and of bundles are not removed by mistake`() throws {
+    let host = try #require(WidgetID("widgetd-host"))
+    let bundle = try #require(WidgetID("bundle/clock"))
+    let words = { (id: WidgetID, set: String) in RemoveCommand.refusal(of: id, in: set)?.message }
+    #expect(words(host, "widgetd-host")?.contains("it is there while widgetd-host runs") == true)
+    #expect(words(bundle, "widgetd-host")?.contains("widgetctl bundle rm clock") == true)
+    #expect(words(bundle, "bundle/clock")?.contains("belongs to the bundle \"clock\"") == true)
+    #expect(words(bundle, "") == nil)
+  }
+}
