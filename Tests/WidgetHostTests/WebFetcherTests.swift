@@ -107,6 +107,7 @@ struct WebFetcherTests {
     let gate = try Gate()
     let bytes = 3 << 20
     let (told, continuation) = AsyncStream<Double>.makeStream()
+    let largest = Mutex(0.0)
     let permissions = BundlePermissions(
       Bundle(
         id: "b", version: "1.0.0", permissions: Permissions(hosts: ["127.0.0.1:\(gate.port)"])),
@@ -116,7 +117,13 @@ struct WebFetcherTests {
       body: .bytes([UInt8](repeating: 1, count: bytes)), auth: nil, timeout: .seconds(60),
       bodyBytesMax: 1 << 20, permissions: permissions)
     let fetcher = WebFetcher()
-    async let answer = fetcher.fetch(request) { continuation.yield($0) }
+    async let answer = fetcher.fetch(request) { fraction in
+      largest.withLock { $0 = max($0, fraction) }
+      continuation.yield(fraction)
+    }
+    // However long the server waits, only buffers take something.
+    try await Task.sleep(for: .milliseconds(300))
+    #expect(largest.withLock { $0 } < 0.25)
     var shares: [Double] = []
     var next = told.makeAsyncIterator()
     // The server has read nothing: what was sent is what buffers hold, and far from all.

@@ -112,57 +112,46 @@ struct WebFetcher: Sendable {
   ) async throws -> WebAnswer {
     var request = request
     for _ in 0...WebFetcher.redirectsMax {
-      let response = try await client.execute(
-        try message(request, tell), timeout: TimeAmount(request.timeout))
-      let status = Int(response.status.code)
-      guard [301, 302, 303, 307, 308].contains(status),
-        let location = response.headers.first(name: "Location")
-      else { return try await answer(response, request, tell) }
-      let target = try request.address.redirected(to: location)
-      try request.permissions.check(target)
-      request.redirect(to: target, status: status)
+      do {
+        let answer = try await WebExchange.carryOut(
+          try head(of: request), body: try body(of: request), bodyBytesMax: request.bodyBytesMax,
+          timeout: TimeAmount(request.timeout), with: client, tell)
+        return WebAnswer(
+          status: Int(answer.head.status.code),
+          contentType: answer.head.headers.first(name: "Content-Type") ?? "",
+          etag: answer.head.headers.first(name: "ETag"),
+          lastModified: answer.head.headers.first(name: "Last-Modified"), body: answer.body)
+      } catch let redirect as WebExchange.Redirected {
+        let target = try request.address.redirected(to: redirect.location)
+        try request.permissions.check(target)
+        request.redirect(to: target, status: redirect.status)
+      } catch is WebExchange.TooLarge {
+        throw Failure(
+          "OUT_OF_RANGE",
+          "the answer of \(request.address.authority) is larger than \(request.bodyBytesMax) bytes")
+      }
     }
     throw Failure(
       "FAILED_PRECONDITION",
       "\(request.address.authority) redirects more than \(WebFetcher.redirectsMax) times")
   }
 
-  private func message(
-    _ request: WebRequest, _ tell: @escaping @Sendable (Double) async -> Void
-  ) throws -> HTTPClientRequest {
-    var message = HTTPClientRequest(url: request.address.description)
-    message.method = HTTPMethod(rawValue: request.method)
-    for header in request.headers { message.headers.add(name: header.name, value: header.value) }
+  private func head(of request: WebRequest) throws -> HTTPClient.Request {
+    var head = try HTTPClient.Request(
+      url: request.address.description, method: HTTPMethod(rawValue: request.method))
+    for header in request.headers { head.headers.add(name: header.name, value: header.value) }
     if let auth = request.auth {
-      message.headers.add(name: "Authorization", value: try WebFetcher.authorization(auth))
+      head.headers.add(name: "Authorization", value: try WebFetcher.authorization(auth))
     }
-    switch request.body {
-    case .none: break
-    case .bytes(let bytes): message.body = WebFetcher.body(bytes, tell)
-    case .multipart(let parts, let boundary):
-      message.body = WebFetcher.body(try WebFetcher.body(of: parts, boundary), tell)
-    }
-    return message
+    return head
   }
 
-  private static func body(
-    _ bytes: [UInt8], _ tell: @escaping @Sendable (Double) async -> Void
-  ) -> HTTPClientRequest.Body {
-    guard let progress = BodyProgress(bytes: bytes.count) else {
-      return .bytes(ByteBuffer(bytes: bytes))
+  private func body(of request: WebRequest) throws -> [UInt8]? {
+    switch request.body {
+    case .none: nil
+    case .bytes(let bytes): bytes
+    case .multipart(let parts, let boundary): try WebFetcher.body(of: parts, boundary)
     }
-    // Asked for one after the other, as the server takes them.
-    let sending = Mutex((rest: ByteBuffer(bytes: bytes), progress: progress))
-    let parts = AsyncStream<ByteBuffer> {
-      let (part, fraction) = sending.withLock { sending in
-        let sent = bytes.count - sending.rest.readableBytes
-        let part = sending.rest.readSlice(length: min(1 << 16, sending.rest.readableBytes))
-        return (part, sending.progress.fraction(after: sent))
-      }
-      if let fraction { await tell(fraction) }
-      return part?.readableBytes == 0 ? nil : part
-    }
-    return .stream(parts, length: .known(Int64(bytes.count)))
   }
 
   private static func authorization(_ auth: WebRequest.Auth) throws(Failure) -> String {
@@ -211,30 +200,6 @@ struct WebFetcher: Sendable {
       bytes += Array("\r\n".utf8)
     }
     return bytes + Array("--\(boundary)--\r\n".utf8)
-  }
-
-  private func answer(
-    _ response: HTTPClientResponse, _ request: WebRequest, _ tell: (Double) async -> Void
-  ) async throws -> WebAnswer {
-    func tooLarge() -> Failure {
-      Failure(
-        "OUT_OF_RANGE",
-        "the answer of \(request.address.authority) is larger than \(request.bodyBytesMax) bytes")
-    }
-    let length = response.headers.first(name: "Content-Length").flatMap { Int($0) }
-    if let length, length > request.bodyBytesMax, request.method != "HEAD" { throw tooLarge() }
-    var progress = length.flatMap { BodyProgress(bytes: $0) }
-    var bytes: [UInt8] = []
-    for try await part in response.body {
-      guard bytes.count + part.readableBytes <= request.bodyBytesMax else { throw tooLarge() }
-      bytes += part.readableBytesView
-      if let fraction = progress?.fraction(after: bytes.count) { await tell(fraction) }
-    }
-    return WebAnswer(
-      status: Int(response.status.code),
-      contentType: response.headers.first(name: "Content-Type") ?? "",
-      etag: response.headers.first(name: "ETag"),
-      lastModified: response.headers.first(name: "Last-Modified"), body: bytes)
   }
 }
 
