@@ -13,13 +13,14 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"widgetd/python/health/health.proto\x12\x15widgetd.python.health\"%\n\x12HealthCheckRequest\x12\x0f\n\x07service\x18\x01 \x01(\t\"\xb0\x01\n\x13HealthCheckResponse\x12H\n\x06status\x18\x01 \x01(\x0e\x32\x38.widgetd.python.health.HealthCheckResponse.ServingStatus\"O\n\rServingStatus\x12\x0b\n\x07UNKNOWN\x10\x00\x12\x0b\n\x07SERVING\x10\x01\x12\x0f\n\x0bNOT_SERVING\x10\x02\x12\x13\n\x0fSERVICE_UNKNOWN\x10\x03\"\x13\n\x11HealthListRequest\"\xbc\x01\n\x12HealthListResponse\x12I\n\x08statuses\x18\x01 \x03(\x0b\x32\x37.widgetd.python.health.HealthListResponse.StatusesEntry\x1a[\n\rStatusesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x39\n\x05value\x18\x02 \x01(\x0b\x32*.widgetd.python.health.HealthCheckResponse:\x02\x38\x01\x32\xa7\x02\n\x06Health\x12^\n\x05\x43heck\x12).widgetd.python.health.HealthCheckRequest\x1a*.widgetd.python.health.HealthCheckResponse\x12[\n\x04List\x12(.widgetd.python.health.HealthListRequest\x1a).widgetd.python.health.HealthListResponse\x12`\n\x05Watch\x12).widgetd.python.health.HealthCheckRequest\x1a*.widgetd.python.health.HealthCheckResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"widgetd/python/health/health.proto\x12\x15widgetd.python.health\"%\n\x12HealthCheckRequest\x12\x0f\n\x07service\x18\x01 \x01(\t\"\xb0\x01\n\x13HealthCheckResponse\x12H\n\x06status\x18\x01 \x01(\x0e\x32\x38.widgetd.python.health.HealthCheckResponse.ServingStatus\"O\n\rServingStatus\x12\x0b\n\x07UNKNOWN\x10\x00\x12\x0b\n\x07SERVING\x10\x01\x12\x0f\n\x0bNOT_SERVING\x10\x02\x12\x13\n\x0fSERVICE_UNKNOWN\x10\x03\"\x13\n\x11HealthListRequest\"\xbc\x01\n\x12HealthListResponse\x12I\n\x08statuses\x18\x01 \x03(\x0b\x32\x37.widgetd.python.health.HealthListResponse.StatusesEntry\x1a[\n\rStatusesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x39\n\x05value\x18\x02 \x01(\x0b\x32*.widgetd.python.health.HealthCheckResponse:\x02\x38\x01\x32\xa7\x02\n\x06Health\x12^\n\x05\x43heck\x12).widgetd.python.health.HealthCheckRequest\x1a*.widgetd.python.health.HealthCheckResponse\x12[\n\x04List\x12(.widgetd.python.health.HealthListRequest\x1a).widgetd.python.health.HealthListResponse\x12`\n\x05Watch\x12).widgetd.python.health.HealthCheckRequest\x1a*.widgetd.python.health.HealthCheckResponse0\x01\x42\x61\n\x11io.grpc.health.v1B\x0bHealthProtoP\x01Z,google.golang.org/grpc/health/grpc_health_v1\xaa\x02\x0eGrpc.Health.V1b\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'widgetd.python.health.health_pb2', globals())
 if _descriptor._USE_C_DESCRIPTORS == False:
 
   DESCRIPTOR._options = None
+  DESCRIPTOR._serialized_options = b'\n\021io.grpc.health.v1B\013HealthProtoP\001Z,google.golang.org/grpc/health/grpc_health_v1\252\002\016Grpc.Health.V1'
   _HEALTHLISTRESPONSE_STATUSESENTRY._options = None
   _HEALTHLISTRESPONSE_STATUSESENTRY._serialized_options = b'8\001'
   _HEALTHCHECKREQUEST._serialized_start=61
