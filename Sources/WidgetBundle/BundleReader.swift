@@ -75,7 +75,14 @@ struct BundleFileReader {
     self.hasHost = hasHost
   }
 
-  /// Whether it is a file for `widgetctl apply`: it names a set, or has a list of kinds with names.
+  /// Keys that only a bundle has.
+  private static let bundleKeys: Set<String> = [
+    "bundle", "format", "version", "description", "permissions", "defaults", "services", "let",
+    "transforms",
+  ]
+
+  /// Whether it is a file for `widgetctl apply`: it has kinds or widgets, and nothing that only a
+  /// bundle has.
   private static func isForApply(_ item: Item) -> Bool {
     switch item.node.content {
     case .list(let elements):
@@ -87,6 +94,7 @@ struct BundleFileReader {
       let kinds = entries.first { $0.key == "kinds" }
       if case .list? = kinds?.value.content { return true }
       return keys.contains("set")
+        || (bundleKeys.isDisjoint(with: keys) && !keys.isDisjoint(with: ["kinds", "widgets", "kind"]))
     default: return false
     }
   }
