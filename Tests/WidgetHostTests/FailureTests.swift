@@ -221,6 +221,29 @@ struct FailureTests {
     #expect(reports(&scene).count == 1)
   }
 
+  @Test(arguments: [
+    """
+    actions: {save: {do: [{http: "http://h/x"}], catch: [{http: "http://h/y"}]}}
+    on: {go: save}
+    """,
+    """
+    on: {go: {do: [{http: "http://h/x"}], catch: [{http: "http://h/y"}]}}
+    """,
+  ])
+  func `a failure of what handles a failure is marked, reported and counted`(body: String) throws {
+    var scene = try Scene(body, permissions: "{hosts: [h]}")
+    try scene.event("go")
+    try scene.answer(scene.webRequest()?.id, 500)
+    try scene.answer(scene.webRequest()?.id, 404)
+    #expect(error(scene)?.message.contains("404") == true)
+    let lines = reports(&scene)
+    #expect(lines.count == 2 && lines.last?.contains("404") == true)
+    try scene.event("go")
+    try scene.answer(scene.webRequest()?.id, 500)
+    try scene.answer(scene.webRequest()?.id, 200)
+    #expect(error(scene) == nil)
+  }
+
   @Test func `a cleared mark comes back with the next failure, also the same one`() throws {
     var scene = try scene()
     try fail(&scene)

@@ -39,6 +39,10 @@ extension BundleInstance {
       if top > 0 { runs[id]?.frames[top - 1].takeResult(of: frame) }
     case .failure:
       runs[id]?.frames.removeLast()
+      runs[id]?.isReported = frame.isReported
+      runs[id]?.isMarked = true
+      // An earlier run may have marked a failure of the handler with the trigger.
+      if !frame.action.name.isEmpty { succeeded(run.widgetID, .trigger(run.trigger)) }
       if let error = frame.error { propagate(id, error) }
     }
   }
@@ -76,6 +80,11 @@ extension BundleInstance {
         runs[id]?.frames[top].index = 0
         runs[id]?.frames[top].undo = []
         runs[id]?.frames[top].error = status
+        // If the handler fails, that failure is shown too.
+        let isReported = runs[id]?.isReported ?? false
+        runs[id]?.frames[top].isReported = isReported
+        runs[id]?.isReported = false
+        runs[id]?.isMarked = false
         return
       }
       runs[id]?.frames.removeLast()

@@ -15,6 +15,8 @@ struct Run: Sendable {
     /// The result is missing, because its step has no stub.
     var lacksStub = false
     var error: ActionStatus?
+    /// Whether `error` was reported before the frame began to handle it.
+    var isReported = false
     /// The values that the optimistic values replaced.
     var undo: [(key: String, before: Value, set: Value)] = []
 
