@@ -94,7 +94,8 @@ struct BundleFileReader {
       let kinds = entries.first { $0.key == "kinds" }
       if case .list? = kinds?.value.content { return true }
       return keys.contains("set")
-        || (bundleKeys.isDisjoint(with: keys) && !keys.isDisjoint(with: ["kinds", "widgets", "kind"]))
+        || bundleKeys.isDisjoint(with: keys)
+          && !keys.isDisjoint(with: ["kinds", "widgets", "kind"])
     default: return false
     }
   }
