@@ -160,8 +160,8 @@ struct BundleListCommand: AsyncParsableCommand {
         failed    the file has a mistake, or the daemon refuses the bundle
         stopped   widgetd-host has ended
 
-      The reason follows the state. If no daemon answers, or no host runs the bundle, STATE is ok \
-      or the mistake in the file. "+2 of others" is the number of widgets of the bundle's kinds \
+      The reason follows the state. STATE is "not running" if no host runs the folder of bundles, \
+      and ok if no daemon answers. If the file has a mistake, STATE is the mistake. "+2 of others" is the number of widgets of the bundle's kinds \
       that others created, with the first ids. A note below the table names each field whose \
       value in the file has no effect, because another user or program has set the field.
 
@@ -190,8 +190,10 @@ struct BundleListCommand: AsyncParsableCommand {
     func standing(_ item: BundleInstaller.Installed) -> BundleStanding? {
       BundleStanding.resolved("\(installer.path)/\(item.id)").flatMap { standings[$0] }
     }
+    let isLive = host.runs(installer.path)
+    let unknown = isLive == false ? "not running" : "ok"
     printer.print(
-      list: installed.map { BundleListCommand.document($0, standing($0)) },
+      list: installed.map { BundleListCommand.document($0, standing($0), isLive: isLive) },
       around: { .map(["bundles": $0]) }
     ) {
       guard !installed.isEmpty else { return host.nothing(in: installer.path) }
@@ -203,7 +205,8 @@ struct BundleListCommand: AsyncParsableCommand {
           table.add(
             .init(item.id), .init(bundle.version), .init("\(bundle.kinds.count)"),
             .init("\(bundle.widgets.count)"),
-            .init(standing?.text ?? "ok", standing?.isBad == true ? .bad : .good))
+            .init(
+              standing?.text ?? unknown, standing?.isBad ?? (isLive == false) ? .bad : .good))
         case .failure(let error):
           // The version before may run on, or the bundle under another name than its folder's.
           let standing = standing(item)
@@ -240,7 +243,7 @@ struct BundleListCommand: AsyncParsableCommand {
   }
 
   private static func document(
-    _ item: BundleInstaller.Installed, _ standing: BundleStanding?
+    _ item: BundleInstaller.Installed, _ standing: BundleStanding?, isLive: Bool?
   ) -> Value {
     var map: ValueMap = ["id": .string(item.id), "file": .string(item.file)]
     switch item.bundle {
@@ -251,6 +254,7 @@ struct BundleListCommand: AsyncParsableCommand {
       map["ok"] = .bool(false)
       map["reason"] = .string(reason(error))
     }
+    map["live"] = isLive.map { .bool($0) } ?? .null
     if let digest = item.digest { map["sha256"] = .string(digest) }
     if let former = item.former { map["formerVersion"] = .string(former) }
     if let standing {
