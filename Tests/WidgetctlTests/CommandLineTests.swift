@@ -147,7 +147,7 @@ struct CommandLineTests {
     ] { #expect(failure.message.contains(words)) }
   }
 
-  @Test(arguments: ["", "desk", "bundle", "bundle/", "widgetd-host"])
+  @Test(arguments: ["", "desk", "bundle", "bundle/"])
   func `a widget of no bundle is removed`(set: String) throws {
     #expect(RemoveCommand.refusal(of: try #require(WidgetID("face")), in: set) == nil)
   }
