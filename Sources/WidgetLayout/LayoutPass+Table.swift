@@ -146,13 +146,31 @@ extension LayoutPass {
       if column.titleWidth > 0 {
         rows.columns[position].extent.formMax(textExtent(column.titleWidth) + 2 * headingInset)
       }
-      if let width = column.width { rows.columns[position].extent.fix(at: width) }
+      if let width = column.width {
+        rows.columns[position].extent.fix(at: max(width, controlsLeast(in: position, of: index)))
+      }
     }
     nodes[index].rows = rows
     var extent = rows.columns.reduce(.zero) { $0 + $1.extent }
     extent = extent + (rows.insets.horizontal + rows.accessoryWidth)
     extent.formMax(spanning)
     return extent
+  }
+
+  /// What the buttons and other controls in a column take at least, 0 without any.
+  private func controlsLeast(in column: Int, of index: Int) -> Int {
+    nodes[index].flow.reduce(0) { most, row in
+      guard nodes[row].isRow, column < nodes[row].flow.count else { return most }
+      let cell = nodes[row].flow[column]
+      return hasControl(cell) ? max(most, nodes[cell].extent.least) : most
+    }
+  }
+
+  private func hasControl(_ index: Int) -> Bool {
+    switch nodes[index].facts.type {
+    case .button, .toggle, .input: nodes[index].isShown
+    default: nodes[index].flow.contains { hasControl($0) }
+    }
   }
 
   /// Forgets what depends on whether a cell is cut or wrapped.

@@ -392,6 +392,17 @@ import WidgetModel
     }
   }
 
+  @Test func `a column with a width is as wide as its buttons, and no wider than asked for text`() {
+    func drawn(_ last: Tree, _ column: Value) -> [String] {
+      Tree(.table, ["columns": ["A", column]], [.row(.label("some text"), last)]).drawn(16)
+    }
+    let narrow: Value = ["title": "B", "width": 16]
+    for cell in [Tree.button("Go"), Tree.row(.button("Go"))] {
+      #expect(drawn(cell, narrow).contains { $0.hasSuffix("[ Go ]") }, "\(drawn(cell, narrow))")
+    }
+    #expect(drawn(.label("long"), narrow) == [" A", " some text     …"])
+  }
+
   @Test func `a cell that is hidden keeps its place`() {
     let tree = Tree(
       .table,
