@@ -108,6 +108,17 @@ extension Reading {
       (parts.first ?? problem.message) + unknown, hint: parts.count > 1 ? parts[1] : "")
   }
 
+  /// Reports a mistake at an offset of an expression, in bytes. If the text of the item is another,
+  /// because the file's variables were added, the place is the item's.
+  func report(
+    _ item: Item, at offset: Int, of source: String, _ message: String, hint: String
+  ) {
+    guard case .scalar(let text, _) = item.node.content, text.hasSuffix(source),
+      let place = position(of: text.utf8.count - source.utf8.count + offset, in: text, item.node)
+    else { return report(item, message, hint: hint) }
+    report(line: place.line, column: place.column, item.path, message, hint: hint)
+  }
+
   /// Reports constants that make the expression fail always, and warns of other likely mistakes.
   /// Returns whether the expression always fails.
   private func tellDoubts(

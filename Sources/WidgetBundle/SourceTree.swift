@@ -97,7 +97,7 @@ enum SourceReader {
     let root: YAMLNode?
     do throws(YAMLFailure) { root = try parse(yaml) } catch {
       let words = error.words(in: yaml)
-      throw problem(at: error.place, words.message, hint: words.hint)
+      throw problem(at: words.place, words.message, hint: words.hint)
     }
     return try root.map { (root) throws(BundleProblem) in try node(root) }
   }

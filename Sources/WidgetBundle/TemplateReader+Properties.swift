@@ -57,7 +57,9 @@ extension TemplateReader {
     switch template {
     case .constant(let value):
       return constant(value, property, nodeType, item).map { Binding(value: $0) }
-    case .expression(let expression): return Binding(expression.compiled.source)
+    case .expression(let expression):
+      checkConstants(of: expression, property, nodeType, item)
+      return Binding(expression.compiled.source)
     case .list, .map: return Binding(CELText.source(of: template))
     }
   }
@@ -66,14 +68,34 @@ extension TemplateReader {
   private func constant(
     _ value: Value, _ property: NodeProperty, _ type: NodeType, _ item: Item
   ) -> Value? {
-    do throws(PropertyMismatch) {
-      // The names of parts go on from the property's name: `runs[2].weight`.
-      let hasParts = property.type == .runs || property.type == .columns
-      return try property.type.fitted(
-        value, as: hasParts ? property.name : "\(property.name) of a \(type.name)")
-    } catch {
+    do throws(PropertyMismatch) { return try fitted(value, property, type) } catch {
       reading.report(item, error.message, hint: error.hint)
       return nil
+    }
+  }
+
+  private func fitted(
+    _ value: Value, _ property: NodeProperty, _ type: NodeType
+  ) throws(PropertyMismatch) -> Value {
+    // The names of parts go on from the property's name: `runs[2].weight`.
+    let hasParts = property.type == .runs || property.type == .columns
+    return try property.type.fitted(
+      value, as: hasParts ? property.name : "\(property.name) of a \(type.name)")
+  }
+
+  /// Reports branches of an expression, such as `"bloo"` in `data.isOn ? "red" : "bloo"`, that do
+  /// not fit the property.
+  private func checkConstants(
+    of expression: Expression, _ property: NodeProperty, _ type: NodeType, _ item: Item
+  ) {
+    for result in expression.compiled.constantResults {
+      // A number is shown as text where text is wanted.
+      if property.type == .field(.string), result.value.text != nil { continue }
+      guard let value = Value(result.value) else { continue }
+      do throws(PropertyMismatch) { _ = try fitted(value, property, type) } catch {
+        reading.report(
+          item, at: result.offset, of: expression.compiled.source, error.message, hint: error.hint)
+      }
     }
   }
 
@@ -101,6 +123,7 @@ extension TemplateReader {
       else { return nil }
       (source, valueType) = (from.compiled.source, from.compiled.resultType)
       references = from.compiled.references.filter { $0.variable == "data" }
+      if !hasMore { checkConstants(of: from, property, nodeType, fromItem) }
     } else if let valueItem = object["value"] {
       guard
         let value = reading.template(
@@ -111,6 +134,7 @@ extension TemplateReader {
       }
       if case .expression(let expression) = value {
         (source, valueType) = (expression.compiled.source, expression.compiled.resultType)
+        if !hasMore { checkConstants(of: expression, property, nodeType, valueItem) }
         references = expression.compiled.references.filter { $0.variable == "data" }
       } else {
         source = CELText.source(of: value)
@@ -121,7 +145,7 @@ extension TemplateReader {
     }
     if hasMore {
       let inner = variables.adding("value", valueType)
-      guard let body = body(object, item, type, purpose, inner) else { return nil }
+      guard let body = body(object, item, property, nodeType, inner) else { return nil }
       // Nothing goes straight to the placeholder.
       source =
         "cel.bind(value, \(CELText.wrapped(source)), "
@@ -141,16 +165,18 @@ extension TemplateReader {
   }
 
   private func body(
-    _ object: Object, _ item: Item, _ type: FieldType, _ purpose: String, _ variables: Variables
+    _ object: Object, _ item: Item, _ property: NodeProperty, _ nodeType: NodeType,
+    _ variables: Variables
   ) -> String? {
+    let (type, purpose) = (property.type.fieldType, "\"\(property.name)\"")
     let wanted = object.has("format") || object.has("transform") ? nil : type
     var source = "value"
     if let item = object["if"] {
       guard let condition = reading.expression(item, variables, giving: .bool) else { return nil }
       let test = CELText.wrapped(condition.compiled.source)
       if object.has("then") || object.has("else") {
-        guard let yes = branch(object["then"], wanted, purpose, variables),
-          let no = branch(object["else"], wanted, purpose, variables)
+        guard let yes = branch(object["then"], wanted, property, nodeType, variables),
+          let no = branch(object["else"], wanted, property, nodeType, variables)
         else { return nil }
         source = "\(test) ? dyn(\(yes)) : dyn(\(no))"
       } else {
@@ -167,7 +193,9 @@ extension TemplateReader {
       reading.report(item, "\"else\" needs an \"if\" beside it", hint: "add if: EXPRESSION")
       return nil
     } else if object.has("then") {
-      guard let value = branch(object["then"], wanted, purpose, variables) else { return nil }
+      guard let value = branch(object["then"], wanted, property, nodeType, variables) else {
+        return nil
+      }
       source = value
     }
     if let item = object["transform"] {
@@ -191,13 +219,25 @@ extension TemplateReader {
     return "cel.bind(shown, dyn(\(source)), shown == null ? dyn(null) : dyn(\(text)))"
   }
 
+  /// - Parameter wanted: nil if the value is not the property's yet, because of `format` or
+  ///   `transform`.
   private func branch(
-    _ item: Item?, _ wanted: FieldType?, _ purpose: String, _ variables: Variables
+    _ item: Item?, _ wanted: FieldType?, _ property: NodeProperty, _ nodeType: NodeType,
+    _ variables: Variables
   ) -> String? {
     guard let item else { return "null" }
-    return reading.template(item, variables, giving: wanted, orText: true, for: purpose).map {
-      CELText.source(of: $0)
+    let template = reading.template(
+      item, variables, giving: wanted, orText: true, for: "\"\(property.name)\"")
+    guard let template else { return nil }
+    if wanted != nil {
+      switch template {
+      case .constant(let value):
+        guard constant(value, property, nodeType, item) != nil else { return nil }
+      case .expression(let expression): checkConstants(of: expression, property, nodeType, item)
+      case .list, .map: break
+      }
     }
+    return CELText.source(of: template)
   }
 
   /// `%@` is the value, `%%` a percent sign; nothing else is special, and nothing else may look so.

@@ -77,6 +77,24 @@ public struct CompiledExpression: Sendable {
     return try evaluator.value(program.root)
   }
 
+  /// The constants that can be the result, each with its offset in the source in bytes: the whole
+  /// expression, or branches of `? :`. O(nodes).
+  public var constantResults: [(value: ExpressionValue, offset: Int)] {
+    var found: [(value: ExpressionValue, offset: Int)] = []
+    var open = [tree.root]
+    while let node = open.popLast() {
+      switch tree[node] {
+      case .literal(let value): found.append((value, tree.offsets[node]))
+      case .conditional(let branches, let otherwise):
+        open.append(otherwise)
+        open += branches.reversed().map(\.value)
+      case .call("dyn", target: nil, let arguments, _): open += arguments
+      default: break
+      }
+    }
+    return found
+  }
+
   /// The expression in a uniform layout, without comments and needless parentheses.
   public var formatted: String { SyntaxPrinter.print(tree) }
 }

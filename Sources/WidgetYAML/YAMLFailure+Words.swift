@@ -3,12 +3,28 @@ extension YAMLFailure {
     "put the value in quotes: a text with a comma, a bracket, a brace or \": \" needs them, as in "
     + "'=data.n > 0 ? \"a\" : \"b\"'"
 
-  /// The message and a hint for the author of the file. The hint may be empty. Neither contains the
-  /// place.
-  public func words(in text: String) -> (message: String, hint: String) {
+  /// The message, a hint, and the place, for the author of the file. The hint may be empty. Neither
+  /// text contains the place. The place is where the author has to change the file, which can be
+  /// left of the place where libyaml stopped.
+  public func words(in text: String) -> (message: String, hint: String, place: YAMLPlace) {
+    guard case .syntax(let problem) = reason else {
+      let (message, hint) = words
+      return (message, hint, place)
+    }
+    let syntax = SyntaxPlace(place, in: text)
+    if let first = syntax.indicator, !YAMLFailure.isQuoteOpen(problem) {
+      return (
+        "a value that begins with \"\(first)\" needs quotes",
+        YAMLFailure.putInQuotes(syntax.value), syntax.valuePlace
+      )
+    }
+    let (message, hint) = YAMLFailure.words(for: problem, syntax)
+    return (message, hint, place)
+  }
+
+  private var words: (message: String, hint: String) {
     switch reason {
-    case .syntax(let problem):
-      return YAMLFailure.words(for: problem, SyntaxPlace(place, in: text))
+    case .syntax(let problem): return (problem, "")
     case .character(let problem, let byte):
       return (
         "\(problem) (at byte \(byte))",
@@ -80,6 +96,10 @@ extension YAMLFailure {
 
   // MARK: - Syntax
 
+  private static func isQuoteOpen(_ problem: String) -> Bool {
+    problem.contains("end of stream") || problem.contains("unexpected document indicator")
+  }
+
   private static func words(
     for problem: String, _ place: SyntaxPlace
   ) -> (message: String, hint: String) {
@@ -87,15 +107,8 @@ extension YAMLFailure {
     if place.character == "\t" || says("tab character") {
       return ("a tab cannot indent YAML", "indent with spaces")
     }
-    if says("end of stream", "unexpected document indicator") {
-      return ("the closing quote is missing", "add it")
-    }
+    if isQuoteOpen(problem) { return ("the closing quote is missing", "add it") }
     if place.isDirective { return directive(problem) }
-    if let first = place.value.first, "!&*".contains(first) {
-      return (
-        "a value that begins with \"\(first)\" needs quotes", putInQuotes(place.value)
-      )
-    }
     if says("cannot start any token") {
       let shown = place.character.map { "\"\($0)\"" } ?? "this character"
       return ("a text cannot begin with \(shown)", "put it in quotes")
@@ -173,6 +186,7 @@ private struct SyntaxPlace {
   let character: Character?
   /// The value that the place is in, up to its end in the line.
   let value: String
+  let valuePlace: YAMLPlace
   /// Whether the line is a directive, and whether a line above is one.
   let isDirective: Bool
   let hasDirective: Bool
@@ -185,11 +199,22 @@ private struct SyntaxPlace {
     character = scalars.indices.contains(index) ? Character(scalars[index]) : nil
     isDirective = scalars.first == "%"
     hasDirective = lines.prefix(max(0, place.line - 1)).contains { $0.hasPrefix("%") }
-    value = SyntaxPlace.value(around: index, in: scalars)
+    let start = SyntaxPlace.start(around: index, in: scalars)
+    value = SyntaxPlace.text(from: start.index, in: scalars, start.depth)
+    valuePlace = YAMLPlace(line: place.line, column: start.index + 1)
+  }
+
+  /// The first character of the value, if it has a meaning in YAML that an expression does not have.
+  var indicator: Character? {
+    guard character != "\t", !isDirective, let first = value.first else { return nil }
+    return "!&*".contains(first) ? first : nil
   }
 
   /// The value begins after the last `: `, `- `, or after a bracket or comma of a list or object.
-  private static func value(around place: Int, in line: [Unicode.Scalar]) -> String {
+  /// The depth counts the brackets and braces that are open before the value.
+  private static func start(
+    around place: Int, in line: [Unicode.Scalar]
+  ) -> (index: Int, depth: Int) {
     var start = 0
     var depth = 0
     var index = 0
@@ -203,7 +228,7 @@ private struct SyntaxPlace {
       case "[", "{":
         guard isFirst else { continue }
         // A bracket at the place is the value.
-        guard index <= place else { return text(from: start, in: line, depth) }
+        guard index <= place else { return (start, depth) }
         depth += 1
         start = index
       case "-" where isFirst && isBlank(at: index), "?" where isFirst && isBlank(at: index),
@@ -216,7 +241,7 @@ private struct SyntaxPlace {
       default: break
       }
     }
-    return text(from: start, in: line, depth)
+    return (start, depth)
   }
 
   private static func text(from start: Int, in line: [Unicode.Scalar], _ depth: Int) -> String {

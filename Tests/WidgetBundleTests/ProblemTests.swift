@@ -83,6 +83,15 @@ import WidgetModel
     Mistake(
       "content: {label: x, color: warnin}", "1:28", "\"warnin\" is not a colour", hint: "warning"),
     Mistake("content: {label: x, tint: '12ff00'}", "1:27", "not a colour", hint: "#rrggbbaa"),
+    Mistake(
+      "content: {label: x, color: '=data.n > 1 ? \"error\" : \"bloo\"'}", "1:53",
+      "\"bloo\" is not a colour", hint: "#rrggbb"),
+    Mistake(
+      "content: {label: x, color: {from: data.n, if: value > 1, then: warning, else: bloo}}",
+      "1:79",
+      "\"bloo\" is not a colour", hint: "#rrggbb"),
+    Mistake(
+      "content: {label: x, lines: '=data.n > 1 ? 1 : 5000'}", "1:47", "5000 is not a valid lines"),
     Mistake("content: {label: x, rows: data.list}", "1:27", "the top cannot have rows"),
     Mistake("content: {stack: [{label: x, rows: data.n}]}", "1:36", "gives int"),
     Mistake(

@@ -151,7 +151,7 @@ struct CheckerTests {
       } catch { return error.rendered.split(separator: "\n").map(String.init) }
     }
     #expect(rendered("'日本' + foo").suffix(2) == ["1 | '日本' + foo", "  |          ^"])
-    #expect(rendered("true &&\n\tfoo").suffix(2) == ["2 | \tfoo", "  | \t^"])
+    #expect(rendered("true &&\n\tfoo").suffix(2) == ["2 | →foo", "  |  ^"])
     #expect(rendered("true\r\n && foo\r\n").suffix(2) == ["2 |  && foo", "  |     ^"])
     let long =
       String(repeating: "true && ", count: 30) + "foo" + String(repeating: " || true", count: 30)

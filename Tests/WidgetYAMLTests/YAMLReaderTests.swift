@@ -118,13 +118,14 @@ private func flow(_ node: YAMLNode) -> String {
     Mistake("x: [\n\n", "1:5", "a bracket or brace is not closed", "close it"),
     Mistake("name: ]", "1:7", "a value cannot begin with \"]\"", "put the text in quotes"),
     Mistake("name: |x", "1:8", "a block of text begins in the line after", "quotes: '|x'"),
-    Mistake("if: !data.a || data.b", "1:14", "begins with \"!\"", "quotes: '!data.a || data.b'"),
+    Mistake("if: !data.a || data.b", "1:5", "begins with \"!\"", "quotes: '!data.a || data.b'"),
     Mistake("if: !(data.a)", "1:5", "tags such as !(data.a)", "quotes: '!(data.a)'"),
     Mistake("x: {if: !(data.a), b: 1}", "1:9", "tags such as !(data.a)", "quotes: '!(data.a)'"),
     Mistake("- if: !(data.a)  # no", "1:7", "tags such as !(data.a)", "quotes: '!(data.a)'"),
-    Mistake("if: !data.a && data.a", "1:14", "begins with \"!\"", "quotes: '!data.a && data.a'"),
-    Mistake("if: !data.a ? 1 : 2", "1:13", "begins with \"!\"", "quotes: '!data.a ? 1 : 2'"),
-    Mistake("if: && data.a", "1:6", "begins with \"&\"", "quotes: '&& data.a'"),
+    Mistake("if: !data.a && data.a", "1:5", "begins with \"!\"", "quotes: '!data.a && data.a'"),
+    Mistake("if: !data.a ? 1 : 2", "1:5", "begins with \"!\"", "quotes: '!data.a ? 1 : 2'"),
+    Mistake("if: && data.a", "1:5", "begins with \"&\"", "quotes: '&& data.a'"),
+    Mistake("a: {n: !result}", "1:8", "begins with \"!\"", "quotes: '!result'"),
     Mistake("a: b\n...\nc: d", "3:1", "the document ends before this", "remove this text"),
     Mistake("%YAML 3.0\n---\na: b", "1:1", "only versions 1.1 and 1.2", "begins with %"),
     Mistake("%YAML 1.2\na: b", "2:1", "directive", "begins with %"),
@@ -136,8 +137,8 @@ private func flow(_ node: YAMLNode) -> String {
   @Test(arguments: tags + syntax)
   func `a mistake has a place, words and advice`(mistake: Mistake) throws {
     let found = try #require(failure(mistake.text))
-    #expect("\(found.place.line):\(found.place.column)" == mistake.place)
     let words = found.words(in: mistake.text)
+    #expect("\(words.place.line):\(words.place.column)" == mistake.place)
     #expect(words.message.contains(mistake.message), "\(words.message)")
     #expect(words.hint.contains(mistake.hint), "\(words.hint)")
     for word in ["did not find", "found", "could not"] {

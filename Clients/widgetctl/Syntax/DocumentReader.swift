@@ -44,7 +44,7 @@ enum DocumentReader {
       let hint = words.hint.isEmpty ? "" : "; \(words.hint)"
       throw CommandFailure(
         .invalidArgument,
-        "\(name):\(error.place.line):\(error.place.column): \(words.message)\(hint)")
+        "\(name):\(words.place.line):\(words.place.column): \(words.message)\(hint)")
     }
   }
 

@@ -99,19 +99,19 @@ public enum SourceExcerpt {
     let shownAfter = rest.count > 40 ? rest.prefix(39) + "…" : Substring(rest)
     let label = "\(number) | "
     let gutter = String(repeating: " ", count: label.count - 2) + "| "
-    var pad = ""
-    for character in shownBefore {
-      pad += character == "\t" ? "\t" : String(repeating: " ", count: character.terminalCells)
-    }
-    return label + visible(shownBefore + shownAfter) + "\n" + gutter + pad + "^"
+    let before = visible(shownBefore)
+    let pad = String(repeating: " ", count: before.reduce(0) { $0 + $1.terminalCells })
+    return label + before + visible(shownAfter) + "\n" + gutter + pad + "^"
   }
 
-  /// Control characters other than the tab would upset a terminal.
-  fileprivate static func visible(_ text: String) -> String {
+  /// Control characters would upset a terminal. A tab is shown as an arrow, because its width
+  /// depends on the terminal.
+  fileprivate static func visible(_ text: some StringProtocol) -> String {
     String(
       String.UnicodeScalarView(
-        text.unicodeScalars.map {
-          $0 != "\t" && ($0.value < 32 || $0.value == 127) ? "\u{FFFD}" : $0
+        text.unicodeScalars.map { scalar in
+          if scalar == "\t" { return "→" }
+          return scalar.value < 32 || scalar.value == 127 ? "\u{FFFD}" : scalar
         }
       ))
   }

@@ -5,15 +5,13 @@ extension HostState {
   /// A line for each field whose default the new file changes, and which has another value in some
   /// widgets, because a user or an action has set it.
   ///
-  /// Fields that sources and reducers set are left out. They rarely have their default.
+  /// Fields that sources set are left out. The next reading sets them again.
   func keptDefaults(of bundle: Bundle, after former: BundleInstance) -> [String] {
     var lines: [String] = []
     for kind in bundle.kinds {
       let name = kind.kind.name
       guard let old = former.bundle.kinds.first(where: { $0.kind.name == name }) else { continue }
-      let set = Set(
-        kind.sources.flatMap { $0.assignments.values.map(\.key) }
-          + kind.kind.reducers.flatMap { $0.assignments.keys + $0.unset })
+      let set = Set(kind.sources.flatMap { $0.assignments.values.map(\.key) })
       for field in kind.kind.data where !set.contains(field.name) {
         guard let before = old.kind.data.first(where: { $0.name == field.name })?.defaultValue,
           before != field.defaultValue
