@@ -298,6 +298,21 @@ struct PicturePageTests {
     #expect(label["width"] == nil)
   }
 
+  @Test func `the document of nodes has the tokens that the theme lacks`() throws {
+    var widget = Self.widget("a", "one")
+    widget.content?.nodes[1].properties["color"] = .string("color.nope")
+    widget.content?.nodes[1].problem = "text: it failed"
+    let row = Table.nodes(of: [widget]).text(width: nil, Samples.plain)
+    let problem = try #require(widget.nodesDocument().node("one")?["problem"])
+    guard case .string(let text) = problem else {
+      Issue.record("\(problem)")
+      return
+    }
+    #expect(text.split(separator: "\n").count == 2)
+    #expect(text.contains("color.nope"))
+    for line in text.split(separator: "\n") { #expect(row.contains("! \(line)"), "\(row)") }
+  }
+
   @Test(
     arguments: [
       (Value.bool(false), nil, "the parent has no divider", "the parent has no divider"),
@@ -320,8 +335,23 @@ struct PicturePageTests {
       let row = rows.first { $0.contains("  \(id)  ") }.map(String.init) ?? ""
       #expect(row.contains("not drawn") == (reason != nil), "\(row)")
       #expect(reason.map { row.contains("separator: not drawn, \($0)") } ?? true, "\(row)")
+      let node = widget.nodesDocument(withDefaults: true).node(id)
+      let notes = reason.map { Value.list([.string("separator: not drawn, \($0)")]) }
+      #expect(node?["notes"] == notes)
+      #expect(widget.nodesDocument().node(id)?["notes"] == nil)
     }
     #expect(
       !Table.nodes(of: [widget]).text(width: nil, Samples.plain).contains("not drawn"))
+  }
+}
+
+extension Value {
+  /// The document of a node in the document of its widget.
+  fileprivate func node(_ id: String) -> ValueMap? {
+    guard case .map(let widget) = self, case .map(let content)? = widget["content"],
+      case .list(let nodes)? = content["nodes"]
+    else { return nil }
+    for case .map(let node) in nodes where node["id"] == .string(id) { return node }
+    return nil
   }
 }

@@ -154,7 +154,7 @@ struct ViewCommand: AsyncParsableCommand {
     let painter = session.printer.painter
     let theme = nodes ? await theme(session) : .standard
     session.printer.print(
-      list: found.map { (defaults ? $0.withDefaults : $0).document() },
+      list: found.map { $0.nodesDocument(theme: theme, withDefaults: defaults) },
       around: { .map(["widgets": $0]) }
     ) {
       Table.nodes(of: found, theme: theme, withDefaults: defaults)
@@ -251,6 +251,42 @@ extension Content {
   }
 }
 
+extension Widget {
+  /// The widget as a document, with the facts of the table of nodes: an unknown token is a problem of
+  /// its node. With defaults, `notes` says why a default separator is not drawn.
+  func nodesDocument(theme: Theme = .standard, withDefaults: Bool = false) -> Value {
+    let shown = withDefaults ? self.withDefaults : self
+    guard let content = shown.content, case .map(var map) = shown.document() else {
+      return shown.document()
+    }
+    let notes = withDefaults ? self.content?.separatorNotes ?? [:] : [:]
+    let nodes = content.nodes.map { node -> Value in
+      var node = node
+      node.problem = node.problems(with: theme).joined(separator: "\n")
+      guard case .map(var map) = node.document, let note = notes[node.id] else {
+        return node.document
+      }
+      map["notes"] = .list([.string(note)])
+      return .map(map)
+    }
+    map["content"] = .map(["rootId": .string(content.rootID), "nodes": .list(nodes)])
+    return .map(map)
+  }
+}
+
+extension Node {
+  /// The problems of the node, and the tokens that the theme lacks.
+  fileprivate func problems(with theme: Theme) -> [String] {
+    problems + unknownTokens(of: theme).map(\.description)
+  }
+}
+
+extension Content {
+  fileprivate var separatorNotes: [String: String] {
+    missingSeparators.mapValues { "separator: not drawn, \($0)" }
+  }
+}
+
 extension Table {
   /// The table WIDGET NODE TYPE EVENTS PROPERTIES, one row per node, in the order of the tree.
   ///
@@ -264,16 +300,14 @@ extension Table {
     var table = Table("WIDGET", "NODE", "TYPE", "EVENTS", "PROPERTIES")
     for widget in widgets {
       let shown = withDefaults ? widget.withDefaults : widget
-      let separators = withDefaults ? widget.content?.missingSeparators ?? [:] : [:]
+      let notes = withDefaults ? widget.content?.separatorNotes ?? [:] : [:]
       for node in shown.content?.nodes ?? [] {
-        let problems =
-          node.problems + node.unknownTokens(of: theme).map(\.description)
-        let separator = separators[node.id].map { "separator: not drawn, \($0)" }
+        let problems = node.problems(with: theme)
         table.add(
           Cell(widget.id.rawValue), Cell(node.id), Cell(node.type?.name ?? "unknown"),
           Cell(node.events.joined(separator: ",")),
           Cell(
-            ([node.properties.summary, separator ?? ""] + problems.map { "! \($0)" })
+            ([node.properties.summary, notes[node.id] ?? ""] + problems.map { "! \($0)" })
               .filter { !$0.isEmpty }.joined(separator: "  ")))
       }
     }
