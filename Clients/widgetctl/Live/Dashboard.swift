@@ -18,8 +18,9 @@ struct DashboardCommand: AsyncParsableCommand {
       writes it. The title of a widget shows whether the widget is stale or has failed.
 
       Tab and the arrows move the focus. Enter and Space press, switch and select. Type text into \
-      inputs, and submit it with Enter. The mouse presses and scrolls. `/` filters, `i` shows a \
-      widget's data, `?` shows all keys, `q` quits. Ctrl-Z suspends.
+      inputs, and submit it with Enter. The mouse presses and scrolls; a drag copies text. Hold \
+      Shift while you drag for the terminal's own selection. `/` filters, `i` shows a widget's \
+      data, `?` shows all keys, `q` quits. Ctrl-Z suspends.
 
       If the daemon goes away, the last state stays, marked as stale, until the daemon is back. \
       `view --live` is the same. Without ids and selection, the status widgets of a host and its \
