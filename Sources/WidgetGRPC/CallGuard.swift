@@ -32,6 +32,7 @@
     private var scanner = MessageScanner(bytesMax: messageBytesMax)
     /// What of the request is not passed on whole, as the connection counts it.
     private var heldBytes = 0
+    private let incomplete: IncompleteRequest
     /// Whether the request is one message. A conversation has no end, only its messages have.
     private var isSingle = true
     private var answerBytes = 0
@@ -55,6 +56,8 @@
       self.number = number
       self.connection = connection
       self.onEnd = onEnd
+      incomplete = connection.client.incompleteRequest()
+      incomplete.isLate = { [weak self] in self?.refuseLate() ?? true }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -152,7 +155,8 @@
         }
       }
       if isSingle, receivedBytes > CallGuard.requestBytesMax { return refuseSize(context) }
-      hold(request: body.endStream ? 0 : isSingle ? receivedBytes : scanner.incompleteBytes)
+      let held = body.endStream ? 0 : isSingle ? receivedBytes : scanner.incompleteBytes
+      if let refusal = hold(request: held) { return refuse(refusal, context) }
       if connection.receivingBytes > CallerConnection.receivingBytesMax {
         return refuse(
           .refused(
@@ -173,7 +177,7 @@
     /// Answers with an error and ends the stream.
     private func refuse(_ status: RPCStatus, _ context: ChannelHandlerContext) {
       isRefused = true
-      hold(request: 0)
+      _ = hold(request: 0)
       // A second head, or one after the end, would be an error of the connection.
       var headers: HPACKHeaders =
         hasHead ? [:] : [":status": "200", "content-type": "application/grpc"]
@@ -188,10 +192,18 @@
       context.writeAndFlush(wrapOutboundOut(.rstStream(.noError)), promise: nil)
     }
 
-    /// Notes how much of the request is held back.
-    private func hold(request byteCount: Int) {
+    /// Notes how much of the request is held back. Returns why it cannot be held.
+    private func hold(request byteCount: Int) -> RPCStatus? {
       connection.receivingBytes += byteCount - heldBytes
       heldBytes = byteCount
+      return incomplete.hold(byteCount)
+    }
+
+    /// Refuses a request that has not arrived in time.
+    private func refuseLate() -> Bool {
+      guard let context, !isRefused else { return true }
+      refuse(.requestLate(connection.client.requestMilliseconds), context)
+      return true
     }
 
     // MARK: - The answer
@@ -243,7 +255,7 @@
     private func end() {
       guard !isOver else { return }
       isOver = true
-      hold(request: 0)
+      _ = hold(request: 0)
       onEnd()
       connection.release(self, answerBytes)
     }

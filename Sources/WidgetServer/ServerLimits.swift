@@ -10,6 +10,14 @@ public struct ServerLimits: Hashable, Sendable {
   public var connectionsPerUIDMax = 4_096
   /// How long a connection may be open without having sent anything, in milliseconds.
   public var firstByteMilliseconds = 60_000
+  /// How many bytes of requests that have not arrived completely clients may have, all together.
+  public var incompleteBytesMax = 256 << 20
+  /// How many of these bytes one user may have.
+  public var incompleteBytesPerUIDMax = 64 << 20
+  /// How many of these bytes those may have, all together, who may only ask for health.
+  public var incompleteBytesUnauthorizedMax = 1 << 20
+  /// How long a request may take to arrive, from its first byte to its last, in milliseconds.
+  public var requestMilliseconds = 30_000
   /// How many streams one connection may have open.
   public var streamsPerConnectionMax = 1_024
   /// How many bytes of metadata a call over gRPC may have, as HTTP/2 counts them.
@@ -107,6 +115,10 @@ public struct ServerLimits: Hashable, Sendable {
       ("connections_max", \.connectionsMax),
       ("connections_per_uid_max", \.connectionsPerUIDMax),
       ("first_byte_milliseconds", \.firstByteMilliseconds),
+      ("incomplete_bytes_max", \.incompleteBytesMax),
+      ("incomplete_bytes_per_uid_max", \.incompleteBytesPerUIDMax),
+      ("incomplete_bytes_unauthorized_max", \.incompleteBytesUnauthorizedMax),
+      ("request_milliseconds", \.requestMilliseconds),
       ("streams_per_connection_max", \.streamsPerConnectionMax),
       ("metadata_bytes_max", \.metadataBytesMax),
       ("stream_resets_max", \.streamResetsMax),

@@ -78,6 +78,17 @@ public struct FrameReader: Sendable {
     return .frame(Frame(header: header, data: data))
   }
 
+  /// Drops the frame that has not arrived completely: its data so far, and the rest as it arrives.
+  /// Returns nil, and drops nothing, if its header has not arrived.
+  ///
+  /// Call after `next` has returned nil.
+  public mutating func dropFrame() -> FrameHeader? {
+    guard let header = pending.peekFrameHeader() else { return nil }
+    discardBytes = FrameHeader.bytes + Int(header.dataBytes) - pending.readableBytes
+    pending = ByteBuffer()
+    return header
+  }
+
   /// Lets go of frames that were handed out. What remains moves into a buffer of its own: else the
   /// next `append` would have to copy the handed-out frames as well, which share its storage.
   private mutating func releaseAndWait() -> Item? {

@@ -32,6 +32,9 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
   static let dataInNoData = ProtocolError(
     code: .invalidArgument, message: "a frame with the no-data flag must carry no data")
 
+  static let dropped = ProtocolError(
+    code: .resourceExhausted, message: "the server could not keep the message; send it again")
+
   static func tooManyStreams(max: Int) -> ProtocolError {
     ProtocolError(
       code: .resourceExhausted,

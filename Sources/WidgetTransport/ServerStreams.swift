@@ -107,8 +107,11 @@ public struct ServerStreams: Sendable {
 
   /// Takes the header of a frame that arrived (`FrameReader.Item.frame`) and says what to do.
   /// Also right for a frame that is too long (`.oversize`), whose data was dropped. O(1).
-  public mutating func receive(_ header: FrameHeader) -> Action {
-    let action = decide(header)
+  ///
+  /// - Parameter isDropped: whether the data was dropped for another reason.
+  public mutating func receive(_ header: FrameHeader, isDropped: Bool = false) -> Action {
+    let action = decide(
+      header, lost: isDropped ? .dropped : header.isOversize ? .oversize(header) : nil)
     switch action {
     case .ignore: ignoredFrames += 1
     case .refuse, .close: faultyFrames += 1
@@ -129,13 +132,14 @@ public struct ServerStreams: Sendable {
     streams.removeValue(forKey: streamID) != nil
   }
 
-  private mutating func decide(_ header: FrameHeader) -> Action {
+  /// - Parameter lost: why there is no data.
+  private mutating func decide(_ header: FrameHeader, lost: ProtocolError?) -> Action {
     let streamID = header.streamID
     switch header.type {
     case .request:
-      return streamID & 1 == 1 ? request(header) : .refuse(streamID: streamID, .evenStreamID)
+      return streamID & 1 == 1 ? request(header, lost) : .refuse(streamID: streamID, .evenStreamID)
     case .data:
-      return streamID & 1 == 1 ? data(header) : .refuse(streamID: streamID, .evenStreamID)
+      return streamID & 1 == 1 ? data(header, lost) : .refuse(streamID: streamID, .evenStreamID)
     case .response:
       return .close(.responseFromClient(streamID: streamID))
     default:
@@ -143,11 +147,11 @@ public struct ServerStreams: Sendable {
     }
   }
 
-  private mutating func request(_ header: FrameHeader) -> Action {
+  private mutating func request(_ header: FrameHeader, _ lost: ProtocolError?) -> Action {
     let streamID = header.streamID
     guard streamID > lastStreamID else { return reject(streamID, .streamIDReused) }
     lastStreamID = streamID
-    guard !header.isOversize else { return .refuse(streamID: streamID, .oversize(header)) }
+    if let lost { return .refuse(streamID: streamID, lost) }
     let isClosed = header.flags.contains(.remoteClosed)
     let isOpen = header.flags.contains(.remoteOpen)
     guard isClosed || isOpen else { return .unaryCall(streamID: streamID) }
@@ -159,11 +163,11 @@ public struct ServerStreams: Sendable {
     return .openStream(streamID: streamID, kind: isClosed ? .server : .bidirectional)
   }
 
-  private mutating func data(_ header: FrameHeader) -> Action {
+  private mutating func data(_ header: FrameHeader, _ lost: ProtocolError?) -> Action {
     let streamID = header.streamID
     guard let state = streams[streamID] else { return .ignore(.streamNotOpen(streamID: streamID)) }
     guard state == .clientOpen else { return .fail(streamID: streamID, .dataAfterClose) }
-    guard !header.isOversize else { return .fail(streamID: streamID, .oversize(header)) }
+    if let lost { return .fail(streamID: streamID, lost) }
     let isLast = header.flags.contains(.remoteClosed)
     let hasMessage = !header.flags.contains(.noData)
     guard hasMessage || header.dataBytes == 0 else {

@@ -119,6 +119,27 @@ import WidgetTransport
     #expect(reader.isInsideFrame)
   }
 
+  @Test func `a frame that is dropped is not held, and the next one follows it`() {
+    var bytes = ByteBuffer()
+    bytes.writeFrameHeader(FrameHeader(dataBytes: 100, streamID: 5, type: .request))
+    bytes.writeRepeatingByte(0xFF, count: 40)
+    var reader = FrameReader()
+    #expect(reader.dropFrame() == nil)
+    reader.append(ByteBuffer(bytes: [0, 0]))
+    #expect(reader.next() == nil)
+    #expect(reader.dropFrame() == nil)
+    reader = FrameReader()
+    reader.append(bytes)
+    #expect(reader.next() == nil)
+    #expect(reader.dropFrame()?.streamID == 5)
+    #expect(reader.bufferedBytes == 0)
+    #expect(reader.isInsideFrame)
+    var rest = ByteBuffer(repeating: 0xFF, count: 60)
+    rest.writeImmutableBuffer(FrameReaderTests.frames.bytes)
+    reader.append(rest)
+    #expect(reader.drain() == FrameReaderTests.frames.map { .frame($0) })
+  }
+
   @Test func `no bytes are no frame`() {
     var reader = FrameReader()
     reader.append(ByteBuffer())

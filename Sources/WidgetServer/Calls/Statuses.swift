@@ -171,6 +171,9 @@ extension RPCStatus {
           + "expressions of their kind"
       case "bundle_calls_max", "bundle_calls_of_clients_max":
         "Try again when an earlier call has ended"
+      case "incomplete_bytes_max", "incomplete_bytes_per_uid_max":
+        "Send fewer large requests at a time"
+      case "incomplete_bytes_unauthorized_max": "You may only ask for health: ask for less"
       default: "Remove something"
       }
     return RPCStatus(
@@ -309,6 +312,14 @@ extension RPCStatus {
     "A widget is too large for a frame. Watch less of it with a read mask, or make it smaller.")
 
   static let cancelled = RPCStatus(.cancelled, "CANCELLED", "The call was cancelled.")
+
+  /// A request that began to arrive, and did not arrive completely in time.
+  public static func requestLate(_ milliseconds: Int) -> RPCStatus {
+    RPCStatus(
+      .deadlineExceeded, "DEADLINE_EXCEEDED",
+      "The request did not arrive within request_milliseconds = \(milliseconds). Send it without "
+        + "a pause.")
+  }
 
   public static let deadlineExceeded = RPCStatus(
     .deadlineExceeded, "DEADLINE_EXCEEDED", "The call's deadline has passed.")

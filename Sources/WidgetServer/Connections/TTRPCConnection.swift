@@ -33,11 +33,13 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   private var isReadPending = false
   /// Whether there may be frames that were read and not looked at.
   private var hasUnseenFrames = false
+  /// What has arrived of a request that is not complete.
+  private let incomplete: IncompleteRequest
   /// Streams that were asked for and are not open yet.
   private var openingCount = 0
   /// Whether the connection is over: what was read but not looked at no longer counts.
   private var isClosed = false
-  fileprivate var isWritable: Bool { output.isWritable }
+  var isWritable: Bool { output.isWritable }
 
   /// Beyond this, the peer's further calls wait for the next turn: what one read brings can ask for
   /// ten thousand times its size.
@@ -55,7 +57,9 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     share = WorkShare(uid: peer.uid)
     output = ConnectionOutput(socket: socket)
     level = service.policy.level(of: peer)
+    incomplete = service.incompleteRequests.account(of: peer)
     streams = ServerStreams(openStreamsMax: service.context.limits.streamsPerConnectionMax)
+    incomplete.isLate = { [weak self] in self?.closeLate() ?? true }
   }
 
   // MARK: - Channel
@@ -84,10 +88,14 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   func work(_ slice: TimeSlice) -> Bool {
     while takesFrames {
       switch reader.next() {
-      case .frame(let frame): receive(frame.header, frame.data)
+      case .frame(let frame):
+        // The next frame has a deadline of its own.
+        _ = incomplete.hold(0)
+        receive(frame.header, frame.data)
       case .oversize(let header): receive(header, ByteBuffer())
       case nil:
         hasUnseenFrames = false
+        holdIncomplete()
         resumeRead()
         return false
       }
@@ -98,6 +106,29 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
 
   /// The rest of what was read is not looked at.
   func abandon() {}
+
+  /// Counts what has arrived of the next frame. Drops the frame if a limit is exceeded.
+  private func holdIncomplete() {
+    guard let refusal = incomplete.hold(reader.bufferedBytes), let header = reader.dropFrame()
+    else { return }
+    receive(header, ByteBuffer(), refusal: refusal)
+  }
+
+  /// Ends the connection of a peer that does not send the rest of a frame. Returns false if the
+  /// daemon has not looked at what was sent.
+  private func closeLate() -> Bool {
+    guard !hasUnseenFrames else { return false }
+    service.context.counters.protocolErrors += 1
+    service.context.logger.info(
+      "closing a connection",
+      metadata: [
+        "uid": "\(peer.uid)", "pid": "\(peer.pid)",
+        "reason": "a frame is not complete after request_milliseconds",
+      ])
+    isClosed = true
+    context?.close(promise: nil)
+    return true
+  }
 
   /// Goes on with what was read in another turn, if the peer takes answers.
   private func resumeFrames() {
@@ -124,6 +155,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
 
   func channelInactive(context: ChannelHandlerContext) {
     isClosed = true
+    _ = incomplete.hold(0)
     for sink in sinks.values { forget(sink) }
     sinks.removeAll()
     service.connections.closed(self)
@@ -203,8 +235,9 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
 
   // MARK: - Frames in
 
-  private func receive(_ header: FrameHeader, _ data: ByteBuffer) {
-    switch streams.receive(header) {
+  /// - Parameter refusal: why the data of the frame was dropped.
+  private func receive(_ header: FrameHeader, _ data: ByteBuffer, refusal: RPCStatus? = nil) {
+    switch streams.receive(header, isDropped: refusal != nil) {
     case .unaryCall(let streamID): unaryCall(streamID, data)
     case .openStream(let streamID, let kind): openStream(streamID, kind, data)
     case .message(let streamID, let isLast):
@@ -214,11 +247,11 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     case .ignore: break
     case .refuse(let streamID, let error):
       service.context.counters.protocolErrors += 1
-      refuseNow(RPCStatus(error), streamID)
+      refuseNow(refusal ?? RPCStatus(error), streamID)
     case .fail(let streamID, let error):
       service.context.counters.protocolErrors += 1
       sinks.removeValue(forKey: streamID).map(forget)
-      refuseNow(RPCStatus(error), streamID)
+      refuseNow(refusal ?? RPCStatus(error), streamID)
     case .close(let reason):
       service.context.counters.protocolErrors += 1
       service.context.logger.info(
@@ -434,7 +467,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
 
   // MARK: - Streams out
 
-  fileprivate func send(_ message: EncodedMessage, on streamID: UInt32) {
+  func send(_ message: EncodedMessage, on streamID: UInt32) {
     let (first, second) = message.frame(for: streamID)
     enqueue(first)
     if let second { enqueue(second) }
@@ -448,7 +481,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     sink.connection = nil
   }
 
-  fileprivate func endStream(_ streamID: UInt32, _ status: RPCStatus?) {
+  func endStream(_ streamID: UInt32, _ status: RPCStatus?) {
     guard streams.end(streamID) else { return }
     sinks.removeValue(forKey: streamID)?.connection = nil
     if let status { return refuseNow(status, streamID) }
@@ -457,39 +490,5 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     enqueue(frame)
     service.turn.open()
     touch()
-  }
-}
-
-/// A stream of a ttrpc connection.
-final class TTRPCStreamSink: StreamSink {
-  /// nil once the stream or the connection has ended. A strong reference, cut by hand: weak ones make
-  /// every other reference count of the connection slow.
-  fileprivate var connection: TTRPCConnection?
-  fileprivate let streamID: UInt32
-  fileprivate var stream: (any ServedStream)?
-
-  fileprivate init(connection: TTRPCConnection, streamID: UInt32) {
-    self.connection = connection
-    self.streamID = streamID
-  }
-
-  var isWritable: Bool { connection?.isWritable ?? false }
-
-  func send(_ message: EncodedMessage) { connection?.send(message, on: streamID) }
-
-  func finish(_ status: RPCStatus?) {
-    stream = nil
-    connection?.endStream(streamID, status)
-  }
-}
-
-extension RPCStatus {
-  init(_ error: ProtocolError) {
-    let code: StatusCode =
-      switch error.code {
-      case .invalidArgument: .invalidArgument
-      case .resourceExhausted: .resourceExhausted
-      }
-    self.init(code, "PROTOCOL_ERROR", error.message)
   }
 }

@@ -24,6 +24,14 @@ public struct InProcessClient: Sendable {
     gate = service.gate
   }
 
+  /// Counts what has arrived of a request that is not complete. Call on the service's event loop.
+  public func incompleteRequest() -> IncompleteRequest {
+    service.value.incompleteRequests.account(of: peer)
+  }
+
+  /// How long a request may take to arrive, in milliseconds. Call on the service's event loop.
+  public var requestMilliseconds: Int { service.value.context.limits.requestMilliseconds }
+
   /// A call that the daemon answers.
   public struct MethodDescription: Hashable, Sendable {
     /// "widgetd.v1.WidgetService"

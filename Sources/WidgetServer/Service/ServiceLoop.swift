@@ -31,6 +31,7 @@ final class ServiceLoop {
   let health: HealthWatches
   let providers: Providers
   let connections: Connections
+  let incompleteRequests: IncompleteRequests
   let blobs: Blobs
   let reloads: Reloads
   var widgetCache = WidgetCache()
@@ -61,6 +62,7 @@ final class ServiceLoop {
     health = HealthWatches(context)
     providers = Providers(context, audience: audience)
     connections = Connections(context)
+    incompleteRequests = IncompleteRequests(context, policy)
     blobs = Blobs(context, folder: configuration.blobFolder)
     reloads = Reloads(context)
     turn.atEnd = { [unowned self] in endTurn() }
@@ -180,6 +182,7 @@ final class ServiceLoop {
     turn.cancelTimer()
     deadlineTimer?.cancel()
     providers.cancelTimers()
+    incompleteRequests.cancelTimer()
     blobs.removeAll()
     do throws(StorageError) { try log.close() } catch {
       context.logger.error("the store was not closed well", metadata: ["error": "\(error)"])

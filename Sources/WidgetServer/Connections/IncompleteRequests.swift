@@ -1,0 +1,123 @@
+import NIOCore
+public import WidgetProto
+
+/// Counts the bytes of requests that have not arrived completely, and ends requests that take too
+/// long to arrive. Otherwise a user could fill the daemon's memory with the beginnings of requests.
+///
+/// The account of a connection, or of a call over gRPC, holds the bytes of one request at a time.
+/// Confined to the event loop.
+final class IncompleteRequests {
+  private let context: ServiceContext
+  private let policy: AccessPolicy
+  private var bytesByUID: [UInt32: Int] = [:]
+  /// The bytes of clients, and of peers who may call nothing.
+  private var bytesByLevel: [AccessPolicy.Level: Int] = [:]
+  private var waiting: [ObjectIdentifier: IncompleteRequest] = [:]
+  private var timer: Scheduled<Void>?
+
+  /// The least time between two searches for requests that are late.
+  private static let searchInterval = TimeAmount.seconds(1)
+
+  init(_ context: ServiceContext, _ policy: AccessPolicy) {
+    self.context = context
+    self.policy = policy
+  }
+
+  func account(of peer: Peer) -> IncompleteRequest {
+    IncompleteRequest(of: peer.uid, policy.level(of: peer), in: self)
+  }
+
+  /// How many bytes of incomplete requests the user has.
+  func bytes(of uid: UInt32) -> Int { bytesByUID[uid, default: 0] }
+
+  /// Counts the bytes that an account holds now. Returns which limit they exceed; then nothing is
+  /// counted for the account.
+  fileprivate func hold(_ bytes: Int, for account: IncompleteRequest) -> RPCStatus? {
+    let refusal = bytes > account.bytes ? refusal(of: bytes - account.bytes, for: account) : nil
+    set(refusal == nil ? bytes : 0, for: account)
+    return refusal
+  }
+
+  private func refusal(of added: Int, for account: IncompleteRequest) -> RPCStatus? {
+    let limits = context.limits
+    let ofLevel = bytesByLevel[account.level, default: 0] + added
+    switch account.level {
+    case .nothing where ofLevel > limits.incompleteBytesUnauthorizedMax:
+      return .quotaExceeded(
+        "incomplete_bytes_unauthorized_max", limits.incompleteBytesUnauthorizedMax)
+    case .client where ofLevel > limits.incompleteBytesMax:
+      return .quotaExceeded("incomplete_bytes_max", limits.incompleteBytesMax)
+    case .nothing, .client, .owner: break
+    }
+    guard bytes(of: account.uid) + added > limits.incompleteBytesPerUIDMax else {
+      return nil
+    }
+    return .quotaExceeded("incomplete_bytes_per_uid_max", limits.incompleteBytesPerUIDMax)
+  }
+
+  private func set(_ bytes: Int, for account: IncompleteRequest) {
+    let change = bytes - account.bytes
+    guard change != 0 else { return }
+    let ofUser = self.bytes(of: account.uid) + change
+    bytesByUID[account.uid] = ofUser > 0 ? ofUser : nil
+    bytesByLevel[account.level, default: 0] += change
+    if account.bytes == 0 {
+      account.deadline = nextDeadline
+      waiting[ObjectIdentifier(account)] = account
+      scheduleSearch()
+    } else if bytes == 0 {
+      waiting[ObjectIdentifier(account)] = nil
+    }
+    account.bytes = bytes
+  }
+
+  // MARK: - Requests that are late
+
+  private var nextDeadline: NIODeadline {
+    .now() + .milliseconds(Int64(context.limits.requestMilliseconds))
+  }
+
+  private func scheduleSearch() {
+    guard timer == nil, let first = waiting.values.map(\.deadline).min() else { return }
+    let next = max(first, .now() + IncompleteRequests.searchInterval)
+    timer = context.schedule(at: next) { [self] in
+      timer = nil
+      endLate(at: .now())
+      scheduleSearch()
+    }
+  }
+
+  private func endLate(at now: NIODeadline) {
+    for account in Array(waiting.values) where account.deadline <= now {
+      // The daemon itself may not have looked at the rest.
+      if account.isLate() { set(0, for: account) } else { account.deadline = nextDeadline }
+    }
+  }
+
+  func cancelTimer() { timer?.cancel() }
+}
+
+/// The bytes of one request that has not arrived completely. Confined to the event loop.
+public final class IncompleteRequest {
+  fileprivate let uid: UInt32
+  fileprivate let level: AccessPolicy.Level
+  fileprivate(set) var bytes = 0
+  fileprivate var deadline = NIODeadline.distantFuture
+  private let all: IncompleteRequests
+
+  /// Ends the request, because it has not arrived within `request_milliseconds`. Returns false if
+  /// the daemon itself holds it up.
+  public var isLate: () -> Bool = { true }
+
+  fileprivate init(of uid: UInt32, _ level: AccessPolicy.Level, in all: IncompleteRequests) {
+    self.uid = uid
+    self.level = level
+    self.all = all
+  }
+
+  /// Notes how many bytes of the request have arrived; 0 if it is complete or over. Returns why they
+  /// cannot be held: drop them then.
+  public func hold(_ bytes: Int) -> RPCStatus? {
+    bytes == self.bytes ? nil : all.hold(bytes, for: self)
+  }
+}

@@ -1,0 +1,36 @@
+import WidgetProto
+import WidgetTransport
+
+/// A stream of a ttrpc connection.
+final class TTRPCStreamSink: StreamSink {
+  /// nil once the stream or the connection has ended. A strong reference, cut by hand: weak ones make
+  /// every other reference count of the connection slow.
+  var connection: TTRPCConnection?
+  let streamID: UInt32
+  var stream: (any ServedStream)?
+
+  init(connection: TTRPCConnection, streamID: UInt32) {
+    self.connection = connection
+    self.streamID = streamID
+  }
+
+  var isWritable: Bool { connection?.isWritable ?? false }
+
+  func send(_ message: EncodedMessage) { connection?.send(message, on: streamID) }
+
+  func finish(_ status: RPCStatus?) {
+    stream = nil
+    connection?.endStream(streamID, status)
+  }
+}
+
+extension RPCStatus {
+  init(_ error: ProtocolError) {
+    let code: StatusCode =
+      switch error.code {
+      case .invalidArgument: .invalidArgument
+      case .resourceExhausted: .resourceExhausted
+      }
+    self.init(code, "PROTOCOL_ERROR", error.message)
+  }
+}

@@ -1,0 +1,102 @@
+import Glibc
+import Testing
+import WidgetCore
+import WidgetModel
+import WidgetProto
+import WidgetTransport
+
+@testable import WidgetServer
+
+/// Requests that do not arrive completely.
+@Suite struct `An incomplete request` {
+  /// A whole request of about a MiB, which is answered.
+  static func large(_ client: RawClient, id: UInt32) throws -> [UInt8] {
+    try client.request(
+      "GetWidget", GetWidgetRequest(id: .make("w0")), id: id,
+      metadata: [MetadataEntry(key: "k", value: String(repeating: "x", count: 1 << 20))])
+  }
+
+  static func limits(_ change: (inout ServerLimits) -> Void) -> ServerLimits {
+    var limits = ServerLimits()
+    change(&limits)
+    return limits
+  }
+
+  /// Waits until the daemon holds so many bytes.
+  static func wait(for bytes: Int, in server: TestServer) throws {
+    try server.eventually { $0.incompleteRequests.bytes(of: geteuid()) == bytes }
+  }
+
+  @Test func `is refused beyond the bytes of its user, and others of his are answered`()
+    async throws
+  {
+    let limits = Self.limits { $0.incompleteBytesPerUIDMax = 3 << 19 }
+    try await withServer(limits: limits, log: TestLog.State(image: .sample(count: 1))) { server in
+      let first = try server.connect()
+      let second = try server.connect()
+      let whole = try Self.large(first, id: 1)
+      try first.send(Array(whole.dropLast()))
+      try Self.wait(for: whole.count - 1, in: server)
+      // The second exceeds the limit with the first half of the request.
+      try second.send(Array(whole.dropLast()))
+      let status = try #require(try second.response(to: 1).status)
+      #expect(status.code == .resourceExhausted)
+      #expect(status.errorInfo?.metadata["limit"] == "incomplete_bytes_per_uid_max")
+      // Its rest is dropped, and the connection goes on.
+      try second.send([whole[whole.count - 1]])
+      second.nextStreamID = 3
+      #expect(try second.get("w0").revision == 1)
+      // What came first is kept.
+      try first.send([whole[whole.count - 1]])
+      #expect(try first.response(to: 1).status == nil)
+      try Self.wait(for: 0, in: server)
+      try second.send(Self.large(second, id: 5))
+      #expect(try second.response(to: 5).status == nil)
+    }
+  }
+
+  @Test(arguments: [
+    (AccessPolicy.nobody, "incomplete_bytes_unauthorized_max"),
+    (.client, "incomplete_bytes_max"),
+  ])
+  func `is refused beyond the bytes of all`(policy: AccessPolicy, limit: String) async throws {
+    let limits = Self.limits {
+      $0.incompleteBytesMax = 1 << 19
+      $0.incompleteBytesUnauthorizedMax = 1 << 19
+    }
+    try await withServer(limits: limits, policy: policy) { server in
+      let client = try server.connect()
+      try client.send(Array(Self.large(client, id: 1).dropLast()))
+      let status = try #require(try client.response(to: 1).status)
+      #expect(status.code == .resourceExhausted)
+      #expect(status.errorInfo?.metadata["limit"] == limit)
+    }
+  }
+
+  @Test func `ends its connection after a time, and a connection between requests stays`()
+    async throws
+  {
+    let limits = Self.limits { $0.requestMilliseconds = 1 }
+    try await withServer(limits: limits) { server in
+      let idle = try server.connect()
+      #expect(try idle.health() == .serving)
+      let late = try server.connect()
+      #expect(try late.health() == .serving)
+      try late.send(Array(try Self.large(late, id: 3).dropLast()))
+      try late.readToEnd()
+      try Self.wait(for: 0, in: server)
+      #expect(try idle.health() == .serving)
+    }
+  }
+
+  @Test func `is not counted after its connection has ended`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      let part = Array(try Self.large(client, id: 1).dropLast())
+      try client.send(part)
+      try Self.wait(for: part.count, in: server)
+      client.close()
+      try Self.wait(for: 0, in: server)
+    }
+  }
+}
