@@ -302,6 +302,7 @@ struct FailureTests {
     next.tell(.snapshot(widgets))
     #expect(next.instance.failures == [] && error(next) == nil)
     // A failure after a correct submit is a failure of the bundle.
+    next.pass(.milliseconds(1))
     try next.event("submit", node: "f", ["values": .map(["title": .string("x")])])
     try next.answer(next.webRequest()?.id, 500)
     #expect(error(next)?.reason == "ACTION_FAILED")
@@ -477,6 +478,31 @@ struct FailureTests {
     #expect(outcome(next, 1) == .string("success"))
     #expect(outcome(next, 2, "code") == .string("ABORTED"))
     #expect(outcome(next, 3) == nil)
+  }
+
+  @Test func `an event whose outcome is written does nothing if it comes again`() throws {
+    let body = "{data: {n: 0}, on: {go: [{command: [x]}]}}"
+    for hasEnded in [false, true] {
+      var scene = try Scene(body, permissions: "{commands: [x]}")
+      try scene.event("go", wantsOutcome: true)
+      if hasEnded { try scene.print(scene.program()?.id, "") }
+      var next = try next(scene, body, permissions: "{commands: [x]}")
+      try next.event("go", wantsOutcome: true)
+      #expect(next.program() == nil)
+      #expect(next.acknowledged == [1])
+      #expect(outcome(next) == .string(hasEnded ? "success" : "failure"))
+    }
+  }
+
+  @Test func `an event of another epoch is not taken for one whose outcome is written`() throws {
+    let body = "{data: {n: 0}, on: {go: [{command: [x]}]}}"
+    var scene = try Scene(body, permissions: "{commands: [x]}")
+    try scene.event("go", wantsOutcome: true)
+    try scene.print(scene.program()?.id, "")
+    var next = try next(scene, body, permissions: "{commands: [x]}")
+    next.pass(.seconds(1))
+    try next.event("go", wantsOutcome: true)
+    #expect(next.program() != nil)
   }
 
   @Test func `an event that ended before the interruption keeps its outcome`() throws {

@@ -226,6 +226,15 @@ extension BundleInstance {
     return true
   }
 
+  /// Whether the outcome of the event is written, by this host or a former one. A later event with the
+  /// same number is of another epoch.
+  func hasOutcome(_ event: Event) -> Bool {
+    told[event.widgetID, default: []].contains { outcome in
+      outcome.sequence == event.sequence && !isOver(outcome)
+        && now.uptime - outcome.time <= now.wall.duration(since: event.time)
+    }
+  }
+
   private func isOver(_ outcome: ToldOutcome) -> Bool {
     outcome.time + limits.outcomeHeldFor <= now.uptime
   }

@@ -53,6 +53,11 @@ extension BundleInstance {
   mutating func act(on event: Event) {
     let id = event.widgetID
     guard let facts = facts(of: id) else { return }
+    // Its sender knows the outcome. The event is here again because its acknowledgement was lost.
+    if hasOutcome(event) {
+      outcomes[event.sequence] = nil
+      return
+    }
     trace(id, reducedBy: event, facts)
     let form = form(of: event, facts)
     if let form, !check(form, event, facts) { return }
