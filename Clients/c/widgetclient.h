@@ -320,7 +320,11 @@ typedef struct wc_node_ids {
 
 /* Which nodes of a widget's content differ from before: what a program draws again. A node that came
  * and went in between is in no list. A node is in `inserted` or `removed` alone, or in `changed`, in
- * `moved`, or in both. */
+ * `moved`, or in both.
+ *
+ * Cost: a change that leaves all nodes in place costs as much as the nodes that it sets. A change that
+ * inserts, moves or removes nodes costs as much as the whole content, because `nodes` of the content
+ * is a list in the order of the tree. */
 typedef struct wc_content_changes {
   /* Another node is at the top, or the content came or went. */
   bool root_changed;
