@@ -10,6 +10,17 @@ struct KindTextTests {
     KindText(RegisteredKind(kind: kind, provider: "desk"), Samples.plain).text(width: nil)
   }
 
+  @Test(arguments: [(nil, nil), (true, "connected"), (false, "away")] as [(Bool?, String?)])
+  func `a kind says whether its provider is connected`(isConnected: Bool?, state: String?) throws {
+    let kind = Kind(name: try #require(KindName("note")))
+    var registered = RegisteredKind(
+      kind: kind, provider: "desk", isAttended: isConnected != nil)
+    registered.isProviderConnected = isConnected == true
+    #expect(registered.providerState == state)
+    let text = KindText(registered, Samples.plain).text(width: nil)
+    for word in ["connected", "away"] { #expect(text.contains(word) == (state == word), "\(text)") }
+  }
+
   @Test(arguments: [false, true])
   func `each value that a changed kind takes from a widget is named`(dryRun: Bool) throws {
     let (a, b) = (try #require(WidgetID("a")), try #require(WidgetID("b")))
