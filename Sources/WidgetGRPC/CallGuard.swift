@@ -18,8 +18,9 @@
   ///   of the stream, not at such headers. No issue is known upstream.
   /// - It bounds what a request may take, which is the peer's to fill: each and all of a connection.
   ///   What is refused gets a status; grpc-swift would reset the stream without one.
-  /// - It counts what the answer takes until the peer has it, or is gone.
-  final class CallGuard: ChannelDuplexHandler, CallAdmission {
+  /// - It counts what the answer takes until the peer has it, or is gone. A stream makes no more
+  ///   messages while too many of its bytes, or of its connection's, are not written.
+  final class CallGuard: ChannelDuplexHandler, CallAdmission, StreamRoom {
     typealias InboundIn = HTTP2Frame.FramePayload
     typealias InboundOut = HTTP2Frame.FramePayload
     typealias OutboundIn = HTTP2Frame.FramePayload
@@ -36,6 +37,9 @@
     /// Whether the request is one message. A conversation has no end, only its messages have.
     private var isSingle = true
     private var answerBytes = 0
+    /// Bytes of a stream's messages that were made and not written to the connection.
+    private var streamBytes = 0
+    var onRoom: (() -> Void)?
     private var isOver = false
     private var isRefused = false
     /// Whether grpc-swift has sent the answer's head.
@@ -46,6 +50,9 @@
     static let messageBytesMax = 4 << 20
     /// A message and what is before it.
     private static let requestBytesMax = messageBytesMax + MessageScanner.prefixBytes
+    /// Beyond so many bytes that were not written, a stream makes no more; as much as a usual socket
+    /// holds.
+    private static let streamBytesMax = 128 << 10
     /// How large a question to reflection may be: they ask for names.
     private static let questionBytesMax = 64 << 10
     /// The paths of methods that take any number of messages.
@@ -214,9 +221,41 @@
         promise?.fail(ChannelError.ioOnClosedChannel)
         return
       }
-      if case .headers = unwrapOutboundIn(data) { hasHead = true }
+      switch unwrapOutboundIn(data) {
+      case .headers: hasHead = true
+      case .data(let body) where streamBytes > 0:
+        let byteCount = body.data.readableBytes
+        let written = promise ?? context.eventLoop.makePromise()
+        written.futureResult.assumeIsolated().whenComplete { _ in self.give(byteCount) }
+        return context.write(data, promise: written)
+      default: break
+      }
       context.write(data, promise: promise)
     }
+
+    // MARK: - Room for a stream's messages
+
+    var hasRoom: Bool {
+      !isOver && streamBytes < CallGuard.streamBytesMax && connection.hasRoom
+    }
+
+    func take(_ byteCount: Int) {
+      guard !isOver else { return }
+      let byteCount = byteCount + MessageScanner.prefixBytes
+      streamBytes += byteCount
+      connection.addStreamBytes(byteCount)
+    }
+
+    /// Notes that so many bytes were written, or dropped.
+    private func give(_ byteCount: Int) {
+      let byteCount = min(byteCount, streamBytes)
+      let wasFull = streamBytes >= CallGuard.streamBytesMax
+      streamBytes -= byteCount
+      connection.addStreamBytes(-byteCount)
+      if wasFull, hasRoom { onRoom?() }
+    }
+
+    // MARK: - Admission
 
     func admit(_ start: @escaping (_ isCancelled: Bool) -> Int) {
       guard !isOver else {
@@ -257,6 +296,8 @@
       isOver = true
       _ = hold(request: 0)
       onEnd()
+      onRoom = nil
+      give(streamBytes)
       connection.release(self, answerBytes)
     }
   }

@@ -44,10 +44,12 @@
     @Sendable private func stream(
       _ name: String, _ request: StreamingServerRequest<ByteBuffer>
     ) async throws -> StreamingServerResponse<ByteBuffer> {
-      let client = try callers.call(request.metadata).client
+      let call = try callers.call(request.metadata)
       let message = try await request.onlyMessage()
       let stream: InProcessStream
-      do throws(RPCStatus) { stream = try await client.open(name, message) } catch {
+      do throws(RPCStatus) {
+        stream = try await call.client.open(name, message, room: call.room)
+      } catch {
         throw RPCError(error)
       }
       return StreamingServerResponse { writer in
@@ -64,9 +66,11 @@
     @Sendable private func conversation(
       _ name: String, _ request: StreamingServerRequest<ByteBuffer>
     ) async throws -> StreamingServerResponse<ByteBuffer> {
-      let client = try callers.call(request.metadata).client
+      let call = try callers.call(request.metadata)
       let stream: InProcessStream
-      do throws(RPCStatus) { stream = try await client.converse(name) } catch {
+      do throws(RPCStatus) {
+        stream = try await call.client.converse(name, room: call.room)
+      } catch {
         throw RPCError(error)
       }
       return StreamingServerResponse { writer in

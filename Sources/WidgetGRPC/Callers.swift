@@ -24,6 +24,7 @@
     struct CallerCall: Sendable {
       let client: InProcessClient
       let admission: NIOLoopBound<any CallAdmission>
+      let room: NIOLoopBound<any StreamRoom>
     }
 
     private let state = Mutex(State())
@@ -66,7 +67,8 @@
       connection.add(call, on: streamID)
       let found = CallerCall(
         client: connection.client,
-        admission: NIOLoopBound(call, eventLoop: stream.eventLoop))
+        admission: NIOLoopBound(call, eventLoop: stream.eventLoop),
+        room: NIOLoopBound(call, eventLoop: stream.eventLoop))
       state.withLock { $0.calls[number] = found }
     }
 
@@ -82,7 +84,8 @@
   /// What the calls of one connection hold. Confined to the event loop.
   ///
   /// Flow control stops what a peer does not take from being sent, but not from being made. So calls
-  /// wait while the answers that were made and not taken are more than a bound.
+  /// wait while the answers that were made and not taken are more than a bound. Streams make nothing
+  /// more while their messages are.
   final class CallerConnection {
     let client: InProcessClient
     /// How many bytes of metadata a call may have.
@@ -90,6 +93,8 @@
     /// Bytes of requests that are not complete.
     var receivingBytes = 0
     private var answerBytes = 0
+    /// Bytes of streams' messages that were made and not taken.
+    private var streamBytes = 0
     private var calls: [UInt32: CallGuard] = [:]
     private var newestStreamID: UInt32 = 0
     private var resets: ResetAllowance
@@ -99,6 +104,8 @@
 
     /// Beyond so many bytes of answers that the peer has not taken, its calls wait.
     private static let answerBytesMax = 4 << 20
+    /// Beyond so many bytes of messages that the peer has not taken, its streams make no more.
+    private static let streamBytesMax = 4 << 20
     /// How many bytes of incomplete requests a connection may have.
     static let receivingBytesMax = 16 << 20
 
@@ -138,6 +145,21 @@
       }
       resume()
     }
+
+    // MARK: - Streams
+
+    /// Whether streams may make more messages.
+    var hasRoom: Bool { streamBytes < CallerConnection.streamBytesMax }
+
+    /// Notes that a stream has made so many bytes; negative, that so many were taken or dropped.
+    func addStreamBytes(_ byteCount: Int) {
+      let hadRoom = hasRoom
+      streamBytes += byteCount
+      guard !hadRoom, hasRoom else { return }
+      for call in calls.values { call.onRoom?() }
+    }
+
+    // MARK: - Calls
 
     /// Has the next call started when the service has time for it.
     private func resume() {

@@ -86,9 +86,11 @@ public struct InProcessClient: Sendable {
   /// - Parameter method: "widgetd.v1.WidgetService/WatchWidgets"
   /// - Parameter request: the encoded request.
   /// - Parameter timeout: when the stream ends with DEADLINE_EXCEEDED; nil for never.
+  /// - Parameter room: bounds what is made ahead of the reader's peer; nil for the stream's own bound.
   /// - Throws: what the call ended with, if no stream was opened.
   public func open(
-    _ method: String, _ request: ByteBuffer, timeout: Duration? = nil
+    _ method: String, _ request: ByteBuffer, timeout: Duration? = nil,
+    room: NIOLoopBound<any StreamRoom>? = nil
   ) async throws(RPCStatus) -> InProcessStream {
     let method = try InProcessClient.find(method, .stream)
     let (peer, calls) = (peer, calls)
@@ -97,7 +99,7 @@ public struct InProcessClient: Sendable {
         guard !isAbandoned else {
           return continuation.resume(returning: .failure(.shuttingDown))
         }
-        InProcessSink(peer: peer, service: service, calls: calls.value)
+        InProcessSink(peer: peer, service: service, calls: calls.value, room: room?.value)
           .open(method, request, timeout, continuation)
       }
     }
@@ -107,14 +109,15 @@ public struct InProcessClient: Sendable {
   ///
   /// - Parameter method: "widgetd.v1.ProviderService/Provide"
   /// - Parameter timeout: when the conversation ends with DEADLINE_EXCEEDED; nil for never.
+  /// - Parameter room: bounds what is made ahead of the reader's peer; nil for the stream's own bound.
   /// - Throws: what the call ended with, if there is to be no conversation.
   public func converse(
-    _ method: String, timeout: Duration? = nil
+    _ method: String, timeout: Duration? = nil, room: NIOLoopBound<any StreamRoom>? = nil
   ) async throws(RPCStatus) -> InProcessStream {
     let method = try InProcessClient.find(method, .conversation)
     let (peer, calls) = (peer, calls)
     return try await withResult { service, continuation in
-      InProcessSink(peer: peer, service: service, calls: calls.value)
+      InProcessSink(peer: peer, service: service, calls: calls.value, room: room?.value)
         .converse(method, timeout, continuation)
     }
   }
@@ -156,6 +159,17 @@ public protocol CallAdmission: AnyObject {
   /// Calls `start`, now or later, but in any case once: with true if the call is not to be carried
   /// out any more. It returns how many bytes the answer has.
   func admit(_ start: @escaping (_ isCancelled: Bool) -> Int)
+}
+
+/// Bounds what a stream makes ahead of its peer. Confined to the service's event loop.
+public protocol StreamRoom: AnyObject {
+  /// Whether the stream may make another message now.
+  var hasRoom: Bool { get }
+  /// Is called when there is room again.
+  var onRoom: (() -> Void)? { get set }
+
+  /// Notes that a message was made, of so many bytes.
+  func take(_ byteCount: Int)
 }
 
 extension WidgetServer {

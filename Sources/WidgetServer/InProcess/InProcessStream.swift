@@ -85,6 +85,7 @@ final class InProcessSink: StreamSink, TurnParticipant {
   private let peer: Peer
   private let service: ServiceLoop
   private let calls: InProcessCalls
+  private let room: (any StreamRoom)?
   private var stream: (any ServedStream)?
   private var waiting: [ByteBuffer] = []
   private var waitingBytes = 0
@@ -100,10 +101,11 @@ final class InProcessSink: StreamSink, TurnParticipant {
   /// What a message counts beyond its bytes.
   private static let messageOverheadBytes = 128
 
-  init(peer: Peer, service: ServiceLoop, calls: InProcessCalls) {
+  init(peer: Peer, service: ServiceLoop, calls: InProcessCalls, room: (any StreamRoom)?) {
     self.peer = peer
     self.service = service
     self.calls = calls
+    self.room = room
   }
 
   /// Opens the stream at the end of the turn.
@@ -120,8 +122,7 @@ final class InProcessSink: StreamSink, TurnParticipant {
         do throws(RPCStatus) {
           if let timeout, timeout <= .zero { throw .deadlineExceeded }
           let stream = try begin()
-          self.stream = stream
-          if let timeout { stream.setDeadline(in: timeout, service.context) }
+          serve(stream, timeout)
           opened.resume(returning: .success(InProcessStream(sink: self, service: service)))
         } catch {
           service.context.note(method, error, of: peer)
@@ -144,12 +145,20 @@ final class InProcessSink: StreamSink, TurnParticipant {
       if let timeout, timeout <= .zero { throw .deadlineExceeded }
       let stream = try service.providers.converse(
         method, sink: self, peer: peer, level: service.policy.level(of: peer))
-      self.stream = stream
-      if let timeout { stream.setDeadline(in: timeout, service.context) }
+      serve(stream, timeout)
       begun.resume(returning: .success(InProcessStream(sink: self, service: service)))
     } catch {
       service.context.note(method, error, of: peer)
       begun.resume(returning: .failure(error))
+    }
+  }
+
+  private func serve(_ stream: any ServedStream, _ timeout: Duration?) {
+    self.stream = stream
+    if let timeout { stream.setDeadline(in: timeout, service.context) }
+    room?.onRoom = { [weak self] in
+      guard let self, reader != nil else { return }
+      self.stream?.becameWritable()
     }
   }
 
@@ -189,6 +198,7 @@ final class InProcessSink: StreamSink, TurnParticipant {
 
   var isWritable: Bool {
     reader != nil && !isOver && waitingBytes < InProcessSink.waitingBytesMax
+      && room?.hasRoom ?? true
   }
 
   func send(_ message: EncodedMessage) {
@@ -196,6 +206,7 @@ final class InProcessSink: StreamSink, TurnParticipant {
     let payload = message.payload
     waiting.append(payload)
     waitingBytes += payload.readableBytes + InProcessSink.messageOverheadBytes
+    room?.take(payload.readableBytes)
     touch()
   }
 
