@@ -30,8 +30,18 @@ public protocol CommitLog: AnyObject {
   /// Makes one group durable, all or nothing. O(size of the group).
   func append(_ group: CommitGroup) throws(StorageError)
 
+  /// Throws if what was stored is no longer where the next process would look for it, so that
+  /// nothing more may be appended. Costs little: it is called for each group and each question
+  /// about health.
+  func check() throws(StorageError)
+
   /// Ends the log. Every appended group is safe even if this throws. Further calls do nothing.
   func close() throws(StorageError)
+}
+
+extension CommitLog {
+  /// For a log that cannot be taken away.
+  public func check() throws(StorageError) {}
 }
 
 /// What an appended group survives.

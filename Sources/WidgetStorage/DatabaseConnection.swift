@@ -27,6 +27,29 @@ final class DatabaseConnection {
     try removeLogOnClose(false)
   }
 
+  /// Opens a file that is only read, as it is: without its write-ahead log, and without locks. Only
+  /// for a file that no program changes.
+  init(frozen path: String) throws(StorageError) {
+    var uri = "file:"
+    for byte in path.utf8 {
+      switch byte {
+      case UInt8(ascii: "%"): uri += "%25"
+      case UInt8(ascii: "?"): uri += "%3f"
+      case UInt8(ascii: "#"): uri += "%23"
+      default: uri.unicodeScalars.append(Unicode.Scalar(byte))
+      }
+    }
+    var opened: OpaquePointer?
+    let flags =
+      SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_URI
+    let code = sqlite3_open_v2(uri + "?immutable=1", &opened, flags, nil)
+    guard let opened else { throw .unexpected(path: path, detail: "no memory for a connection") }
+    handle = opened
+    self.path = path
+    guard code == SQLITE_OK else { throw error(code) }
+    try check(csqlite_set_defensive(handle, 1))
+  }
+
   deinit { sqlite3_close_v2(handle) }
 
   /// Whether closing the last connection moves the write-ahead log into the database and removes it.

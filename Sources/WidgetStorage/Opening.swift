@@ -1,4 +1,6 @@
 import Glibc
+import WidgetCore
+import WidgetModel
 
 /// The steps from a path to a database that groups can be appended to.
 ///
@@ -6,15 +8,25 @@ import Glibc
 /// this program knows.
 struct Opening {
   let connection: DatabaseConnection
+  private let files: StoreFiles
+  private let loss: StoreFiles.Loss
+  private let boot: String
   private let options: SQLiteCommitLog.Options
 
   /// Opens and, if need be, creates or upgrades the database.
-  init(path: String, options: SQLiteCommitLog.Options, schema: Schema) throws(StorageError) {
+  init(
+    path: String, options: SQLiteCommitLog.Options, schema: Schema, bootID: String?
+  ) throws(StorageError) {
     self.options = options
+    boot = bootID ?? SavedState.unknownBoot
+    files = try StoreFiles(path: path)
+    try files.check()
     try Opening.makeFile(path)
     connection = try DatabaseConnection(
       path: path, busyTimeoutMilliseconds: options.busyTimeout.milliseconds)
     let version = try schema.version(of: connection)
+    // Nothing has been written: what lacks something is refused as it is.
+    loss = try files.compare(StoreFiles.Standing(connection, version: version), boot: boot)
     // Detects some damage where it is met rather than later.
     try connection.execute("PRAGMA cell_size_check = ON")
     try connection.execute("PRAGMA trusted_schema = OFF")
@@ -36,12 +48,15 @@ struct Opening {
   static let pageBytes = 4_096
 
   /// Begins a session: what is written here is on disk before any group is.
-  func begin(
-    durability: Durability, newEpoch: UInt64, bootID: String?
-  ) throws(StorageError) -> (saved: SavedState, isHistoryCut: Bool) {
+  func begin(newEpoch: UInt64) throws(StorageError) -> Session {
+    let durability = options.durability
     var saved = try SavedState(from: connection)
     let before = saved
-    let isCut = saved.begin(durability: durability, newEpoch: newEpoch, bootID: bootID)
+    var lost: ClosedRange<Revision>?
+    var isCut = false
+    if case .permitted(let revisions) = loss { (isCut, lost) = (true, revisions) }
+    isCut = saved.begin(
+      durability: durability, newEpoch: newEpoch, bootID: boot, isCut: isCut)
     if saved != before {
       try connection.transaction { () throws(StorageError) in try saved.write(on: connection) }
     }
@@ -49,7 +64,31 @@ struct Opening {
     case .process: try connection.execute("PRAGMA synchronous = NORMAL")
     case .power: break
     }
-    return (saved, isCut)
+    var session = Session(saved: saved, isHistoryCut: isCut, lostRevisions: lost)
+    if files.mark == .damaged {
+      session.notices.append("\(files.markPath): was damaged, and is written again")
+    }
+    do throws(StorageError) {
+      session.mark = try StoreMark(
+        path: files.markPath, replacing: files.mark,
+        content: StoreMark.Content(
+          storeID: saved.storeID, isOpen: true, durability: durability, boot: boot,
+          groups: saved.groups, revision: saved.revision))
+    } catch {
+      // The store works without it; it only is not missed if it is removed.
+      session.notices.append("a removed store would not be noticed: \(error)")
+    }
+    return session
+  }
+
+  /// What a session begins with.
+  struct Session {
+    var saved: SavedState
+    var isHistoryCut: Bool
+    var lostRevisions: ClosedRange<Revision>?
+    /// nil if it cannot be written.
+    var mark: StoreMark?
+    var notices: [String] = []
   }
 
   /// The kept answers' sizes. O(answers).
@@ -133,6 +172,9 @@ struct Statements {
       """)
     dropRequests = try prepare("DELETE FROM requests WHERE sequence <= ?1")
     updateState = try prepare(
-      "UPDATE state SET revision = ?1, compact_revision = ?2, event_sequence_ceiling = ?3")
+      """
+      UPDATE state SET revision = ?1, compact_revision = ?2, event_sequence_ceiling = ?3,
+        group_count = ?4
+      """)
   }
 }

@@ -1,4 +1,5 @@
 import CSQLite
+import Glibc
 public import WidgetCore
 public import WidgetModel
 import WidgetProto
@@ -60,6 +61,11 @@ public final class SQLiteCommitLog: CommitLog {
   public let path: String
   /// Whether opening found that the latest groups may be missing, so that the epoch is a new one.
   public let isHistoryCut: Bool
+  /// The revisions that were stored before, and that opening found to be missing, if it is known
+  /// which ones.
+  public let lostRevisions: ClosedRange<Revision>?
+  /// What opening found to be wrong with other files than the database.
+  public let notices: [String]
 
   let codec: WireCodec
   private(set) var open: Open?
@@ -78,7 +84,12 @@ public final class SQLiteCommitLog: CommitLog {
     let connection: DatabaseConnection
     let statements: Statements
     let checkpointer: Checkpointer
+    let files: OpenFiles
+    let mark: StoreMark?
   }
+
+  /// Where everything was saved to when the files were found to be removed.
+  private var savedCopy: String?
 
   /// Opens the database, and makes it if there is none.
   ///
@@ -106,12 +117,13 @@ public final class SQLiteCommitLog: CommitLog {
     self.options = options
     let codec = WireCodec(limits: SQLiteCommitLog.wireLimits)
     self.codec = codec
-    let opening = try Opening(path: path, options: options, schema: schema)
-    let state = try opening.begin(
-      durability: options.durability, newEpoch: newEpoch == 0 ? 1 : newEpoch, bootID: bootID)
-    saved = state.saved
+    let opening = try Opening(path: path, options: options, schema: schema, bootID: bootID)
+    let session = try opening.begin(newEpoch: newEpoch == 0 ? 1 : newEpoch)
+    saved = session.saved
+    lostRevisions = session.lostRevisions
+    notices = session.notices
     pacer = CheckpointPacer(everyPages: options.checkpointPages, pagesMax: options.walPagesMax)
-    isHistoryCut = state.isHistoryCut
+    isHistoryCut = session.isHistoryCut
     requests = try opening.requestWindow()
     requestsDropped = requests.floor
     open = try Open(
@@ -119,7 +131,8 @@ public final class SQLiteCommitLog: CommitLog {
       statements: Statements(opening.connection),
       checkpointer: Checkpointer(
         path: path, busyTimeoutMilliseconds: options.busyTimeout.milliseconds,
-        onFailure: onCheckpointFailure))
+        onFailure: onCheckpointFailure),
+      files: OpenFiles(path: path), mark: session.mark)
   }
 
   deinit { open?.checkpointer.stop() }
@@ -157,6 +170,10 @@ public final class SQLiteCommitLog: CommitLog {
 
   public func append(_ group: CommitGroup) throws(StorageError) {
     guard let open else { throw .closed(path: path) }
+    do throws(StorageError) { try check() } catch {
+      counters.failedGroups += 1
+      throw error
+    }
     if pacer.mustWait(atPages: open.connection.walPages) {
       counters.checkpointWaits += 1
       open.checkpointer.checkpointAndWait()
@@ -180,6 +197,7 @@ public final class SQLiteCommitLog: CommitLog {
     }
     counters.groups += 1
     accept(group)
+    open.mark?.note(groups: saved.groups, revision: saved.revision)
     scratch.shrink()
     if pacer.isDue(atPages: open.connection.walPages) { open.checkpointer.checkpoint() }
   }
@@ -223,10 +241,10 @@ public final class SQLiteCommitLog: CommitLog {
     }
     try writeEvents(of: group, statements)
     if !group.requests.isEmpty { try write(group.requests, statements) }
-    guard saved.isChanged(by: group) else { return }
     try statements.updateState.bind(group.revision, at: 1)
     try statements.updateState.bind(group.compactRevision, at: 2)
     try statements.updateState.bind(group.eventSequenceCeiling, at: 3)
+    try statements.updateState.bind(saved.groups + 1, at: 4)
     try statements.updateState.run()
   }
 
@@ -305,15 +323,59 @@ public final class SQLiteCommitLog: CommitLog {
     for image in group.requests { requests.append(bytes: image.storedBytes) }
   }
 
+  // MARK: - Removed files
+
+  /// Throws `removed` if the files are no longer the ones that were opened. Two system calls.
+  public func check() throws(StorageError) {
+    guard let open else { return }
+    guard let loss = open.files.loss(on: open.connection) else {
+      savedCopy = nil
+      return
+    }
+    if savedCopy == nil { savedCopy = saveCopy(on: open.connection) }
+    throw .removed(
+      path: path, detail: loss, lastRevision: saved.revision,
+      copy: savedCopy.flatMap { $0.isEmpty ? nil : $0 })
+  }
+
+  /// Writes all that is stored to a new file: the removed ones are there as long as they are open.
+  /// Returns an empty text if that fails.
+  private func saveCopy(on connection: DatabaseConnection) -> String {
+    for number in 1...SQLiteCommitLog.copiesMax {
+      let copy = "\(path).saved-\(saved.revision)" + (number == 1 ? "" : "-\(number)")
+      let descriptor = Glibc.open(copy, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+      guard descriptor >= 0 else {
+        if errno == EEXIST { continue }
+        return ""
+      }
+      _ = Glibc.close(descriptor)
+      do throws(StorageError) {
+        let statement = try Statement("VACUUM INTO ?1", on: connection)
+        try statement.bind(copy, at: 1)
+        try statement.run()
+        return copy
+      } catch {
+        unlink(copy)
+        return ""
+      }
+    }
+    return ""
+  }
+
+  /// How many copies of one revision there can be.
+  private static let copiesMax = 9
+
   // MARK: - Closing
 
   /// Moves everything to the database file, so that it is whole by itself, and closes it. Gives up
   /// the state directory.
   public func close() throws(StorageError) {
     guard let open else { return }
-    self.open = nil
-    let connection = open.connection
+    defer { self.open = nil }
     open.checkpointer.stop()
+    // SQLite would remove files by their names, whatever they are now.
+    try check()
+    let connection = open.connection
     try open.checkpointer.removeLogOnClose()
     try connection.removeLogOnClose(true)
     if connection.isInTransaction { try connection.execute("ROLLBACK") }
@@ -321,10 +383,13 @@ public final class SQLiteCommitLog: CommitLog {
       saved.unsyncedBoot = ""
       try saved.write(on: connection)
     }
-    // Also syncs, so the mark above is never on disk without what came before it.
-    let code = sqlite3_wal_checkpoint_v2(
-      connection.handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
-    try connection.check(code)
+    // Also syncs, so what is written above is never on disk without what came before it.
+    try connection.check(
+      sqlite3_wal_checkpoint_v2(connection.handle, nil, SQLITE_CHECKPOINT_FULL, nil, nil))
+    // Before the log goes: an open store without its log has lost something.
+    open.mark?.close()
+    try connection.check(
+      sqlite3_wal_checkpoint_v2(connection.handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil))
   }
 }
 

@@ -11,13 +11,17 @@ struct SavedState: Equatable {
   /// The boot of the machine in which groups were written that may not be on disk: they are there
   /// while the machine runs, and can be gone after the next boot. Empty if all groups are on disk.
   var unsyncedBoot: String
+  /// Names the store, for its mark.
+  let storeID: String
+  /// How many groups were appended so far.
+  var groups: UInt64
 
   /// By how much the ceiling of event numbers is raised if groups may be missing that raised it.
   /// More events than one daemon accepts between two boots.
   static let eventSequenceReserve: UInt64 = 1 << 32
 
   /// What stands for the boot where the machine does not tell.
-  private static let unknownBoot = "unknown"
+  static let unknownBoot = "unknown"
 
   /// The kernel's name for the current boot.
   static func currentBoot() -> String? {
@@ -32,28 +36,29 @@ struct SavedState: Equatable {
   }
 
   /// Begins a session. Returns whether groups of an earlier one may be missing.
-  mutating func begin(durability: Durability, newEpoch: UInt64, bootID: String?) -> Bool {
+  ///
+  /// - Parameter isCut: Whether it is known already that they are.
+  mutating func begin(
+    durability: Durability, newEpoch: UInt64, bootID: String?, isCut isKnownCut: Bool = false
+  ) -> Bool {
     let boot = bootID ?? SavedState.unknownBoot
     let isNew = epoch == 0
     let isCut =
-      !isNew && !unsyncedBoot.isEmpty
-      && (unsyncedBoot != boot || unsyncedBoot == SavedState.unknownBoot)
+      !isNew
+      && (isKnownCut
+        || !unsyncedBoot.isEmpty
+          && (unsyncedBoot != boot || unsyncedBoot == SavedState.unknownBoot))
     if isNew || isCut { epoch = newEpoch }
     if isCut { eventSequenceCeiling += SavedState.eventSequenceReserve }
     unsyncedBoot = durability == .process ? boot : ""
     return isCut
   }
 
-  /// Whether a group changes more than rows of the other tables.
-  func isChanged(by group: CommitGroup) -> Bool {
-    revision != group.revision || compactRevision != group.compactRevision
-      || eventSequenceCeiling != group.eventSequenceCeiling
-  }
-
   mutating func accept(_ group: CommitGroup) {
     revision = group.revision
     compactRevision = group.compactRevision
     eventSequenceCeiling = group.eventSequenceCeiling
+    groups += 1
   }
 
   // MARK: The row
@@ -61,7 +66,8 @@ struct SavedState: Equatable {
   init(from connection: DatabaseConnection) throws(StorageError) {
     let row = try Statement(
       """
-      SELECT epoch, revision, compact_revision, event_sequence_ceiling, unsynced_boot FROM state
+      SELECT epoch, revision, compact_revision, event_sequence_ceiling, unsynced_boot, store_id,
+        group_count FROM state
       """, on: connection)
     guard try row.step() else {
       throw .corrupt(path: connection.path, detail: "the state row is missing")
@@ -71,6 +77,8 @@ struct SavedState: Equatable {
     compactRevision = UInt64(bitPattern: row.number(2))
     eventSequenceCeiling = UInt64(bitPattern: row.number(3))
     unsyncedBoot = row.text(4)
+    storeID = row.text(5)
+    groups = UInt64(bitPattern: row.number(6))
     guard compactRevision <= revision, revision <= Int64.max,
       eventSequenceCeiling <= Int64.max
     else { throw .corrupt(path: connection.path, detail: "the state row is impossible") }
@@ -81,13 +89,14 @@ struct SavedState: Equatable {
     let row = try Statement(
       """
       UPDATE state SET epoch = ?1, revision = ?2, compact_revision = ?3,
-        event_sequence_ceiling = ?4, unsynced_boot = ?5
+        event_sequence_ceiling = ?4, unsynced_boot = ?5, group_count = ?6
       """, on: connection)
     try row.bind(epoch, at: 1)
     try row.bind(revision, at: 2)
     try row.bind(compactRevision, at: 3)
     try row.bind(eventSequenceCeiling, at: 4)
     try row.bind(unsyncedBoot, at: 5)
+    try row.bind(groups, at: 6)
     try row.run()
   }
 }

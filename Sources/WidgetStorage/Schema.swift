@@ -26,6 +26,10 @@
 /// - `theme`: at most one row, `overrides`; the body is an encoded `Theme` with the
 ///   values that are not the standard ones.
 ///
+/// Version 8 adds:
+/// - `state.store_id`: a random name of the store, which `StoreMark` knows too.
+/// - `state.group_count`: how many groups were appended so far.
+///
 /// Tables without row ids are one tree each, so loading, which reads every row, also visits every
 /// page that is in use.
 struct Schema: Sendable {
@@ -99,7 +103,15 @@ struct Schema: Sendable {
       body BLOB NOT NULL
     ) STRICT, WITHOUT ROWID;
     """,
+    """
+    ALTER TABLE state ADD COLUMN store_id TEXT NOT NULL DEFAULT '';
+    ALTER TABLE state ADD COLUMN group_count INTEGER NOT NULL DEFAULT 0;
+    UPDATE state SET store_id = lower(hex(randomblob(8)));
+    """,
   ])
+
+  /// From this version on, a database names its store and counts its groups.
+  static let versionWithStoreID = 8
 
   /// What kind of file a connection has opened. Changes nothing.
   func version(of connection: DatabaseConnection) throws(StorageError) -> Int {

@@ -24,6 +24,11 @@ public enum StorageError: Error, Hashable, Sendable {
   case unrepresentable(path: String, detail: String)
   /// The log has been closed.
   case closed(path: String)
+  /// What was stored here is missing, or another store is in its place. Nothing was changed.
+  case lost(path: String, detail: String)
+  /// The files were removed or replaced while they were open. `copy` is where everything was saved
+  /// to.
+  case removed(path: String, detail: String, lastRevision: UInt64, copy: String?)
   /// What should not happen.
   case unexpected(path: String, detail: String)
 }
@@ -34,7 +39,8 @@ extension StorageError {
   public var isTransient: Bool {
     switch self {
     case .full, .readOnly, .busy, .inputOutput, .locked: true
-    case .corrupt, .incompatible, .foreign, .cannotOpen, .unrepresentable, .closed, .unexpected:
+    case .corrupt, .incompatible, .foreign, .cannotOpen, .unrepresentable, .closed, .lost, .removed,
+      .unexpected:
       false
     }
   }
@@ -45,7 +51,8 @@ extension StorageError {
     case .full(let path), .readOnly(let path), .corrupt(let path, _), .busy(let path),
       .inputOutput(let path, _), .incompatible(let path, _, _), .foreign(let path),
       .locked(let path, _), .cannotOpen(let path, _), .unrepresentable(let path, _),
-      .closed(let path), .unexpected(let path, _):
+      .closed(let path), .lost(let path, _), .removed(let path, _, _, _),
+      .unexpected(let path, _):
       path
     }
   }
@@ -64,6 +71,8 @@ extension StorageError {
     case .cannotOpen: "CANNOT_OPEN"
     case .unrepresentable: "UNREPRESENTABLE"
     case .closed: "CLOSED"
+    case .lost: "LOST"
+    case .removed: "REMOVED"
     case .unexpected: "UNEXPECTED"
     }
   }
@@ -77,15 +86,15 @@ extension StorageError: CustomStringConvertible {
     case .readOnly(let path):
       "\(path): cannot be written; make the file and its file system writable"
     case .corrupt(let path, let detail):
-      "\(path): damaged (\(detail)); nothing was changed. Restore it from a backup, or move it and"
-        + " its -wal and -shm files away to start empty"
+      "\(path): damaged (\(detail)); nothing was changed. Restore a backup with `widgetctl"
+        + " restore FILE`, or move it, its -wal and -shm files and store.mark away to start empty"
     case .busy(let path):
       "\(path): in use by another program; end that program and try again"
     case .inputOutput(let path, let detail):
       "\(path): reading or writing failed (\(detail)); check the disk and the kernel's log"
     case .incompatible(let path, let found, let supported):
       "\(path): has schema version \(found), and this version knows versions up to \(supported);"
-        + " run the newer version, or move the file away to start empty"
+        + " run the newer version, or move the file and store.mark away to start empty"
     case .foreign(let path):
       "\(path): is a database of another application; choose another state directory"
     case .locked(let path, let pid?):
@@ -98,6 +107,15 @@ extension StorageError: CustomStringConvertible {
       "\(path): cannot hold this widget (\(detail)); nothing was written. Change the widget"
     case .closed(let path):
       "\(path): has been closed; open the log again"
+    case .lost(let path, let detail):
+      "\(path): \(detail)"
+    case .removed(let path, let detail, let revision, let copy?):
+      "\(path): \(detail) while the daemon used it, so nothing more is stored. Everything up to"
+        + " revision \(revision) is in \(copy): stop the daemon, run `widgetctl restore \(copy)`, and"
+        + " restart the daemon"
+    case .removed(let path, let detail, let revision, nil):
+      "\(path): \(detail) while the daemon used it, so nothing more is stored. It was at revision"
+        + " \(revision): put the file back, or restart the daemon with a backup"
     case .unexpected(let path, let detail):
       "\(path): unexpected result from SQLite (\(detail)); please report this as a bug"
     }

@@ -233,12 +233,13 @@ private var guests: [any GuestProtocol] {
       onCheckpointFailure: { error in
         logger.warning("the write-ahead log grows", metadata: ["error": "\(error)"])
       })
+    for notice in log.notices { logger.warning("\(notice)") }
     if log.isHistoryCut {
-      logger.warning(
-        "the latest changes may be missing; readers start again",
-        metadata: [
-          "path": "\(log.path)"
-        ])
+      var metadata: Logger.Metadata = ["path": "\(log.path)"]
+      if let lost = log.lostRevisions {
+        metadata["lost_revisions"] = "\(lost.lowerBound) to \(lost.upperBound)"
+      }
+      logger.warning("the latest changes may be missing; readers start again", metadata: metadata)
     }
     return log
   }

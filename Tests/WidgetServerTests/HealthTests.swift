@@ -1,5 +1,7 @@
 import Testing
+import WidgetModel
 import WidgetProto
+import WidgetStorage
 import WidgetTransport
 
 @testable import WidgetServer
@@ -44,6 +46,37 @@ import WidgetTransport
     try await server.server.stop()
     #expect(try stream.value.next()?.status == .notServing)
     #expect(throws: RPCStatus.shuttingDown) { try stream.value.next() }
+  }
+
+  @Test func `is NOT_SERVING while the store is removed, and SERVING when it is back`() async throws
+  {
+    try await withServer { server in
+      let watcher = try server.connect()
+      let stream = try watcher.watchHealth("")
+      #expect(try stream.next()?.status == .serving)
+      let client = try server.connect()
+      let removed = StorageError.removed(
+        path: "/db", detail: "was removed", lastRevision: 0, copy: nil)
+      // A store that is full goes on serving.
+      server.log.failure = .full(path: "/db")
+      #expect(try client.health() == .serving)
+      server.log.failure = removed
+      #expect(try client.health() == .notServing)
+      #expect(try stream.next()?.status == .notServing)
+      server.log.failure = nil
+      #expect(try client.health() == .serving)
+      #expect(try stream.next()?.status == .serving)
+      // A change finds it out too.
+      server.log.failure = removed
+      let refusal = #expect(throws: RPCStatus.self) {
+        try client.call(
+          "CreateWidget", CreateWidgetRequest(widget: WidgetSpec(id: .make("a"), kind: .make("k"))),
+          as: CreateWidgetResponse.self)
+      }
+      #expect(refusal?.errorInfo?.reason == "STORAGE_FAILED")
+      #expect(try stream.next()?.status == .notServing)
+      #expect(try server.onLoop { $0.context.recentErrors.entries.map(\.area) } == ["storage"])
+    }
   }
 
   @Test func `watches count as streams of their user until they end`() async throws {

@@ -52,12 +52,13 @@ import WidgetModel
   }
 
   private static func withKiller(
-    when isTime: @escaping @Sendable () -> Bool, seed: UInt64, _ body: () throws -> Void
+    when isTime: @escaping @Sendable () -> Bool, seed: UInt64, delaysMax: Int = 3_000,
+    _ body: () throws -> Void
   ) rethrows {
     Thread.detachNewThread {
       while !isTime() { sched_yield() }
       var random = SeededGenerator(state: seed)
-      for _ in 0..<Int.random(in: 0..<3_000, using: &random) { _ = random.next() }
+      for _ in 0..<Int.random(in: 0..<delaysMax, using: &random) { _ = random.next() }
       kill(getpid(), SIGKILL)
     }
     try body()
@@ -102,6 +103,47 @@ import WidgetModel
         }
         #expect(image == naive.image.withoutForgottenKeys)
       }
+    }
+  }
+
+  /// Opens, appends and closes again and again, until it is killed.
+  private static func reopenUntilKilled(path: String, seed: UInt64) throws {
+    let opened = Counter()
+    let strikeAfter = Int(seed % 3)
+    try withKiller(when: { opened.value >= strikeAfter }, seed: seed, delaysMax: 200_000) {
+      while true {
+        let log = try SQLiteCommitLog(
+          directory: try StateDirectory(path: path), options: .init(), newEpoch: 7,
+          schema: .current, bootID: "boot-1", onCheckpointFailure: { _ in })
+        opened.increment()
+        let revision = try log.load(at: noon).revision + 1
+        try log.append(
+          CommitGroup(revision: revision, compactRevision: 0, eventSequenceCeiling: 0))
+        try log.close()
+      }
+    }
+  }
+
+  @Test func `a process killed while it opens or closes leaves a store that opens`() async throws {
+    let path = folder.path
+    var revision: Revision = 0
+    for seed in 0..<24 as Range<UInt64> {
+      // Half of them begin with nothing.
+      if seed % 2 == 0 {
+        for name in try FileManager.default.contentsOfDirectory(atPath: path) {
+          try FileManager.default.removeItem(atPath: path + "/" + name)
+        }
+        revision = 0
+      }
+      await #expect(processExitsWith: .signal(SIGKILL)) {
+        [path = path as String, seed = seed as UInt64] in
+        try CrashTests.reopenUntilKilled(path: path, seed: seed)
+      }
+      let log = try folder.open(newEpoch: 8)
+      #expect(log.notices.isEmpty)
+      let found = try log.load(at: noon).revision
+      #expect(found >= revision)
+      revision = found
     }
   }
 

@@ -156,7 +156,10 @@ import WidgetModel
     .incompatible(path: "/p", found: 9, supported: 1), .foreign(path: "/p"),
     .locked(path: "/p", pid: 1), .locked(path: "/p", pid: nil),
     .cannotOpen(path: "/p", detail: "d"), .unrepresentable(path: "/p", detail: "d"),
-    .closed(path: "/p"), .unexpected(path: "/p", detail: "d"),
+    .closed(path: "/p"), .lost(path: "/p", detail: "is missing. Put it back"),
+    .removed(path: "/p", detail: "was removed", lastRevision: 1, copy: nil),
+    .removed(path: "/p", detail: "was removed", lastRevision: 1, copy: "/q"),
+    .unexpected(path: "/p", detail: "d"),
   ])
   func `every message names the path first and then what to do`(error: StorageError) {
     #expect(error.path == "/p")

@@ -190,6 +190,16 @@ import WidgetModel
     #expect(try folder.open().load(at: noon).theme == theme)
   }
 
+  /// What the row of a widget holds, in hexadecimal digits.
+  private func encodedBody(of record: RecordImage) throws -> String {
+    let other = try TemporaryFolder()
+    let log = try other.open()
+    try log.append(group(1, upserts: [record]))
+    let rows = try Statement("SELECT hex(body) FROM widgets", on: try #require(log.open).connection)
+    try #require(try rows.step())
+    return rows.text(0)
+  }
+
   private func themeBody(on connection: DatabaseConnection) throws -> [UInt8] {
     let rows = try Statement("SELECT body FROM theme", on: connection)
     try #require(try rows.step())
@@ -258,9 +268,13 @@ import WidgetModel
   @Test func `a database without owners opens, and can store owners then`() throws {
     try Data().write(to: URL(filePath: folder.database))
     let before = Schema(steps: Array(Schema.current.steps[..<4]))
-    let old = try folder.open(schema: before)
-    try old.append(group(1, upserts: [record("a", revision: 1)]))
-    try old.close()
+    do {
+      let body = try encodedBody(of: record("a", revision: 1))
+      let old = try DatabaseConnection(path: folder.database, busyTimeoutMilliseconds: 0)
+      try before.migrate(old, from: 0)
+      try old.execute("UPDATE state SET epoch = 5, revision = 1")
+      try old.execute("INSERT INTO widgets (id, body) VALUES ('a', X'\(body)')")
+    }
     let log = try folder.open()
     let image = try log.load(at: noon)
     #expect(image.records == [try record("a", revision: 1)])
@@ -387,7 +401,7 @@ import WidgetModel
   @Test func `nobody else may read the files`() throws {
     let log = try folder.open()
     try log.append(group(1, upserts: [record("a", revision: 1)]))
-    for name in ["widgetd.db", "widgetd.db-wal", "widgetd.db-shm", "widgetd.lock"] {
+    for name in ["widgetd.db", "widgetd.db-wal", "widgetd.db-shm", "widgetd.lock", "store.mark"] {
       let attributes = try FileManager.default.attributesOfItem(atPath: folder.path + "/" + name)
       #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600, "\(name)")
     }
@@ -398,6 +412,6 @@ import WidgetModel
     try log.append(group(1, upserts: [record("a", revision: 1)]))
     try log.close()
     let left = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
-    #expect(left == ["widgetd.db", "widgetd.lock"])
+    #expect(left == ["store.mark", "widgetd.db", "widgetd.lock"])
   }
 }

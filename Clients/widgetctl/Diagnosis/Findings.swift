@@ -284,7 +284,9 @@ extension Facts {
     case .answered(let answers):
       if answers.health == .serving { return .ok(check, "serving") }
       return .fail(
-        check, "\(answers.health.name): the daemon is stopping",
+        check,
+        "\(answers.health.name): the daemon is stopping, or its store was removed; its last errors"
+          + " tell which",
         mend: choice.command("doctor"))
     }
   }

@@ -45,9 +45,11 @@ extension ServiceLoop {
     case .getStats, .reload, .setLogLevel: try performAdmin(method, payload, call, responder)
     case .checkHealth:
       let request = try context.decode(HealthCheckRequest.self, payload)
+      checkStore()
       responder.respond(try health.check(request), to: call)
     case .listHealth:
       _ = try context.decode(HealthListRequest.self, payload)
+      checkStore()
       responder.respond(health.list(), to: call)
     case .watchWidgets, .watchEvents, .watchHealth, .provide: throw .wrongShape(method)
     }

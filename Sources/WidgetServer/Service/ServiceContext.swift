@@ -24,6 +24,8 @@ final class ServiceContext {
   var recentErrors = RecentErrors()
   var streamAccounts = StreamAccounts()
   var phase = Phase.serving
+  /// Whether the files of the store were removed: nothing more can be stored until a restart.
+  var isStoreRemoved = false
   /// The last event of the process that handed its connections over.
   var formerSequence: UInt64?
   /// The event after which this process began.

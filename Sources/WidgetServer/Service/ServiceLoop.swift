@@ -117,6 +117,7 @@ final class ServiceLoop {
       do throws(StorageError) {
         try log.append(context.store.pendingGroup())
         context.counters.groups += 1
+        note(removal: nil)
         if isStorageFailing {
           isStorageFailing = false
           context.logger.notice("the store takes changes again")
@@ -139,12 +140,41 @@ final class ServiceLoop {
       context.logger.error(
         "changes are refused until the store works again", metadata: ["error": "\(error)"])
     }
+    note(removal: error)
     context.store.rollbackGroup()
     providers.groupFailed()
     // What was encoded from a state that never came to be is of no use.
     widgetCache.removeAll()
     streams.rounds.forgetFrames()
     turn.repeatCalls(after: error)
+  }
+
+  /// Finds out whether the store's files are still there.
+  func checkStore() {
+    do throws(StorageError) {
+      try log.check()
+      note(removal: nil)
+    } catch {
+      if !context.isStoreRemoved {
+        context.recentErrors.add(.storageFailed(error), area: "storage", at: .wallClock())
+      }
+      note(removal: error)
+    }
+  }
+
+  /// Tells those who watch the health when the store's files are removed or back.
+  private func note(removal error: StorageError?) {
+    var isRemoved = false
+    if case .removed = error { isRemoved = true }
+    guard isRemoved != context.isStoreRemoved else { return }
+    context.isStoreRemoved = isRemoved
+    if let error, isRemoved {
+      context.logger.critical(
+        "the store was removed; the daemon no longer serves", metadata: ["error": "\(error)"])
+    } else {
+      context.logger.notice("the store is back; the daemon serves again")
+    }
+    health.tellAll()
   }
 
   private func scheduleStoreDeadline() {

@@ -15,7 +15,8 @@ final class HealthWatches {
   var isEmpty: Bool { watches.isEmpty }
 
   private var current: HealthCheckResponse {
-    HealthCheckResponse(status: context.phase == .serving ? .serving : .notServing)
+    HealthCheckResponse(
+      status: context.phase == .serving && !context.isStoreRemoved ? .serving : .notServing)
   }
 
   // MARK: - Calls
@@ -53,6 +54,11 @@ final class HealthWatches {
     let watch = HealthWatch(sink: sink, uid: peer.uid, service: request.service, watches: self)
     watches[ObjectIdentifier(watch)] = watch
     return watch
+  }
+
+  /// Tells all readers the state, which has changed.
+  func tellAll() {
+    for watch in watches.values where watch.isKnown { tell(watch) }
   }
 
   private func tell(_ watch: HealthWatch) {

@@ -25,6 +25,7 @@ extension ServiceLoop {
       return { () throws(RPCStatus) in try streams.open(request, sink: sink, peer: peer) }
     case .watchHealth:
       let request = try context.decode(HealthCheckRequest.self, payload)
+      checkStore()
       return { () throws(RPCStatus) in try health.open(request, sink: sink, peer: peer) }
     default: throw .wrongShape(method)
     }

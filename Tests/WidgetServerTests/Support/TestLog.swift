@@ -20,6 +20,10 @@ final class TestLog: CommitLog {
     state.keep(group)
   }
 
+  func check() throws(StorageError) {
+    if case .removed? = state.failure, let error = state.failure { throw error }
+  }
+
   func close() { state.noteClosed() }
 
   /// What outlives the log: the medium, as it were. Shared with the test's thread.

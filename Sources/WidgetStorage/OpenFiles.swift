@@ -1,0 +1,55 @@
+import CSQLite
+import Glibc
+
+/// Whether the files that an open database uses are still the ones at their paths.
+///
+/// SQLite goes on with a file that was removed: what it writes is gone when the file is closed.
+struct OpenFiles {
+  private struct Identity: Equatable {
+    let device: dev_t
+    let inode: ino_t
+
+    init(_ status: stat) {
+      device = status.st_dev
+      inode = status.st_ino
+    }
+  }
+
+  private let path: String
+  private let database: Identity
+  private let log: Identity
+
+  /// The files at this moment. Call when the database is open, and its log is.
+  init(path: String) throws(StorageError) {
+    self.path = path
+    var status = stat()
+    guard stat(path, &status) == 0 else { throw StorageError(errno: errno, path: path) }
+    database = Identity(status)
+    guard stat(path + "-wal", &status) == 0 else {
+      throw StorageError(errno: errno, path: path + "-wal")
+    }
+    log = Identity(status)
+  }
+
+  /// What has become of the files; nil if nothing. Two system calls.
+  func loss(on connection: DatabaseConnection) -> String? {
+    if let loss = OpenFiles.loss(of: path, database, isEmpty: { true }) { return loss }
+    return OpenFiles.loss(of: path + "-wal", log) {
+      guard connection.walPages > 0 else { return false }
+      // Another program may have moved all of it to the database, and SQLite knows that.
+      var pages: Int32 = 0
+      let code = sqlite3_wal_checkpoint_v2(
+        connection.handle, nil, SQLITE_CHECKPOINT_PASSIVE, &pages, nil)
+      return code & 0xff == SQLITE_IOERR || pages > 0
+    }.map { "its write-ahead log \($0)" }
+  }
+
+  private static func loss(
+    of path: String, _ identity: Identity, isEmpty: () -> Bool
+  ) -> String? {
+    var status = stat()
+    guard stat(path, &status) == 0 else { return errno == ENOENT ? "was removed" : nil }
+    if Identity(status) != identity { return "was replaced" }
+    return status.st_size == 0 && isEmpty() ? "was emptied" : nil
+  }
+}

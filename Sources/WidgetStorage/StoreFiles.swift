@@ -1,0 +1,190 @@
+import CSQLite
+import Glibc
+import WidgetCore
+import WidgetModel
+
+/// The files of a store as they are before SQLite opens them, judged by the mark.
+///
+/// SQLite takes an empty file for a new database, and overwrites a write-ahead log that it finds
+/// beside it. So what does not fit is refused here, and left alone.
+struct StoreFiles {
+  /// The database.
+  let path: String
+  let mark: StoreMark.Found
+  /// The database's size; nil if it is missing.
+  private let size: Int?
+  private let log: WriteAheadLogFile
+
+  var logPath: String { path + "-wal" }
+  var markPath: String { StoreFiles.markPath(besides: path) }
+
+  static func markPath(besides path: String) -> String {
+    (path.lastIndex(of: "/").map { String(path[...$0]) } ?? "") + StoreMark.fileName
+  }
+
+  /// Looks at the files. Changes nothing.
+  init(path: String) throws(StorageError) {
+    self.path = path
+    mark = try StoreMark.read(StoreFiles.markPath(besides: path))
+    size = StoreFiles.size(of: path)
+    log = WriteAheadLogFile(path + "-wal")
+  }
+
+  private static func size(of path: String) -> Int? {
+    var status = stat()
+    return stat(path, &status) == 0 ? Int(status.st_size) : nil
+  }
+
+  /// Throws if SQLite must not open the files.
+  func check() throws(StorageError) {
+    let hasDatabase = (size ?? 0) > 0
+    guard case .mark(let content) = mark else {
+      guard !hasDatabase else { return }
+      if mark == .damaged { throw missing }
+      guard log.size == nil || log.size == 0 else {
+        throw .lost(
+          path: path,
+          detail: "\(size == nil ? "is missing" : "is empty"), but its write-ahead log \(logPath)"
+            + " is here, and is left alone. Put the database back, or move the log away to start"
+            + " empty")
+      }
+      return
+    }
+    guard hasDatabase else { throw missing }
+    if let id = storeIDInFile, id != content.storeID { throw other }
+  }
+
+  private var missing: StorageError {
+    let isLogHere = (log.size ?? 0) > 0
+    return .lost(
+      path: path,
+      detail: "\(size == nil ? "is missing" : "is empty"), but a store was in use here"
+        + (isLogHere ? "; its write-ahead log \(logPath) is left alone" : "")
+        + ". Put the file back, or restore a backup with `widgetctl restore FILE`. To start empty,"
+        + " remove \(markPath)\(isLogHere ? " and move the log away" : "")")
+  }
+
+  private var other: StorageError {
+    .lost(
+      path: path,
+      detail: "belongs to another store than the one that was in use here. Put the right file back,"
+        + " or restore a backup with `widgetctl restore FILE`. To use this file, remove \(markPath)"
+    )
+  }
+
+  /// The store that the file names by itself, without its log; nil if it does not tell.
+  private var storeIDInFile: String? {
+    // In the middle of a checkpoint, the file alone is no whole database; then the log tells.
+    guard let connection = try? DatabaseConnection(frozen: path),
+      let id = try? connection.text("SELECT store_id FROM state"), !id.isEmpty
+    else { return nil }
+    return id
+  }
+
+  /// What a database says of itself.
+  struct Standing {
+    /// nil if there is nothing in the database.
+    var storeID: String?
+    var groups: UInt64 = 0
+    var revision: Revision = 0
+
+    /// Reads a database that may be empty or of an earlier version.
+    init(_ connection: DatabaseConnection, version: Int) throws(StorageError) {
+      guard version > 0 else { return }
+      guard version >= Schema.versionWithStoreID else {
+        storeID = ""
+        revision = UInt64(bitPattern: try connection.number("SELECT revision FROM state"))
+        return
+      }
+      let row = try Statement("SELECT store_id, group_count, revision FROM state", on: connection)
+      guard try row.step() else { return }
+      storeID = row.text(0)
+      groups = UInt64(bitPattern: row.number(1))
+      revision = UInt64(bitPattern: row.number(2))
+    }
+  }
+
+  /// What is missing in a database that the mark knows.
+  enum Loss {
+    case nothing
+    /// The store goes on with what there is, as a new history. The revisions are nil if no revision
+    /// is missing, or if it is not known which ones.
+    case permitted(ClosedRange<Revision>?)
+  }
+
+  /// Compares a database, with its log, with the mark. Throws if it lacks what must be there.
+  func compare(_ standing: Standing, boot: String) throws(StorageError) -> Loss {
+    guard case .mark(let content) = mark else {
+      // Whoever removes the mark goes on with what there is.
+      return (standing.storeID ?? "").isEmpty ? .nothing : .permitted(nil)
+    }
+    if let id = standing.storeID, id != content.storeID { throw other }
+    guard standing.groups < content.groups else { return .nothing }
+    if content.permitsLoss(at: boot) {
+      return .permitted(
+        standing.revision < content.revision ? standing.revision + 1...content.revision : nil)
+    }
+    let count = content.groups - standing.groups
+    throw .lost(
+      path: path,
+      detail: "ends at revision \(standing.revision), and lacks the last"
+        + " \(count == 1 ? "1 group" : "\(count) groups") of changes, up to revision"
+        + " \(content.revision): \(cause(content)). \(remedy(content)), or restore a backup with"
+        + " `widgetctl restore FILE`. To use the store without these changes, remove \(markPath)")
+  }
+
+  private func cause(_ content: StoreMark.Content) -> String {
+    content.isOpen
+      ? "its write-ahead log \(logPath) \(log.fault)" : "the file is an older copy of the store"
+  }
+
+  private func remedy(_ content: StoreMark.Content) -> String {
+    content.isOpen ? "Put the log back" : "Put the newer file back"
+  }
+}
+
+/// What a write-ahead log is, by its size and its header.
+struct WriteAheadLogFile {
+  /// nil if the file is missing.
+  let size: Int?
+  private let hasHeader: Bool
+
+  init(_ path: String) {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else {
+      (size, hasHeader) = (nil, false)
+      return
+    }
+    defer { _ = Glibc.close(descriptor) }
+    var status = stat()
+    var bytes = [UInt8](repeating: 0, count: 32)
+    let count = read(descriptor, &bytes, bytes.count)
+    size = fstat(descriptor, &status) == 0 ? Int(status.st_size) : nil
+    hasHeader = count == bytes.count && WriteAheadLogFile.isHeader(bytes)
+  }
+
+  /// Why changes that were in the log are no longer there.
+  var fault: String {
+    switch size {
+    case nil: "is missing"
+    case 0: "is empty"
+    default: hasHeader ? "ends too early" : "is not a write-ahead log"
+    }
+  }
+
+  /// The magic number and the checksum of the header, as in SQLite's description of its files.
+  private static func isHeader(_ bytes: [UInt8]) -> Bool {
+    func word(_ index: Int, _ isBigEndian: Bool) -> UInt32 {
+      let word = bytes[index * 4..<index * 4 + 4].reduce(0) { $0 << 8 | UInt32($1) }
+      return isBigEndian ? word : word.byteSwapped
+    }
+    let magic = word(0, true)
+    guard magic & ~1 == 0x377f_0682 else { return false }
+    var sums: (UInt32, UInt32) = (0, 0)
+    for index in stride(from: 0, to: 6, by: 2) {
+      sums.0 &+= word(index, magic & 1 == 1) &+ sums.1
+      sums.1 &+= word(index + 1, magic & 1 == 1) &+ sums.0
+    }
+    return sums == (word(6, true), word(7, true))
+  }
+}

@@ -1,0 +1,175 @@
+import CSQLite
+import Glibc
+import WidgetCore
+import WidgetModel
+
+/// The file `store.mark` beside the database: what tells, outside of the database, that there is a
+/// store and how far it got.
+///
+/// A database that is gone, empty or another one cannot say so itself, and a write-ahead log that is
+/// gone leaves a database that looks whole. The mark names the store, and counts the groups that
+/// were appended. So a database that has fewer groups has lost some.
+///
+/// The count is written after each group, without a flush: it can be behind the database, never
+/// before it. Only after a power cut that the durability permits can the mark be the newer one.
+///
+/// The file is made with a rename, and then written in place, within one sector: this takes no room
+/// on a full disk, and there is always a whole mark.
+final class StoreMark {
+  static let fileName = "store.mark"
+
+  /// What a mark says.
+  struct Content: Equatable {
+    /// Which store it is: `state.store_id` of its database.
+    var storeID: String
+    /// Whether a log is open, or was when its process ended.
+    var isOpen: Bool
+    /// What groups of the session survive.
+    var durability: Durability
+    /// The boot of the machine in which the session began.
+    var boot: String
+    /// How many groups were appended to the store so far.
+    var groups: UInt64
+    /// The revision of the last of them.
+    var revision: Revision
+
+    /// Whether groups can be missing without any fault: the power was cut, and they did not wait for
+    /// the disk.
+    func permitsLoss(at boot: String) -> Bool {
+      isOpen && durability == .process && (self.boot != boot || boot == SavedState.unknownBoot)
+    }
+  }
+
+  /// What there is at the place of a mark.
+  enum Found: Equatable {
+    case none
+    /// Not written by this program, or not as a whole.
+    case damaged
+    case mark(Content)
+  }
+
+  let path: String
+  private let descriptor: Int32
+  private(set) var content: Content
+
+  /// Makes the mark say this.
+  init(path: String, replacing found: Found, content: Content) throws(StorageError) {
+    self.path = path
+    self.content = content
+    if case .mark = found {
+      descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
+      guard descriptor >= 0 else { throw StorageError(errno: errno, path: path) }
+      write()
+      return
+    }
+    let temporary = path + ".new"
+    unlink(temporary)
+    descriptor = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { throw StorageError(errno: errno, path: temporary) }
+    let bytes = content.bytes
+    let count = Glibc.write(descriptor, bytes, bytes.count)
+    guard count == bytes.count, fsync(descriptor) == 0, rename(temporary, path) == 0 else {
+      let code = count >= 0 && count < bytes.count ? ENOSPC : errno
+      unlink(temporary)
+      _ = Glibc.close(descriptor)
+      throw StorageError(errno: code, path: path)
+    }
+    syncFolder(of: path)
+  }
+
+  deinit { _ = Glibc.close(descriptor) }
+
+  /// Notes a group that is in the database now.
+  func note(groups: UInt64, revision: Revision) {
+    content.groups = groups
+    content.revision = revision
+    write()
+  }
+
+  /// Notes that the database is whole without a write-ahead log.
+  func close() {
+    content.isOpen = false
+    write()
+  }
+
+  /// A mark that is behind is no harm: it only knows of fewer groups.
+  private func write() {
+    let bytes = content.bytes
+    _ = pwrite(descriptor, bytes, bytes.count, 0)
+  }
+
+  /// Reads what is at a path.
+  static func read(_ path: String) throws(StorageError) -> Found {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+    guard descriptor >= 0 else {
+      guard errno == ENOENT else { throw StorageError(errno: errno, path: path) }
+      return .none
+    }
+    defer { _ = Glibc.close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: 512)
+    let count = Glibc.read(descriptor, &bytes, bytes.count)
+    guard count >= 0 else { throw StorageError(errno: errno, path: path) }
+    return Content(Array(bytes[..<count])).map { .mark($0) } ?? .damaged
+  }
+}
+
+extension StoreMark.Content {
+  private static let heading = "widgetd store 1: that widgetd.db is in use here. Do not edit.\n"
+
+  /// All marks of a store have the same length.
+  fileprivate var bytes: [UInt8] {
+    var text = Array(Self.heading.utf8)
+    func add(_ name: String, _ value: String, width: Int) {
+      text += name.utf8
+      text.append(UInt8(ascii: " "))
+      text += value.utf8.prefix(width)
+      text += repeatElement(UInt8(ascii: " "), count: max(0, width - value.utf8.count))
+      text.append(UInt8(ascii: "\n"))
+    }
+    add("id", storeID, width: 16)
+    add("state", isOpen ? "open" : "closed", width: 6)
+    add("durability", durability.rawValue, width: 7)
+    add("boot", boot, width: 36)
+    add("groups", "\(groups)", width: 20)
+    add("revision", "\(revision)", width: 20)
+    add("check", Self.check(of: text), width: 16)
+    return text
+  }
+
+  /// nil for bytes that are not a whole mark.
+  fileprivate init?(_ bytes: [UInt8]) {
+    guard let text = String(validating: bytes, as: UTF8.self),
+      text.hasPrefix(Self.heading)
+    else { return nil }
+    var values: [Substring: String] = [:]
+    for line in text.utf8.dropFirst(Self.heading.utf8.count).split(separator: UInt8(ascii: "\n")) {
+      let parts = Substring(line).split(separator: " ")
+      guard parts.count == 2 else { return nil }
+      values[parts[0]] = String(parts[1])
+    }
+    guard let storeID = values["id"], let state = values["state"], let boot = values["boot"],
+      let durability = values["durability"].flatMap({ Durability(rawValue: $0) }),
+      let groups = values["groups"].flatMap({ UInt64($0) }),
+      let revision = values["revision"].flatMap({ Revision($0) })
+    else { return nil }
+    self.init(
+      storeID: storeID, isOpen: state == "open", durability: durability, boot: boot,
+      groups: groups, revision: revision)
+    guard self.bytes == bytes else { return nil }
+  }
+
+  private static func check(of bytes: [UInt8]) -> String {
+    let hash = bytes.withUnsafeBytes { csqlite_hash($0.baseAddress, $0.count, 0) }
+    let digits = String(hash, radix: 16)
+    return String(repeating: "0", count: 16 - digits.count) + digits
+  }
+}
+
+/// Puts the names in a file's folder on disk.
+func syncFolder(of path: String) {
+  let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+  let descriptor = open(folder.isEmpty ? "/" : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+  guard descriptor >= 0 else { return }
+  _ = fsync(descriptor)
+  _ = Glibc.close(descriptor)
+}
