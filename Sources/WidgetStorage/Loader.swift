@@ -28,9 +28,12 @@ struct Loader {
 
   private func loadRecords() throws(StorageError) -> [RecordImage] {
     var records: [RecordImage] = []
-    let rows = try Statement("SELECT id, body FROM widgets ORDER BY id", on: connection)
+    let rows = try Statement("SELECT id, body, checksum FROM widgets ORDER BY id", on: connection)
     while try rows.step() {
       let id = rows.text(0)
+      try check(
+        rows, RowChecksum("widgets", text: rows.bytes(0), blob: rows.blob(1)), 2,
+        "table widgets, row '\(id)'")
       let stored = try decode(StoredWidget.self, rows.blob(1), what: "widget '\(id)'")
       guard stored.widget.id.rawValue == id, stored.widget.revision <= saved.revision else {
         throw corrupt("the row of widget '\(id)' holds another one")
@@ -43,9 +46,13 @@ struct Loader {
   private func loadKinds() throws(StorageError) -> [RegisteredKind] {
     var kinds: [RegisteredKind] = []
     let rows = try Statement(
-      "SELECT name, body, is_attended FROM kinds ORDER BY name", on: connection)
+      "SELECT name, body, is_attended, checksum FROM kinds ORDER BY name", on: connection)
     while try rows.step() {
       let name = rows.text(0)
+      try check(
+        rows,
+        RowChecksum("kinds", text: rows.bytes(0), blob: rows.blob(1)).adding(rows.number(2)), 3,
+        "table kinds, row '\(name)'")
       var registered = try decode(RegisteredKind.self, rows.blob(1), what: "kind '\(name)'")
       guard registered.kind.name.rawValue == name, registered.revision <= saved.revision else {
         throw corrupt("the row of kind '\(name)' holds another one")
@@ -57,9 +64,13 @@ struct Loader {
   }
 
   private func loadTheme() throws(StorageError) -> RevisedTheme {
-    let rows = try Statement("SELECT body FROM theme WHERE name = ?1", on: connection)
+    let rows = try Statement("SELECT body, checksum FROM theme WHERE name = ?1", on: connection)
     try rows.bind(SQLiteCommitLog.themeRow, at: 1)
     guard try rows.step() else { return RevisedTheme() }
+    var checksum = RowChecksum("theme")
+    checksum.add(SQLiteCommitLog.themeRow)
+    checksum.add(rows.blob(0))
+    try check(rows, checksum, 1, "table theme, row '\(SQLiteCommitLog.themeRow)'")
     let stored = try decode(StoredTheme.self, rows.blob(0), what: "the theme")
     guard stored.revision <= saved.revision else {
       throw corrupt("the theme is of revision \(stored.revision)")
@@ -70,9 +81,13 @@ struct Loader {
   private func loadEvents() throws(StorageError) -> [EventImage] {
     var images: [EventImage] = []
     let rows = try Statement(
-      "SELECT sequence, kind, body FROM events ORDER BY sequence", on: connection)
+      "SELECT sequence, kind, body, checksum FROM events ORDER BY sequence", on: connection)
     while try rows.step() {
       let sequence = UInt64(bitPattern: rows.number(0))
+      try check(
+        rows,
+        RowChecksum("events", text: rows.bytes(1)).adding(rows.number(0)).adding(rows.blob(2)), 3,
+        "table events, row \(sequence)")
       let event = try decode(Event.self, rows.blob(2), what: "event \(sequence)")
       guard event.sequence == sequence, sequence >= 1, sequence <= saved.eventSequenceCeiling,
         let kind = KindName(rows.text(1))
@@ -84,8 +99,12 @@ struct Loader {
 
   private func loadLostEvents() throws(StorageError) -> [KindName: ClosedRange<UInt64>] {
     var ranges: [KindName: ClosedRange<UInt64>] = [:]
-    let rows = try Statement("SELECT kind, first, last FROM lost_events", on: connection)
+    let rows = try Statement("SELECT kind, first, last, checksum FROM lost_events", on: connection)
     while try rows.step() {
+      try check(
+        rows,
+        RowChecksum("lost_events", text: rows.bytes(0)).adding(rows.number(1))
+          .adding(rows.number(2)), 3, "table lost_events, row '\(rows.text(0))'")
       guard let kind = KindName(rows.text(0)), rows.number(1) > 0,
         rows.number(1) <= rows.number(2)
       else { throw corrupt("the range of lost events of '\(rows.text(0))' is impossible") }
@@ -97,12 +116,16 @@ struct Loader {
   private func loadTombstones() throws(StorageError) -> [TombstoneImage] {
     var tombstones: [TombstoneImage] = []
     let rows = try Statement(
-      "SELECT revision, id, body FROM tombstones WHERE revision > ?1 ORDER BY revision, id",
+      "SELECT revision, id, body, checksum FROM tombstones WHERE revision > ?1 ORDER BY revision, id",
       on: connection)
     try rows.bind(saved.compactRevision, at: 1)
     while try rows.step() {
       let revision = UInt64(bitPattern: rows.number(0))
       let id = rows.text(1)
+      try check(
+        rows,
+        RowChecksum("tombstones", number: rows.number(0), text: rows.bytes(1)).adding(rows.blob(2)),
+        3, "table tombstones, row '\(id)' of revision \(revision)")
       let stored = try decode(StoredTombstone.self, rows.blob(2), what: "tombstone '\(id)'")
       guard stored.id.rawValue == id, stored.revision == revision, revision <= saved.revision
       else { throw corrupt("the row of tombstone '\(id)' holds another one") }
@@ -119,10 +142,16 @@ struct Loader {
     var expiredThrough: Int64 = 0
     let rows = try Statement(
       """
-      SELECT sequence, uid, request_id, fingerprint, response, expires_seconds, expires_nanoseconds
-      FROM requests ORDER BY sequence
+      SELECT sequence, uid, request_id, fingerprint, response, expires_seconds, expires_nanoseconds,
+        checksum FROM requests ORDER BY sequence
       """, on: connection)
     while try rows.step() {
+      try check(
+        rows,
+        RowChecksum("requests").adding(rows.number(0)).adding(rows.number(1))
+          .adding(rows.bytes(2)).adding(rows.number(3)).adding(rows.blob(4))
+          .adding(rows.number(5)).adding(rows.number(6)), 7,
+        "table requests, row \(rows.number(0))")
       guard let uid = UInt32(exactly: rows.number(1)),
         let nanoseconds = Int32(exactly: rows.number(6)),
         let expires = Timestamp(seconds: rows.number(5), nanoseconds: nanoseconds)
@@ -149,6 +178,15 @@ struct Loader {
       seen.insert(Key(uid: $0.uid, requestID: $0.requestID)).inserted
     }
     return newestFirst.reversed()
+  }
+
+  /// Refuses a row whose bytes are not the ones that were written.
+  private func check(
+    _ rows: Statement, _ checksum: RowChecksum, _ column: Int32, _ row: @autoclosure () -> String
+  ) throws(StorageError) {
+    guard checksum.value == rows.number(column) else {
+      throw corrupt("\(row()): its checksum is wrong")
+    }
   }
 
   private func decode<M: WireMessage>(

@@ -41,7 +41,14 @@ struct Opening {
       "PRAGMA journal_size_limit = \(options.checkpointPages * Opening.pageBytes)")
     connection.watchLog()
     try connection.execute("PRAGMA synchronous = FULL")
+    // Loading reads all rows, but not how the pages hang together.
+    if files.wasOpen { try Opening.checkPages(of: connection) }
     try schema.migrate(connection, from: version)
+  }
+
+  private static func checkPages(of connection: DatabaseConnection) throws(StorageError) {
+    let found = try connection.text("PRAGMA quick_check(1)")
+    guard found == "ok" else { throw .corrupt(path: connection.path, detail: found) }
   }
 
   /// The size of a page that SQLite gives a new database.
@@ -152,23 +159,24 @@ struct Statements {
     commit = try prepare("COMMIT")
     rollback = try prepare("ROLLBACK")
     deleteWidget = try prepare("DELETE FROM widgets WHERE id = ?1")
-    upsertWidget = try prepare("INSERT OR REPLACE INTO widgets (id, body) VALUES (?1, ?2)")
+    upsertWidget = try prepare(
+      "INSERT OR REPLACE INTO widgets (id, body, checksum) VALUES (?1, ?2, ?3)")
     deleteKind = try prepare("DELETE FROM kinds WHERE name = ?1")
     upsertKind = try prepare(
-      "INSERT OR REPLACE INTO kinds (name, body, is_attended) VALUES (?1, ?2, ?3)")
+      "INSERT OR REPLACE INTO kinds (name, body, is_attended, checksum) VALUES (?1, ?2, ?3, ?4)")
     insertTombstone = try prepare(
-      "INSERT OR REPLACE INTO tombstones (revision, id, body) VALUES (?1, ?2, ?3)")
+      "INSERT OR REPLACE INTO tombstones (revision, id, body, checksum) VALUES (?1, ?2, ?3, ?4)")
     dropTombstones = try prepare("DELETE FROM tombstones WHERE revision <= ?1")
     dropEvents = try prepare("DELETE FROM events WHERE kind = ?1 AND sequence < ?2")
     insertEvent = try prepare(
-      "INSERT OR REPLACE INTO events (kind, sequence, body) VALUES (?1, ?2, ?3)")
+      "INSERT OR REPLACE INTO events (kind, sequence, body, checksum) VALUES (?1, ?2, ?3, ?4)")
     dropLoss = try prepare("DELETE FROM lost_events WHERE kind = ?1")
     upsertLoss = try prepare(
-      "INSERT OR REPLACE INTO lost_events (kind, first, last) VALUES (?1, ?2, ?3)")
+      "INSERT OR REPLACE INTO lost_events (kind, first, last, checksum) VALUES (?1, ?2, ?3, ?4)")
     insertRequest = try prepare(
       """
       INSERT INTO requests (sequence, uid, request_id, fingerprint, response, expires_seconds,
-        expires_nanoseconds) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+        expires_nanoseconds, checksum) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
       """)
     dropRequests = try prepare("DELETE FROM requests WHERE sequence <= ?1")
     updateState = try prepare(

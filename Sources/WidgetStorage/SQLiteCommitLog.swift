@@ -211,7 +211,8 @@ public final class SQLiteCommitLog: CommitLog {
     }
     for record in group.upserts {
       try writeRow(
-        StoredWidget(record), key: record.widget.id.rawValue, at: (1, 2), statements.upsertWidget)
+        StoredWidget(record), key: record.widget.id.rawValue, at: (1, 2), statements.upsertWidget,
+        checksum: (3, { RowChecksum("widgets", text: $0, blob: $1) }))
     }
     for name in group.kindDeletions {
       try statements.deleteKind.bind(name.rawValue, at: 1)
@@ -220,20 +221,35 @@ public final class SQLiteCommitLog: CommitLog {
     for registered in group.kindUpserts {
       try statements.upsertKind.bind(registered.isAttended ? Int64(1) : 0, at: 3)
       try writeRow(
-        registered, key: registered.kind.name.rawValue, at: (1, 2), statements.upsertKind)
+        registered, key: registered.kind.name.rawValue, at: (1, 2), statements.upsertKind,
+        checksum: (
+          4,
+          { name, body in
+            RowChecksum("kinds", text: name, blob: body).adding(registered.isAttended ? 1 : 0)
+          }
+        ))
     }
     if let theme = group.theme {
       let stored = StoredTheme(values: theme.overrides, revision: theme.revision)
       // Too rare to be kept ready.
       let upsert = try Statement(
-        "INSERT OR REPLACE INTO theme (name, body) VALUES (?1, ?2)", on: connection)
-      try writeRow(stored, key: SQLiteCommitLog.themeRow, at: (1, 2), upsert)
+        "INSERT OR REPLACE INTO theme (name, body, checksum) VALUES (?1, ?2, ?3)", on: connection)
+      try writeRow(
+        stored, key: SQLiteCommitLog.themeRow, at: (1, 2), upsert,
+        checksum: (3, { RowChecksum("theme", text: $0, blob: $1) }))
     }
     for tombstone in group.tombstones {
       try statements.insertTombstone.bind(tombstone.revision, at: 1)
       try writeRow(
         StoredTombstone(tombstone), key: tombstone.id.rawValue, at: (2, 3),
-        statements.insertTombstone)
+        statements.insertTombstone,
+        checksum: (
+          4,
+          { id, body in
+            RowChecksum("tombstones", number: Int64(bitPattern: tombstone.revision), text: id)
+              .adding(body)
+          }
+        ))
     }
     if group.compactRevision > saved.compactRevision {
       try statements.dropTombstones.bind(group.compactRevision, at: 1)
@@ -259,6 +275,11 @@ public final class SQLiteCommitLog: CommitLog {
         try statements.upsertLoss.bind(trim.kind.rawValue, at: 1)
         try statements.upsertLoss.bind(lost.lowerBound, at: 2)
         try statements.upsertLoss.bind(lost.upperBound, at: 3)
+        var checksum = RowChecksum("lost_events")
+        checksum.add(trim.kind.rawValue)
+        checksum.add(lost.lowerBound)
+        checksum.add(lost.upperBound)
+        try statements.upsertLoss.bind(checksum.value, at: 4)
         try statements.upsertLoss.run()
       } else {
         try statements.dropLoss.bind(trim.kind.rawValue, at: 1)
@@ -268,13 +289,24 @@ public final class SQLiteCommitLog: CommitLog {
     for image in group.events {
       try statements.insertEvent.bind(image.event.sequence, at: 2)
       try writeRow(
-        image.event, key: image.kind.rawValue, at: (1, 3), statements.insertEvent)
+        image.event, key: image.kind.rawValue, at: (1, 3), statements.insertEvent,
+        checksum: (
+          4,
+          { kind, body in
+            RowChecksum("events", text: kind)
+              .adding(Int64(bitPattern: image.event.sequence)).adding(body)
+          }
+        ))
     }
   }
 
   /// Runs a statement with a key and an encoded message, both bound where they lie.
   private func writeRow<M: WireMessage>(
-    _ message: M, key: String, at columns: (Int32, Int32), _ statement: Statement
+    _ message: M, key: String, at columns: (Int32, Int32), _ statement: Statement,
+    checksum: (
+      column: Int32,
+      of: (_ key: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer) -> RowChecksum
+    )
   ) throws(StorageError) {
     let keyCount = key.utf8.count
     let row: UnsafeMutableRawBufferPointer
@@ -286,8 +318,11 @@ public final class SQLiteCommitLog: CommitLog {
         return row
       }
     } catch { throw .unrepresentable(path: path, detail: "'\(key)': \(error)") }
-    try statement.bindText(UnsafeRawBufferPointer(rebasing: row[..<keyCount]), at: columns.0)
-    try statement.bindBlob(UnsafeRawBufferPointer(rebasing: row[keyCount...]), at: columns.1)
+    let keyBytes = UnsafeRawBufferPointer(rebasing: row[..<keyCount])
+    let body = UnsafeRawBufferPointer(rebasing: row[keyCount...])
+    try statement.bindText(keyBytes, at: columns.0)
+    try statement.bindBlob(body, at: columns.1)
+    try statement.bind(checksum.of(keyBytes, body).value, at: checksum.column)
     try statement.run()
   }
 
@@ -307,6 +342,15 @@ public final class SQLiteCommitLog: CommitLog {
       let failure: StorageError? = image.response.withUnsafeBytes { response in
         do throws(StorageError) {
           try insert.bindBlob(response, at: 5)
+          var checksum = RowChecksum("requests")
+          checksum.add(sequence)
+          checksum.add(Int64(image.uid))
+          checksum.add(image.requestID)
+          checksum.add(image.fingerprint)
+          checksum.add(response)
+          checksum.add(image.expires.seconds)
+          checksum.add(Int64(image.expires.nanoseconds))
+          try insert.bind(checksum.value, at: 8)
           try insert.run()
           return nil
         } catch { return error }

@@ -30,6 +30,9 @@
 /// - `state.store_id`: a random name of the store, which `StoreMark` knows too.
 /// - `state.group_count`: how many groups were appended so far.
 ///
+/// Version 9 adds to each table:
+/// - `checksum`: the `RowChecksum` of the row. Old rows get theirs in this step.
+///
 /// Tables without row ids are one tree each, so loading, which reads every row, also visits every
 /// page that is in use.
 struct Schema: Sendable {
@@ -108,10 +111,42 @@ struct Schema: Sendable {
     ALTER TABLE state ADD COLUMN group_count INTEGER NOT NULL DEFAULT 0;
     UPDATE state SET store_id = lower(hex(randomblob(8)));
     """,
+    """
+    ALTER TABLE widgets ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+    UPDATE widgets SET checksum = row_checksum('widgets', id, body);
+    ALTER TABLE tombstones ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+    UPDATE tombstones SET checksum = row_checksum('tombstones', revision, id, body);
+    ALTER TABLE requests ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+    UPDATE requests SET checksum = row_checksum('requests', sequence, uid, request_id, fingerprint,
+      response, expires_seconds, expires_nanoseconds);
+    ALTER TABLE kinds ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+    UPDATE kinds SET checksum = row_checksum('kinds', name, body, is_attended);
+    ALTER TABLE events ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+    UPDATE events SET checksum = row_checksum('events', kind, sequence, body);
+    ALTER TABLE lost_events ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+    UPDATE lost_events SET checksum = row_checksum('lost_events', kind, first, last);
+    ALTER TABLE theme ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
+    UPDATE theme SET checksum = row_checksum('theme', name, body);
+    """,
   ])
 
   /// From this version on, a database names its store and counts its groups.
   static let versionWithStoreID = 8
+
+  /// What the checksum of each row is made of, and what names the row. In the order in which loading
+  /// finds damage.
+  static let checkedTables: [(name: String, key: String, columns: String)] = [
+    (
+      "requests", "sequence",
+      "sequence, uid, request_id, fingerprint, response, expires_seconds, expires_nanoseconds"
+    ),
+    ("kinds", "name", "name, body, is_attended"),
+    ("widgets", "id", "id, body"),
+    ("tombstones", "id", "revision, id, body"),
+    ("events", "sequence", "kind, sequence, body"),
+    ("lost_events", "kind", "kind, first, last"),
+    ("theme", "name", "name, body"),
+  ]
 
   /// What kind of file a connection has opened. Changes nothing.
   func version(of connection: DatabaseConnection) throws(StorageError) -> Int {
@@ -132,6 +167,7 @@ struct Schema: Sendable {
   /// Brings a database to this version, in one transaction.
   func migrate(_ connection: DatabaseConnection, from found: Int) throws(StorageError) {
     guard found < version else { return }
+    try RowChecksum.register(on: connection)
     try connection.transaction { () throws(StorageError) in
       for step in steps[found...] { try connection.execute(step) }
       try connection.execute("PRAGMA application_id = \(Schema.applicationID)")

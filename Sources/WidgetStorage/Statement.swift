@@ -86,6 +86,10 @@ final class Statement {
     return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
   }
 
+  /// The bytes of a text or a blob. Valid until the next step, and until `text` or `number` of the
+  /// same column.
+  func bytes(_ column: Int32) -> UnsafeRawBufferPointer { blob(column) }
+
   /// Valid until the next step.
   func blob(_ column: Int32) -> UnsafeRawBufferPointer {
     let start = sqlite3_column_blob(handle, column)

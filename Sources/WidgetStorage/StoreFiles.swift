@@ -22,6 +22,12 @@ struct StoreFiles {
     (path.lastIndex(of: "/").map { String(path[...$0]) } ?? "") + StoreMark.fileName
   }
 
+  /// Whether the last process that had the store ended without closing it.
+  var wasOpen: Bool {
+    if case .mark(let content) = mark, content.isOpen { return true }
+    return (log.size ?? 0) > 0
+  }
+
   /// Looks at the files. Changes nothing.
   init(path: String) throws(StorageError) {
     self.path = path

@@ -98,6 +98,12 @@ import WidgetModel
     do {
       let other = try DatabaseConnection(path: folder.database, busyTimeoutMilliseconds: 0)
       try other.execute(sql)
+      // As if they had been written so.
+      try RowChecksum.register(on: other)
+      for table in Schema.checkedTables where sql != "DROP TABLE \(table.name)" {
+        try other.execute(
+          "UPDATE \(table.name) SET checksum = row_checksum('\(table.name)', \(table.columns))")
+      }
     }
     let failure = #expect(throws: StorageError.self) { try folder.open().load(at: noon) }
     #expect(failure?.isTransient == false)
@@ -255,7 +261,10 @@ import WidgetModel
       let harmed = damage.harm(body)
       #expect(harmed != body)
       let hex = harmed.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
-      try connection.execute("UPDATE theme SET body = X'\(hex)'")
+      // As if it had been written so: the checksum finds all other damage.
+      try RowChecksum.register(on: connection)
+      try connection.execute(
+        "UPDATE theme SET body = X'\(hex)', checksum = row_checksum('theme', name, X'\(hex)')")
     }
     let failure = #expect(throws: StorageError.self) { try folder.open().load(at: noon) }
     guard case .corrupt(folder.database, let detail)? = failure else {
