@@ -171,7 +171,8 @@ let package = Package(
       dependencies: [
         "TaskThreads", "WidgetBar", "WidgetBundle", "WidgetBundleInstaller", "WidgetCairo",
         "WidgetClient", "WidgetDrawing", "WidgetExpression", "WidgetLayout", "WidgetModel",
-        "WidgetProto", "WidgetRender", "WidgetTerminal", "WidgetTimeZones", "WidgetYAML", arguments,
+        "WidgetProto", "WidgetRender", "WidgetStorage", "WidgetTerminal", "WidgetTimeZones",
+        "WidgetYAML", arguments,
       ],
       path: "Clients/widgetctl"),
     .executableTarget(

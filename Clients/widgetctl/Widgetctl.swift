@@ -50,7 +50,7 @@ struct Widgetctl: AsyncParsableCommand {
         name: "Daemon",
         subcommands: [
           StatusCommand.self, DoctorCommand.self, StatsCommand.self, HealthCommand.self,
-          ReloadCommand.self, LogLevelCommand.self,
+          ReloadCommand.self, LogLevelCommand.self, BackupCommand.self, RestoreCommand.self,
         ]),
       CommandGroup(
         name: "Other",

@@ -27,6 +27,20 @@ final class DatabaseConnection {
     try removeLogOnClose(false)
   }
 
+  /// Opens a file that is only read, with its write-ahead log, while another program may write.
+  init(reading path: String) throws(StorageError) {
+    var opened: OpaquePointer?
+    let flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+    let code = sqlite3_open_v2(path, &opened, flags, nil)
+    guard let opened else { throw .unexpected(path: path, detail: "no memory for a connection") }
+    handle = opened
+    self.path = path
+    guard code == SQLITE_OK else { throw error(code) }
+    try check(sqlite3_busy_timeout(handle, 2_000))
+    try check(csqlite_set_defensive(handle, 1))
+    try removeLogOnClose(false)
+  }
+
   /// Opens a file that is only read, as it is: without its write-ahead log, and without locks. Only
   /// for a file that no program changes.
   init(frozen path: String) throws(StorageError) {

@@ -133,6 +133,9 @@ struct Schema: Sendable {
   /// From this version on, a database names its store and counts its groups.
   static let versionWithStoreID = 8
 
+  /// From this version on, rows have checksums.
+  static let versionWithChecksums = 9
+
   /// What the checksum of each row is made of, and what names the row. In the order in which loading
   /// finds damage.
   static let checkedTables: [(name: String, key: String, columns: String)] = [

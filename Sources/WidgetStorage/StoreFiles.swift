@@ -14,6 +14,29 @@ struct StoreFiles {
   /// The database's size; nil if it is missing.
   private let size: Int?
   private let log: WriteAheadLogFile
+  /// Changes when the database is written or replaced.
+  private let stamp: Stamp?
+
+  private struct Stamp: Equatable {
+    let inode: ino_t
+    let size: off_t
+    let seconds: Int
+    let nanoseconds: Int
+  }
+
+  /// Whether there is a database, or a log.
+  var isThere: Bool { (size ?? 0) > 0 || hasLog }
+  /// Whether a write-ahead log has something in it.
+  var hasLog: Bool { (log.size ?? 0) > 0 }
+
+  /// What there is, for people.
+  var summary: String {
+    "\(path) has \(size ?? 0) bytes"
+      + (hasLog ? ", its write-ahead log \(log.size ?? 0)" : ", and no write-ahead log")
+  }
+
+  /// Whether nothing was written since.
+  func isSame(as other: StoreFiles) -> Bool { stamp == other.stamp && hasLog == other.hasLog }
 
   var logPath: String { path + "-wal" }
   var markPath: String { StoreFiles.markPath(besides: path) }
@@ -25,20 +48,28 @@ struct StoreFiles {
   /// Whether the last process that had the store ended without closing it.
   var wasOpen: Bool {
     if case .mark(let content) = mark, content.isOpen { return true }
-    return (log.size ?? 0) > 0
+    return hasLog
   }
 
   /// Looks at the files. Changes nothing.
-  init(path: String) throws(StorageError) {
+  ///
+  /// - Parameter withMark: false for a file that is no store, but a copy of one.
+  init(path: String, withMark: Bool = true) throws(StorageError) {
     self.path = path
-    mark = try StoreMark.read(StoreFiles.markPath(besides: path))
-    size = StoreFiles.size(of: path)
-    log = WriteAheadLogFile(path + "-wal")
-  }
-
-  private static func size(of path: String) -> Int? {
+    mark = withMark ? try StoreMark.read(StoreFiles.markPath(besides: path)) : .none
     var status = stat()
-    return stat(path, &status) == 0 ? Int(status.st_size) : nil
+    let isHere = stat(path, &status) == 0
+    // A folder that may not be searched is no missing store.
+    guard isHere || errno == ENOENT || errno == ENOTDIR else {
+      throw StorageError(errno: errno, path: path)
+    }
+    size = isHere ? Int(status.st_size) : nil
+    stamp =
+      isHere
+      ? Stamp(
+        inode: status.st_ino, size: status.st_size, seconds: status.st_mtim.tv_sec,
+        nanoseconds: status.st_mtim.tv_nsec) : nil
+    log = WriteAheadLogFile(path + "-wal")
   }
 
   /// Throws if SQLite must not open the files.

@@ -36,13 +36,16 @@ struct CommandLineTests {
     ["rm-kind", "clock", "--allow-missing"],
     ["refresh", "a", "b"], ["refresh", "--kind", "clock"], ["refresh", "--all", "-o", "json"],
     ["reload"], ["status"], ["status", "-o", "yaml", "--timeout", "1s"], ["doctor", "-o", "json"],
+    ["doctor", "--store"], ["doctor", "--store", "/var/lib/widgetd", "-o", "json"],
+    ["backup", "f"], ["restore", "f", "--state-directory", "/tmp/s"],
   ])
   func `these command lines are right`(_ arguments: [String]) {
     #expect(throws: Never.self) { try Widgetctl.parseAsRoot(arguments) }
   }
 
   @Test(arguments: [
-    ["nonsense"], ["get"], ["get", "-bad-"], ["get", "a b"], ["get", "a", "--field", "nope"],
+    ["nonsense"], ["doctor", "/var/lib/widgetd"], ["backup"], ["restore"], ["get"],
+    ["get", "-bad-"], ["get", "a b"], ["get", "a", "--field", "nope"],
     ["add"], ["add", "k", "--family", "huge"], ["add", "k", "--data", "novalue"], ["set", "a"],
     ["set", "a", "--error", "x:y", "--clear-error"], ["rm"], ["rm", "a", "b", "--etag", "e"],
     ["move", "a"], ["move", "a", "--first", "--last"], ["show"], ["show", "a", "--all"],

@@ -1,6 +1,7 @@
 import ArgumentParser
 import WidgetClient
 import WidgetModel
+import WidgetStorage
 
 /// `doctor`: why one cannot connect, and what to do about it.
 struct DoctorCommand: AsyncParsableCommand {
@@ -14,17 +15,59 @@ struct DoctorCommand: AsyncParsableCommand {
       but its connection starts a socket-activated service. It waits 3s for each answer of the \
       daemon, or as long as --timeout.
 
-      Exit status: 0 if the daemon can be used (warnings are possible), else 1.
+      With --store, the command checks the files of the store instead: the mark, all pages of the \
+      database, and the checksum of each row. It changes nothing, and works while the daemon runs. \
+      PATH is a state directory, or a file of `widgetctl backup`. Run the command as the daemon's \
+      user or as root.
+
+      Exit status: 0 if the daemon can be used or the store is sound (warnings are possible), else 1.
 
       Examples:
         widgetctl doctor
         widgetctl doctor --socket /run/widgetd/widgetd.sock
+        widgetctl doctor --store /var/lib/widgetd
         widgetctl doctor -o json | jq -r '.checks[].mend // empty'
       """)
+  @Flag(name: .customLong("store"), help: "Check the files of the store, not the running daemon.")
+  var checksStore = false
+
+  @Argument(
+    help: ArgumentHelp(
+      "With --store: the state directory or backup. Default: as for `widgetctl backup`.",
+      valueName: "path"), completion: .file())
+  var path: String?
+
   @OptionGroup var global: GlobalOptions
 
+  func validate() throws {
+    guard path == nil || checksStore else {
+      throw ValidationError("a path is for --store: write `widgetctl doctor --store PATH`")
+    }
+  }
+
   func run() async throws {
-    let findings = await Facts.gather(socket: global.socket, timeout: global.limit).findings
+    if checksStore {
+      let inspection = StoreInspection(try StoreFolder.find(named: path))
+      return try report(inspection.findings.map { DoctorCommand.finding($0) })
+    }
+    try report(await facts())
+  }
+
+  private func facts() async -> [Finding] {
+    await Facts.gather(socket: global.socket, timeout: global.limit).findings
+  }
+
+  private static func finding(_ finding: StoreInspection.Finding) -> Finding {
+    let grade: Finding.Grade =
+      switch finding.grade {
+      case .ok: .ok
+      case .warning: .warn
+      case .failure: .fail
+      }
+    return Finding(check: finding.check, grade: grade, found: finding.found)
+  }
+
+  private func report(_ findings: [Finding]) throws {
     let printer = Printer(
       format: global.output ?? .table, painter: global.painter, width: Terminal.width)
     printer.print(DoctorCommand.document(findings)) {

@@ -1,0 +1,70 @@
+import Glibc
+import WidgetModel
+import WidgetStorage
+
+/// Which state directory a command is about.
+struct StoreFolder {
+  /// The places of stores, in the order in which the daemon looks for its own.
+  static func places(_ environment: (String) -> String?) -> [String] {
+    var places: [String] = []
+    func add(_ path: String?) {
+      if let path, !path.isEmpty, !places.contains(path) { places.append(path) }
+    }
+    add(environment("XDG_STATE_HOME").flatMap { $0.isEmpty ? nil : $0 + "/widgetd" })
+    add(environment("HOME").flatMap { $0.isEmpty ? nil : $0 + "/.local/state/widgetd" })
+    add("/var/lib/widgetd")
+    return places
+  }
+
+  /// The one that is named, else the only one that there is.
+  ///
+  /// - Parameters:
+  ///   - isStore: Whether there is a store in a folder.
+  ///   - isNew: Whether a folder without a store will do: the first place, if there is no store.
+  static func find(
+    named: String?, isNew: Bool = false, environment: (String) -> String? = variable,
+    isStore: (String) -> Bool = hasStore
+  ) throws(CommandFailure) -> String {
+    if let named { return named }
+    for name in ["WIDGETD_STATE_DIRECTORY", "STATE_DIRECTORY"] {
+      if let path = environment(name), !path.isEmpty { return path }
+    }
+    let places = places(environment)
+    let found = places.filter(isStore)
+    switch found.count {
+    case 1: return found[0]
+    case 0 where isNew: return places[0]
+    case 0:
+      throw CommandFailure(
+        .notFound,
+        "there is no store at \(places.joined(separator: ", ")); name its folder with"
+          + " --state-directory")
+    default:
+      throw CommandFailure(
+        .usage,
+        "there are stores at \(found.joined(separator: " and ")); name one with --state-directory")
+    }
+  }
+
+  static func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+
+  /// Whether a folder has the files of a store.
+  static func hasStore(_ folder: String) -> Bool {
+    ["widgetd.db", "store.mark"].contains { access("\(folder)/\($0)", F_OK) == 0 }
+  }
+}
+
+extension CommandFailure {
+  init(_ error: StoreCopyError) {
+    let status: ExitStatus =
+      switch error.kind {
+      case .missing: .notFound
+      case .exists: .alreadyExists
+      case .inUse: .refused
+      case .damaged: .invalidArgument
+      case .noAccess: .permissionDenied
+      case .other: .otherError
+      }
+    self.init(status, error.description)
+  }
+}

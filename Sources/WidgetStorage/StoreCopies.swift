@@ -1,0 +1,245 @@
+import CSQLite
+import Glibc
+import WidgetCore
+import WidgetModel
+
+/// Why a backup was not written or not restored.
+public struct StoreCopyError: Error, Hashable, Sendable, CustomStringConvertible {
+  public enum Kind: Sendable { case missing, exists, inUse, damaged, noAccess, other }
+
+  public let kind: Kind
+  public let description: String
+
+  init(_ kind: Kind, _ description: String) {
+    (self.kind, self.description) = (kind, description)
+  }
+
+  init(_ error: StorageError) {
+    let kind: Kind =
+      switch error {
+      case .corrupt, .incompatible, .foreign, .lost, .removed: .damaged
+      case .locked, .busy: .inUse
+      case .cannotOpen, .readOnly: .noAccess
+      case .full, .inputOutput, .unrepresentable, .closed, .unexpected: .other
+      }
+    self.init(kind, "\(error)")
+  }
+}
+
+/// Backups of a store: a database in one file, without a log.
+public enum StoreCopies {
+  /// What is in a backup.
+  public struct Summary: Hashable, Sendable {
+    public var revision: UInt64
+    public var widgets: Int
+    public var bytes: Int
+    /// Where the former database is now, after restoring; nil if there was none.
+    public var former: String?
+  }
+
+  /// Writes all that is stored to a new file. A daemon can go on with the store: the copy is of one
+  /// moment. It has its name only when it is whole, checked and on disk.
+  public static func backUp(
+    stateDirectory: String, to file: String
+  ) throws(StoreCopyError) -> Summary {
+    let path = stateDirectory + "/" + SQLiteCommitLog.databaseFileName
+    guard !exists(file) else {
+      throw StoreCopyError(
+        .exists, "\(file) already exists; choose another name, or remove the file")
+    }
+    let temporary = file + ".part"
+    return try storing { () throws(StorageError) in
+      var files = try StoreFiles(path: path)
+      guard files.isThere || files.mark != .none else { throw noStore(path) }
+      for _ in 0..<3 {
+        try files.check()
+        let opened = try ReadingConnection(files)
+        try check(opened.connection, files)
+        try copy(opened.connection, to: temporary)
+        let now = try StoreFiles(path: path)
+        guard opened.isFrozen, !now.isSame(as: files) else {
+          let summary = try verified(temporary)
+          try publish(temporary, as: file)
+          return summary
+        }
+        files = now
+      }
+      unlink(temporary)
+      throw .busy(path: path)
+    }
+  }
+
+  /// Puts a backup in the place of a store that no daemon has open. The former database stays beside
+  /// it under another name.
+  ///
+  /// The restored store is another one than before, with another history: readers begin again.
+  ///
+  /// - Parameters:
+  ///   - epoch: The epoch of the new history; random, and not 0.
+  ///   - name: What the former database's name ends with.
+  public static func restore(
+    _ file: String, stateDirectory: String, epoch: UInt64, name: String
+  ) throws(StoreCopyError) -> Summary {
+    try storing { () throws(StorageError) in
+      let source = try StoreFiles(path: file, withMark: false)
+      guard source.isThere else {
+        throw .cannotOpen(path: file, detail: "there is no such file, or it is empty")
+      }
+      // Before anything is made.
+      _ = try Schema.current.version(of: ReadingConnection(source).connection)
+      let directory = try StateDirectory(path: stateDirectory)
+      defer { directory.release() }
+      let path = directory.path + "/" + SQLiteCommitLog.databaseFileName
+      let temporary = path + ".restoring"
+      try copy(ReadingConnection(source).connection, to: temporary)
+      var summary = try verified(temporary)
+      do throws(StorageError) {
+        let content = try beginHistory(of: temporary, epoch: epoch)
+        try sync(temporary)
+        giveToOwner(temporary, of: directory.path)
+        let former = try moveAway(path, to: path + ".before-restore-" + name)
+        // From here to the mark, a daemon would not start, and say why.
+        guard rename(temporary, path) == 0 else { throw StorageError(errno: errno, path: path) }
+        syncFolder(of: path)
+        let mark = StoreFiles.markPath(besides: path)
+        if let content {
+          _ = try StoreMark(path: mark, replacing: .none, content: content)
+          giveToOwner(mark, of: directory.path)
+        } else {
+          unlink(mark)
+        }
+        giveToOwner(directory.path + "/" + StateDirectory.lockFileName, of: directory.path)
+        summary.former = former
+        return summary
+      } catch {
+        unlink(temporary)
+        throw error
+      }
+    }
+  }
+
+  // MARK: - Steps
+
+  private static func storing<R>(
+    _ body: () throws(StorageError) -> R
+  ) throws(StoreCopyError) -> R {
+    do throws(StorageError) { return try body() } catch { throw StoreCopyError(error) }
+  }
+
+  private static func noStore(_ path: String) -> StorageError {
+    .cannotOpen(path: path, detail: "there is no store")
+  }
+
+  /// A store that has lost something is not worth a backup that looks whole.
+  private static func check(
+    _ connection: DatabaseConnection, _ files: StoreFiles
+  ) throws(StorageError) {
+    let version = try Schema.current.version(of: connection)
+    let standing = try StoreFiles.Standing(connection, version: version)
+    _ = try files.compare(standing, boot: SavedState.currentBoot() ?? SavedState.unknownBoot)
+  }
+
+  /// Writes a database to a new file that only this user can read.
+  private static func copy(
+    _ connection: DatabaseConnection, to file: String
+  ) throws(StorageError) {
+    unlink(file)
+    let descriptor = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { throw StorageError(errno: errno, path: file) }
+    _ = Glibc.close(descriptor)
+    do throws(StorageError) {
+      let statement = try Statement("VACUUM INTO ?1", on: connection)
+      try statement.bind(file, at: 1)
+      try statement.run()
+    } catch {
+      unlink(file)
+      // The words of the connection are about the file that is read.
+      if case .full = error { throw .full(path: file) }
+      throw error
+    }
+  }
+
+  /// Checks a copy. Removes it if something is wrong with it.
+  private static func verified(_ file: String) throws(StorageError) -> Summary {
+    let found = StoreInspection(file)
+    var status = stat()
+    if let wrong = found.findings.first(where: { $0.grade == .failure }) {
+      unlink(file)
+      throw .corrupt(path: file, detail: wrong.found)
+    }
+    guard stat(file, &status) == 0 else { throw StorageError(errno: errno, path: file) }
+    return Summary(
+      revision: found.revision, widgets: found.widgets, bytes: Int(status.st_size))
+  }
+
+  private static func publish(_ temporary: String, as file: String) throws(StorageError) {
+    do throws(StorageError) {
+      try sync(temporary)
+      guard rename(temporary, file) == 0 else { throw StorageError(errno: errno, path: file) }
+    } catch {
+      unlink(temporary)
+      throw error
+    }
+    syncFolder(of: file)
+  }
+
+  private static func sync(_ file: String) throws(StorageError) {
+    let descriptor = open(file, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { throw StorageError(errno: errno, path: file) }
+    defer { _ = Glibc.close(descriptor) }
+    guard fsync(descriptor) == 0 else { throw StorageError(errno: errno, path: file) }
+  }
+
+  /// Makes a copy a store of its own. Returns its mark; nil for a database of a version without.
+  private static func beginHistory(
+    of file: String, epoch: UInt64
+  ) throws(StorageError) -> StoreMark.Content? {
+    let connection = try DatabaseConnection(path: file, busyTimeoutMilliseconds: 0)
+    let version = try Schema.current.version(of: connection)
+    guard version > 0 else { return nil }
+    try connection.transaction { () throws(StorageError) in
+      let update = try Statement(
+        """
+        UPDATE state SET epoch = CASE epoch WHEN 0 THEN 0 ELSE ?1 END, unsynced_boot = '',
+          event_sequence_ceiling = event_sequence_ceiling + ?2
+        """, on: connection)
+      try update.bind(epoch, at: 1)
+      try update.bind(SavedState.eventSequenceReserve, at: 2)
+      try update.run()
+      if version >= Schema.versionWithStoreID {
+        try connection.execute("UPDATE state SET store_id = lower(hex(randomblob(8)))")
+      }
+    }
+    guard version >= Schema.versionWithStoreID else { return nil }
+    let standing = try StoreFiles.Standing(connection, version: version)
+    return StoreMark.Content(
+      storeID: standing.storeID ?? "", isOpen: false, durability: .process,
+      boot: SavedState.currentBoot() ?? SavedState.unknownBoot, groups: standing.groups,
+      revision: standing.revision)
+  }
+
+  /// Renames a database and its log. Returns the new name; nil if there is neither.
+  private static func moveAway(_ path: String, to former: String) throws(StorageError) -> String? {
+    var moved: String?
+    for suffix in ["", "-wal"] where exists(path + suffix) {
+      guard rename(path + suffix, former + suffix) == 0 else {
+        throw StorageError(errno: errno, path: path + suffix)
+      }
+      moved = former
+    }
+    unlink(path + "-shm")
+    return moved
+  }
+
+  private static func exists(_ path: String) -> Bool {
+    var status = stat()
+    return lstat(path, &status) == 0
+  }
+
+  /// What root makes in the folder of the daemon's user belongs to that user.
+  private static func giveToOwner(_ path: String, of folder: String) {
+    var status = stat()
+    guard geteuid() == 0, stat(folder, &status) == 0 else { return }
+    _ = chown(path, status.st_uid, status.st_gid)
+  }
+}
