@@ -35,6 +35,9 @@ public final class SQLiteCommitLog: CommitLog {
     public var busyTimeout = Duration.seconds(2)
     /// How much of the database SQLite keeps in memory while groups are appended.
     public var cacheBytes = 4 << 20
+    /// How much room to hold back on the disk for groups that only remove; 0 for none. As much as
+    /// the write-ahead log has when it is moved to the database, and some more.
+    public var reserveBytes = 8 << 20
 
     public init() {}
   }
@@ -76,6 +79,7 @@ public final class SQLiteCommitLog: CommitLog {
   private var scratch = ScratchBuffer()
   private var counters = Statistics()
   private var pacer: CheckpointPacer
+  private var reserve: Reserve
 
   /// What there is between opening and closing.
   struct Open {
@@ -117,8 +121,18 @@ public final class SQLiteCommitLog: CommitLog {
     self.options = options
     let codec = WireCodec(limits: SQLiteCommitLog.wireLimits)
     self.codec = codec
-    let opening = try Opening(path: path, options: options, schema: schema, bootID: bootID)
-    let session = try opening.begin(newEpoch: newEpoch == 0 ? 1 : newEpoch)
+    reserve = Reserve(
+      path: directory.path + "/" + Reserve.fileName, bytes: options.reserveBytes)
+    let epoch = newEpoch == 0 ? 1 : newEpoch
+    let (opening, session): (Opening, Opening.Session)
+    do throws(StorageError) {
+      (opening, session) = try SQLiteCommitLog.begin(path, options, schema, bootID, epoch: epoch)
+    } catch {
+      // On a full disk, what is there should at least open.
+      guard case .full = error else { throw error }
+      reserve.release()
+      (opening, session) = try SQLiteCommitLog.begin(path, options, schema, bootID, epoch: epoch)
+    }
     saved = session.saved
     lostRevisions = session.lostRevisions
     notices = session.notices
@@ -133,6 +147,14 @@ public final class SQLiteCommitLog: CommitLog {
         path: path, busyTimeoutMilliseconds: options.busyTimeout.milliseconds,
         onFailure: onCheckpointFailure),
       files: OpenFiles(path: path), mark: session.mark)
+    reserve.hold()
+  }
+
+  private static func begin(
+    _ path: String, _ options: Options, _ schema: Schema, _ bootID: String?, epoch: UInt64
+  ) throws(StorageError) -> (Opening, Opening.Session) {
+    let opening = try Opening(path: path, options: options, schema: schema, bootID: bootID)
+    return (opening, try opening.begin(newEpoch: epoch))
   }
 
   deinit { open?.checkpointer.stop() }
@@ -179,17 +201,12 @@ public final class SQLiteCommitLog: CommitLog {
       open.checkpointer.checkpointAndWait()
     }
     do throws(StorageError) {
-      // Only if rolling back failed before.
-      if open.connection.isInTransaction { try open.statements.rollback.run() }
-      try open.statements.begin.run()
-      do throws(StorageError) {
-        try write(group, open.statements, on: open.connection)
-        try open.statements.commit.run()
-      } catch {
-        // SQLite itself has rolled back after some errors. If this fails, the next append or close
-        // tries again; the error that led here is the one to report.
-        if open.connection.isInTransaction { try? open.statements.rollback.run() }
-        throw error
+      do throws(StorageError) { try store(group, open) } catch {
+        guard case .full = error, group.freesRoom else { throw error }
+        reserve.release()
+        // The log can then begin again, in the room that it has.
+        open.checkpointer.checkpointAndWait()
+        try store(group, open)
       }
     } catch {
       counters.failedGroups += 1
@@ -199,7 +216,24 @@ public final class SQLiteCommitLog: CommitLog {
     accept(group)
     open.mark?.note(groups: saved.groups, revision: saved.revision)
     scratch.shrink()
+    reserve.groupAppended()
     if pacer.isDue(atPages: open.connection.walPages) { open.checkpointer.checkpoint() }
+  }
+
+  /// Writes a group in one transaction.
+  private func store(_ group: CommitGroup, _ open: Open) throws(StorageError) {
+    // Only if rolling back failed before.
+    if open.connection.isInTransaction { try open.statements.rollback.run() }
+    try open.statements.begin.run()
+    do throws(StorageError) {
+      try write(group, open.statements, on: open.connection)
+      try open.statements.commit.run()
+    } catch {
+      // SQLite itself has rolled back after some errors. If this fails, the next append or close
+      // tries again; the error that led here is the one to report.
+      if open.connection.isInTransaction { try? open.statements.rollback.run() }
+      throw error
+    }
   }
 
   private func write(

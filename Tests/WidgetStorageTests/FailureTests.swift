@@ -80,6 +80,56 @@ import WidgetModel
     #expect(try folder.open().load(at: noon) == naive.image.withoutForgottenKeys)
   }
 
+  @Test func `on a full disk, what only removes goes through with the reserve`() throws {
+    var options = SQLiteCommitLog.Options()
+    options.reserveBytes = 1 << 20
+    let log = try folder.open(options)
+    let reserve = folder.path + "/widgetd.reserve"
+    var status = stat()
+    #expect(stat(reserve, &status) == 0 && Int(status.st_blocks) * 512 >= 1 << 20)
+    try log.append(
+      group(1, upserts: [record("a", revision: 1), record("b", revision: 1)]))
+    let hits = try WriteFaults.during(
+      pathPrefix: folder.path, pathSuffix: "-wal", code: ENOSPC, whileExists: reserve
+    ) {
+      #expect(throws: StorageError.full(path: folder.database)) {
+        try log.append(group(2, upserts: [record("c", revision: 2)]))
+      }
+      // What adds and removes is not for the reserve.
+      #expect(throws: StorageError.full(path: folder.database)) {
+        try log.append(group(2, deletions: [id("a")], upserts: [record("c", revision: 2)]))
+      }
+      #expect(stat(reserve, &status) == 0)
+      try log.append(
+        group(
+          2, deletions: [id("a")], tombstones: [tombstone("a", revision: 2)],
+          requests: [request("r")]))
+      #expect(stat(reserve, &status) != 0)
+    }
+    #expect(hits >= 3)
+    #expect(try log.load(at: noon).records.map(\.widget.id.rawValue) == ["b"])
+    // With room, it is held again after a while.
+    for revision in 3...80 as ClosedRange<Revision> { try log.append(group(revision)) }
+    #expect(stat(reserve, &status) == 0 && Int(status.st_blocks) * 512 >= 1 << 20)
+  }
+
+  @Test func `a store opens on a full disk with the reserve`() throws {
+    do {
+      let log = try folder.open()
+      try log.append(group(1, upserts: [record("a", revision: 1)]))
+      try log.close()
+    }
+    let reserve = folder.path + "/widgetd.reserve"
+    let hits = try WriteFaults.during(
+      pathPrefix: folder.path, code: ENOSPC, whileExists: reserve
+    ) {
+      let log = try folder.open()
+      let records = try log.load(at: noon).records
+      #expect(records.map(\.widget.id.rawValue) == ["a"])
+    }
+    #expect(hits > 0)
+  }
+
   @Test func `a database at its largest size refuses groups until there is room`() throws {
     let log = try folder.open()
     let connection = try #require(log.open).connection

@@ -421,6 +421,6 @@ import WidgetModel
     try log.append(group(1, upserts: [record("a", revision: 1)]))
     try log.close()
     let left = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
-    #expect(left == ["store.mark", "widgetd.db", "widgetd.lock"])
+    #expect(left == ["store.mark", "widgetd.db", "widgetd.lock", "widgetd.reserve"])
   }
 }

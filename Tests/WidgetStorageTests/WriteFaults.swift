@@ -13,6 +13,8 @@ enum WriteFaults {
     let pathSuffix: String
     var writesBefore: Int
     let code: Int32
+    /// The fault is there as long as this file is.
+    let file: String?
     var hits = 0
   }
 
@@ -22,13 +24,15 @@ enum WriteFaults {
   /// succeeded. Returns how many have failed.
   static func during(
     pathPrefix: String, pathSuffix: String = "", after writesBefore: Int = 0, code: Int32,
+    whileExists file: String? = nil,
     _ body: () throws -> Void
   ) rethrows -> Int {
     install
     armed.withLock {
       $0.append(
         Fault(
-          pathPrefix: pathPrefix, pathSuffix: pathSuffix, writesBefore: writesBefore, code: code))
+          pathPrefix: pathPrefix, pathSuffix: pathSuffix, writesBefore: writesBefore, code: code,
+          file: file))
     }
     func disarm() -> Int {
       armed.withLock { faults in
@@ -54,6 +58,7 @@ enum WriteFaults {
       let path = String(decoding: bytes, as: UTF8.self)
       for index in faults.indices
       where path.hasPrefix(faults[index].pathPrefix) && path.hasSuffix(faults[index].pathSuffix) {
+        if let file = faults[index].file, access(file, F_OK) != 0 { continue }
         faults[index].writesBefore -= 1
         guard faults[index].writesBefore < 0 else { continue }
         faults[index].hits += 1
