@@ -1,5 +1,5 @@
 import DequeModule
-public import WidgetModel
+import WidgetModel
 
 /// Answers to requests that carried a request id, so that a retry gets the first answer again.
 ///
@@ -26,7 +26,7 @@ struct RequestLedger {
   }
 
   /// When the oldest answer expires.
-  var nextDeadline: Timestamp? { queue.first?.expires }
+  var nextDeadline: RunningTime? { queue.first?.expires }
 
   subscript(uid: UInt32, requestID: String) -> RequestImage? {
     answers[Key(uid: uid, requestID: requestID)]
@@ -53,7 +53,7 @@ struct RequestLedger {
     while !queue.isEmpty, queue.count > countMax || bytes > bytesMax { removeFirst() }
   }
 
-  mutating func expire(at now: Timestamp) {
+  mutating func expire(at now: RunningTime) {
     while let deadline = nextDeadline, deadline <= now { removeFirst() }
   }
 
@@ -74,10 +74,11 @@ public struct RequestImage: Hashable, Sendable {
   public var fingerprint: UInt64
   /// The encoded answer; the store does not look inside.
   public var response: [UInt8]
-  public var expires: Timestamp
+  /// In time that the store runs: a step of the clock neither ends nor prolongs it.
+  public var expires: RunningTime
 
   public init(
-    uid: UInt32, requestID: String, fingerprint: UInt64, response: [UInt8], expires: Timestamp
+    uid: UInt32, requestID: String, fingerprint: UInt64, response: [UInt8], expires: RunningTime
   ) {
     self.uid = uid
     self.requestID = requestID

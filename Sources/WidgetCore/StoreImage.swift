@@ -18,6 +18,8 @@ public struct StoreImage: Hashable, Sendable {
   /// For each kind, the range in which events were forgotten that were not acknowledged.
   public var lostEvents: [KindName: ClosedRange<UInt64>]
   public var theme: RevisedTheme
+  /// How long the store has run.
+  public var runningTime = RunningTime.zero
 
   /// An empty store's image.
   public init(
@@ -63,6 +65,8 @@ public struct CommitGroup: Hashable, Sendable {
   public var events: [EventImage]
   /// The theme. Nil if it has not changed.
   public var theme: RevisedTheme?
+  /// How long the store has run; a log keeps the longest.
+  public var runningTime = RunningTime.zero
 
   public init(
     revision: Revision, compactRevision: Revision, eventSequenceCeiling: UInt64,

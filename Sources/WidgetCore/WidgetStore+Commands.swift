@@ -315,7 +315,7 @@ extension WidgetStore {
   ///
   /// Throws `requestIDReused` if the user gave the id to another request.
   public func recall(
-    requestID: String, of uid: UInt32, fingerprint: UInt64, at now: Timestamp
+    requestID: String, of uid: UInt32, fingerprint: UInt64, at now: RunningTime
   ) throws(StoreError) -> [UInt8]? {
     guard requestID.utf8.count <= limits.requestIDBytesMax else {
       throw .invalid(
@@ -330,7 +330,7 @@ extension WidgetStore {
 
   /// Keeps an answer for retries of its request.
   public mutating func remember(
-    requestID: String, of uid: UInt32, fingerprint: UInt64, response: [UInt8], at now: Timestamp
+    requestID: String, of uid: UInt32, fingerprint: UInt64, response: [UInt8], at now: RunningTime
   ) {
     ledger.insert(
       RequestImage(

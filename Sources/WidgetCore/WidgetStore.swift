@@ -330,7 +330,7 @@ public struct WidgetStore: ~Copyable {
   // MARK: - Groups
 
   /// When `commitGroup` next wants to be called, even if nothing else happens.
-  public var nextDeadline: Timestamp? { ledger.nextDeadline }
+  public var nextDeadline: RunningTime? { ledger.nextDeadline }
 
   /// Whether something happened that has to be made durable. O(what was done).
   public var hasPendingGroup: Bool {
@@ -424,7 +424,7 @@ public struct WidgetStore: ~Copyable {
   /// expired.
   ///
   /// Removals after `retained` are kept whatever their number, for readers that stand there.
-  public mutating func commitGroup(at now: Timestamp, retaining retained: Revision = .max) {
+  public mutating func commitGroup(at now: RunningTime, retaining retained: Revision = .max) {
     // A group that failed was taken back, and left nothing pending.
     if !(unstored.isEmpty && unstoredLosses.isEmpty), hasPendingGroup {
       unstored.removeAll()

@@ -72,7 +72,7 @@ public final class WidgetServer: Sendable {
       let loop = try await group.next().submit {
         let log = try makeLog()
         let service = ServiceLoop(
-          eventLoop: group.next(), log: log, image: try log.load(at: .wallClock()),
+          eventLoop: group.next(), log: log, image: try log.load(),
           configuration: configuration, logger: logger)
         return NIOLoopBound(service, eventLoop: group.next())
       }.get()

@@ -1,5 +1,4 @@
 public import WidgetCore
-public import WidgetModel
 
 /// Where a store's groups of commits are made durable: the seam between the state machine and
 /// whatever keeps its history.
@@ -22,10 +21,9 @@ public protocol CommitLog: AnyObject {
   /// append.
   var needsGroups: Bool { get }
 
-  /// Everything a store needs to continue. O(what is stored).
-  ///
-  /// - Parameter now: Answers to retried requests that expired by then are left out.
-  func load(at now: Timestamp) throws(StorageError) -> StoreImage
+  /// Everything a store needs to continue, without answers to retried requests that have expired.
+  /// O(what is stored).
+  func load() throws(StorageError) -> StoreImage
 
   /// Makes one group durable, all or nothing. O(size of the group).
   func append(_ group: CommitGroup) throws(StorageError)

@@ -14,16 +14,16 @@ struct Loader {
     var expiredThrough: Int64
   }
 
-  func load(at now: Timestamp) throws(StorageError) -> Loaded {
-    let requests = try loadRequests(at: now)
-    return Loaded(
-      image: StoreImage(
-        epoch: saved.epoch, revision: saved.revision, compactRevision: saved.compactRevision,
-        eventSequenceCeiling: saved.eventSequenceCeiling, records: try loadRecords(),
-        tombstones: try loadTombstones(), requests: requests.images, kinds: try loadKinds(),
-        events: try loadEvents(), lostEvents: try loadLostEvents(),
-        theme: try loadTheme()),
-      expiredThrough: requests.expiredThrough)
+  func load() throws(StorageError) -> Loaded {
+    let requests = try loadRequests()
+    var image = StoreImage(
+      epoch: saved.epoch, revision: saved.revision, compactRevision: saved.compactRevision,
+      eventSequenceCeiling: saved.eventSequenceCeiling, records: try loadRecords(),
+      tombstones: try loadTombstones(), requests: requests.images, kinds: try loadKinds(),
+      events: try loadEvents(), lostEvents: try loadLostEvents(),
+      theme: try loadTheme())
+    image.runningTime = saved.runningTime
+    return Loaded(image: image, expiredThrough: requests.expiredThrough)
   }
 
   private func loadRecords() throws(StorageError) -> [RecordImage] {
@@ -135,9 +135,9 @@ struct Loader {
   }
 
   /// Answers oldest first; of those with the same id, the last.
-  private func loadRequests(
-    at now: Timestamp
-  ) throws(StorageError) -> (images: [RequestImage], expiredThrough: Int64) {
+  private func loadRequests() throws(StorageError) -> (
+    images: [RequestImage], expiredThrough: Int64
+  ) {
     var images: [RequestImage] = []
     var expiredThrough: Int64 = 0
     let rows = try Statement(
@@ -153,10 +153,9 @@ struct Loader {
           .adding(rows.number(5)).adding(rows.number(6)), 7,
         "table requests, row \(rows.number(0))")
       guard let uid = UInt32(exactly: rows.number(1)),
-        let nanoseconds = Int32(exactly: rows.number(6)),
-        let expires = Timestamp(seconds: rows.number(5), nanoseconds: nanoseconds)
+        let expires = RunningTime(seconds: rows.number(5), nanoseconds: rows.number(6))
       else { throw corrupt("answer \(rows.number(0)) is impossible") }
-      guard expires > now else {
+      guard expires > saved.runningTime else {
         if images.isEmpty { expiredThrough = rows.number(0) }
         continue
       }

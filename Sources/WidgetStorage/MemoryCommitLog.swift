@@ -1,5 +1,4 @@
 public import WidgetCore
-public import WidgetModel
 
 /// No durability: the store begins empty in a new epoch with every start of the daemon.
 public final class MemoryCommitLog: CommitLog {
@@ -16,7 +15,7 @@ public final class MemoryCommitLog: CommitLog {
   public var needsGroups: Bool { false }
 
   /// An empty image.
-  public func load(at now: Timestamp) -> StoreImage { StoreImage(epoch: epoch) }
+  public func load() -> StoreImage { StoreImage(epoch: epoch) }
 
   /// Does nothing.
   public func append(_ group: CommitGroup) {}

@@ -182,7 +182,7 @@ struct Statements {
     updateState = try prepare(
       """
       UPDATE state SET revision = ?1, compact_revision = ?2, event_sequence_ceiling = ?3,
-        group_count = ?4
+        group_count = ?4, running_nanoseconds = ?5
       """)
   }
 }

@@ -179,9 +179,9 @@ public final class SQLiteCommitLog: CommitLog {
   // MARK: - Loading
 
   /// Reads everything, and thereby checks that all of it can be read.
-  public func load(at now: Timestamp) throws(StorageError) -> StoreImage {
+  public func load() throws(StorageError) -> StoreImage {
     guard let open else { throw .closed(path: path) }
-    let loaded = try Loader(connection: open.connection, codec: codec, saved: saved).load(at: now)
+    let loaded = try Loader(connection: open.connection, codec: codec, saved: saved).load()
     // The rows go with the next group that has answers; opening should not need to write.
     requests.pass(through: loaded.expiredThrough)
     sqlite3_db_release_memory(open.connection.handle)
@@ -295,6 +295,8 @@ public final class SQLiteCommitLog: CommitLog {
     try statements.updateState.bind(group.compactRevision, at: 2)
     try statements.updateState.bind(group.eventSequenceCeiling, at: 3)
     try statements.updateState.bind(saved.groups + 1, at: 4)
+    try statements.updateState.bind(
+      max(saved.runningTime, group.runningTime).storedNanoseconds, at: 5)
     try statements.updateState.run()
   }
 
@@ -367,12 +369,13 @@ public final class SQLiteCommitLog: CommitLog {
     }
     let insert = statements.insertRequest
     for (sequence, image) in zip(requests.next..., images) {
+      let expires = image.expires.stored
       try insert.bind(sequence, at: 1)
       try insert.bind(Int64(image.uid), at: 2)
       try insert.bind(image.requestID, at: 3)
       try insert.bind(image.fingerprint, at: 4)
-      try insert.bind(image.expires.seconds, at: 6)
-      try insert.bind(Int64(image.expires.nanoseconds), at: 7)
+      try insert.bind(expires.seconds, at: 6)
+      try insert.bind(expires.nanoseconds, at: 7)
       let failure: StorageError? = image.response.withUnsafeBytes { response in
         do throws(StorageError) {
           try insert.bindBlob(response, at: 5)
@@ -382,8 +385,8 @@ public final class SQLiteCommitLog: CommitLog {
           checksum.add(image.requestID)
           checksum.add(image.fingerprint)
           checksum.add(response)
-          checksum.add(image.expires.seconds)
-          checksum.add(Int64(image.expires.nanoseconds))
+          checksum.add(expires.seconds)
+          checksum.add(expires.nanoseconds)
           try insert.bind(checksum.value, at: 8)
           try insert.run()
           return nil
@@ -474,6 +477,26 @@ public final class SQLiteCommitLog: CommitLog {
 extension RequestImage {
   /// What it counts for `requestBytesKeptMax`: never more than what it counts for the store.
   var storedBytes: Int { requestID.utf8.count + response.count }
+}
+
+extension RunningTime {
+  /// In the two columns of a row.
+  var stored: (seconds: Int64, nanoseconds: Int64) {
+    let (seconds, attoseconds) = elapsed.components
+    return (seconds, attoseconds / 1_000_000_000)
+  }
+
+  /// In one column; there is room for 292 years.
+  var storedNanoseconds: Int64 {
+    let (product, isOver) = stored.seconds.multipliedReportingOverflow(by: 1_000_000_000)
+    return isOver ? .max : product.addingReportingOverflow(stored.nanoseconds).partialValue
+  }
+
+  /// nil for columns that no log has written.
+  init?(seconds: Int64, nanoseconds: Int64) {
+    guard seconds >= 0, 0..<1_000_000_000 ~= nanoseconds else { return nil }
+    self.init(elapsed: .seconds(seconds) + .nanoseconds(nanoseconds))
+  }
 }
 
 extension Duration {

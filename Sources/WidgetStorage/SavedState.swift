@@ -15,6 +15,8 @@ struct SavedState: Equatable {
   let storeID: String
   /// How many groups were appended so far.
   var groups: UInt64
+  /// How long the store had run at the last of them.
+  var runningTime: RunningTime
 
   /// By how much the ceiling of event numbers is raised if groups may be missing that raised it.
   /// More events than one daemon accepts between two boots.
@@ -59,6 +61,7 @@ struct SavedState: Equatable {
     compactRevision = group.compactRevision
     eventSequenceCeiling = group.eventSequenceCeiling
     groups += 1
+    runningTime = max(runningTime, group.runningTime)
   }
 
   // MARK: The row
@@ -67,7 +70,7 @@ struct SavedState: Equatable {
     let row = try Statement(
       """
       SELECT epoch, revision, compact_revision, event_sequence_ceiling, unsynced_boot, store_id,
-        group_count FROM state
+        group_count, running_nanoseconds FROM state
       """, on: connection)
     guard try row.step() else {
       throw .corrupt(path: connection.path, detail: "the state row is missing")
@@ -79,6 +82,7 @@ struct SavedState: Equatable {
     unsyncedBoot = row.text(4)
     storeID = row.text(5)
     groups = UInt64(bitPattern: row.number(6))
+    runningTime = RunningTime(elapsed: .nanoseconds(max(0, row.number(7))))
     guard compactRevision <= revision, revision <= Int64.max,
       eventSequenceCeiling <= Int64.max
     else { throw .corrupt(path: connection.path, detail: "the state row is impossible") }

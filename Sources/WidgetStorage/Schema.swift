@@ -33,6 +33,10 @@
 /// Version 9 adds to each table:
 /// - `checksum`: the `RowChecksum` of the row. Old rows get theirs in this step.
 ///
+/// Version 10 counts the age of kept answers in time that the store runs, not by the clock:
+/// - `state.running_nanoseconds`: how long the store had run at the last group.
+/// - `requests.expires_seconds` and `expires_nanoseconds` are in this time. Old answers begin again.
+///
 /// Tables without row ids are one tree each, so loading, which reads every row, also visits every
 /// page that is in use.
 struct Schema: Sendable {
@@ -127,6 +131,12 @@ struct Schema: Sendable {
     UPDATE lost_events SET checksum = row_checksum('lost_events', kind, first, last);
     ALTER TABLE theme ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
     UPDATE theme SET checksum = row_checksum('theme', name, body);
+    """,
+    """
+    ALTER TABLE state ADD COLUMN running_nanoseconds INTEGER NOT NULL DEFAULT 0;
+    UPDATE requests SET expires_seconds = 600, expires_nanoseconds = 0;
+    UPDATE requests SET checksum = row_checksum('requests', sequence, uid, request_id, fingerprint,
+      response, expires_seconds, expires_nanoseconds);
     """,
   ])
 

@@ -136,7 +136,7 @@ struct GroupTests {
       store.pendingGroup().requests == [
         RequestImage(
           uid: 2, requestID: "r1", fingerprint: 3, response: [4],
-          expires: Timestamp.at(1).advanced(by: store.limits.requestLifetime))
+          expires: RunningTime.at(1).advanced(by: store.limits.requestLifetime))
       ])
     store.commitGroup(at: .at(1))
     #expect(!store.hasPendingGroup)

@@ -14,14 +14,14 @@ struct RequestLedgerTests {
   }
 
   private func recall(
-    _ id: String, uid: UInt32 = 1, fingerprint: UInt64 = 7, at now: Timestamp = .at(0),
+    _ id: String, uid: UInt32 = 1, fingerprint: UInt64 = 7, at now: RunningTime = .at(0),
     in store: Store
   ) throws -> [UInt8]? {
     try store.recall(requestID: id, of: uid, fingerprint: fingerprint, at: now)
   }
 
   private func remember(
-    _ id: String, uid: UInt32 = 1, response: [UInt8] = [1], at now: Timestamp = .at(0),
+    _ id: String, uid: UInt32 = 1, response: [UInt8] = [1], at now: RunningTime = .at(0),
     in store: inout Store
   ) {
     store.remember(requestID: id, of: uid, fingerprint: 7, response: response, at: now)

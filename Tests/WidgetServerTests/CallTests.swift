@@ -547,6 +547,29 @@ import WidgetTransport
     }
   }
 
+  @Test(arguments: [3_600, -3_600])
+  func `with a request id that is repeated after a step of the clock does nothing`(
+    step: Int
+  ) async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      try client.create("a")
+      let request = SetPresenceRequest(target: .all, action: .toggle, requestID: "r1")
+      let first = try client.call("SetPresence", request, as: SetPresenceResponse.self)
+      try server.onLoop {
+        $0.turn.clock = { Timestamp.wallClock().advanced(by: .seconds(step)) }
+      }
+      // Turns in which answers could expire.
+      try client.set("a", ["n": .int(1)])
+      try client.set("a", ["n": .int(2)])
+      let again = try client.call("SetPresence", request, as: SetPresenceResponse.self)
+      #expect(again == first)
+      #expect(try client.get("a").presence.isVisible == false)
+      let group = try #require(server.log.groups.last)
+      #expect(group.runningTime > .zero && group.runningTime.elapsed < .seconds(1_000))
+    }
+  }
+
   @Test func `that was refused is not remembered under its request id`() async throws {
     try await withServer { server in
       let client = try server.connect()

@@ -29,7 +29,7 @@ import WidgetModel
     #expect(folder.size(of: "widgetd.db-wal") < (options.walPagesMax + 10) * (4_096 + 24) + 32)
     #expect(log.statistics.checkpoints > 10)
     #expect(log.statistics.failedCheckpoints == 0)
-    let image = try log.load(at: noon)
+    let image = try log.load()
     #expect(image.revision == 4_000)
     #expect(image.records.count == 50)
   }
@@ -51,7 +51,7 @@ import WidgetModel
     #expect(hits > 0)
     #expect(log.statistics.failedCheckpoints > 0)
     #expect(failures.withLock { Set($0) } == [.full(path: folder.database)])
-    #expect(try log.load(at: noon).records.count == 300)
+    #expect(try log.load().records.count == 300)
 
     let failed = log.statistics.failedCheckpoints
     try appendSome()
@@ -60,7 +60,7 @@ import WidgetModel
     try log.append(group(revision))
     #expect(log.statistics.walPages < 10)
     try log.close()
-    #expect(try folder.open().load(at: noon).records.count == 600)
+    #expect(try folder.open().load().records.count == 600)
   }
 
   @Test func `a reader that stays does not stop groups`() throws {

@@ -29,7 +29,7 @@ import WidgetModel
       schema: .current, bootID: "boot-1", onCheckpointFailure: { _ in })
     let file = open(path + "/acknowledged", O_WRONLY | O_CREAT | O_APPEND, 0o600)
     guard file >= 0 else { return }
-    let start = try log.load(at: noon).revision
+    let start = try log.load().revision
     let acknowledged = Counter()
     let strikeAfter = Int(seed * 7 % 90) + 1
     try withKiller(when: { acknowledged.value >= strikeAfter }, seed: seed) {
@@ -96,7 +96,7 @@ import WidgetModel
       let last = try #require(UInt64(lines.split(separator: "\n").last ?? ""))
       do {
         let log = try folder.open(newEpoch: 8)
-        let image = try log.load(at: noon)
+        let image = try log.load()
         #expect(image.revision == last || image.revision == last + 1)
         while naive.image.revision < image.revision {
           naive.append(try CrashTests.group(naive.image.revision + 1))
@@ -116,7 +116,7 @@ import WidgetModel
           directory: try StateDirectory(path: path), options: .init(), newEpoch: 7,
           schema: .current, bootID: "boot-1", onCheckpointFailure: { _ in })
         opened.increment()
-        let revision = try log.load(at: noon).revision + 1
+        let revision = try log.load().revision + 1
         try log.append(
           CommitGroup(revision: revision, compactRevision: 0, eventSequenceCeiling: 0))
         try log.close()
@@ -141,7 +141,7 @@ import WidgetModel
       }
       let log = try folder.open(newEpoch: 8)
       #expect(log.notices.isEmpty)
-      let found = try log.load(at: noon).revision
+      let found = try log.load().revision
       #expect(found >= revision)
       revision = found
     }
@@ -157,7 +157,7 @@ import WidgetModel
       let log = try SQLiteCommitLog(
         directory: try StateDirectory(path: path), newEpoch: 7, onCheckpointFailure: { _ in })
       try log.append(WidgetStorageTests.group(1, upserts: [record("a", revision: 1)]))
-      let before = try log.load(at: noon)
+      let before = try log.load()
       let fileSizeLimit = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
       var limit = rlimit()
       getrlimit(fileSizeLimit, &limit)
@@ -167,14 +167,14 @@ import WidgetModel
       let large = WidgetStorageTests.group(
         2, upserts: [try record("b", revision: 2, note: String(repeating: "x", count: 900_000))])
       #expect(throws: StorageError.full(path: path + "/widgetd.db")) { try log.append(large) }
-      #expect(try log.load(at: noon) == before)
+      #expect(try log.load() == before)
       try log.append(WidgetStorageTests.group(2, upserts: [record("c", revision: 2)]))
       limit.rlim_cur = old
       setrlimit(fileSizeLimit, &limit)
       try log.append(large)
       try log.close()
     }
-    #expect(try folder.open().load(at: noon).records.map(\.widget.id.rawValue) == ["a", "b", "c"])
+    #expect(try folder.open().load().records.map(\.widget.id.rawValue) == ["a", "b", "c"])
   }
 
   @Test func `another process is refused the directory and told who has it`() async throws {

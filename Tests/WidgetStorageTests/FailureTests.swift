@@ -69,15 +69,15 @@ import WidgetModel
         Issue.record("\(failure)")
       }
       #expect(failure.isTransient)
-      #expect(try log.load(at: noon) == naive.image.withoutForgottenKeys)
+      #expect(try log.load() == naive.image.withoutForgottenKeys)
       try log.append(group)
       naive.append(group)
-      #expect(try log.load(at: noon) == naive.image.withoutForgottenKeys)
+      #expect(try log.load() == naive.image.withoutForgottenKeys)
     }
     #expect(failures > 20)
     #expect(log.statistics.failedGroups == UInt64(failures))
     try log.close()
-    #expect(try folder.open().load(at: noon) == naive.image.withoutForgottenKeys)
+    #expect(try folder.open().load() == naive.image.withoutForgottenKeys)
   }
 
   @Test func `on a full disk, what only removes goes through with the reserve`() throws {
@@ -107,7 +107,7 @@ import WidgetModel
       #expect(stat(reserve, &status) != 0)
     }
     #expect(hits >= 3)
-    #expect(try log.load(at: noon).records.map(\.widget.id.rawValue) == ["b"])
+    #expect(try log.load().records.map(\.widget.id.rawValue) == ["b"])
     // With room, it is held again after a while.
     for revision in 3...80 as ClosedRange<Revision> { try log.append(group(revision)) }
     #expect(stat(reserve, &status) == 0 && Int(status.st_blocks) * 512 >= 1 << 20)
@@ -124,7 +124,7 @@ import WidgetModel
       pathPrefix: folder.path, code: ENOSPC, whileExists: reserve
     ) {
       let log = try folder.open()
-      let records = try log.load(at: noon).records
+      let records = try log.load().records
       #expect(records.map(\.widget.id.rawValue) == ["a"])
     }
     #expect(hits > 0)
@@ -136,15 +136,15 @@ import WidgetModel
     try log.append(group(1, upserts: [record("a", revision: 1)]))
     let pages = try connection.number("PRAGMA page_count")
     try connection.execute("PRAGMA max_page_count = \(pages + 2)")
-    let before = try log.load(at: noon)
+    let before = try log.load()
     let large = group(
       2, upserts: [try record("b", revision: 2, note: String(repeating: "x", count: 50_000))])
     #expect(throws: StorageError.full(path: folder.database)) { try log.append(large) }
-    #expect(try log.load(at: noon) == before)
+    #expect(try log.load() == before)
     try log.append(group(2, upserts: [record("c", revision: 2)]))
     try connection.execute("PRAGMA max_page_count = 100000")
     try log.append(group(3, upserts: [record("b", revision: 3)]))
-    #expect(try log.load(at: noon).records.map(\.widget.id.rawValue) == ["a", "b", "c"])
+    #expect(try log.load().records.map(\.widget.id.rawValue) == ["a", "b", "c"])
   }
 
   @Test func `a database that became read-only refuses groups until it can be written`() throws {
@@ -157,7 +157,7 @@ import WidgetModel
     #expect(failure?.isTransient == true)
     try connection.execute("PRAGMA query_only = 0")
     try log.append(group(1))
-    #expect(try log.load(at: noon).revision == 1)
+    #expect(try log.load().revision == 1)
   }
 
   @Test func `a widget without a stored form takes the whole group back`() throws {
@@ -174,9 +174,9 @@ import WidgetModel
     }
     #expect(detail.contains("'b'"))
     #expect(failure?.isTransient == false)
-    #expect(try log.load(at: noon) == StoreImage(epoch: 7))
+    #expect(try log.load() == StoreImage(epoch: 7))
     try log.append(group(1, upserts: [good]))
-    #expect(try log.load(at: noon).records == [good])
+    #expect(try log.load().records == [good])
   }
 
   @Test func `a database that another program is writing is busy, and is free again after`() throws
@@ -189,7 +189,7 @@ import WidgetModel
     #expect(throws: StorageError.busy(path: folder.database)) { try log.append(group(1)) }
     try other.execute("ROLLBACK")
     try log.append(group(1))
-    #expect(try log.load(at: noon).revision == 1)
+    #expect(try log.load().revision == 1)
   }
 
   @Test func `a closed log says so`() throws {
@@ -197,7 +197,7 @@ import WidgetModel
     try log.close()
     try log.close()
     #expect(throws: StorageError.closed(path: folder.database)) { try log.append(group(1)) }
-    #expect(throws: StorageError.closed(path: folder.database)) { try log.load(at: noon) }
+    #expect(throws: StorageError.closed(path: folder.database)) { try log.load() }
   }
 
   @Test(arguments: [

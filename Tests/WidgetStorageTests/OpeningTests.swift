@@ -54,7 +54,7 @@ import WidgetModel
   @Test func `damage in any page is an error that names the file, or changes nothing`() throws {
     let first = try folder.open()
     for group in try randomGroups(40, seed: 3) { try first.append(group) }
-    let image = try first.load(at: noon)
+    let image = try first.load()
     try first.close()
     let intact = try folder.bytes(of: "widgetd.db")
     var refused = 0
@@ -65,7 +65,7 @@ import WidgetModel
       do throws(StorageError) {
         let log = try folder.open()
         // Only pages that hold nothing can be damaged unseen.
-        #expect(try log.load(at: noon) == image)
+        #expect(try log.load() == image)
       } catch {
         refused += 1
         #expect(error.path == folder.database)
@@ -105,7 +105,7 @@ import WidgetModel
           "UPDATE \(table.name) SET checksum = row_checksum('\(table.name)', \(table.columns))")
       }
     }
-    let failure = #expect(throws: StorageError.self) { try folder.open().load(at: noon) }
+    let failure = #expect(throws: StorageError.self) { try folder.open().load() }
     #expect(failure?.isTransient == false)
     #expect(failure?.path == folder.database)
   }
@@ -119,7 +119,7 @@ import WidgetModel
     var schema = Schema.current
     schema.steps.append("CREATE TABLE bundles (name TEXT PRIMARY KEY) STRICT")
     let newer = try folder.open(schema: schema)
-    #expect(try newer.load(at: noon).records == [record("a", revision: 1)])
+    #expect(try newer.load().records == [record("a", revision: 1)])
     try #require(newer.open).connection.execute("INSERT INTO bundles VALUES ('b')")
     try newer.close()
     let known = Schema.current.version
@@ -140,7 +140,7 @@ import WidgetModel
     }
     let log = try folder.open()
     // Its widgets have content that readers did not get.
-    #expect(try log.load(at: noon) == StoreImage(epoch: ~5, revision: 3))
+    #expect(try log.load() == StoreImage(epoch: ~5, revision: 3))
     let registered = RegisteredKind(
       kind: Kind(name: try kind("clock")), provider: "desk", revision: 4, updateTime: noon,
       isAttended: true)
@@ -148,7 +148,7 @@ import WidgetModel
       CommitGroup(
         revision: 4, compactRevision: 0, eventSequenceCeiling: 0, kindUpserts: [registered]))
     try log.close()
-    #expect(try folder.open().load(at: noon).kinds == [registered])
+    #expect(try folder.open().load().kinds == [registered])
   }
 
   @Test func `a database from before there was a theme opens, and keeps one then`() throws {
@@ -159,7 +159,7 @@ import WidgetModel
       try old.execute("UPDATE state SET epoch = 5, revision = 3")
     }
     let log = try folder.open()
-    #expect(try log.load(at: noon) == StoreImage(epoch: 5, revision: 3))
+    #expect(try log.load() == StoreImage(epoch: 5, revision: 3))
     var theme = RevisedTheme()
     for (revision, points) in [(4, 6.5), (5, 7)] as [(Revision, Double)] {
       theme = RevisedTheme(
@@ -172,7 +172,7 @@ import WidgetModel
           revision: revision, compactRevision: 0, eventSequenceCeiling: 0, theme: theme))
     }
     try log.close()
-    #expect(try folder.open().load(at: noon).theme == theme)
+    #expect(try folder.open().load().theme == theme)
   }
 
   @Test func `a theme with tokens that this version does not know keeps them`() throws {
@@ -186,14 +186,14 @@ import WidgetModel
       try log.close()
     }
     let log = try folder.open()
-    #expect(try log.load(at: noon).theme == theme)
+    #expect(try log.load().theme == theme)
     // A change of another token writes the row again.
     theme.overrides["offset.basic"] = .offset(9)
     theme.revision = 2
     try log.append(
       CommitGroup(revision: 2, compactRevision: 0, eventSequenceCeiling: 0, theme: theme))
     try log.close()
-    #expect(try folder.open().load(at: noon).theme == theme)
+    #expect(try folder.open().load().theme == theme)
   }
 
   /// What the row of a widget holds, in hexadecimal digits.
@@ -266,7 +266,7 @@ import WidgetModel
       try connection.execute(
         "UPDATE theme SET body = X'\(hex)', checksum = row_checksum('theme', name, X'\(hex)')")
     }
-    let failure = #expect(throws: StorageError.self) { try folder.open().load(at: noon) }
+    let failure = #expect(throws: StorageError.self) { try folder.open().load() }
     guard case .corrupt(folder.database, let detail)? = failure else {
       Issue.record("\(failure as Any)")
       return
@@ -285,7 +285,7 @@ import WidgetModel
       try old.execute("INSERT INTO widgets (id, body) VALUES ('a', X'\(body)')")
     }
     let log = try folder.open()
-    let image = try log.load(at: noon)
+    let image = try log.load()
     #expect(image.records == [try record("a", revision: 1)])
     #expect(image.records.map(\.owners) == [nil])
     var owned = try record("a", revision: 2)
@@ -297,7 +297,7 @@ import WidgetModel
     bare.owners = []
     try log.append(group(2, upserts: [owned, bare]))
     try log.close()
-    #expect(try folder.open().load(at: noon).records == [owned, bare])
+    #expect(try folder.open().load().records == [owned, bare])
     #expect(
       throws: StorageError.incompatible(
         path: folder.database, found: Schema.current.version, supported: 4)
@@ -311,7 +311,7 @@ import WidgetModel
     var schema = Schema.current
     schema.steps.append("CREATE TABLE bundles (name TEXT) STRICT; INSERT INTO nowhere VALUES (1)")
     #expect(throws: StorageError.self) { try folder.open(schema: schema) }
-    #expect(try folder.open().load(at: noon) == StoreImage(epoch: 7))
+    #expect(try folder.open().load() == StoreImage(epoch: 7))
   }
 
   @Test(arguments: [(0, false), (1, false), (2, true), (4_096, true)])
@@ -327,10 +327,10 @@ import WidgetModel
     }
     let log = try folder.open()
     guard !isRight else {
-      #expect(try log.load(at: noon).events.map(\.event.sequence) == [2])
+      #expect(try log.load().events.map(\.event.sequence) == [2])
       return
     }
-    let failure = #expect(throws: StorageError.self) { try log.load(at: noon) }
+    let failure = #expect(throws: StorageError.self) { try log.load() }
     guard case .corrupt(folder.database, let detail)? = failure else {
       Issue.record("\(failure as Any)")
       return
@@ -343,11 +343,11 @@ import WidgetModel
   @Test func `the epoch stays with the database`() throws {
     try folder.open(newEpoch: 21).close()
     let log = try folder.open(newEpoch: 22)
-    #expect(try log.load(at: noon).epoch == 21)
+    #expect(try log.load().epoch == 21)
   }
 
   @Test func `an epoch is never 0`() throws {
-    #expect(try folder.open(newEpoch: 0).load(at: noon).epoch != 0)
+    #expect(try folder.open(newEpoch: 0).load().epoch != 0)
   }
 
   struct Restart: Sendable, CustomTestStringConvertible {
@@ -383,7 +383,7 @@ import WidgetModel
     }
     options.durability = restart.second
     let log = try folder.open(options, newEpoch: 22, bootID: restart.boots[1])
-    let image = try log.load(at: noon)
+    let image = try log.load()
     #expect(log.isHistoryCut == restart.isCut)
     #expect(image.epoch == (restart.isCut ? 22 : 21))
     #expect(image.revision == 5)
@@ -396,7 +396,7 @@ import WidgetModel
     do { #expect(try folder.open(newEpoch: 22, bootID: "boot-2").isHistoryCut) }
     let log = try folder.open(newEpoch: 23, bootID: "boot-2")
     #expect(!log.isHistoryCut)
-    #expect(try log.load(at: noon).epoch == 22)
+    #expect(try log.load().epoch == 22)
   }
 
   @Test func `the kernel names the boot`() throws {

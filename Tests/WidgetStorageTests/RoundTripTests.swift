@@ -11,7 +11,7 @@ import WidgetModel
 
   @Test func `a new database is an empty history with the given epoch`() throws {
     let log = try folder.open(newEpoch: .max)
-    #expect(try log.load(at: noon) == StoreImage(epoch: .max))
+    #expect(try log.load() == StoreImage(epoch: .max))
     #expect(log.name == "sqlite")
     #expect(log.needsGroups)
     #expect(!log.isHistoryCut)
@@ -29,10 +29,10 @@ import WidgetModel
         log = try folder.open(newEpoch: 8)
       }
       if number % 5 == 0 {
-        #expect(try log.load(at: noon) == naive.image.withoutForgottenKeys)
+        #expect(try log.load() == naive.image.withoutForgottenKeys)
       }
     }
-    #expect(try log.load(at: noon) == naive.image.withoutForgottenKeys)
+    #expect(try log.load() == naive.image.withoutForgottenKeys)
   }
 
   @Test func `a log that was not closed has every group when it is opened again`() throws {
@@ -44,7 +44,7 @@ import WidgetModel
     }
     log = nil
     let again = try folder.open(newEpoch: 8)
-    #expect(try again.load(at: noon) == naive.image.withoutForgottenKeys)
+    #expect(try again.load() == naive.image.withoutForgottenKeys)
     #expect(!again.isHistoryCut)
   }
 
@@ -55,7 +55,7 @@ import WidgetModel
     try log.append(
       group(
         3, deletions: [id("a")], upserts: [new], tombstones: [tombstone("a", revision: 2)]))
-    let image = try log.load(at: noon)
+    let image = try log.load()
     #expect(image.records == [new])
     #expect(image.tombstones == [try tombstone("a", revision: 2)])
   }
@@ -64,7 +64,7 @@ import WidgetModel
     let log = try folder.open()
     let both = [try tombstone("a", revision: 2), try tombstone("a", revision: 4)]
     try log.append(group(4, deletions: [id("a"), id("a")], tombstones: both))
-    #expect(try log.load(at: noon).tombstones == both)
+    #expect(try log.load().tombstones == both)
   }
 
   @Test func `tombstones and removed keys go at the compact revision`() throws {
@@ -72,7 +72,7 @@ import WidgetModel
     let all = try (1...5).map { try tombstone("t\($0)", revision: Revision($0)) }
     try log.append(group(5, upserts: [record("old", revision: 3)], tombstones: all))
     try log.append(group(6, compact: 3, upserts: [record("new", revision: 6)]))
-    let image = try log.load(at: noon)
+    let image = try log.load()
     #expect(image.compactRevision == 3)
     #expect(image.tombstones.map(\.revision) == [4, 5])
     #expect(image.records.map { $0.data.contains { $0.key == "gone" } } == [true, false])
@@ -83,21 +83,27 @@ import WidgetModel
     let log = try folder.open()
     try log.append(group(0, ceiling: 4_096))
     try log.close()
-    #expect(try folder.open().load(at: noon).eventSequenceCeiling == 4_096)
+    #expect(try folder.open().load().eventSequenceCeiling == 4_096)
   }
 
   @Test func `expired answers are left out, and their rows go later`() throws {
     var log = try folder.open()
-    let times = (0..<4).map { noon.advanced(by: .seconds($0)) }
+    let times = (0..<4).map { RunningTime(elapsed: .milliseconds(1_000 * $0 + 7)) }
     try log.append(
       group(1, requests: times.enumerated().map { request("r\($0)", expires: $1) }))
+    var later = group(1)
+    later.runningTime = times[1]
+    try log.append(later)
+    // The time does not go back.
+    try log.append(group(1))
     try log.close()
     log = try folder.open()
-    #expect(try log.load(at: times[1]).requests.map(\.requestID) == ["r2", "r3"])
+    #expect(try log.load().runningTime == times[1])
+    #expect(try log.load().requests.map(\.requestID) == ["r2", "r3"])
     #expect(try rows("requests", log) == 4)
     try log.append(group(2, requests: [request("r4")]))
     #expect(try rows("requests", log) == 3)
-    #expect(try log.load(at: times[1]).requests.map(\.requestID) == ["r2", "r3", "r4"])
+    #expect(try log.load().requests.map(\.requestID) == ["r2", "r3", "r4"])
   }
 
   @Test func `of answers under the same id the latest counts`() throws {
@@ -105,7 +111,7 @@ import WidgetModel
     try log.append(group(1, requests: [request("a", response: [1]), request("a", uid: 0)]))
     try log.append(group(2, requests: [request("a", response: [])]))
     #expect(
-      try log.load(at: noon).requests == [request("a", uid: 0), request("a", response: [])])
+      try log.load().requests == [request("a", uid: 0), request("a", response: [])])
   }
 
   @Test func `only the newest answers are kept`() throws {
@@ -121,16 +127,16 @@ import WidgetModel
     }
     // One group's more than the limit: what a group makes superfluous goes with the next.
     #expect(try rows("requests", log) == 11)
-    #expect(try log.load(at: noon).requests.last?.requestID == "r100")
+    #expect(try log.load().requests.last?.requestID == "r100")
   }
 
   @Test func `a store continues after a restart as if there had been none`() throws {
     let caller = Caller(uid: 1_000, pid: 1)
     var log = try folder.open()
-    var store = WidgetStore(image: try log.load(at: noon), isRevocable: log.needsGroups)
+    var store = WidgetStore(image: try log.load(), isRevocable: log.needsGroups)
     func commit() throws {
       try log.append(store.pendingGroup())
-      store.commitGroup(at: noon)
+      store.commitGroup(at: .zero)
     }
     for name in ["a", "b", "c"] {
       let spec = WidgetSpec(
@@ -147,7 +153,7 @@ import WidgetModel
     try log.close()
 
     log = try folder.open(newEpoch: 8)
-    let restored = WidgetStore(image: try log.load(at: noon), isRevocable: true)
+    let restored = WidgetStore(image: try log.load(), isRevocable: true)
     #expect(restored.epoch == store.epoch)
     #expect(restored.revision == store.revision)
     #expect(restored.list(after: nil, limit: 9).widgets == store.list(after: nil, limit: 9).widgets)
@@ -159,7 +165,7 @@ import WidgetModel
     #expect(!log.needsGroups)
     log.append(group(1))
     log.close()
-    #expect(log.load(at: noon) == StoreImage(epoch: 3))
+    #expect(log.load() == StoreImage(epoch: 3))
   }
 
   private func rows(_ table: String, _ log: SQLiteCommitLog) throws -> Int64 {

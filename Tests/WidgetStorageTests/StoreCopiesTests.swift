@@ -98,7 +98,7 @@ import WidgetModel
   func `a backup has everything, and restores as another history`(ending: Ending) throws {
     var log: SQLiteCommitLog? = try folder.open(bootID: SavedState.currentBoot())
     try fill(try #require(log), 1...5)
-    let image = try #require(log).load(at: noon)
+    let image = try #require(log).load()
     if ending == .closed { try log?.close() }
     if ending != .open { log = nil }
     let summary = try StoreCopies.backUp(stateDirectory: folder.path, to: backup)
@@ -127,7 +127,7 @@ import WidgetModel
     let former = StoreInspection(folder.database + ".before-restore-x")
     #expect(former.isSound && former.revision == (ending == .open ? 7 : 5))
     let again = try folder.open()
-    let found = try again.load(at: noon)
+    let found = try again.load()
     #expect(found.records == image.records && found.revision == 5)
     #expect(found.epoch == 99 && found.eventSequenceCeiling > 4_096)
     #expect(again.notices.isEmpty)

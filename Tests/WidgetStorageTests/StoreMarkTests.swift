@@ -62,7 +62,7 @@ import WidgetModel
     #expect(try folder.bytes(of: "widgetd.db-wal") == bytes)
     #expect(try folder.bytes(of: "widgetd.db").isEmpty)
     try write(whole, to: folder.database)
-    #expect(try folder.open().load(at: noon).revision == 5)
+    #expect(try folder.open().load().revision == 5)
   }
 
   @Test(arguments: [false, true])
@@ -79,7 +79,7 @@ import WidgetModel
     #expect(try folder.bytes(of: "widgetd.db-wal") == bytes)
     #expect(manager.fileExists(atPath: folder.database) == isEmpty)
     try manager.moveItem(atPath: log, toPath: folder.path + "/away")
-    #expect(try folder.open().load(at: noon).revision == 0)
+    #expect(try folder.open().load().revision == 0)
   }
 
   @Test func `a missing database is refused where one was, until the mark is removed`() throws {
@@ -89,7 +89,7 @@ import WidgetModel
     #expect(words.hasPrefix(folder.database) && words.contains("is missing"), "\(words)")
     #expect(!manager.fileExists(atPath: folder.database))
     try manager.removeItem(atPath: mark)
-    #expect(try folder.open().load(at: noon).revision == 0)
+    #expect(try folder.open().load().revision == 0)
   }
 
   @Test(arguments: [false, true])
@@ -119,13 +119,13 @@ import WidgetModel
     let words = refusal()
     #expect(words.contains("revision 5") && words.contains("revision 7"), "\(words)")
     try manager.removeItem(atPath: mark)
-    #expect(try folder.open().load(at: noon).revision == 5)
+    #expect(try folder.open().load().revision == 5)
   }
 
   @Test func `a store from before there were marks opens, and has one then`() throws {
     try endUncleanly()
     try? manager.removeItem(atPath: mark)
-    do { #expect(try folder.open().load(at: noon).revision == 5) }
+    do { #expect(try folder.open().load().revision == 5) }
     #expect(manager.fileExists(atPath: mark))
     try manager.removeItem(atPath: folder.database)
     #expect(refusal().contains("is missing"))
@@ -137,7 +137,7 @@ import WidgetModel
     try write(Data(text.utf8), to: mark)
     do {
       let log = try folder.open()
-      #expect(try log.load(at: noon).revision == 5)
+      #expect(try log.load().revision == 5)
       #expect(log.notices.contains { $0.contains(mark) })
       try log.close()
     }
@@ -191,7 +191,7 @@ import WidgetModel
     if let before { #expect(try folder.bytes(of: "widgetd.db-wal") == before) }
     // Without the mark, the store goes on with what there is.
     try manager.removeItem(atPath: mark)
-    #expect(try folder.open().load(at: noon).revision == (kind == .cut ? 8 : 5))
+    #expect(try folder.open().load().revision == (kind == .cut ? 8 : 5))
   }
 
   @Test(arguments: LogDamage.allCases)
@@ -205,8 +205,8 @@ import WidgetModel
     #expect(log.isHistoryCut)
     let left: Revision = kind == .cut ? 8 : 5
     #expect(log.lostRevisions == left + 1...9)
-    #expect(try log.load(at: noon).revision == left)
-    #expect(try log.load(at: noon).epoch == 8)
+    #expect(try log.load().revision == left)
+    #expect(try log.load().epoch == 8)
   }
 
   @Test func `after a power cut that the durability does not permit, it is refused`() throws {
@@ -238,7 +238,7 @@ import WidgetModel
       try other.removeLogOnClose(true)
     }
     try? manager.removeItem(atPath: log)
-    #expect(try folder.open().load(at: noon).revision == 5)
+    #expect(try folder.open().load().revision == 5)
   }
 
   @Test func `a log that was closed except for its last step opens`() throws {
@@ -246,7 +246,7 @@ import WidgetModel
     let bytes = try folder.bytes(of: "widgetd.db-wal")
     try folder.open().close()
     try write(bytes, to: log)
-    #expect(try folder.open().load(at: noon).revision == 5)
+    #expect(try folder.open().load().revision == 5)
   }
 
   // MARK: - While it is open
@@ -284,7 +284,7 @@ import WidgetModel
       })
     let other = try TemporaryFolder()
     try manager.copyItem(atPath: folder.path + "/" + saved, toPath: other.database)
-    #expect(try other.open().load(at: noon).records == [record("a", revision: 1)])
+    #expect(try other.open().load().records == [record("a", revision: 1)])
     // Back in its place, it is the same store.
     guard loss != .databaseReplaced else { return }
     try manager.moveItem(

@@ -66,6 +66,7 @@ struct NaiveHistory {
     image.revision = group.revision
     image.compactRevision = group.compactRevision
     image.eventSequenceCeiling = group.eventSequenceCeiling
+    image.runningTime = max(image.runningTime, group.runningTime)
     image.records.removeAll { group.deletions.contains($0.widget.id) }
     for record in group.upserts {
       image.records.removeAll { $0.widget.id == record.widget.id }
@@ -138,7 +139,7 @@ func tombstone(_ name: String, revision: Revision) throws -> TombstoneImage {
 
 func request(
   _ name: String, uid: UInt32 = 1_000, response: [UInt8] = [1, 2, 0],
-  expires: Timestamp = noon.advanced(by: .seconds(600))
+  expires: RunningTime = RunningTime(elapsed: .seconds(600))
 ) -> RequestImage {
   RequestImage(
     uid: uid, requestID: name, fingerprint: .max - 1, response: response, expires: expires)

@@ -148,7 +148,7 @@ struct CoreBenchmark {
       })
     stores.apply(.applyKinds(KindDeclaration(provider: "benchmark", kinds: [kind])))
     stores.apply(.create(WidgetSpec(id: id(0), kind: name)))
-    stores.store.commitGroup(at: .epoch)
+    stores.store.commitGroup(at: .zero)
     for family in others {
       stores.store.keepContent(of: family)
       _ = stores.store.widget(id(0), taking: .family(family))
@@ -160,7 +160,7 @@ struct CoreBenchmark {
           value += 1
           let cursor = stores.store.revision
           stores.apply(.update(id(0), WidgetPatch(setData: ["key5": .int(value)])))
-          stores.store.commitGroup(at: .epoch)
+          stores.store.commitGroup(at: .zero)
           stores.expect(nodes: 1, since: cursor)
           for family in others { stores.expect(nodes: 1, since: cursor, taking: .family(family)) }
         }

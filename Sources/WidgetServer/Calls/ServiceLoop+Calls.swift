@@ -67,7 +67,7 @@ extension ServiceLoop {
     let uid = responder.peer.uid
     do throws(StoreError) {
       if let response = try context.store.recall(
-        requestID: requestID, of: uid, fingerprint: hash.value, at: turn.now)
+        requestID: requestID, of: uid, fingerprint: hash.value, at: turn.runningTime)
       {
         context.counters.requestsReplayed += 1
         return responder.respond(encoded: response, to: call)
@@ -77,7 +77,8 @@ extension ServiceLoop {
     }
     let response = try encode(try body())
     context.store.remember(
-      requestID: requestID, of: uid, fingerprint: hash.value, response: response, at: turn.now)
+      requestID: requestID, of: uid, fingerprint: hash.value, response: response,
+      at: turn.runningTime)
     responder.respond(encoded: response, to: call)
   }
 

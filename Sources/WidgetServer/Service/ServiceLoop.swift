@@ -44,7 +44,8 @@ final class ServiceLoop {
     configuration: WidgetServer.Configuration, logger: Logger
   ) {
     let limits = configuration.limits
-    let turn = Turn(eventLoop: eventLoop, remembersCalls: log.needsGroups)
+    let turn = Turn(
+      eventLoop: eventLoop, remembersCalls: log.needsGroups, runningTime: image.runningTime)
     context = ServiceContext(
       eventLoop: eventLoop, turn: turn,
       store: WidgetStore(
@@ -115,7 +116,9 @@ final class ServiceLoop {
   private func commit() {
     if log.needsGroups, context.store.hasPendingGroup {
       do throws(StorageError) {
-        try log.append(context.store.pendingGroup())
+        var group = context.store.pendingGroup()
+        group.runningTime = turn.runningTime
+        try log.append(group)
         context.counters.groups += 1
         note(removal: nil)
         if isStorageFailing {
@@ -126,7 +129,7 @@ final class ServiceLoop {
         takeBackTurn(because: error)
       }
     }
-    context.store.commitGroup(at: turn.now, retaining: streams.rounds.sentRevision)
+    context.store.commitGroup(at: turn.runningTime, retaining: streams.rounds.sentRevision)
   }
 
   private func takeBackTurn(because error: StorageError) {
@@ -179,7 +182,7 @@ final class ServiceLoop {
 
   private func scheduleStoreDeadline() {
     guard deadlineTimer == nil, let deadline = context.store.nextDeadline else { return }
-    let delay = deadline.duration(since: turn.now)
+    let delay = deadline.duration(since: turn.runningTime)
     deadlineTimer = context.schedule(in: .nanoseconds(max(0, delay.nanoseconds) + 1_000_000)) {
       self.deadlineTimer = nil
       self.turn.open()
@@ -197,7 +200,10 @@ final class ServiceLoop {
     providers.endAll()
     health.endAll()
     do throws(StorageError) {
-      if log.needsGroups, let last = context.store.closingGroup() { try log.append(last) }
+      if log.needsGroups, var last = context.store.closingGroup() {
+        last.runningTime = turn.runningTime
+        try log.append(last)
+      }
     } catch {
       // So readers of events will be told of a gap where none was.
       context.logger.warning(

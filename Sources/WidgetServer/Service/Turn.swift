@@ -1,4 +1,5 @@
 import NIOCore
+import WidgetCore
 import WidgetModel
 import WidgetProto
 import WidgetStorage
@@ -32,6 +33,13 @@ final class Turn {
   var atEnd: () -> Void = {}
   /// The time of the turn; the same for everything in it.
   private(set) var now: Timestamp
+  /// How long the store had run when the turn began.
+  private(set) var runningTime: RunningTime
+  /// How long it had run when this process began.
+  private let runningBefore: RunningTime
+  private let begin = NIODeadline.now()
+  /// The system's clock, which can step. Tests move it.
+  var clock: () -> Timestamp = { .wallClock() }
   private var isOpen = false
   private var calls: [Call] = []
   private var participants: [any TurnParticipant] = []
@@ -54,7 +62,9 @@ final class Turn {
   /// The pause for reads before a turn that only resumes work.
   private static let pause = TimeAmount.microseconds(50)
 
-  init(eventLoop: any EventLoop, remembersCalls: Bool) {
+  init(eventLoop: any EventLoop, remembersCalls: Bool, runningTime: RunningTime = .zero) {
+    self.runningTime = runningTime
+    runningBefore = runningTime
     self.eventLoop = eventLoop
     self.remembersCalls = remembersCalls
     now = .wallClock()
@@ -66,7 +76,8 @@ final class Turn {
   func open() {
     guard !isOpen else { return }
     isOpen = true
-    now = .wallClock()
+    now = clock()
+    runningTime = runningBefore.advanced(by: .nanoseconds((NIODeadline.now() - begin).nanoseconds))
     eventLoop.assumeIsolated().execute { self.finish() }
   }
 

@@ -92,7 +92,7 @@ struct Model {
 
   // MARK: - Forgetting
 
-  mutating func commitGroup(at now: Timestamp) {
+  mutating func commitGroup(at now: RunningTime) {
     events.kept = Array(events.kept.suffix(limits.eventsKeptMax))
     while events.bytes > limits.eventBytesKeptMax { events.kept.removeFirst() }
     answers = Array(answers.suffix(limits.requestsKeptMax))
@@ -120,7 +120,7 @@ struct Model {
   }
 
   /// The kept answer to a request.
-  func recall(_ requestID: String, of uid: UInt32, at now: Timestamp) -> RequestImage? {
+  func recall(_ requestID: String, of uid: UInt32, at now: RunningTime) -> RequestImage? {
     answers.last { $0.uid == uid && $0.requestID == requestID && $0.expires > now }
   }
 

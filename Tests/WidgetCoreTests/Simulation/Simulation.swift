@@ -171,7 +171,7 @@ struct Simulation {
     model.answers.append(
       RequestImage(
         uid: uid, requestID: id, fingerprint: fingerprint, response: response,
-        expires: Timestamp.at(now).advanced(by: model.limits.requestLifetime)))
+        expires: RunningTime.at(now).advanced(by: model.limits.requestLifetime)))
   }
 
   private mutating func checkEvents() {

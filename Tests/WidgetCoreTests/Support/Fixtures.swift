@@ -183,3 +183,10 @@ extension Widget {
     return widget
   }
 }
+
+extension RunningTime {
+  /// A time of the test.
+  static func at(_ seconds: Int64, nanoseconds: Int64 = 0) -> RunningTime {
+    RunningTime(elapsed: .seconds(seconds) + .nanoseconds(nanoseconds))
+  }
+}

@@ -12,7 +12,7 @@ struct Observation: Equatable {
   var deltas: [[Result<Delta, StoreError>]]
   var events: [EventPage]
   var answers: [RequestImage]
-  var nextDeadline: Timestamp?
+  var nextDeadline: RunningTime?
   var usage: [UInt32: [Int]]
   var numbering: [KindName: UInt64]
   var lastEventSequence: UInt64

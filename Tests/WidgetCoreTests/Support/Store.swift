@@ -32,14 +32,14 @@ struct Store {
   }
 
   mutating func remember(
-    requestID: String, of uid: UInt32, fingerprint: UInt64, response: [UInt8], at now: Timestamp
+    requestID: String, of uid: UInt32, fingerprint: UInt64, response: [UInt8], at now: RunningTime
   ) {
     detach()
     box.store.remember(
       requestID: requestID, of: uid, fingerprint: fingerprint, response: response, at: now)
   }
 
-  mutating func commitGroup(at now: Timestamp) {
+  mutating func commitGroup(at now: RunningTime) {
     detach()
     box.store.commitGroup(at: now)
   }
@@ -67,7 +67,7 @@ struct Store {
   var stateBytes: Int { box.store.stateBytes }
   var lastEventSequence: UInt64 { box.store.lastEventSequence }
   var eventSequenceCeiling: UInt64 { box.store.eventSequenceCeiling }
-  var nextDeadline: Timestamp? { box.store.nextDeadline }
+  var nextDeadline: RunningTime? { box.store.nextDeadline }
   var hasPendingGroup: Bool { box.store.hasPendingGroup }
   var chunkCount: Int { box.store.chunkCount }
   /// The kept answers, oldest first.
@@ -134,7 +134,7 @@ struct Store {
   }
 
   func recall(
-    requestID: String, of uid: UInt32, fingerprint: UInt64, at now: Timestamp
+    requestID: String, of uid: UInt32, fingerprint: UInt64, at now: RunningTime
   ) throws(StoreError) -> [UInt8]? {
     try box.store.recall(requestID: requestID, of: uid, fingerprint: fingerprint, at: now)
   }

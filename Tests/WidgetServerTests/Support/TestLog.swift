@@ -12,7 +12,7 @@ final class TestLog: CommitLog {
   var name: String { "test" }
   var needsGroups: Bool { true }
 
-  func load(at now: Timestamp) -> StoreImage { state.image }
+  func load() -> StoreImage { state.image }
 
   func append(_ group: CommitGroup) throws(StorageError) {
     state.waitAtGate()
@@ -99,6 +99,7 @@ extension StoreImage {
     revision = group.revision
     compactRevision = group.compactRevision
     eventSequenceCeiling = group.eventSequenceCeiling
+    runningTime = max(runningTime, group.runningTime)
     let gone = Set(group.deletions).union(group.upserts.map(\.widget.id))
     records.removeAll { gone.contains($0.widget.id) }
     records += group.upserts
