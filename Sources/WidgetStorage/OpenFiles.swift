@@ -16,25 +16,25 @@ struct OpenFiles {
   }
 
   private let path: String
+  private let logPath: String
   private let database: Identity
   private let log: Identity
 
   /// The files at this moment. Call when the database is open, and its log is.
   init(path: String) throws(StorageError) {
     self.path = path
+    logPath = StoreFiles.resolved(path) + "-wal"
     var status = stat()
     guard stat(path, &status) == 0 else { throw StorageError(errno: errno, path: path) }
     database = Identity(status)
-    guard stat(path + "-wal", &status) == 0 else {
-      throw StorageError(errno: errno, path: path + "-wal")
-    }
+    guard stat(logPath, &status) == 0 else { throw StorageError(errno: errno, path: logPath) }
     log = Identity(status)
   }
 
   /// What has become of the files; nil if nothing. Two system calls.
   func loss(on connection: DatabaseConnection) -> String? {
     if let loss = OpenFiles.loss(of: path, database, isEmpty: { true }) { return loss }
-    return OpenFiles.loss(of: path + "-wal", log) {
+    return OpenFiles.loss(of: logPath, log) {
       guard connection.walPages > 0 else { return false }
       // Another program may have moved all of it to the database, and SQLite knows that.
       var pages: Int32 = 0

@@ -125,6 +125,8 @@ struct Opening {
     defer { _ = Glibc.close(descriptor) }
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw StorageError(errno: errno, path: path) }
+    // A new file; what exists keeps its owner.
+    if status.st_size == 0 { giveToFolderOwner(descriptor, path) }
     // SQLite would take some files that are shorter than any database for an empty one.
     guard status.st_size == 0 || status.st_size >= 512 else {
       throw .corrupt(path: path, detail: "\(status.st_size) bytes are too few for a database")

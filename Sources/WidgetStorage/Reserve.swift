@@ -34,6 +34,7 @@ struct Reserve {
     let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { return }
     defer { _ = Glibc.close(descriptor) }
+    giveToFolderOwner(descriptor, path)
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { return }
     // Blocks of 512 bytes, whatever the file system's are.

@@ -429,6 +429,7 @@ public final class SQLiteCommitLog: CommitLog {
         if errno == EEXIST { continue }
         return ""
       }
+      giveToFolderOwner(descriptor, copy)
       _ = Glibc.close(descriptor)
       do throws(StorageError) {
         let statement = try Statement("VACUUM INTO ?1", on: connection)

@@ -64,6 +64,7 @@ public final class StateDirectory {
   private static func takeLock(_ path: String) throws(StorageError) -> Int32 {
     let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw StorageError(errno: errno, path: path) }
+    giveToFolderOwner(descriptor, path)
     do throws(StorageError) {
       while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
         switch errno {
@@ -94,6 +95,19 @@ public final class StateDirectory {
     guard ftruncate(descriptor, 0) == 0, pwrite(descriptor, text, text.count, 0) == text.count
     else { throw StorageError(errno: errno, path: path) }
   }
+}
+
+/// Gives a file that root has just made to the owner of its folder. Else the daemon's user could not
+/// use it: root may have run the daemon, or a command, by hand.
+///
+/// Only an empty file with one name: the owner of the folder could have put a link there.
+func giveToFolderOwner(_ descriptor: Int32, _ path: String) {
+  var status = stat()
+  let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+  guard geteuid() == 0, fstat(descriptor, &status) == 0, status.st_size == 0, status.st_uid == 0,
+    status.st_nlink == 1, stat(folder, &status) == 0
+  else { return }
+  _ = fchown(descriptor, status.st_uid, status.st_gid)
 }
 
 extension StorageError {

@@ -91,12 +91,12 @@ public enum StoreCopies {
       defer { directory.release() }
       let path = directory.path + "/" + SQLiteCommitLog.databaseFileName
       let temporary = path + ".restoring"
-      try copy(ReadingConnection(source).connection, to: temporary)
+      try copy(
+        ReadingConnection(source).connection, to: temporary, givingItToFolderOwner: true)
       var summary = try verified(temporary)
       do throws(StorageError) {
         let content = try beginHistory(of: temporary, epoch: epoch)
         try sync(temporary)
-        giveToOwner(temporary, of: directory.path)
         let former = try moveAway(path, to: path + ".before-restore-" + name)
         // From here to the mark, a daemon would not start, and say why.
         guard rename(temporary, path) == 0 else { throw StorageError(errno: errno, path: path) }
@@ -104,11 +104,9 @@ public enum StoreCopies {
         let mark = StoreFiles.markPath(besides: path)
         if let content {
           _ = try StoreMark(path: mark, replacing: .none, content: content)
-          giveToOwner(mark, of: directory.path)
         } else {
           unlink(mark)
         }
-        giveToOwner(directory.path + "/" + StateDirectory.lockFileName, of: directory.path)
         summary.former = former
         return summary
       } catch {
@@ -141,11 +139,13 @@ public enum StoreCopies {
 
   /// Writes a database to a new file that only this user can read.
   private static func copy(
-    _ connection: DatabaseConnection, to file: String
+    _ connection: DatabaseConnection, to file: String,
+    givingItToFolderOwner isForFolder: Bool = false
   ) throws(StorageError) {
     unlink(file)
     let descriptor = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw StorageError(errno: errno, path: file) }
+    if isForFolder { giveToFolderOwner(descriptor, file) }
     _ = Glibc.close(descriptor)
     do throws(StorageError) {
       let statement = try Statement("VACUUM INTO ?1", on: connection)
@@ -234,12 +234,5 @@ public enum StoreCopies {
   private static func exists(_ path: String) -> Bool {
     var status = stat()
     return lstat(path, &status) == 0
-  }
-
-  /// What root makes in the folder of the daemon's user belongs to that user.
-  private static func giveToOwner(_ path: String, of folder: String) {
-    var status = stat()
-    guard geteuid() == 0, stat(folder, &status) == 0 else { return }
-    _ = chown(path, status.st_uid, status.st_gid)
   }
 }

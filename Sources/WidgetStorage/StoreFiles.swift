@@ -38,8 +38,16 @@ struct StoreFiles {
   /// Whether nothing was written since.
   func isSame(as other: StoreFiles) -> Bool { stamp == other.stamp && hasLog == other.hasLog }
 
-  var logPath: String { path + "-wal" }
+  /// SQLite has the log beside the file that a link means.
+  let logPath: String
   var markPath: String { StoreFiles.markPath(besides: path) }
+
+  /// The file that a path means; the path itself if there is none.
+  static func resolved(_ path: String) -> String {
+    guard let whole = realpath(path, nil) else { return path }
+    defer { free(whole) }
+    return String(cString: whole)
+  }
 
   static func markPath(besides path: String) -> String {
     (path.lastIndex(of: "/").map { String(path[...$0]) } ?? "") + StoreMark.fileName
@@ -69,7 +77,8 @@ struct StoreFiles {
       ? Stamp(
         inode: status.st_ino, size: status.st_size, seconds: status.st_mtim.tv_sec,
         nanoseconds: status.st_mtim.tv_nsec) : nil
-    log = WriteAheadLogFile(path + "-wal")
+    logPath = StoreFiles.resolved(path) + "-wal"
+    log = WriteAheadLogFile(logPath)
   }
 
   /// Throws if SQLite must not open the files.

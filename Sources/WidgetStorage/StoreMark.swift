@@ -66,6 +66,7 @@ final class StoreMark {
     unlink(temporary)
     descriptor = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw StorageError(errno: errno, path: temporary) }
+    giveToFolderOwner(descriptor, path)
     let bytes = content.bytes
     let count = Glibc.write(descriptor, bytes, bytes.count)
     guard count == bytes.count, fsync(descriptor) == 0, rename(temporary, path) == 0 else {

@@ -145,6 +145,13 @@ import WidgetModel
     let summary = try StoreCopies.restore(backup, stateDirectory: target, epoch: 5, name: "x")
     #expect(summary.former == nil)
     #expect(StoreInspection(target).isSound)
+    guard geteuid() == 0 else { return }
+    try #require(chown(folder.path, 4_321, 4_321) == 0)
+    _ = try StoreCopies.restore(backup, stateDirectory: folder.path, epoch: 5, name: "x")
+    for name in ["widgetd.db", "store.mark"] {
+      var status = stat()
+      #expect(stat(folder.path + "/" + name, &status) == 0 && status.st_uid == 4_321, "\(name)")
+    }
   }
 
   @Test func `what is no whole backup replaces nothing`() throws {

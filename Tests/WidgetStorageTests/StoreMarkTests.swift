@@ -241,6 +241,39 @@ import WidgetModel
     #expect(try folder.open().load().revision == 5)
   }
 
+  @Test func `a database that is a link has its log beside the file that is meant`() throws {
+    let other = try TemporaryFolder()
+    let real = other.path + "/real.db"
+    try manager.createSymbolicLink(atPath: folder.database, withDestinationPath: real)
+    try endCleanly()
+    try endUncleanly(6...9)
+    do {
+      let log = try folder.open()
+      #expect(try log.load().revision == 9)
+      try log.append(group(10))
+    }
+    #expect(StoreInspection(folder.path).revision == 10)
+    try manager.removeItem(atPath: real + "-wal")
+    let words = refusal()
+    #expect(words.contains("real.db-wal is missing"), "\(words)")
+  }
+
+  @Test(.enabled(if: geteuid() == 0, "only root can give files away"))
+  func `files that root makes belong to the user of the folder`() throws {
+    try #require(chown(folder.path, 4_321, 4_322) == 0)
+    let log = try folder.open()
+    try log.append(group(1))
+    let saved = folder.path + "/away"
+    try manager.moveItem(atPath: folder.database, toPath: saved)
+    #expect(throws: StorageError.self) { try log.check() }
+    for name in try manager.contentsOfDirectory(atPath: folder.path) where name != "widgetd.db-shm"
+    {
+      var status = stat()
+      #expect(stat(folder.path + "/" + name, &status) == 0)
+      #expect(status.st_uid == 4_321 && status.st_gid == 4_322, "\(name)")
+    }
+  }
+
   @Test func `a log that was closed except for its last step opens`() throws {
     try endUncleanly()
     let bytes = try folder.bytes(of: "widgetd.db-wal")
