@@ -12,8 +12,8 @@ struct Reserve {
   let path: String
   /// How much to hold.
   let bytes: Int
-  /// Whether room is held, as much as there was.
-  private(set) var isHeld = false
+  /// How much is held; less than `bytes` if there was less room.
+  private(set) var heldBytes = 0
   /// After how many more groups to try to hold some again.
   private var groupsToWait = 0
 
@@ -27,7 +27,8 @@ struct Reserve {
     self.bytes = bytes
   }
 
-  /// Holds as much of the room as there is. Nothing depends on it, so it does not fail.
+  /// Holds more of the room, but at most half of what is free: the log grows there too. Nothing
+  /// depends on it, so it does not fail.
   mutating func hold() {
     groupsToWait = Reserve.attemptEvery
     guard bytes > 0 else { return }
@@ -38,18 +39,27 @@ struct Reserve {
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { return }
     // Blocks of 512 bytes, whatever the file system's are.
-    isHeld = status.st_size == bytes && Int(status.st_blocks) * 512 >= bytes
+    heldBytes = min(Int(status.st_size), Int(status.st_blocks) * 512)
+    var room = statvfs()
+    guard fstatvfs(descriptor, &room) == 0 else { return }
+    let free = Int(
+      clamping: UInt64(room.f_bavail).multipliedReportingOverflow(by: UInt64(room.f_frsize))
+        .partialValue)
     var size = bytes
-    while !isHeld, size >= Reserve.bytesMin || size == bytes {
-      isHeld = ftruncate(descriptor, 0) == 0 && posix_fallocate(descriptor, 0, off_t(size)) == 0
+    while size > heldBytes, size >= Reserve.bytesMin {
+      if 2 * (size - heldBytes) <= free, posix_fallocate(descriptor, 0, off_t(size)) == 0 {
+        heldBytes = size
+        return
+      }
+      _ = ftruncate(descriptor, off_t(heldBytes))
       size /= 2
     }
-    if !isHeld { unlink(path) }
+    if heldBytes == 0 { unlink(path) }
   }
 
-  /// After a group: tries again to hold what was given up.
+  /// After a group: tries again to hold what is not held.
   mutating func groupAppended() {
-    guard !isHeld else { return }
+    guard heldBytes < bytes else { return }
     groupsToWait -= 1
     if groupsToWait <= 0 { hold() }
   }
@@ -57,7 +67,7 @@ struct Reserve {
   /// Gives the room up.
   mutating func release() {
     unlink(path)
-    isHeld = false
+    heldBytes = 0
     groupsToWait = Reserve.attemptEvery
   }
 }
