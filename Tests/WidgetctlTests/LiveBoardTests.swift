@@ -388,6 +388,55 @@ import WidgetTerminal
     #expect(lines(board).contains { $0.contains("6789") })
   }
 
+  @Test(arguments: ["height", "maxHeight"])
+  func `a field of several lines with a height scrolls to the cursor`(property: String) throws {
+    let content = Content(
+      rootID: "box",
+      nodes: [
+        Node(id: "box", type: .stack, childIDs: ["memo", "next"]),
+        Node(
+          id: "memo", type: .input,
+          properties: [
+            "mode": .string("multiline"), "text": .string("Memo"), property: .double(48),
+          ]),
+        Node(id: "next", type: .label, properties: ["text": .string("next")]),
+      ])
+    var board = try Self.board([Self.widget("m", content)])
+    press(&board, .tab)
+    func textAtCursor() throws -> String {
+      let cursor = try #require(board.picture().cursor)
+      return String(lines(board)[cursor.row].prefix(cursor.column).suffix(3))
+    }
+    for line in ["AAA", "BBB", "CCC", "DDD"] {
+      if line != "AAA" { press(&board, .enter) }
+      _ = type(&board, line)
+      #expect(try textAtCursor() == line)
+    }
+    #expect(!lines(board).contains { $0.contains("BBB") })
+    // The view moves only when the cursor would leave it.
+    press(&board, .up)
+    #expect(try textAtCursor() == "CCC")
+    #expect(lines(board).contains { $0.contains("DDD") })
+    press(&board, .up, .up)
+    #expect(try textAtCursor() == "AAA")
+    #expect(!lines(board).contains { $0.contains("CCC") })
+    let picture = lines(board)
+    let last = try #require(picture.firstIndex { $0.contains("BBB") })
+    #expect(picture[last + 1].contains("next"))
+  }
+
+  @Test func `a field of several lines fits another size of the terminal`() throws {
+    let content = Content(
+      rootID: "memo",
+      nodes: [Node(id: "memo", type: .input, properties: ["mode": .string("multiline")])])
+    var board = try Self.board([Self.widget("m", content)])
+    press(&board, .tab)
+    _ = type(&board, "one two three four five six seven eight nine ten")
+    board.resize(TerminalSize(columns: 24, rows: 24))
+    let cursor = try #require(board.picture().cursor)
+    #expect(lines(board)[cursor.row].prefix(cursor.column).hasSuffix("ten"))
+  }
+
   @Test func `a pasted text keeps its lines where there may be some`() throws {
     var content = Self.form
     for index in content.nodes.indices where content.nodes[index].id == "title" {

@@ -570,7 +570,9 @@ extension LiveBoard {
       place.column = dots.map { TextColumns.width(of: $0.text) } ?? 0
     }
     let column = origin.x + field.frame.x + 1 + min(place.column, max(0, field.frame.width - 3))
-    let row = origin.y + field.frame.y + min(place.row, max(0, field.frame.height - 1)) - top
+    let line = field.frame.y + min(place.row, max(0, field.frame.height - 1))
+    guard (placed.clip.y..<placed.clip.endY).contains(line) else { return nil }
+    let row = origin.y + line - top
     guard (0..<pageRows).contains(row), (0..<size.columns).contains(column) else { return nil }
     return ScreenUpdate.Cursor(column: column, row: row)
   }

@@ -51,6 +51,18 @@ struct LiveEdits {
 
   func draft(_ id: String) -> LiveDraft? { drafts[id] }
 
+  /// The drafts of fields of several lines, each with the text for the most rows.
+  var tallDrafts: [(id: String, text: String)] {
+    drafts.compactMap { id, draft in draft.tallText.map { (id, $0) } }
+  }
+
+  /// Scrolls the text of a field of several lines to the cursor, in the room that the field has. Returns
+  /// the visible text; nil if there is no draft.
+  mutating func fit(_ id: String, columns: Int, rows: Int) -> String? {
+    drafts[id]?.fit(columns: columns, rows: rows)
+    return drafts[id]?.shownText
+  }
+
   // MARK: - What the user does
 
   /// - Parameter isTyped: Whether the text was changed.
@@ -246,6 +258,9 @@ struct LiveDraft: Hashable {
   private var rows: [Range<Int>]?
   private var firstRow = 0
 
+  /// The rows of the field. The layout may have less room than `rowsMax` for it.
+  private var height = LiveDraft.rowsMax
+
   /// How many rows a field shows at most.
   static let rowsMax = 10
 
@@ -270,7 +285,7 @@ struct LiveDraft: Hashable {
     guard !selection.isEmpty else { return [] }
     let shown: [Range<Int>]
     if let rows {
-      shown = Array(rows[firstRow...].prefix(LiveDraft.rowsMax))
+      shown = Array(rows[firstRow...].prefix(height))
     } else {
       shown = [columns == nil ? 0..<characters.count : first..<end(from: first)]
     }
@@ -327,9 +342,16 @@ struct LiveDraft: Hashable {
   /// The visible text: all of it, or the part around the cursor that fits.
   var shownText: String {
     if let rows {
-      return rows[firstRow...].prefix(LiveDraft.rowsMax).map(text).joined(separator: "\n")
+      return rows[firstRow...].prefix(height).map(text).joined(separator: "\n")
     }
     return columns == nil ? text : String(characters[first..<end(from: first)])
+  }
+  /// The visible text of a field of several lines that has as many rows as it can have. Nil for a field
+  /// of one line.
+  var tallText: String? {
+    guard let rows else { return nil }
+    let first = max(0, min(firstRow, rows.count - LiveDraft.rowsMax))
+    return rows[first...].prefix(LiveDraft.rowsMax).map(text).joined(separator: "\n")
   }
   /// The row and column of the cursor in the visible text.
   var place: (row: Int, column: Int) {
@@ -353,14 +375,22 @@ struct LiveDraft: Hashable {
     guard !isMultiline else {
       let rows = brokenRows(room)
       let row = cursorRow(in: rows)
-      firstRow = min(max(firstRow, row - LiveDraft.rowsMax + 1), row)
-      firstRow = max(0, min(firstRow, rows.count - LiveDraft.rowsMax))
+      firstRow = min(max(firstRow, row - height + 1), row)
+      firstRow = max(0, min(firstRow, rows.count - height))
       self.rows = rows
       return
     }
     // Reserve one column for a cursor after the text.
     first = max(min(first, cursor), start(before: cursor, room - 1))
     first = min(first, start(before: characters.count, room - 1))
+  }
+
+  /// The same for a field of several lines, with the rows that its layout has room for.
+  mutating func fit(columns: Int, rows height: Int) {
+    let height = min(max(height, 1), LiveDraft.rowsMax)
+    guard self.columns != max(columns, 1) || self.height != height else { return }
+    self.height = height
+    fit(columns: columns, isMultiline: true)
   }
 
   /// Breaks the text into rows: at newlines, behind blanks, and anywhere in words that are too long.

@@ -165,7 +165,10 @@ struct LivePane {
   mutating func layOut(width: Int) {
     guard width != self.width || !isLaidOut else { return }
     self.width = width
+    // A field of several lines grows with its text, so measure it with all rows that it can show.
+    for (id, text) in edits.tallDrafts { show(.string(text), of: id) }
     layout = engine.layout(table, width: width, scroll: scroll)
+    if fitDrafts() { layout = engine.layout(table, width: width, scroll: scroll) }
     version.layout += 1
     if traits == nil { findTraits() }
     images = layout.placed.flatMap { placed in
@@ -176,6 +179,20 @@ struct LivePane {
         }
     }
     isLaidOut = true
+  }
+
+  /// Fits the drafts of several lines into the rows that their fields have. Returns whether that changes
+  /// what is shown.
+  private mutating func fitDrafts() -> Bool {
+    var isChanged = false
+    for (id, text) in edits.tallDrafts {
+      guard let room = room(ofInput: id),
+        let shown = edits.fit(id, columns: room.columns, rows: room.rows), shown != text
+      else { continue }
+      show(.string(shown), of: id)
+      isChanged = true
+    }
+    return isChanged
   }
 
   /// The focus targets. Empty for a disabled widget; targets in disabled nodes are left out.
@@ -293,8 +310,8 @@ struct LivePane {
     let before = draft.text
     change(&draft)
     guard node.properties["readOnly"] != .bool(true) || draft.text == before else { return false }
-    if let columns = columns(ofInput: id) {
-      draft.fit(columns: columns, isMultiline: node.text("mode") == "multiline")
+    if let room = room(ofInput: id) {
+      draft.fit(columns: room.columns, isMultiline: node.text("mode") == "multiline")
     }
     edits.set(id, draft, isTyped: draft.text != before)
     showEdits()
@@ -304,12 +321,17 @@ struct LivePane {
   /// A change of an input goes to the daemon.
   mutating func send(_ id: String, _ text: String) { edits.send(id, text) }
 
-  /// The columns for text in an input. Nil if it is not laid out.
-  private func columns(ofInput id: String) -> Int? {
+  /// The columns and rows for text in an input. Nil if it is not laid out.
+  private func room(ofInput id: String) -> (columns: Int, rows: Int)? {
     guard let placed = layout.placed.first(where: { $0.id == id }),
-      let field = placed.parts.first(where: { $0.kind == .field })
+      let field = placed.parts.first(where: { $0.kind == .field })?.frame
     else { return nil }
-    return field.frame.width - 2
+    var seen = field.intersection(placed.inner)
+    // What is cut off by a node that scrolls can be scrolled into view.
+    if !layout.scrollRegions.contains(where: { isNode(placed.index, in: $0.index) }) {
+      seen = seen.intersection(placed.clip)
+    }
+    return (field.width - 2, seen.height)
   }
 
   /// An input lost the focus. If it sends changes, the daemon's text replaces the typed one after
