@@ -246,7 +246,7 @@ extension LayoutPass {
           return y
         }
         offset = scrollRegion(
-          index, .vertical, inner, contentLength: total, starts: starts, clip: clip, node: node)
+          index, .vertical, inner, contentLength: total, children: zip(starts, heights), node: node)
         clip = inner.intersection(clip)
       } else {
         shrinkHeights(&heights, of: flow, to: inner.height - gaps)
@@ -300,7 +300,7 @@ extension LayoutPass {
         return x
       }
       offset = scrollRegion(
-        index, .horizontal, inner, contentLength: total, starts: starts, clip: clip, node: node)
+        index, .horizontal, inner, contentLength: total, children: zip(starts, widths), node: node)
       clip = inner.intersection(clip)
     }
     var x = inner.x + start - offset
@@ -382,18 +382,18 @@ extension LayoutPass {
   }
 
   /// Says that a node can be scrolled; returns how far it is.
+  ///
+  /// - Parameter children: Where each child begins in the content, and how long it is.
   mutating func scrollRegion(
     _ index: Int, _ axis: ScrollRegion.Axis, _ viewport: LayoutRect, contentLength: Int,
-    starts: [Int], clip: LayoutRect, node: Int
+    children: Zip2Sequence<[Int], [Int]>, node: Int
   ) -> Int {
     var region = ScrollRegion(
       index: index, id: nodes[index].facts.id, axis: axis, viewport: viewport, offset: 0,
       contentLength: contentLength, pages: [])
     region.offset = min(max(0, scroll[region.id] ?? 0), region.offsetMax)
     if nodes[index].facts.style.isPaging {
-      for start in starts where (region.pages.last ?? -1) < min(start, region.offsetMax) {
-        region.pages.append(min(start, region.offsetMax))
-      }
+      region.setPages(children)
     }
     result.scrollRegions.append(region)
     result.placed[node].scroll = region

@@ -319,7 +319,7 @@ extension LayoutPass {
         return top
       }
       y -= scrollRegion(
-        index, .vertical, below, contentLength: total, starts: starts, clip: clip, node: node)
+        index, .vertical, below, contentLength: total, children: zip(starts, heights), node: node)
     }
     let plan = RowPlan(
       columns: columns, alignments: rows.columns.map(\.alignment),

@@ -177,13 +177,45 @@ public struct ScrollRegion: Hashable, Sendable {
   /// How much of it is seen along the axis.
   public var viewportLength: Int { axis == .vertical ? viewport.height : viewport.width }
 
+  /// Divides it into pages. A page shows as many children as it has room for, and a child that is longer
+  /// than the viewport takes several pages.
+  mutating func setPages(_ children: some Sequence<(Int, Int)>) {
+    let length = viewportLength
+    guard length > 0 else { return }
+    var pages = [0]
+    func begin(_ start: Int) {
+      let start = min(start, offsetMax)
+      if start > pages[pages.count - 1] { pages.append(start) }
+    }
+    for (start, extent) in children where start + extent > pages[pages.count - 1] + length {
+      begin(start)
+      let last = start + extent - length
+      for next in stride(from: start + length, to: start + extent, by: length) {
+        begin(min(next, last))
+      }
+    }
+    begin(offsetMax)
+    self.pages = pages
+  }
+
+  /// The offset after a scroll by a distance. If it pages, a scroll goes to the next page in that
+  /// direction.
+  public func offset(scrolledBy distance: Int) -> Int {
+    guard !pages.isEmpty else { return min(max(0, offset + distance), offsetMax) }
+    let page = distance > 0 ? pages.first { $0 > offset } : pages.last { $0 < offset }
+    return page ?? offset
+  }
+
   /// The offset nearest to the present one at which a frame in it is seen; its start, if the frame is
-  /// too large.
+  /// too large. If it pages, the offset of the nearest page with the frame.
   public func offset(showing frame: LayoutRect) -> Int {
     let start = (axis == .vertical ? frame.y - viewport.y : frame.x - viewport.x) + offset
     let length = axis == .vertical ? frame.height : frame.width
     let least = min(start, start + length - viewportLength)
-    return min(max(0, min(max(offset, least), start)), offsetMax)
+    let nearest = min(max(0, min(max(offset, least), start)), offsetMax)
+    guard nearest != offset else { return offset }
+    let showing = pages.filter { $0 <= start && start + length <= $0 + viewportLength }
+    return showing.min { abs($0 - offset) < abs($1 - offset) } ?? nearest
   }
 }
 

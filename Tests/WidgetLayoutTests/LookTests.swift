@@ -456,7 +456,17 @@ import WidgetModel
     #expect(tree.drawn(25) == [" item 0    item 1    item"])
     #expect(tree.drawn(25, scroll: ["row": 10]) == [" item 1    item 2    item"])
     let region = try #require(tree.layout(25, scroll: ["row": 99]).scrollRegions.first)
-    #expect(region.offset == 25 && region.pages == [0, 10, 20, 25])
+    #expect(region.offset == 25 && region.pages == [0, 20, 25])
+  }
+
+  @Test func `a child that is longer than the viewport has several pages`() throws {
+    let lines = { (text: String) in Tree.label(text, ["height": 32]) }
+    let tree = Tree(
+      .stack, ["scroll": true, "paging": true, "height": 48, "spacing": 16], id: "list",
+      [lines("a"), Tree.label("long", ["height": 112]), lines("b")])
+    let region = try #require(tree.layout(12).scrollRegions.first)
+    #expect(region.contentLength == 13)
+    #expect(region.pages == [0, 3, 6, 7, 10])
   }
 
   @Test func `an offset is found that shows something`() {

@@ -138,6 +138,73 @@ import WidgetTerminal
     #expect(board.take(.key(.end, [])) == [event("more")])
   }
 
+  /// A stack that scrolls.
+  private func stack(_ properties: ValueMap, _ count: Int, _ name: String) -> Widget {
+    let items = (0..<count).map {
+      Node(id: "\(name)\($0)", type: .label, properties: ["text": .string("\(name)\($0)")])
+    }
+    var all = properties
+    all["scroll"] = .bool(true)
+    return LiveSamples.widget(
+      "w",
+      content: Content(
+        rootID: "top",
+        nodes: [
+          Node(id: "top", type: .stack, childIDs: ["s"]),
+          Node(id: "s", type: .stack, properties: all, childIDs: items.map(\.id)),
+        ] + items))
+  }
+
+  /// The items on the screen.
+  private func items(_ board: inout LiveBoard, _ name: String) -> [Int] {
+    let text = LiveSamples.lines(&board).joined(separator: "\n")
+    return (0..<10).filter { text.contains("\(name)\($0)") }
+  }
+
+  @Test func `keys and wheel scroll a stack with paging by pages`() throws {
+    var board = try LiveSamples.board([
+      stack(
+        [
+          "axis": .string("horizontal"), "itemWidth": .double(616), "paging": .bool(true),
+        ], 6, "item")
+    ])
+    let row = try #require(LiveSamples.lines(&board).firstIndex { $0.contains("item0") })
+    _ = board.take(.key(.tab, []))
+    let steps: [(TerminalInput, Int)] = [
+      (.key(.right, []), 1), (.key(.pageDown, []), 2), (.key(.pageUp, []), 1),
+      (.key(.left, []), 0), (mouse(.wheel(.right), 5, row), 1), (mouse(.wheel(.left), 5, row), 0),
+      (.key(.left, []), 0),
+    ]
+    for (index, (input, item)) in steps.enumerated() {
+      _ = board.take(input)
+      #expect(items(&board, "item") == [item], "\(index)")
+    }
+    for _ in 0..<9 { _ = board.take(.key(.pageDown, [])) }
+    #expect(items(&board, "item") == [5])
+    board = try LiveSamples.board([stack(["height": .double(48), "paging": .bool(true)], 7, "v")])
+    _ = board.take(.key(.tab, []))
+    #expect(items(&board, "v") == [0, 1, 2])
+    _ = board.take(.key(.down, []))
+    #expect(items(&board, "v") == [3, 4, 5])
+    _ = board.take(.key(.down, []))
+    #expect(items(&board, "v") == [4, 5, 6])
+    _ = board.take(.key(.up, []))
+    #expect(items(&board, "v") == [3, 4, 5])
+  }
+
+  @Test func `a focus that comes into a stack with paging scrolls it to a page`() throws {
+    var content = try #require(
+      stack(["height": .double(48), "paging": .bool(true)], 7, "v").content)
+    for index in content.nodes.indices where content.nodes[index].id == "v4" {
+      content.nodes[index].type = .button
+      content.nodes[index].events = ["press"]
+    }
+    var board = try LiveSamples.board([LiveSamples.widget("w", content: content)])
+    _ = board.take(.key(.tab, []))
+    #expect(board.focus?.node == "v4")
+    #expect(items(&board, "v") == [3, 4, 5])
+  }
+
   @Test func `the pointer lifts what it is over, and only a crossing changes the picture`() throws {
     var board = try LiveSamples.board([
       table(["selection": .string("single")], events: ["select"])

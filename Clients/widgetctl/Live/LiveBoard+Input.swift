@@ -443,12 +443,16 @@ extension LiveBoard {
     return best?.focus
   }
 
-  /// Scrolls the vertical node around the focus by pages. Returns false if there is none, or if it is at
-  /// its end.
+  /// Scrolls a node around the focus by pages: the node with the focus itself, then vertical ones, then
+  /// horizontal ones. Returns false if there is none, or if all are at their ends.
   private mutating func scrollAroundFocus(pages: Int) -> Bool {
     guard let focus, let own = target(focus) else { return false }
-    for region in panes[focus.widget]?.regions(around: own) ?? []
-    where region.axis == .vertical {
+    let all = panes[focus.widget]?.regions(around: own) ?? []
+    let isOwn = { (region: ScrollRegion) in region.index == own.index }
+    let regions =
+      all.filter(isOwn) + all.filter { !isOwn($0) && $0.axis == .vertical }
+      + all.filter { !isOwn($0) && $0.axis == .horizontal }
+    for region in regions {
       let step = max(1, region.viewportLength - 1)
       if scroll(region, of: focus.widget, by: pages * step) { return true }
     }

@@ -275,9 +275,13 @@ struct LivePane {
     isLaidOut = false
   }
 
-  /// Scrolls a node by rows or columns. Returns false if it is at the end.
+  /// Scrolls a node by rows or columns, or to the next page if it pages. Returns false if it is at the
+  /// end.
   mutating func scroll(_ region: ScrollRegion, by distance: Int) -> Bool {
-    let offset = min(max(0, region.offset + distance), region.offsetMax)
+    scroll(region, to: region.offset(scrolledBy: distance))
+  }
+
+  private mutating func scroll(_ region: ScrollRegion, to offset: Int) -> Bool {
     guard offset != region.offset else { return false }
     scroll[region.id] = offset
     isLaidOut = false
@@ -289,8 +293,7 @@ struct LivePane {
   mutating func reveal(_ target: FocusTarget) -> Bool {
     guard target.clip != target.frame else { return false }
     for region in regions(around: target) where region.index != target.index {
-      let offset = region.offset(showing: target.frame)
-      if offset != region.offset, scroll(region, by: offset - region.offset) { return true }
+      if scroll(region, to: region.offset(showing: target.frame)) { return true }
     }
     return false
   }
