@@ -658,9 +658,31 @@ import WidgetTerminal
     clock.withLock { $0 = $0.advanced(by: .seconds(2)) }
     board.timeHasPassed(turningSpinners: false)
     #expect(!isOn(board))
-    #expect(board.notice == "nothing handled the switch of done; it is unchanged")
+    #expect(board.notice == "nothing changed the value of done; the switch is reverted")
     board.notice = ""
     #expect(board.quiet == nil)
+  }
+
+  @Test func `a toggle whose event waits for a program falls back without another notice`() throws {
+    let clock = Mutex(Timestamp.epoch)
+    var board = try Self.board(
+      [Self.widget("f", Self.form) { $0.isStale = true }], now: { clock.withLock { $0 } })
+    var facts = ProviderFacts()
+    facts.kinds[Samples.kind("k")] = RegisteredKind(
+      kind: Kind(name: Samples.kind("k")), provider: "sysmon", isAttended: true)
+    board.describe(facts)
+    press(&board, .tab)
+    press(&board, .character(" "))
+    board.accepted(
+      LiveEvent(
+        widget: Samples.id("f"), node: "done", name: "change", payload: ["value": .bool(true)]),
+      SendEventResponse(sequence: 1, revision: 1))
+    let words = board.notice
+    #expect(words.contains("the event is "))
+    clock.withLock { $0 = $0.advanced(by: .seconds(2)) }
+    board.timeHasPassed(turningSpinners: false)
+    #expect(board.panes[Samples.id("f")]?.node("done")?.properties["value"] == .bool(false))
+    #expect(board.notice == words)
   }
 
   @Test func `a widget that changes in several pieces is shown as it is in the end`() throws {

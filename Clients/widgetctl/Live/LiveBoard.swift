@@ -216,10 +216,11 @@ struct LiveBoard {
   /// The daemon accepted an event.
   mutating func accepted(_ event: LiveEvent, _ response: SendEventResponse) {
     let now = options.now()
-    panes[event.widget]?.accepted(event, response, at: now)
+    let absence = wordsOfAbsence(event)
+    panes[event.widget]?.accepted(event, response, at: now, isWaiting: absence != nil)
     answered(event)
     dismissals.accepted(by: event.widget, EventAnswer(response: response, at: now))
-    if let words = wordsOfAbsence(event) { notice = words }
+    if let absence { notice = absence }
     settle()
     arrange()
   }

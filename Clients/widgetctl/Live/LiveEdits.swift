@@ -11,6 +11,8 @@ struct LiveEdits {
   private struct Switch {
     var flag: Bool
     var answer: EventAnswer?
+    /// Whether the program that handles the event does not run. The user was told so.
+    var isWaiting = false
   }
 
   /// The inputs of one submission, with their text at that time.
@@ -115,7 +117,10 @@ struct LiveEdits {
 
   // MARK: - What the daemon says
 
-  mutating func accepted(_ event: LiveEvent, _ response: SendEventResponse, at time: Timestamp) {
+  /// - Parameter isWaiting: Whether the program that handles the event does not run.
+  mutating func accepted(
+    _ event: LiveEvent, _ response: SendEventResponse, at time: Timestamp, isWaiting: Bool
+  ) {
     let answer = EventAnswer(response: response, at: time)
     switch event.name {
     case "submit":
@@ -124,6 +129,7 @@ struct LiveEdits {
     case "change":
       if case .bool(let flag)? = event.payload["value"], switches[event.node]?.flag == flag {
         switches[event.node]?.answer = answer
+        switches[event.node]?.isWaiting = isWaiting
       } else if case .string(let text)? = event.payload["value"] {
         answered(event.node, text)
       }
@@ -173,7 +179,8 @@ struct LiveEdits {
       case .done: switches[id] = nil
       case .open where isOver:
         switches[id] = nil
-        words = "nothing handled the switch of \(id); it is unchanged"
+        // An event can be handled without a change of the value.
+        if !flip.isWaiting { words = "nothing changed the value of \(id); the switch is reverted" }
       case .open: break
       }
     }

@@ -363,8 +363,10 @@ struct LivePane {
   }
 
   /// The daemon accepted an event.
-  mutating func accepted(_ event: LiveEvent, _ response: SendEventResponse, at time: Timestamp) {
-    edits.accepted(event, response, at: time)
+  mutating func accepted(
+    _ event: LiveEvent, _ response: SendEventResponse, at time: Timestamp, isWaiting: Bool
+  ) {
+    edits.accepted(event, response, at: time, isWaiting: isWaiting)
     showEdits()
   }
 
