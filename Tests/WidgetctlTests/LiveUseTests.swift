@@ -115,6 +115,38 @@ import WidgetTerminal
         ChangeSet(fromRevision: revision - 1, toRevision: revision, changes: [.updated(update)])))
   }
 
+  @Test func `every wheel scrolls a horizontal stack under the pointer`() throws {
+    var nodes = (0..<9).map {
+      Node(id: "h\($0)", type: .label, properties: ["text": .string("item\($0)")])
+    }
+    nodes.insert(
+      Node(
+        id: "s", type: .stack,
+        properties: [
+          "axis": .string("horizontal"), "itemWidth": .double(160), "scroll": .bool(true),
+        ], childIDs: nodes.map(\.id)), at: 0)
+    var board = try LiveSamples.board([
+      LiveSamples.widget("w", content: Content(rootID: "s", nodes: nodes))
+    ])
+    let row = try #require(LiveSamples.lines(&board).firstIndex { $0.contains("item0") })
+    func column() throws -> Int? {
+      let line = LiveSamples.lines(&board)[row]
+      return line.firstRange(of: "item1").map {
+        line.distance(from: line.startIndex, to: $0.lowerBound)
+      }
+    }
+    let start = try #require(try column())
+    let turns: [(MouseEvent.Direction, KeyModifiers, Int)] = [
+      (.down, [], 3), (.down, .shift, 6), (.right, [], 9), (.up, .shift, 6), (.up, [], 3),
+      (.left, [], 0),
+    ]
+    for (direction, modifiers, distance) in turns {
+      _ = board.take(
+        .mouse(MouseEvent(action: .wheel(direction), column: 5, row: row, modifiers: modifiers)))
+      #expect(try column() == start - distance, "\(direction) \(modifiers)")
+    }
+  }
+
   @Test func `who reaches the end of a table asks for more rows, once for those that are there`()
     throws
   {

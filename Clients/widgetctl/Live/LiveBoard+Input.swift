@@ -536,17 +536,20 @@ extension LiveBoard {
   }
 
   private mutating func wheel(_ direction: MouseEvent.Direction, _ event: MouseEvent) -> [Effect] {
+    let step = direction == .up || direction == .left ? -3 : 3
     if overlay != nil {
-      scrollOverlay(by: direction == .up ? -3 : 3)
+      scrollOverlay(by: step)
       return []
     }
-    let isVertical = direction == .up || direction == .down
-    let step = direction == .up || direction == .left ? -3 : 3
+    var isVertical = direction == .up || direction == .down
     if let (id, x, y) = place(event), let pane = panes[id] {
+      var regions = pane.layout.scrollRegions.filter { $0.viewport.contains(x: x, y: y) }
+      let hasHorizontal = regions.contains { $0.axis == .horizontal }
+      // Most wheels turn in one direction only. With Shift it is the horizontal one, if there is one.
+      if event.modifiers.contains(.shift), hasHorizontal { isVertical = false }
+      if !isVertical { regions.removeAll { $0.axis == .vertical } }
       // The innermost region scrolls first. At its end the next one around it does.
-      for region in pane.layout.scrollRegions.reversed()
-      where (region.axis == .vertical) == isVertical && region.viewport.contains(x: x, y: y) {
-        guard panes[id]?.scroll(region, by: step) == true else { continue }
+      for region in regions.reversed() where panes[id]?.scroll(region, by: step) == true {
         arrange()
         return []
       }
