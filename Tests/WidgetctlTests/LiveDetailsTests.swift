@@ -41,6 +41,22 @@ import WidgetModel
           + "`widgetctl apply -f FILE` registers a kind"))
   }
 
+  @Test func `nodes are listed in the order on the screen`() {
+    func row(_ id: String) -> Node { Node(id: id, type: .button, events: ["press"]) }
+    var nodes = NodeTable(
+      Content(
+        rootID: "box",
+        nodes: [Node(id: "box", type: .stack, childIDs: ["a", "d"]), row("a"), row("d")]))
+    nodes.apply(
+      ContentChange(setNodes: [
+        Node(id: "box", type: .stack, childIDs: ["a", "b", "c", "d"]), row("c"), row("b"),
+      ]))
+    let details = LiveDetails(
+      widget: LiveSamples.widget("w"), nodes: nodes, dates: DateText(now: Samples.time(1300)))
+    let listed = details.lines.map(\.text).filter { $0.hasSuffix(": press") }
+    #expect(listed == ["a: press", "b: press", "c: press", "d: press"])
+  }
+
   @Test func `a provider that is away is named, with how long`() {
     let text = words(kind: registered("sysmon")) { $0.isStale = true }
     #expect(text.hasPrefix("Why it is stale\nNo provider \"sysmon\" is connected."))

@@ -174,8 +174,7 @@ struct LiveDetails {
   private func each(_ lines: (Node) -> [Line]) -> [Line] {
     var result: [Line] = []
     var count = 0
-    for index in 0..<nodes.indexEnd {
-      guard let node = nodes[index]?.node else { continue }
+    for node in nodes.nodes {
       let more = lines(node)
       guard !more.isEmpty else { continue }
       count += 1
