@@ -158,7 +158,9 @@ extension PropertyType {
     guard let token = ThemeToken(text, of: group) else {
       throw PropertyMismatch(
         message: "\(Self.quoted(text)) is not a valid \(name)",
-        hint: Self.tokenHint(text, group, or: "write a token like \(group.example)"))
+        hint: Self.tokenHint(
+          text, group,
+          or: "write \(group == .offset ? "points, or " : "")a token like \(group.example)"))
     }
     return token.name
   }
@@ -184,13 +186,19 @@ extension PropertyType {
     return .double(number)
   }
 
+  /// The name of a part of a property: `padding.top of a label`.
+  private static func part(_ part: String, of name: String) -> String {
+    let property = name.prefix { $0 != " " }
+    return property + part + name[property.endIndex...]
+  }
+
   private func edges(_ value: Value, _ name: String) throws(PropertyMismatch) -> Value {
     guard case .map(let map) = value else { return try length(value, name) }
     var fitted: [ValueMap.Entry] = []
     for entry in map.entries {
       try Self.known(entry.key, Self.edgeNames, in: name)
       fitted.append(
-        .init(key: entry.key, value: try length(entry.value, "\(name).\(entry.key)")))
+        .init(key: entry.key, value: try length(entry.value, Self.part(".\(entry.key)", of: name))))
     }
     return .map(ValueMap(fitted))
   }
@@ -203,8 +211,8 @@ extension PropertyType {
     return .map(
       try Self.map(map, name) { (key, value) throws(PropertyMismatch) in
         switch key {
-        case "color": .string(try Self.color(value, "\(name).color"))
-        case "insets": try edges(value, "\(name).insets")
+        case "color": .string(try Self.color(value, Self.part(".color", of: name)))
+        case "insets": try edges(value, Self.part(".insets", of: name))
         default: nil
         }
       } keys: {
@@ -222,7 +230,7 @@ extension PropertyType {
     return .map(
       try Self.map(map, name) { (key, value) throws(PropertyMismatch) in
         key == "image" || key == "node"
-          ? try PropertyType.field(.string).fitted(value, as: "\(name).\(key)") : nil
+          ? try PropertyType.field(.string).fitted(value, as: Self.part(".\(key)", of: name)) : nil
       } keys: {
         ["image", "node"]
       })
@@ -272,7 +280,7 @@ extension PropertyType {
       try Self.map(map, name) { (key, value) throws(PropertyMismatch) in
         guard let type = types[key] else { return nil }
         if case .field(.string) = type, let text = value.propertyText { return .string(text) }
-        return try type.fitted(value, inside: "\(name).\(key)")
+        return try type.fitted(value, inside: Self.part(".\(key)", of: name))
       } keys: {
         types.keys.sorted()
       })
@@ -305,7 +313,7 @@ extension PropertyType {
     }
     var fitted: [Value] = []
     for (index, value) in list.enumerated() {
-      fitted.append(try element(value, "\(name)[\(index)]"))
+      fitted.append(try element(value, Self.part("[\(index)]", of: name)))
     }
     return .list(fitted)
   }

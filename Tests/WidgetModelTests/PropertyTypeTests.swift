@@ -87,7 +87,7 @@ import WidgetModel
     #expect(refusal(.length, .double(.infinity)) != nil)
     #expect(
       refusal(.length, .string("8px"))
-        == "\"8px\" is not a valid it; write a token like offset.basic")
+        == "\"8px\" is not a valid it; write points, or a token like offset.basic")
     #expect(
       refusal(.length, .bool(true))
         == "it is a length, not a value of type bool; write points, or a token like offset.basic")
@@ -100,6 +100,13 @@ import WidgetModel
     #expect(
       refusal(.edges, .map(["topp": .int(1)])) == "it has no \"topp\"; did you mean \"top\"?")
     #expect(refusal(.edges, .map(["top": .int(-1)]))?.hasPrefix("-1 is not a valid it.top") == true)
+  }
+
+  @Test func `a part is named with its property`() {
+    let mismatch = #expect(throws: PropertyMismatch.self) {
+      try PropertyType.edges.fitted(.map(["top": .string("wide")]), as: "padding of a label")
+    }
+    #expect(mismatch?.message == "\"wide\" is not a valid padding.top of a label")
   }
 
   @Test func `choices suggest the word that was meant`() {

@@ -34,11 +34,22 @@ import WidgetModel
   }
 
   @Test func `an unregistered kind is named, with the next step`() {
-    let text = words { $0 = Samples.unregistered { $0.updateTime = Samples.time(1180) } }
+    let text = words {
+      $0 = Samples.unregistered { $0.updateTime = Samples.time(1180) }
+      $0.data = ["n": .int(1)]
+    }
     #expect(
       text.hasPrefix(
         "Why it shows a table\nThe kind \"clock\" is not registered, unchanged for 2m.\n"
           + "`widgetctl apply -f FILE` registers a kind"))
+  }
+
+  @Test func `an unregistered kind is why a widget without data is empty`() {
+    let text = words {
+      $0 = Samples.unregistered { $0.updateTime = Samples.time(1180) }
+      $0.data = [:]
+    }
+    #expect(text.hasPrefix("Why it is empty\nThe kind \"clock\" is not registered"))
   }
 
   @Test func `nodes are listed in the order on the screen`() {

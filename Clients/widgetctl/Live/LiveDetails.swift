@@ -32,7 +32,7 @@ struct LiveDetails {
   static let rowsPerLineMax = 20
 
   var lines: [Line] {
-    var lines = part("Why it shows a table", unregistered)
+    var lines = part(widget.data.isEmpty ? "Why it is empty" : "Why it shows a table", unregistered)
     lines += part("Why it is stale", staleness)
     lines += part("Error", errors)
     lines += part("Sources and actions", sources)
