@@ -58,6 +58,17 @@ struct ThemeTests {
     #expect(error.map { "\($0)".hasPrefix(message) } == true, "\(error.map { "\($0)" } ?? "")")
   }
 
+  @Test func `a map without its end is reported in the words of its language`() {
+    func message(_ text: String) -> String? {
+      let error = #expect(throws: CommandFailure.self) {
+        try DocumentReader.documents(text, name: "f")
+      }
+      return error?.message
+    }
+    #expect(message("{color.primary: 7")?.contains("a key in quotes") == false)
+    #expect(message("{\"color.primary\": 7")?.contains("expected , or } in an object") == true)
+  }
+
   @Test(arguments: ["yaml", "json"])
   func `what is printed can be imported`(format: String) throws {
     let document = Self.state.document

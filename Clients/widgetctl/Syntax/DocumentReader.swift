@@ -18,11 +18,15 @@ enum DocumentReader {
     let looksLikeJSON = first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
     if looksLikeJSON || name.hasSuffix(".json") {
       do throws(JSONReader.Failure) { return try JSONReader.values(of: text) } catch {
-        // YAML's flow style starts the same way; only then is its reader worth a try.
-        guard !name.hasSuffix(".json"), let documents = try? yaml(text, name: name) else {
-          throw CommandFailure(.invalidArgument, "\(name):\(error)")
+        let failure = CommandFailure(.invalidArgument, "\(name):\(error)")
+        guard !name.hasSuffix(".json") else { throw failure }
+        // YAML's flow style starts the same way. Only JSON has quotes around every key.
+        let next = text.utf8.lazy.filter { ![0x20, 0x0A, 0x0D, 0x09].contains($0) }.dropFirst()
+          .first
+        let isPlainMap = first == UInt8(ascii: "{") && next != UInt8(ascii: "\"")
+        do throws(CommandFailure) { return try yaml(text, name: name) } catch {
+          throw isPlainMap ? error : failure
         }
-        return documents
       }
     }
     return try yaml(text, name: name)
