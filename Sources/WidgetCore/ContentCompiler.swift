@@ -6,6 +6,7 @@ struct ContentCompiler {
   private typealias Problem = KindContent.Problem
 
   private let kind: Kind
+  private let memory: KindMemory
   private let nodesMax: Int
   private let timeZones: WidgetStore.TimeZones?
   private let events: NodeEvents
@@ -17,8 +18,9 @@ struct ContentCompiler {
   /// The data that expressions can also read as a variable.
   static let statusKey = "status"
 
-  init(_ kind: Kind, nodesMax: Int, timeZones: WidgetStore.TimeZones?) {
+  init(_ kind: Kind, _ memory: KindMemory, nodesMax: Int, timeZones: WidgetStore.TimeZones?) {
     self.kind = kind
+    self.memory = memory
     self.nodesMax = nodesMax
     self.timeZones = timeZones
     events = NodeEvents(kind.reducers)
@@ -262,10 +264,10 @@ struct ContentCompiler {
   private func compile(
     _ source: String, _ scope: Scope, _ place: String
   ) throws(Problem) -> CompiledExpression {
-    do throws(ExpressionError) {
-      return try CompiledExpression(source, in: scope.environment)
+    do throws(KindMemory.Refusal) {
+      return try memory.compile(source, in: scope.environment)
     } catch {
-      throw Problem(place, error.rendered)
+      throw Problem(place, error.message)
     }
   }
 

@@ -20,13 +20,15 @@ struct KindContent {
   private var programs: [Family: ContentProgram] = [:]
   private var fallback: ContentProgram?
 
-  init(_ kind: Kind, limits: StoreLimits, timeZones: WidgetStore.TimeZones?) {
+  init(
+    _ kind: Kind, _ memory: KindMemory, limits: StoreLimits, timeZones: WidgetStore.TimeZones?
+  ) {
     var (problem, mismatch) = (Problem?.none, Problem?.none)
     do throws(Problem) {
       for (index, template) in kind.content.enumerated() {
         let place = "content[\(index)]"
         var compiler = ContentCompiler(
-          kind, nodesMax: limits.contentNodesMax, timeZones: timeZones)
+          kind, memory, nodesMax: limits.contentNodesMax, timeZones: timeZones)
         let program = try compiler.compile(template.root, place: "\(place).root")
         mismatch = mismatch ?? compiler.mismatch
         guard program.root.constantBytes <= limits.contentBytesMax else {

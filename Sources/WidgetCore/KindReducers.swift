@@ -33,7 +33,7 @@ struct KindReducers {
     let type: FieldType
   }
 
-  init(_ kind: Kind, timeZones: WidgetStore.TimeZones?) {
+  init(_ kind: Kind, _ memory: KindMemory, timeZones: WidgetStore.TimeZones?) {
     var problem: Problem?
     let fields = Dictionary(
       kind.data.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
@@ -51,7 +51,8 @@ struct KindReducers {
       environments["\(reducer.event) \(reducer.nodeID)"] = environment
       do throws(Failure) {
         let compiled = try KindReducers.compile(
-          reducer, of: kind, fields, type, nodes, in: environment, place: "reducers[\(index)]")
+          reducer, of: kind, fields, type, nodes, in: environment, memory,
+          place: "reducers[\(index)]")
         byEvent[reducer.event, default: []].append(compiled)
       } catch {
         problem = Problem(place: error.place, message: error.message)
@@ -187,7 +188,7 @@ struct KindReducers {
   private static func compile(
     _ reducer: Reducer, of kind: Kind, _ fields: [String: Field], _ eventType: EventType?,
     _ nodes: NodeTypes,
-    in environment: ExpressionEnvironment, place: String
+    in environment: ExpressionEnvironment, _ memory: KindMemory, place: String
   ) throws(Failure) -> CompiledReducer {
     if eventType == nil, !kind.events.isEmpty, !kind.isOpen {
       throw Failure(
@@ -207,14 +208,14 @@ struct KindReducers {
     var condition: CompiledExpression?
     if !reducer.condition.isEmpty {
       environment.resultType = .bool
-      condition = try compile(reducer.condition, environment, "\(place).condition")
+      condition = try compile(reducer.condition, environment, memory, "\(place).condition")
       environment.resultType = nil
     }
     var assignments: [Assignment] = []
     for (key, source) in reducer.assignments.sorted(by: { $0.key.precedesByBytes($1.key) }) {
       let place = "\(place).set[\(key.prefix(64))]"
       let type = try field(key, kind, fields, place)?.type ?? .any
-      let expression = try compile(source, environment, place)
+      let expression = try compile(source, environment, memory, place)
       guard expression.resultType.mayFit(type) else {
         throw Failure(
           place,
@@ -237,12 +238,12 @@ struct KindReducers {
   }
 
   private static func compile(
-    _ source: String, _ environment: ExpressionEnvironment, _ place: String
+    _ source: String, _ environment: ExpressionEnvironment, _ memory: KindMemory, _ place: String
   ) throws(Failure) -> CompiledExpression {
-    do throws(ExpressionError) {
-      return try CompiledExpression(source, in: environment)
+    do throws(KindMemory.Refusal) {
+      return try memory.compile(source, in: environment)
     } catch {
-      throw Failure(place, error.rendered)
+      throw Failure(place, error.message)
     }
   }
 

@@ -7,6 +7,10 @@ struct KindSchema {
   let kind: Kind
   let reducers: KindReducers
   let content: KindContent
+  /// About how much memory the kind takes, in bytes, as quotas count it.
+  let memoryBytes: Int
+  /// Whether its expressions take more than `kind_memory_bytes_max`. A part of it has a problem then.
+  let exceedsMemory: Bool
   private let forms: FormInputs
   private let parameters: [String: Field]
   private let data: [String: Field]
@@ -16,9 +20,12 @@ struct KindSchema {
     _ kind: Kind, limits: StoreLimits = StoreLimits(), timeZones: WidgetStore.TimeZones? = nil
   ) {
     self.kind = kind
-    reducers = KindReducers(kind, timeZones: timeZones)
+    let memory = KindMemory(bytesMax: limits.kindMemoryBytesMax)
+    reducers = KindReducers(kind, memory, timeZones: timeZones)
     forms = FormInputs(kind)
-    content = KindContent(kind, limits: limits, timeZones: timeZones)
+    content = KindContent(kind, memory, limits: limits, timeZones: timeZones)
+    memoryBytes = KindSchema.copiesOfText * kind.costBytes + memory.bytes
+    exceedsMemory = memory.isExceeded
     let named = { (fields: [Field]) in
       Dictionary(fields.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     }
@@ -26,6 +33,9 @@ struct KindSchema {
     events = Dictionary(
       kind.events.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
   }
+
+  /// As registered, as stored, and in the plans of nodes and fields.
+  private static let copiesOfText = 3
 
   /// Whether content compiled for a former version of the kind is still valid in every family.
   func showsAlike(_ former: KindSchema) -> Bool {

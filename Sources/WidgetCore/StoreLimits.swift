@@ -41,6 +41,10 @@ public struct StoreLimits: Hashable, Sendable {
   public var kindsMax = 1_000
   /// How many bytes of text and default values one kind may have.
   public var kindBytesMax = 256 << 10
+  /// How many bytes of memory one kind's expressions may take.
+  public var kindMemoryBytesMax = 16 << 20
+  /// How many bytes of memory all kinds that one user has registered may take.
+  public var kindMemoryBytesPerUIDMax = 64 << 20
   /// The most tokens of the theme that differ from the standard theme.
   public var themeOverridesMax = 512
   /// How many reducers one kind may have.

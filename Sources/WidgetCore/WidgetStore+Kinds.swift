@@ -43,7 +43,7 @@ extension WidgetStore {
   mutating func applyKinds(
     _ declaration: KindDeclaration, by caller: Caller, at now: Timestamp
   ) throws(StoreError) -> [KindResult] {
-    let schemas = try validate(declaration)
+    let schemas = try validate(declaration, by: caller)
     return try atomically { (store) throws(StoreError) in
       let before = store.revision
       // One revision serves all of it; it is given back if nothing changed.
@@ -321,9 +321,10 @@ extension WidgetStore {
 
   /// The declared kinds, ready to be used.
   private func validate(
-    _ declaration: KindDeclaration
+    _ declaration: KindDeclaration, by caller: Caller
   ) throws(StoreError) -> [KindSchema] {
     var schemas: [KindSchema] = []
+    var memory = memoryForChanges(in: declaration, by: caller)
     guard declaration.provider.isIdentifier(lengthMax: WidgetID.lengthMax) else {
       throw .invalid(
         field: "provider",
@@ -349,10 +350,35 @@ extension WidgetStore {
       if let schema = self.schemas[kind.name], schema.kind == kind.fitted {
         schemas.append(schema)
       } else {
-        schemas.append(try validate(kind, path: path))
+        let schema = try validate(kind, path: path)
+        // Before the next is compiled: a frame has room for many.
+        memory -= schema.memoryBytes
+        guard memory >= 0 else {
+          throw .quotaExceeded(
+            limit: "kind_memory_bytes_per_uid_max", maximum: limits.kindMemoryBytesPerUIDMax)
+        }
+        schemas.append(schema)
       }
     }
     return schemas
+  }
+
+  /// How much memory the kinds may take that a declaration adds or changes: what the quota has left
+  /// beside the caller's other kinds, and at least what the changed ones take now. O(all kinds).
+  private func memoryForChanges(in declaration: KindDeclaration, by caller: Caller) -> Int {
+    let declared = Dictionary(
+      declaration.kinds.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    let removed = Set(declaration.prunes ? namesToPrune(declaration) : [])
+    var (kept, replaced) = (0, 0)
+    for (name, registered) in registeredKinds where registered.ownerUID == caller.uid {
+      guard let schema = schemas[name], !removed.contains(name) else { continue }
+      if let kind = declared[name], kind.fitted != schema.kind {
+        replaced += schema.memoryBytes
+      } else {
+        kept += schema.memoryBytes
+      }
+    }
+    return max(limits.kindMemoryBytesPerUIDMax - kept, replaced)
   }
 
   private func validate(_ kind: Kind, path: String) throws(StoreError) -> KindSchema {
@@ -387,6 +413,9 @@ extension WidgetStore {
     try validateReducers(of: kind, path: path)
     // Names and types are checked where the expressions are.
     let schema = KindSchema(kind.fitted, limits: limits, timeZones: timeZones)
+    guard !schema.exceedsMemory else {
+      throw .quotaExceeded(limit: "kind_memory_bytes_max", maximum: limits.kindMemoryBytesMax)
+    }
     if let problem = schema.reducers.problem {
       throw .invalid(field: "\(path).\(problem.place)", description: problem.message)
     }

@@ -12,9 +12,8 @@ public struct CompiledExpression: Sendable {
   /// Constants that are probably mistakes. The expression is valid all the same.
   public let doubts: [ExpressionDoubt]
 
-  let tree: SyntaxTree
   private let program: Program
-  private let defaultBudget: Int
+  private let limits: ExpressionLimits
 
   /// Reads, checks and resolves an expression. O(length of the source) for practical ones.
   ///
@@ -24,6 +23,7 @@ public struct CompiledExpression: Sendable {
     _ source: String, in environment: ExpressionEnvironment
   ) throws(ExpressionError) {
     self.source = source
+    let tree: SyntaxTree
     do throws(ParseFailure) {
       tree = try Parser.parse(source, limits: environment.limits)
     } catch {
@@ -40,7 +40,7 @@ public struct CompiledExpression: Sendable {
     resultType = result.type
     references = result.references
     doubts = result.doubts
-    defaultBudget = environment.limits.budget
+    limits = environment.limits
   }
 
   /// The value for these bindings.
@@ -53,7 +53,7 @@ public struct CompiledExpression: Sendable {
   public func evaluate(
     _ bindings: some ExpressionBindings, budget: Int? = nil
   ) throws(EvaluationError) -> ExpressionValue {
-    var evaluator = Evaluator(program, bindings, budget: budget ?? defaultBudget)
+    var evaluator = Evaluator(program, bindings, budget: budget ?? limits.budget)
     return try evaluator.value(program.root)
   }
 
@@ -61,7 +61,7 @@ public struct CompiledExpression: Sendable {
   public func evaluateWithCost(
     _ bindings: some ExpressionBindings, budget: Int? = nil
   ) throws(EvaluationError) -> (value: ExpressionValue, cost: Int) {
-    let budget = budget ?? defaultBudget
+    let budget = budget ?? limits.budget
     var evaluator = Evaluator(program, bindings, budget: budget)
     let value = try evaluator.value(program.root)
     return (value, max(0, budget) - evaluator.context.meter.remaining)
@@ -78,8 +78,9 @@ public struct CompiledExpression: Sendable {
   }
 
   /// The constants that can be the result, each with its offset in the source in bytes: the whole
-  /// expression, or branches of `? :`. O(nodes).
+  /// expression, or branches of `? :`. O(length of the source).
   public var constantResults: [(value: ExpressionValue, offset: Int)] {
+    guard let tree else { return [] }
     var found: [(value: ExpressionValue, offset: Int)] = []
     var open = [tree.root]
     while let node = open.popLast() {
@@ -96,5 +97,14 @@ public struct CompiledExpression: Sendable {
   }
 
   /// The expression in a uniform layout, without comments and needless parentheses.
-  public var formatted: String { SyntaxPrinter.print(tree) }
+  public var formatted: String { tree.map(SyntaxPrinter.print) ?? source }
+
+  /// The expression as it was read. It is read again each time: only tools need it, and it takes more
+  /// memory than the program.
+  var tree: SyntaxTree? { try? Parser.parse(source, limits: limits) }
+
+  /// About how much memory the expression takes, in bytes, as quotas count it.
+  public var memoryBytes: Int {
+    references.reduce(128 + source.utf8.count + program.memoryBytes) { $0 + $1.memoryBytes }
+  }
 }

@@ -8,6 +8,12 @@ public struct ServerLimits: Hashable, Sendable {
   public var connectionsMax = 8_192
   /// How many connections one user may have.
   public var connectionsPerUIDMax = 4_096
+  /// How many connections those may have, all together, who may only ask for health.
+  public var connectionsUnauthorizedMax = 256
+  /// How many of these connections one user may have.
+  public var connectionsUnauthorizedPerUIDMax = 32
+  /// How long such a connection may be open, in milliseconds.
+  public var unauthorizedMilliseconds = 10_000
   /// How long a connection may be open without having sent anything, in milliseconds.
   public var firstByteMilliseconds = 60_000
   /// How many bytes of requests that have not arrived completely clients may have, all together.
@@ -105,6 +111,8 @@ public struct ServerLimits: Hashable, Sendable {
       ("declared_widgets_max", \.store.declaredWidgetsMax),
       ("kinds_max", \.store.kindsMax),
       ("kind_bytes_max", \.store.kindBytesMax),
+      ("kind_memory_bytes_max", \.store.kindMemoryBytesMax),
+      ("kind_memory_bytes_per_uid_max", \.store.kindMemoryBytesPerUIDMax),
       ("theme_overrides_max", \.store.themeOverridesMax),
       ("reducers_per_kind_max", \.store.reducersPerKindMax),
       ("event_cost_max", \.store.eventCostMax),
@@ -114,6 +122,9 @@ public struct ServerLimits: Hashable, Sendable {
       ("content_cost_per_command_max", \.store.contentCostPerCommandMax),
       ("connections_max", \.connectionsMax),
       ("connections_per_uid_max", \.connectionsPerUIDMax),
+      ("connections_unauthorized_max", \.connectionsUnauthorizedMax),
+      ("connections_unauthorized_per_uid_max", \.connectionsUnauthorizedPerUIDMax),
+      ("unauthorized_milliseconds", \.unauthorizedMilliseconds),
       ("first_byte_milliseconds", \.firstByteMilliseconds),
       ("incomplete_bytes_max", \.incompleteBytesMax),
       ("incomplete_bytes_per_uid_max", \.incompleteBytesPerUIDMax),

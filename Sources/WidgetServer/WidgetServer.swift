@@ -179,7 +179,8 @@ public final class WidgetServer: Sendable {
         at: .wallClock())
       throw RefusedConnection(reason: "the kernel does not tell its user")
     }
-    if let (limit, maximum) = service.connections.admit(peer) {
+    if let refusal = service.connections.admit(peer) {
+      let (limit, maximum) = (refusal.limit, refusal.maximum)
       service.context.counters.connectionsRefused += 1
       service.context.recentErrors.add(
         .quotaExceeded(limit, maximum), area: "connections", uid: peer.uid,
@@ -188,6 +189,7 @@ public final class WidgetServer: Sendable {
         "refusing a connection", metadata: ["uid": "\(peer.uid)", "limit": "\(limit)=\(maximum)"])
       throw RefusedConnection(reason: "\(limit) = \(maximum) is reached")
     }
+    service.connections.limitTime(of: channel, peer)
     if let former, !former.isUndecided {
       let connection = TTRPCConnection(
         peer: peer, socket: socket, service: service, former: former)
@@ -248,7 +250,7 @@ public final class WidgetServer: Sendable {
       let service = loop.value
       body(
         Load(
-          widgets: service.context.store.count, connections: service.connections.count,
+          widgets: service.context.store.count, connections: service.connections.shares.count,
           streams: service.streams.count))
     }
   }

@@ -167,6 +167,43 @@ struct KindTests {
         == .quotaExceeded(limit: "kind_bytes_max", maximum: 200))
   }
 
+  @Test func `what expressions take in memory is limited, for a kind and for a user`() throws {
+    func kind(_ name: KindName, _ count: Int, repeats: Int = 900) -> Kind {
+      Kind(
+        name: name, isOpen: true,
+        reducers: (0..<count).map {
+          Reducer(
+            event: "e\($0)", assignments: ["a": "string(data.n).matches('a{\(repeats)}')"])
+        })
+    }
+    let one = KindSchema(kind("a", 1)).memoryBytes
+    #expect(one > 900 * 8 && !KindSchema(kind("a", 1)).exceedsMemory)
+    var store = Store(
+      limits: .with {
+        $0.kindMemoryBytesMax = 3 * one
+        $0.kindMemoryBytesPerUIDMax = 5 * one
+      })
+    func refusal(_ kinds: [Kind], prunes: Bool = false) -> StoreError? {
+      store.refusal(
+        of: .applyKinds(.init(provider: "desk", kinds: kinds, prunes: prunes)))
+    }
+    #expect(
+      refusal([kind("a", 4)])
+        == .quotaExceeded(limit: "kind_memory_bytes_max", maximum: 3 * one))
+    try store.register([kind("a", 2), kind("b", 2)])
+    #expect(store.highestKindMemory > 3 * one)
+    let full = StoreError.quotaExceeded(
+      limit: "kind_memory_bytes_per_uid_max", maximum: 5 * one)
+    #expect(refusal([kind("c", 2)]) == full)
+    #expect(refusal([kind("c", 1), kind("d", 1)]) == full)
+    // What goes makes room, and less is always possible.
+    #expect(refusal([kind("c", 2)], prunes: true) == nil)
+    store.limits.kindMemoryBytesPerUIDMax = one
+    #expect(refusal([kind("c", 3)]) != nil)
+    #expect(refusal([kind("c", 2, repeats: 500)]) == nil)
+    #expect(refusal([kind("c", 1, repeats: 500)]) == nil)
+  }
+
   @Test func `kinds are listed by name, a page at a time`() throws {
     var store = Store()
     try store.register([Kind(name: "z"), Kind(name: "a"), Kind(name: "k")])

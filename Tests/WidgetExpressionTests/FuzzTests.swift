@@ -107,8 +107,9 @@ struct FuzzTests {
     }
     do {
       let printed = try CompiledExpression(expression.formatted, in: environment)
+      let (tree, printedTree) = (try #require(expression.tree), try #require(printed.tree))
       #expect(
-        printed.tree.hasSameStructure(as: expression.tree),
+        printedTree.hasSameStructure(as: tree),
         "seed \(seed): \(expression.source) printed as \(expression.formatted)")
       #expect(printed.formatted == expression.formatted)
     } catch {

@@ -146,7 +146,7 @@
         #expect(throws: TestFault.self) {
           for _ in 0..<10_000 { try client.send(pings) }
         }
-        try server.eventually("it is closed") { $0.connections.count == 1 }
+        try server.eventually("it is closed") { $0.connections.shares.count == 1 }
         try other.catchUp(to: server.connect().create("a").revision)
       }
     }
@@ -159,7 +159,7 @@
         client.closeWriting()
         try client.readToEnd()
         try server.eventually("it is forgotten") {
-          $0.connections.count == 0 && $0.streams.isEmpty
+          $0.connections.shares.count == 0 && $0.streams.isEmpty
         }
         try server.expectHealthy()
       }
@@ -171,7 +171,7 @@
         let socket = try RawSocket(path: server.path)
         let opening = RawHTTP2.preface + RawHTTP2.frame(RawHTTP2.Frame.settings)
         try socket.send(Array(opening.prefix(count)))
-        try server.eventually("it is there") { $0.connections.count == 1 }
+        try server.eventually("it is there") { $0.connections.shares.count == 1 }
         // Whatever was sent before has been read when a later connection is answered.
         try server.expectHealthy()
         try socket.send(Array(opening.dropFirst(count)))
@@ -208,7 +208,7 @@
           let socket = try RawSocket(path: server.path)
           try socket.send(bytes)
           while try !socket.receive().isEmpty {}
-          try server.eventually("it is closed: \(index)") { $0.connections.count == 1 }
+          try server.eventually("it is closed: \(index)") { $0.connections.shares.count == 1 }
         }
         try other.catchUp(to: server.connect().create("a").revision)
       }

@@ -94,7 +94,7 @@
         try server.eventually("one stream is left") { $0.streams.count == 1 }
         try kept.catchUp(to: client.create("b").revision)
         #expect(try server.onLoop { $0.context.streamAccounts.count } == 1)
-        #expect(try server.onLoop { $0.connections.count } == 1)
+        #expect(try server.onLoop { $0.connections.shares.count } == 1)
       }
     }
 
@@ -125,7 +125,7 @@
         try Watcher(client).sync()
         // HTTP/2 itself takes 200 of those that are beyond the limit.
         for _ in 0..<206 { try client.reset(try client.watch()) }
-        try server.eventually("the connection is closed") { $0.connections.count == 1 }
+        try server.eventually("the connection is closed") { $0.connections.shares.count == 1 }
         try other.catchUp(to: server.connect().create("a").revision)
       }
     }
@@ -142,15 +142,15 @@
         let health = try client.start("Watch", HealthCheckRequest(), service: RawHTTP2.health)
         _ = try client.next(on: health)
         for _ in 0..<8 { try Watcher(client).sync() }
-        #expect(try server.onLoop { $0.connections.count } == 1)
+        #expect(try server.onLoop { $0.connections.shares.count } == 1)
         if !isRead {
           for n in 0..<100 { try await maker.set("a", pad: 20_000, n) }
         }
         client.close()
         try server.eventually("everything is forgotten") {
           $0.streams.isEmpty && $0.health.isEmpty && $0.streams.rounds.groupCount == 0
-            && $0.context.streamAccounts.count == 0 && $0.connections.count == 0
-            && $0.connections.highestCount == 0
+            && $0.context.streamAccounts.count == 0 && $0.connections.shares.count == 0
+            && $0.connections.shares.highestCount == 0
         }
         try server.expectHealthy()
       }
@@ -198,7 +198,7 @@
           _ = try second.health()
         }
         client.close()
-        try server.eventually("the connection is gone") { $0.connections.count == 0 }
+        try server.eventually("the connection is gone") { $0.connections.shares.count == 0 }
         try server.expectHealthy()
       }
     }

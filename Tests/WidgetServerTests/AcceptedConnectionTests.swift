@@ -52,11 +52,11 @@ import WidgetProto
       try client.send(bytes)
       #expect(try client.receive(bytes.count) == bytes)
       #expect(guest.peers.get().map(\.pid) == [UInt32(getpid())])
-      #expect(try server.onLoop { $0.connections.count } == 1)
+      #expect(try server.onLoop { $0.connections.shares.count } == 1)
       // ttrpc beside it.
       try server.expectHealthy()
       client.close()
-      try server.eventually { $0.connections.count == 0 }
+      try server.eventually { $0.connections.shares.count == 0 }
     }
     try await server.server.stop()
     #expect(guest.calls.get() == ["start", "beginShutdown", "stop"])

@@ -23,7 +23,7 @@ import WidgetStorage
         #expect(watcher.mirror.widgets[try .make("a")]?.data["n"] == .int(2))
         // Calls go on too, with the ids that follow.
         #expect(try client.health() == .serving)
-        try next.eventually { $0.connections.count == 1 }
+        try next.eventually { $0.connections.shares.count == 1 }
       }
     }
   }
@@ -296,7 +296,7 @@ import WidgetStorage
         + (try parsed.connections.map { try codec.encode($0) })
       let next = try await startServer(
         folder: folder, takingOver: HandedOver(records: records, sockets: handed.sockets))
-      try await onThread { try next.eventually { $0.connections.count == 1 } }
+      try await onThread { try next.eventually { $0.connections.shares.count == 1 } }
       return next
     }
     #expect(try client.fill() == false)
@@ -305,7 +305,7 @@ import WidgetStorage
   @Test func `that has said nothing yet can still say what it speaks`() async throws {
     try await withRestart { server in
       let silent = try server.connect()
-      while try server.onLoop({ $0.connections.count == 0 }) { sched_yield() }
+      while try server.onLoop({ $0.connections.shares.count == 0 }) { sched_yield() }
       return { _ in
         let health = try silent.health()
         #expect(health == .serving)

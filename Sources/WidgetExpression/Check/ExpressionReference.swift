@@ -43,6 +43,14 @@ public struct ExpressionReference: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
+  /// About how much memory it takes, in bytes.
+  var memoryBytes: Int {
+    path.reduce(64 + variable.utf8.count) { sum, step in
+      guard case .field(let name) = step else { return sum + 16 }
+      return sum + 16 + name.utf8.count
+    }
+  }
+
   /// Without those that are parts of others, sorted by their text.
   static func minimal(_ references: Set<ExpressionReference>) -> [ExpressionReference] {
     let sorted = references.sorted {

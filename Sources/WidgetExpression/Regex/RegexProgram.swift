@@ -28,6 +28,12 @@ struct RegexProgram: Sendable {
     instructions.append(.match)
   }
 
+  /// About how much memory it takes, in bytes.
+  var memoryBytes: Int {
+    96 + instructions.capacity * MemoryLayout<Instruction>.stride
+      + sets.reduce(0) { $0 + 64 + $1.ranges.capacity * MemoryLayout<ClosedRange<UInt32>>.stride }
+  }
+
   private mutating func emit(
     _ node: RegexNode, _ meter: inout CostMeter
   ) throws(ExpressionFailure) {

@@ -92,6 +92,24 @@ final class Program: Sendable {
     valueDepthMax = environment.limits.valueDepthBound
     timeZones = environment.timeZones
   }
+
+  /// About how much memory it takes, in bytes. The text of names and constants is at most that of the
+  /// source.
+  var memoryBytes: Int {
+    Program.bytes(instructions) + Program.bytes(offsets) + Program.bytes(children)
+      + Program.bytes(links) + Program.bytes(constants) + Program.bytes(names)
+      + Program.bytes(functions) + Program.bytes(macros) + Program.bytes(failures)
+      + Program.bytes(variables) + patterns.reduce(0) { $0 + $1.memoryBytes }
+      + source.utf8.count + Program.ownBytes
+  }
+
+  /// The object itself, and what the allocator adds to it.
+  private static let ownBytes = 304
+
+  /// What an array takes, in bytes. An array that has grown by and by has room for twice as much.
+  private static func bytes<Element>(_ elements: [Element]) -> Int {
+    elements.isEmpty ? 0 : 48 + elements.capacity * MemoryLayout<Element>.stride
+  }
 }
 
 /// Collects a program's parts.

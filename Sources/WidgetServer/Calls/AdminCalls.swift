@@ -36,7 +36,7 @@ extension ServiceLoop {
     response.widgets = UInt64(context.store.count)
     response.stateBytes = UInt64(context.store.stateBytes)
     response.lastSequence = context.store.lastEventSequence
-    response.connections = UInt64(connections.count)
+    response.connections = UInt64(connections.shares.count)
     response.subscriptions = UInt64(streams.count)
     response.counters = Dictionary(
       uniqueKeysWithValues: context.counters.byName.map { ($0.name, $0.value) })
@@ -50,8 +50,11 @@ extension ServiceLoop {
     response.usage = [
       "widgets_max": context.store.count, "widgets_per_uid_max": highest.widgets,
       "state_bytes_per_uid_max": highest.bytes,
-      "content_bytes_per_uid_max": highest.contentBytes, "connections_max": connections.count,
-      "connections_per_uid_max": connections.highestCount,
+      "content_bytes_per_uid_max": highest.contentBytes,
+      "connections_max": connections.shares.count,
+      "connections_per_uid_max": connections.shares.highestCount,
+      "kind_memory_bytes_per_uid_max": context.store.highestKindMemory,
+      "connections_unauthorized_max": connections.shares.unauthorizedCount,
       "subscriptions_per_uid_max": context.streamAccounts.highestCount,
       "providers_per_uid_max": providers.table.highestCount,
     ].mapValues { UInt64(clamping: $0) }

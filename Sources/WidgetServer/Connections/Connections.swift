@@ -5,10 +5,10 @@ import WidgetProto
 /// The open connections: how many each user has, and when all of them are closed.
 final class Connections {
   private let context: ServiceContext
+  private let policy: AccessPolicy
   private var open: [ObjectIdentifier: any ServerConnection] = [:]
-  /// Connections that were admitted and are not closed, also those that are not in `open` yet.
-  private(set) var count = 0
-  private var countByUID: [UInt32: Int] = [:]
+  /// Connections that were admitted and are not closed, even those that are not in `open` yet.
+  private(set) var shares = ConnectionShares()
   /// What waits for connections to close.
   private var drain: Drain?
 
@@ -18,24 +18,35 @@ final class Connections {
     var timer: Scheduled<Void>?
   }
 
-  init(_ context: ServiceContext) { self.context = context }
-
-  /// How many connections the user has who has most.
-  var highestCount: Int { countByUID.values.max() ?? 0 }
+  init(_ context: ServiceContext, _ policy: AccessPolicy) {
+    self.context = context
+    self.policy = policy
+  }
 
   // MARK: - Counting
 
-  /// Admits a connection, or says which limit it exceeds.
-  func admit(_ peer: Peer) -> (limit: String, maximum: Int)? {
-    let limits = context.limits
-    if count >= limits.connectionsMax { return ("connections_max", limits.connectionsMax) }
-    if countByUID[peer.uid, default: 0] >= limits.connectionsPerUIDMax {
-      return ("connections_per_uid_max", limits.connectionsPerUIDMax)
+  /// Admits a connection, or returns the limit that it exceeds.
+  func admit(_ peer: Peer) -> ConnectionShares.Refusal? {
+    let refusal = shares.admit(peer.uid, policy.level(of: peer), context.limits)
+    if refusal == nil { context.counters.connectionsAccepted += 1 }
+    return refusal
+  }
+
+  /// Closes a connection after a short time if its peer may only ask for health.
+  func limitTime(of channel: any Channel, _ peer: Peer) {
+    guard policy.level(of: peer) == .nothing else { return }
+    let milliseconds = context.limits.unauthorizedMilliseconds
+    let logger = context.logger
+    let timer = context.schedule(in: .milliseconds(Int64(milliseconds))) {
+      logger.info(
+        "closing a connection",
+        metadata: [
+          "uid": "\(peer.uid)", "pid": "\(peer.pid)",
+          "reason": "its user may only ask for health, and it is \(milliseconds) ms old",
+        ])
+      channel.close(promise: nil)
     }
-    count += 1
-    countByUID[peer.uid, default: 0] += 1
-    context.counters.connectionsAccepted += 1
-    return nil
+    channel.closeFuture.assumeIsolated().whenComplete { _ in timer.cancel() }
   }
 
   func opened(_ connection: any ServerConnection) {
@@ -50,10 +61,7 @@ final class Connections {
 
   func closed(_ connection: any ServerConnection) {
     guard open.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
-    let uid = connection.peer.uid
-    count -= 1
-    let remaining = countByUID[uid, default: 1] - 1
-    countByUID[uid] = remaining > 0 ? remaining : nil
+    shares.release(connection.peer.uid, policy.level(of: connection.peer))
     if let drain, hasDrained(drain) { finishDraining() }
   }
 

@@ -62,7 +62,7 @@ final class ServiceLoop {
       context, audience: audience, releaseMemory: configuration.releaseMemory)
     health = HealthWatches(context)
     providers = Providers(context, audience: audience)
-    connections = Connections(context)
+    connections = Connections(context, configuration.policy)
     incompleteRequests = IncompleteRequests(context, policy)
     blobs = Blobs(context, folder: configuration.blobFolder)
     reloads = Reloads(context)

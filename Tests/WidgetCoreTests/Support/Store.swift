@@ -115,6 +115,7 @@ struct Store {
 
   func owners(of id: WidgetID) -> [FieldOwner] { box.store.owners(of: id) }
   func kind(_ name: KindName) -> RegisteredKind? { box.store.kind(name) }
+  var highestKindMemory: Int { box.store.highestKindMemory }
   func revision(of id: WidgetID) -> Revision? { box.store.revision(of: id) }
 
   func list(

@@ -1,0 +1,78 @@
+/// How many connections each user has, and who may open one more.
+///
+/// Some connections are kept for owners, so that no number of other users locks them out. Users who
+/// may only ask for health share a small number.
+struct ConnectionShares {
+  /// All connections.
+  private(set) var count = 0
+  /// Connections of users who may only ask for health.
+  private(set) var unauthorizedCount = 0
+  private var countByUID: [UInt32: Int] = [:]
+  private var unauthorizedCountByUID: [UInt32: Int] = [:]
+
+  /// A limit that is reached, and its value.
+  struct Refusal: Hashable {
+    let limit: String
+    let maximum: Int
+  }
+
+  /// The most connections that are kept for owners.
+  private static let reservedMax = 64
+
+  /// How many connections of `connections_max` are kept for owners: 64, or an eighth if that is less.
+  static func reserved(of connectionsMax: Int) -> Int { min(reservedMax, connectionsMax / 8) }
+
+  /// How many connections the user has who has most.
+  var highestCount: Int { countByUID.values.max() ?? 0 }
+
+  /// Counts one more connection, or returns the limit that it exceeds.
+  mutating func admit(
+    _ uid: UInt32, _ level: AccessPolicy.Level, _ limits: ServerLimits
+  ) -> Refusal? {
+    if let refusal = refusal(of: uid, level, limits) { return refusal }
+    count += 1
+    countByUID[uid, default: 0] += 1
+    if level == .nothing {
+      unauthorizedCount += 1
+      unauthorizedCountByUID[uid, default: 0] += 1
+    }
+    return nil
+  }
+
+  private func refusal(
+    of uid: UInt32, _ level: AccessPolicy.Level, _ limits: ServerLimits
+  ) -> Refusal? {
+    let connectionsMax =
+      limits.connectionsMax
+      - (level == .owner ? 0 : ConnectionShares.reserved(of: limits.connectionsMax))
+    if count >= connectionsMax { return Refusal(limit: "connections_max", maximum: connectionsMax) }
+    if countByUID[uid, default: 0] >= limits.connectionsPerUIDMax {
+      return Refusal(limit: "connections_per_uid_max", maximum: limits.connectionsPerUIDMax)
+    }
+    guard level == .nothing else { return nil }
+    if unauthorizedCount >= limits.connectionsUnauthorizedMax {
+      return Refusal(
+        limit: "connections_unauthorized_max", maximum: limits.connectionsUnauthorizedMax)
+    }
+    if unauthorizedCountByUID[uid, default: 0] >= limits.connectionsUnauthorizedPerUIDMax {
+      return Refusal(
+        limit: "connections_unauthorized_per_uid_max",
+        maximum: limits.connectionsUnauthorizedPerUIDMax)
+    }
+    return nil
+  }
+
+  /// Counts a connection no longer.
+  mutating func release(_ uid: UInt32, _ level: AccessPolicy.Level) {
+    count -= 1
+    ConnectionShares.decrease(&countByUID, uid)
+    guard level == .nothing else { return }
+    unauthorizedCount -= 1
+    ConnectionShares.decrease(&unauthorizedCountByUID, uid)
+  }
+
+  private static func decrease(_ counts: inout [UInt32: Int], _ uid: UInt32) {
+    let remaining = counts[uid, default: 1] - 1
+    counts[uid] = remaining > 0 ? remaining : nil
+  }
+}

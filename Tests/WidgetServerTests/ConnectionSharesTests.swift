@@ -1,0 +1,92 @@
+import Glibc
+import Testing
+import WidgetProto
+
+@testable import WidgetServer
+
+@Suite struct `The shares of connections` {
+  private let limits = ServerLimits.with {
+    $0.connectionsMax = 80
+    $0.connectionsPerUIDMax = 60
+    $0.connectionsUnauthorizedMax = 6
+    $0.connectionsUnauthorizedPerUIDMax = 4
+  }
+
+  @Test func `keep connections for owners, whatever other users have opened`() {
+    var shares = ConnectionShares()
+    for uid in [1_001, 1_002] as [UInt32] {
+      while shares.admit(uid, .client, limits) == nil {}
+    }
+    #expect(shares.count == 70)
+    #expect(
+      shares.admit(1_003, .client, limits) == .init(limit: "connections_max", maximum: 70))
+    for _ in 0..<10 { #expect(shares.admit(0, .owner, limits) == nil) }
+    #expect(shares.admit(0, .owner, limits) == .init(limit: "connections_max", maximum: 80))
+    shares.release(1_001, .client)
+    // The owners' own ten do not become the clients'.
+    #expect(shares.admit(1_001, .client, limits) != nil)
+    #expect(shares.admit(0, .owner, limits) == nil)
+  }
+
+  @Test func `are small for users who may only ask for health`() {
+    var shares = ConnectionShares()
+    for _ in 0..<4 { #expect(shares.admit(1_001, .nothing, limits) == nil) }
+    #expect(
+      shares.admit(1_001, .nothing, limits)
+        == .init(limit: "connections_unauthorized_per_uid_max", maximum: 4))
+    for _ in 0..<2 { #expect(shares.admit(1_002, .nothing, limits) == nil) }
+    #expect(
+      shares.admit(1_002, .nothing, limits)
+        == .init(limit: "connections_unauthorized_max", maximum: 6))
+    #expect(shares.admit(1_002, .client, limits) == nil)
+    shares.release(1_001, .nothing)
+    #expect(shares.admit(1_002, .nothing, limits) == nil)
+    #expect(shares.unauthorizedCount == 6)
+  }
+
+  @Test func `are whole again when all connections are closed`() {
+    var shares = ConnectionShares()
+    for _ in 0..<4 { _ = shares.admit(1_001, .nothing, limits) }
+    for _ in 0..<5 { _ = shares.admit(1_001, .client, limits) }
+    #expect(shares.highestCount == 9)
+    for _ in 0..<4 { shares.release(1_001, .nothing) }
+    for _ in 0..<5 { shares.release(1_001, .client) }
+    #expect(shares.count == 0 && shares.unauthorizedCount == 0 && shares.highestCount == 0)
+    for _ in 0..<4 { #expect(shares.admit(1_001, .nothing, limits) == nil) }
+  }
+
+  @Test func `are in force for connections, and in the statistics`() async throws {
+    let nobody = AccessPolicy(ownerUIDs: [], clientGID: nil)
+    try await withServer(
+      limits: .with { $0.connectionsUnauthorizedMax = 2 }, policy: nobody
+    ) { server in
+      let first = try server.connect()
+      #expect(try first.health() == .serving)
+      let second = try server.connect()
+      #expect(try second.health() == .serving)
+      #expect(try server.connect().nextFrame() == nil)
+    }
+    try await withServer { server in
+      let usage = try server.connect().stats().usage
+      #expect(usage["connections_unauthorized_max"] == 0)
+    }
+  }
+
+  @Test func `end after a short time for users who may only ask for health`() async throws {
+    let limits = ServerLimits.with { $0.unauthorizedMilliseconds = 500 }
+    let nobody = AccessPolicy(ownerUIDs: [], clientGID: nil)
+    try await withServer(limits: limits, policy: nobody) { server in
+      let client = try server.connect()
+      #expect(try client.health() == .serving)
+      #expect(try client.nextFrame() == nil)
+      #expect(try server.connect().health() == .serving)
+    }
+    let clients = AccessPolicy(ownerUIDs: [], clientGID: getegid())
+    try await withServer(limits: limits, policy: clients) { server in
+      let client = try server.connect()
+      #expect(try client.health() == .serving)
+      usleep(1_200_000)
+      #expect(try client.health() == .serving)
+    }
+  }
+}
