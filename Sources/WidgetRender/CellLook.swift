@@ -63,10 +63,16 @@ public struct CellLook: Sendable {
 
   /// The background colour of the theme. Nil if the theme keeps the standard one: the terminal's
   /// background then stays.
-  public var ownBackground: CellColor? {
-    let name = "color.background"
-    guard usesColor, let color = theme.color(name, appearance),
-      color != Theme.standard.color(name, appearance)
+  public var ownBackground: CellColor? { own("color.background") }
+
+  /// The text colour of the theme. Nil if the theme keeps the standard one: the terminal's text colour
+  /// then stays.
+  var ownText: CellColor? { own("color.text") }
+
+  /// A token's colour, if it is not the standard theme's.
+  private func own(_ token: String) -> CellColor? {
+    guard usesColor, let color = theme.color(token, appearance),
+      color != Theme.standard.color(token, appearance)
     else { return nil }
     return opaque(color, over: nil)
   }

@@ -24,6 +24,7 @@ public struct CellPainter: Sendable {
     var grid = CellGrid(width: layout.size.width, height: rows.count)
     var base = Setting()
     base.isDisabled = look.isDisabled
+    base.color = look.ownText
     if look.paintsBackground {
       base.background = look.opaque(look.token("color.background"), over: nil)
       grid.fill(grid.bounds, style: CellStyle(background: base.background))

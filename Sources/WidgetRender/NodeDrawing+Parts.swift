@@ -133,7 +133,9 @@ extension NodeDrawing {
       edge = style(token: "color.focus", .bold)
     }
     edge.background = fieldBackground
-    grid.fill(frame.overlap(placed.clip), style: CellStyle(background: fieldBackground))
+    grid.fill(
+      frame.overlap(placed.clip),
+      style: CellStyle(background: fieldBackground ?? setting.background))
     guard frame.width >= 2 else { return }
     let shown = frame.overlap(placed.clip)
     for row in shown.y..<shown.y + shown.height {

@@ -118,6 +118,28 @@ struct CellPainterTests {
     #expect(look.ownBackground == nil)
   }
 
+  @Test func `a text colour that a theme sets is that of all text, and the standard one of none`() {
+    let tree = Gallery.part(.label, "a", ["text": "X"])
+    #expect(style(grid(tree) { _ in }, of: "X")?.foreground == nil)
+    let red = ThemeColor(red: 255, green: 0, blue: 0)
+    let own = grid(tree) {
+      $0.theme = Theme.standard.overridden(by: ["color.text": .color(ThemeColors(red))])
+    }
+    #expect(style(own, of: "X")?.foreground == .rgb(255, 0, 0))
+  }
+
+  @Test func `a field that is read only leaves the background of the picture`() {
+    let tree = Gallery.part(.input, "i", ["text": "X", "readOnly": true])
+    let blue = ThemeColor(red: 0, green: 0, blue: 99)
+    let grid = grid(tree) {
+      $0.paintsBackground = true
+      $0.theme = Theme.standard.overridden(by: ["color.background": .color(ThemeColors(blue))])
+    }
+    for column in 0..<grid.width {
+      #expect(grid[column, 0].style.background == .rgb(0, 0, 99), "column \(column)")
+    }
+  }
+
   @Test(arguments: 0..<200)
   func `rows that are painted alone are those of the whole picture`(seed: Int) {
     var random = Seeded(UInt64(seed))
