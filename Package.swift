@@ -199,7 +199,7 @@ let package = Package(
       name: "widgetd-host",
       dependencies: [
         "TaskThreads", "WidgetBundle", "WidgetBundleInstaller", "WidgetClient", "WidgetHost",
-        "WidgetProcess", "WidgetSystemd", "WidgetTimeZones", arguments,
+        "WidgetModel", "WidgetProcess", "WidgetSystemd", "WidgetTimeZones", arguments,
       ],
       path: "Clients/widgetd-host"),
 

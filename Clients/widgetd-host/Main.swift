@@ -4,6 +4,7 @@ import TaskThreads
 import WidgetBundle
 import WidgetClient
 import WidgetHost
+import WidgetModel
 import WidgetProcess
 import WidgetSystemd
 import WidgetTimeZones
@@ -100,8 +101,9 @@ struct HostCommand: AsyncParsableCommand {
             return .failure(BundleRefusal(problems: error.problems.map { "\($0)" }))
           }
         },
-        report: { errorLog.write($0, .warning) },
-        note: { errorLog.write($0, .info) },
+        // Texts of bundles, and what their programs print, are in these.
+        report: { errorLog.write($0.safeLines, .warning) },
+        note: { errorLog.write($0.safeLines, .info) },
         status: { running, failed in
           let count = running == 1 ? "1 bundle" : "\(running) bundles"
           _ = try? notifier.notify(

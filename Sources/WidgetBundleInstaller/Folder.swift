@@ -36,12 +36,21 @@ final class Folder {
     var status = stat()
     guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return nil }
     switch status.st_mode & FileMode.type {
+    case FileMode.file where isForeignLink(status): return .other
     case FileMode.file:
       return .file(
         bytes: Int(status.st_size), isExecutable: status.st_mode & FileMode.ownerExecutes != 0)
     case FileMode.folder: return .folder
     default: return .other
     }
+  }
+
+  /// Whether a file has another name elsewhere, and is not of the folder's owner: a user could have
+  /// linked a file into a folder that only the reader may read.
+  private func isForeignLink(_ status: stat) -> Bool {
+    var folder = stat()
+    guard status.st_nlink > 1, fstat(descriptor, &folder) == 0 else { return false }
+    return status.st_uid != folder.st_uid
   }
 
   /// The names in it, sorted.

@@ -119,4 +119,10 @@ extension String {
     }
     return text
   }
+
+  /// The same, except that line breaks stay.
+  package var safeLines: String {
+    split(separator: "\n", omittingEmptySubsequences: false).map { String($0).safeForTerminal }
+      .joined(separator: "\n")
+  }
 }

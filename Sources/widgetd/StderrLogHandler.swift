@@ -1,8 +1,10 @@
 import Glibc
 import Logging
+import WidgetModel
 import WidgetSystemd
 
-/// Logs to standard error, one line each: level, message, then the metadata sorted by key.
+/// Logs to standard error, one line each: level, message, then the metadata sorted by key. What could
+/// act on a terminal is escaped.
 ///
 /// Where standard error leads to the journal, lines begin with the priority that journald reads.
 struct StderrLogHandler: LogHandler {
@@ -26,7 +28,7 @@ struct StderrLogHandler: LogHandler {
     for (key, value) in fields.sorted(by: { $0.key < $1.key }) {
       line += " \(key)=\(StderrLogHandler.quoted("\(value)"))"
     }
-    writeError(line)
+    writeError(line.safeForTerminal)
   }
 
   /// The text, in quotes if it has spaces, with line breaks made visible.

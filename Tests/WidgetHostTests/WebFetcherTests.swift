@@ -265,6 +265,23 @@ struct WebFetcherTests {
     #expect(code == "PERMISSION_DENIED" || code == "INVALID_ARGUMENT")
   }
 
+  @Test(arguments: ["http://b.example/", "http://a.example:81/", "https://a.example/"])
+  func `another server gets no credentials and no headers of the bundle`(target: String) throws {
+    let names = ["Authorization", "X-Api-Key", "Cookie", "Accept", "content-type"]
+    func request() throws -> WebRequest {
+      WebRequest(
+        method: "PUT", address: try WebAddress("http://a.example/"),
+        headers: names.map { WebRequest.Header($0, "v") }, body: .none, timeout: .seconds(1),
+        bodyBytesMax: 1, permissions: BundlePermissions(Bundle(id: "b", version: "1.0.0"), folder: "/", home: "/"))
+    }
+    var other = try request()
+    other.redirect(to: try WebAddress(target), status: 307)
+    #expect(other.headers.map(\.name) == ["Accept", "content-type"])
+    var same = try request()
+    same.redirect(to: try WebAddress("http://a.example/x"), status: 307)
+    #expect(same.headers.map(\.name) == names)
+  }
+
   @Test func `redirects in a circle come to an end`() async throws {
     let server = try Server(
       "HTTP/1.1 307 Again\r\nLocation: /a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")

@@ -354,14 +354,6 @@ struct BundleValidateCommand: AsyncParsableCommand {
   }
 }
 
-extension String {
-  /// Every line made safe for a terminal.
-  var safeLines: String {
-    split(separator: "\n", omittingEmptySubsequences: false).map { String($0).safeForTerminal }
-      .joined(separator: "\n")
-  }
-}
-
 /// `bundle schema`: the JSON Schema of bundles.
 struct BundleSchemaCommand: ParsableCommand {
   static let configuration = CommandConfiguration(

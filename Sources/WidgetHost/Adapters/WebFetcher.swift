@@ -235,13 +235,16 @@ struct BodyProgress: Sendable {
 }
 
 extension WebRequest {
+  /// The headers that another server may have: they tell what the answer can be, and no secret.
+  private static let headersForAll: Set = ["accept", "accept-language", "content-type", "user-agent"]
+
   /// Turns the request into the one that a redirect asks for.
-  fileprivate mutating func redirect(to target: WebAddress, status: Int) {
+  mutating func redirect(to target: WebAddress, status: Int) {
     let isSameOrigin =
       target.host == address.host && target.port == address.port
       && target.isSecure == address.isSecure
     if !isSameOrigin {
-      headers.removeAll { ["authorization", "cookie"].contains($0.name.lowercased()) }
+      headers.removeAll { !WebRequest.headersForAll.contains($0.name.lowercased()) }
       auth = nil
     }
     if status == 303 && method != "HEAD" || (status == 301 || status == 302) && method == "POST" {
