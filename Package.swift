@@ -73,7 +73,7 @@ let package = Package(
       exclude: ["Text/generate-folding-table", "Text/generate-date-names"],
       linkerSettings: [.linkedLibrary("m")]),  // The same.
     .target(
-      name: "WidgetCore", dependencies: ["WidgetExpression", "WidgetModel", collections]),
+      name: "WidgetCore", dependencies: ["WidgetExpression", "WidgetModel", collections, heaps]),
     // What widgets show, measured and placed.
     .target(
       name: "WidgetLayout", dependencies: ["WidgetModel"],
@@ -143,7 +143,7 @@ let package = Package(
       name: "WidgetServer",
       dependencies: [
         "WidgetCore", "WidgetModel", "WidgetProto", "WidgetStorage", "WidgetTimeZones",
-        "WidgetTransport", heaps, nioCore, nioPosix, logging,
+        "WidgetTransport", "CTimerFile", heaps, nioCore, nioPosix, logging,
       ]),
     .target(
       name: "WidgetGRPC",
@@ -245,7 +245,8 @@ let package = Package(
       name: "WidgetBundleInstallerTests",
       dependencies: ["WidgetBundleInstaller", "WidgetModel", "WidgetBundle"]),
     .testTarget(
-      name: "WidgetCoreTests", dependencies: ["WidgetCore", "WidgetExpression", "WidgetModel"]),
+      name: "WidgetCoreTests",
+      dependencies: ["WidgetCore", "WidgetExpression", "WidgetModel", "WidgetTimeZones"]),
     .testTarget(
       name: "WidgetLayoutTests", dependencies: ["WidgetLayout", "WidgetModel"]),
     .testTarget(

@@ -212,6 +212,13 @@ func usage<T>(_ parse: () throws(SyntaxFailure) -> T) throws -> T {
   return duration
 }
 
+@Sendable func parseTime(_ text: String) throws -> Timestamp {
+  guard let time = RFC3339.timestamp(text) else {
+    throw ValidationError("write a time such as 2026-03-29T01:00:00Z")
+  }
+  return time
+}
+
 @Sendable func parseSelector(_ text: String) throws -> [LabelRequirement] {
   try usage { () throws(SyntaxFailure) in try SelectorSyntax.parse(text) }
 }

@@ -34,7 +34,8 @@ struct Widgetctl: AsyncParsableCommand {
           ListCommand.self, GetCommand.self, WatchCommand.self, EventsCommand.self,
           ViewCommand.self, RenderCommand.self, DashboardCommand.self, BarCommand.self,
           KindsCommand.self,
-          DescribeCommand.self,
+          DescribeCommand.self, TimelineCommand.self, PlaceholderCommand.self,
+          SnapshotCommand.self,
         ]),
       CommandGroup(
         name: "Change",
@@ -50,7 +51,8 @@ struct Widgetctl: AsyncParsableCommand {
         name: "Daemon",
         subcommands: [
           StatusCommand.self, DoctorCommand.self, StatsCommand.self, HealthCommand.self,
-          ReloadCommand.self, LogLevelCommand.self, BackupCommand.self, RestoreCommand.self,
+          ReloadCommand.self, LogLevelCommand.self, ClockCommand.self, BackupCommand.self,
+          RestoreCommand.self,
         ]),
       CommandGroup(
         name: "Other",

@@ -57,6 +57,7 @@ final class KindReader {
     kind.parameters = reading.fields(object["parameters"], of: "parameters", mayBeRequired: true)
     kind.data = reading.fields(object["data"], of: "data", mayBeRequired: false)
     kind.events = events(object["events"])
+    readTimelines(object)
     if !context.hasHost { reportHostKeys(item) }
     let sourceItems = names(context.hasHost ? object["sources"] : nil, of: "sources")
     let actionItems = names(
@@ -336,7 +337,13 @@ final class KindReader {
       [
         ExpressionVariable("data", dataType), ExpressionVariable("parameters", parametersType),
         ExpressionVariable("status", statusType), ExpressionVariable("widget", widgetType),
-      ], timeZones: reading.timeZones)
+      ] + (kind.hasEntries ? [ExpressionVariable("entry", entryType)] : []),
+      timeZones: reading.timeZones)
+  }
+
+  private var entryType: ExpressionType {
+    let own = [Field(name: "date", type: .timestamp), Field(name: "score", type: .double)]
+    return .record(RecordType(own + kind.entry, isOpen: kind.isOpen))
   }
 
   private func reducerVariables(payload: ExpressionType) -> Variables {

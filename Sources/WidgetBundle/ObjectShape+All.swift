@@ -177,6 +177,22 @@ extension ObjectShape {
       Key("parameters", .shape("fields"), "Configuration of a widget."),
       Key("data", .shape("fields"), "State of a widget."),
       Key(
+        "entry", .shape("fields"),
+        "Values of a timeline's entries. Content reads the current entry as `entry`."),
+      Key(
+        "schedule", .shape("schedule"), "Entries that the daemon makes by itself, at certain times."
+      ),
+      Key(
+        "sample", .map(.constant),
+        "Data for the placeholder, beside the defaults: what the kind looks like."),
+      Key(
+        "recommendations", .map(.shape("recommendation")),
+        "Named sets of parameters to choose from."),
+      Key(
+        "refreshesPerHour", .int,
+        "How often `widgetctl refresh` may ask for fresh data of the kind in an hour. Default: the "
+          + "daemon's `refreshes_per_hour_max`."),
+      Key(
         "events", .any([.list(.shape("event")), .map(.shape("event"))]),
         "Events that a widget takes. Default: any. Events of its nodes need no "
           + "declaration."),
@@ -210,6 +226,36 @@ extension ObjectShape {
       Key(
         "required", .bool,
         "Whether a value must be given. Not for data, and not with a default. Default: false."),
+      Key("choices", .list(.constant), "The values that it can have. Default: all of its type."),
+    ])
+
+  public static let schedule = ObjectShape(
+    "schedule",
+    "Entries at certain times. Exactly one of `every`, `cron` and `entries`. The daemon computes them, "
+      + "so no program runs.",
+    [
+      Key("every", .duration, "One entry in each such period: whole seconds, at least 1 s."),
+      Key(
+        "offset", .duration,
+        "Of `every`: where the periods begin, counted from midnight. Default: 0."),
+      Key(
+        "cron", .text,
+        "One entry at each time that fits: minute, hour, day of the month, month, day of the week."),
+      Key(
+        "zone", .textTemplate,
+        "Time zone: a name such as `Europe/Berlin`, or an expression that reads `parameters`. Default: "
+          + "UTC."),
+      Key(
+        "entries", .expression,
+        "A list of maps, one for each entry: `date` (a timestamp), `score`, and the fields of `entry`. "
+          + "The expression reads `data` and `parameters`."),
+    ])
+
+  public static let recommendation = ObjectShape(
+    "recommendation", "A named set of parameters.",
+    [
+      Key("displayName", .text, "Name for people."),
+      Key("parameters", .map(.constant), "Parameters. Default: those of the kind."),
     ])
 
   public static let event = ObjectShape(
@@ -453,7 +499,8 @@ extension ObjectShape {
     ])
 
   public static let all = [
-    bundle, set, permissions, service, kind, field, event, reducer, node, binding, rows, source,
+    bundle, set, permissions, service, kind, field, schedule, recommendation, event,
+    reducer, node, binding, rows, source,
     socket,
     dbus, http,
     auth, part,

@@ -92,6 +92,11 @@ extension Reading {
     if let (value, item) = defaultValue {
       field.defaultValue = fitted(value, field.type, item)
     }
+    for item in list(object["choices"], of: "choices") {
+      if let value = constant(item).flatMap({ fitted($0, field.type, item) }) {
+        field.choices.append(value)
+      }
+    }
     field.summary = text(object["description"]) ?? ""
     field.isRequired = bool(object["required"]) ?? false
     if field.isRequired, let item = object["required"] {

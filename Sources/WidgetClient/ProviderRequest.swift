@@ -26,6 +26,9 @@ public enum ProviderRequest: Hashable, Sendable {
   /// The watched widgets: the first after `connected` has all of them, later ones are differences.
   /// Comes only with `ProviderOptions.includesAudience`. `AttachedWidgets` keeps the state.
   case audience(ProvideAudience)
+  /// Somebody wants to know what an instance would show. Comes only with
+  /// `ProviderOptions.answersSnapshots`.
+  case snapshotRequest(ProviderSnapshotRequest)
   /// Since `connected` every widget that there is has been asked about; others are gone.
   case synced(Revision)
 }
@@ -61,6 +64,25 @@ public struct ProviderBundleRequest: Hashable, Sendable {
   }
 }
 
+/// A question about what an instance of a kind would show, and the session that it belongs to.
+public struct ProviderSnapshotRequest: Hashable, Sendable {
+  public let kind: KindName
+  public let family: Family
+  /// With the defaults.
+  public let parameters: ValueMap
+  let id: UInt64
+  /// The number of the session: 1 for the first one that was opened.
+  let generation: Int
+
+  init(_ request: SnapshotRequest, generation: Int) {
+    kind = request.kind
+    family = request.family
+    parameters = request.parameters
+    id = request.id
+    self.generation = generation
+  }
+}
+
 /// How to provide.
 public struct ProviderOptions: Sendable {
   /// How long the provider may seem silent before its widgets are stale; 1 to 300 s, nil for what the
@@ -74,6 +96,8 @@ public struct ProviderOptions: Sendable {
   public var managesBundles: Bool
   /// Whether the provider is told which widgets are watched.
   public var includesAudience: Bool
+  /// Whether the provider answers snapshot requests.
+  public var answersSnapshots = false
   /// The last event that was dealt with, as it was kept by an earlier process, and its epoch.
   public var acknowledged: (sequence: UInt64, epoch: UInt64)?
   /// When to try again after the connection was lost.

@@ -198,6 +198,18 @@ public actor ProviderSession {
       }, on: line)
   }
 
+  /// Answers a snapshot request. Does nothing if the connection was lost meanwhile, because then nobody
+  /// waits for the answer.
+  public func answer(
+    _ request: ProviderSnapshotRequest, with outcome: ProvideSnapshot.Outcome
+  ) async throws(ClientError) {
+    let line = try await connected()
+    guard request.generation == generation else { return }
+    _ = try await send(
+      { .snapshot(ProvideSnapshot(id: $0, snapshotRequestID: request.id, outcome: outcome)) },
+      on: line)
+  }
+
   /// Declares other kinds than before, now and whenever the session is opened again.
   ///
   /// - Parameter prunes: remove kinds of this provider that are not among them.
@@ -363,7 +375,7 @@ public actor ProviderSession {
         provider: provider, lease: options.lease, acknowledgedSequence: acknowledged, epoch: epoch,
         // Only the first time: who took this one's place later is not to be thrown out again.
         takeOver: options.takesOver && generation == 0, managesBundles: options.managesBundles,
-        includeAudience: options.includesAudience))
+        includeAudience: options.includesAudience, answersSnapshots: options.answersSnapshots))
   }
 
   private func receive(_ frame: ProvideResponse, _ line: Line) throws(ClientError) {
@@ -396,6 +408,8 @@ public actor ProviderSession {
     case .bundleRequest(let request):
       deliver(.bundleRequest(ProviderBundleRequest(request, generation: generation)))
     case .audience(let audience): deliver(.audience(audience))
+    case .snapshotRequest(let request):
+      deliver(.snapshotRequest(ProviderSnapshotRequest(request, generation: generation)))
     case .keepAlive, .unknown: break
     }
   }

@@ -74,6 +74,34 @@ extension WidgetClient {
     try await call(.refreshWidgets, request, options)
   }
 
+  /// The entries of a widget's timeline or schedule, from a time on.
+  public func getTimeline(
+    _ request: GetTimelineRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> GetTimelineResponse {
+    try await call(.getTimeline, request, options)
+  }
+
+  /// What a kind looks like, with its sample. Asks no provider.
+  public func getPlaceholder(
+    _ request: GetPlaceholderRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> GetPlaceholderResponse {
+    try await call(.getPlaceholder, request, options)
+  }
+
+  /// What an instance of a kind would show now; its sample if its provider does not answer in time.
+  public func getSnapshot(
+    _ request: GetSnapshotRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> GetSnapshotResponse {
+    try await call(.getSnapshot, request, options)
+  }
+
+  /// Moves the clock of a daemon that runs with a fake one, or only asks for its time.
+  public func setTime(
+    _ request: SetTimeRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> SetTimeResponse {
+    try await call(.setTime, request, options)
+  }
+
   /// Makes a declared set of kinds true, and their widgets fit them, all or nothing.
   public func applyKinds(
     _ request: ApplyKindsRequest, options: CallOptions = CallOptions()

@@ -38,7 +38,8 @@ struct ContentCompiler {
     let scope = Scope(environment: environment, rows: [])
     return ContentProgram(
       root: try block(root, scope, place, depth: 1),
-      hasStatus: kind.data.contains { $0.name == ContentCompiler.statusKey })
+      hasStatus: kind.data.contains { $0.name == ContentCompiler.statusKey },
+      hasEntries: kind.hasEntries)
   }
 
   /// What expressions at one place can read.
@@ -67,7 +68,9 @@ struct ContentCompiler {
         ExpressionVariable("data", .record(RecordType(kind.data, isOpen: kind.isOpen))),
         ExpressionVariable("parameters", .record(RecordType(kind.parameters, isOpen: kind.isOpen))),
         ExpressionVariable("widget", WidgetVariable.type),
-      ] + (status.map { [ExpressionVariable(ContentCompiler.statusKey, $0)] } ?? []),
+      ] + (status.map { [ExpressionVariable(ContentCompiler.statusKey, $0)] } ?? [])
+        + (kind.hasEntries
+          ? [ExpressionVariable(EntryVariable.name, EntryVariable.type(kind))] : []),
       timeZones: timeZones)
   }
 

@@ -17,16 +17,17 @@ struct ContentEvaluation {
   /// How many rows this is in.
   private(set) var depth = 0
 
-  init(_ record: Record, _ limits: StoreLimits, hasStatus: Bool, as family: Family?) {
+  init(_ record: Record, _ limits: StoreLimits, for program: ContentProgram, as family: Family?) {
     bindings = SlotBindings([
       .map(ExpressionMap(RecordMap(record.data))),
       .map(ExpressionMap(RecordMap(record.parameters))),
       WidgetVariable.value(of: record, as: family ?? record.family),
     ])
-    if hasStatus {
+    if program.hasStatus {
       bindings.values.append(
         record.data[ContentCompiler.statusKey].map { ExpressionValue($0) } ?? .null)
     }
+    if program.hasEntries { bindings.values.append(EntryVariable.value(of: record)) }
     self.limits = limits
     budget = limits.contentCostMax
     revision = record.revision

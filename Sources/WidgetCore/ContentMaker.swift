@@ -70,15 +70,24 @@ struct ContentMaker {
   private var keptFamilies: [Family: Int] = [:]
   /// What the contents made by the command under way have cost; see `checkContents`.
   private(set) var cost = 0
+  /// The time of the command under way; nil while the store is being read.
+  private(set) var now: Timestamp?
+  /// Widgets whose providers are to be asked for a new timeline.
+  var refreshes: [WidgetID] = []
   /// The cost of the current command for cached content of other families.
   private var familyCost = 0
 
-  mutating func beginCommand() { (cost, familyCost) = (0, 0) }
+  mutating func beginCommand(at time: Timestamp) {
+    (cost, familyCost) = (0, 0)
+    now = time
+  }
 
   mutating func setSchema(_ schema: KindSchema?, of kind: KindName) { schemas[kind] = schema }
 
   /// Counts a content that a command made by itself.
   mutating func count(_ table: ContentTable) { cost += table.cost }
+
+  mutating func count(_ cost: Int) { self.cost += cost }
 
   /// What a widget shows in its own family; nil for nothing.
   func program(of record: Record) -> ContentProgram? {

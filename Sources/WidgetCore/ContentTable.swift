@@ -39,8 +39,7 @@ struct ContentTable {
     self.shownFamily = shownFamily
     evaluatedAt = record.revision
     family = record.family
-    var evaluation = ContentEvaluation(
-      record, limits, hasStatus: program.hasStatus, as: shownFamily)
+    var evaluation = ContentEvaluation(record, limits, for: program, as: shownFamily)
     var slots = NodeSlots(at: record.revision)
     root = BlockInstance(program.root, path: "", parent: -1, in: &slots, &evaluation)
     // Whoever does not have this revision gets everything.
@@ -87,8 +86,7 @@ struct ContentTable {
     cost = 0
     guard !changed.isEmpty else { return }
     if !isCut {
-      var evaluation = ContentEvaluation(
-        record, limits, hasStatus: program.hasStatus, as: shownFamily)
+      var evaluation = ContentEvaluation(record, limits, for: program, as: shownFamily)
       root.update(program.root, path: "", changed, in: &slots, &evaluation)
       // Words about what is wrong may have taken the room of nodes.
       isCut = evaluation.metLimit || bytes > limits.contentBytesMax
@@ -116,6 +114,7 @@ struct ContentTable {
     let parameters = record.parameters.changedKeys(since: since)
     if !parameters.isEmpty { changed.insert(.allParameters) }
     for key in parameters { changed.insert(.parameter(key)) }
+    if record.momentRevision > since { changed.insert(.entry) }
     // Whether it is stale is none of them.
     if max(record.labelsRevision, record.presenceRevision) > since
       || shownFamily == nil && record.family != family

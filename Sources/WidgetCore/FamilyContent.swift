@@ -66,6 +66,11 @@ struct ContentReader {
     fileprivate(set) var bytes = 0
     /// The cost of content that was made for it, in evaluation steps.
     fileprivate(set) var cost = 0
+
+    func add(cost: Int, bytes: Int) {
+      self.cost += cost
+      self.bytes += bytes
+    }
   }
 
   /// Whether the reader has used its budget for this turn.

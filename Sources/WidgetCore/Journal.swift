@@ -16,6 +16,7 @@ struct Journal {
     /// These events of a kind were acknowledged, or went with it.
     case restoreUnacknowledged(KindName, UnacknowledgedEvents.Removed)
     case lowerEventCeiling(to: UInt64)
+    case lowerRevisionCeiling(to: Revision)
     case dropRequest
     case renumber(KindName, to: UInt64)
     /// What was registered under a name; nil for nothing.

@@ -70,14 +70,17 @@ final class ContentProgram: Sendable {
   let root: Block
   /// Whether expressions can read `status`, which is a variable of its own then, before those of rows.
   let hasStatus: Bool
+  /// Whether expressions can read `entry`, which is a variable behind `status` then.
+  let hasEntries: Bool
   /// The ids of the nodes outside rows.
   private let nodeIDs: Set<String>
   /// The ids of the template's nodes in rows.
   private let rowNodeIDs: Set<String>
 
-  init(root: Block, hasStatus: Bool) {
+  init(root: Block, hasStatus: Bool, hasEntries: Bool) {
     self.root = root
     self.hasStatus = hasStatus
+    self.hasEntries = hasEntries
     nodeIDs = Set(root.nodes.map(\.id))
     rowNodeIDs = Set(root.rows.flatMap(\.block.allNodeIDs))
   }
@@ -96,6 +99,8 @@ final class ContentProgram: Sendable {
     case parameter(String)
     case allParameters
     case widget
+    /// The current entry.
+    case entry
     /// The row at this depth (0 is the outermost): its element or its place.
     case row(Int)
   }
@@ -195,6 +200,7 @@ extension ContentProgram.Input {
     case ContentCompiler.statusKey: self = .data(ContentCompiler.statusKey)
     case "parameters": self = key.map { .parameter($0) } ?? .allParameters
     case "widget": self = .widget
+    case EntryVariable.name: self = .entry
     default:
       let name = reference.variable
       guard let depth = rows.firstIndex(where: { $0 == name || "\($0)Index" == name }) else {

@@ -1,3 +1,4 @@
+import WidgetExpression
 import WidgetModel
 
 /// What a kind says of its widgets, ready to be checked against.
@@ -7,6 +8,10 @@ struct KindSchema {
   let kind: Kind
   let reducers: KindReducers
   let content: KindContent
+  /// The entries that the kind makes by itself; nil for none.
+  let schedule: KindSchedule?
+  /// What is wrong with the schedule. `applyKinds` refuses a kind that has such a problem.
+  let scheduleProblem: KindSchedule.Problem?
   /// About how much memory the kind takes, in bytes, as quotas count it.
   let memoryBytes: Int
   /// Whether its expressions take more than `kind_memory_bytes_max`. A part of it has a problem then.
@@ -24,6 +29,15 @@ struct KindSchema {
     reducers = KindReducers(kind, memory, timeZones: timeZones)
     forms = FormInputs(kind)
     content = KindContent(kind, memory, limits: limits, timeZones: timeZones)
+    var (schedule, problem) = (KindSchedule?.none, KindSchedule.Problem?.none)
+    if let declared = kind.schedule {
+      do throws(KindSchedule.Problem) {
+        schedule = try KindSchedule(declared, of: kind, memory, timeZones: timeZones)
+      } catch {
+        problem = error
+      }
+    }
+    (self.schedule, scheduleProblem) = (schedule, problem)
     memoryBytes = KindSchema.copiesOfText * kind.costBytes + memory.bytes
     exceedsMemory = memory.isExceeded
     let named = { (fields: [Field]) in
@@ -41,7 +55,8 @@ struct KindSchema {
   func showsAlike(_ former: KindSchema) -> Bool {
     // Empty means all families.
     Set(kind.families) == Set(former.kind.families) && kind.content == former.kind.content
-      && kind.isOpen == former.kind.isOpen && reactions == former.reactions
+      && kind.isOpen == former.kind.isOpen && kind.entry == former.kind.entry
+      && kind.schedule == former.kind.schedule && reactions == former.reactions
       && types(.data) == former.types(.data) && types(.parameters) == former.types(.parameters)
   }
 
@@ -133,6 +148,56 @@ struct KindSchema {
     patch.setParameters = withDefaults(
       patch.setParameters, .parameters, only: patch.unsetParameters)
     return patch
+  }
+
+  /// The values of a timeline's entry, with types and defaults as declared.
+  func fitted(entry values: ValueMap, path: String) throws(StoreError) -> ValueMap {
+    var result = values
+    for pair in values.entries {
+      guard let field = kind.entry.first(where: { $0.name.hasSameBytes(as: pair.key) }) else {
+        if kind.isOpen { continue }
+        throw .invalid(
+          field: "\(path)[\(pair.key)]",
+          description: "Kind \"\(kind.name)\" has no such field in `entry`; "
+            + hint(pair.key, among: kind.entry.map(\.name)))
+      }
+      result[pair.key] = try fitted(pair.value, field, path: "\(path)[\(pair.key)]")
+    }
+    for field in kind.entry where result[field.name] == nil {
+      if let value = field.defaultValue { result[field.name] = value }
+    }
+    return result
+  }
+
+  /// A timeline whose entries have the declared fields only. A value that does not fit becomes the
+  /// default.
+  func conforming(_ timeline: Timeline) -> Timeline {
+    var result = timeline
+    for index in timeline.entries.indices {
+      var values = timeline.entries[index].values
+      for pair in values.entries {
+        let field = kind.entry.first { $0.name.hasSameBytes(as: pair.key) }
+        if field == nil, kind.isOpen { continue }
+        values[pair.key] = field?.type.fitted(pair.value)
+      }
+      for field in kind.entry where values[field.name] == nil {
+        if let value = field.defaultValue { values[field.name] = value }
+      }
+      result.entries[index].values = values
+    }
+    return result
+  }
+
+  /// A sample instance: with defaults, and without required parameters.
+  func fittedAsSample(_ spec: WidgetSpec) throws(StoreError) -> WidgetSpec {
+    var spec = spec
+    if spec.family == nil, let first = kind.families.first, !kind.families.contains(.medium) {
+      spec.family = first
+    }
+    try check(spec.family, path: "family")
+    spec.parameters = withDefaults(spec.parameters, .parameters)
+    spec.data = withDefaults(spec.data, .data)
+    return spec
   }
 
   /// An event's payload, with types and defaults as declared.
@@ -351,7 +416,12 @@ struct KindSchema {
   private func fitted(
     _ value: Value, _ field: Field, path: String
   ) throws(StoreError) -> Value {
-    if let fitted = field.type.fitted(value) { return fitted }
+    if let fitted = field.type.fitted(value) {
+      guard field.choices.isEmpty || fitted == .null || field.choices.contains(fitted) else {
+        throw .invalid(field: path, description: "Use one of: \(field.choiceWords).")
+      }
+      return fitted
+    }
     throw .invalid(
       field: path, description: "Expected a value of type \(field.type), not \(value.typeName).")
   }
@@ -383,6 +453,13 @@ struct KindSchema {
     guard !names.isEmpty else { return "it has none." }
     let listed = names.prefix(12).joined(separator: ", ")
     return "there is: \(listed)\(names.count > 12 ? ", …" : "")."
+  }
+}
+
+extension Field {
+  /// The choices, as people read them.
+  fileprivate var choiceWords: String {
+    choices.map { ExpressionValue($0).text ?? $0.typeName }.joined(separator: ", ")
   }
 }
 

@@ -24,6 +24,10 @@ extension Record {
   var transitionRevision: Revision { state.transitionRevision }
   var replacedRevision: Revision { state.replacedRevision }
   var costBytes: Int { state.costBytes }
+  var timeline: Timeline? { state.timeline }
+  var moment: Moment? { state.moment }
+  /// The revision that last changed where it is in its timeline.
+  var momentRevision: Revision { max(state.moment?.revision ?? 0, state.momentClearedRevision) }
 
   var content: ContentBox? { shown.own }
   var contentRevision: Revision { shown.revision }
@@ -49,7 +53,7 @@ extension Record {
       parameters: parameters.map, data: data.map, isStale: isStale, error: error,
       createdRevision: createdRevision, revision: revision, createTime: createTime,
       updateTime: updateTime, ownerUID: ownerUID, applySet: applySet,
-      content: reader.content(of: self))
+      content: reader.content(of: self), timeline: moment?.status)
   }
 
   /// What happened to this widget after `cursor`, for a reader with this selector; nil if nothing
@@ -94,6 +98,7 @@ extension Record {
       update.family = family
       update.applySet = applySet
     }
+    if momentRevision > cursor { update.timeline = .some(moment?.status) }
     update.content = reader.change(of: self, since: cursor)
     update.transition = hint(since: cursor)
     return update

@@ -34,6 +34,12 @@ struct RecordState {
   var replacedRevision: Revision = 0
   /// When the widget's family last changed.
   var familyRevision: Revision = 0
+  /// What its provider says that it shows at which time; nil for nothing.
+  @Boxed var timeline: Timeline?
+  /// Where it is in its timeline or schedule; nil if it has neither. `RecordTable` keeps it true.
+  @Boxed var moment: Moment?
+  /// When it last ceased to have a moment.
+  var momentClearedRevision: Revision = 0
   /// What the widget counts against its owner's quota: always `cost`.
   var costBytes = 0
 
@@ -56,6 +62,7 @@ struct RecordState {
   var cost: Int {
     RecordState.baseCostBytes + labels.costBytes + data.costBytes + parameters.costBytes
       + error.costBytes + applySet.utf8.count + (ownership?.costBytes ?? 0)
+      + (timeline?.costBytes ?? 0)
   }
 
   /// What every change ends with.
@@ -89,6 +96,7 @@ struct RecordState {
       self.isStale = isStale
       statusRevision = revision
     }
+    if let timeline = patch.timeline { self.timeline = timeline }
     if let error = patch.error, error != self.error {
       self.error = error
       statusRevision = revision

@@ -1,3 +1,4 @@
+import HeapModule
 import WidgetModel
 
 /// A widget in the store.
@@ -82,6 +83,9 @@ struct RecordTable: ~Copyable {
   private(set) var usage: [UInt32: Usage] = [:]
   /// By how much the command under way has made each user's contents grow.
   private(set) var contentGrowth: [UInt32: Int] = [:]
+  /// When something happens to widgets by itself: at least one entry for the `due` of each moment. What
+  /// is no longer true is dropped when its time comes.
+  private(set) var agenda = Heap<Appointment>()
   /// The sum of all records' `familyBytes`.
   let familyUsage: FamilyContentUsage
   /// How to take back what was done, newest last.
@@ -94,6 +98,15 @@ struct RecordTable: ~Copyable {
     fileprivate(set) var widgets = 0
     fileprivate(set) var bytes = 0
     fileprivate(set) var contentBytes = 0
+  }
+
+  /// A time at which a widget's moment ends.
+  struct Appointment: Comparable {
+    let date: Timestamp
+    let slot: Int32
+    let createdRevision: Revision
+
+    static func < (a: Appointment, b: Appointment) -> Bool { a.date < b.date }
   }
 
   enum Inverse {
@@ -122,6 +135,7 @@ struct RecordTable: ~Copyable {
     chunkRevisions = other.chunkRevisions
     usage = other.usage
     contentGrowth = other.contentGrowth
+    agenda = other.agenda
     familyUsage = FamilyContentUsage(bytes: other.familyUsage.bytes)
     isRecording = other.isRecording
     inverses = other.inverses.map { inverse in
@@ -179,8 +193,11 @@ struct RecordTable: ~Copyable {
         chunkRevisions.append(0)
       }
     }
+    contents.place(
+      &record.state, of: record.id, kind: record.kind, at: revision, limits: limits)
     contents.begin(&record.shown, of: record, beside: familyUsage.bytes, limits: limits)
     put(record, into: slot)
+    appoint(record, in: slot)
     linkNewest(slot)
     if isRecording {
       inverses.append(.remove(slot: slot, chunk: chunkRevisions[chunk(of: slot)]))
@@ -206,9 +223,12 @@ struct RecordTable: ~Copyable {
     }
     let (oldCost, oldPosition) = (record.costBytes, record.position)
     let (oldContentBytes, oldFamilyBytes) = (record.contentBytes, record.familyBytes)
-    let oldReplaced = record.replacedRevision
+    let (oldReplaced, oldDue) = (record.replacedRevision, record.moment?.due)
     change(&record.state)
     record.state.revision = revision
+    contents.place(
+      &record.state, of: record.id, kind: record.kind, at: revision, limits: limits)
+    if record.moment?.due != oldDue { appoint(record, in: Int32(slot)) }
     if let content { record.shown.show(content) }
     // It follows from nothing that is still there.
     if record.replacedRevision != oldReplaced { record.shown.forget() }
@@ -292,6 +312,7 @@ struct RecordTable: ~Copyable {
         accountContent(of: old.ownerUID, growth: old.contentBytes - current.contentBytes)
         familyUsage.bytes += old.familyBytes - current.familyBytes
         relink(slot)
+        if old.moment?.due != current.moment?.due { appoint(old, in: slot) }
         chunkRevisions[self.chunk(of: slot)] = chunk
       case .remove(let slot, let chunk):
         unlink(slot)
@@ -300,6 +321,7 @@ struct RecordTable: ~Copyable {
       case .restore(let slot, let record, let chunk):
         freeSlots.removeLast()
         put(record, into: slot)
+        appoint(record, in: slot)
         relink(slot)
         chunkRevisions[self.chunk(of: slot)] = chunk
       case .storeAgain: break
@@ -357,6 +379,48 @@ struct RecordTable: ~Copyable {
     guard growth != 0 else { return }
     usage[owner, default: Usage()].contentBytes += growth
     contentGrowth[owner, default: 0] += growth
+  }
+
+  // MARK: - Appointments
+
+  /// The date of the next appointment, which may have been called off.
+  var nextDate: Timestamp? { agenda.min?.date }
+
+  /// Takes the next widget that is due at a time out of the agenda. Returns its slot.
+  mutating func popDue(at now: Timestamp) -> Int? {
+    while let next = agenda.min, next.date <= now {
+      agenda.removeMin()
+      if isTrue(next) { return Int(next.slot) }
+    }
+    return nil
+  }
+
+  /// Lets `popDue` give the widgets whose current entry is after a time. For a clock that went back.
+  /// O(all records).
+  mutating func appointAhead(of now: Timestamp) {
+    for (slot, record) in slots.enumerated() {
+      guard let record, let moment = record.moment, moment.isAhead(of: now) else { continue }
+      record.state.moment = moment.dueAtOnce
+      appoint(record, in: Int32(slot))
+    }
+  }
+
+  private mutating func appoint(_ record: Record, in slot: Int32) {
+    guard let date = record.moment?.due else { return }
+    agenda.insert(
+      Appointment(date: date, slot: slot, createdRevision: record.createdRevision))
+    // What was called off is more than what is true: begin again with that.
+    guard agenda.count > 2 * count + 1_024 else { return }
+    var kept: [Appointment] = []
+    for appointment in agenda.unordered where isTrue(appointment) { kept.append(appointment) }
+    agenda = Heap(kept)
+  }
+
+  /// Whether a widget still has an appointment.
+  private func isTrue(_ appointment: Appointment) -> Bool {
+    guard let record = slots[Int(appointment.slot)] else { return false }
+    return record.createdRevision == appointment.createdRevision
+      && record.moment?.due == appointment.date
   }
 
   // MARK: - Links in order of revision

@@ -138,14 +138,17 @@ public struct RecordImage: Hashable, Sendable {
   public var owners: [FieldOwner]?
   /// The revision at which a data key was last added or removed; 0 if it is not known.
   public var dataKeysRevision: Revision
+  /// The timeline that was set, with its time.
+  public var timeline: Timeline?
 
   public init(
     widget: Widget, data: [RevisedEntry], parameters: [RevisedEntry], labelsRevision: Revision,
     presenceRevision: Revision, positionRevision: Revision, statusRevision: Revision,
     transition: Transition?, transitionRevision: Revision, contentRevision: Revision = 0,
     contentIsCut: Bool = false, owners: [FieldOwner]? = nil,
-    dataKeysRevision: Revision = 0
+    dataKeysRevision: Revision = 0, timeline: Timeline? = nil
   ) {
+    self.timeline = timeline
     self.dataKeysRevision = dataKeysRevision
     self.owners = owners
     self.contentRevision = contentRevision
@@ -211,7 +214,7 @@ extension RecordImage {
       transition: record.transition, transitionRevision: record.transitionRevision,
       contentRevision: record.contentRevision,
       contentIsCut: record.content?.table.isCut ?? false, owners: record.ownership?.entries,
-      dataKeysRevision: record.data.keysRevision)
+      dataKeysRevision: record.data.keysRevision, timeline: record.timeline)
   }
 }
 
@@ -239,6 +242,7 @@ extension Record {
     state.transition = image.transition
     state.transitionRevision = image.transitionRevision
     state.ownership = image.owners.map { Ownership($0) }
+    state.timeline = image.timeline
     state.costBytes = state.cost
     self.init(
       id: widget.id, kind: widget.kind, ownerUID: widget.ownerUID,

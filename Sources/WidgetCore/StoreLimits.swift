@@ -69,6 +69,10 @@ public struct StoreLimits: Hashable, Sendable {
   public var scanCostMax = 20_000
   /// How long a selector's expression may be, in bytes.
   public var selectorExpressionBytesMax = 1_024
+  /// How many entries the timeline of one widget may have.
+  public var timelineEntriesMax = 1_000
+  /// The shortest time between setting a timeline and asking its provider for the next one, in seconds.
+  public var timelineRefreshFloorSeconds = 60
   /// How many widgets one declared set may have.
   public var declaredWidgetsMax = 10_000
 

@@ -6,7 +6,7 @@ extension WidgetStore {
   public mutating func apply(
     _ command: Command, by caller: Caller, at now: Timestamp
   ) throws(StoreError) -> Commit {
-    contents.beginCommand()
+    contents.beginCommand(at: now)
     records.beginCommand()
     // What contents come to is known when they are made: then it may have to be taken back.
     guard isRecording || command.changesMany || isNearContentQuota else {

@@ -178,6 +178,10 @@ extension WidgetStore {
   func fitted(
     _ patch: WidgetPatch, for record: Record, field: String
   ) throws(StoreError) -> WidgetPatch {
+    var patch = patch
+    if let timeline = patch.timeline ?? nil {
+      patch.timeline = .some(try fitted(timeline, for: record.kind, field: "\(field).timeline"))
+    }
     if record.kind == HelpKind.name { return try helpFitted(patch, for: record, field: field) }
     return try schemas[record.kind]?.fitted(patch, path: field) ?? patch
   }
@@ -199,8 +203,15 @@ extension WidgetStore {
         let schema = schemas[record.kind]
       else { continue }
       var hasChanged = record.isPlain && schema.content.program(for: record.family) != nil
-      if record.isPlain {
-        modify(slot) { $0.finish(schema.kind.transition, at: revision, time: time) }
+      let timeline = record.timeline.map(schema.conforming)
+      if record.isPlain || timeline != record.timeline || schema.schedule != nil
+        || record.moment != nil
+      {
+        modify(slot) { state in
+          state.timeline = timeline
+          state.costBytes = state.cost
+          state.finish(schema.kind.transition, at: revision, time: time)
+        }
       }
       var lost: [LostField] = []
       if let record = records[slot],
@@ -390,6 +401,7 @@ extension WidgetStore {
     }
     try validate(kind.parameters, path: "\(path).parameters", mayBeRequired: true)
     try validate(kind.data, path: "\(path).data", mayBeRequired: false)
+    try validateEntries(of: kind, path: path)
     var seen: Set<String> = []
     for (index, event) in kind.events.enumerated() {
       let path = "\(path).events[\(index)]"
@@ -422,7 +434,31 @@ extension WidgetStore {
     if let problem = schema.content.problem {
       throw .invalid(field: "\(path).\(problem.place)", description: problem.message)
     }
+    if let problem = schema.scheduleProblem {
+      throw .invalid(field: "\(path).\(problem.place)", description: problem.message)
+    }
     return schema
+  }
+
+  private func validateEntries(of kind: Kind, path: String) throws(StoreError) {
+    try validate(kind.entry, path: "\(path).entry", mayBeRequired: false)
+    for (index, field) in kind.entry.enumerated() where ["date", "score"].contains(field.name) {
+      throw .invalid(
+        field: "\(path).entry[\(index)].name",
+        description: "Every entry has \"\(field.name)\"; choose another name.")
+    }
+    for entry in kind.sample.entries {
+      let place = "\(path).sample[\(entry.key)]"
+      guard let field = kind.data.first(where: { $0.name.hasSameBytes(as: entry.key) }) else {
+        if kind.isOpen { continue }
+        throw .invalid(field: place, description: "The kind declares no such data field.")
+      }
+      guard field.type.fitted(entry.value) != nil else {
+        throw .invalid(
+          field: place,
+          description: "Expected a value of type \(field.type), not \(entry.value.typeName).")
+      }
+    }
   }
 
   private func validateReducers(of kind: Kind, path: String) throws(StoreError) {
@@ -475,7 +511,16 @@ extension WidgetStore {
             field: "\(path).required", description: "What has a default need not be given.")
         }
       }
+      for (place, choice) in field.choices.enumerated() where field.type.fitted(choice) == nil {
+        throw .invalid(
+          field: "\(path).choices[\(place)]",
+          description: "Expected a value of type \(field.type), not \(choice.typeName).")
+      }
       guard let value = field.defaultValue else { continue }
+      if !field.choices.isEmpty, value != .null, !field.choices.contains(value) {
+        throw .invalid(
+          field: "\(path).default_value", description: "The default is not one of the choices.")
+      }
       guard value.isNested(atMost: limits.valueDepthMax - HelpKind.depth),
         field.type.fitted(value) != nil
       else {
@@ -493,6 +538,12 @@ extension Kind {
     var kind = self
     kind.parameters = parameters.map(\.fitted)
     kind.data = data.map(\.fitted)
+    kind.entry = entry.map(\.fitted)
+    kind.sample = ValueMap(
+      sample.entries.map { pair in
+        let field = data.first { $0.name.hasSameBytes(as: pair.key) }
+        return .init(key: pair.key, value: field?.type.fitted(pair.value) ?? pair.value)
+      })
     for index in events.indices { kind.events[index].payload = events[index].payload.map(\.fitted) }
     return kind
   }

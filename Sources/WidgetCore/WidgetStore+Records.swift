@@ -110,6 +110,7 @@ extension WidgetStore {
       case .restoreUnacknowledged(let kind, let removed):
         unacknowledged.undoRemove(of: kind, removed)
       case .lowerEventCeiling(let old): eventSequenceCeiling = old
+      case .lowerRevisionCeiling(let old): revisionCeiling = old
       case .dropRequest: ledger.undoInsert()
       case .renumber(let kind, let old): numbering[kind] = old
       case .kind(let name, let old, let schema): setKind(name, to: old, schema: schema)

@@ -251,6 +251,14 @@ extension Record {
       effect.costBytes += new.costBytes - labels.costBytes
       effect.isChange = effect.isChange || new != labels
     }
+    if let timeline = patch.timeline {
+      effect.costBytes += (timeline?.costBytes ?? 0) - (self.timeline?.costBytes ?? 0)
+      // The same one again begins again if its end was reached.
+      let isSame = timeline.map { $0.isSame(as: self.timeline) } ?? (self.timeline == nil)
+      let wasReached =
+        timeline.map { $0.policy != .never } ?? false && moment?.status.refreshTime == nil
+      effect.isChange = effect.isChange || !isSame || wasReached
+    }
     if let isStale = patch.isStale { effect.isChange = effect.isChange || isStale != self.isStale }
     if let error = patch.error {
       effect.costBytes += error.costBytes - self.error.costBytes

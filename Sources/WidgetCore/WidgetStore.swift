@@ -39,6 +39,8 @@ public struct WidgetStore: ~Copyable {
   private var unstoredLosses: Set<KindName> = []
   /// No event may get a higher sequence number before this is raised and made durable.
   var eventSequenceCeiling: UInt64
+  /// No change that time makes may take a higher revision before this is raised and made durable.
+  var revisionCeiling: Revision
   var ledger = RequestLedger()
   /// The number after which automatic ids of a kind are tried.
   var numbering: [KindName: UInt64] = [:]
@@ -97,6 +99,7 @@ public struct WidgetStore: ~Copyable {
     theme = image.theme
     events = EventRing(lastSequence: image.eventSequenceCeiling)
     eventSequenceCeiling = image.eventSequenceCeiling
+    revisionCeiling = image.revision
     journal = Journal(isRecording: false)
     // Before the widgets, whose content they make.
     for registered in image.kinds {
@@ -140,6 +143,7 @@ public struct WidgetStore: ~Copyable {
     unacknowledged = other.unacknowledged
     unstoredLosses = other.unstoredLosses
     eventSequenceCeiling = other.eventSequenceCeiling
+    revisionCeiling = other.revisionCeiling
     ledger = other.ledger
     numbering = other.numbering
     journal = other.journal
@@ -337,7 +341,8 @@ public struct WidgetStore: ~Copyable {
     !records.inverses.isEmpty
       || journal.inverses.contains { inverse in
         switch inverse {
-        case .revision, .dropTombstone, .lowerEventCeiling, .dropRequest, .kind, .theme,
+        case .revision, .dropTombstone, .lowerEventCeiling, .lowerRevisionCeiling, .dropRequest,
+          .kind, .theme,
           .dropUnacknowledged, .restoreUnacknowledged:
           true
         case .dropEvent, .renumber: false
@@ -346,9 +351,12 @@ public struct WidgetStore: ~Copyable {
   }
 
   /// What to make durable last of all, if nothing more is to happen: that the next process counts
-  /// events on from the last one, where it would otherwise leave numbers out. nil if it leaves none.
+  /// events and revisions on from the last ones, where it would otherwise leave numbers out. nil if it
+  /// leaves none.
   public func closingGroup() -> CommitGroup? {
-    guard !hasPendingGroup, eventSequenceCeiling > events.lastSequence else { return nil }
+    guard !hasPendingGroup,
+      eventSequenceCeiling > events.lastSequence || revisionCeiling > revision
+    else { return nil }
     return CommitGroup(
       revision: revision, compactRevision: compactRevision,
       eventSequenceCeiling: events.lastSequence)
@@ -357,7 +365,7 @@ public struct WidgetStore: ~Copyable {
   /// What happened since the last group, each widget once. Only of a revocable store.
   public func pendingGroup() -> CommitGroup {
     var group = CommitGroup(
-      revision: revision, compactRevision: compactRevision,
+      revision: max(revision, revisionCeiling), compactRevision: compactRevision,
       eventSequenceCeiling: eventSequenceCeiling)
     var slots: Set<Int32> = []
     var tombstoneCount = 0
@@ -390,7 +398,7 @@ public struct WidgetStore: ~Copyable {
         }
       case .restoreUnacknowledged(let kind, _): trimmed.insert(kind)
       case .theme: group.theme = theme
-      case .revision, .dropEvent, .lowerEventCeiling, .renumber: break
+      case .revision, .dropEvent, .lowerEventCeiling, .lowerRevisionCeiling, .renumber: break
       }
     }
     group.eventTrims = trimmed.map { kind in

@@ -46,6 +46,8 @@ public struct WidgetUpdate: Hashable, Sendable {
   public var applySet: String?
   public var family: Family?
   public var content: ContentChange?
+  /// `.some(nil)`: it has neither a timeline nor a schedule any more.
+  public var timeline: TimelineStatus??
 
   public init(id: WidgetID, revision: Revision, updateTime: Timestamp) {
     self.id = id
@@ -57,7 +59,7 @@ public struct WidgetUpdate: Hashable, Sendable {
   public var isEmpty: Bool {
     setData.isEmpty && unsetData.isEmpty && setParameters.isEmpty && unsetParameters.isEmpty
       && labels == nil && presence == nil && position == nil && isStale == nil && error == nil
-      && applySet == nil && family == nil && content == nil
+      && applySet == nil && family == nil && content == nil && timeline == nil
   }
 }
 
@@ -78,6 +80,7 @@ extension Widget {
     if let error = update.error { self.error = error }
     if let applySet = update.applySet { self.applySet = applySet }
     if let family = update.family { self.family = family }
+    if let timeline = update.timeline { self.timeline = timeline }
     guard let change = update.content else { return ContentDifference() }
     return Content.apply(change, to: &content)
   }

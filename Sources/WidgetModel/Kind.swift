@@ -26,6 +26,16 @@ public struct Kind: Hashable, Sendable {
   public var persistence: Persistence
   /// Whether events may be lost while the provider is away; then they are not stored.
   public var hasLosableEvents: Bool
+  /// The values of a timeline's entries. A kind that has some, or a schedule, has the variable `entry`.
+  public var entry: [Field]
+  /// Entries that the daemon makes by itself; nil for none.
+  public var schedule: EntrySchedule?
+  /// The data of a sample, beside the defaults.
+  public var sample: ValueMap
+  /// Named sets of parameters to choose from.
+  public var recommendations: [Recommendation]
+  /// How often its widgets may be refreshed in an hour; nil for the limit that is set for all kinds.
+  public var refreshesPerHour: Int?
 
   /// The parts of a widget that outlive a restart of the daemon.
   public enum Persistence: UInt8, Hashable, Sendable, CaseIterable {
@@ -39,8 +49,15 @@ public struct Kind: Hashable, Sendable {
     name: KindName, displayName: String = "", summary: String = "", families: [Family] = [],
     parameters: [Field] = [], data: [Field] = [], isOpen: Bool = false, events: [EventType] = [],
     transition: Transition? = nil, reducers: [Reducer] = [], content: [ContentTemplate] = [],
-    persistence: Persistence = .durable, hasLosableEvents: Bool = false
+    persistence: Persistence = .durable, hasLosableEvents: Bool = false, entry: [Field] = [],
+    schedule: EntrySchedule? = nil, sample: ValueMap = [:], recommendations: [Recommendation] = [],
+    refreshesPerHour: Int? = nil
   ) {
+    self.entry = entry
+    self.schedule = schedule
+    self.sample = sample
+    self.recommendations = recommendations
+    self.refreshesPerHour = refreshesPerHour
     self.hasLosableEvents = hasLosableEvents
     self.reducers = reducers
     self.content = content
@@ -58,12 +75,17 @@ public struct Kind: Hashable, Sendable {
 
   /// What it counts against its limit: all its text and default values, in bytes.
   public var costBytes: Int {
-    let fields = parameters + data + events.flatMap(\.payload)
+    let fields = parameters + data + entry + events.flatMap(\.payload)
+    let samples = sample.entries.reduce(0) { $0 + $1.key.utf8.count + $1.value.costBytes }
     return 64 + name.rawValue.utf8.count + displayName.utf8.count + summary.utf8.count
       + fields.reduce(0) { $0 + $1.costBytes }
       + events.reduce(0) { $0 + 32 + $1.name.utf8.count + $1.summary.utf8.count }
       + reducers.reduce(0) { $0 + $1.costBytes } + content.reduce(0) { $0 + $1.costBytes }
+      + samples + recommendations.reduce(0) { $0 + $1.costBytes } + (schedule?.costBytes ?? 0)
   }
+
+  /// Whether its expressions can read `entry`.
+  public var hasEntries: Bool { !entry.isEmpty || schedule != nil }
 }
 
 /// One value of a kind: a parameter, a data key, or a detail of an event.
@@ -77,11 +99,14 @@ public struct Field: Hashable, Sendable {
   public var summary: String
   /// Whether it must be given. Has no default then.
   public var isRequired: Bool
+  /// The values that it can have; empty for all of the type.
+  public var choices: [Value]
 
   public init(
     name: String, type: FieldType = .any, defaultValue: Value? = nil, summary: String = "",
-    isRequired: Bool = false
+    isRequired: Bool = false, choices: [Value] = []
   ) {
+    self.choices = choices
     self.name = name
     self.type = type
     self.defaultValue = defaultValue
@@ -91,7 +116,7 @@ public struct Field: Hashable, Sendable {
 
   var costBytes: Int {
     48 + name.utf8.count + "\(type)".utf8.count + summary.utf8.count
-      + (defaultValue?.costBytes ?? 0)
+      + (defaultValue?.costBytes ?? 0) + choices.reduce(0) { $0 + $1.costBytes }
   }
 }
 
@@ -159,6 +184,8 @@ public struct RegisteredKind: Hashable, Sendable {
   public var isAttended: Bool
   /// Whether its provider has a session now. The store does not know it: the daemon sets it in answers.
   public var isProviderConnected = false
+  /// What is left of its refreshes. The store does not know it: the daemon sets it in answers.
+  public var refreshBudget: RefreshBudget?
 
   public init(
     kind: Kind, provider: String, ownerUID: UInt32 = 0, revision: Revision = 0,

@@ -24,4 +24,6 @@ public enum DataRequestReason: UInt8, Hashable, Sendable, CaseIterable {
   case parametersChanged
   /// Somebody asked for fresh data.
   case refresh
+  /// Its timeline ended, or its refresh time came.
+  case timeline
 }

@@ -15,6 +15,7 @@ public struct ReadMask: Hashable, Sendable {
     case ownerUID = "owner_uid"
     case applySet = "apply_set"
     case content
+    case timeline
     case etag
     /// Only if the mask names it: a mask without paths does not include it.
     case owners
@@ -92,6 +93,7 @@ public struct ReadMask: Hashable, Sendable {
     if wants(.ownerUID) { result.ownerUID = widget.ownerUID }
     if wants(.applySet) { result.applySet = widget.applySet }
     if wants(.content) { result.content = widget.content }
+    if wants(.timeline) { result.timeline = widget.timeline }
     result.data = filter(widget.data, whole: .data, keys: dataKeys)
     result.parameters = filter(widget.parameters, whole: .parameters, keys: parameterKeys)
     return result
@@ -111,6 +113,7 @@ public struct ReadMask: Hashable, Sendable {
     if wants(.applySet) { result.applySet = update.applySet }
     if wants(.family) { result.family = update.family }
     if wants(.content) { result.content = update.content }
+    if wants(.timeline) { result.timeline = update.timeline }
     result.setData = filter(update.setData, whole: .data, keys: dataKeys)
     result.setParameters = filter(update.setParameters, whole: .parameters, keys: parameterKeys)
     result.unsetData =

@@ -24,6 +24,8 @@ public struct Widget: Hashable, Sendable, Identifiable {
   public var applySet: String
   /// What it shows; nil if its kind says nothing of its family.
   public var content: Content?
+  /// Where it is in its timeline; nil if it has neither a timeline nor a schedule.
+  public var timeline: TimelineStatus?
 
   public init(
     id: WidgetID, kind: KindName, family: Family = .medium, labels: Labels = [:],
@@ -31,8 +33,9 @@ public struct Widget: Hashable, Sendable, Identifiable {
     data: ValueMap = [:], isStale: Bool = false, error: WidgetError? = nil,
     createdRevision: Revision = 0, revision: Revision = 0, createTime: Timestamp = .epoch,
     updateTime: Timestamp = .epoch, ownerUID: UInt32 = 0, applySet: String = "",
-    content: Content? = nil
+    content: Content? = nil, timeline: TimelineStatus? = nil
   ) {
+    self.timeline = timeline
     self.content = content
     self.id = id
     self.kind = kind

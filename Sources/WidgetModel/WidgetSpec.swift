@@ -45,13 +45,16 @@ public struct WidgetPatch: Hashable, Sendable {
   public var error: WidgetError??
   /// Fields to give back to the manager that declares them; see `FieldOwner.path`.
   public var releases: [String]
+  /// nil leaves it, `.some(nil)` removes it.
+  public var timeline: Timeline??
 
   public init(
     setData: ValueMap = [:], unsetData: [String] = [], replaceData: Bool = false,
     setParameters: ValueMap = [:], unsetParameters: [String] = [], setLabels: Labels = [:],
     unsetLabels: [String] = [], isStale: Bool? = nil, error: WidgetError?? = nil,
-    releases: [String] = []
+    releases: [String] = [], timeline: Timeline?? = nil
   ) {
+    self.timeline = timeline
     self.releases = releases
     self.setData = setData
     self.unsetData = unsetData

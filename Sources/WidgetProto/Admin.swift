@@ -288,3 +288,68 @@ extension SetLogLevelResponse: ConvertibleMessage {
     c.pointee.previous = Widgetd__V1__LogLevel(rawValue: UInt32(previous?.rawValue ?? 0))
   }
 }
+
+/// Moves the clock of a daemon that runs with a fake one.
+public struct SetTimeRequest: Hashable, Sendable {
+  /// Where to; nil only asks for the time.
+  public var target: Target?
+
+  public enum Target: Hashable, Sendable {
+    case time(Timestamp)
+    case advance(Duration)
+  }
+
+  public init(_ target: Target? = nil) { self.target = target }
+}
+
+extension SetTimeRequest: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__SetTimeRequest>, _ reader: Reader) throws(WireError) {
+    switch c.pointee.target_case {
+    case WIDGETD__V1__SET_TIME_REQUEST__TARGET_TIME:
+      target = try reader.timestamp("time", c.pointee.time).map { .time($0) }
+    case WIDGETD__V1__SET_TIME_REQUEST__TARGET_ADVANCE:
+      target = try reader.duration("advance", c.pointee.advance).map { .advance($0) }
+    default: target = nil
+    }
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__SetTimeRequest>, _ writer: Writer
+  ) throws(WireError) {
+    switch target {
+    case .time(let time):
+      c.pointee.target_case = WIDGETD__V1__SET_TIME_REQUEST__TARGET_TIME
+      c.pointee.time = try writer.timestamp(time)
+    case .advance(let duration):
+      c.pointee.target_case = WIDGETD__V1__SET_TIME_REQUEST__TARGET_ADVANCE
+      c.pointee.advance = try writer.duration("advance", duration)
+    case nil: break
+    }
+  }
+}
+
+/// The daemon's time.
+public struct SetTimeResponse: Hashable, Sendable {
+  public var time: Timestamp
+  /// Whether the clock can be moved.
+  public var isFake: Bool
+
+  public init(time: Timestamp = .epoch, isFake: Bool = false) {
+    self.time = time
+    self.isFake = isFake
+  }
+}
+
+extension SetTimeResponse: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__SetTimeResponse>, _ reader: Reader) throws(WireError) {
+    time = try reader.timestamp("time", c.pointee.time) ?? .epoch
+    isFake = c.pointee.fake != 0
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__SetTimeResponse>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.time = try writer.timestamp(time)
+    c.pointee.fake = isFake ? 1 : 0
+  }
+}

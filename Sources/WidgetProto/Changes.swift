@@ -170,6 +170,11 @@ extension WidgetUpdate: ConvertibleMessage {
     let number = c.pointee.family.rawValue
     if number != 0 { family = Family(number: number) ?? .medium }
     content = try reader.optional("content", c.pointee.content)
+    if let status: TimelineStatus = try reader.optional("timeline", c.pointee.timeline) {
+      timeline = .some(status)
+    } else if c.pointee.timeline_cleared != 0 {
+      timeline = .some(nil)
+    }
   }
 
   func fill(
@@ -206,5 +211,9 @@ extension WidgetUpdate: ConvertibleMessage {
     }
     if let family { c.pointee.family = Widgetd__V1__Family(family) }
     c.pointee.content = try writer.message("content", optional: content)
+    if let timeline {
+      c.pointee.timeline = try writer.message("timeline", optional: timeline)
+      c.pointee.timeline_cleared = timeline == nil ? 1 : 0
+    }
   }
 }

@@ -29,12 +29,23 @@ extension RegisteredKind: ConvertibleMessage {
           try ContentTemplate(c: element, reader)
         },
         persistence: try reader.persistence(c.pointee.persistence),
-        hasLosableEvents: c.pointee.losable_events != 0),
+        hasLosableEvents: c.pointee.losable_events != 0,
+        entry: try reader.fields("entry", c.pointee.n_entry, c.pointee.entry),
+        schedule: try reader.optional("schedule", c.pointee.schedule),
+        sample: try reader.values("sample", c.pointee.n_sample, c.pointee.sample),
+        recommendations: try reader.list(
+          "recommendations", c.pointee.n_recommendations, c.pointee.recommendations
+        ) { (element) throws(WireError) in
+          try Recommendation(c: element, reader)
+        },
+        refreshesPerHour: c.pointee.refreshes_per_hour == 0
+          ? nil : Int(c.pointee.refreshes_per_hour)),
       provider: reader.string(c.pointee.provider), ownerUID: c.pointee.owner_uid,
       revision: c.pointee.revision,
       updateTime: try reader.timestamp("update_time", c.pointee.update_time) ?? .epoch,
       isAttended: c.pointee.attended != 0)
     isProviderConnected = c.pointee.provider_connected != 0
+    refreshBudget = try reader.optional("refresh_budget", c.pointee.refresh_budget)
   }
 
   func fill(_ c: UnsafeMutablePointer<Widgetd__V1__Kind>, _ writer: Writer) throws(WireError) {
@@ -57,6 +68,16 @@ extension RegisteredKind: ConvertibleMessage {
     c.pointee.content = try writer.list("content", kind.content)
     c.pointee.persistence = Widgetd__V1__Persistence(UInt32(kind.persistence.rawValue))
     c.pointee.losable_events = kind.hasLosableEvents ? 1 : 0
+    c.pointee.n_entry = kind.entry.count
+    c.pointee.entry = try writer.list("entry", kind.entry)
+    c.pointee.schedule = try writer.message("schedule", optional: kind.schedule)
+    c.pointee.n_sample = kind.sample.count
+    c.pointee.sample = try writer.entries(
+      "sample", kind.sample, of: Widgetd__V1__Kind__SampleEntry.self)
+    c.pointee.n_recommendations = kind.recommendations.count
+    c.pointee.recommendations = try writer.list("recommendations", kind.recommendations)
+    c.pointee.refreshes_per_hour = UInt32(clamping: kind.refreshesPerHour ?? 0)
+    c.pointee.refresh_budget = try writer.message("refresh_budget", optional: refreshBudget)
     c.pointee.provider = try writer.string("provider", provider)
     c.pointee.revision = revision
     // What is built in has no history.
@@ -79,7 +100,11 @@ extension Field: ConvertibleMessage {
     self.init(
       name: reader.string(c.pointee.name), type: type,
       defaultValue: try reader.optional("default_value", c.pointee.default_value, as: Value.self),
-      summary: reader.string(c.pointee.description), isRequired: c.pointee.required != 0)
+      summary: reader.string(c.pointee.description), isRequired: c.pointee.required != 0,
+      choices: try reader.list("choices", c.pointee.n_choices, c.pointee.choices) {
+        (element) throws(WireError) in
+        try Value(c: element, reader)
+      })
   }
 
   func fill(_ c: UnsafeMutablePointer<Widgetd__V1__Field>, _ writer: Writer) throws(WireError) {
@@ -88,6 +113,8 @@ extension Field: ConvertibleMessage {
     c.pointee.default_value = try writer.message("default_value", optional: defaultValue)
     c.pointee.description = try writer.string("description", summary)
     c.pointee.required = isRequired ? 1 : 0
+    c.pointee.n_choices = choices.count
+    c.pointee.choices = try writer.list("choices", choices)
   }
 }
 

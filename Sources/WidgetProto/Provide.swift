@@ -12,6 +12,7 @@ public enum ProvideRequest: Hashable, Sendable {
   case answer(ProvideAnswer)
   case keepAlive
   case bundleAnswer(ProvideBundleAnswer)
+  case snapshot(ProvideSnapshot)
 }
 
 extension ProvideRequest: ConvertibleMessage {
@@ -30,11 +31,13 @@ extension ProvideRequest: ConvertibleMessage {
     case WIDGETD__V1__PROVIDE_REQUEST__FRAME_KEEP_ALIVE: self = .keepAlive
     case WIDGETD__V1__PROVIDE_REQUEST__FRAME_BUNDLE_ANSWER:
       self = .bundleAnswer(try reader.required("bundle_answer", c.pointee.bundle_answer))
+    case WIDGETD__V1__PROVIDE_REQUEST__FRAME_SNAPSHOT:
+      self = .snapshot(try reader.required("snapshot", c.pointee.snapshot))
     default:
       throw .invalidField(
         path: "frame",
         description:
-          "must be open, kinds, update, acknowledge, answer, keep_alive or bundle_answer; "
+          "must be open, kinds, update, acknowledge, answer, keep_alive, bundle_answer or snapshot; "
           + "one that this daemon does not know may be of a newer version")
     }
   }
@@ -64,6 +67,9 @@ extension ProvideRequest: ConvertibleMessage {
     case .bundleAnswer(let frame):
       c.pointee.frame_case = WIDGETD__V1__PROVIDE_REQUEST__FRAME_BUNDLE_ANSWER
       c.pointee.bundle_answer = try writer.message("bundle_answer", frame)
+    case .snapshot(let frame):
+      c.pointee.frame_case = WIDGETD__V1__PROVIDE_REQUEST__FRAME_SNAPSHOT
+      c.pointee.snapshot = try writer.message("snapshot", frame)
     }
   }
 }
@@ -84,12 +90,15 @@ public struct ProvideOpen: Hashable, Sendable {
   public var managesBundles: Bool
   /// Whether the provider is told which widgets are watched.
   public var includeAudience: Bool
+  /// Whether the provider answers snapshot requests.
+  public var answersSnapshots: Bool
 
   public init(
     provider: String, lease: Duration? = nil, acknowledgedSequence: UInt64? = nil,
     epoch: UInt64 = 0, takeOver: Bool = false, managesBundles: Bool = false,
-    includeAudience: Bool = false
+    includeAudience: Bool = false, answersSnapshots: Bool = false
   ) {
+    self.answersSnapshots = answersSnapshots
     self.managesBundles = managesBundles
     self.includeAudience = includeAudience
     self.provider = provider
@@ -111,6 +120,7 @@ extension ProvideOpen: ConvertibleMessage {
     takeOver = c.pointee.take_over != 0
     managesBundles = c.pointee.manages_bundles != 0
     includeAudience = c.pointee.include_audience != 0
+    answersSnapshots = c.pointee.answers_snapshots != 0
     if c.pointee._acknowledged_sequence_case
       == WIDGETD__V1__PROVIDE_OPEN___ACKNOWLEDGED_SEQUENCE_ACKNOWLEDGED_SEQUENCE
     {
@@ -127,6 +137,7 @@ extension ProvideOpen: ConvertibleMessage {
     c.pointee.take_over = takeOver ? 1 : 0
     c.pointee.manages_bundles = managesBundles ? 1 : 0
     c.pointee.include_audience = includeAudience ? 1 : 0
+    c.pointee.answers_snapshots = answersSnapshots ? 1 : 0
     if let acknowledgedSequence {
       c.pointee._acknowledged_sequence_case =
         WIDGETD__V1__PROVIDE_OPEN___ACKNOWLEDGED_SEQUENCE_ACKNOWLEDGED_SEQUENCE

@@ -17,6 +17,7 @@ public enum ProvideResponse: Hashable, Sendable {
   case kindsRemoved(ProvidedKindRemoval)
   case bundleRequest(ProvideBundleRequest)
   case audience(ProvideAudience)
+  case snapshotRequest(SnapshotRequest)
   /// A frame of a kind that this version does not know. Skip it.
   case unknown
 }
@@ -45,6 +46,8 @@ extension ProvideResponse: ConvertibleMessage {
       self = .bundleRequest(try reader.required("bundle_request", c.pointee.bundle_request))
     case WIDGETD__V1__PROVIDE_RESPONSE__FRAME_AUDIENCE:
       self = .audience(try reader.required("audience", c.pointee.audience))
+    case WIDGETD__V1__PROVIDE_RESPONSE__FRAME_SNAPSHOT_REQUEST:
+      self = .snapshotRequest(try reader.required("snapshot_request", c.pointee.snapshot_request))
     default: self = .unknown
     }
   }
@@ -86,6 +89,9 @@ extension ProvideResponse: ConvertibleMessage {
     case .audience(let frame):
       c.pointee.frame_case = WIDGETD__V1__PROVIDE_RESPONSE__FRAME_AUDIENCE
       c.pointee.audience = try writer.message("audience", frame)
+    case .snapshotRequest(let frame):
+      c.pointee.frame_case = WIDGETD__V1__PROVIDE_RESPONSE__FRAME_SNAPSHOT_REQUEST
+      c.pointee.snapshot_request = try writer.message("snapshot_request", frame)
     case .unknown: break
     }
   }

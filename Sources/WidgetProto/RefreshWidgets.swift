@@ -43,21 +43,40 @@ public struct RefreshWidgetsResponse: Hashable, Sendable {
   public var askedCount: UInt64
   /// How many have none at the moment.
   public var unprovidedCount: UInt64
+  /// How many are not asked about because the budget of their kind is used up.
+  public var limitedCount: UInt64
+  /// What is left for the kinds of these widgets, by name.
+  public var budgets: [RefreshBudget]
 
-  public init(askedCount: UInt64 = 0, unprovidedCount: UInt64 = 0) {
+  public init(
+    askedCount: UInt64 = 0, unprovidedCount: UInt64 = 0, limitedCount: UInt64 = 0,
+    budgets: [RefreshBudget] = []
+  ) {
+    self.limitedCount = limitedCount
+    self.budgets = budgets
     self.askedCount = askedCount
     self.unprovidedCount = unprovidedCount
   }
 }
 
 extension RefreshWidgetsResponse: ConvertibleMessage {
-  init(c: UnsafePointer<Widgetd__V1__RefreshWidgetsResponse>, _ reader: Reader) {
+  init(c: UnsafePointer<Widgetd__V1__RefreshWidgetsResponse>, _ reader: Reader) throws(WireError) {
     askedCount = c.pointee.asked_count
     unprovidedCount = c.pointee.unprovided_count
+    limitedCount = c.pointee.limited_count
+    budgets = try reader.list("budgets", c.pointee.n_budgets, c.pointee.budgets) {
+      (element) throws(WireError) in
+      try RefreshBudget(c: element, reader)
+    }
   }
 
-  func fill(_ c: UnsafeMutablePointer<Widgetd__V1__RefreshWidgetsResponse>, _ writer: Writer) {
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__RefreshWidgetsResponse>, _ writer: Writer
+  ) throws(WireError) {
     c.pointee.asked_count = askedCount
     c.pointee.unprovided_count = unprovidedCount
+    c.pointee.limited_count = limitedCount
+    c.pointee.n_budgets = budgets.count
+    c.pointee.budgets = try writer.list("budgets", budgets)
   }
 }

@@ -33,14 +33,17 @@ public struct StoredWidget: Hashable, Sendable {
   public var owners: [FieldOwner]?
   /// The revision at which a data key was last added or removed; 0 if it is not known.
   public var dataKeysRevision: Revision
+  /// The timeline that was set, with its time.
+  public var timeline: Timeline?
 
   public init(
     widget: Widget, data: [StoredEntry] = [], parameters: [StoredEntry] = [],
     labelsRevision: Revision = 0, presenceRevision: Revision = 0, positionRevision: Revision = 0,
     statusRevision: Revision = 0, transition: Transition? = nil, transitionRevision: Revision = 0,
     contentRevision: Revision = 0, contentIsCut: Bool = false, owners: [FieldOwner]? = nil,
-    dataKeysRevision: Revision = 0
+    dataKeysRevision: Revision = 0, timeline: Timeline? = nil
   ) {
+    self.timeline = timeline
     self.dataKeysRevision = dataKeysRevision
     self.owners = owners
     self.contentRevision = contentRevision
@@ -71,6 +74,9 @@ extension StoredWidget: ConvertibleMessage {
     contentRevision = c.pointee.content_revision
     contentIsCut = c.pointee.content_is_cut != 0
     dataKeysRevision = c.pointee.data_keys_revision
+    timeline = try reader.optional("timeline", c.pointee.timeline)
+    timeline?.setTime =
+      try reader.timestamp("timeline_set_time", c.pointee.timeline_set_time) ?? .epoch
     if c.pointee.has_owners != 0 {
       owners = try reader.owners("owners", c.pointee.n_owners, c.pointee.owners)
     }
@@ -82,6 +88,7 @@ extension StoredWidget: ConvertibleMessage {
     var bare = widget
     bare.data = [:]
     bare.parameters = [:]
+    bare.timeline = nil
     c.pointee.widget = try writer.message("widget", bare)
     c.pointee.n_data = data.count
     c.pointee.data = try writer.list("data", data)
@@ -96,6 +103,10 @@ extension StoredWidget: ConvertibleMessage {
     c.pointee.content_revision = contentRevision
     c.pointee.content_is_cut = contentIsCut ? 1 : 0
     c.pointee.data_keys_revision = dataKeysRevision
+    if let timeline {
+      c.pointee.timeline = try writer.message("timeline", timeline)
+      c.pointee.timeline_set_time = try writer.timestamp(timeline.setTime)
+    }
     if let owners {
       c.pointee.has_owners = 1
       c.pointee.n_owners = owners.count

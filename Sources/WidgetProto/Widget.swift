@@ -76,6 +76,7 @@ extension Widget: ConvertibleMessage {
     ownerUID = c.pointee.owner_uid
     applySet = reader.string(c.pointee.apply_set)
     content = try reader.optional("content", c.pointee.content)
+    timeline = try reader.optional("timeline", c.pointee.timeline)
   }
 
   func fill(_ c: UnsafeMutablePointer<Widgetd__V1__Widget>, _ writer: Writer) throws(WireError) {
@@ -109,6 +110,9 @@ extension Widget: ConvertibleMessage {
     }
     if mask.wants(.content) {
       c.pointee.content = try writer.message("content", optional: content)
+    }
+    if mask.wants(.timeline) {
+      c.pointee.timeline = try writer.message("timeline", optional: timeline)
     }
   }
 }

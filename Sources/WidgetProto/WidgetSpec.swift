@@ -61,6 +61,16 @@ extension WidgetPatch: ConvertibleMessage {
     }
     error = try reader.error("error", c.pointee.error)
     releases = reader.strings(c.pointee.n_release, c.pointee.release)
+    let clears = c.pointee.clear_timeline != 0
+    if let timeline: Timeline = try reader.optional("timeline", c.pointee.timeline) {
+      guard !clears else {
+        throw .invalidField(
+          path: "clear_timeline", description: "set either timeline or clear_timeline")
+      }
+      self.timeline = .some(timeline)
+    } else if clears {
+      timeline = .some(nil)
+    }
   }
 
   func fill(
@@ -89,6 +99,10 @@ extension WidgetPatch: ConvertibleMessage {
     c.pointee.error = try writer.message("error", changed: error)
     c.pointee.n_release = releases.count
     c.pointee.release = try writer.strings("release", releases)
+    if let timeline {
+      c.pointee.timeline = try writer.message("timeline", optional: timeline)
+      c.pointee.clear_timeline = timeline == nil ? 1 : 0
+    }
   }
 }
 

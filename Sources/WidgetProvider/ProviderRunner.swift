@@ -161,7 +161,7 @@ public struct ProviderRunner: Sendable {
       await tolerate { () async throws(ClientError) in
         try await session.acknowledge(gap.lastSequence)
       }
-    case .removed, .kindsRemoved, .bundleRequest, .synced: break
+    case .removed, .kindsRemoved, .bundleRequest, .snapshotRequest, .synced: break
     }
   }
 

@@ -71,6 +71,8 @@ public struct ServerLimits: Hashable, Sendable {
   public var blobBytesPerUIDMax = 64 << 20
   /// How many blobs one user may have.
   public var blobsPerUIDMax = 64
+  /// How often RefreshWidgets may ask about widgets of one kind, in an hour, if the kind says nothing.
+  public var refreshesPerHourMax = 600
   /// How long the daemon keeps a blob that nobody uses, in seconds.
   public var blobIdleSeconds = 600
   /// The least interval of progress frames, in milliseconds.
@@ -120,6 +122,9 @@ public struct ServerLimits: Hashable, Sendable {
       ("content_bytes_max", \.store.contentBytesMax),
       ("content_cost_max", \.store.contentCostMax),
       ("content_cost_per_command_max", \.store.contentCostPerCommandMax),
+      ("timeline_entries_max", \.store.timelineEntriesMax),
+      ("timeline_refresh_floor_seconds", \.store.timelineRefreshFloorSeconds),
+      ("refreshes_per_hour_max", \.refreshesPerHourMax),
       ("connections_max", \.connectionsMax),
       ("connections_per_uid_max", \.connectionsPerUIDMax),
       ("connections_unauthorized_max", \.connectionsUnauthorizedMax),

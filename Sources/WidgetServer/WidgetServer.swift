@@ -28,12 +28,16 @@ public final class WidgetServer: Sendable {
     /// Called on the event loop a moment after a burst of new readers, when memory that it took has
     /// been freed: the time to give memory back to the system.
     public var releaseMemory: @Sendable () -> Void
+    /// The wall clock.
+    public var clock: ServiceClock
 
     public init(
       socketPath: String, socketMode: UInt16 = 0o660, policy: AccessPolicy,
       limits: ServerLimits = ServerLimits(), version: String = "0", inheritedListeners: [CInt] = [],
-      blobFolder: String = "/tmp", releaseMemory: @escaping @Sendable () -> Void = {}
+      blobFolder: String = "/tmp", releaseMemory: @escaping @Sendable () -> Void = {},
+      clock: ServiceClock = .real
     ) {
+      self.clock = clock
       self.socketPath = socketPath
       self.socketMode = socketMode
       self.policy = policy

@@ -12,7 +12,7 @@ extension StoredWidget {
       statusRevision: image.statusRevision, transition: image.transition,
       transitionRevision: image.transitionRevision, contentRevision: image.contentRevision,
       contentIsCut: image.contentIsCut, owners: image.owners,
-      dataKeysRevision: image.dataKeysRevision)
+      dataKeysRevision: image.dataKeysRevision, timeline: image.timeline)
   }
 }
 
@@ -32,7 +32,8 @@ extension RecordImage {
       positionRevision: stored.positionRevision, statusRevision: stored.statusRevision,
       transition: stored.transition, transitionRevision: stored.transitionRevision,
       contentRevision: stored.contentRevision, contentIsCut: stored.contentIsCut,
-      owners: stored.owners, dataKeysRevision: stored.dataKeysRevision)
+      owners: stored.owners, dataKeysRevision: stored.dataKeysRevision,
+      timeline: stored.timeline)
   }
 }
 

@@ -72,6 +72,14 @@ struct Widgetd: AsyncParsableCommand {
   var durability: String?
 
   @Option(
+    name: .long,
+    help: """
+      real, or fake: a clock that stands still until `widgetctl clock` moves it, for tests and \
+      tutorials. fake needs --store memory, or --state-directory with a scratch folder. Default: real.
+      """)
+  var clock: String?
+
+  @Option(
     name: .long, help: "The group whose members may read, watch and send events. Default: none.")
   var clientGroup: String?
 
@@ -97,6 +105,14 @@ struct Widgetd: AsyncParsableCommand {
   var printLimits = false
 
   func validate() throws {
+    if let clock, !["real", "fake"].contains(clock) {
+      throw ValidationError("--clock \(clock): use real or fake")
+    }
+    if clock == "fake", store != "memory", stateDirectory == nil {
+      throw ValidationError(
+        "--clock fake is not for a store that is in use; add --store memory, or --state-directory "
+          + "with a scratch folder")
+    }
     for limit in limits {
       let parts = limit.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       guard parts.count == 2, ServerLimits.names.contains(where: { $0.name == parts[0] }) else {
@@ -165,7 +181,7 @@ struct Widgetd: AsyncParsableCommand {
         policy: .current(clientGID: clientGID), limits: settings.limits,
         version: Widgetd.version, inheritedListeners: manager.listeners,
         blobFolder: settings.store == .sqlite ? settings.stateDirectory : "/tmp",
-        releaseMemory: releaseMemory),
+        releaseMemory: releaseMemory, clock: clock == "fake" ? .fake() : .real),
       guests: guests, takingOver: manager.takeConnections(), logger: logger,
       makeLog: { [logger] () throws(StorageError) in try openLog(settings, logger) }
     )

@@ -86,6 +86,7 @@ struct ReadMaskTests {
     case .ownerUID: expected.ownerUID = full.ownerUID
     case .applySet: expected.applySet = full.applySet
     case .content: expected.content = full.content
+    case .timeline: expected.timeline = full.timeline
     case .etag, .owners: break
     }
     #expect(mask.filter(full) == expected)

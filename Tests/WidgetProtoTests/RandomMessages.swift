@@ -294,8 +294,11 @@ struct RandomMessages {
           .kindsRemoved(kindRemoval), .bundleRequest(bundleRequest), .audience(audience), .unknown,
         ])),
       Sample(RefreshWidgetsRequest(pick([.ids([id(), id()]), .selector(selector()), .all]))),
-      Sample(RefreshWidgetsResponse(askedCount: number(), unprovidedCount: number())),
-    ]
+      Sample(
+        RefreshWidgetsResponse(
+          askedCount: number(), unprovidedCount: number(), limitedCount: number(),
+          budgets: many { $0.budget() })),
+    ] + timelineMessages()
   }
 
   private mutating func providedUpdate() -> ProvidedUpdate {
@@ -418,6 +421,7 @@ struct RandomMessages {
     var widget = bareWidget()
     widget.parameters = map()
     widget.data = map()
+    widget.timeline = maybe { $0.timelineStatus() }
     return widget
   }
 
@@ -436,10 +440,13 @@ struct RandomMessages {
         data: many { $0.field() }, isOpen: flag(), events: many { $0.eventType() },
         transition: maybe { $0.transition() }, reducers: many { $0.reducer() },
         content: many { $0.contentTemplate() },
-        persistence: pick(Kind.Persistence.allCases), hasLosableEvents: flag()),
+        persistence: pick(Kind.Persistence.allCases), hasLosableEvents: flag(),
+        entry: many { $0.field() }, schedule: maybe { $0.schedule() }, sample: map(),
+        recommendations: many { $0.recommendation() }, refreshesPerHour: maybe { _ in 7 }),
       provider: text(), ownerUID: UInt32(truncatingIfNeeded: number()), revision: max(1, number()),
       updateTime: time(), isAttended: flag())
     registered.isProviderConnected = flag()
+    registered.refreshBudget = maybe { $0.budget() }
     return registered
   }
 
@@ -447,7 +454,75 @@ struct RandomMessages {
     Field(
       name: text(),
       type: pick([.any, .bool, .int, .list(.double), .map(.list(.any)), .timestamp, .duration]),
-      defaultValue: maybe { $0.value() }, summary: text(), isRequired: flag())
+      defaultValue: maybe { $0.value() }, summary: text(), isRequired: flag(),
+      choices: many { $0.value() })
+  }
+
+  private mutating func dated() -> TimelineEntry {
+    TimelineEntry(date: time(), values: map(), score: pick([0, 0.5, 1_000]))
+  }
+
+  private mutating func timeline() -> Timeline {
+    Timeline(
+      entries: many { $0.dated() }, policy: pick(Timeline.Policy.allCases),
+      refreshTime: maybe { $0.time() }, staleTime: maybe { $0.time() })
+  }
+
+  private mutating func timelineStatus() -> TimelineStatus {
+    TimelineStatus(
+      current: maybe { $0.dated() }, nextTime: maybe { $0.time() },
+      refreshTime: maybe { $0.time() }, staleTime: maybe { $0.time() }, problem: text())
+  }
+
+  private mutating func schedule() -> EntrySchedule {
+    EntrySchedule(
+      every: maybe { $0.duration() }, offset: .seconds(5), cron: text(), zone: text(),
+      entries: text())
+  }
+
+  private mutating func recommendation() -> Recommendation {
+    Recommendation(name: text(), displayName: text(), parameters: map())
+  }
+
+  private mutating func budget() -> RefreshBudget {
+    RefreshBudget(kind: kind(), remaining: 3, capacity: 9, nextTime: maybe { $0.time() })
+  }
+
+  private mutating func preview() -> Preview {
+    Preview(
+      kind: kind(), family: pick(Family.allCases), parameters: map(), data: map(),
+      content: maybe { $0.content() }, isSample: flag(), reason: text())
+  }
+
+  private mutating func timelineMessages() -> [Sample] {
+    let snapshot = SnapshotRequest(
+      id: number(), kind: kind(), family: pick(Family.allCases), parameters: map())
+    let answer = ProvideSnapshot(
+      id: number(), snapshotRequestID: number(),
+      outcome: flag() ? .data(SnapshotData(data: map())) : .error(error()))
+    return [
+      Sample(dated()), Sample(timeline()), Sample(timelineStatus()), Sample(schedule()),
+      Sample(recommendation()), Sample(budget()), Sample(preview()), Sample(snapshot),
+      Sample(answer), Sample(SnapshotData(data: map())),
+      Sample(
+        GetTimelineRequest(
+          id: id(), limit: 12, startTime: maybe { $0.time() }, includeContent: flag(),
+          contentFamily: maybe { $0.pick(Family.allCases) })),
+      Sample(ShownEntry(entry: dated(), content: maybe { $0.content() })),
+      Sample(
+        GetTimelineResponse(
+          entries: many { ShownEntry(entry: $0.dated(), content: $0.content()) }, more: flag(),
+          policy: maybe { $0.pick(Timeline.Policy.allCases) },
+          status: maybe { $0.timelineStatus() }, scheduled: flag(), revision: number())),
+      Sample(GetPlaceholderRequest(kind: kind(), family: maybe { $0.pick(Family.allCases) })),
+      Sample(GetPlaceholderResponse(preview: preview())),
+      Sample(
+        GetSnapshotRequest(
+          kind: kind(), family: maybe { $0.pick(Family.allCases) }, parameters: map())),
+      Sample(GetSnapshotResponse(preview: preview())),
+      Sample(SetTimeRequest(pick([nil, .time(time()), .advance(duration())]))),
+      Sample(SetTimeResponse(time: time(), isFake: flag())),
+    ]
   }
 
   private mutating func eventType() -> EventType {
@@ -542,7 +617,7 @@ struct RandomMessages {
       setData: map(), unsetData: many { $0.text() }, replaceData: flag(), setParameters: map(),
       unsetParameters: many { $0.text() }, setLabels: labels(), unsetLabels: many { $0.text() },
       isStale: maybe { $0.flag() }, error: maybe { $0.maybe { $0.error() } },
-      releases: many { $0.text() })
+      releases: many { $0.text() }, timeline: maybe { $0.maybe { $0.timeline() } })
   }
 
   private mutating func requirement() -> LabelRequirement {
@@ -588,6 +663,7 @@ struct RandomMessages {
     update.applySet = maybe { $0.pick(["", "x"]) }
     update.family = maybe { $0.pick(Family.allCases) }
     update.content = maybe { $0.contentChange() }
+    update.timeline = maybe { $0.maybe { $0.timelineStatus() } }
     return update
   }
 

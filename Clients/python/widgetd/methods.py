@@ -9,6 +9,7 @@ from ._proto.v1 import admin_service_pb2 as _admin_service
 from ._proto.v1 import blob_service_pb2 as _blob_service
 from ._proto.v1 import catalog_service_pb2 as _catalog_service
 from ._proto.v1 import provider_service_pb2 as _provider_service
+from ._proto.v1 import timeline_service_pb2 as _timeline_service
 from ._proto.v1 import widget_service_pb2 as _widget_service
 
 CHECK_HEALTH = Method(
@@ -134,6 +135,12 @@ SET_LOG_LEVEL = Method(
     _admin_service.SetLogLevelRequest,
     _admin_service.SetLogLevelResponse,
 )
+SET_TIME = Method(
+    "widgetd.v1.AdminService",
+    "SetTime",
+    _admin_service.SetTimeRequest,
+    _admin_service.SetTimeResponse,
+)
 UPLOAD_BLOB = Method(
     "widgetd.v1.BlobService",
     "UploadBlob",
@@ -230,4 +237,22 @@ PROVIDE = Method(
     _provider_service.ProvideRequest,
     _provider_service.ProvideResponse,
     is_stream=True,
+)
+GET_TIMELINE = Method(
+    "widgetd.v1.TimelineService",
+    "GetTimeline",
+    _timeline_service.GetTimelineRequest,
+    _timeline_service.GetTimelineResponse,
+)
+GET_PLACEHOLDER = Method(
+    "widgetd.v1.TimelineService",
+    "GetPlaceholder",
+    _timeline_service.GetPlaceholderRequest,
+    _timeline_service.GetPlaceholderResponse,
+)
+GET_SNAPSHOT = Method(
+    "widgetd.v1.TimelineService",
+    "GetSnapshot",
+    _timeline_service.GetSnapshotRequest,
+    _timeline_service.GetSnapshotResponse,
 )

@@ -29,6 +29,7 @@ extension Widget {
     if mask.wants(.ownerUID) { map["ownerUid"] = .int(Int64(ownerUID)) }
     if mask.wants(.applySet), !applySet.isEmpty { map["applySet"] = .string(applySet) }
     if mask.wants(.content), let content { map["content"] = content.document }
+    if mask.wants(.timeline), let timeline { map["timeline"] = timeline.document }
     if !etag.isEmpty { map["etag"] = .string(etag) }
     return .map(map)
   }

@@ -33,8 +33,21 @@ struct KindText {
       text += "Transition: \(TransitionSyntax.text(transition))\n"
     }
     if kind.isOpen { text += "Takes more than is declared here.\n" }
+    if let schedule = kind.schedule { text += "Schedule: \(KindText.words(schedule))\n" }
+    if let budget = registered.refreshBudget { text += "Refreshes: \(KindText.words(budget))\n" }
     text += section("Parameters", kind.parameters, width)
     text += section("Data", kind.data, width)
+    text += section("Entry", kind.entry, width)
+    if !kind.recommendations.isEmpty {
+      var table = Table("NAME", "PARAMETERS")
+      for one in kind.recommendations {
+        table.add(
+          .init(one.name), .init(one.parameters.entries.map(\.line).joined(separator: "  ")))
+      }
+      text +=
+        "\n" + painter.paint("Recommendations", .header) + "\n"
+        + table.text(width: width, painter)
+    }
     for event in kind.events {
       text += section("Event \(event.name)", event.payload, width, summary: event.summary)
     }
@@ -42,6 +55,25 @@ struct KindText {
     for template in kind.content { text += content(template, width, &names) }
     text += reducers(&names)
     return text + section(names, width)
+  }
+
+  private static func words(_ schedule: EntrySchedule) -> String {
+    var words: String
+    if let every = schedule.every {
+      words = "every \(DurationSyntax.seconds(every))"
+      if schedule.offset != .zero { words += ", from \(DurationSyntax.seconds(schedule.offset))" }
+    } else if !schedule.cron.isEmpty {
+      words = "at \(schedule.cron)"
+    } else {
+      words = "the entries of \(schedule.entries)"
+    }
+    if !schedule.zone.isEmpty { words += ", in zone \(schedule.zone)" }
+    return words.safeForTerminal
+  }
+
+  private static func words(_ budget: RefreshBudget) -> String {
+    let next = budget.nextTime.map { ", one more at \(RFC3339.text($0))" } ?? ""
+    return "\(budget.remaining) of \(budget.capacity) an hour left\(next)"
   }
 
   private func section(_ names: [WrittenBinding.Name], _ width: Int?) -> String {

@@ -5,11 +5,13 @@ import WidgetModel
 extension Kind {
   static let fields = [
     "name", "displayName", "description", "families", "parameters", "data", "events", "open",
-    "transition", "reducers", "content", "persistence", "losableEvents",
+    "transition", "reducers", "content", "persistence", "losableEvents", "entry", "schedule",
+    "sample", "recommendations", "refreshesPerHour",
   ]
   /// Fields that are printed but belong to the daemon.
   private static let passedOver: Set<String> = [
-    "attended", "ownerUid", "provider", "providerConnected", "revision", "updateTime",
+    "attended", "ownerUid", "provider", "providerConnected", "refreshBudget", "revision",
+    "updateTime",
   ]
 
   /// Reads a kind, and whose it says it is; empty for nobody's. Failures begin with `place`.
@@ -47,6 +49,20 @@ extension Kind {
     }
     kind.isOpen = try map.bool("open") ?? false
     kind.hasLosableEvents = try map.bool("losableEvents") ?? false
+    kind.entry = try map.list("entry", Field.read)
+    if let value = map["schedule"], value != .null {
+      do throws(FieldFailure) { kind.schedule = try EntrySchedule.read(value) } catch {
+        throw error.inside("schedule")
+      }
+    }
+    kind.sample = try map.untagged("sample")
+    kind.recommendations = try map.list("recommendations", Recommendation.read)
+    if let value = map["refreshesPerHour"] {
+      guard case .int(let number) = value, (1...1_000_000).contains(number) else {
+        throw FieldFailure("refreshesPerHour", "must be a whole number from 1 to 1000000")
+      }
+      kind.refreshesPerHour = Int(number)
+    }
     if let text = try map.text("transition") {
       do throws(SyntaxFailure) { kind.transition = try TransitionSyntax.parse(text) } catch {
         throw FieldFailure("transition", "\(error)")
@@ -56,8 +72,89 @@ extension Kind {
   }
 }
 
+extension ValueMap {
+  /// An object of values, with the tags of types that JSON does not have.
+  fileprivate func untagged(_ name: String) throws(FieldFailure) -> ValueMap {
+    let map = try object(name)
+    do throws(DataDocument.Failure) {
+      guard case .map(let values) = try DataDocument.untagged(.map(map)) else { return map }
+      return values
+    } catch {
+      throw FieldFailure(name, "\(error)")
+    }
+  }
+}
+
+extension EntrySchedule {
+  private static let fields = ["every", "offset", "cron", "zone", "entries"]
+
+  fileprivate static func read(_ value: Value) throws(FieldFailure) -> EntrySchedule {
+    guard case .map(let map) = value else {
+      throw FieldFailure("", "must be a schedule: every, cron or entries")
+    }
+    try map.onlyHas(fields)
+    var schedule = EntrySchedule(
+      cron: try map.text("cron") ?? "", zone: try map.expression("zone") ?? "",
+      entries: try map.expression("entries") ?? "")
+    schedule.every = try map.duration("every")
+    schedule.offset = try map.duration("offset") ?? .zero
+    return schedule
+  }
+
+  var document: Value {
+    var map = ValueMap()
+    if let every { map["every"] = .string(DurationSyntax.seconds(every)) }
+    if offset != .zero { map["offset"] = .string(DurationSyntax.seconds(offset)) }
+    if !cron.isEmpty { map["cron"] = .string(cron) }
+    if !zone.isEmpty { map["zone"] = .string(zone) }
+    if !entries.isEmpty { map["entries"] = .string(entries) }
+    return .map(map)
+  }
+}
+
+extension ValueMap {
+  fileprivate func duration(_ name: String) throws(FieldFailure) -> Duration? {
+    guard let text = try text(name) else { return nil }
+    guard let duration = DurationSyntax.parse(text) else {
+      throw FieldFailure(name, "must be \(DurationSyntax.hint)")
+    }
+    return duration
+  }
+}
+
+extension Recommendation {
+  private static let fields = ["name", "displayName", "parameters"]
+
+  fileprivate static func read(_ value: Value) throws(FieldFailure) -> Recommendation {
+    guard case .map(let map) = value else {
+      throw FieldFailure("", "must be a recommendation: name, parameters")
+    }
+    try map.onlyHas(fields)
+    return Recommendation(
+      name: try map.required("name"), displayName: try map.text("displayName") ?? "",
+      parameters: try map.untagged("parameters"))
+  }
+
+  var document: Value {
+    var map: ValueMap = ["name": .string(name), "parameters": .map(parameters)]
+    if !displayName.isEmpty { map["displayName"] = .string(displayName) }
+    return .map(map)
+  }
+}
+
+extension RefreshBudget {
+  var document: Value {
+    var map: ValueMap = [
+      "kind": .string(kind.rawValue), "remaining": .int(Int64(remaining)),
+      "capacity": .int(Int64(capacity)),
+    ]
+    if let nextTime { map["nextTime"] = .string(RFC3339.text(nextTime)) }
+    return .map(map)
+  }
+}
+
 extension Field {
-  private static let fields = ["name", "type", "default", "description", "required"]
+  private static let fields = ["name", "type", "default", "description", "required", "choices"]
 
   fileprivate static func read(_ value: Value) throws(FieldFailure) -> Field {
     guard case .map(let map) = value else {
@@ -74,6 +171,14 @@ extension Field {
     var field = Field(name: try map.required("name"), type: type)
     field.summary = try map.text("description") ?? ""
     field.isRequired = try map.bool("required") ?? false
+    field.choices = try map.list("choices") { (value) throws(FieldFailure) in
+      do throws(DataDocument.Failure) {
+        let untagged = try DataDocument.untagged(value)
+        return type.fitted(untagged) ?? untagged
+      } catch {
+        throw FieldFailure("", "\(error)")
+      }
+    }
     guard let value = map["default"] else { return field }
     do throws(DataDocument.Failure) {
       let untagged = try DataDocument.untagged(value)
@@ -90,6 +195,7 @@ extension Field {
     if let defaultValue { map["default"] = defaultValue }
     if !summary.isEmpty { map["description"] = .string(summary) }
     if isRequired { map["required"] = .bool(true) }
+    if !choices.isEmpty { map["choices"] = .list(choices) }
     return .map(map)
   }
 }
@@ -182,6 +288,14 @@ extension RegisteredKind {
     if kind.persistence != .durable { map["persistence"] = .string("\(kind.persistence)") }
     if kind.isOpen { map["open"] = .bool(true) }
     if kind.hasLosableEvents { map["losableEvents"] = .bool(true) }
+    if !kind.entry.isEmpty { map["entry"] = .list(kind.entry.map(\.document)) }
+    if let schedule = kind.schedule { map["schedule"] = schedule.document }
+    if !kind.sample.isEmpty { map["sample"] = .map(kind.sample) }
+    if !kind.recommendations.isEmpty {
+      map["recommendations"] = .list(kind.recommendations.map(\.document))
+    }
+    if let number = kind.refreshesPerHour { map["refreshesPerHour"] = .int(Int64(number)) }
+    if let refreshBudget { map["refreshBudget"] = refreshBudget.document }
     if let transition = kind.transition {
       map["transition"] = .string(TransitionSyntax.text(transition))
     }

@@ -21,6 +21,8 @@
 #include "widgetd/v1/node.pb-c.h"
 #include "widgetd/v1/provider_service.pb-c.h"
 #include "widgetd/v1/theme.pb-c.h"
+#include "widgetd/v1/timeline.pb-c.h"
+#include "widgetd/v1/timeline_service.pb-c.h"
 #include "widgetd/v1/value.pb-c.h"
 #include "widgetd/v1/widget.pb-c.h"
 #include "widgetd/v1/widget_service.pb-c.h"
@@ -144,6 +146,10 @@ wp_descriptor_widgetd__v1__diff_bundle_request(void) { return &widgetd__v1__diff
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__diff_bundle_response(void) { return &widgetd__v1__diff_bundle_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__entry(void) { return &widgetd__v1__entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__entry__values_entry(void) { return &widgetd__v1__entry__values_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__event(void) { return &widgetd__v1__event__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__event_batch(void) { return &widgetd__v1__event_batch__descriptor; }
@@ -164,6 +170,16 @@ wp_descriptor_widgetd__v1__get_kind_request(void) { return &widgetd__v1__get_kin
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__get_kind_response(void) { return &widgetd__v1__get_kind_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__get_placeholder_request(void) { return &widgetd__v1__get_placeholder_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__get_placeholder_response(void) { return &widgetd__v1__get_placeholder_response__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__get_snapshot_request(void) { return &widgetd__v1__get_snapshot_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__get_snapshot_request__parameters_entry(void) { return &widgetd__v1__get_snapshot_request__parameters_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__get_snapshot_response(void) { return &widgetd__v1__get_snapshot_response__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__get_stats_request(void) { return &widgetd__v1__get_stats_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__get_stats_response(void) { return &widgetd__v1__get_stats_response__descriptor; }
@@ -178,6 +194,10 @@ wp_descriptor_widgetd__v1__get_theme_request(void) { return &widgetd__v1__get_th
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__get_theme_response(void) { return &widgetd__v1__get_theme_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__get_timeline_request(void) { return &widgetd__v1__get_timeline_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__get_timeline_response(void) { return &widgetd__v1__get_timeline_response__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__get_widget_request(void) { return &widgetd__v1__get_widget_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__get_widget_response(void) { return &widgetd__v1__get_widget_response__descriptor; }
@@ -191,6 +211,8 @@ static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__kind(void) { return &widgetd__v1__kind__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__kind_result(void) { return &widgetd__v1__kind_result__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__kind__sample_entry(void) { return &widgetd__v1__kind__sample_entry__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__label_requirement(void) { return &widgetd__v1__label_requirement__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
@@ -234,6 +256,12 @@ wp_descriptor_widgetd__v1__node__properties_entry(void) { return &widgetd__v1__n
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__presence(void) { return &widgetd__v1__presence__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__preview(void) { return &widgetd__v1__preview__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__preview__data_entry(void) { return &widgetd__v1__preview__data_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__preview__parameters_entry(void) { return &widgetd__v1__preview__parameters_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__provide_acknowledge(void) { return &widgetd__v1__provide_acknowledge__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__provide_answer(void) { return &widgetd__v1__provide_answer__descriptor; }
@@ -262,6 +290,8 @@ wp_descriptor_widgetd__v1__provide_response(void) { return &widgetd__v1__provide
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__provide_result(void) { return &widgetd__v1__provide_result__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__provide_snapshot(void) { return &widgetd__v1__provide_snapshot__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__provide_synced(void) { return &widgetd__v1__provide_synced__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__provide_update(void) { return &widgetd__v1__provide_update__descriptor; }
@@ -278,9 +308,15 @@ wp_descriptor_widgetd__v1__read_blob_response(void) { return &widgetd__v1__read_
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__recent_error(void) { return &widgetd__v1__recent_error__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__recommendation(void) { return &widgetd__v1__recommendation__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__recommendation__parameters_entry(void) { return &widgetd__v1__recommendation__parameters_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__reducer(void) { return &widgetd__v1__reducer__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__reducer__set_entry(void) { return &widgetd__v1__reducer__set_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__refresh_budget(void) { return &widgetd__v1__refresh_budget__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__refresh_widgets_request(void) { return &widgetd__v1__refresh_widgets_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
@@ -304,6 +340,8 @@ wp_descriptor_widgetd__v1__rollback_bundle_response(void) { return &widgetd__v1_
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__row_template(void) { return &widgetd__v1__row_template__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__schedule(void) { return &widgetd__v1__schedule__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__send_event_request(void) { return &widgetd__v1__send_event_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__send_event_request__payload_entry(void) { return &widgetd__v1__send_event_request__payload_entry__descriptor; }
@@ -324,7 +362,21 @@ wp_descriptor_widgetd__v1__set_presence_request(void) { return &widgetd__v1__set
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__set_presence_response(void) { return &widgetd__v1__set_presence_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__set_time_request(void) { return &widgetd__v1__set_time_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__set_time_response(void) { return &widgetd__v1__set_time_response__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__shown_entry(void) { return &widgetd__v1__shown_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__snapshot_chunk(void) { return &widgetd__v1__snapshot_chunk__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__snapshot_data(void) { return &widgetd__v1__snapshot_data__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__snapshot_data__data_entry(void) { return &widgetd__v1__snapshot_data__data_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__snapshot_request(void) { return &widgetd__v1__snapshot_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__snapshot_request__parameters_entry(void) { return &widgetd__v1__snapshot_request__parameters_entry__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__theme(void) { return &widgetd__v1__theme__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
@@ -335,6 +387,10 @@ static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__theme_value(void) { return &widgetd__v1__theme_value__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__theme__values_entry(void) { return &widgetd__v1__theme__values_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__timeline(void) { return &widgetd__v1__timeline__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__timeline_status(void) { return &widgetd__v1__timeline_status__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__transition(void) { return &widgetd__v1__transition__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull

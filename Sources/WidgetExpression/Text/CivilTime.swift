@@ -1,18 +1,18 @@
-import WidgetModel
+package import WidgetModel
 
 /// A time as a calendar and a clock show it: the proleptic Gregorian calendar, without leap seconds.
-struct CivilTime: Equatable {
-  var year: Int
+package struct CivilTime: Equatable {
+  package var year: Int
   /// 1 to 12.
-  var month: Int
+  package var month: Int
   /// 1 to 31.
-  var day: Int
-  var hour: Int
-  var minute: Int
-  var second: Int
-  var nanosecond: Int
+  package var day: Int
+  package var hour: Int
+  package var minute: Int
+  package var second: Int
+  package var nanosecond: Int
 
-  init(
+  package init(
     year: Int, month: Int = 1, day: Int = 1, hour: Int = 0, minute: Int = 0, second: Int = 0,
     nanosecond: Int = 0
   ) {
@@ -21,7 +21,7 @@ struct CivilTime: Equatable {
   }
 
   /// What the clocks show so many seconds east of UTC.
-  init(_ timestamp: Timestamp, offset: Int) {
+  package init(_ timestamp: Timestamp, offset: Int) {
     let total = Int(timestamp.seconds) + offset
     let days = Self.floorDivide(total, 86_400)
     let rest = total - days * 86_400
@@ -31,27 +31,27 @@ struct CivilTime: Equatable {
   }
 
   /// Seconds since 1970, taking the fields as UTC.
-  var seconds: Int {
+  package var seconds: Int {
     Self.days(year: year, month: month, day: day) * 86_400 + hour * 3_600 + minute * 60 + second
   }
 
   /// 0 for a Sunday.
-  var weekday: Int {
+  package var weekday: Int {
     let days = Self.days(year: year, month: month, day: day)
     return ((days + 4) % 7 + 7) % 7
   }
 
   /// 0 for the first of January.
-  var dayOfYear: Int {
+  package var dayOfYear: Int {
     Self.days(year: year, month: month, day: day) - Self.days(year: year, month: 1, day: 1)
   }
 
-  var isValid: Bool {
+  package var isValid: Bool {
     (1...12).contains(month) && day >= 1 && day <= Self.daysIn(month: month, year: year)
       && (0..<24).contains(hour) && (0..<60).contains(minute) && (0..<60).contains(second)
   }
 
-  static func daysIn(month: Int, year: Int) -> Int {
+  package static func daysIn(month: Int, year: Int) -> Int {
     switch month {
     case 2: isLeap(year) ? 29 : 28
     case 4, 6, 9, 11: 30
@@ -59,10 +59,12 @@ struct CivilTime: Equatable {
     }
   }
 
-  static func isLeap(_ year: Int) -> Bool { year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) }
+  package static func isLeap(_ year: Int) -> Bool {
+    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+  }
 
   /// Days since 1970-01-01. Counted in years that begin in March, so that the leap day is the last.
-  static func days(year: Int, month: Int, day: Int) -> Int {
+  package static func days(year: Int, month: Int, day: Int) -> Int {
     let shifted = month <= 2 ? year - 1 : year
     let era = floorDivide(shifted, 400)
     let yearOfEra = shifted - era * 400

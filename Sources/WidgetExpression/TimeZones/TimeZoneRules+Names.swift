@@ -18,6 +18,12 @@ extension TimeZoneRules {
     self.init(offsetSeconds: isWest ? -seconds : seconds, abbreviation: name)
   }
 
+  /// The rules of a zone by its name, of UTC, or of a fixed offset. Nil if there is no such zone.
+  package init?(named zone: String, in timeZones: (@Sendable (String) -> TimeZoneRules?)?) {
+    guard let rules = TimeZoneRules(fixed: zone) ?? timeZones?(zone) else { return nil }
+    self = rules
+  }
+
   /// Whether expressions know a time zone by this name. If the machine has no database of time
   /// zones, any name may be right, because readers may have one.
   public static func mayBeName(

@@ -307,7 +307,10 @@ private final class ClientSession: DaemonSession {
           await tell(.missed(last: gap.lastSequence))
         case .dataRequest(let request):
           questions.withLock { $0[request.widget.id] = request }
-          await tell(.asked(request.widget.id, isRefresh: request.reason == .refresh))
+          await tell(
+            .asked(
+              request.widget.id,
+              isRefresh: request.reason == .refresh || request.reason == .timeline))
         case .removed(let ids):
           questions.withLock { questions in for id in ids { questions[id] = nil } }
           await tell(.removed(ids))
@@ -315,7 +318,7 @@ private final class ClientSession: DaemonSession {
         case .bundleRequest(let request): await tell(.bundles(request))
         case .audience(let audience):
           await tell(.audience(attached: audience.attached, detached: audience.detached))
-        case .synced: break
+        case .snapshotRequest, .synced: break
         }
       }
     } catch {

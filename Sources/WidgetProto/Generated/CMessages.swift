@@ -235,6 +235,14 @@ extension Widgetd__V1__DiffBundleResponse: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__diff_bundle_response() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__diff_bundle_response__init(message) }
 }
+extension Widgetd__V1__Entry: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__entry() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__entry__init(message) }
+}
+extension Widgetd__V1__Entry__ValuesEntry: CValueEntry {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__entry__values_entry() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__entry__values_entry__init(message) }
+}
 extension Widgetd__V1__Event: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__event() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__event__init(message) }
@@ -275,6 +283,26 @@ extension Widgetd__V1__GetKindResponse: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__get_kind_response() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__get_kind_response__init(message) }
 }
+extension Widgetd__V1__GetPlaceholderRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__get_placeholder_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__get_placeholder_request__init(message) }
+}
+extension Widgetd__V1__GetPlaceholderResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__get_placeholder_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__get_placeholder_response__init(message) }
+}
+extension Widgetd__V1__GetSnapshotRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__get_snapshot_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__get_snapshot_request__init(message) }
+}
+extension Widgetd__V1__GetSnapshotRequest__ParametersEntry: CValueEntry {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__get_snapshot_request__parameters_entry() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__get_snapshot_request__parameters_entry__init(message) }
+}
+extension Widgetd__V1__GetSnapshotResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__get_snapshot_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__get_snapshot_response__init(message) }
+}
 extension Widgetd__V1__GetStatsRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__get_stats_request() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__get_stats_request__init(message) }
@@ -303,6 +331,14 @@ extension Widgetd__V1__GetThemeResponse: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__get_theme_response() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__get_theme_response__init(message) }
 }
+extension Widgetd__V1__GetTimelineRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__get_timeline_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__get_timeline_request__init(message) }
+}
+extension Widgetd__V1__GetTimelineResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__get_timeline_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__get_timeline_response__init(message) }
+}
 extension Widgetd__V1__GetWidgetRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__get_widget_request() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__get_widget_request__init(message) }
@@ -330,6 +366,10 @@ extension Widgetd__V1__Kind: CMessage {
 extension Widgetd__V1__KindResult: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__kind_result() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__kind_result__init(message) }
+}
+extension Widgetd__V1__Kind__SampleEntry: CValueEntry {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__kind__sample_entry() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__kind__sample_entry__init(message) }
 }
 extension Widgetd__V1__LabelRequirement: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__label_requirement() }
@@ -415,6 +455,18 @@ extension Widgetd__V1__Presence: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__presence() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__presence__init(message) }
 }
+extension Widgetd__V1__Preview: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__preview() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__preview__init(message) }
+}
+extension Widgetd__V1__Preview__DataEntry: CValueEntry {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__preview__data_entry() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__preview__data_entry__init(message) }
+}
+extension Widgetd__V1__Preview__ParametersEntry: CValueEntry {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__preview__parameters_entry() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__preview__parameters_entry__init(message) }
+}
 extension Widgetd__V1__ProvideAcknowledge: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provide_acknowledge() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provide_acknowledge__init(message) }
@@ -471,6 +523,10 @@ extension Widgetd__V1__ProvideResult: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provide_result() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provide_result__init(message) }
 }
+extension Widgetd__V1__ProvideSnapshot: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provide_snapshot() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provide_snapshot__init(message) }
+}
 extension Widgetd__V1__ProvideSynced: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provide_synced() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provide_synced__init(message) }
@@ -503,6 +559,14 @@ extension Widgetd__V1__RecentError: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__recent_error() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__recent_error__init(message) }
 }
+extension Widgetd__V1__Recommendation: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__recommendation() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__recommendation__init(message) }
+}
+extension Widgetd__V1__Recommendation__ParametersEntry: CValueEntry {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__recommendation__parameters_entry() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__recommendation__parameters_entry__init(message) }
+}
 extension Widgetd__V1__Reducer: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__reducer() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__reducer__init(message) }
@@ -510,6 +574,10 @@ extension Widgetd__V1__Reducer: CMessage {
 extension Widgetd__V1__Reducer__SetEntry: CStringEntry {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__reducer__set_entry() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__reducer__set_entry__init(message) }
+}
+extension Widgetd__V1__RefreshBudget: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__refresh_budget() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__refresh_budget__init(message) }
 }
 extension Widgetd__V1__RefreshWidgetsRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__refresh_widgets_request() }
@@ -555,6 +623,10 @@ extension Widgetd__V1__RowTemplate: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__row_template() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__row_template__init(message) }
 }
+extension Widgetd__V1__Schedule: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__schedule() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__schedule__init(message) }
+}
 extension Widgetd__V1__SendEventRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__send_event_request() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__send_event_request__init(message) }
@@ -595,9 +667,37 @@ extension Widgetd__V1__SetPresenceResponse: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__set_presence_response() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__set_presence_response__init(message) }
 }
+extension Widgetd__V1__SetTimeRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__set_time_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__set_time_request__init(message) }
+}
+extension Widgetd__V1__SetTimeResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__set_time_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__set_time_response__init(message) }
+}
+extension Widgetd__V1__ShownEntry: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__shown_entry() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__shown_entry__init(message) }
+}
 extension Widgetd__V1__SnapshotChunk: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__snapshot_chunk() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__snapshot_chunk__init(message) }
+}
+extension Widgetd__V1__SnapshotData: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__snapshot_data() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__snapshot_data__init(message) }
+}
+extension Widgetd__V1__SnapshotData__DataEntry: CValueEntry {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__snapshot_data__data_entry() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__snapshot_data__data_entry__init(message) }
+}
+extension Widgetd__V1__SnapshotRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__snapshot_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__snapshot_request__init(message) }
+}
+extension Widgetd__V1__SnapshotRequest__ParametersEntry: CValueEntry {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__snapshot_request__parameters_entry() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__snapshot_request__parameters_entry__init(message) }
 }
 extension Widgetd__V1__Theme: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__theme() }
@@ -618,6 +718,14 @@ extension Widgetd__V1__ThemeValue: CMessage {
 extension Widgetd__V1__Theme__ValuesEntry: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__theme__values_entry() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__theme__values_entry__init(message) }
+}
+extension Widgetd__V1__Timeline: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__timeline() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__timeline__init(message) }
+}
+extension Widgetd__V1__TimelineStatus: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__timeline_status() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__timeline_status__init(message) }
 }
 extension Widgetd__V1__Transition: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__transition() }

@@ -43,6 +43,8 @@ public enum RPCMethod: UInt8, CaseIterable, Sendable {
   case reload
   /// `widgetd.v1.AdminService/SetLogLevel`
   case setLogLevel
+  /// `widgetd.v1.AdminService/SetTime`
+  case setTime
   /// `widgetd.v1.BlobService/UploadBlob`
   case uploadBlob
   /// `widgetd.v1.BlobService/ReadBlob`
@@ -75,6 +77,12 @@ public enum RPCMethod: UInt8, CaseIterable, Sendable {
   case diffBundle
   /// `widgetd.v1.ProviderService/Provide`
   case provide
+  /// `widgetd.v1.TimelineService/GetTimeline`
+  case getTimeline
+  /// `widgetd.v1.TimelineService/GetPlaceholder`
+  case getPlaceholder
+  /// `widgetd.v1.TimelineService/GetSnapshot`
+  case getSnapshot
 
   public enum Service: CaseIterable, Sendable {
     case health
@@ -83,6 +91,7 @@ public enum RPCMethod: UInt8, CaseIterable, Sendable {
     case blob
     case catalog
     case provider
+    case timeline
 
     /// With its package: "widgetd.v1.WidgetService".
     public var name: StaticString {
@@ -93,6 +102,7 @@ public enum RPCMethod: UInt8, CaseIterable, Sendable {
       case .blob: "widgetd.v1.BlobService"
       case .catalog: "widgetd.v1.CatalogService"
       case .provider: "widgetd.v1.ProviderService"
+      case .timeline: "widgetd.v1.TimelineService"
       }
     }
   }
@@ -103,7 +113,7 @@ public enum RPCMethod: UInt8, CaseIterable, Sendable {
       .health
     case .createWidget, .getWidget, .listWidgets, .updateWidget, .deleteWidget, .setPresence, .moveWidget, .applyWidgets, .sendEvent, .refreshWidgets, .watchWidgets, .watchEvents, .unsubscribe, .requestProgress:
       .widget
-    case .getStats, .reload, .setLogLevel:
+    case .getStats, .reload, .setLogLevel, .setTime:
       .admin
     case .uploadBlob, .readBlob, .deleteBlob:
       .blob
@@ -111,6 +121,8 @@ public enum RPCMethod: UInt8, CaseIterable, Sendable {
       .catalog
     case .provide:
       .provider
+    case .getTimeline, .getPlaceholder, .getSnapshot:
+      .timeline
     }
   }
 
@@ -137,6 +149,7 @@ public enum RPCMethod: UInt8, CaseIterable, Sendable {
     case .getStats: "GetStats"
     case .reload: "Reload"
     case .setLogLevel: "SetLogLevel"
+    case .setTime: "SetTime"
     case .uploadBlob: "UploadBlob"
     case .readBlob: "ReadBlob"
     case .deleteBlob: "DeleteBlob"
@@ -153,6 +166,9 @@ public enum RPCMethod: UInt8, CaseIterable, Sendable {
     case .setBundleDefaults: "SetBundleDefaults"
     case .diffBundle: "DiffBundle"
     case .provide: "Provide"
+    case .getTimeline: "GetTimeline"
+    case .getPlaceholder: "GetPlaceholder"
+    case .getSnapshot: "GetSnapshot"
     }
   }
 

@@ -20,8 +20,24 @@ extension ServiceLoop {
       let previous = context.logger.logLevel
       context.logger.logLevel = request.level.logger
       responder.respond(SetLogLevelResponse(previous: LogLevel(previous)), to: call)
+    case .setTime:
+      responder.respond(try setTime(try context.decode(SetTimeRequest.self, payload)), to: call)
     default: throw .lost
     }
+  }
+
+  /// Moves a fake clock. What the new time changes comes with the end of the turn.
+  private func setTime(_ request: SetTimeRequest) throws(RPCStatus) -> SetTimeResponse {
+    let clock = context.clock
+    if let target = request.target {
+      guard clock.isFake else { throw .clockIsReal }
+      switch target {
+      case .time(let time): clock.set(time)
+      case .advance(let duration): clock.set(clock.now.advanced(by: duration))
+      }
+      turn.takeTime()
+    }
+    return SetTimeResponse(time: clock.now, isFake: clock.isFake)
   }
 
   private func stats() -> GetStatsResponse {

@@ -24,13 +24,14 @@ extension RPCMethod {
   var policy: Policy {
     switch self {
     case .checkHealth, .listHealth, .watchHealth: Policy(level: .nothing, store: .none)
-    case .unsubscribe, .requestProgress, .listBundles, .uploadBlob, .readBlob, .deleteBlob:
+    case .getSnapshot, .unsubscribe, .requestProgress, .listBundles, .uploadBlob, .readBlob,
+      .deleteBlob:
       Policy(level: .client, store: .none)
     case .getWidget, .listWidgets, .watchWidgets, .watchEvents, .refreshWidgets, .getKind,
-      .listKinds, .getTheme:
+      .listKinds, .getTheme, .getTimeline, .getPlaceholder:
       Policy(level: .client, store: .reads)
     case .sendEvent: Policy(level: .client, store: .changes)
-    case .reload, .setLogLevel, .installBundle, .deleteBundle, .rollbackBundle,
+    case .reload, .setLogLevel, .setTime, .installBundle, .deleteBundle, .rollbackBundle,
       .setBundleDefaults, .diffBundle:
       Policy(level: .owner, store: .none)
     case .getStats, .provide: Policy(level: .owner, store: .reads)

@@ -42,7 +42,10 @@ extension ServiceLoop {
       try providers.bundleCalls.perform(
         method, payload, call, responder, manager: providers.table.bundleManager)
     case .uploadBlob, .readBlob, .deleteBlob: try blobs.perform(method, payload, call, responder)
-    case .getStats, .reload, .setLogLevel: try performAdmin(method, payload, call, responder)
+    case .getStats, .reload, .setLogLevel, .setTime:
+      try performAdmin(method, payload, call, responder)
+    case .getTimeline, .getPlaceholder, .getSnapshot:
+      try performTimeline(method, payload, call, responder)
     case .checkHealth:
       let request = try context.decode(HealthCheckRequest.self, payload)
       checkStore()

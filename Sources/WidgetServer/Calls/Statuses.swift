@@ -326,3 +326,19 @@ extension RPCStatus {
 
   static let unsubscribed: RPCStatus? = nil
 }
+
+extension RPCStatus {
+  static let clockIsReal = RPCStatus(
+    .failedPrecondition, "CLOCK_IS_REAL",
+    "The daemon's clock is the system's. Start a daemon with `widgetd --clock fake --store memory` to "
+      + "move its clock.")
+
+  static func refreshBudgetExhausted(_ budget: RefreshBudget, at now: Timestamp) -> RPCStatus {
+    let next = budget.nextTime.map { max(.milliseconds(1), $0.duration(since: now)) }
+    return RPCStatus(
+      .resourceExhausted, "REFRESH_BUDGET_EXHAUSTED",
+      "Widgets of kind \"\(budget.kind)\" may be refreshed \(budget.capacity) times an hour. Wait, or "
+        + "raise `refreshes_per_hour_max`.",
+      metadata: ["kind": "\(budget.kind)", "capacity": "\(budget.capacity)"], retryDelay: next)
+  }
+}

@@ -9,6 +9,8 @@ import WidgetProto
 /// is sent when the group is durable.
 final class Providers {
   let bundleCalls: BundleCalls
+  let snapshots: Snapshots
+  private var budgets = RefreshBudgets()
   private let context: ServiceContext
   let audience: ProviderAudience
   private let delivery: ProviderDelivery
@@ -20,6 +22,7 @@ final class Providers {
     self.audience = audience
     delivery = ProviderDelivery(context, audience: audience)
     bundleCalls = BundleCalls(context)
+    snapshots = Snapshots(context)
   }
 
   /// Begins a conversation. Nobody has said anything yet.
@@ -103,6 +106,7 @@ final class Providers {
     lost.comeBack(name)
     session.provider = name
     session.managesBundles = open.managesBundles
+    session.answersSnapshots = open.answersSnapshots
     if open.includeAudience {
       session.audience = Audience()
       audience.join(session, name)
@@ -166,6 +170,7 @@ final class Providers {
       session.answeredNow.insert(answer.dataRequestID)
       session.effects.append(.heard([id]))
     case .bundleAnswer(let answer): try bundleCalls.answer(answer, of: session)
+    case .snapshot(let answer): snapshots.answer(answer, of: session)
     case .open, .keepAlive: break
     }
     result.revision = context.store.revision
@@ -400,20 +405,56 @@ final class Providers {
   ) throws(RPCStatus) -> RefreshWidgetsResponse {
     if case .selector(let selector) = request.target { try context.checkTerms(selector) }
     var response = RefreshWidgetsResponse()
+    var budgets: [KindName: Bool] = [:]
     do throws(StoreError) {
       try context.store.forEachWidget(in: request.target) { id, kind in
-        if let name = context.store.provider(of: kind), let session = table.byName[name] {
-          response.askedCount += 1
-          // One that is being opened is asked about everything anyway.
-          if session.isStarted { session.refresh(id, at: instant) }
-        } else {
+        guard let name = context.store.provider(of: kind), let session = table.byName[name] else {
           response.unprovidedCount += 1
+          return
         }
+        // One call of each kind, however many widgets it names.
+        let isAllowed = budgets[kind] ?? takeRefresh(of: kind)
+        budgets[kind] = isAllowed
+        guard isAllowed else {
+          response.limitedCount += 1
+          return
+        }
+        response.askedCount += 1
+        // One that is being opened is asked about everything anyway.
+        if session.isStarted { session.refresh(id, at: instant) }
       }
     } catch {
       throw RPCStatus(error)
     }
+    response.budgets = budgets.keys.sorted { $0.rawValue.precedesByBytes($1.rawValue) }
+      .map(budget)
+    if response.askedCount == 0, let exhausted = response.budgets.first {
+      throw .refreshBudgetExhausted(exhausted, at: context.turn.now)
+    }
     return response
+  }
+
+  /// How often the widgets of a kind may still be refreshed.
+  func budget(of kind: KindName) -> RefreshBudget {
+    budgets.budget(of: kind, capacity: refreshCapacity(of: kind), at: context.turn.now)
+  }
+
+  private func takeRefresh(of kind: KindName) -> Bool {
+    budgets.take(kind, capacity: refreshCapacity(of: kind), at: context.turn.now)
+  }
+
+  private func refreshCapacity(of kind: KindName) -> Int {
+    context.store.kind(kind)?.kind.refreshesPerHour ?? context.limits.refreshesPerHourMax
+  }
+
+  /// Asks providers for new timelines. One that is away is asked about everything when it is back.
+  func askForTimelines(_ ids: [WidgetID]) {
+    for id in ids {
+      guard let kind = context.store.kind(of: id), let name = context.store.provider(of: kind),
+        let session = table.byName[name], session.isStarted
+      else { continue }
+      session.ask(about: id, .timeline)
+    }
   }
 
   // MARK: - Ending
@@ -439,6 +480,7 @@ final class Providers {
     session.isOver = true
     release(session)
     bundleCalls.endAll(of: session)
+    snapshots.endAll(of: session)
     session.leaseTimer?.cancel()
     session.deadlineTimer?.cancel()
     table.remove(session)
@@ -471,6 +513,7 @@ extension ProvideRequest {
     case .acknowledge(let frame): frame.id
     case .answer(let frame): frame.id
     case .bundleAnswer(let frame): frame.id
+    case .snapshot(let frame): frame.id
     case .open, .keepAlive: 0
     }
   }

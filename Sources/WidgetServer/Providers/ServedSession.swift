@@ -25,6 +25,8 @@ final class ServedSession {
   var provider: String?
   /// Whether the session gets the calls about bundles.
   var managesBundles = false
+  /// Whether the session gets snapshot requests.
+  var answersSnapshots = false
   /// How long the provider may be silent.
   var lease = ServedSession.leaseDefault
   var lastHeardAt = NIODeadline.now()

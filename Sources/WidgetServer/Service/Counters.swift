@@ -3,6 +3,8 @@ struct Counters: Sendable {
   var calls: UInt64 = 0
   var callsFailed: UInt64 = 0
   var commits: UInt64 = 0
+  /// How often time changed widgets.
+  var advances: UInt64 = 0
   var groups: UInt64 = 0
   var groupsFailed: UInt64 = 0
   var events: UInt64 = 0
@@ -19,7 +21,8 @@ struct Counters: Sendable {
   /// All of them, by the names that `GetStats` uses.
   var byName: [(name: String, value: UInt64)] {
     [
-      ("calls", calls), ("calls_failed", callsFailed), ("commits", commits), ("groups", groups),
+      ("calls", calls), ("calls_failed", callsFailed), ("commits", commits), ("advances", advances),
+      ("groups", groups),
       ("groups_failed", groupsFailed), ("events", events),
       ("connections_accepted", connectionsAccepted), ("connections_refused", connectionsRefused),
       ("protocol_errors", protocolErrors), ("frames", frames), ("frames_encoded", framesEncoded),

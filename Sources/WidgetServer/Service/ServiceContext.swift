@@ -14,6 +14,7 @@ final class ServiceContext {
   let eventLoop: any EventLoop
   let turn: Turn
   let work: WorkQueue
+  let clock: ServiceClock
   let codec = WireCodec()
   /// When the service began. Tests move it.
   var startedAt = NIODeadline.now()
@@ -42,8 +43,9 @@ final class ServiceContext {
 
   init(
     eventLoop: any EventLoop, turn: Turn, store: consuming WidgetStore, limits: ServerLimits,
-    logger: Logger
+    logger: Logger, clock: ServiceClock = .real
   ) {
+    self.clock = clock
     self.eventLoop = eventLoop
     self.turn = turn
     work = WorkQueue(turn: turn)

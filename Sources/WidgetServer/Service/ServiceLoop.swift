@@ -23,6 +23,7 @@ final class ServiceLoop {
   let context: ServiceContext
   let gate: LoopGate
   let log: any CommitLog
+  let time: TimeKeeper
   let policy: AccessPolicy
   let version: String
   let startTime: Timestamp
@@ -45,13 +46,15 @@ final class ServiceLoop {
   ) {
     let limits = configuration.limits
     let turn = Turn(
-      eventLoop: eventLoop, remembersCalls: log.needsGroups, runningTime: image.runningTime)
+      eventLoop: eventLoop, remembersCalls: log.needsGroups, runningTime: image.runningTime,
+      clock: { [clock = configuration.clock] in clock.now })
     context = ServiceContext(
       eventLoop: eventLoop, turn: turn,
       store: WidgetStore(
         image: image, limits: limits.store, isRevocable: log.needsGroups,
         timeZones: SystemTimeZones().rules),
-      limits: limits, logger: logger)
+      limits: limits, logger: logger, clock: configuration.clock)
+    time = TimeKeeper(context, log: log)
     gate = LoopGate(eventLoop: eventLoop)
     self.log = log
     policy = configuration.policy
@@ -68,6 +71,8 @@ final class ServiceLoop {
     reloads = Reloads(context)
     turn.atEnd = { [unowned self] in endTurn() }
     providers.awaitReturns()
+    // Before the first reader comes, widgets are where they should be now.
+    turn.open()
   }
 
   var turn: Turn { context.turn }
@@ -88,6 +93,8 @@ final class ServiceLoop {
     context.work.serve()
     providers.markAbandoned()
     commit()
+    time.advance()
+    providers.askForTimelines(context.store.takeRefreshes())
     providers.groupEnded()
     turn.sendAnswers()
     turn.carryOutDurable()
@@ -96,7 +103,7 @@ final class ServiceLoop {
     streams.rounds.sendIfDue()
     turn.sendAnswers()
     turn.close(
-      hasMore: context.work.hasMore || streams.rounds.hasMore || providers.hasMore)
+      hasMore: context.work.hasMore || streams.rounds.hasMore || providers.hasMore || time.hasMore)
     scheduleStoreDeadline()
   }
 
@@ -217,6 +224,7 @@ final class ServiceLoop {
     streams.rounds.cancelTimer()
     turn.cancelTimer()
     deadlineTimer?.cancel()
+    time.close()
     providers.cancelTimers()
     incompleteRequests.cancelTimer()
     blobs.removeAll()

@@ -38,8 +38,8 @@ final class Turn {
   /// How long it had run when this process began.
   private let runningBefore: RunningTime
   private let begin = NIODeadline.now()
-  /// The system's clock, which can step. Tests move it.
-  var clock: () -> Timestamp = { .wallClock() }
+  /// The wall clock, which can step. Tests move it.
+  var clock: () -> Timestamp
   private var isOpen = false
   private var calls: [Call] = []
   private var participants: [any TurnParticipant] = []
@@ -62,12 +62,16 @@ final class Turn {
   /// The pause for reads before a turn that only resumes work.
   private static let pause = TimeAmount.microseconds(50)
 
-  init(eventLoop: any EventLoop, remembersCalls: Bool, runningTime: RunningTime = .zero) {
+  init(
+    eventLoop: any EventLoop, remembersCalls: Bool, runningTime: RunningTime = .zero,
+    clock: @escaping () -> Timestamp = { .wallClock() }
+  ) {
+    self.clock = clock
     self.runningTime = runningTime
     runningBefore = runningTime
     self.eventLoop = eventLoop
     self.remembersCalls = remembersCalls
-    now = .wallClock()
+    now = clock()
   }
 
   // MARK: - Taking part
@@ -80,6 +84,9 @@ final class Turn {
     runningTime = runningBefore.advanced(by: .nanoseconds((NIODeadline.now() - begin).nanoseconds))
     eventLoop.assumeIsolated().execute { self.finish() }
   }
+
+  /// Takes the time again, because the clock was moved in the turn.
+  func takeTime() { now = clock() }
 
   /// Has a participant send its answers at the end of the turn.
   func join(_ participant: any TurnParticipant) { participants.append(participant) }

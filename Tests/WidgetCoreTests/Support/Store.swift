@@ -13,8 +13,12 @@ struct Store {
 
   private var box: Box
 
-  init(image: StoreImage, limits: StoreLimits = StoreLimits(), isRevocable: Bool = true) {
-    box = Box(WidgetStore(image: image, limits: limits, isRevocable: isRevocable))
+  init(
+    image: StoreImage, limits: StoreLimits = StoreLimits(), isRevocable: Bool = true,
+    timeZones: WidgetStore.TimeZones? = nil
+  ) {
+    box = Box(
+      WidgetStore(image: image, limits: limits, isRevocable: isRevocable, timeZones: timeZones))
   }
 
   /// Makes the box this value's own.
@@ -42,6 +46,53 @@ struct Store {
   mutating func commitGroup(at now: RunningTime) {
     detach()
     box.store.commitGroup(at: now)
+  }
+
+  /// Advances as the daemon does: reserves revisions if it must, in a group of their own. Returns the
+  /// number of steps.
+  @discardableResult
+  mutating func advance(to now: Timestamp, costMax: Int = .max) -> Int {
+    detach()
+    var steps = 0
+    while true {
+      let result = box.store.advance(to: now, costMax: costMax)
+      if result.needsReservation {
+        box.store.reserveRevisions()
+        reserved.append(box.store.pendingGroup())
+        box.store.commitGroup(at: .at(0))
+        continue
+      }
+      if result.isChange { steps += 1 }
+      if !result.hasMore { return steps }
+    }
+  }
+
+  mutating func clockWentBack(to now: Timestamp) {
+    detach()
+    box.store.clockWentBack(to: now)
+  }
+
+  mutating func takeRefreshes() -> [WidgetID] {
+    detach()
+    return box.store.takeRefreshes()
+  }
+
+  /// The groups that reserved revisions.
+  private(set) var reserved: [CommitGroup] = []
+  var nextDate: Timestamp? { box.store.nextDate }
+  var revisionCeiling: Revision { box.store.revisionCeiling }
+
+  func timeline(
+    of id: WidgetID, from start: Timestamp, limit: Int, taking content: ContentChoice = .none
+  ) -> WidgetStore.TimelinePage? {
+    box.store.timeline(of: id, from: start, limit: limit, taking: content)
+  }
+
+  func preview(
+    of kind: KindName, family: Family? = nil, parameters: ValueMap? = nil, data: ValueMap? = nil
+  ) throws(StoreError) -> Preview {
+    try box.store.preview(
+      of: kind, family: family, parameters: parameters, data: data, at: .at(0))
   }
 
   mutating func rollbackGroup() {

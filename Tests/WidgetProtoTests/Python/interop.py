@@ -98,7 +98,8 @@ REQUIRED = {"GetWidgetResponse.widget", "CreateWidgetResponse.widget", "MoveWidg
             "Kind.name", "KindResult.name", "GetKindRequest.name", "DeleteKindRequest.name",
             "GetKindResponse.kind", "LabelRequirement.operator", "SetLogLevelRequest.level", "SendEventRequest.name",
             "ProvideOpen.provider", "DataRequest.widget", "InstallBundleResponse.bundle",
-            "RollbackBundleResponse.bundle"}
+            "RollbackBundleResponse.bundle", "Entry.date", "ShownEntry.entry",
+            "GetPlaceholderResponse.preview", "GetSnapshotResponse.preview"}
 
 
 # Fields that hold a name only in these messages.
@@ -243,6 +244,13 @@ class Maker:
         message.seconds = sign * pick([0, 1, 3600, 315576000000])
         message.nanos = sign * pick([0, 1, 250000000, 999999999])
 
+    def fill_WidgetPatch(self, message, depth):
+        for field in message.DESCRIPTOR.fields:
+            # One of these two at most.
+            if field.name != "clear_timeline" and self.random.random() < 0.7:
+                self.set(message, field, depth)
+        message.clear_timeline = not message.HasField("timeline") and self.random.random() < 0.5
+
     def fill_FieldMask(self, message, _):
         paths = ["id", "kind", "family", "labels", "data", "etag", "create_time", "data.a.b",
                  "parameters.x", "owner_uid", "revision"]
@@ -333,7 +341,10 @@ def needs_content(name):
         "ContentTemplate", "NodeTemplate", "ThemeValue", "ThemeColors",
         "GetKindRequest", "GetKindResponse", "DeleteKindRequest", "RefreshWidgetsRequest",
         "ProvideRequest", "ProvideOpen", "ProvidedUpdate", "ProvideAnswer", "DataRequest",
-        "InstallBundleResponse", "RollbackBundleResponse", "ProvideBundleAnswer"}
+        "InstallBundleResponse", "RollbackBundleResponse", "ProvideBundleAnswer", "Entry",
+        "ShownEntry", "GetTimelineRequest", "GetPlaceholderRequest", "GetPlaceholderResponse",
+        "GetSnapshotRequest", "GetSnapshotResponse", "Preview", "SnapshotRequest",
+        "ProvideSnapshot", "RefreshBudget"}
 
 
 # --- Comparison ----------------------------------------------------------------------------------
@@ -360,6 +371,22 @@ def normalise(schema, message):
         message.null_value = 0
     if name == "Kind":
         message.persistence = message.persistence or 1
+    if name == "Timeline":
+        message.policy = message.policy or 1
+    if name in ("Preview", "SnapshotRequest"):
+        message.family = known(message.family, 7, 2)
+    if name == "Schedule" and not message.offset.ListFields():
+        message.ClearField("offset")
+    if name == "WidgetUpdated" and message.HasField("timeline"):
+        message.timeline_cleared = False
+    if name == "StoredWidget":
+        message.widget.ClearField("timeline")
+        if message.HasField("timeline"):
+            message.timeline_set_time.SetInParent()
+        else:
+            message.ClearField("timeline_set_time")
+    if name == "SetTimeResponse":
+        message.time.SetInParent()
     if name in ("GetThemeResponse", "UpdateThemeResponse"):
         message.theme.SetInParent()
     if name == "ThemeColors":
@@ -395,7 +422,7 @@ def normalise(schema, message):
         # What only the daemon sets is passed over.
         for kind in message.kinds:
             for field in ("provider", "revision", "owner_uid", "update_time", "attended",
-                          "provider_connected"):
+                          "provider_connected", "refresh_budget"):
                 kind.ClearField(field)
     if name in ("ApplyResult", "KindResult"):
         message.action = known(message.action, 4, 0)
@@ -415,7 +442,7 @@ def normalise(schema, message):
     if name == "ProvideOpened":
         message.lease.SetInParent()
     if name == "DataRequest":
-        message.reason = known(message.reason, 4, 0)
+        message.reason = known(message.reason, 5, 0)
     if name == "RecentError":
         message.time.SetInParent()
     if name in ("RecentError", "ProvideError"):

@@ -126,5 +126,21 @@ class SetLogLevelResponse(_message.Message):
     previous: LogLevel
     def __init__(self, previous: _Optional[_Union[LogLevel, str]] = ...) -> None: ...
 
+class SetTimeRequest(_message.Message):
+    __slots__: tuple[str, ...]
+    ADVANCE_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    advance: _duration_pb2.Duration
+    time: _timestamp_pb2.Timestamp
+    def __init__(self, time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., advance: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ...) -> None: ...
+
+class SetTimeResponse(_message.Message):
+    __slots__: tuple[str, ...]
+    FAKE_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    fake: bool
+    time: _timestamp_pb2.Timestamp
+    def __init__(self, time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., fake: bool = ...) -> None: ...
+
 class LogLevel(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__: tuple[str, ...] = ()

@@ -15,11 +15,12 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from widgetd._proto.v1 import catalog_service_pb2 as widgetd_dot_python_dot_v1_dot_catalog__service__pb2
 from widgetd._proto.v1 import event_pb2 as widgetd_dot_python_dot_v1_dot_event__pb2
 from widgetd._proto.v1 import kind_pb2 as widgetd_dot_python_dot_v1_dot_kind__pb2
+from widgetd._proto.v1 import value_pb2 as widgetd_dot_python_dot_v1_dot_value__pb2
 from widgetd._proto.v1 import widget_pb2 as widgetd_dot_python_dot_v1_dot_widget__pb2
 from widgetd._proto.v1 import widget_service_pb2 as widgetd_dot_python_dot_v1_dot_widget__service__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(widgetd/python/v1/provider_service.proto\x12\x11widgetd.python.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\'widgetd/python/v1/catalog_service.proto\x1a\x1dwidgetd/python/v1/event.proto\x1a\x1cwidgetd/python/v1/kind.proto\x1a\x1ewidgetd/python/v1/widget.proto\x1a&widgetd/python/v1/widget_service.proto\"\x9d\x03\n\x0eProvideRequest\x12.\n\x04open\x18\x01 \x01(\x0b\x32\x1e.widgetd.python.v1.ProvideOpenH\x00\x12\x30\n\x05kinds\x18\x02 \x01(\x0b\x32\x1f.widgetd.python.v1.ProvideKindsH\x00\x12\x32\n\x06update\x18\x03 \x01(\x0b\x32 .widgetd.python.v1.ProvideUpdateH\x00\x12<\n\x0b\x61\x63knowledge\x18\x04 \x01(\x0b\x32%.widgetd.python.v1.ProvideAcknowledgeH\x00\x12\x32\n\x06\x61nswer\x18\x05 \x01(\x0b\x32 .widgetd.python.v1.ProvideAnswerH\x00\x12\x39\n\nkeep_alive\x18\x06 \x01(\x0b\x32#.widgetd.python.v1.ProvideKeepAliveH\x00\x12?\n\rbundle_answer\x18\x07 \x01(\x0b\x32&.widgetd.python.v1.ProvideBundleAnswerH\x00\x42\x07\n\x05\x66rame\"\xdc\x01\n\x0bProvideOpen\x12\x10\n\x08provider\x18\x01 \x01(\t\x12(\n\x05lease\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\"\n\x15\x61\x63knowledged_sequence\x18\x03 \x01(\x04H\x00\x88\x01\x01\x12\r\n\x05\x65poch\x18\x04 \x01(\x04\x12\x11\n\ttake_over\x18\x05 \x01(\x08\x12\x17\n\x0fmanages_bundles\x18\x06 \x01(\x08\x12\x18\n\x10include_audience\x18\x07 \x01(\x08\x42\x18\n\x16_acknowledged_sequence\"Q\n\x0cProvideKinds\x12\n\n\x02id\x18\x01 \x01(\x04\x12&\n\x05kinds\x18\x02 \x03(\x0b\x32\x17.widgetd.python.v1.Kind\x12\r\n\x05prune\x18\x03 \x01(\x08\"O\n\rProvideUpdate\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x32\n\x07updates\x18\x02 \x03(\x0b\x32!.widgetd.python.v1.ProvidedUpdate\"\x85\x01\n\x0eProvidedUpdate\x12\x11\n\twidget_id\x18\x01 \x01(\t\x12-\n\x05patch\x18\x02 \x01(\x0b\x32\x1e.widgetd.python.v1.WidgetPatch\x12\x31\n\ntransition\x18\x03 \x01(\x0b\x32\x1d.widgetd.python.v1.Transition\"a\n\x12ProvideAcknowledge\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12-\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x1e.widgetd.python.v1.WidgetError\"\xd4\x01\n\rProvideAnswer\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x17\n\x0f\x64\x61ta_request_id\x18\x02 \x01(\x04\x12/\n\x05patch\x18\x03 \x01(\x0b\x32\x1e.widgetd.python.v1.WidgetPatchH\x00\x12/\n\x05\x65rror\x18\x04 \x01(\x0b\x32\x1e.widgetd.python.v1.WidgetErrorH\x00\x12\x31\n\ntransition\x18\x05 \x01(\x0b\x32\x1d.widgetd.python.v1.TransitionB\t\n\x07outcome\"\xec\x03\n\x13ProvideBundleAnswer\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x19\n\x11\x62undle_request_id\x18\x02 \x01(\x04\x12;\n\x07install\x18\x03 \x01(\x0b\x32(.widgetd.python.v1.InstallBundleResponseH\x00\x12\x36\n\x04list\x18\x04 \x01(\x0b\x32&.widgetd.python.v1.ListBundlesResponseH\x00\x12@\n\rdelete_bundle\x18\x05 \x01(\x0b\x32\'.widgetd.python.v1.DeleteBundleResponseH\x00\x12=\n\x08rollback\x18\x06 \x01(\x0b\x32).widgetd.python.v1.RollbackBundleResponseH\x00\x12\x30\n\x05\x65rror\x18\x07 \x01(\x0b\x32\x1f.widgetd.python.v1.ProvideErrorH\x00\x12\x44\n\x0cset_defaults\x18\x08 \x01(\x0b\x32,.widgetd.python.v1.SetBundleDefaultsResponseH\x00\x12\x35\n\x04\x64iff\x18\t \x01(\x0b\x32%.widgetd.python.v1.DiffBundleResponseH\x00\x42\t\n\x07outcome\"\x12\n\x10ProvideKeepAlive\"\xf3\x04\n\x0fProvideResponse\x12\x32\n\x06opened\x18\x01 \x01(\x0b\x32 .widgetd.python.v1.ProvideOpenedH\x00\x12\x32\n\x06result\x18\x02 \x01(\x0b\x32 .widgetd.python.v1.ProvideResultH\x00\x12)\n\x05\x65vent\x18\x03 \x01(\x0b\x32\x18.widgetd.python.v1.EventH\x00\x12*\n\x03gap\x18\x04 \x01(\x0b\x32\x1b.widgetd.python.v1.EventGapH\x00\x12\x36\n\x0c\x64\x61ta_request\x18\x05 \x01(\x0b\x32\x1e.widgetd.python.v1.DataRequestH\x00\x12\x35\n\x07removed\x18\x06 \x01(\x0b\x32\".widgetd.python.v1.ProvidedRemovalH\x00\x12\x32\n\x06synced\x18\x07 \x01(\x0b\x32 .widgetd.python.v1.ProvideSyncedH\x00\x12\x39\n\nkeep_alive\x18\x08 \x01(\x0b\x32#.widgetd.python.v1.ProvideKeepAliveH\x00\x12?\n\rkinds_removed\x18\t \x01(\x0b\x32&.widgetd.python.v1.ProvidedKindRemovalH\x00\x12\x41\n\x0e\x62undle_request\x18\n \x01(\x0b\x32\'.widgetd.python.v1.ProvideBundleRequestH\x00\x12\x36\n\x08\x61udience\x18\x0b \x01(\x0b\x32\".widgetd.python.v1.ProvideAudienceH\x00\x42\x07\n\x05\x66rame\"\xa1\x01\n\rProvideOpened\x12\x12\n\nsession_id\x18\x01 \x01(\x04\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\x12\x10\n\x08revision\x18\x03 \x01(\x04\x12(\n\x05lease\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x16\n\x0e\x66irst_sequence\x18\x05 \x01(\x04\x12\x19\n\x11includes_audience\x18\x06 \x01(\x08\"\x8b\x01\n\rProvideResult\x12\n\n\x02id\x18\x01 \x01(\x04\x12.\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x1f.widgetd.python.v1.ProvideError\x12\x10\n\x08revision\x18\x03 \x01(\x04\x12,\n\x05kinds\x18\x04 \x03(\x0b\x32\x1d.widgetd.python.v1.KindResult\"\xee\x01\n\x0cProvideError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12?\n\x08metadata\x18\x04 \x03(\x0b\x32-.widgetd.python.v1.ProvideError.MetadataEntry\x12\r\n\x05\x66ield\x18\x05 \x01(\t\x12.\n\x0bretry_delay\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"z\n\x0b\x44\x61taRequest\x12\n\n\x02id\x18\x01 \x01(\x04\x12)\n\x06widget\x18\x02 \x01(\x0b\x32\x19.widgetd.python.v1.Widget\x12\x34\n\x06reason\x18\x03 \x01(\x0e\x32$.widgetd.python.v1.DataRequestReason\"\x9a\x03\n\x14ProvideBundleRequest\x12\n\n\x02id\x18\x01 \x01(\x04\x12:\n\x07install\x18\x02 \x01(\x0b\x32\'.widgetd.python.v1.InstallBundleRequestH\x00\x12\x35\n\x04list\x18\x03 \x01(\x0b\x32%.widgetd.python.v1.ListBundlesRequestH\x00\x12?\n\rdelete_bundle\x18\x04 \x01(\x0b\x32&.widgetd.python.v1.DeleteBundleRequestH\x00\x12<\n\x08rollback\x18\x05 \x01(\x0b\x32(.widgetd.python.v1.RollbackBundleRequestH\x00\x12\x43\n\x0cset_defaults\x18\x06 \x01(\x0b\x32+.widgetd.python.v1.SetBundleDefaultsRequestH\x00\x12\x34\n\x04\x64iff\x18\x07 \x01(\x0b\x32$.widgetd.python.v1.DiffBundleRequestH\x00\x42\t\n\x07request\"%\n\x0fProvidedRemoval\x12\x12\n\nwidget_ids\x18\x01 \x03(\t\"$\n\x13ProvidedKindRemoval\x12\r\n\x05kinds\x18\x01 \x03(\t\"!\n\rProvideSynced\x12\x10\n\x08revision\x18\x01 \x01(\x04\"5\n\x0fProvideAudience\x12\x10\n\x08\x61ttached\x18\x01 \x03(\t\x12\x10\n\x08\x64\x65tached\x18\x02 \x03(\t*\xd1\x01\n\x11\x44\x61taRequestReason\x12#\n\x1f\x44\x41TA_REQUEST_REASON_UNSPECIFIED\x10\x00\x12\x1f\n\x1b\x44\x41TA_REQUEST_REASON_CREATED\x10\x01\x12)\n%DATA_REQUEST_REASON_PROVIDER_RETURNED\x10\x02\x12*\n&DATA_REQUEST_REASON_PARAMETERS_CHANGED\x10\x03\x12\x1f\n\x1b\x44\x41TA_REQUEST_REASON_REFRESH\x10\x04\x32g\n\x0fProviderService\x12T\n\x07Provide\x12!.widgetd.python.v1.ProvideRequest\x1a\".widgetd.python.v1.ProvideResponse(\x01\x30\x01\x42Q\n\x0e\x63om.widgetd.v1B\x14ProviderServiceProtoP\x01Z\x14widgetd/v1;widgetdv1\xa2\x02\x03WXX\xaa\x02\nWidgetd.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(widgetd/python/v1/provider_service.proto\x12\x11widgetd.python.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\'widgetd/python/v1/catalog_service.proto\x1a\x1dwidgetd/python/v1/event.proto\x1a\x1cwidgetd/python/v1/kind.proto\x1a\x1dwidgetd/python/v1/value.proto\x1a\x1ewidgetd/python/v1/widget.proto\x1a&widgetd/python/v1/widget_service.proto\"\xd5\x03\n\x0eProvideRequest\x12.\n\x04open\x18\x01 \x01(\x0b\x32\x1e.widgetd.python.v1.ProvideOpenH\x00\x12\x30\n\x05kinds\x18\x02 \x01(\x0b\x32\x1f.widgetd.python.v1.ProvideKindsH\x00\x12\x32\n\x06update\x18\x03 \x01(\x0b\x32 .widgetd.python.v1.ProvideUpdateH\x00\x12<\n\x0b\x61\x63knowledge\x18\x04 \x01(\x0b\x32%.widgetd.python.v1.ProvideAcknowledgeH\x00\x12\x32\n\x06\x61nswer\x18\x05 \x01(\x0b\x32 .widgetd.python.v1.ProvideAnswerH\x00\x12\x39\n\nkeep_alive\x18\x06 \x01(\x0b\x32#.widgetd.python.v1.ProvideKeepAliveH\x00\x12?\n\rbundle_answer\x18\x07 \x01(\x0b\x32&.widgetd.python.v1.ProvideBundleAnswerH\x00\x12\x36\n\x08snapshot\x18\x08 \x01(\x0b\x32\".widgetd.python.v1.ProvideSnapshotH\x00\x42\x07\n\x05\x66rame\"\xf7\x01\n\x0bProvideOpen\x12\x10\n\x08provider\x18\x01 \x01(\t\x12(\n\x05lease\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\"\n\x15\x61\x63knowledged_sequence\x18\x03 \x01(\x04H\x00\x88\x01\x01\x12\r\n\x05\x65poch\x18\x04 \x01(\x04\x12\x11\n\ttake_over\x18\x05 \x01(\x08\x12\x17\n\x0fmanages_bundles\x18\x06 \x01(\x08\x12\x18\n\x10include_audience\x18\x07 \x01(\x08\x12\x19\n\x11\x61nswers_snapshots\x18\x08 \x01(\x08\x42\x18\n\x16_acknowledged_sequence\"Q\n\x0cProvideKinds\x12\n\n\x02id\x18\x01 \x01(\x04\x12&\n\x05kinds\x18\x02 \x03(\x0b\x32\x17.widgetd.python.v1.Kind\x12\r\n\x05prune\x18\x03 \x01(\x08\"O\n\rProvideUpdate\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x32\n\x07updates\x18\x02 \x03(\x0b\x32!.widgetd.python.v1.ProvidedUpdate\"\x85\x01\n\x0eProvidedUpdate\x12\x11\n\twidget_id\x18\x01 \x01(\t\x12-\n\x05patch\x18\x02 \x01(\x0b\x32\x1e.widgetd.python.v1.WidgetPatch\x12\x31\n\ntransition\x18\x03 \x01(\x0b\x32\x1d.widgetd.python.v1.Transition\"a\n\x12ProvideAcknowledge\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12-\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x1e.widgetd.python.v1.WidgetError\"\xd4\x01\n\rProvideAnswer\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x17\n\x0f\x64\x61ta_request_id\x18\x02 \x01(\x04\x12/\n\x05patch\x18\x03 \x01(\x0b\x32\x1e.widgetd.python.v1.WidgetPatchH\x00\x12/\n\x05\x65rror\x18\x04 \x01(\x0b\x32\x1e.widgetd.python.v1.WidgetErrorH\x00\x12\x31\n\ntransition\x18\x05 \x01(\x0b\x32\x1d.widgetd.python.v1.TransitionB\t\n\x07outcome\"\xec\x03\n\x13ProvideBundleAnswer\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x19\n\x11\x62undle_request_id\x18\x02 \x01(\x04\x12;\n\x07install\x18\x03 \x01(\x0b\x32(.widgetd.python.v1.InstallBundleResponseH\x00\x12\x36\n\x04list\x18\x04 \x01(\x0b\x32&.widgetd.python.v1.ListBundlesResponseH\x00\x12@\n\rdelete_bundle\x18\x05 \x01(\x0b\x32\'.widgetd.python.v1.DeleteBundleResponseH\x00\x12=\n\x08rollback\x18\x06 \x01(\x0b\x32).widgetd.python.v1.RollbackBundleResponseH\x00\x12\x30\n\x05\x65rror\x18\x07 \x01(\x0b\x32\x1f.widgetd.python.v1.ProvideErrorH\x00\x12\x44\n\x0cset_defaults\x18\x08 \x01(\x0b\x32,.widgetd.python.v1.SetBundleDefaultsResponseH\x00\x12\x35\n\x04\x64iff\x18\t \x01(\x0b\x32%.widgetd.python.v1.DiffBundleResponseH\x00\x42\t\n\x07outcome\"\xa7\x01\n\x0fProvideSnapshot\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x1b\n\x13snapshot_request_id\x18\x02 \x01(\x04\x12/\n\x04\x64\x61ta\x18\x03 \x01(\x0b\x32\x1f.widgetd.python.v1.SnapshotDataH\x00\x12/\n\x05\x65rror\x18\x04 \x01(\x0b\x32\x1e.widgetd.python.v1.WidgetErrorH\x00\x42\t\n\x07outcome\"\x8e\x01\n\x0cSnapshotData\x12\x37\n\x04\x64\x61ta\x18\x01 \x03(\x0b\x32).widgetd.python.v1.SnapshotData.DataEntry\x1a\x45\n\tDataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.widgetd.python.v1.Value:\x02\x38\x01\"\x12\n\x10ProvideKeepAlive\"\xb3\x05\n\x0fProvideResponse\x12\x32\n\x06opened\x18\x01 \x01(\x0b\x32 .widgetd.python.v1.ProvideOpenedH\x00\x12\x32\n\x06result\x18\x02 \x01(\x0b\x32 .widgetd.python.v1.ProvideResultH\x00\x12)\n\x05\x65vent\x18\x03 \x01(\x0b\x32\x18.widgetd.python.v1.EventH\x00\x12*\n\x03gap\x18\x04 \x01(\x0b\x32\x1b.widgetd.python.v1.EventGapH\x00\x12\x36\n\x0c\x64\x61ta_request\x18\x05 \x01(\x0b\x32\x1e.widgetd.python.v1.DataRequestH\x00\x12\x35\n\x07removed\x18\x06 \x01(\x0b\x32\".widgetd.python.v1.ProvidedRemovalH\x00\x12\x32\n\x06synced\x18\x07 \x01(\x0b\x32 .widgetd.python.v1.ProvideSyncedH\x00\x12\x39\n\nkeep_alive\x18\x08 \x01(\x0b\x32#.widgetd.python.v1.ProvideKeepAliveH\x00\x12?\n\rkinds_removed\x18\t \x01(\x0b\x32&.widgetd.python.v1.ProvidedKindRemovalH\x00\x12\x41\n\x0e\x62undle_request\x18\n \x01(\x0b\x32\'.widgetd.python.v1.ProvideBundleRequestH\x00\x12\x36\n\x08\x61udience\x18\x0b \x01(\x0b\x32\".widgetd.python.v1.ProvideAudienceH\x00\x12>\n\x10snapshot_request\x18\x0c \x01(\x0b\x32\".widgetd.python.v1.SnapshotRequestH\x00\x42\x07\n\x05\x66rame\"\xa1\x01\n\rProvideOpened\x12\x12\n\nsession_id\x18\x01 \x01(\x04\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\x12\x10\n\x08revision\x18\x03 \x01(\x04\x12(\n\x05lease\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x16\n\x0e\x66irst_sequence\x18\x05 \x01(\x04\x12\x19\n\x11includes_audience\x18\x06 \x01(\x08\"\x8b\x01\n\rProvideResult\x12\n\n\x02id\x18\x01 \x01(\x04\x12.\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x1f.widgetd.python.v1.ProvideError\x12\x10\n\x08revision\x18\x03 \x01(\x04\x12,\n\x05kinds\x18\x04 \x03(\x0b\x32\x1d.widgetd.python.v1.KindResult\"\xee\x01\n\x0cProvideError\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12?\n\x08metadata\x18\x04 \x03(\x0b\x32-.widgetd.python.v1.ProvideError.MetadataEntry\x12\r\n\x05\x66ield\x18\x05 \x01(\t\x12.\n\x0bretry_delay\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"z\n\x0b\x44\x61taRequest\x12\n\n\x02id\x18\x01 \x01(\x04\x12)\n\x06widget\x18\x02 \x01(\x0b\x32\x19.widgetd.python.v1.Widget\x12\x34\n\x06reason\x18\x03 \x01(\x0e\x32$.widgetd.python.v1.DataRequestReason\"\xeb\x01\n\x0fSnapshotRequest\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12)\n\x06\x66\x61mily\x18\x03 \x01(\x0e\x32\x19.widgetd.python.v1.Family\x12\x46\n\nparameters\x18\x04 \x03(\x0b\x32\x32.widgetd.python.v1.SnapshotRequest.ParametersEntry\x1aK\n\x0fParametersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.widgetd.python.v1.Value:\x02\x38\x01\"\x9a\x03\n\x14ProvideBundleRequest\x12\n\n\x02id\x18\x01 \x01(\x04\x12:\n\x07install\x18\x02 \x01(\x0b\x32\'.widgetd.python.v1.InstallBundleRequestH\x00\x12\x35\n\x04list\x18\x03 \x01(\x0b\x32%.widgetd.python.v1.ListBundlesRequestH\x00\x12?\n\rdelete_bundle\x18\x04 \x01(\x0b\x32&.widgetd.python.v1.DeleteBundleRequestH\x00\x12<\n\x08rollback\x18\x05 \x01(\x0b\x32(.widgetd.python.v1.RollbackBundleRequestH\x00\x12\x43\n\x0cset_defaults\x18\x06 \x01(\x0b\x32+.widgetd.python.v1.SetBundleDefaultsRequestH\x00\x12\x34\n\x04\x64iff\x18\x07 \x01(\x0b\x32$.widgetd.python.v1.DiffBundleRequestH\x00\x42\t\n\x07request\"%\n\x0fProvidedRemoval\x12\x12\n\nwidget_ids\x18\x01 \x03(\t\"$\n\x13ProvidedKindRemoval\x12\r\n\x05kinds\x18\x01 \x03(\t\"!\n\rProvideSynced\x12\x10\n\x08revision\x18\x01 \x01(\x04\"5\n\x0fProvideAudience\x12\x10\n\x08\x61ttached\x18\x01 \x03(\t\x12\x10\n\x08\x64\x65tached\x18\x02 \x03(\t*\xf3\x01\n\x11\x44\x61taRequestReason\x12#\n\x1f\x44\x41TA_REQUEST_REASON_UNSPECIFIED\x10\x00\x12\x1f\n\x1b\x44\x41TA_REQUEST_REASON_CREATED\x10\x01\x12)\n%DATA_REQUEST_REASON_PROVIDER_RETURNED\x10\x02\x12*\n&DATA_REQUEST_REASON_PARAMETERS_CHANGED\x10\x03\x12\x1f\n\x1b\x44\x41TA_REQUEST_REASON_REFRESH\x10\x04\x12 \n\x1c\x44\x41TA_REQUEST_REASON_TIMELINE\x10\x05\x32g\n\x0fProviderService\x12T\n\x07Provide\x12!.widgetd.python.v1.ProvideRequest\x1a\".widgetd.python.v1.ProvideResponse(\x01\x30\x01\x42Q\n\x0e\x63om.widgetd.v1B\x14ProviderServiceProtoP\x01Z\x14widgetd/v1;widgetdv1\xa2\x02\x03WXX\xaa\x02\nWidgetd.V1b\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'widgetd.python.v1.provider_service_pb2', globals())
@@ -27,50 +28,64 @@ if _descriptor._USE_C_DESCRIPTORS == False:
 
   DESCRIPTOR._options = None
   DESCRIPTOR._serialized_options = b'\n\016com.widgetd.v1B\024ProviderServiceProtoP\001Z\024widgetd/v1;widgetdv1\242\002\003WXX\252\002\nWidgetd.V1'
+  _SNAPSHOTDATA_DATAENTRY._options = None
+  _SNAPSHOTDATA_DATAENTRY._serialized_options = b'8\001'
   _PROVIDEERROR_METADATAENTRY._options = None
   _PROVIDEERROR_METADATAENTRY._serialized_options = b'8\001'
-  _DATAREQUESTREASON._serialized_start=3919
-  _DATAREQUESTREASON._serialized_end=4128
-  _PROVIDEREQUEST._serialized_start=270
-  _PROVIDEREQUEST._serialized_end=683
-  _PROVIDEOPEN._serialized_start=686
-  _PROVIDEOPEN._serialized_end=906
-  _PROVIDEKINDS._serialized_start=908
-  _PROVIDEKINDS._serialized_end=989
-  _PROVIDEUPDATE._serialized_start=991
-  _PROVIDEUPDATE._serialized_end=1070
-  _PROVIDEDUPDATE._serialized_start=1073
-  _PROVIDEDUPDATE._serialized_end=1206
-  _PROVIDEACKNOWLEDGE._serialized_start=1208
-  _PROVIDEACKNOWLEDGE._serialized_end=1305
-  _PROVIDEANSWER._serialized_start=1308
-  _PROVIDEANSWER._serialized_end=1520
-  _PROVIDEBUNDLEANSWER._serialized_start=1523
-  _PROVIDEBUNDLEANSWER._serialized_end=2015
-  _PROVIDEKEEPALIVE._serialized_start=2017
-  _PROVIDEKEEPALIVE._serialized_end=2035
-  _PROVIDERESPONSE._serialized_start=2038
-  _PROVIDERESPONSE._serialized_end=2665
-  _PROVIDEOPENED._serialized_start=2668
-  _PROVIDEOPENED._serialized_end=2829
-  _PROVIDERESULT._serialized_start=2832
-  _PROVIDERESULT._serialized_end=2971
-  _PROVIDEERROR._serialized_start=2974
-  _PROVIDEERROR._serialized_end=3212
-  _PROVIDEERROR_METADATAENTRY._serialized_start=3165
-  _PROVIDEERROR_METADATAENTRY._serialized_end=3212
-  _DATAREQUEST._serialized_start=3214
-  _DATAREQUEST._serialized_end=3336
-  _PROVIDEBUNDLEREQUEST._serialized_start=3339
-  _PROVIDEBUNDLEREQUEST._serialized_end=3749
-  _PROVIDEDREMOVAL._serialized_start=3751
-  _PROVIDEDREMOVAL._serialized_end=3788
-  _PROVIDEDKINDREMOVAL._serialized_start=3790
-  _PROVIDEDKINDREMOVAL._serialized_end=3826
-  _PROVIDESYNCED._serialized_start=3828
-  _PROVIDESYNCED._serialized_end=3861
-  _PROVIDEAUDIENCE._serialized_start=3863
-  _PROVIDEAUDIENCE._serialized_end=3916
-  _PROVIDERSERVICE._serialized_start=4130
-  _PROVIDERSERVICE._serialized_end=4233
+  _SNAPSHOTREQUEST_PARAMETERSENTRY._options = None
+  _SNAPSHOTREQUEST_PARAMETERSENTRY._serialized_options = b'8\001'
+  _DATAREQUESTREASON._serialized_start=4650
+  _DATAREQUESTREASON._serialized_end=4893
+  _PROVIDEREQUEST._serialized_start=301
+  _PROVIDEREQUEST._serialized_end=770
+  _PROVIDEOPEN._serialized_start=773
+  _PROVIDEOPEN._serialized_end=1020
+  _PROVIDEKINDS._serialized_start=1022
+  _PROVIDEKINDS._serialized_end=1103
+  _PROVIDEUPDATE._serialized_start=1105
+  _PROVIDEUPDATE._serialized_end=1184
+  _PROVIDEDUPDATE._serialized_start=1187
+  _PROVIDEDUPDATE._serialized_end=1320
+  _PROVIDEACKNOWLEDGE._serialized_start=1322
+  _PROVIDEACKNOWLEDGE._serialized_end=1419
+  _PROVIDEANSWER._serialized_start=1422
+  _PROVIDEANSWER._serialized_end=1634
+  _PROVIDEBUNDLEANSWER._serialized_start=1637
+  _PROVIDEBUNDLEANSWER._serialized_end=2129
+  _PROVIDESNAPSHOT._serialized_start=2132
+  _PROVIDESNAPSHOT._serialized_end=2299
+  _SNAPSHOTDATA._serialized_start=2302
+  _SNAPSHOTDATA._serialized_end=2444
+  _SNAPSHOTDATA_DATAENTRY._serialized_start=2375
+  _SNAPSHOTDATA_DATAENTRY._serialized_end=2444
+  _PROVIDEKEEPALIVE._serialized_start=2446
+  _PROVIDEKEEPALIVE._serialized_end=2464
+  _PROVIDERESPONSE._serialized_start=2467
+  _PROVIDERESPONSE._serialized_end=3158
+  _PROVIDEOPENED._serialized_start=3161
+  _PROVIDEOPENED._serialized_end=3322
+  _PROVIDERESULT._serialized_start=3325
+  _PROVIDERESULT._serialized_end=3464
+  _PROVIDEERROR._serialized_start=3467
+  _PROVIDEERROR._serialized_end=3705
+  _PROVIDEERROR_METADATAENTRY._serialized_start=3658
+  _PROVIDEERROR_METADATAENTRY._serialized_end=3705
+  _DATAREQUEST._serialized_start=3707
+  _DATAREQUEST._serialized_end=3829
+  _SNAPSHOTREQUEST._serialized_start=3832
+  _SNAPSHOTREQUEST._serialized_end=4067
+  _SNAPSHOTREQUEST_PARAMETERSENTRY._serialized_start=3992
+  _SNAPSHOTREQUEST_PARAMETERSENTRY._serialized_end=4067
+  _PROVIDEBUNDLEREQUEST._serialized_start=4070
+  _PROVIDEBUNDLEREQUEST._serialized_end=4480
+  _PROVIDEDREMOVAL._serialized_start=4482
+  _PROVIDEDREMOVAL._serialized_end=4519
+  _PROVIDEDKINDREMOVAL._serialized_start=4521
+  _PROVIDEDKINDREMOVAL._serialized_end=4557
+  _PROVIDESYNCED._serialized_start=4559
+  _PROVIDESYNCED._serialized_end=4592
+  _PROVIDEAUDIENCE._serialized_start=4594
+  _PROVIDEAUDIENCE._serialized_end=4647
+  _PROVIDERSERVICE._serialized_start=4895
+  _PROVIDERSERVICE._serialized_end=4998
 # @@protoc_insertion_point(module_scope)

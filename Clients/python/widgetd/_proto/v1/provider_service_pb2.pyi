@@ -3,6 +3,7 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from widgetd._proto.v1 import catalog_service_pb2 as _catalog_service_pb2
 from widgetd._proto.v1 import event_pb2 as _event_pb2
 from widgetd._proto.v1 import kind_pb2 as _kind_pb2
+from widgetd._proto.v1 import value_pb2 as _value_pb2
 from widgetd._proto.v1 import widget_pb2 as _widget_pb2
 from widgetd._proto.v1 import widget_service_pb2 as _widget_service_pb2
 from google.protobuf.internal import containers as _containers
@@ -15,6 +16,7 @@ DATA_REQUEST_REASON_CREATED: DataRequestReason
 DATA_REQUEST_REASON_PARAMETERS_CHANGED: DataRequestReason
 DATA_REQUEST_REASON_PROVIDER_RETURNED: DataRequestReason
 DATA_REQUEST_REASON_REFRESH: DataRequestReason
+DATA_REQUEST_REASON_TIMELINE: DataRequestReason
 DATA_REQUEST_REASON_UNSPECIFIED: DataRequestReason
 DESCRIPTOR: _descriptor.FileDescriptor
 
@@ -140,6 +142,7 @@ class ProvideKinds(_message.Message):
 class ProvideOpen(_message.Message):
     __slots__: tuple[str, ...]
     ACKNOWLEDGED_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    ANSWERS_SNAPSHOTS_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_AUDIENCE_FIELD_NUMBER: _ClassVar[int]
     LEASE_FIELD_NUMBER: _ClassVar[int]
@@ -147,13 +150,14 @@ class ProvideOpen(_message.Message):
     PROVIDER_FIELD_NUMBER: _ClassVar[int]
     TAKE_OVER_FIELD_NUMBER: _ClassVar[int]
     acknowledged_sequence: int
+    answers_snapshots: bool
     epoch: int
     include_audience: bool
     lease: _duration_pb2.Duration
     manages_bundles: bool
     provider: str
     take_over: bool
-    def __init__(self, provider: _Optional[str] = ..., lease: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., acknowledged_sequence: _Optional[int] = ..., epoch: _Optional[int] = ..., take_over: bool = ..., manages_bundles: bool = ..., include_audience: bool = ...) -> None: ...
+    def __init__(self, provider: _Optional[str] = ..., lease: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., acknowledged_sequence: _Optional[int] = ..., epoch: _Optional[int] = ..., take_over: bool = ..., manages_bundles: bool = ..., include_audience: bool = ..., answers_snapshots: bool = ...) -> None: ...
 
 class ProvideOpened(_message.Message):
     __slots__: tuple[str, ...]
@@ -179,6 +183,7 @@ class ProvideRequest(_message.Message):
     KEEP_ALIVE_FIELD_NUMBER: _ClassVar[int]
     KINDS_FIELD_NUMBER: _ClassVar[int]
     OPEN_FIELD_NUMBER: _ClassVar[int]
+    SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
     UPDATE_FIELD_NUMBER: _ClassVar[int]
     acknowledge: ProvideAcknowledge
     answer: ProvideAnswer
@@ -186,8 +191,9 @@ class ProvideRequest(_message.Message):
     keep_alive: ProvideKeepAlive
     kinds: ProvideKinds
     open: ProvideOpen
+    snapshot: ProvideSnapshot
     update: ProvideUpdate
-    def __init__(self, open: _Optional[_Union[ProvideOpen, _Mapping[str, object]]] = ..., kinds: _Optional[_Union[ProvideKinds, _Mapping[str, object]]] = ..., update: _Optional[_Union[ProvideUpdate, _Mapping[str, object]]] = ..., acknowledge: _Optional[_Union[ProvideAcknowledge, _Mapping[str, object]]] = ..., answer: _Optional[_Union[ProvideAnswer, _Mapping[str, object]]] = ..., keep_alive: _Optional[_Union[ProvideKeepAlive, _Mapping[str, object]]] = ..., bundle_answer: _Optional[_Union[ProvideBundleAnswer, _Mapping[str, object]]] = ...) -> None: ...
+    def __init__(self, open: _Optional[_Union[ProvideOpen, _Mapping[str, object]]] = ..., kinds: _Optional[_Union[ProvideKinds, _Mapping[str, object]]] = ..., update: _Optional[_Union[ProvideUpdate, _Mapping[str, object]]] = ..., acknowledge: _Optional[_Union[ProvideAcknowledge, _Mapping[str, object]]] = ..., answer: _Optional[_Union[ProvideAnswer, _Mapping[str, object]]] = ..., keep_alive: _Optional[_Union[ProvideKeepAlive, _Mapping[str, object]]] = ..., bundle_answer: _Optional[_Union[ProvideBundleAnswer, _Mapping[str, object]]] = ..., snapshot: _Optional[_Union[ProvideSnapshot, _Mapping[str, object]]] = ...) -> None: ...
 
 class ProvideResponse(_message.Message):
     __slots__: tuple[str, ...]
@@ -201,6 +207,7 @@ class ProvideResponse(_message.Message):
     OPENED_FIELD_NUMBER: _ClassVar[int]
     REMOVED_FIELD_NUMBER: _ClassVar[int]
     RESULT_FIELD_NUMBER: _ClassVar[int]
+    SNAPSHOT_REQUEST_FIELD_NUMBER: _ClassVar[int]
     SYNCED_FIELD_NUMBER: _ClassVar[int]
     audience: ProvideAudience
     bundle_request: ProvideBundleRequest
@@ -212,8 +219,9 @@ class ProvideResponse(_message.Message):
     opened: ProvideOpened
     removed: ProvidedRemoval
     result: ProvideResult
+    snapshot_request: SnapshotRequest
     synced: ProvideSynced
-    def __init__(self, opened: _Optional[_Union[ProvideOpened, _Mapping[str, object]]] = ..., result: _Optional[_Union[ProvideResult, _Mapping[str, object]]] = ..., event: _Optional[_Union[_event_pb2.Event, _Mapping[str, object]]] = ..., gap: _Optional[_Union[_widget_service_pb2.EventGap, _Mapping[str, object]]] = ..., data_request: _Optional[_Union[DataRequest, _Mapping[str, object]]] = ..., removed: _Optional[_Union[ProvidedRemoval, _Mapping[str, object]]] = ..., synced: _Optional[_Union[ProvideSynced, _Mapping[str, object]]] = ..., keep_alive: _Optional[_Union[ProvideKeepAlive, _Mapping[str, object]]] = ..., kinds_removed: _Optional[_Union[ProvidedKindRemoval, _Mapping[str, object]]] = ..., bundle_request: _Optional[_Union[ProvideBundleRequest, _Mapping[str, object]]] = ..., audience: _Optional[_Union[ProvideAudience, _Mapping[str, object]]] = ...) -> None: ...
+    def __init__(self, opened: _Optional[_Union[ProvideOpened, _Mapping[str, object]]] = ..., result: _Optional[_Union[ProvideResult, _Mapping[str, object]]] = ..., event: _Optional[_Union[_event_pb2.Event, _Mapping[str, object]]] = ..., gap: _Optional[_Union[_widget_service_pb2.EventGap, _Mapping[str, object]]] = ..., data_request: _Optional[_Union[DataRequest, _Mapping[str, object]]] = ..., removed: _Optional[_Union[ProvidedRemoval, _Mapping[str, object]]] = ..., synced: _Optional[_Union[ProvideSynced, _Mapping[str, object]]] = ..., keep_alive: _Optional[_Union[ProvideKeepAlive, _Mapping[str, object]]] = ..., kinds_removed: _Optional[_Union[ProvidedKindRemoval, _Mapping[str, object]]] = ..., bundle_request: _Optional[_Union[ProvideBundleRequest, _Mapping[str, object]]] = ..., audience: _Optional[_Union[ProvideAudience, _Mapping[str, object]]] = ..., snapshot_request: _Optional[_Union[SnapshotRequest, _Mapping[str, object]]] = ...) -> None: ...
 
 class ProvideResult(_message.Message):
     __slots__: tuple[str, ...]
@@ -226,6 +234,18 @@ class ProvideResult(_message.Message):
     kinds: _containers.RepeatedCompositeFieldContainer[_catalog_service_pb2.KindResult]
     revision: int
     def __init__(self, id: _Optional[int] = ..., error: _Optional[_Union[ProvideError, _Mapping[str, object]]] = ..., revision: _Optional[int] = ..., kinds: _Optional[_Iterable[_Union[_catalog_service_pb2.KindResult, _Mapping[str, object]]]] = ...) -> None: ...
+
+class ProvideSnapshot(_message.Message):
+    __slots__: tuple[str, ...]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    SNAPSHOT_REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    data: SnapshotData
+    error: _widget_pb2.WidgetError
+    id: int
+    snapshot_request_id: int
+    def __init__(self, id: _Optional[int] = ..., snapshot_request_id: _Optional[int] = ..., data: _Optional[_Union[SnapshotData, _Mapping[str, object]]] = ..., error: _Optional[_Union[_widget_pb2.WidgetError, _Mapping[str, object]]] = ...) -> None: ...
 
 class ProvideSynced(_message.Message):
     __slots__: tuple[str, ...]
@@ -262,6 +282,38 @@ class ProvidedUpdate(_message.Message):
     transition: _widget_pb2.Transition
     widget_id: str
     def __init__(self, widget_id: _Optional[str] = ..., patch: _Optional[_Union[_widget_service_pb2.WidgetPatch, _Mapping[str, object]]] = ..., transition: _Optional[_Union[_widget_pb2.Transition, _Mapping[str, object]]] = ...) -> None: ...
+
+class SnapshotData(_message.Message):
+    __slots__: tuple[str, ...]
+    class DataEntry(_message.Message):
+        __slots__: tuple[str, ...]
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: _value_pb2.Value
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_value_pb2.Value, _Mapping[str, object]]] = ...) -> None: ...
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    data: _containers.MessageMap[str, _value_pb2.Value]
+    def __init__(self, data: _Optional[_Mapping[str, _value_pb2.Value]] = ...) -> None: ...
+
+class SnapshotRequest(_message.Message):
+    __slots__: tuple[str, ...]
+    class ParametersEntry(_message.Message):
+        __slots__: tuple[str, ...]
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: _value_pb2.Value
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_value_pb2.Value, _Mapping[str, object]]] = ...) -> None: ...
+    FAMILY_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    family: _widget_pb2.Family
+    id: int
+    kind: str
+    parameters: _containers.MessageMap[str, _value_pb2.Value]
+    def __init__(self, id: _Optional[int] = ..., kind: _Optional[str] = ..., family: _Optional[_Union[_widget_pb2.Family, str]] = ..., parameters: _Optional[_Mapping[str, _value_pb2.Value]] = ...) -> None: ...
 
 class DataRequestReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__: tuple[str, ...] = ()

@@ -4,6 +4,8 @@ from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from widgetd._proto.v1 import event_pb2 as _event_pb2
 from widgetd._proto.v1 import node_pb2 as _node_pb2
 from widgetd._proto.v1 import theme_pb2 as _theme_pb2
+from widgetd._proto.v1 import kind_pb2 as _kind_pb2
+from widgetd._proto.v1 import timeline_pb2 as _timeline_pb2
 from widgetd._proto.v1 import value_pb2 as _value_pb2
 from widgetd._proto.v1 import widget_pb2 as _widget_pb2
 from google.protobuf.internal import containers as _containers
@@ -223,10 +225,14 @@ class RefreshWidgetsRequest(_message.Message):
 class RefreshWidgetsResponse(_message.Message):
     __slots__: tuple[str, ...]
     ASKED_COUNT_FIELD_NUMBER: _ClassVar[int]
+    BUDGETS_FIELD_NUMBER: _ClassVar[int]
+    LIMITED_COUNT_FIELD_NUMBER: _ClassVar[int]
     UNPROVIDED_COUNT_FIELD_NUMBER: _ClassVar[int]
     asked_count: int
+    budgets: _containers.RepeatedCompositeFieldContainer[_kind_pb2.RefreshBudget]
+    limited_count: int
     unprovided_count: int
-    def __init__(self, asked_count: _Optional[int] = ..., unprovided_count: _Optional[int] = ...) -> None: ...
+    def __init__(self, asked_count: _Optional[int] = ..., unprovided_count: _Optional[int] = ..., limited_count: _Optional[int] = ..., budgets: _Optional[_Iterable[_Union[_kind_pb2.RefreshBudget, _Mapping[str, object]]]] = ...) -> None: ...
 
 class RequestProgressRequest(_message.Message):
     __slots__: tuple[str, ...]
@@ -507,6 +513,7 @@ class WidgetPatch(_message.Message):
         key: str
         value: _value_pb2.Value
         def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_value_pb2.Value, _Mapping[str, object]]] = ...) -> None: ...
+    CLEAR_TIMELINE_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     RELEASE_FIELD_NUMBER: _ClassVar[int]
     REPLACE_DATA_FIELD_NUMBER: _ClassVar[int]
@@ -514,9 +521,11 @@ class WidgetPatch(_message.Message):
     SET_LABELS_FIELD_NUMBER: _ClassVar[int]
     SET_PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     STALE_FIELD_NUMBER: _ClassVar[int]
+    TIMELINE_FIELD_NUMBER: _ClassVar[int]
     UNSET_DATA_FIELD_NUMBER: _ClassVar[int]
     UNSET_LABELS_FIELD_NUMBER: _ClassVar[int]
     UNSET_PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    clear_timeline: bool
     error: _widget_pb2.WidgetError
     release: _containers.RepeatedScalarFieldContainer[str]
     replace_data: bool
@@ -524,10 +533,11 @@ class WidgetPatch(_message.Message):
     set_labels: _containers.ScalarMap[str, str]
     set_parameters: _containers.MessageMap[str, _value_pb2.Value]
     stale: bool
+    timeline: _timeline_pb2.Timeline
     unset_data: _containers.RepeatedScalarFieldContainer[str]
     unset_labels: _containers.RepeatedScalarFieldContainer[str]
     unset_parameters: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, set_data: _Optional[_Mapping[str, _value_pb2.Value]] = ..., unset_data: _Optional[_Iterable[str]] = ..., replace_data: bool = ..., set_parameters: _Optional[_Mapping[str, _value_pb2.Value]] = ..., unset_parameters: _Optional[_Iterable[str]] = ..., set_labels: _Optional[_Mapping[str, str]] = ..., unset_labels: _Optional[_Iterable[str]] = ..., stale: bool = ..., error: _Optional[_Union[_widget_pb2.WidgetError, _Mapping[str, object]]] = ..., release: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, set_data: _Optional[_Mapping[str, _value_pb2.Value]] = ..., unset_data: _Optional[_Iterable[str]] = ..., replace_data: bool = ..., set_parameters: _Optional[_Mapping[str, _value_pb2.Value]] = ..., unset_parameters: _Optional[_Iterable[str]] = ..., set_labels: _Optional[_Mapping[str, str]] = ..., unset_labels: _Optional[_Iterable[str]] = ..., stale: bool = ..., error: _Optional[_Union[_widget_pb2.WidgetError, _Mapping[str, object]]] = ..., release: _Optional[_Iterable[str]] = ..., timeline: _Optional[_Union[_timeline_pb2.Timeline, _Mapping[str, object]]] = ..., clear_timeline: bool = ...) -> None: ...
 
 class WidgetRemoved(_message.Message):
     __slots__: tuple[str, ...]
@@ -606,6 +616,8 @@ class WidgetUpdated(_message.Message):
     SET_DATA_FIELD_NUMBER: _ClassVar[int]
     SET_PARAMETERS_FIELD_NUMBER: _ClassVar[int]
     STALE_FIELD_NUMBER: _ClassVar[int]
+    TIMELINE_CLEARED_FIELD_NUMBER: _ClassVar[int]
+    TIMELINE_FIELD_NUMBER: _ClassVar[int]
     TRANSITION_FIELD_NUMBER: _ClassVar[int]
     UNSET_DATA_FIELD_NUMBER: _ClassVar[int]
     UNSET_PARAMETERS_FIELD_NUMBER: _ClassVar[int]
@@ -622,11 +634,13 @@ class WidgetUpdated(_message.Message):
     set_data: _containers.MessageMap[str, _value_pb2.Value]
     set_parameters: _containers.MessageMap[str, _value_pb2.Value]
     stale: bool
+    timeline: _timeline_pb2.TimelineStatus
+    timeline_cleared: bool
     transition: _widget_pb2.Transition
     unset_data: _containers.RepeatedScalarFieldContainer[str]
     unset_parameters: _containers.RepeatedScalarFieldContainer[str]
     update_time_nanos: int
-    def __init__(self, id: _Optional[str] = ..., revision: _Optional[int] = ..., update_time_nanos: _Optional[int] = ..., set_data: _Optional[_Mapping[str, _value_pb2.Value]] = ..., unset_data: _Optional[_Iterable[str]] = ..., set_parameters: _Optional[_Mapping[str, _value_pb2.Value]] = ..., unset_parameters: _Optional[_Iterable[str]] = ..., labels: _Optional[_Union[LabelSet, _Mapping[str, object]]] = ..., presence: _Optional[_Union[_widget_pb2.Presence, _Mapping[str, object]]] = ..., position: _Optional[int] = ..., stale: bool = ..., error: _Optional[_Union[_widget_pb2.WidgetError, _Mapping[str, object]]] = ..., transition: _Optional[_Union[_widget_pb2.Transition, _Mapping[str, object]]] = ..., apply_set: _Optional[str] = ..., family: _Optional[_Union[_widget_pb2.Family, str]] = ..., content: _Optional[_Union[_node_pb2.ContentChange, _Mapping[str, object]]] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., revision: _Optional[int] = ..., update_time_nanos: _Optional[int] = ..., set_data: _Optional[_Mapping[str, _value_pb2.Value]] = ..., unset_data: _Optional[_Iterable[str]] = ..., set_parameters: _Optional[_Mapping[str, _value_pb2.Value]] = ..., unset_parameters: _Optional[_Iterable[str]] = ..., labels: _Optional[_Union[LabelSet, _Mapping[str, object]]] = ..., presence: _Optional[_Union[_widget_pb2.Presence, _Mapping[str, object]]] = ..., position: _Optional[int] = ..., stale: bool = ..., error: _Optional[_Union[_widget_pb2.WidgetError, _Mapping[str, object]]] = ..., transition: _Optional[_Union[_widget_pb2.Transition, _Mapping[str, object]]] = ..., apply_set: _Optional[str] = ..., family: _Optional[_Union[_widget_pb2.Family, str]] = ..., content: _Optional[_Union[_node_pb2.ContentChange, _Mapping[str, object]]] = ..., timeline: _Optional[_Union[_timeline_pb2.TimelineStatus, _Mapping[str, object]]] = ..., timeline_cleared: bool = ...) -> None: ...
 
 class PresenceAction(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__: tuple[str, ...] = ()

@@ -341,6 +341,96 @@ void   widgetd__v1__set_log_level_response__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__set_log_level_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   widgetd__v1__set_time_request__init
+                     (Widgetd__V1__SetTimeRequest         *message)
+{
+  static const Widgetd__V1__SetTimeRequest init_value = WIDGETD__V1__SET_TIME_REQUEST__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__set_time_request__get_packed_size
+                     (const Widgetd__V1__SetTimeRequest *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__set_time_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__set_time_request__pack
+                     (const Widgetd__V1__SetTimeRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__set_time_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__set_time_request__pack_to_buffer
+                     (const Widgetd__V1__SetTimeRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__set_time_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__SetTimeRequest *
+       widgetd__v1__set_time_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__SetTimeRequest *)
+     protobuf_c_message_unpack (&widgetd__v1__set_time_request__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__set_time_request__free_unpacked
+                     (Widgetd__V1__SetTimeRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__set_time_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__set_time_response__init
+                     (Widgetd__V1__SetTimeResponse         *message)
+{
+  static const Widgetd__V1__SetTimeResponse init_value = WIDGETD__V1__SET_TIME_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__set_time_response__get_packed_size
+                     (const Widgetd__V1__SetTimeResponse *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__set_time_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__set_time_response__pack
+                     (const Widgetd__V1__SetTimeResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__set_time_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__set_time_response__pack_to_buffer
+                     (const Widgetd__V1__SetTimeResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__set_time_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__SetTimeResponse *
+       widgetd__v1__set_time_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__SetTimeResponse *)
+     protobuf_c_message_unpack (&widgetd__v1__set_time_response__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__set_time_response__free_unpacked
+                     (Widgetd__V1__SetTimeResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__set_time_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 #define widgetd__v1__get_stats_request__field_descriptors NULL
 #define widgetd__v1__get_stats_request__field_indices_by_name NULL
 #define widgetd__v1__get_stats_request__number_ranges NULL
@@ -1045,6 +1135,108 @@ const ProtobufCMessageDescriptor widgetd__v1__set_log_level_response__descriptor
   (ProtobufCMessageInit) widgetd__v1__set_log_level_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
+static const ProtobufCFieldDescriptor widgetd__v1__set_time_request__field_descriptors[2] =
+{
+  {
+    "time",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__SetTimeRequest, target_case),
+    offsetof(Widgetd__V1__SetTimeRequest, time),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "advance",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__SetTimeRequest, target_case),
+    offsetof(Widgetd__V1__SetTimeRequest, advance),
+    &google__protobuf__duration__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__set_time_request__field_indices_by_name[] = {
+  1,   /* field[1] = advance */
+  0,   /* field[0] = time */
+};
+static const ProtobufCIntRange widgetd__v1__set_time_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__set_time_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.SetTimeRequest",
+  "SetTimeRequest",
+  "Widgetd__V1__SetTimeRequest",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__SetTimeRequest),
+  2,
+  widgetd__v1__set_time_request__field_descriptors,
+  widgetd__v1__set_time_request__field_indices_by_name,
+  1,  widgetd__v1__set_time_request__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__set_time_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__set_time_response__field_descriptors[2] =
+{
+  {
+    "time",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__SetTimeResponse, time),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "fake",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__SetTimeResponse, fake),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__set_time_response__field_indices_by_name[] = {
+  1,   /* field[1] = fake */
+  0,   /* field[0] = time */
+};
+static const ProtobufCIntRange widgetd__v1__set_time_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__set_time_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.SetTimeResponse",
+  "SetTimeResponse",
+  "Widgetd__V1__SetTimeResponse",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__SetTimeResponse),
+  2,
+  widgetd__v1__set_time_response__field_descriptors,
+  widgetd__v1__set_time_response__field_indices_by_name,
+  1,  widgetd__v1__set_time_response__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__set_time_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
 static const ProtobufCEnumValue widgetd__v1__log_level__enum_values_by_number[8] =
 {
   { "LOG_LEVEL_UNSPECIFIED", "WIDGETD__V1__LOG_LEVEL__LOG_LEVEL_UNSPECIFIED", 0 },
@@ -1085,16 +1277,18 @@ const ProtobufCEnumDescriptor widgetd__v1__log_level__descriptor =
   widgetd__v1__log_level__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCMethodDescriptor widgetd__v1__admin_service__method_descriptors[3] =
+static const ProtobufCMethodDescriptor widgetd__v1__admin_service__method_descriptors[4] =
 {
   { "GetStats", &widgetd__v1__get_stats_request__descriptor, &widgetd__v1__get_stats_response__descriptor },
   { "Reload", &widgetd__v1__reload_request__descriptor, &widgetd__v1__reload_response__descriptor },
   { "SetLogLevel", &widgetd__v1__set_log_level_request__descriptor, &widgetd__v1__set_log_level_response__descriptor },
+  { "SetTime", &widgetd__v1__set_time_request__descriptor, &widgetd__v1__set_time_response__descriptor },
 };
 const unsigned widgetd__v1__admin_service__method_indices_by_name[] = {
   0,        /* GetStats */
   1,        /* Reload */
-  2         /* SetLogLevel */
+  2,        /* SetLogLevel */
+  3         /* SetTime */
 };
 const ProtobufCServiceDescriptor widgetd__v1__admin_service__descriptor =
 {
@@ -1103,7 +1297,7 @@ const ProtobufCServiceDescriptor widgetd__v1__admin_service__descriptor =
   "AdminService",
   "Widgetd__V1__AdminService",
   "widgetd.v1",
-  3,
+  4,
   widgetd__v1__admin_service__method_descriptors,
   widgetd__v1__admin_service__method_indices_by_name
 };
@@ -1130,6 +1324,14 @@ void widgetd__v1__admin_service__set_log_level(ProtobufCService *service,
 {
   assert(service->descriptor == &widgetd__v1__admin_service__descriptor);
   service->invoke(service, 2, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void widgetd__v1__admin_service__set_time(ProtobufCService *service,
+                                          const Widgetd__V1__SetTimeRequest *input,
+                                          Widgetd__V1__SetTimeResponse_Closure closure,
+                                          void *closure_data)
+{
+  assert(service->descriptor == &widgetd__v1__admin_service__descriptor);
+  service->invoke(service, 3, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void widgetd__v1__admin_service__init (Widgetd__V1__AdminService_Service *service,
                                        Widgetd__V1__AdminService_ServiceDestroy destroy)

@@ -8,6 +8,12 @@
 #endif
 
 #include "widgetd/v1/kind.pb-c.h"
+void   widgetd__v1__kind__sample_entry__init
+                     (Widgetd__V1__Kind__SampleEntry         *message)
+{
+  static const Widgetd__V1__Kind__SampleEntry init_value = WIDGETD__V1__KIND__SAMPLE_ENTRY__INIT;
+  *message = init_value;
+}
 void   widgetd__v1__kind__init
                      (Widgetd__V1__Kind         *message)
 {
@@ -51,6 +57,102 @@ void   widgetd__v1__kind__free_unpacked
   if(!message)
     return;
   assert(message->base.descriptor == &widgetd__v1__kind__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__recommendation__parameters_entry__init
+                     (Widgetd__V1__Recommendation__ParametersEntry         *message)
+{
+  static const Widgetd__V1__Recommendation__ParametersEntry init_value = WIDGETD__V1__RECOMMENDATION__PARAMETERS_ENTRY__INIT;
+  *message = init_value;
+}
+void   widgetd__v1__recommendation__init
+                     (Widgetd__V1__Recommendation         *message)
+{
+  static const Widgetd__V1__Recommendation init_value = WIDGETD__V1__RECOMMENDATION__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__recommendation__get_packed_size
+                     (const Widgetd__V1__Recommendation *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__recommendation__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__recommendation__pack
+                     (const Widgetd__V1__Recommendation *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__recommendation__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__recommendation__pack_to_buffer
+                     (const Widgetd__V1__Recommendation *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__recommendation__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__Recommendation *
+       widgetd__v1__recommendation__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__Recommendation *)
+     protobuf_c_message_unpack (&widgetd__v1__recommendation__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__recommendation__free_unpacked
+                     (Widgetd__V1__Recommendation *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__recommendation__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__refresh_budget__init
+                     (Widgetd__V1__RefreshBudget         *message)
+{
+  static const Widgetd__V1__RefreshBudget init_value = WIDGETD__V1__REFRESH_BUDGET__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__refresh_budget__get_packed_size
+                     (const Widgetd__V1__RefreshBudget *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__refresh_budget__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__refresh_budget__pack
+                     (const Widgetd__V1__RefreshBudget *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__refresh_budget__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__refresh_budget__pack_to_buffer
+                     (const Widgetd__V1__RefreshBudget *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__refresh_budget__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__RefreshBudget *
+       widgetd__v1__refresh_budget__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__RefreshBudget *)
+     protobuf_c_message_unpack (&widgetd__v1__refresh_budget__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__refresh_budget__free_unpacked
+                     (Widgetd__V1__RefreshBudget *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__refresh_budget__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
 void   widgetd__v1__content_template__init
@@ -425,7 +527,58 @@ void   widgetd__v1__event_type__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__event_type__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor widgetd__v1__kind__field_descriptors[19] =
+static const ProtobufCFieldDescriptor widgetd__v1__kind__sample_entry__field_descriptors[2] =
+{
+  {
+    "key",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Kind__SampleEntry, key),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "value",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Kind__SampleEntry, value),
+    &widgetd__v1__value__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__kind__sample_entry__field_indices_by_name[] = {
+  0,   /* field[0] = key */
+  1,   /* field[1] = value */
+};
+static const ProtobufCIntRange widgetd__v1__kind__sample_entry__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__kind__sample_entry__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.Kind.SampleEntry",
+  "SampleEntry",
+  "Widgetd__V1__Kind__SampleEntry",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__Kind__SampleEntry),
+  2,
+  widgetd__v1__kind__sample_entry__field_descriptors,
+  widgetd__v1__kind__sample_entry__field_indices_by_name,
+  1,  widgetd__v1__kind__sample_entry__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__kind__sample_entry__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__kind__field_descriptors[25] =
 {
   {
     "name",
@@ -655,6 +808,78 @@ static const ProtobufCFieldDescriptor widgetd__v1__kind__field_descriptors[19] =
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "entry",
+    20,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__Kind, n_entry),
+    offsetof(Widgetd__V1__Kind, entry),
+    &widgetd__v1__field__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "schedule",
+    21,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Kind, schedule),
+    &widgetd__v1__schedule__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "sample",
+    22,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__Kind, n_sample),
+    offsetof(Widgetd__V1__Kind, sample),
+    &widgetd__v1__kind__sample_entry__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "recommendations",
+    23,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__Kind, n_recommendations),
+    offsetof(Widgetd__V1__Kind, recommendations),
+    &widgetd__v1__recommendation__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "refreshes_per_hour",
+    24,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Kind, refreshes_per_hour),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "refresh_budget",
+    25,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Kind, refresh_budget),
+    &widgetd__v1__refresh_budget__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__kind__field_indices_by_name[] = {
   17,   /* field[17] = attended */
@@ -662,6 +887,7 @@ static const unsigned widgetd__v1__kind__field_indices_by_name[] = {
   5,   /* field[5] = data */
   2,   /* field[2] = description */
   1,   /* field[1] = display_name */
+  19,   /* field[19] = entry */
   7,   /* field[7] = events */
   3,   /* field[3] = families */
   16,   /* field[16] = losable_events */
@@ -672,15 +898,20 @@ static const unsigned widgetd__v1__kind__field_indices_by_name[] = {
   15,   /* field[15] = persistence */
   9,   /* field[9] = provider */
   18,   /* field[18] = provider_connected */
+  22,   /* field[22] = recommendations */
   13,   /* field[13] = reducers */
+  24,   /* field[24] = refresh_budget */
+  23,   /* field[23] = refreshes_per_hour */
   10,   /* field[10] = revision */
+  21,   /* field[21] = sample */
+  20,   /* field[20] = schedule */
   8,   /* field[8] = transition */
   11,   /* field[11] = update_time */
 };
 static const ProtobufCIntRange widgetd__v1__kind__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 19 }
+  { 0, 25 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__kind__descriptor =
 {
@@ -690,11 +921,203 @@ const ProtobufCMessageDescriptor widgetd__v1__kind__descriptor =
   "Widgetd__V1__Kind",
   "widgetd.v1",
   sizeof(Widgetd__V1__Kind),
-  19,
+  25,
   widgetd__v1__kind__field_descriptors,
   widgetd__v1__kind__field_indices_by_name,
   1,  widgetd__v1__kind__number_ranges,
   (ProtobufCMessageInit) widgetd__v1__kind__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__recommendation__parameters_entry__field_descriptors[2] =
+{
+  {
+    "key",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Recommendation__ParametersEntry, key),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "value",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Recommendation__ParametersEntry, value),
+    &widgetd__v1__value__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__recommendation__parameters_entry__field_indices_by_name[] = {
+  0,   /* field[0] = key */
+  1,   /* field[1] = value */
+};
+static const ProtobufCIntRange widgetd__v1__recommendation__parameters_entry__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__recommendation__parameters_entry__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.Recommendation.ParametersEntry",
+  "ParametersEntry",
+  "Widgetd__V1__Recommendation__ParametersEntry",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__Recommendation__ParametersEntry),
+  2,
+  widgetd__v1__recommendation__parameters_entry__field_descriptors,
+  widgetd__v1__recommendation__parameters_entry__field_indices_by_name,
+  1,  widgetd__v1__recommendation__parameters_entry__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__recommendation__parameters_entry__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__recommendation__field_descriptors[3] =
+{
+  {
+    "name",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Recommendation, name),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "display_name",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Recommendation, display_name),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "parameters",
+    3,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__Recommendation, n_parameters),
+    offsetof(Widgetd__V1__Recommendation, parameters),
+    &widgetd__v1__recommendation__parameters_entry__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__recommendation__field_indices_by_name[] = {
+  1,   /* field[1] = display_name */
+  0,   /* field[0] = name */
+  2,   /* field[2] = parameters */
+};
+static const ProtobufCIntRange widgetd__v1__recommendation__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__recommendation__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.Recommendation",
+  "Recommendation",
+  "Widgetd__V1__Recommendation",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__Recommendation),
+  3,
+  widgetd__v1__recommendation__field_descriptors,
+  widgetd__v1__recommendation__field_indices_by_name,
+  1,  widgetd__v1__recommendation__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__recommendation__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__refresh_budget__field_descriptors[4] =
+{
+  {
+    "kind",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__RefreshBudget, kind),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "remaining",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__RefreshBudget, remaining),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "capacity",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__RefreshBudget, capacity),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "next_time",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__RefreshBudget, next_time),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__refresh_budget__field_indices_by_name[] = {
+  2,   /* field[2] = capacity */
+  0,   /* field[0] = kind */
+  3,   /* field[3] = next_time */
+  1,   /* field[1] = remaining */
+};
+static const ProtobufCIntRange widgetd__v1__refresh_budget__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 4 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__refresh_budget__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.RefreshBudget",
+  "RefreshBudget",
+  "Widgetd__V1__RefreshBudget",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__RefreshBudget),
+  4,
+  widgetd__v1__refresh_budget__field_descriptors,
+  widgetd__v1__refresh_budget__field_indices_by_name,
+  1,  widgetd__v1__refresh_budget__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__refresh_budget__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor widgetd__v1__content_template__field_descriptors[2] =
@@ -1068,7 +1491,7 @@ const ProtobufCMessageDescriptor widgetd__v1__row_template__descriptor =
   (ProtobufCMessageInit) widgetd__v1__row_template__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__field__field_descriptors[5] =
+static const ProtobufCFieldDescriptor widgetd__v1__field__field_descriptors[6] =
 {
   {
     "name",
@@ -1130,8 +1553,21 @@ static const ProtobufCFieldDescriptor widgetd__v1__field__field_descriptors[5] =
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "choices",
+    6,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__Field, n_choices),
+    offsetof(Widgetd__V1__Field, choices),
+    &widgetd__v1__value__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__field__field_indices_by_name[] = {
+  5,   /* field[5] = choices */
   2,   /* field[2] = default_value */
   3,   /* field[3] = description */
   0,   /* field[0] = name */
@@ -1141,7 +1577,7 @@ static const unsigned widgetd__v1__field__field_indices_by_name[] = {
 static const ProtobufCIntRange widgetd__v1__field__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 5 }
+  { 0, 6 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__field__descriptor =
 {
@@ -1151,7 +1587,7 @@ const ProtobufCMessageDescriptor widgetd__v1__field__descriptor =
   "Widgetd__V1__Field",
   "widgetd.v1",
   sizeof(Widgetd__V1__Field),
-  5,
+  6,
   widgetd__v1__field__field_descriptors,
   widgetd__v1__field__field_indices_by_name,
   1,  widgetd__v1__field__number_ranges,

@@ -368,6 +368,102 @@ void   widgetd__v1__provide_bundle_answer__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__provide_bundle_answer__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   widgetd__v1__provide_snapshot__init
+                     (Widgetd__V1__ProvideSnapshot         *message)
+{
+  static const Widgetd__V1__ProvideSnapshot init_value = WIDGETD__V1__PROVIDE_SNAPSHOT__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__provide_snapshot__get_packed_size
+                     (const Widgetd__V1__ProvideSnapshot *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__provide_snapshot__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__provide_snapshot__pack
+                     (const Widgetd__V1__ProvideSnapshot *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__provide_snapshot__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__provide_snapshot__pack_to_buffer
+                     (const Widgetd__V1__ProvideSnapshot *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__provide_snapshot__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__ProvideSnapshot *
+       widgetd__v1__provide_snapshot__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__ProvideSnapshot *)
+     protobuf_c_message_unpack (&widgetd__v1__provide_snapshot__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__provide_snapshot__free_unpacked
+                     (Widgetd__V1__ProvideSnapshot *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__provide_snapshot__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__snapshot_data__data_entry__init
+                     (Widgetd__V1__SnapshotData__DataEntry         *message)
+{
+  static const Widgetd__V1__SnapshotData__DataEntry init_value = WIDGETD__V1__SNAPSHOT_DATA__DATA_ENTRY__INIT;
+  *message = init_value;
+}
+void   widgetd__v1__snapshot_data__init
+                     (Widgetd__V1__SnapshotData         *message)
+{
+  static const Widgetd__V1__SnapshotData init_value = WIDGETD__V1__SNAPSHOT_DATA__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__snapshot_data__get_packed_size
+                     (const Widgetd__V1__SnapshotData *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__snapshot_data__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__snapshot_data__pack
+                     (const Widgetd__V1__SnapshotData *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__snapshot_data__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__snapshot_data__pack_to_buffer
+                     (const Widgetd__V1__SnapshotData *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__snapshot_data__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__SnapshotData *
+       widgetd__v1__snapshot_data__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__SnapshotData *)
+     protobuf_c_message_unpack (&widgetd__v1__snapshot_data__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__snapshot_data__free_unpacked
+                     (Widgetd__V1__SnapshotData *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__snapshot_data__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   widgetd__v1__provide_keep_alive__init
                      (Widgetd__V1__ProvideKeepAlive         *message)
 {
@@ -644,6 +740,57 @@ void   widgetd__v1__data_request__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__data_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   widgetd__v1__snapshot_request__parameters_entry__init
+                     (Widgetd__V1__SnapshotRequest__ParametersEntry         *message)
+{
+  static const Widgetd__V1__SnapshotRequest__ParametersEntry init_value = WIDGETD__V1__SNAPSHOT_REQUEST__PARAMETERS_ENTRY__INIT;
+  *message = init_value;
+}
+void   widgetd__v1__snapshot_request__init
+                     (Widgetd__V1__SnapshotRequest         *message)
+{
+  static const Widgetd__V1__SnapshotRequest init_value = WIDGETD__V1__SNAPSHOT_REQUEST__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__snapshot_request__get_packed_size
+                     (const Widgetd__V1__SnapshotRequest *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__snapshot_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__snapshot_request__pack
+                     (const Widgetd__V1__SnapshotRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__snapshot_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__snapshot_request__pack_to_buffer
+                     (const Widgetd__V1__SnapshotRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__snapshot_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__SnapshotRequest *
+       widgetd__v1__snapshot_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__SnapshotRequest *)
+     protobuf_c_message_unpack (&widgetd__v1__snapshot_request__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__snapshot_request__free_unpacked
+                     (Widgetd__V1__SnapshotRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__snapshot_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   widgetd__v1__provide_bundle_request__init
                      (Widgetd__V1__ProvideBundleRequest         *message)
 {
@@ -869,7 +1016,7 @@ void   widgetd__v1__provide_audience__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__provide_audience__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor widgetd__v1__provide_request__field_descriptors[7] =
+static const ProtobufCFieldDescriptor widgetd__v1__provide_request__field_descriptors[8] =
 {
   {
     "open",
@@ -955,6 +1102,18 @@ static const ProtobufCFieldDescriptor widgetd__v1__provide_request__field_descri
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "snapshot",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__ProvideRequest, frame_case),
+    offsetof(Widgetd__V1__ProvideRequest, snapshot),
+    &widgetd__v1__provide_snapshot__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__provide_request__field_indices_by_name[] = {
   3,   /* field[3] = acknowledge */
@@ -963,12 +1122,13 @@ static const unsigned widgetd__v1__provide_request__field_indices_by_name[] = {
   5,   /* field[5] = keep_alive */
   1,   /* field[1] = kinds */
   0,   /* field[0] = open */
+  7,   /* field[7] = snapshot */
   2,   /* field[2] = update */
 };
 static const ProtobufCIntRange widgetd__v1__provide_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 7 }
+  { 0, 8 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__provide_request__descriptor =
 {
@@ -978,14 +1138,14 @@ const ProtobufCMessageDescriptor widgetd__v1__provide_request__descriptor =
   "Widgetd__V1__ProvideRequest",
   "widgetd.v1",
   sizeof(Widgetd__V1__ProvideRequest),
-  7,
+  8,
   widgetd__v1__provide_request__field_descriptors,
   widgetd__v1__provide_request__field_indices_by_name,
   1,  widgetd__v1__provide_request__number_ranges,
   (ProtobufCMessageInit) widgetd__v1__provide_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__provide_open__field_descriptors[7] =
+static const ProtobufCFieldDescriptor widgetd__v1__provide_open__field_descriptors[8] =
 {
   {
     "provider",
@@ -1071,9 +1231,22 @@ static const ProtobufCFieldDescriptor widgetd__v1__provide_open__field_descripto
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "answers_snapshots",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__ProvideOpen, answers_snapshots),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__provide_open__field_indices_by_name[] = {
   2,   /* field[2] = acknowledged_sequence */
+  7,   /* field[7] = answers_snapshots */
   3,   /* field[3] = epoch */
   6,   /* field[6] = include_audience */
   1,   /* field[1] = lease */
@@ -1084,7 +1257,7 @@ static const unsigned widgetd__v1__provide_open__field_indices_by_name[] = {
 static const ProtobufCIntRange widgetd__v1__provide_open__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 7 }
+  { 0, 8 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__provide_open__descriptor =
 {
@@ -1094,7 +1267,7 @@ const ProtobufCMessageDescriptor widgetd__v1__provide_open__descriptor =
   "Widgetd__V1__ProvideOpen",
   "widgetd.v1",
   sizeof(Widgetd__V1__ProvideOpen),
-  7,
+  8,
   widgetd__v1__provide_open__field_descriptors,
   widgetd__v1__provide_open__field_indices_by_name,
   1,  widgetd__v1__provide_open__number_ranges,
@@ -1576,6 +1749,172 @@ const ProtobufCMessageDescriptor widgetd__v1__provide_bundle_answer__descriptor 
   (ProtobufCMessageInit) widgetd__v1__provide_bundle_answer__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
+static const ProtobufCFieldDescriptor widgetd__v1__provide_snapshot__field_descriptors[4] =
+{
+  {
+    "id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__ProvideSnapshot, id),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "snapshot_request_id",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__ProvideSnapshot, snapshot_request_id),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "data",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__ProvideSnapshot, outcome_case),
+    offsetof(Widgetd__V1__ProvideSnapshot, data),
+    &widgetd__v1__snapshot_data__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "error",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__ProvideSnapshot, outcome_case),
+    offsetof(Widgetd__V1__ProvideSnapshot, error),
+    &widgetd__v1__widget_error__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__provide_snapshot__field_indices_by_name[] = {
+  2,   /* field[2] = data */
+  3,   /* field[3] = error */
+  0,   /* field[0] = id */
+  1,   /* field[1] = snapshot_request_id */
+};
+static const ProtobufCIntRange widgetd__v1__provide_snapshot__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 4 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__provide_snapshot__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.ProvideSnapshot",
+  "ProvideSnapshot",
+  "Widgetd__V1__ProvideSnapshot",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__ProvideSnapshot),
+  4,
+  widgetd__v1__provide_snapshot__field_descriptors,
+  widgetd__v1__provide_snapshot__field_indices_by_name,
+  1,  widgetd__v1__provide_snapshot__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__provide_snapshot__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__snapshot_data__data_entry__field_descriptors[2] =
+{
+  {
+    "key",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__SnapshotData__DataEntry, key),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "value",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__SnapshotData__DataEntry, value),
+    &widgetd__v1__value__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__snapshot_data__data_entry__field_indices_by_name[] = {
+  0,   /* field[0] = key */
+  1,   /* field[1] = value */
+};
+static const ProtobufCIntRange widgetd__v1__snapshot_data__data_entry__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__snapshot_data__data_entry__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.SnapshotData.DataEntry",
+  "DataEntry",
+  "Widgetd__V1__SnapshotData__DataEntry",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__SnapshotData__DataEntry),
+  2,
+  widgetd__v1__snapshot_data__data_entry__field_descriptors,
+  widgetd__v1__snapshot_data__data_entry__field_indices_by_name,
+  1,  widgetd__v1__snapshot_data__data_entry__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__snapshot_data__data_entry__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__snapshot_data__field_descriptors[1] =
+{
+  {
+    "data",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__SnapshotData, n_data),
+    offsetof(Widgetd__V1__SnapshotData, data),
+    &widgetd__v1__snapshot_data__data_entry__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__snapshot_data__field_indices_by_name[] = {
+  0,   /* field[0] = data */
+};
+static const ProtobufCIntRange widgetd__v1__snapshot_data__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__snapshot_data__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.SnapshotData",
+  "SnapshotData",
+  "Widgetd__V1__SnapshotData",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__SnapshotData),
+  1,
+  widgetd__v1__snapshot_data__field_descriptors,
+  widgetd__v1__snapshot_data__field_indices_by_name,
+  1,  widgetd__v1__snapshot_data__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__snapshot_data__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
 #define widgetd__v1__provide_keep_alive__field_descriptors NULL
 #define widgetd__v1__provide_keep_alive__field_indices_by_name NULL
 #define widgetd__v1__provide_keep_alive__number_ranges NULL
@@ -1594,7 +1933,7 @@ const ProtobufCMessageDescriptor widgetd__v1__provide_keep_alive__descriptor =
   (ProtobufCMessageInit) widgetd__v1__provide_keep_alive__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__provide_response__field_descriptors[11] =
+static const ProtobufCFieldDescriptor widgetd__v1__provide_response__field_descriptors[12] =
 {
   {
     "opened",
@@ -1728,6 +2067,18 @@ static const ProtobufCFieldDescriptor widgetd__v1__provide_response__field_descr
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "snapshot_request",
+    12,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__ProvideResponse, frame_case),
+    offsetof(Widgetd__V1__ProvideResponse, snapshot_request),
+    &widgetd__v1__snapshot_request__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__provide_response__field_indices_by_name[] = {
   10,   /* field[10] = audience */
@@ -1740,12 +2091,13 @@ static const unsigned widgetd__v1__provide_response__field_indices_by_name[] = {
   0,   /* field[0] = opened */
   5,   /* field[5] = removed */
   1,   /* field[1] = result */
+  11,   /* field[11] = snapshot_request */
   6,   /* field[6] = synced */
 };
 static const ProtobufCIntRange widgetd__v1__provide_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 11 }
+  { 0, 12 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__provide_response__descriptor =
 {
@@ -1755,7 +2107,7 @@ const ProtobufCMessageDescriptor widgetd__v1__provide_response__descriptor =
   "Widgetd__V1__ProvideResponse",
   "widgetd.v1",
   sizeof(Widgetd__V1__ProvideResponse),
-  11,
+  12,
   widgetd__v1__provide_response__field_descriptors,
   widgetd__v1__provide_response__field_indices_by_name,
   1,  widgetd__v1__provide_response__number_ranges,
@@ -2160,6 +2512,134 @@ const ProtobufCMessageDescriptor widgetd__v1__data_request__descriptor =
   (ProtobufCMessageInit) widgetd__v1__data_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
+static const ProtobufCFieldDescriptor widgetd__v1__snapshot_request__parameters_entry__field_descriptors[2] =
+{
+  {
+    "key",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__SnapshotRequest__ParametersEntry, key),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "value",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__SnapshotRequest__ParametersEntry, value),
+    &widgetd__v1__value__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__snapshot_request__parameters_entry__field_indices_by_name[] = {
+  0,   /* field[0] = key */
+  1,   /* field[1] = value */
+};
+static const ProtobufCIntRange widgetd__v1__snapshot_request__parameters_entry__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__snapshot_request__parameters_entry__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.SnapshotRequest.ParametersEntry",
+  "ParametersEntry",
+  "Widgetd__V1__SnapshotRequest__ParametersEntry",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__SnapshotRequest__ParametersEntry),
+  2,
+  widgetd__v1__snapshot_request__parameters_entry__field_descriptors,
+  widgetd__v1__snapshot_request__parameters_entry__field_indices_by_name,
+  1,  widgetd__v1__snapshot_request__parameters_entry__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__snapshot_request__parameters_entry__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__snapshot_request__field_descriptors[4] =
+{
+  {
+    "id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__SnapshotRequest, id),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "kind",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__SnapshotRequest, kind),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "family",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__SnapshotRequest, family),
+    &widgetd__v1__family__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "parameters",
+    4,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__SnapshotRequest, n_parameters),
+    offsetof(Widgetd__V1__SnapshotRequest, parameters),
+    &widgetd__v1__snapshot_request__parameters_entry__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__snapshot_request__field_indices_by_name[] = {
+  2,   /* field[2] = family */
+  0,   /* field[0] = id */
+  1,   /* field[1] = kind */
+  3,   /* field[3] = parameters */
+};
+static const ProtobufCIntRange widgetd__v1__snapshot_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 4 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__snapshot_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.SnapshotRequest",
+  "SnapshotRequest",
+  "Widgetd__V1__SnapshotRequest",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__SnapshotRequest),
+  4,
+  widgetd__v1__snapshot_request__field_descriptors,
+  widgetd__v1__snapshot_request__field_indices_by_name,
+  1,  widgetd__v1__snapshot_request__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__snapshot_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
 static const ProtobufCFieldDescriptor widgetd__v1__provide_bundle_request__field_descriptors[7] =
 {
   {
@@ -2441,23 +2921,25 @@ const ProtobufCMessageDescriptor widgetd__v1__provide_audience__descriptor =
   (ProtobufCMessageInit) widgetd__v1__provide_audience__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCEnumValue widgetd__v1__data_request_reason__enum_values_by_number[5] =
+static const ProtobufCEnumValue widgetd__v1__data_request_reason__enum_values_by_number[6] =
 {
   { "DATA_REQUEST_REASON_UNSPECIFIED", "WIDGETD__V1__DATA_REQUEST_REASON__DATA_REQUEST_REASON_UNSPECIFIED", 0 },
   { "DATA_REQUEST_REASON_CREATED", "WIDGETD__V1__DATA_REQUEST_REASON__DATA_REQUEST_REASON_CREATED", 1 },
   { "DATA_REQUEST_REASON_PROVIDER_RETURNED", "WIDGETD__V1__DATA_REQUEST_REASON__DATA_REQUEST_REASON_PROVIDER_RETURNED", 2 },
   { "DATA_REQUEST_REASON_PARAMETERS_CHANGED", "WIDGETD__V1__DATA_REQUEST_REASON__DATA_REQUEST_REASON_PARAMETERS_CHANGED", 3 },
   { "DATA_REQUEST_REASON_REFRESH", "WIDGETD__V1__DATA_REQUEST_REASON__DATA_REQUEST_REASON_REFRESH", 4 },
+  { "DATA_REQUEST_REASON_TIMELINE", "WIDGETD__V1__DATA_REQUEST_REASON__DATA_REQUEST_REASON_TIMELINE", 5 },
 };
 static const ProtobufCIntRange widgetd__v1__data_request_reason__value_ranges[] = {
-{0, 0},{0, 5}
+{0, 0},{0, 6}
 };
-static const ProtobufCEnumValueIndex widgetd__v1__data_request_reason__enum_values_by_name[5] =
+static const ProtobufCEnumValueIndex widgetd__v1__data_request_reason__enum_values_by_name[6] =
 {
   { "DATA_REQUEST_REASON_CREATED", 1 },
   { "DATA_REQUEST_REASON_PARAMETERS_CHANGED", 3 },
   { "DATA_REQUEST_REASON_PROVIDER_RETURNED", 2 },
   { "DATA_REQUEST_REASON_REFRESH", 4 },
+  { "DATA_REQUEST_REASON_TIMELINE", 5 },
   { "DATA_REQUEST_REASON_UNSPECIFIED", 0 },
 };
 const ProtobufCEnumDescriptor widgetd__v1__data_request_reason__descriptor =
@@ -2467,9 +2949,9 @@ const ProtobufCEnumDescriptor widgetd__v1__data_request_reason__descriptor =
   "DataRequestReason",
   "Widgetd__V1__DataRequestReason",
   "widgetd.v1",
-  5,
+  6,
   widgetd__v1__data_request_reason__enum_values_by_number,
-  5,
+  6,
   widgetd__v1__data_request_reason__enum_values_by_name,
   1,
   widgetd__v1__data_request_reason__value_ranges,

@@ -494,7 +494,7 @@ const ProtobufCMessageDescriptor widgetd__v1__widget__data_entry__descriptor =
   (ProtobufCMessageInit) widgetd__v1__widget__data_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__widget__field_descriptors[19] =
+static const ProtobufCFieldDescriptor widgetd__v1__widget__field_descriptors[20] =
 {
   {
     "id",
@@ -724,6 +724,18 @@ static const ProtobufCFieldDescriptor widgetd__v1__widget__field_descriptors[19]
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "timeline",
+    20,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Widget, timeline),
+    &widgetd__v1__timeline_status__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__widget__field_indices_by_name[] = {
   15,   /* field[15] = apply_set */
@@ -744,12 +756,13 @@ static const unsigned widgetd__v1__widget__field_indices_by_name[] = {
   4,   /* field[4] = presence */
   11,   /* field[11] = revision */
   8,   /* field[8] = stale */
+  19,   /* field[19] = timeline */
   13,   /* field[13] = update_time */
 };
 static const ProtobufCIntRange widgetd__v1__widget__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 19 }
+  { 0, 20 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__widget__descriptor =
 {
@@ -759,7 +772,7 @@ const ProtobufCMessageDescriptor widgetd__v1__widget__descriptor =
   "Widgetd__V1__Widget",
   "widgetd.v1",
   sizeof(Widgetd__V1__Widget),
-  19,
+  20,
   widgetd__v1__widget__field_descriptors,
   widgetd__v1__widget__field_indices_by_name,
   1,  widgetd__v1__widget__number_ranges,

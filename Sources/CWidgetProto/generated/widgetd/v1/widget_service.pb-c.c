@@ -3020,7 +3020,7 @@ const ProtobufCMessageDescriptor widgetd__v1__widget_patch__set_labels_entry__de
   (ProtobufCMessageInit) widgetd__v1__widget_patch__set_labels_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__widget_patch__field_descriptors[10] =
+static const ProtobufCFieldDescriptor widgetd__v1__widget_patch__field_descriptors[12] =
 {
   {
     "set_data",
@@ -3142,8 +3142,33 @@ static const ProtobufCFieldDescriptor widgetd__v1__widget_patch__field_descripto
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "timeline",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__WidgetPatch, timeline),
+    &widgetd__v1__timeline__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "clear_timeline",
+    12,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__WidgetPatch, clear_timeline),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__widget_patch__field_indices_by_name[] = {
+  11,   /* field[11] = clear_timeline */
   8,   /* field[8] = error */
   9,   /* field[9] = release */
   2,   /* field[2] = replace_data */
@@ -3151,6 +3176,7 @@ static const unsigned widgetd__v1__widget_patch__field_indices_by_name[] = {
   5,   /* field[5] = set_labels */
   3,   /* field[3] = set_parameters */
   7,   /* field[7] = stale */
+  10,   /* field[10] = timeline */
   1,   /* field[1] = unset_data */
   6,   /* field[6] = unset_labels */
   4,   /* field[4] = unset_parameters */
@@ -3158,7 +3184,7 @@ static const unsigned widgetd__v1__widget_patch__field_indices_by_name[] = {
 static const ProtobufCIntRange widgetd__v1__widget_patch__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 10 }
+  { 0, 12 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__widget_patch__descriptor =
 {
@@ -3168,7 +3194,7 @@ const ProtobufCMessageDescriptor widgetd__v1__widget_patch__descriptor =
   "Widgetd__V1__WidgetPatch",
   "widgetd.v1",
   sizeof(Widgetd__V1__WidgetPatch),
-  10,
+  12,
   widgetd__v1__widget_patch__field_descriptors,
   widgetd__v1__widget_patch__field_indices_by_name,
   1,  widgetd__v1__widget_patch__number_ranges,
@@ -4369,7 +4395,7 @@ const ProtobufCMessageDescriptor widgetd__v1__refresh_widgets_request__descripto
   (ProtobufCMessageInit) widgetd__v1__refresh_widgets_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__refresh_widgets_response__field_descriptors[2] =
+static const ProtobufCFieldDescriptor widgetd__v1__refresh_widgets_response__field_descriptors[4] =
 {
   {
     "asked_count",
@@ -4395,15 +4421,41 @@ static const ProtobufCFieldDescriptor widgetd__v1__refresh_widgets_response__fie
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "limited_count",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT64,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__RefreshWidgetsResponse, limited_count),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "budgets",
+    4,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__RefreshWidgetsResponse, n_budgets),
+    offsetof(Widgetd__V1__RefreshWidgetsResponse, budgets),
+    &widgetd__v1__refresh_budget__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__refresh_widgets_response__field_indices_by_name[] = {
   0,   /* field[0] = asked_count */
+  3,   /* field[3] = budgets */
+  2,   /* field[2] = limited_count */
   1,   /* field[1] = unprovided_count */
 };
 static const ProtobufCIntRange widgetd__v1__refresh_widgets_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 2 }
+  { 0, 4 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__refresh_widgets_response__descriptor =
 {
@@ -4413,7 +4465,7 @@ const ProtobufCMessageDescriptor widgetd__v1__refresh_widgets_response__descript
   "Widgetd__V1__RefreshWidgetsResponse",
   "widgetd.v1",
   sizeof(Widgetd__V1__RefreshWidgetsResponse),
-  2,
+  4,
   widgetd__v1__refresh_widgets_response__field_descriptors,
   widgetd__v1__refresh_widgets_response__field_indices_by_name,
   1,  widgetd__v1__refresh_widgets_response__number_ranges,
@@ -5190,7 +5242,7 @@ const ProtobufCMessageDescriptor widgetd__v1__widget_updated__set_parameters_ent
   (ProtobufCMessageInit) widgetd__v1__widget_updated__set_parameters_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__widget_updated__field_descriptors[16] =
+static const ProtobufCFieldDescriptor widgetd__v1__widget_updated__field_descriptors[18] =
 {
   {
     "id",
@@ -5384,6 +5436,30 @@ static const ProtobufCFieldDescriptor widgetd__v1__widget_updated__field_descrip
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "timeline",
+    17,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__WidgetUpdated, timeline),
+    &widgetd__v1__timeline_status__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "timeline_cleared",
+    18,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__WidgetUpdated, timeline_cleared),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__widget_updated__field_indices_by_name[] = {
   13,   /* field[13] = apply_set */
@@ -5398,6 +5474,8 @@ static const unsigned widgetd__v1__widget_updated__field_indices_by_name[] = {
   3,   /* field[3] = set_data */
   5,   /* field[5] = set_parameters */
   10,   /* field[10] = stale */
+  16,   /* field[16] = timeline */
+  17,   /* field[17] = timeline_cleared */
   12,   /* field[12] = transition */
   4,   /* field[4] = unset_data */
   6,   /* field[6] = unset_parameters */
@@ -5406,7 +5484,7 @@ static const unsigned widgetd__v1__widget_updated__field_indices_by_name[] = {
 static const ProtobufCIntRange widgetd__v1__widget_updated__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 16 }
+  { 0, 18 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__widget_updated__descriptor =
 {
@@ -5416,7 +5494,7 @@ const ProtobufCMessageDescriptor widgetd__v1__widget_updated__descriptor =
   "Widgetd__V1__WidgetUpdated",
   "widgetd.v1",
   sizeof(Widgetd__V1__WidgetUpdated),
-  16,
+  18,
   widgetd__v1__widget_updated__field_descriptors,
   widgetd__v1__widget_updated__field_indices_by_name,
   1,  widgetd__v1__widget_updated__number_ranges,

@@ -28,6 +28,8 @@ typedef struct Widgetd__V1__ReloadRequest Widgetd__V1__ReloadRequest;
 typedef struct Widgetd__V1__ReloadResponse Widgetd__V1__ReloadResponse;
 typedef struct Widgetd__V1__SetLogLevelRequest Widgetd__V1__SetLogLevelRequest;
 typedef struct Widgetd__V1__SetLogLevelResponse Widgetd__V1__SetLogLevelResponse;
+typedef struct Widgetd__V1__SetTimeRequest Widgetd__V1__SetTimeRequest;
+typedef struct Widgetd__V1__SetTimeResponse Widgetd__V1__SetTimeResponse;
 
 
 /* --- enums --- */
@@ -187,6 +189,38 @@ struct  Widgetd__V1__SetLogLevelResponse
     , WIDGETD__V1__LOG_LEVEL__LOG_LEVEL_UNSPECIFIED }
 
 
+typedef enum {
+  WIDGETD__V1__SET_TIME_REQUEST__TARGET__NOT_SET = 0,
+  WIDGETD__V1__SET_TIME_REQUEST__TARGET_TIME = 1,
+  WIDGETD__V1__SET_TIME_REQUEST__TARGET_ADVANCE = 2
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(WIDGETD__V1__SET_TIME_REQUEST__TARGET__CASE)
+} Widgetd__V1__SetTimeRequest__TargetCase;
+
+struct  Widgetd__V1__SetTimeRequest
+{
+  ProtobufCMessage base;
+  Widgetd__V1__SetTimeRequest__TargetCase target_case;
+  union {
+    Google__Protobuf__Timestamp *time;
+    Google__Protobuf__Duration *advance;
+  };
+};
+#define WIDGETD__V1__SET_TIME_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__set_time_request__descriptor) \
+    , WIDGETD__V1__SET_TIME_REQUEST__TARGET__NOT_SET, {0} }
+
+
+struct  Widgetd__V1__SetTimeResponse
+{
+  ProtobufCMessage base;
+  Google__Protobuf__Timestamp *time;
+  protobuf_c_boolean fake;
+};
+#define WIDGETD__V1__SET_TIME_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__set_time_response__descriptor) \
+    , NULL, 0 }
+
+
 /* Widgetd__V1__GetStatsRequest methods */
 void   widgetd__v1__get_stats_request__init
                      (Widgetd__V1__GetStatsRequest         *message);
@@ -329,6 +363,44 @@ Widgetd__V1__SetLogLevelResponse *
 void   widgetd__v1__set_log_level_response__free_unpacked
                      (Widgetd__V1__SetLogLevelResponse *message,
                       ProtobufCAllocator *allocator);
+/* Widgetd__V1__SetTimeRequest methods */
+void   widgetd__v1__set_time_request__init
+                     (Widgetd__V1__SetTimeRequest         *message);
+size_t widgetd__v1__set_time_request__get_packed_size
+                     (const Widgetd__V1__SetTimeRequest   *message);
+size_t widgetd__v1__set_time_request__pack
+                     (const Widgetd__V1__SetTimeRequest   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__set_time_request__pack_to_buffer
+                     (const Widgetd__V1__SetTimeRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__SetTimeRequest *
+       widgetd__v1__set_time_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__set_time_request__free_unpacked
+                     (Widgetd__V1__SetTimeRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__SetTimeResponse methods */
+void   widgetd__v1__set_time_response__init
+                     (Widgetd__V1__SetTimeResponse         *message);
+size_t widgetd__v1__set_time_response__get_packed_size
+                     (const Widgetd__V1__SetTimeResponse   *message);
+size_t widgetd__v1__set_time_response__pack
+                     (const Widgetd__V1__SetTimeResponse   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__set_time_response__pack_to_buffer
+                     (const Widgetd__V1__SetTimeResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__SetTimeResponse *
+       widgetd__v1__set_time_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__set_time_response__free_unpacked
+                     (Widgetd__V1__SetTimeResponse *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Widgetd__V1__GetStatsRequest_Closure)
@@ -361,6 +433,12 @@ typedef void (*Widgetd__V1__SetLogLevelRequest_Closure)
 typedef void (*Widgetd__V1__SetLogLevelResponse_Closure)
                  (const Widgetd__V1__SetLogLevelResponse *message,
                   void *closure_data);
+typedef void (*Widgetd__V1__SetTimeRequest_Closure)
+                 (const Widgetd__V1__SetTimeRequest *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__SetTimeResponse_Closure)
+                 (const Widgetd__V1__SetTimeResponse *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -380,6 +458,10 @@ struct Widgetd__V1__AdminService_Service
                         const Widgetd__V1__SetLogLevelRequest *input,
                         Widgetd__V1__SetLogLevelResponse_Closure closure,
                         void *closure_data);
+  void (*set_time)(Widgetd__V1__AdminService_Service *service,
+                   const Widgetd__V1__SetTimeRequest *input,
+                   Widgetd__V1__SetTimeResponse_Closure closure,
+                   void *closure_data);
 };
 typedef void (*Widgetd__V1__AdminService_ServiceDestroy)(Widgetd__V1__AdminService_Service *);
 void widgetd__v1__admin_service__init (Widgetd__V1__AdminService_Service *service,
@@ -390,7 +472,8 @@ void widgetd__v1__admin_service__init (Widgetd__V1__AdminService_Service *servic
     { WIDGETD__V1__ADMIN_SERVICE__BASE_INIT,\
       function_prefix__ ## get_stats,\
       function_prefix__ ## reload,\
-      function_prefix__ ## set_log_level  }
+      function_prefix__ ## set_log_level,\
+      function_prefix__ ## set_time  }
 void widgetd__v1__admin_service__get_stats(ProtobufCService *service,
                                            const Widgetd__V1__GetStatsRequest *input,
                                            Widgetd__V1__GetStatsResponse_Closure closure,
@@ -403,6 +486,10 @@ void widgetd__v1__admin_service__set_log_level(ProtobufCService *service,
                                                const Widgetd__V1__SetLogLevelRequest *input,
                                                Widgetd__V1__SetLogLevelResponse_Closure closure,
                                                void *closure_data);
+void widgetd__v1__admin_service__set_time(ProtobufCService *service,
+                                          const Widgetd__V1__SetTimeRequest *input,
+                                          Widgetd__V1__SetTimeResponse_Closure closure,
+                                          void *closure_data);
 
 /* --- descriptors --- */
 
@@ -417,6 +504,8 @@ extern const ProtobufCMessageDescriptor widgetd__v1__reload_request__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__reload_response__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__set_log_level_request__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__set_log_level_response__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__set_time_request__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__set_time_response__descriptor;
 extern const ProtobufCServiceDescriptor widgetd__v1__admin_service__descriptor;
 
 PROTOBUF_C__END_DECLS

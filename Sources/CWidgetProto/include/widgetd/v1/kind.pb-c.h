@@ -17,10 +17,15 @@ PROTOBUF_C__BEGIN_DECLS
 
 #include "google/protobuf/timestamp.pb-c.h"
 #include "widgetd/v1/node.pb-c.h"
+#include "widgetd/v1/timeline.pb-c.h"
 #include "widgetd/v1/value.pb-c.h"
 #include "widgetd/v1/widget.pb-c.h"
 
 typedef struct Widgetd__V1__Kind Widgetd__V1__Kind;
+typedef struct Widgetd__V1__Kind__SampleEntry Widgetd__V1__Kind__SampleEntry;
+typedef struct Widgetd__V1__Recommendation Widgetd__V1__Recommendation;
+typedef struct Widgetd__V1__Recommendation__ParametersEntry Widgetd__V1__Recommendation__ParametersEntry;
+typedef struct Widgetd__V1__RefreshBudget Widgetd__V1__RefreshBudget;
 typedef struct Widgetd__V1__ContentTemplate Widgetd__V1__ContentTemplate;
 typedef struct Widgetd__V1__NodeTemplate Widgetd__V1__NodeTemplate;
 typedef struct Widgetd__V1__NodeTemplate__PropertiesEntry Widgetd__V1__NodeTemplate__PropertiesEntry;
@@ -43,6 +48,17 @@ typedef enum _Widgetd__V1__Persistence {
 } Widgetd__V1__Persistence;
 
 /* --- messages --- */
+
+struct  Widgetd__V1__Kind__SampleEntry
+{
+  ProtobufCMessage base;
+  char *key;
+  Widgetd__V1__Value *value;
+};
+#define WIDGETD__V1__KIND__SAMPLE_ENTRY__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__kind__sample_entry__descriptor) \
+    , (char *)protobuf_c_empty_string, NULL }
+
 
 struct  Widgetd__V1__Kind
 {
@@ -72,10 +88,56 @@ struct  Widgetd__V1__Kind
   protobuf_c_boolean losable_events;
   protobuf_c_boolean attended;
   protobuf_c_boolean provider_connected;
+  size_t n_entry;
+  Widgetd__V1__Field **entry;
+  Widgetd__V1__Schedule *schedule;
+  size_t n_sample;
+  Widgetd__V1__Kind__SampleEntry **sample;
+  size_t n_recommendations;
+  Widgetd__V1__Recommendation **recommendations;
+  uint32_t refreshes_per_hour;
+  Widgetd__V1__RefreshBudget *refresh_budget;
 };
 #define WIDGETD__V1__KIND__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__kind__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, 0,NULL, 0,NULL, 0, 0,NULL, NULL, (char *)protobuf_c_empty_string, 0, NULL, 0, 0,NULL, 0,NULL, WIDGETD__V1__PERSISTENCE__PERSISTENCE_UNSPECIFIED, 0, 0, 0 }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, 0,NULL, 0,NULL, 0, 0,NULL, NULL, (char *)protobuf_c_empty_string, 0, NULL, 0, 0,NULL, 0,NULL, WIDGETD__V1__PERSISTENCE__PERSISTENCE_UNSPECIFIED, 0, 0, 0, 0,NULL, NULL, 0,NULL, 0,NULL, 0, NULL }
+
+
+struct  Widgetd__V1__Recommendation__ParametersEntry
+{
+  ProtobufCMessage base;
+  char *key;
+  Widgetd__V1__Value *value;
+};
+#define WIDGETD__V1__RECOMMENDATION__PARAMETERS_ENTRY__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__recommendation__parameters_entry__descriptor) \
+    , (char *)protobuf_c_empty_string, NULL }
+
+
+struct  Widgetd__V1__Recommendation
+{
+  ProtobufCMessage base;
+  char *name;
+  char *display_name;
+  size_t n_parameters;
+  Widgetd__V1__Recommendation__ParametersEntry **parameters;
+};
+#define WIDGETD__V1__RECOMMENDATION__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__recommendation__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL }
+
+
+struct  Widgetd__V1__RefreshBudget
+{
+  ProtobufCMessage base;
+  char *kind;
+  uint32_t remaining;
+  uint32_t capacity;
+  Google__Protobuf__Timestamp *next_time;
+};
+#define WIDGETD__V1__REFRESH_BUDGET__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__refresh_budget__descriptor) \
+    , (char *)protobuf_c_empty_string, 0, 0, NULL }
 
 
 struct  Widgetd__V1__ContentTemplate
@@ -161,10 +223,12 @@ struct  Widgetd__V1__Field
   Widgetd__V1__Value *default_value;
   char *description;
   protobuf_c_boolean required;
+  size_t n_choices;
+  Widgetd__V1__Value **choices;
 };
 #define WIDGETD__V1__FIELD__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__field__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, 0 }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, 0, 0,NULL }
 
 
 struct  Widgetd__V1__Reducer__SetEntry
@@ -207,6 +271,9 @@ struct  Widgetd__V1__EventType
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL }
 
 
+/* Widgetd__V1__Kind__SampleEntry methods */
+void   widgetd__v1__kind__sample_entry__init
+                     (Widgetd__V1__Kind__SampleEntry         *message);
 /* Widgetd__V1__Kind methods */
 void   widgetd__v1__kind__init
                      (Widgetd__V1__Kind         *message);
@@ -225,6 +292,47 @@ Widgetd__V1__Kind *
                       const uint8_t       *data);
 void   widgetd__v1__kind__free_unpacked
                      (Widgetd__V1__Kind *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__Recommendation__ParametersEntry methods */
+void   widgetd__v1__recommendation__parameters_entry__init
+                     (Widgetd__V1__Recommendation__ParametersEntry         *message);
+/* Widgetd__V1__Recommendation methods */
+void   widgetd__v1__recommendation__init
+                     (Widgetd__V1__Recommendation         *message);
+size_t widgetd__v1__recommendation__get_packed_size
+                     (const Widgetd__V1__Recommendation   *message);
+size_t widgetd__v1__recommendation__pack
+                     (const Widgetd__V1__Recommendation   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__recommendation__pack_to_buffer
+                     (const Widgetd__V1__Recommendation   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__Recommendation *
+       widgetd__v1__recommendation__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__recommendation__free_unpacked
+                     (Widgetd__V1__Recommendation *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__RefreshBudget methods */
+void   widgetd__v1__refresh_budget__init
+                     (Widgetd__V1__RefreshBudget         *message);
+size_t widgetd__v1__refresh_budget__get_packed_size
+                     (const Widgetd__V1__RefreshBudget   *message);
+size_t widgetd__v1__refresh_budget__pack
+                     (const Widgetd__V1__RefreshBudget   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__refresh_budget__pack_to_buffer
+                     (const Widgetd__V1__RefreshBudget   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__RefreshBudget *
+       widgetd__v1__refresh_budget__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__refresh_budget__free_unpacked
+                     (Widgetd__V1__RefreshBudget *message,
                       ProtobufCAllocator *allocator);
 /* Widgetd__V1__ContentTemplate methods */
 void   widgetd__v1__content_template__init
@@ -386,8 +494,20 @@ void   widgetd__v1__event_type__free_unpacked
                       ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
+typedef void (*Widgetd__V1__Kind__SampleEntry_Closure)
+                 (const Widgetd__V1__Kind__SampleEntry *message,
+                  void *closure_data);
 typedef void (*Widgetd__V1__Kind_Closure)
                  (const Widgetd__V1__Kind *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__Recommendation__ParametersEntry_Closure)
+                 (const Widgetd__V1__Recommendation__ParametersEntry *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__Recommendation_Closure)
+                 (const Widgetd__V1__Recommendation *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__RefreshBudget_Closure)
+                 (const Widgetd__V1__RefreshBudget *message,
                   void *closure_data);
 typedef void (*Widgetd__V1__ContentTemplate_Closure)
                  (const Widgetd__V1__ContentTemplate *message,
@@ -427,6 +547,10 @@ typedef void (*Widgetd__V1__EventType_Closure)
 
 extern const ProtobufCEnumDescriptor    widgetd__v1__persistence__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__kind__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__kind__sample_entry__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__recommendation__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__recommendation__parameters_entry__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__refresh_budget__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__content_template__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__node_template__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__node_template__properties_entry__descriptor;

@@ -19,6 +19,7 @@ PROTOBUF_C__BEGIN_DECLS
 #include "widgetd/v1/catalog_service.pb-c.h"
 #include "widgetd/v1/event.pb-c.h"
 #include "widgetd/v1/kind.pb-c.h"
+#include "widgetd/v1/value.pb-c.h"
 #include "widgetd/v1/widget.pb-c.h"
 #include "widgetd/v1/widget_service.pb-c.h"
 
@@ -30,6 +31,9 @@ typedef struct Widgetd__V1__ProvidedUpdate Widgetd__V1__ProvidedUpdate;
 typedef struct Widgetd__V1__ProvideAcknowledge Widgetd__V1__ProvideAcknowledge;
 typedef struct Widgetd__V1__ProvideAnswer Widgetd__V1__ProvideAnswer;
 typedef struct Widgetd__V1__ProvideBundleAnswer Widgetd__V1__ProvideBundleAnswer;
+typedef struct Widgetd__V1__ProvideSnapshot Widgetd__V1__ProvideSnapshot;
+typedef struct Widgetd__V1__SnapshotData Widgetd__V1__SnapshotData;
+typedef struct Widgetd__V1__SnapshotData__DataEntry Widgetd__V1__SnapshotData__DataEntry;
 typedef struct Widgetd__V1__ProvideKeepAlive Widgetd__V1__ProvideKeepAlive;
 typedef struct Widgetd__V1__ProvideResponse Widgetd__V1__ProvideResponse;
 typedef struct Widgetd__V1__ProvideOpened Widgetd__V1__ProvideOpened;
@@ -37,6 +41,8 @@ typedef struct Widgetd__V1__ProvideResult Widgetd__V1__ProvideResult;
 typedef struct Widgetd__V1__ProvideError Widgetd__V1__ProvideError;
 typedef struct Widgetd__V1__ProvideError__MetadataEntry Widgetd__V1__ProvideError__MetadataEntry;
 typedef struct Widgetd__V1__DataRequest Widgetd__V1__DataRequest;
+typedef struct Widgetd__V1__SnapshotRequest Widgetd__V1__SnapshotRequest;
+typedef struct Widgetd__V1__SnapshotRequest__ParametersEntry Widgetd__V1__SnapshotRequest__ParametersEntry;
 typedef struct Widgetd__V1__ProvideBundleRequest Widgetd__V1__ProvideBundleRequest;
 typedef struct Widgetd__V1__ProvidedRemoval Widgetd__V1__ProvidedRemoval;
 typedef struct Widgetd__V1__ProvidedKindRemoval Widgetd__V1__ProvidedKindRemoval;
@@ -51,7 +57,8 @@ typedef enum _Widgetd__V1__DataRequestReason {
   WIDGETD__V1__DATA_REQUEST_REASON__DATA_REQUEST_REASON_CREATED = 1,
   WIDGETD__V1__DATA_REQUEST_REASON__DATA_REQUEST_REASON_PROVIDER_RETURNED = 2,
   WIDGETD__V1__DATA_REQUEST_REASON__DATA_REQUEST_REASON_PARAMETERS_CHANGED = 3,
-  WIDGETD__V1__DATA_REQUEST_REASON__DATA_REQUEST_REASON_REFRESH = 4
+  WIDGETD__V1__DATA_REQUEST_REASON__DATA_REQUEST_REASON_REFRESH = 4,
+  WIDGETD__V1__DATA_REQUEST_REASON__DATA_REQUEST_REASON_TIMELINE = 5
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(WIDGETD__V1__DATA_REQUEST_REASON)
 } Widgetd__V1__DataRequestReason;
 
@@ -65,7 +72,8 @@ typedef enum {
   WIDGETD__V1__PROVIDE_REQUEST__FRAME_ACKNOWLEDGE = 4,
   WIDGETD__V1__PROVIDE_REQUEST__FRAME_ANSWER = 5,
   WIDGETD__V1__PROVIDE_REQUEST__FRAME_KEEP_ALIVE = 6,
-  WIDGETD__V1__PROVIDE_REQUEST__FRAME_BUNDLE_ANSWER = 7
+  WIDGETD__V1__PROVIDE_REQUEST__FRAME_BUNDLE_ANSWER = 7,
+  WIDGETD__V1__PROVIDE_REQUEST__FRAME_SNAPSHOT = 8
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(WIDGETD__V1__PROVIDE_REQUEST__FRAME__CASE)
 } Widgetd__V1__ProvideRequest__FrameCase;
 
@@ -81,6 +89,7 @@ struct  Widgetd__V1__ProvideRequest
     Widgetd__V1__ProvideAnswer *answer;
     Widgetd__V1__ProvideKeepAlive *keep_alive;
     Widgetd__V1__ProvideBundleAnswer *bundle_answer;
+    Widgetd__V1__ProvideSnapshot *snapshot;
   };
 };
 #define WIDGETD__V1__PROVIDE_REQUEST__INIT \
@@ -103,6 +112,7 @@ struct  Widgetd__V1__ProvideOpen
   protobuf_c_boolean take_over;
   protobuf_c_boolean manages_bundles;
   protobuf_c_boolean include_audience;
+  protobuf_c_boolean answers_snapshots;
   Widgetd__V1__ProvideOpen__AcknowledgedSequenceCase _acknowledged_sequence_case;
   union {
     uint64_t acknowledged_sequence;
@@ -110,7 +120,7 @@ struct  Widgetd__V1__ProvideOpen
 };
 #define WIDGETD__V1__PROVIDE_OPEN__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__provide_open__descriptor) \
-    , (char *)protobuf_c_empty_string, NULL, 0, 0, 0, 0, WIDGETD__V1__PROVIDE_OPEN___ACKNOWLEDGED_SEQUENCE__NOT_SET, {0} }
+    , (char *)protobuf_c_empty_string, NULL, 0, 0, 0, 0, 0, WIDGETD__V1__PROVIDE_OPEN___ACKNOWLEDGED_SEQUENCE__NOT_SET, {0} }
 
 
 struct  Widgetd__V1__ProvideKinds
@@ -219,6 +229,51 @@ struct  Widgetd__V1__ProvideBundleAnswer
     , 0, 0, WIDGETD__V1__PROVIDE_BUNDLE_ANSWER__OUTCOME__NOT_SET, {0} }
 
 
+typedef enum {
+  WIDGETD__V1__PROVIDE_SNAPSHOT__OUTCOME__NOT_SET = 0,
+  WIDGETD__V1__PROVIDE_SNAPSHOT__OUTCOME_DATA = 3,
+  WIDGETD__V1__PROVIDE_SNAPSHOT__OUTCOME_ERROR = 4
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(WIDGETD__V1__PROVIDE_SNAPSHOT__OUTCOME__CASE)
+} Widgetd__V1__ProvideSnapshot__OutcomeCase;
+
+struct  Widgetd__V1__ProvideSnapshot
+{
+  ProtobufCMessage base;
+  uint64_t id;
+  uint64_t snapshot_request_id;
+  Widgetd__V1__ProvideSnapshot__OutcomeCase outcome_case;
+  union {
+    Widgetd__V1__SnapshotData *data;
+    Widgetd__V1__WidgetError *error;
+  };
+};
+#define WIDGETD__V1__PROVIDE_SNAPSHOT__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__provide_snapshot__descriptor) \
+    , 0, 0, WIDGETD__V1__PROVIDE_SNAPSHOT__OUTCOME__NOT_SET, {0} }
+
+
+struct  Widgetd__V1__SnapshotData__DataEntry
+{
+  ProtobufCMessage base;
+  char *key;
+  Widgetd__V1__Value *value;
+};
+#define WIDGETD__V1__SNAPSHOT_DATA__DATA_ENTRY__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__snapshot_data__data_entry__descriptor) \
+    , (char *)protobuf_c_empty_string, NULL }
+
+
+struct  Widgetd__V1__SnapshotData
+{
+  ProtobufCMessage base;
+  size_t n_data;
+  Widgetd__V1__SnapshotData__DataEntry **data;
+};
+#define WIDGETD__V1__SNAPSHOT_DATA__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__snapshot_data__descriptor) \
+    , 0,NULL }
+
+
 struct  Widgetd__V1__ProvideKeepAlive
 {
   ProtobufCMessage base;
@@ -240,7 +295,8 @@ typedef enum {
   WIDGETD__V1__PROVIDE_RESPONSE__FRAME_KEEP_ALIVE = 8,
   WIDGETD__V1__PROVIDE_RESPONSE__FRAME_KINDS_REMOVED = 9,
   WIDGETD__V1__PROVIDE_RESPONSE__FRAME_BUNDLE_REQUEST = 10,
-  WIDGETD__V1__PROVIDE_RESPONSE__FRAME_AUDIENCE = 11
+  WIDGETD__V1__PROVIDE_RESPONSE__FRAME_AUDIENCE = 11,
+  WIDGETD__V1__PROVIDE_RESPONSE__FRAME_SNAPSHOT_REQUEST = 12
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(WIDGETD__V1__PROVIDE_RESPONSE__FRAME__CASE)
 } Widgetd__V1__ProvideResponse__FrameCase;
 
@@ -260,6 +316,7 @@ struct  Widgetd__V1__ProvideResponse
     Widgetd__V1__ProvidedKindRemoval *kinds_removed;
     Widgetd__V1__ProvideBundleRequest *bundle_request;
     Widgetd__V1__ProvideAudience *audience;
+    Widgetd__V1__SnapshotRequest *snapshot_request;
   };
 };
 #define WIDGETD__V1__PROVIDE_RESPONSE__INIT \
@@ -333,6 +390,31 @@ struct  Widgetd__V1__DataRequest
 #define WIDGETD__V1__DATA_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__data_request__descriptor) \
     , 0, NULL, WIDGETD__V1__DATA_REQUEST_REASON__DATA_REQUEST_REASON_UNSPECIFIED }
+
+
+struct  Widgetd__V1__SnapshotRequest__ParametersEntry
+{
+  ProtobufCMessage base;
+  char *key;
+  Widgetd__V1__Value *value;
+};
+#define WIDGETD__V1__SNAPSHOT_REQUEST__PARAMETERS_ENTRY__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__snapshot_request__parameters_entry__descriptor) \
+    , (char *)protobuf_c_empty_string, NULL }
+
+
+struct  Widgetd__V1__SnapshotRequest
+{
+  ProtobufCMessage base;
+  uint64_t id;
+  char *kind;
+  Widgetd__V1__Family family;
+  size_t n_parameters;
+  Widgetd__V1__SnapshotRequest__ParametersEntry **parameters;
+};
+#define WIDGETD__V1__SNAPSHOT_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__snapshot_request__descriptor) \
+    , 0, (char *)protobuf_c_empty_string, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, 0,NULL }
 
 
 typedef enum {
@@ -562,6 +644,47 @@ Widgetd__V1__ProvideBundleAnswer *
 void   widgetd__v1__provide_bundle_answer__free_unpacked
                      (Widgetd__V1__ProvideBundleAnswer *message,
                       ProtobufCAllocator *allocator);
+/* Widgetd__V1__ProvideSnapshot methods */
+void   widgetd__v1__provide_snapshot__init
+                     (Widgetd__V1__ProvideSnapshot         *message);
+size_t widgetd__v1__provide_snapshot__get_packed_size
+                     (const Widgetd__V1__ProvideSnapshot   *message);
+size_t widgetd__v1__provide_snapshot__pack
+                     (const Widgetd__V1__ProvideSnapshot   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__provide_snapshot__pack_to_buffer
+                     (const Widgetd__V1__ProvideSnapshot   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__ProvideSnapshot *
+       widgetd__v1__provide_snapshot__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__provide_snapshot__free_unpacked
+                     (Widgetd__V1__ProvideSnapshot *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__SnapshotData__DataEntry methods */
+void   widgetd__v1__snapshot_data__data_entry__init
+                     (Widgetd__V1__SnapshotData__DataEntry         *message);
+/* Widgetd__V1__SnapshotData methods */
+void   widgetd__v1__snapshot_data__init
+                     (Widgetd__V1__SnapshotData         *message);
+size_t widgetd__v1__snapshot_data__get_packed_size
+                     (const Widgetd__V1__SnapshotData   *message);
+size_t widgetd__v1__snapshot_data__pack
+                     (const Widgetd__V1__SnapshotData   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__snapshot_data__pack_to_buffer
+                     (const Widgetd__V1__SnapshotData   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__SnapshotData *
+       widgetd__v1__snapshot_data__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__snapshot_data__free_unpacked
+                     (Widgetd__V1__SnapshotData *message,
+                      ProtobufCAllocator *allocator);
 /* Widgetd__V1__ProvideKeepAlive methods */
 void   widgetd__v1__provide_keep_alive__init
                      (Widgetd__V1__ProvideKeepAlive         *message);
@@ -678,6 +801,28 @@ Widgetd__V1__DataRequest *
                       const uint8_t       *data);
 void   widgetd__v1__data_request__free_unpacked
                      (Widgetd__V1__DataRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__SnapshotRequest__ParametersEntry methods */
+void   widgetd__v1__snapshot_request__parameters_entry__init
+                     (Widgetd__V1__SnapshotRequest__ParametersEntry         *message);
+/* Widgetd__V1__SnapshotRequest methods */
+void   widgetd__v1__snapshot_request__init
+                     (Widgetd__V1__SnapshotRequest         *message);
+size_t widgetd__v1__snapshot_request__get_packed_size
+                     (const Widgetd__V1__SnapshotRequest   *message);
+size_t widgetd__v1__snapshot_request__pack
+                     (const Widgetd__V1__SnapshotRequest   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__snapshot_request__pack_to_buffer
+                     (const Widgetd__V1__SnapshotRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__SnapshotRequest *
+       widgetd__v1__snapshot_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__snapshot_request__free_unpacked
+                     (Widgetd__V1__SnapshotRequest *message,
                       ProtobufCAllocator *allocator);
 /* Widgetd__V1__ProvideBundleRequest methods */
 void   widgetd__v1__provide_bundle_request__init
@@ -800,6 +945,15 @@ typedef void (*Widgetd__V1__ProvideAnswer_Closure)
 typedef void (*Widgetd__V1__ProvideBundleAnswer_Closure)
                  (const Widgetd__V1__ProvideBundleAnswer *message,
                   void *closure_data);
+typedef void (*Widgetd__V1__ProvideSnapshot_Closure)
+                 (const Widgetd__V1__ProvideSnapshot *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__SnapshotData__DataEntry_Closure)
+                 (const Widgetd__V1__SnapshotData__DataEntry *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__SnapshotData_Closure)
+                 (const Widgetd__V1__SnapshotData *message,
+                  void *closure_data);
 typedef void (*Widgetd__V1__ProvideKeepAlive_Closure)
                  (const Widgetd__V1__ProvideKeepAlive *message,
                   void *closure_data);
@@ -820,6 +974,12 @@ typedef void (*Widgetd__V1__ProvideError_Closure)
                   void *closure_data);
 typedef void (*Widgetd__V1__DataRequest_Closure)
                  (const Widgetd__V1__DataRequest *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__SnapshotRequest__ParametersEntry_Closure)
+                 (const Widgetd__V1__SnapshotRequest__ParametersEntry *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__SnapshotRequest_Closure)
+                 (const Widgetd__V1__SnapshotRequest *message,
                   void *closure_data);
 typedef void (*Widgetd__V1__ProvideBundleRequest_Closure)
                  (const Widgetd__V1__ProvideBundleRequest *message,
@@ -872,6 +1032,9 @@ extern const ProtobufCMessageDescriptor widgetd__v1__provided_update__descriptor
 extern const ProtobufCMessageDescriptor widgetd__v1__provide_acknowledge__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provide_answer__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provide_bundle_answer__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__provide_snapshot__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__snapshot_data__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__snapshot_data__data_entry__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provide_keep_alive__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provide_response__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provide_opened__descriptor;
@@ -879,6 +1042,8 @@ extern const ProtobufCMessageDescriptor widgetd__v1__provide_result__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provide_error__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provide_error__metadata_entry__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__data_request__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__snapshot_request__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__snapshot_request__parameters_entry__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provide_bundle_request__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provided_removal__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provided_kind_removal__descriptor;

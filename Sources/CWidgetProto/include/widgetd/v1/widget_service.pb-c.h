@@ -20,6 +20,8 @@ PROTOBUF_C__BEGIN_DECLS
 #include "widgetd/v1/event.pb-c.h"
 #include "widgetd/v1/node.pb-c.h"
 #include "widgetd/v1/theme.pb-c.h"
+#include "widgetd/v1/kind.pb-c.h"
+#include "widgetd/v1/timeline.pb-c.h"
 #include "widgetd/v1/value.pb-c.h"
 #include "widgetd/v1/widget.pb-c.h"
 
@@ -329,6 +331,8 @@ struct  Widgetd__V1__WidgetPatch
   Widgetd__V1__WidgetError *error;
   size_t n_release;
   char **release;
+  Widgetd__V1__Timeline *timeline;
+  protobuf_c_boolean clear_timeline;
   Widgetd__V1__WidgetPatch__StaleCase _stale_case;
   union {
     protobuf_c_boolean stale;
@@ -336,7 +340,7 @@ struct  Widgetd__V1__WidgetPatch
 };
 #define WIDGETD__V1__WIDGET_PATCH__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__widget_patch__descriptor) \
-    , 0,NULL, 0,NULL, 0, 0,NULL, 0,NULL, 0,NULL, 0,NULL, NULL, 0,NULL, WIDGETD__V1__WIDGET_PATCH___STALE__NOT_SET, {0} }
+    , 0,NULL, 0,NULL, 0, 0,NULL, 0,NULL, 0,NULL, 0,NULL, NULL, 0,NULL, NULL, 0, WIDGETD__V1__WIDGET_PATCH___STALE__NOT_SET, {0} }
 
 
 struct  Widgetd__V1__UpdateWidgetRequest
@@ -563,10 +567,13 @@ struct  Widgetd__V1__RefreshWidgetsResponse
   ProtobufCMessage base;
   uint64_t asked_count;
   uint64_t unprovided_count;
+  uint64_t limited_count;
+  size_t n_budgets;
+  Widgetd__V1__RefreshBudget **budgets;
 };
 #define WIDGETD__V1__REFRESH_WIDGETS_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__refresh_widgets_response__descriptor) \
-    , 0, 0 }
+    , 0, 0, 0, 0,NULL }
 
 
 typedef enum {
@@ -776,6 +783,8 @@ struct  Widgetd__V1__WidgetUpdated
   Widgetd__V1__Transition *transition;
   Widgetd__V1__Family family;
   Widgetd__V1__ContentChange *content;
+  Widgetd__V1__TimelineStatus *timeline;
+  protobuf_c_boolean timeline_cleared;
   Widgetd__V1__WidgetUpdated__PositionCase _position_case;
   union {
     int64_t position;
@@ -791,7 +800,7 @@ struct  Widgetd__V1__WidgetUpdated
 };
 #define WIDGETD__V1__WIDGET_UPDATED__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__widget_updated__descriptor) \
-    , (char *)protobuf_c_empty_string, 0, 0, 0,NULL, 0,NULL, 0,NULL, 0,NULL, NULL, NULL, NULL, NULL, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, NULL, WIDGETD__V1__WIDGET_UPDATED___POSITION__NOT_SET, {0}, WIDGETD__V1__WIDGET_UPDATED___STALE__NOT_SET, {0}, WIDGETD__V1__WIDGET_UPDATED___APPLY_SET__NOT_SET, {0} }
+    , (char *)protobuf_c_empty_string, 0, 0, 0,NULL, 0,NULL, 0,NULL, 0,NULL, NULL, NULL, NULL, NULL, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, NULL, NULL, 0, WIDGETD__V1__WIDGET_UPDATED___POSITION__NOT_SET, {0}, WIDGETD__V1__WIDGET_UPDATED___STALE__NOT_SET, {0}, WIDGETD__V1__WIDGET_UPDATED___APPLY_SET__NOT_SET, {0} }
 
 
 struct  Widgetd__V1__LabelSet__LabelsEntry

@@ -143,7 +143,7 @@ void   widgetd__storage__v1__stored_tombstone__free_unpacked
   assert(message->base.descriptor == &widgetd__storage__v1__stored_tombstone__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_widget__field_descriptors[14] =
+static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_widget__field_descriptors[16] =
 {
   {
     "widget",
@@ -313,6 +313,30 @@ static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_widget__field
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "timeline",
+    15,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__Storage__V1__StoredWidget, timeline),
+    &widgetd__v1__timeline__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "timeline_set_time",
+    16,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__Storage__V1__StoredWidget, timeline_set_time),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__storage__v1__stored_widget__field_indices_by_name[] = {
   10,   /* field[10] = content_is_cut */
@@ -326,6 +350,8 @@ static const unsigned widgetd__storage__v1__stored_widget__field_indices_by_name
   5,   /* field[5] = position_revision */
   4,   /* field[4] = presence_revision */
   6,   /* field[6] = status_revision */
+  14,   /* field[14] = timeline */
+  15,   /* field[15] = timeline_set_time */
   7,   /* field[7] = transition */
   8,   /* field[8] = transition_revision */
   0,   /* field[0] = widget */
@@ -333,7 +359,7 @@ static const unsigned widgetd__storage__v1__stored_widget__field_indices_by_name
 static const ProtobufCIntRange widgetd__storage__v1__stored_widget__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 14 }
+  { 0, 16 }
 };
 const ProtobufCMessageDescriptor widgetd__storage__v1__stored_widget__descriptor =
 {
@@ -343,7 +369,7 @@ const ProtobufCMessageDescriptor widgetd__storage__v1__stored_widget__descriptor
   "Widgetd__Storage__V1__StoredWidget",
   "widgetd.storage.v1",
   sizeof(Widgetd__Storage__V1__StoredWidget),
-  14,
+  16,
   widgetd__storage__v1__stored_widget__field_descriptors,
   widgetd__storage__v1__stored_widget__field_indices_by_name,
   1,  widgetd__storage__v1__stored_widget__number_ranges,

@@ -1,0 +1,104 @@
+import ArgumentParser
+import WidgetClient
+import WidgetModel
+import WidgetProto
+
+/// `placeholder`: what a kind looks like, with its sample.
+struct PlaceholderCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "placeholder", abstract: "Show what a kind looks like, with its sample.",
+    discussion: """
+      The daemon answers at once, because the sample is a part of the kind. No provider is asked, \
+      and there is no such widget afterwards.
+
+      Examples:
+        widgetctl placeholder clock
+        widgetctl placeholder weather --family small -o json
+      """)
+
+  @OptionGroup var preview: PreviewOptions
+  @OptionGroup var global: GlobalOptions
+
+  func run() async throws {
+    let session = try global.session()
+    let answer = try await session.client.getPlaceholder(
+      GetPlaceholderRequest(kind: preview.kind, family: preview.family), options: session.options)
+    try await preview.print(answer.preview, session, noColor: global.noColor)
+  }
+}
+
+/// `snapshot`: what an instance of a kind would show now.
+struct SnapshotCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "snapshot", abstract: "Show what an instance of a kind would show now.",
+    discussion: """
+      The daemon asks the provider of the kind. If the provider does not answer within 2 s, or before \
+      --timeout, the sample is shown, with the reason.
+
+      Examples:
+        widgetctl snapshot weather --set city=Oslo
+        widgetctl snapshot clock --family inline
+      """)
+
+  @OptionGroup var preview: PreviewOptions
+
+  @Option(
+    name: .customLong("set"),
+    help: ArgumentHelp("Parameters.", valueName: "key=value"), transform: parseAssignment)
+  var parameters: [Assignment] = []
+
+  @OptionGroup var global: GlobalOptions
+
+  func run() async throws {
+    let session = try global.session()
+    let answer = try await session.client.getSnapshot(
+      GetSnapshotRequest(
+        kind: preview.kind, family: preview.family, parameters: try parameters.values()),
+      options: session.options)
+    try await preview.print(answer.preview, session, noColor: global.noColor)
+  }
+}
+
+/// The kind and family of a preview, and how it is printed.
+struct PreviewOptions: ParsableArguments {
+  @Argument(help: "The kind.", transform: parseKind)
+  var kind: KindName
+
+  @Option(
+    help: "The family. Default: as for a new widget.",
+    completion: .list(Family.allCases.map(\.name)), transform: parseFamily)
+  var family: Family?
+
+  @OptionGroup var picture: PictureOptions
+
+  func print(_ preview: Preview, _ session: Session, noColor: Bool) async throws {
+    guard session.printer.format == .table else {
+      return session.printer.print(preview.document) { "" }
+    }
+    guard let id = WidgetID(preview.kind.rawValue) else { return }
+    let widget = Widget(
+      id: id, kind: preview.kind, family: preview.family, parameters: preview.parameters,
+      data: preview.data, content: preview.content)
+    var page = picture.page(isTitled: false, tellsAll: true, noColor: noColor)
+    page.theme =
+      (try? await session.client.getTheme(options: session.options))?.theme.theme
+      ?? .standard
+    Output.write(page.text(of: [widget]))
+    if preview.isSample {
+      let reason = preview.reason.isEmpty ? "" : " \(preview.reason)"
+      Output.writeError("widgetctl: this is the sample of \(preview.kind).\(reason)\n")
+    }
+  }
+}
+
+extension Preview {
+  var document: Value {
+    var map: ValueMap = [
+      "kind": .string(kind.rawValue), "family": .string(family.name),
+      "parameters": .map(parameters), "data": .map(data), "sample": .bool(isSample),
+    ]
+    if let content { map["content"] = content.document }
+    if !reason.isEmpty { map["reason"] = .string(reason) }
+    return .map(map)
+  }
+}

@@ -1,0 +1,163 @@
+import ArgumentParser
+import WidgetClient
+import WidgetModel
+import WidgetProto
+
+/// `timeline`: what a widget shows, and when.
+struct TimelineCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "timeline", abstract: "List the entries of a widget: what it shows, and when.",
+    discussion: """
+      The first entry is the current one, marked with `*`. A kind with a schedule has an endless \
+      timeline: `--limit` says how much of it is listed.
+
+      Examples:
+        widgetctl timeline clock
+        widgetctl timeline clock --limit 5 --start 2026-03-29T00:50:00Z
+        widgetctl timeline train --text
+      """)
+
+  @Argument(help: "The widget.", completion: idCompletion, transform: parseID)
+  var id: WidgetID
+
+  @Option(help: ArgumentHelp("List at most this many entries. Default: 60.", valueName: "n"))
+  var limit: Int?
+
+  @Option(
+    help: ArgumentHelp(
+      "List the entry at this time (RFC 3339) and the ones after it. Default: now.",
+      valueName: "time"),
+    transform: parseTime)
+  var start: Timestamp?
+
+  @Flag(help: "List the text that the widget shows, in place of the values.")
+  var text = false
+
+  @Option(
+    help: "The family for --text. Default: the widget's own.",
+    completion: .list(Family.allCases.map(\.name)), transform: parseFamily)
+  var family: Family?
+
+  @OptionGroup var global: GlobalOptions
+
+  func validate() throws {
+    if let limit, !(1...1_000).contains(limit) { throw ValidationError("--limit is 1 to 1000") }
+    if family != nil, !text { throw ValidationError("--family needs --text") }
+  }
+
+  func run() async throws {
+    let session = try global.session()
+    let answer = try await session.client.getTimeline(
+      GetTimelineRequest(
+        id: id, limit: limit ?? 0, startTime: start, includeContent: text, contentFamily: family),
+      options: session.options)
+    let painter = session.printer.painter
+    session.printer.print(answer.document(of: id)) {
+      TimelineText(answer, showsText: text, painter).text(of: id, width: Terminal.width)
+    }
+  }
+}
+
+/// A timeline as people read it.
+struct TimelineText {
+  private let answer: GetTimelineResponse
+  private let showsText: Bool
+  private let painter: Painter
+
+  init(_ answer: GetTimelineResponse, showsText: Bool, _ painter: Painter) {
+    self.answer = answer
+    self.showsText = showsText
+    self.painter = painter
+  }
+
+  func text(of id: WidgetID, width: Int?) -> String {
+    guard let status = answer.status else {
+      return "\(id) has neither a timeline nor a schedule; its kind's provider sets timelines\n"
+    }
+    var table = Table("", "DATE", "SCORE", showsText ? "TEXT" : "VALUES")
+    for shown in answer.entries {
+      let entry = shown.entry
+      let isCurrent = entry.date == status.current?.date
+      table.add(
+        .init(isCurrent ? "*" : ""), .init(RFC3339.text(entry.date), isCurrent ? .good : .plain),
+        .init(entry.score == 0 ? "" : Value.double(entry.score).plainText),
+        .init(showsText ? TimelineText.words(shown.content) : TimelineText.values(entry)))
+    }
+    var text = table.text(width: width, painter)
+    if answer.entries.isEmpty { text = "no entries\n" }
+    if answer.more { text += "… and more; --limit lists more of them\n" }
+    if !status.problem.isEmpty {
+      text += painter.paint(status.problem.safeForTerminal, .bad) + "\n"
+    }
+    if let time = status.refreshTime {
+      text += "The provider is asked for a new timeline at \(RFC3339.text(time)).\n"
+    } else if answer.policy == .never {
+      text += "The provider is asked for a new timeline when somebody refreshes the widget.\n"
+    } else if answer.policy != nil {
+      text += "The provider was asked for a new timeline.\n"
+    }
+    if let time = status.staleTime {
+      text += "The widget is stale from \(RFC3339.text(time)) on.\n"
+    }
+    return text
+  }
+
+  static func values(_ entry: TimelineEntry) -> String {
+    entry.values.entries.map(\.line).joined(separator: "  ")
+  }
+
+  /// The texts of a content in one line.
+  static func words(_ content: Content?) -> String {
+    guard let content else { return "" }
+    return content.nodes.compactMap { $0.properties["text"]?.plainText }
+      .filter { !$0.isEmpty }.joined(separator: " ")
+  }
+}
+
+extension GetTimelineResponse {
+  func document(of id: WidgetID) -> Value {
+    var map: ValueMap = [
+      "id": .string(id.rawValue), "revision": .revision(revision), "scheduled": .bool(scheduled),
+      "more": .bool(more),
+      "entries": .list(
+        entries.map { shown in
+          var map = shown.entry.documentMap
+          if let content = shown.content { map["content"] = content.document }
+          return .map(map)
+        }),
+    ]
+    if let policy { map["policy"] = .string(policy.name) }
+    if let status { map["status"] = status.document }
+    return .map(map)
+  }
+}
+
+extension TimelineEntry {
+  fileprivate var documentMap: ValueMap {
+    var map: ValueMap = ["date": .string(RFC3339.text(date)), "values": .map(values)]
+    if score != 0 { map["score"] = .double(score) }
+    return map
+  }
+}
+
+extension TimelineStatus {
+  var document: Value {
+    var map = ValueMap()
+    if let current { map["current"] = .map(current.documentMap) }
+    if let nextTime { map["nextTime"] = .string(RFC3339.text(nextTime)) }
+    if let refreshTime { map["refreshTime"] = .string(RFC3339.text(refreshTime)) }
+    if let staleTime { map["staleTime"] = .string(RFC3339.text(staleTime)) }
+    if !problem.isEmpty { map["problem"] = .string(problem) }
+    return .map(map)
+  }
+}
+
+extension Timeline.Policy {
+  var name: String {
+    switch self {
+    case .atEnd: "at-end"
+    case .after: "after"
+    case .never: "never"
+    }
+  }
+}

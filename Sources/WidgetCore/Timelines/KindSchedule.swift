@@ -1,0 +1,278 @@
+import WidgetExpression
+import WidgetModel
+
+/// A kind's schedule, compiled: the entries of its widgets at any time.
+///
+/// Pure: the same widget at the same time always has the same entries.
+///
+/// An object, so that a widget can tell whether its schedule is still the same one.
+final class KindSchedule: Sendable {
+  /// What keeps a schedule from being used.
+  struct Problem: Error, Hashable {
+    /// `schedule.cron`
+    let place: String
+    let message: String
+  }
+
+  private enum Source {
+    case recurrence(Recurrence)
+    case entries(CompiledExpression)
+  }
+
+  private let source: Source
+  private let zone: CompiledExpression?
+  private let timeZones: WidgetStore.TimeZones?
+  private let fields: [Field]
+  private let isOpen: Bool
+
+  /// The shortest period, and the longest: a year.
+  static let periodRange = 1...31_622_400
+
+  init(
+    _ schedule: EntrySchedule, of kind: Kind, _ memory: KindMemory,
+    timeZones: WidgetStore.TimeZones?
+  ) throws(Problem) {
+    self.timeZones = timeZones
+    fields = kind.entry
+    isOpen = kind.isOpen
+    let parameters = ExpressionVariable(
+      "parameters", .record(RecordType(kind.parameters, isOpen: kind.isOpen)))
+    let data = ExpressionVariable("data", .record(RecordType(kind.data, isOpen: kind.isOpen)))
+    func compile(
+      _ text: String, _ place: String, _ variables: [ExpressionVariable]
+    ) throws(Problem) -> CompiledExpression {
+      do throws(KindMemory.Refusal) {
+        return try memory.compile(
+          text, in: ExpressionEnvironment(variables: variables, timeZones: timeZones))
+      } catch {
+        throw Problem(place: "schedule.\(place)", message: error.message)
+      }
+    }
+    let given = [schedule.every != nil, !schedule.cron.isEmpty, !schedule.entries.isEmpty]
+    guard given.count(where: \.self) == 1 else {
+      throw Problem(place: "schedule", message: "set exactly one of every, cron and entries")
+    }
+    if let every = schedule.every {
+      source = .recurrence(try KindSchedule.recurrence(every, schedule.offset))
+    } else if !schedule.cron.isEmpty {
+      do throws(CronPattern.Problem) {
+        source = .recurrence(.cron(try CronPattern(schedule.cron)))
+      } catch {
+        throw Problem(place: "schedule.cron", message: error.message)
+      }
+    } else {
+      let expression = try compile(schedule.entries, "entries", [data, parameters])
+      switch expression.resultType {
+      case .list, .dyn, .null, .parameter: break
+      default:
+        throw Problem(
+          place: "schedule.entries",
+          message: "expected a list of maps, not a value of type \(expression.resultType)")
+      }
+      source = .entries(expression)
+    }
+    guard schedule.offset == .zero || schedule.every != nil else {
+      throw Problem(place: "schedule.offset", message: "only a schedule with `every` has an offset")
+    }
+    guard !schedule.zone.isEmpty else {
+      zone = nil
+      return
+    }
+    let zone = try compile(schedule.zone, "zone", [parameters])
+    guard zone.resultType.mayFit(.string) else {
+      throw Problem(
+        place: "schedule.zone",
+        message: "expected the name of a time zone, not a value of type \(zone.resultType)")
+    }
+    self.zone = zone
+  }
+
+  private static func recurrence(
+    _ every: Duration, _ offset: Duration
+  ) throws(Problem) -> Recurrence {
+    guard every.components.attoseconds == 0, let seconds = Int(exactly: every.components.seconds),
+      periodRange.contains(seconds)
+    else {
+      throw Problem(place: "schedule.every", message: "use whole seconds, from 1 s to 366 days")
+    }
+    guard offset.components.attoseconds == 0, let start = Int(exactly: offset.components.seconds),
+      (-seconds...seconds).contains(start)
+    else {
+      throw Problem(
+        place: "schedule.offset", message: "use whole seconds that are not longer than the period")
+    }
+    return .every(seconds: seconds, offset: start)
+  }
+
+  /// What a schedule gives a widget.
+  struct Result {
+    /// The entries that `entries` gives, in order. Nil for a recurrence.
+    var entries: [TimelineEntry]?
+    var current: TimelineEntry?
+    var next: Timestamp?
+    var problem = ""
+    var cost = 0
+
+    init() {}
+
+    /// The place in entries that are known already.
+    init(_ entries: [TimelineEntry], at now: Timestamp, problem: String) {
+      let place = entries.current(at: now)
+      self.entries = entries
+      self.problem = problem
+      current = place.map { entries[$0] }
+      let following = (place ?? -1) + 1
+      if following < entries.count { next = entries[following].date }
+    }
+  }
+
+  /// Whether the entries depend on the data.
+  var readsData: Bool { if case .entries = source { true } else { false } }
+
+  /// Where a widget is in its schedule.
+  func place(
+    data: RevisedMap, parameters: RevisedMap, at now: Timestamp, limits: StoreLimits
+  ) -> Result {
+    var result = Result()
+    switch source {
+    case .recurrence(let recurrence):
+      let rules = rules(parameters, limits, &result)
+      result.current = recurrence.last(notAfter: now, in: rules).map { entry(at: $0) }
+      result.next = recurrence.next(after: now, in: rules)
+    case .entries(let expression):
+      var budget = limits.contentCostMax
+      do throws(Failure) {
+        result = Result(
+          try entries(expression, data, parameters, &budget, limits), at: now, problem: "")
+      } catch {
+        result.problem = error.message
+      }
+      result.cost += limits.contentCostMax - max(0, budget)
+    }
+    return result
+  }
+
+  /// The entries of a recurrence: the one that is current at a time, and those after it.
+  func entries(
+    from start: Timestamp, limit: Int, parameters: RevisedMap, limits: StoreLimits
+  ) -> [TimelineEntry] {
+    guard case .recurrence(let recurrence) = source else { return [] }
+    var result = Result()
+    let rules = rules(parameters, limits, &result)
+    var entries: [TimelineEntry] = []
+    var time =
+      recurrence.last(notAfter: start, in: rules)
+      ?? recurrence.next(after: start, in: rules)
+    while let date = time, entries.count < limit {
+      entries.append(entry(at: date))
+      time = recurrence.next(after: date, in: rules)
+    }
+    return entries
+  }
+
+  private func entry(at date: Timestamp) -> TimelineEntry {
+    TimelineEntry(date: date, values: withDefaults([:]))
+  }
+
+  private func withDefaults(_ values: ValueMap) -> ValueMap {
+    var values = values
+    for field in fields where values[field.name] == nil {
+      if let value = field.defaultValue { values[field.name] = value }
+    }
+    return values
+  }
+
+  // MARK: - Zones
+
+  private func rules(
+    _ parameters: RevisedMap, _ limits: StoreLimits, _ result: inout Result
+  ) -> TimeZoneRules {
+    guard let zone else { return .utc }
+    var budget = limits.selectorCostMax
+    defer { result.cost += limits.selectorCostMax - max(0, budget) }
+    do throws(EvaluationError) {
+      let value = try zone.evaluate(
+        SlotBindings([.map(ExpressionMap(RecordMap(parameters)))]), spending: &budget)
+      guard case .string(let name) = value else {
+        result.problem = "The zone is not a text, so times are in UTC."
+        return .utc
+      }
+      if let rules = TimeZoneRules(named: name, in: timeZones) { return rules }
+      result.problem =
+        "There is no time zone \"\(name.prefix(64))\", so times are in UTC. "
+        + "Use a name such as \"Europe/Berlin\"."
+    } catch {
+      result.problem = "The zone cannot be computed, so times are in UTC: \(error.quoted)"
+    }
+    return .utc
+  }
+
+  // MARK: - Computed entries
+
+  private struct Failure: Error { let message: String }
+
+  private func entries(
+    _ expression: CompiledExpression, _ data: RevisedMap, _ parameters: RevisedMap,
+    _ budget: inout Int, _ limits: StoreLimits
+  ) throws(Failure) -> [TimelineEntry] {
+    let value: Value
+    do throws(EvaluationError) {
+      let result = try expression.evaluate(
+        SlotBindings([
+          .map(ExpressionMap(RecordMap(data))), .map(ExpressionMap(RecordMap(parameters))),
+        ]), spending: &budget)
+      value = try Value(result, budget: &budget, depthMax: limits.valueDepthMax + 2)
+    } catch {
+      throw Failure(message: "The entries cannot be computed: \(error.quoted)")
+    }
+    if value == .null { return [] }
+    guard case .list(let elements) = value else {
+      throw Failure(message: "The entries are not a list of maps.")
+    }
+    guard elements.count <= limits.timelineEntriesMax else {
+      throw Failure(
+        message: "There are \(elements.count) entries; a widget has at most "
+          + "\(limits.timelineEntriesMax) (timeline_entries_max).")
+    }
+    var timeline = Timeline()
+    for (index, element) in elements.enumerated() {
+      timeline.entries.append(try entry(element, "entries[\(index)]"))
+    }
+    return timeline.ordered.entries
+  }
+
+  private func entry(_ value: Value, _ place: String) throws(Failure) -> TimelineEntry {
+    guard case .map(let map) = value else { throw Failure(message: "\(place) is not a map.") }
+    guard case .timestamp(let date)? = map["date"] else {
+      throw Failure(message: "\(place).date is not a timestamp.")
+    }
+    var entry = TimelineEntry(date: date)
+    for pair in map.entries where pair.key != "date" {
+      if pair.key == "score" {
+        switch pair.value {
+        case .int(let number): entry.score = Double(number)
+        case .double(let number): entry.score = number
+        default: throw Failure(message: "\(place).score is not a number.")
+        }
+        guard (0...TimelineEntry.scoreMax).contains(entry.score) else {
+          throw Failure(message: "\(place).score is not between 0 and 1,000,000.")
+        }
+        continue
+      }
+      guard let field = fields.first(where: { $0.name.hasSameBytes(as: pair.key) }) else {
+        guard isOpen else {
+          throw Failure(
+            message: "\(place).\(pair.key.prefix(64)) is not a declared field of `entry`.")
+        }
+        entry.values[pair.key] = pair.value
+        continue
+      }
+      guard let fitted = field.type.fitted(pair.value) else {
+        throw Failure(message: "\(place).\(field.name) is not of type \(field.type).")
+      }
+      entry.values[field.name] = fitted
+    }
+    entry.values = withDefaults(entry.values)
+    return entry
+  }
+}

@@ -1,0 +1,151 @@
+import WidgetModel
+
+/// Where a widget is in its timeline, or in the schedule of its kind.
+///
+/// It follows from those and the time, so it is never stored: after a restart the first `advance` finds
+/// it again.
+struct Moment {
+  /// What readers see.
+  fileprivate(set) var status = TimelineStatus()
+  /// The revision that last changed `status`.
+  fileprivate(set) var revision: Revision
+  /// When something happens next; nil for never. `earliest` if the time is not known yet.
+  fileprivate(set) var due: Timestamp?
+  /// The entries that an expression of the schedule gives.
+  fileprivate(set) var entries: [TimelineEntry] = []
+  /// Whether the time is known for which this is true.
+  fileprivate(set) var isPlaced = false
+  fileprivate var schedule: KindSchedule?
+  /// When the schedule was last asked.
+  fileprivate var scheduledAt: Revision = 0
+  /// The `setTime` of the timeline that the provider was asked to follow up.
+  fileprivate var askedFor: Timestamp?
+  /// The `setTime` of the timeline that made the widget stale.
+  fileprivate var staleFor: Timestamp?
+
+  /// Whether it cannot be true at a time, because the current entry begins later.
+  func isAhead(of now: Timestamp) -> Bool { status.current.map { $0.date > now } ?? false }
+
+  /// The same, to be looked at as soon as possible.
+  var dueAtOnce: Moment {
+    var moment = self
+    moment.due = .earliest
+    return moment
+  }
+
+  init(revision: Revision) { self.revision = revision }
+
+  /// The same, with another current entry: for what the widget will show.
+  func showing(_ entry: TimelineEntry) -> Moment {
+    var moment = self
+    moment.status.current = entry
+    return moment
+  }
+}
+
+extension ContentMaker {
+  /// Makes a widget's moment true after its state, its kind or the time changed. Also makes the widget
+  /// stale if its timeline says so.
+  mutating func place(
+    _ state: inout RecordState, of id: WidgetID, kind: KindName, at revision: Revision,
+    limits: StoreLimits
+  ) {
+    let schedule = schemas[kind]?.schedule
+    guard state.timeline != nil || schedule != nil else {
+      // Readers are told once that it is gone.
+      if state.moment != nil {
+        state.moment = nil
+        state.momentClearedRevision = revision
+      }
+      return
+    }
+    var moment = state.moment ?? Moment(revision: revision)
+    guard let now else {
+      (moment.due, moment.isPlaced) = (.earliest, false)
+      state.moment = moment
+      return
+    }
+    var status = TimelineStatus()
+    if let timeline = state.timeline {
+      (moment.schedule, moment.entries) = (nil, [])
+      if follow(timeline, &state, &moment, &status, at: now, revision, limits) {
+        refreshes.append(id)
+      }
+    } else if let schedule {
+      guard follow(schedule, state, &moment, &status, at: now, revision, limits) else { return }
+    }
+    moment.isPlaced = true
+    moment.due = [status.nextTime, status.refreshTime, status.staleTime].compactMap { $0 }.min()
+    if status != moment.status { (moment.status, moment.revision) = (status, revision) }
+    state.moment = moment
+  }
+
+  /// Returns whether the provider is to be asked for a new timeline now.
+  private func follow(
+    _ timeline: Timeline, _ state: inout RecordState, _ moment: inout Moment,
+    _ status: inout TimelineStatus, at now: Timestamp, _ revision: Revision, _ limits: StoreLimits
+  ) -> Bool {
+    let place = timeline.entries.current(at: now)
+    status.current = place.map { timeline.entries[$0] }
+    let following = (place ?? -1) + 1
+    if following < timeline.entries.count { status.nextTime = timeline.entries[following].date }
+    if let time = timeline.staleTime, moment.staleFor != timeline.setTime {
+      if time > now {
+        status.staleTime = time
+      } else {
+        moment.staleFor = timeline.setTime
+        if !state.isStale { (state.isStale, state.statusRevision) = (true, revision) }
+      }
+    }
+    guard moment.askedFor != timeline.setTime,
+      let time = timeline.refreshTime(floor: .seconds(limits.timelineRefreshFloorSeconds))
+    else { return false }
+    guard time <= now else {
+      status.refreshTime = time
+      return false
+    }
+    moment.askedFor = timeline.setTime
+    return true
+  }
+
+  /// Returns false if the moment stays as it is.
+  private mutating func follow(
+    _ schedule: KindSchedule, _ state: RecordState, _ moment: inout Moment,
+    _ status: inout TimelineStatus, at now: Timestamp, _ revision: Revision, _ limits: StoreLimits
+  ) -> Bool {
+    let hasNewInputs =
+      moment.schedule !== schedule || !moment.isPlaced
+      || state.parameters.hasChanges(since: moment.scheduledAt)
+      || schedule.readsData && state.data.hasChanges(since: moment.scheduledAt)
+    // A clock that went back needs a look too.
+    let isDue = moment.due.map { $0 <= now } ?? false || moment.isAhead(of: now)
+    guard hasNewInputs || isDue else { return false }
+    let result: KindSchedule.Result
+    if hasNewInputs || !schedule.readsData {
+      result = schedule.place(
+        data: state.data, parameters: state.parameters, at: now, limits: limits)
+      moment.entries = result.entries ?? []
+    } else {
+      result = KindSchedule.Result(moment.entries, at: now, problem: moment.status.problem)
+    }
+    count(result.cost)
+    (moment.schedule, moment.scheduledAt) = (schedule, revision)
+    status.current = result.current
+    status.nextTime = result.next
+    status.problem = result.problem
+    return true
+  }
+}
+
+extension Timeline {
+  /// When the provider is to be asked for a new one; nil for never.
+  func refreshTime(floor: Duration) -> Timestamp? {
+    let wanted: Timestamp?
+    switch policy {
+    case .atEnd: wanted = entries.last?.date ?? setTime
+    case .after: wanted = refreshTime
+    case .never: wanted = nil
+    }
+    return wanted.map { max($0, setTime.advanced(by: floor)) }
+  }
+}

@@ -1,0 +1,207 @@
+public import WidgetModel
+
+/// Time: what widgets show at which moment, and what happens when it comes.
+///
+/// A change that time makes is not stored, because it follows from what is stored and from the time. It
+/// takes revisions like any other change. These must not be used again after a crash, so a block of them
+/// is reserved durably before they are used (`revisionCeiling`). After a restart, the first `advance` lets
+/// readers get the widgets with a timeline as a whole, because nobody knows which entry they saw last.
+extension WidgetStore {
+  /// By how much the ceiling of revisions is raised: one durable write for that many advances.
+  static var revisionBlock: UInt64 { 4_096 }
+
+  /// When `advance` is next needed, on the wall clock. Earlier than needed if an appointment was called
+  /// off since.
+  public var nextDate: Timestamp? { records.nextDate }
+
+  /// What `advance` did.
+  public struct Advance: Hashable, Sendable {
+    /// Whether widgets changed.
+    public var isChange = false
+    /// Whether more is due: its cost did not fit into this step.
+    public var hasMore = false
+    /// Whether revisions have to be reserved and made durable first; see `reserveRevisions`.
+    public var needsReservation = false
+  }
+
+  /// Makes all widgets true at a time, in one revision, until that has cost `costMax`. It cannot be
+  /// refused: content that has no room is cut. Call it between groups only. O(what is due).
+  public mutating func advance(to now: Timestamp, costMax: Int = .max) -> Advance {
+    var result = Advance()
+    guard let date = nextDate, date <= now else { return result }
+    assert(!hasPendingGroup, "what time changes cannot be taken back with a group")
+    guard !isRecording || revision < revisionCeiling else {
+      result.needsReservation = true
+      return result
+    }
+    let wasRecording = isRecording
+    isRecording = false
+    defer { isRecording = wasRecording }
+    contents.beginCommand(at: now)
+    records.beginCommand()
+    while contents.cost < costMax, let slot = records.popDue(at: now) {
+      if !result.isChange { revision += 1 }
+      result.isChange = true
+      let (revision, isPlaced) = (revision, records[slot]?.moment?.isPlaced ?? true)
+      let transition = defaultTransition(slot)
+      records.modify(slot, at: revision, &contents, limits: limitsForAdvance(of: slot)) { state in
+        if !isPlaced { state.replacedRevision = revision }
+        state.finish(transition, at: revision, time: now)
+      }
+      // Each look costs something, also if nothing is evaluated.
+      contents.count(ContentEvaluation.nodeCost)
+    }
+    result.hasMore = nextDate.map { $0 <= now } ?? false
+    return result
+  }
+
+  /// Lets the next `advance` go back to earlier entries, because the clock went back. O(all widgets).
+  public mutating func clockWentBack(to now: Timestamp) { records.appointAhead(of: now) }
+
+  /// The limits for content that cannot be refused: it has at most what its owner's quota has left.
+  private func limitsForAdvance(of slot: Int) -> StoreLimits {
+    var limits = limits
+    guard let record = records[slot] else { return limits }
+    let used = records.usage[record.ownerUID]?.contentBytes ?? 0
+    let room = max(0, limits.contentBytesPerUIDMax - used + record.contentBytes)
+    limits.contentBytesMax = min(limits.contentBytesMax, room)
+    return limits
+  }
+
+  /// Reserves revisions for `advance`. They can be used when the group is durable.
+  public mutating func reserveRevisions() {
+    addInverse(.lowerRevisionCeiling(to: revisionCeiling))
+    revisionCeiling = revision + WidgetStore.revisionBlock
+  }
+
+  /// The widgets whose providers are to be asked for a new timeline. Forgets them.
+  public mutating func takeRefreshes() -> [WidgetID] {
+    guard !contents.refreshes.isEmpty else { return [] }
+    defer { contents.refreshes.removeAll() }
+    return contents.refreshes
+  }
+
+  // MARK: - Reading
+
+  /// A page of a widget's timeline.
+  public struct TimelinePage: Hashable, Sendable {
+    public var entries: [ShownEntry] = []
+    /// Whether there are more entries.
+    public var hasMore = false
+    /// The policy of a stored timeline.
+    public var policy: Timeline.Policy?
+    public var status: TimelineStatus?
+    /// Whether the kind's schedule makes the entries.
+    public var isScheduled = false
+  }
+
+  /// The entry of a widget that is current at a time, and those after it. With `content`, also what the
+  /// widget shows then; the page ends early if that costs more than one content may. Nil if there is no
+  /// such widget.
+  public func timeline(
+    of id: WidgetID, from start: Timestamp, limit: Int, taking content: ContentChoice = .none
+  ) -> TimelinePage? {
+    guard let record = slot(of: id).flatMap({ records[$0] }) else { return nil }
+    var page = TimelinePage(policy: record.timeline?.policy, status: record.moment?.status)
+    page.isScheduled = record.timeline == nil && schemas[record.kind]?.schedule != nil
+    var entries: [TimelineEntry] = []
+    if let known = record.timeline?.entries ?? record.moment?.entries, !known.isEmpty {
+      let rest = known[(known.current(at: start) ?? 0)...]
+      entries = Array(rest.prefix(limit))
+      page.hasMore = rest.count > limit
+    } else if page.isScheduled, let schedule = schemas[record.kind]?.schedule {
+      entries = schedule.entries(
+        from: start, limit: limit + 1, parameters: record.parameters, limits: limits)
+      page.hasMore = entries.count > limit
+      entries = Array(entries.prefix(limit))
+    }
+    let reader = reader(content)
+    for entry in entries {
+      let draft = record.draft { $0.moment = $0.moment?.showing(entry) }
+      let made = content == .none ? nil : self.content(of: draft, content)
+      page.entries.append(ShownEntry(entry: entry, content: made?.content))
+      reader.meter.add(cost: made?.cost ?? 0, bytes: made?.bytes ?? 0)
+      guard reader.isFull(with: 0, bytesMax: WidgetStore.previewBytesMax) else { continue }
+      page.hasMore = page.hasMore || page.entries.count < entries.count
+      break
+    }
+    return page
+  }
+
+  /// The most bytes of content that a page of a timeline has.
+  private static var previewBytesMax: Int { 1 << 20 }
+
+  private func content(of draft: Record, _ choice: ContentChoice) -> ContentTable? {
+    let family: Family = if case .family(let wanted) = choice { wanted } else { draft.family }
+    return ContentMaker.program(of: draft.kind, for: family, in: schemas).map {
+      ContentTable($0, of: draft, as: family == draft.family ? nil : family, limits: limits)
+    }
+  }
+
+  /// What an instance of a kind would show with some data; without data, with the kind's sample.
+  public func preview(
+    of kind: KindName, family: Family?, parameters: ValueMap?, data: ValueMap?, at now: Timestamp
+  ) throws(StoreError) -> Preview {
+    guard let schema = kind == HelpKind.name ? HelpKind.schema : schemas[kind] else {
+      throw .kindNotFound(kind)
+    }
+    var spec = WidgetSpec(kind: kind, family: family)
+    spec.data = data ?? schema.kind.sample
+    if let parameters {
+      spec.parameters = parameters
+      spec = try schema.fitted(spec, path: "")
+    } else {
+      // A sample needs no parameters, not even the required ones.
+      spec = try schema.fittedAsSample(spec)
+    }
+    guard let id = WidgetID("preview") else { throw .kindNotFound(kind) }
+    var maker = contents
+    maker.beginCommand(at: now)
+    let record = makeRecord(
+      spec, id: id, nil, by: Caller(uid: 0, pid: 0, client: ""), at: now, revision: revision
+    ) { state in
+      maker.place(&state, of: id, kind: kind, at: revision, limits: limits)
+    }
+    return Preview(
+      kind: kind, family: record.family, parameters: spec.parameters, data: spec.data,
+      content: content(of: record, .own)?.content, isSample: data == nil)
+  }
+
+  // MARK: - Checks
+
+  /// A timeline as the widget's kind has it: in order, with declared types and defaults.
+  func fitted(
+    _ timeline: Timeline, for kind: KindName, field: String
+  ) throws(StoreError) -> Timeline {
+    guard timeline.entries.count <= limits.timelineEntriesMax else {
+      throw .quotaExceeded(limit: "timeline_entries_max", maximum: limits.timelineEntriesMax)
+    }
+    var result = timeline
+    for (index, entry) in timeline.entries.enumerated() {
+      let place = "\(field).entries[\(index)]"
+      guard (0...TimelineEntry.scoreMax).contains(entry.score) else {
+        throw .invalid(field: "\(place).score", description: "Use 0 to 1000000.")
+      }
+      for pair in entry.values.entries where !pair.value.isNested(atMost: limits.valueDepthMax) {
+        throw .invalid(
+          field: "\(place).values[\(pair.key)]",
+          description: "Lists and maps may be nested \(limits.valueDepthMax) deep at most.")
+      }
+      if let schema = schemas[kind] {
+        result.entries[index].values = try schema.fitted(
+          entry: entry.values, path: "\(place).values")
+      }
+    }
+    if result.policy == .after, result.refreshTime == nil {
+      throw .invalid(
+        field: "\(field).refresh_time", description: "The policy \"after\" needs a time.")
+    }
+    if result.policy != .after, result.refreshTime != nil {
+      throw .invalid(
+        field: "\(field).refresh_time", description: "Only the policy \"after\" has a time.")
+    }
+    result = result.ordered
+    result.setTime = contents.now ?? .epoch
+    return result
+  }
+}

@@ -1,0 +1,223 @@
+/// One entry of a timeline: current from its date until the date of the next entry.
+public struct TimelineEntry: Hashable, Sendable {
+  public var date: Timestamp
+  /// The values that the kind declares in `Kind.entry`.
+  public var values: ValueMap
+  /// The relevance beside other widgets, from 0 to `scoreMax`.
+  public var score: Double
+
+  public init(date: Timestamp, values: ValueMap = [:], score: Double = 0) {
+    self.date = date
+    self.values = values
+    self.score = score
+  }
+
+  public static let scoreMax = 1_000_000.0
+
+  /// Its size in bytes, as quotas count it.
+  public var costBytes: Int {
+    values.entries.reduce(32) { $0 + $1.key.utf8.count + $1.value.costBytes }
+  }
+}
+
+/// What a widget shows at which time, and when its provider is asked for more.
+public struct Timeline: Hashable, Sendable {
+  /// In order of their dates, each date once. See `ordered`.
+  public var entries: [TimelineEntry]
+  public var policy: Policy
+  /// For `after`: when the provider is asked.
+  public var refreshTime: Timestamp?
+  /// When the widget becomes stale, if no other timeline comes before.
+  public var staleTime: Timestamp?
+  /// When it was set. The daemon sets it; it never travels.
+  public var setTime = Timestamp.epoch
+
+  /// When a provider is asked for a new timeline.
+  public enum Policy: UInt8, Hashable, Sendable, CaseIterable {
+    /// When the last entry becomes current.
+    case atEnd = 1
+    /// At `refreshTime`.
+    case after
+    /// When somebody asks for it.
+    case never
+  }
+
+  public init(
+    entries: [TimelineEntry] = [], policy: Policy = .atEnd, refreshTime: Timestamp? = nil,
+    staleTime: Timestamp? = nil
+  ) {
+    self.entries = entries
+    self.policy = policy
+    self.refreshTime = refreshTime
+    self.staleTime = staleTime
+  }
+
+  /// The entries by date. Of those with the same date, the last one counts, because no other is ever
+  /// current. O(n log n), or O(n) if they are in order.
+  public var ordered: Timeline {
+    let isOrdered = zip(entries, entries.dropFirst()).allSatisfy { $0.date < $1.date }
+    guard !isOrdered else { return self }
+    var result = self
+    let sorted = entries.enumerated().sorted {
+      ($0.element.date, $0.offset) < ($1.element.date, $1.offset)
+    }
+    result.entries = []
+    for (_, entry) in sorted {
+      if result.entries.last?.date == entry.date { result.entries.removeLast() }
+      result.entries.append(entry)
+    }
+    return result
+  }
+
+  /// Whether it says the same as another, whenever they were set.
+  public func isSame(as other: Timeline?) -> Bool {
+    guard let other else { return false }
+    return entries == other.entries && policy == other.policy && refreshTime == other.refreshTime
+      && staleTime == other.staleTime
+  }
+
+  /// Its size in bytes, as quotas count it.
+  public var costBytes: Int { entries.reduce(64) { $0 + $1.costBytes } }
+}
+
+extension [TimelineEntry] {
+  /// The place of the entry that is current at a time: the newest one that is not after it. Nil before
+  /// the first. The entries are in order. O(log n).
+  public func current(at time: Timestamp) -> Int? {
+    var (low, high) = (0, count)
+    while low < high {
+      let middle = (low + high) / 2
+      if self[middle].date <= time { low = middle + 1 } else { high = middle }
+    }
+    return low == 0 ? nil : low - 1
+  }
+}
+
+/// Where a widget is in its timeline.
+public struct TimelineStatus: Hashable, Sendable {
+  /// The current entry; nil before the first.
+  public var current: TimelineEntry?
+  /// The date of the next entry.
+  public var nextTime: Timestamp?
+  /// When the provider is asked for a new timeline; nil if it is not, or was already.
+  public var refreshTime: Timestamp?
+  /// When the widget becomes stale; nil for never, or if it was reached.
+  public var staleTime: Timestamp?
+  /// What is wrong with the kind's schedule for this widget; empty for nothing.
+  public var problem: String
+
+  public init(
+    current: TimelineEntry? = nil, nextTime: Timestamp? = nil, refreshTime: Timestamp? = nil,
+    staleTime: Timestamp? = nil, problem: String = ""
+  ) {
+    self.current = current
+    self.nextTime = nextTime
+    self.refreshTime = refreshTime
+    self.staleTime = staleTime
+    self.problem = problem
+  }
+}
+
+/// Entries that a kind makes without a provider. Exactly one of `every`, `cron` and `entries` is set.
+public struct EntrySchedule: Hashable, Sendable {
+  /// One entry in each such period.
+  public var every: Duration?
+  /// For `every`: where the periods begin, counted from midnight.
+  public var offset: Duration
+  /// One entry at each time that fits, as cron(8) writes it; empty for none.
+  public var cron: String
+  /// An expression that gives the name of a time zone; empty for UTC.
+  public var zone: String
+  /// An expression that gives the entries as a list of maps; empty for none.
+  public var entries: String
+
+  public init(
+    every: Duration? = nil, offset: Duration = .zero, cron: String = "", zone: String = "",
+    entries: String = ""
+  ) {
+    self.every = every
+    self.offset = offset
+    self.cron = cron
+    self.zone = zone
+    self.entries = entries
+  }
+
+  var costBytes: Int { 64 + cron.utf8.count + zone.utf8.count + entries.utf8.count }
+}
+
+/// A named set of parameters: an instance that most people want.
+public struct Recommendation: Hashable, Sendable {
+  /// Unique in the kind.
+  public var name: String
+  /// For people; empty for the name.
+  public var displayName: String
+  public var parameters: ValueMap
+
+  public init(name: String, displayName: String = "", parameters: ValueMap = [:]) {
+    self.name = name
+    self.displayName = displayName
+    self.parameters = parameters
+  }
+
+  var costBytes: Int {
+    parameters.entries.reduce(64 + name.utf8.count + displayName.utf8.count) {
+      $0 + $1.key.utf8.count + $1.value.costBytes
+    }
+  }
+}
+
+/// How often the widgets of a kind may still be refreshed.
+public struct RefreshBudget: Hashable, Sendable {
+  public var kind: KindName
+  /// The calls that are left now.
+  public var remaining: Int
+  /// The most calls that can be left.
+  public var capacity: Int
+  /// When one more is left; nil if none is used.
+  public var nextTime: Timestamp?
+
+  public init(kind: KindName, remaining: Int, capacity: Int, nextTime: Timestamp? = nil) {
+    self.kind = kind
+    self.remaining = remaining
+    self.capacity = capacity
+    self.nextTime = nextTime
+  }
+}
+
+/// One entry, and what the widget shows while it is current.
+public struct ShownEntry: Hashable, Sendable {
+  public var entry: TimelineEntry
+  public var content: Content?
+
+  public init(entry: TimelineEntry, content: Content? = nil) {
+    self.entry = entry
+    self.content = content
+  }
+}
+
+/// What an instance of a kind would look like. There is no such widget.
+public struct Preview: Hashable, Sendable {
+  public var kind: KindName
+  public var family: Family
+  public var parameters: ValueMap
+  public var data: ValueMap
+  /// nil if the kind has no content for the family.
+  public var content: Content?
+  /// Whether `data` is the kind's sample.
+  public var isSample: Bool
+  /// For a sample in place of a snapshot: the reason.
+  public var reason: String
+
+  public init(
+    kind: KindName, family: Family = .medium, parameters: ValueMap = [:], data: ValueMap = [:],
+    content: Content? = nil, isSample: Bool = false, reason: String = ""
+  ) {
+    self.kind = kind
+    self.family = family
+    self.parameters = parameters
+    self.data = data
+    self.content = content
+    self.isSample = isSample
+    self.reason = reason
+  }
+}

@@ -1,0 +1,77 @@
+import NIOCore
+import WidgetCore
+import WidgetModel
+import WidgetProto
+
+/// The calls of TimelineService.
+extension ServiceLoop {
+  func performTimeline(
+    _ method: Method, _ payload: UnsafeRawBufferPointer, _ call: UInt32,
+    _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    switch method {
+    case .getTimeline:
+      responder.respond(
+        try timeline(try context.decode(GetTimelineRequest.self, payload)), to: call)
+    case .getPlaceholder:
+      let request = try context.decode(GetPlaceholderRequest.self, payload)
+      let preview = try preview(request.kind, request.family, nil, nil)
+      responder.respond(GetPlaceholderResponse(preview: preview), to: call)
+    case .getSnapshot:
+      let request = try context.decode(GetSnapshotRequest.self, payload)
+      // What is wrong with the request is told before anybody is asked.
+      let sample = try preview(request.kind, request.family, request.parameters, [:])
+      providers.snapshots.begin(request, as: sample, call, responder, in: providers.table) {
+        (data, reason) throws(RPCStatus) in
+        var preview = try self.preview(
+          request.kind, request.family, request.parameters, data ?? self.sample(of: request.kind))
+        preview.isSample = data == nil
+        preview.reason = reason
+        return GetSnapshotResponse(preview: preview)
+      }
+    default: throw .lost
+    }
+  }
+
+  /// How many entries GetTimeline returns by default, and at most.
+  private static let entriesDefault = 60
+  private static let entriesMax = 1_000
+
+  private func timeline(_ request: GetTimelineRequest) throws(RPCStatus) -> GetTimelineResponse {
+    guard request.limit <= ServiceLoop.entriesMax else {
+      throw .invalidField("limit", "Use at most \(ServiceLoop.entriesMax).")
+    }
+    if let family = request.contentFamily {
+      do throws(StoreError) {
+        try context.store.check(family, isOfferedBy: request.id, field: "content_family")
+      } catch {
+        throw RPCStatus(error)
+      }
+    }
+    let content: ContentChoice =
+      request.includeContent ? request.contentFamily.map { .family($0) } ?? .own : .none
+    guard
+      let page = context.store.timeline(
+        of: request.id, from: request.startTime ?? turn.now,
+        limit: request.limit == 0 ? ServiceLoop.entriesDefault : request.limit, taking: content)
+    else { throw RPCStatus(.widgetNotFound(request.id)) }
+    return GetTimelineResponse(
+      entries: page.entries, more: page.hasMore, policy: page.policy, status: page.status,
+      scheduled: page.isScheduled, revision: context.store.revision)
+  }
+
+  private func sample(of kind: KindName) -> ValueMap {
+    context.store.kind(kind)?.kind.sample ?? [:]
+  }
+
+  private func preview(
+    _ kind: KindName, _ family: Family?, _ parameters: ValueMap?, _ data: ValueMap?
+  ) throws(RPCStatus) -> Preview {
+    do throws(StoreError) {
+      return try context.store.preview(
+        of: kind, family: family, parameters: parameters, data: data, at: turn.now)
+    } catch {
+      throw RPCStatus(error)
+    }
+  }
+}

@@ -1,0 +1,110 @@
+import NIOCore
+import WidgetCore
+import WidgetModel
+import WidgetProto
+
+/// The calls of GetSnapshot that wait for a provider. Each is a question of its own, so several at a
+/// time do not disturb one another. They do not touch the store.
+final class Snapshots {
+  private let context: ServiceContext
+  private var waiting: [UInt64: Waiting] = [:]
+  private var lastNumber: UInt64 = 0
+
+  /// Makes the answer of a call: of the provider's data, or of nil and the reason.
+  typealias Completion = (ValueMap?, String) throws(RPCStatus) -> GetSnapshotResponse
+
+  /// How long a provider has by default.
+  private static let patience = TimeAmount.seconds(2)
+  /// How many calls may wait.
+  private static let waitingMax = 256
+
+  init(_ context: ServiceContext) { self.context = context }
+
+  private struct Waiting {
+    let call: UInt32
+    let responder: any CallResponder
+    unowned let session: ServedSession
+    let timer: Scheduled<Void>
+    let complete: Completion
+  }
+
+  /// Asks the provider of a kind, if it answers snapshots. Otherwise the call is answered at once.
+  func begin(
+    _ request: GetSnapshotRequest, as sample: Preview, _ call: UInt32,
+    _ responder: any CallResponder, in table: ProviderTable, _ complete: @escaping Completion
+  ) {
+    guard let name = context.store.provider(of: request.kind), let session = table.byName[name],
+      session.isStarted, !session.isOver
+    else {
+      return respond(
+        call, responder, complete, nil, "The provider of the kind is away.", now: false)
+    }
+    guard session.answersSnapshots else {
+      return respond(
+        call, responder, complete, nil, "The provider of the kind answers no snapshots.", now: false
+      )
+    }
+    guard waiting.count < Snapshots.waitingMax else {
+      return respond(
+        call, responder, complete, nil, "Too many snapshots are under way.", now: false)
+    }
+    lastNumber += 1
+    let number = lastNumber
+    let timer = context.schedule(in: Snapshots.patience) {
+      self.end(number, nil, "The provider did not answer within 2 s.")
+    }
+    waiting[number] = Waiting(
+      call: call, responder: responder, session: session, timer: timer, complete: complete)
+    session.send(
+      .snapshotRequest(
+        SnapshotRequest(
+          id: number, kind: request.kind, family: sample.family, parameters: sample.parameters)))
+  }
+
+  /// Takes the answer of a provider. One that nobody waits for any more is ignored.
+  func answer(_ answer: ProvideSnapshot, of session: ServedSession) {
+    guard waiting[answer.snapshotRequestID]?.session === session else { return }
+    switch answer.outcome {
+    case .data(let data): end(answer.snapshotRequestID, data.data, "")
+    case .error(let error):
+      end(answer.snapshotRequestID, nil, "The provider has no data: \(error.message)")
+    }
+  }
+
+  /// Ends the calls that wait for a session that is over.
+  func endAll(of session: ServedSession) {
+    for (number, asked) in waiting where asked.session === session {
+      end(number, nil, "The provider left before it answered.")
+    }
+  }
+
+  private func end(_ number: UInt64, _ data: ValueMap?, _ reason: String) {
+    guard let asked = waiting.removeValue(forKey: number) else { return }
+    asked.timer.cancel()
+    respond(asked.call, asked.responder, asked.complete, data, reason, now: true)
+  }
+
+  /// `now`: outside of the turn in which the call was read.
+  private func respond(
+    _ call: UInt32, _ responder: any CallResponder, _ complete: Completion, _ data: ValueMap?,
+    _ reason: String, now: Bool
+  ) {
+    var result: Result<GetSnapshotResponse, RPCStatus>
+    do throws(RPCStatus) {
+      result = .success(try complete(data, reason))
+    } catch {
+      // Data that do not fit the kind are the provider's mistake, not the caller's.
+      let words = "The provider's data do not fit the kind: \(error.message)"
+      do throws(RPCStatus) { result = .success(try complete(nil, words)) } catch {
+        result = .failure(error)
+      }
+    }
+    let send = {
+      switch result {
+      case .success(let response): responder.respond(response, to: call)
+      case .failure(let status): responder.refuse(status, to: call)
+      }
+    }
+    if now { responder.answerNow(send) } else { send() }
+  }
+}

@@ -1,0 +1,100 @@
+import Logging
+import NIOCore
+import WidgetCore
+import WidgetModel
+import WidgetProto
+import WidgetStorage
+
+/// Lets time change widgets: at the end of a turn, after its group, in steps that a turn has room for.
+///
+/// What time changes is never stored. Only the revisions that it takes are reserved, in a group of
+/// their own, once for many.
+final class TimeKeeper {
+  private let context: ServiceContext
+  private let log: any CommitLog
+  private var timer: WallClockTimer?
+  /// Whether more is due than the last step did.
+  private(set) var hasMore = false
+  /// Until when the store is not asked to reserve revisions, because it could not.
+  private var pausedUntil: NIODeadline?
+  /// The time of the last step.
+  private var lastTime = Timestamp.earliest
+
+  /// About how many steps of expressions one turn may spend on what time changes.
+  private static let costMax = 200_000
+  /// How long to wait after a failed reservation.
+  private static let pause = TimeAmount.seconds(1)
+
+  init(_ context: ServiceContext, log: any CommitLog) {
+    self.context = context
+    self.log = log
+  }
+
+  /// Makes widgets true at the time of the turn, and sets the timer for the next one. Call it when the
+  /// turn's group has ended.
+  func advance() {
+    hasMore = false
+    if step() {
+      setTimer()
+    } else {
+      let until = NIODeadline.now() + TimeKeeper.pause
+      pausedUntil = until
+      _ = timer?.set(nil)
+      context.schedule(at: until) { self.context.turn.open() }
+    }
+  }
+
+  /// Returns false if revisions could not be reserved.
+  private func step() -> Bool {
+    if let until = pausedUntil, NIODeadline.now() < until { return true }
+    pausedUntil = nil
+    if context.turn.now < lastTime { context.store.clockWentBack(to: context.turn.now) }
+    lastTime = context.turn.now
+    var result = context.store.advance(to: context.turn.now, costMax: TimeKeeper.costMax)
+    if result.needsReservation {
+      guard reserve() else { return false }
+      result = context.store.advance(to: context.turn.now, costMax: TimeKeeper.costMax)
+    }
+    if result.isChange {
+      context.counters.commits += 1
+      context.counters.advances += 1
+    }
+    hasMore = result.hasMore
+    return true
+  }
+
+  /// Makes more revisions durable. Returns whether that worked.
+  private func reserve() -> Bool {
+    context.store.reserveRevisions()
+    do throws(StorageError) {
+      var group = context.store.pendingGroup()
+      group.runningTime = context.turn.runningTime
+      try log.append(group)
+      context.store.commitGroup(at: context.turn.runningTime)
+      return true
+    } catch {
+      context.store.rollbackGroup()
+      context.recentErrors.add(.storageFailed(error), area: "storage", at: context.turn.now)
+      return false
+    }
+  }
+
+  private func setTimer() {
+    // A fake clock moves when somebody moves it.
+    guard !context.clock.isFake, pausedUntil == nil else { return }
+    let date = hasMore ? nil : context.store.nextDate
+    if timer == nil {
+      guard date != nil else { return }
+      timer = WallClockTimer(eventLoop: context.eventLoop) { [unowned self] in
+        context.turn.open()
+      }
+    }
+    guard timer?.set(date) == false, let date else { return }
+    // Without the system's timer, a plain one does, as long as the clock is not set.
+    let delay = date.duration(since: context.clock.now)
+    let bounded = min(max(delay, .milliseconds(1)), .seconds(60))
+    context.schedule(in: .nanoseconds(bounded.nanoseconds)) { self.context.turn.open() }
+  }
+
+  func close() { timer?.close() }
+}
