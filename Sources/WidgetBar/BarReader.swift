@@ -30,6 +30,8 @@ public struct BarReader: Sendable {
   public var dateText: @Sendable (Node) -> String
   /// The problems of a widget, one line each.
   public var failures: @Sendable (Widget) -> [String]
+  /// Whether the kind of a widget is not registered. Such a widget has the mark of a failed one.
+  public var isUnregistered: @Sendable (Widget) -> Bool = { _ in false }
 
   public init(
     theme: Theme = .standard, appearance: Theme.Appearance = .dark, columnsMax: Int = 60,
@@ -70,11 +72,14 @@ public struct BarReader: Sendable {
     }
     let failures = failures(widget)
     let textCount = line.parts.count
-    if let error = widget.error {
+    let isUnregistered = isUnregistered(widget)
+    if widget.error != nil || isUnregistered {
       let mark = BarPart(" !", color: color("color.error"), isBold: true)
       line.end(with: mark)
       short.end(with: mark)
-      if showsReasons, let reason = reason(error, room: columnsMax - line.columns) {
+      if showsReasons, let error = widget.error,
+        let reason = reason(error, room: columnsMax - line.columns)
+      {
         line.end(with: BarPart(" " + reason, color: color("color.error")))
       }
     }
@@ -91,7 +96,8 @@ public struct BarReader: Sendable {
     block.tooltip = (problems + (block.tooltip.isEmpty ? [] : [block.tooltip]))
       .joined(separator: "\n").prefix(bytes: BarReader.tooltipBytesMax)
     let states = [
-      isStale ? "stale" : nil, widget.error == nil ? nil : "failed", isEnabled ? nil : "disabled",
+      isUnregistered ? "unregistered" : nil, isStale ? "stale" : nil,
+      widget.error == nil ? nil : "failed", isEnabled ? nil : "disabled",
       block.isUrgent ? "urgent" : nil,
     ]
     block.classes = ([widget.kind.rawValue] + states.compactMap(\.self) + block.classes)

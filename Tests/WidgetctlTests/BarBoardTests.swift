@@ -141,6 +141,17 @@ import WidgetProto
         #"the kind \"clock\" is not registered, unchanged since 1970-01-01 00:00"#), "\(line)")
   }
 
+  @Test func `a widget whose kind is not registered has a mark and a class`() throws {
+    let widget = Samples.unregistered { $0.updateTime = .epoch }
+    var plain = try synced(board(), [widget])
+    #expect(plain.next(dates)?.hasSuffix(" !\n") == true)
+    var json = try synced(board(.json), [widget])
+    #expect(json.next(dates)?.contains(#""classes":["clock","unregistered"]"#) == true)
+    let known = LiveSamples.widget("a", says: "x")
+    var other = try synced(board(.json), [known])
+    #expect(other.next(dates)?.contains(#""classes":["k"]"#) == true)
+  }
+
   @Test func `what a failure says does not change with the time`() throws {
     let failed = LiveSamples.widget("a", says: "x") {
       $0.error = WidgetError(reason: "SOURCE_FAILED", message: "no answer", since: .epoch)

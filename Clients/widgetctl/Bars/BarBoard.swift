@@ -95,6 +95,7 @@ struct BarBoard: Sendable {
       theme: theme, appearance: appearance, columnsMax: columnsMax,
       dateText: { dates.text(of: $0) },
       failures: { BarBoard.failures(of: $0, providers.staleness(of: $0), dates) })
+    reader.isUnregistered = { $0.isOfUnknownKind }
     reader.showsReasons = !encoder.format.showsTooltips
     guard mirror.isSynced else { return [notice("widgetd?", loss ?? "", reader)] }
     let isConnected = loss == nil
