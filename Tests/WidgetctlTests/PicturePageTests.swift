@@ -53,7 +53,7 @@ struct PicturePageTests {
     #expect(lines.count == 2 && lines[1].hasPrefix("text: a ⏎ b") && lines[1].hasSuffix("…"))
   }
 
-  @Test func `what is wrong is told with its age, in the colour of errors`() {
+  @Test func `what is wrong is told with its age, staleness as a warning and failures as errors`() {
     var widget = Self.widget("a", "one")
     widget.isStale = true
     widget.error = WidgetError(
@@ -62,11 +62,13 @@ struct PicturePageTests {
     #expect(
       Self.lines(Self.page(width: 60).text(of: [widget])).prefix(2)
         == ["stale: unchanged for 2h", "failed: refused (for 5m)"])
-    let error = Theme.standard.color("color.error", .dark)
-    let red = error.map { "\u{1B}[38;2;\($0.red);\($0.green);\($0.blue)m" } ?? "none"
+    func code(_ token: String) -> String {
+      let color = Theme.standard.color(token, .dark)
+      return color.map { "\u{1B}[38;2;\($0.red);\($0.green);\($0.blue)m" } ?? "none"
+    }
     let ansi = Self.page(.ansi(.truecolor), width: 60).text(of: [widget])
-    #expect(ansi.hasPrefix(red + "stale: unchanged for 2h"))
-    #expect(ansi.contains(red + "failed: refused (for 5m)"))
+    #expect(ansi.hasPrefix(code("color.warning") + "stale: unchanged for 2h"))
+    #expect(ansi.contains(code("color.error") + "failed: refused (for 5m)"))
     #expect(Self.page(.html).text(of: [Self.widget("a", "<b>")]).contains("&lt;b&gt;"))
   }
 

@@ -66,7 +66,10 @@ struct PicturePage: Sendable {
       let title = widget.id.rawValue + (presence == .visible ? "" : ", \(presence.name)")
       above.append(PicturePage.line(title, ["font": .string("headline")]))
     }
-    above += widget.failures(dates, kinds.providers).map { PicturePage.problem($0) }
+    above += widget.problems(dates, kinds.providers).map {
+      PicturePage.line(
+        $0.text, ["color": .string($0.isStaleness ? "color.warning" : "color.error")])
+    }
     guard let content = widget.shownContent else {
       if let advice = kinds.advice(for: widget) {
         above.append(PicturePage.line(advice, ["color": .string("color.secondary")]))

@@ -1,18 +1,33 @@
 import WidgetModel
 
+/// A problem of a widget, on one line.
+struct WidgetProblem: Hashable {
+  var text: String
+  /// Whether the widget is only stale: a warning. Other problems are errors.
+  var isStaleness = false
+}
+
 extension Widget {
   /// The problems of the widget, such as `stale: widgetd-host is away for 5m` and
   /// `failed: no answer (for 5m)`.
   ///
   /// - Parameter most: The most characters of the error's message. The age follows a message that is cut.
+  func problems(
+    _ dates: DateText, _ providers: ProviderFacts = ProviderFacts(), most: Int = .max
+  ) -> [WidgetProblem] {
+    var problems = kindProblem(dates).map { [WidgetProblem(text: $0)] } ?? []
+    if let staleness = providers.staleness(of: self) {
+      let text = repeatsError(staleness) ? "stale" : "stale: \(staleness.words(dates))"
+      problems.append(WidgetProblem(text: text, isStaleness: true))
+    }
+    return problems + (error.map { [WidgetProblem(text: $0.words(dates, most: most))] } ?? [])
+  }
+
+  /// The texts of the problems, for renderers that show them in one colour.
   func failures(
     _ dates: DateText, _ providers: ProviderFacts = ProviderFacts(), most: Int = .max
   ) -> [String] {
-    var lines = kindProblem(dates).map { [$0] } ?? []
-    if let staleness = providers.staleness(of: self) {
-      lines.append(repeatsError(staleness) ? "stale" : "stale: \(staleness.words(dates))")
-    }
-    return lines + (error.map { [$0.words(dates, most: most)] } ?? [])
+    problems(dates, providers, most: most).map(\.text)
   }
 
   /// That the widget's kind is not registered, and since when the widget is unchanged. Nil if the kind is
@@ -29,7 +44,7 @@ extension Widget {
     kindProblem { "for \(dates.age(of: $0))" }
   }
 
-  /// The content without the daemon's line about an unregistered kind. `failures` has that line.
+  /// The content without the daemon's line about an unregistered kind. `problems` has that line.
   var shownContent: Content? {
     guard isOfUnknownKind, var content else { return content }
     content.nodes.removeAll { $0.id == Widget.kindNoteID }
