@@ -56,29 +56,6 @@ extension LiveBoard {
     return Picture(grid: grid, cursor: overlay == nil ? cursor : nil, drawnRows: drawnRows)
   }
 
-  private func drawOverlay(in grid: inout CellGrid) {
-    switch overlay {
-    case .help(let line)?: draw(overlayLines, title: "Keys", from: line, in: &grid)
-    case .details(let id, let line)?:
-      draw(overlayLines, title: id.rawValue, from: line, in: &grid)
-    case .replacing?: draw(overlayLines, title: "Arrangement", from: 0, in: &grid)
-    case nil: break
-    }
-  }
-
-  /// The lines of the overlay, wrapped.
-  private var overlayLines: [LiveDetails.Line] {
-    switch overlay {
-    case .help?: wrapped(LiveBoard.help.map { LiveDetails.Line(text: $0) })
-    case .details(let id, _)?: wrapped(details(of: id))
-    case .replacing?:
-      wrapped(
-        ["The file exists:", options.arrangementFile?.path ?? "", "Replace it? y / n"]
-          .map { LiveDetails.Line(text: $0) })
-    case nil: []
-    }
-  }
-
   // MARK: - Motion
 
   /// The animations of the next redraw: changed text fades; panes slide if widgets came or went.
@@ -185,7 +162,7 @@ extension LiveBoard {
   }
 
   /// Shows that a cell of an input is selected.
-  private func mark(_ style: inout CellStyle) {
+  func mark(_ style: inout CellStyle) {
     let (fill, text) = (rgb("color.selected"), rgb("color.text"))
     guard let fill, let text else {
       style.attributes.formSymmetricDifference(.reverse)
@@ -322,233 +299,6 @@ extension LiveBoard {
       : "no visible widgets; `widgetctl add KIND` creates one"
   }
 
-  // MARK: - Status
-
-  /// A part of the status line.
-  private struct StatusPart {
-    let text: String
-    let token: String
-    /// If the line is too narrow, parts with the highest rank are dropped first. Rank 0 stays.
-    let rank: Int
-
-    init(_ text: String, _ token: String, rank: Int = 0) {
-      (self.text, self.token, self.rank) = (text, token, rank)
-    }
-  }
-
-  private func drawStatus(in grid: inout CellGrid) {
-    let row = size.rows - 1
-    guard row >= 0 else { return }
-    grid.fill(
-      LayoutRect(x: 0, y: row, width: size.columns, height: 1),
-      style: CellStyle(background: look.ownBackground))
-    var column = 0
-    func put(_ part: StatusPart) {
-      guard column < size.columns else { return }
-      column += grid.put(
-        TextColumns.truncated(part.text, to: size.columns - column), column: column, row: row,
-        style: style(part.token))
-    }
-    if isFiltering {
-      put(StatusPart("/\(filter?.text ?? "")", "color.text"))
-      for (_, columns) in filter?.selectedColumns ?? [] {
-        grid.restyle(
-          LayoutRect(x: 1 + columns.lowerBound, y: row, width: columns.count, height: 1)
-        ) { mark(&$0) }
-      }
-      return
-    }
-    let light = StatusPart(
-      mirror.isConnected ? "●" : "○", mirror.isConnected ? "color.success" : "color.error")
-    if let last = noticeLines.last {
-      put(noticeLines.count > 1 ? StatusPart(" ", "color.text") : light)
-      return put(StatusPart(" \(last)", "color.warning"))
-    }
-    var left = [light] + standing
-    var right = hints
-    func width(_ parts: [StatusPart]) -> Int {
-      parts.reduce(0) { $0 + TextColumns.width(of: $1.text) }
-    }
-    while width(left) + width(right) > size.columns,
-      let last = (left + right).map(\.rank).max(), last > 0
-    {
-      left.removeAll { $0.rank == last }
-      right.removeAll { $0.rank == last }
-    }
-    for part in left { put(part) }
-    column = max(column, size.columns - width(right))
-    for part in right { put(part) }
-  }
-
-  /// The most rows of a notice.
-  private static let noticeRowsMax = 4
-
-  /// The rows of the notice. The last one is in the status line, the others are above it.
-  var noticeLines: [String] {
-    guard !notice.isEmpty else { return [] }
-    return TextColumns.wrapped(
-      notice.onOneLine, to: max(1, size.columns - 2),
-      most: max(1, min(LiveBoard.noticeRowsMax, size.rows / 3)))
-  }
-
-  /// Draws the rows of a long notice above the status line.
-  private func drawNotice(in grid: inout CellGrid) {
-    let lines = noticeLines.dropLast()
-    let top = size.rows - 1 - lines.count
-    grid.fill(
-      LayoutRect(x: 0, y: top, width: size.columns, height: lines.count),
-      style: CellStyle(background: look.ownBackground))
-    for (index, line) in lines.enumerated() {
-      if index == 0 {
-        grid.put(
-          mirror.isConnected ? "●" : "○", column: 0, row: top,
-          style: style(mirror.isConnected ? "color.success" : "color.error"))
-      }
-      grid.put(
-        TextColumns.truncated(line, to: size.columns - 2), column: 2, row: top + index,
-        style: style("color.warning"))
-    }
-  }
-
-  /// The left side of the status line: the connection, and counts of widgets.
-  private var standing: [StatusPart] {
-    var parts: [StatusPart] = []
-    if let trouble {
-      parts.append(StatusPart(" \(trouble)", "color.error", rank: 1))
-    } else {
-      parts.append(StatusPart(" revision \(mirror.revision)", "color.secondary", rank: 6))
-    }
-    let count = "  \(order.count) widget\(order.count == 1 ? "" : "s")"
-    parts.append(StatusPart(count, "color.secondary", rank: 5))
-    // Without a connection, all widgets may be old.
-    let stale = mirror.isConnected ? staleIDs.count { frames[$0] != nil } : order.count
-    let failed = failedIDs.count { frames[$0] != nil }
-    if stale > 0 { parts.append(StatusPart("  \(stale) stale", "color.warning", rank: 3)) }
-    if failed > 0 { parts.append(StatusPart("  \(failed) failed", "color.error", rank: 2)) }
-    if let filter, !filter.text.isEmpty {
-      parts.append(StatusPart("  /\(filter.text)", "color.tint", rank: 4))
-    }
-    return parts
-  }
-
-  /// The right side of the status line: keys that apply now.
-  private var hints: [StatusPart] {
-    if overlay != nil {
-      if case .replacing? = overlay { return [] }
-      let scrolls = lastOverlayLine > 0 ? "  PgDn PgUp scroll" : ""
-      return [
-        StatusPart(scrolls, "color.secondary", rank: 4),
-        StatusPart("  Esc close", "color.secondary", rank: 1),
-      ]
-    }
-    if let input = focusedInput {
-      let isMultiline = panes[input.widget]?.node(input.node)?.text("mode") == "multiline"
-      let enter = isMultiline ? "Alt+Enter submit" : "Enter submit"
-      return [
-        StatusPart("  \(enter)", "color.secondary", rank: 2),
-        StatusPart("  Esc leave", "color.secondary", rank: 1),
-      ]
-    }
-    if focus?.kind == .scroll {
-      return [
-        StatusPart("  PgDn PgUp scroll", "color.secondary", rank: 2),
-        StatusPart("  Esc leave", "color.secondary", rank: 1),
-      ]
-    }
-    let isMoreBelow = top + pageRows < pageHeight
-    let page = isMoreBelow ? "  PgDn more" : top > 0 ? "  PgUp back" : ""
-    return [
-      StatusPart(page, "color.secondary", rank: 4), StatusPart("  ? keys", "color.secondary"),
-      StatusPart("  q quit", "color.secondary", rank: 1),
-    ]
-  }
-
-  // MARK: - Overlays
-
-  static let help = [
-    "Tab, Shift+Tab   next and previous control",
-    "arrows           nearest control, or scroll",
-    "Enter, Space     press, switch, open, select",
-    "Enter            in an input: submit",
-    "Esc              leave the control, the filter",
-    "mouse, wheel     press and scroll",
-    "drag, y          select and copy text, copy again",
-    "Shift+drag       the terminal's own selection, across widgets",
-    "PgUp, PgDn       scroll what has the focus, or the page",
-    "/                filter widgets by id or kind",
-    "Home, End        first and last row of the page",
-    "Ctrl+U, Ctrl+W   in an input: delete to the start, a word",
-    "Shift+arrows     in an input: select; Ctrl+A selects all",
-    "Ctrl+C, Ctrl+X   in an input: copy, cut what is selected",
-    "Alt+Enter        in an input of several lines: submit",
-    "i                details: problems, events, data",
-    "Tab, r           in details: next widget, refresh",
-    "p                hide or show private nodes",
-    "Delete           delete the row of a table",
-    "r                refresh the widget",
-    "w                write the arrangement to its file",
-    "Ctrl+Z           suspend; fg comes back",
-    "q, Ctrl+C        quit",
-  ]
-
-  private func details(of id: WidgetID) -> [LiveDetails.Line] {
-    guard let pane = panes[id] else { return [LiveDetails.Line(text: "no such widget any more")] }
-    let facts = facts(about: pane.widget)
-    var details = LiveDetails(
-      widget: pane.widget, nodes: pane.table, kind: facts.kind, bundle: facts.bundle,
-      host: facts.host, dates: DateText(now: options.now()))
-    details.isConnected = mirror.isConnected
-    details.theme = look.theme
-    details.isPrivate = look.isPrivate
-    return details.lines
-  }
-
-  /// The lines as rows of an overlay.
-  private func wrapped(_ lines: [LiveDetails.Line]) -> [LiveDetails.Line] {
-    lines.flatMap { line in
-      TextColumns.wrapped(line.text, to: size.columns - 4, most: LiveDetails.rowsPerLineMax).map {
-        LiveDetails.Line(text: $0, token: line.token, isHeading: line.isHeading)
-      }
-    }
-  }
-
-  /// How many of an overlay's lines fit.
-  private func overlayRows(of lines: [LiveDetails.Line]) -> Int {
-    min(lines.count, max(1, pageRows - 4))
-  }
-
-  /// The first line of the overlay's last page.
-  var lastOverlayLine: Int {
-    let lines = overlayLines
-    return lines.count - overlayRows(of: lines)
-  }
-
-  private func draw(
-    _ lines: [LiveDetails.Line], title: String, from first: Int, in grid: inout CellGrid
-  ) {
-    let rows = overlayRows(of: lines)
-    let first = min(first, lines.count - rows)
-    let shown = lines[first..<min(lines.count, first + rows)]
-    let widest = lines.map { TextColumns.width(of: $0.text) }.max() ?? 0
-    let width = min(size.columns, max(widest, title.count + 4) + 4)
-    let frame = LayoutRect(
-      x: (size.columns - width) / 2, y: max(0, (pageRows - rows - 2) / 2), width: width,
-      height: rows + 2)
-    grid.fill(frame, style: CellStyle(background: look.ownBackground))
-    grid.box(frame, style: style("color.focus"))
-    var titleStyle = style("color.focus")
-    titleStyle.attributes.insert(.bold)
-    let more = lines.count > rows ? " \(first + 1)–\(first + rows) of \(lines.count) " : ""
-    grid.put(" \(title) \(more)", column: frame.x + 2, row: frame.y, style: titleStyle, clip: frame)
-    for (index, line) in shown.enumerated() {
-      var lineStyle = style(line.token)
-      if line.isHeading { lineStyle.attributes.insert(.bold) }
-      grid.put(
-        TextColumns.truncated(line.text, to: width - 4), column: frame.x + 2,
-        row: frame.y + 1 + index, style: lineStyle)
-    }
-  }
-
   // MARK: - Cursor and colours
 
   /// The position of the text cursor in the filter or the focused input. Nil if it is not in view.
@@ -578,7 +328,7 @@ extension LiveBoard {
   }
 
   /// The style for text in a colour token. Without colours: bold, dim or plain.
-  private func style(_ token: String) -> CellStyle {
+  func style(_ token: String) -> CellStyle {
     var style = CellStyle.plain
     if look.usesColor, let color = look.theme.color(token, look.appearance) {
       style.foreground = .rgb(color.red, color.green, color.blue)

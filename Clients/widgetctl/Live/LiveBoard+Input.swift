@@ -5,7 +5,7 @@ import WidgetProto
 import WidgetRender
 import WidgetTerminal
 
-/// Keys, pasted text and the mouse.
+/// Keys and pasted text.
 extension LiveBoard {
   /// Handles one input event. Returns the effects that the session carries out.
   mutating func take(_ input: TerminalInput) -> [Effect] {
@@ -151,7 +151,7 @@ extension LiveBoard {
   }
 
   /// Scrolls the overlay's text, at most to its last page.
-  private mutating func scrollOverlay(by rows: Int) {
+  mutating func scrollOverlay(by rows: Int) {
     switch overlay {
     case .details(let id, let line):
       overlay = .details(id, min(max(0, line + rows), lastOverlayLine))
@@ -367,196 +367,6 @@ extension LiveBoard {
     notice = words
     arrange()
   }
-
-  // MARK: - Moving
-
-  private mutating func moveFocus(by step: Int) {
-    let all = targets.map(\.focus)
-    guard !all.isEmpty else { return }
-    let known = focus ?? leftFocus
-    leftFocus = nil
-    guard let known, let index = all.firstIndex(of: known) else {
-      return setFocus(step > 0 ? all.first : all.last)
-    }
-    setFocus(all[(index + step + all.count) % all.count])
-  }
-
-  /// Moves the focus to the nearest target in a direction. If there is none in the scrolling node around
-  /// the focus, scrolls that node. If there is none at all, scrolls the page.
-  private mutating func moveFocus(_ key: TerminalKey) {
-    guard let focus, let own = target(focus) else {
-      if focus == nil, key == .left || key == .right { return moveFocus(by: 1) }
-      return scrollPage(by: key == .up ? -1 : key == .down ? 1 : 0)
-    }
-    let others = targets.filter { $0.focus != focus }
-    let isVertical = key == .up || key == .down
-    let regions = panes[focus.widget]?.regions(around: own) ?? []
-    for region in regions where (region.axis == .vertical) == isVertical {
-      let near = others.filter {
-        $0.focus.widget == focus.widget
-          && panes[focus.widget]?.isTarget($0.target, in: region) == true
-      }
-      if let next = nearest(key, from: focus, own, among: near) { return setFocus(next) }
-      if scroll(region, of: focus.widget, by: key == .up || key == .left ? -1 : 1) { return }
-    }
-    // What is out of sight in another scrolling node is no neighbour.
-    let seen = others.filter { other, target in
-      guard target.frame.intersection(target.clip).isEmpty else { return true }
-      return other.widget == focus.widget
-        && regions.contains { panes[focus.widget]?.isTarget(target, in: $0) == true }
-    }
-    if let next = nearest(key, from: focus, own, among: seen) {
-      setFocus(next)
-    } else {
-      scrollPage(by: key == .up ? -3 : key == .down ? 3 : 0)
-    }
-  }
-
-  /// The nearest target in a direction. Nil if there is none.
-  private func nearest(
-    _ key: TerminalKey, from focus: LiveFocus, _ own: FocusTarget,
-    among targets: [(focus: LiveFocus, target: FocusTarget)]
-  ) -> LiveFocus? {
-    let frame = pageFrame(focus.widget, own.frame)
-    let from = frame.center
-    var best: (distance: Int, focus: LiveFocus)?
-    for (other, target) in targets {
-      let place = pageFrame(other.widget, target.frame)
-      var to = place.center
-      // A scrolling node is wide: what is below any part of it is below it.
-      if target.kind == .scroll || own.kind == .scroll, place.x < frame.endX, frame.x < place.endX {
-        to.x = from.x
-      }
-      // A cell is about twice as high as wide.
-      let (dx, dy) = (to.x - from.x, (to.y - from.y) * 2)
-      let (along, across) =
-        switch key {
-        case .up: (-dy, abs(dx))
-        case .down: (dy, abs(dx))
-        case .left: (-dx, abs(dy))
-        default: (dx, abs(dy))
-        }
-      guard along > 0 else { continue }
-      let distance = along + across * 2
-      if distance < best?.distance ?? .max { best = (distance, other) }
-    }
-    return best?.focus
-  }
-
-  /// Scrolls a node around the focus by pages: the node with the focus itself, then vertical ones, then
-  /// horizontal ones. Returns false if there is none, or if all are at their ends.
-  private mutating func scrollAroundFocus(pages: Int) -> Bool {
-    guard let focus, let own = target(focus) else { return false }
-    let all = panes[focus.widget]?.regions(around: own) ?? []
-    let isOwn = { (region: ScrollRegion) in region.index == own.index }
-    let regions =
-      all.filter(isOwn) + all.filter { !isOwn($0) && $0.axis == .vertical }
-      + all.filter { !isOwn($0) && $0.axis == .horizontal }
-    for region in regions {
-      let step = max(1, region.viewportLength - 1)
-      if scroll(region, of: focus.widget, by: pages * step) { return true }
-    }
-    return false
-  }
-
-  /// Scrolls a node that has or contains the focus. If that hides the focus, it goes to the nearest
-  /// target of the node that is seen whole. Returns false if the node is at its end.
-  private mutating func scroll(_ region: ScrollRegion, of id: WidgetID, by distance: Int) -> Bool {
-    guard panes[id]?.scroll(region, by: distance) == true else { return false }
-    arrange()
-    guard let focus, focus.kind != .scroll, let own = target(focus),
-      own.frame.intersection(own.clip).isEmpty, let pane = panes[id]
-    else { return true }
-    let seen = pane.targets.filter { pane.isTarget($0, in: region) && $0.frame == $0.clip }
-    if let next = distance > 0 ? seen.first : seen.last {
-      setFocus(LiveFocus(widget: id, node: next.id, kind: next.kind))
-    }
-    return true
-  }
-
-  mutating func scrollPage(by rows: Int) {
-    top = min(max(0, top + rows), max(0, pageHeight - pageRows))
-  }
-
-  // MARK: - Mouse
-
-  private mutating func take(_ event: MouseEvent) -> [Effect] {
-    switch event.action {
-    case .wheel(let direction):
-      selection = nil
-      return wheel(direction, event) + askForMore()
-    case .press(.left): return click(event)
-    case .drag(.left): extendSelection(event)
-    case .release: return endSelection()
-    case .move:
-      hover = overlay == nil ? target(at: event)?.focus : nil
-      pointed = overlay == nil ? place(event)?.widget : nil
-    default: break
-    }
-    return []
-  }
-
-  /// Hit test: the focus target under the pointer. Inner targets come after outer ones, so the
-  /// last hit is the innermost.
-  private func target(at event: MouseEvent) -> (focus: LiveFocus, target: FocusTarget)? {
-    guard let (id, x, y) = place(event) else { return nil }
-    // In a scrolling node, the mouse selects text, and the wheel scrolls.
-    let hit = panes[id]?.targets.last {
-      $0.kind != .scroll && $0.frame.intersection($0.clip).contains(x: x, y: y)
-    }
-    return hit.map { (LiveFocus(widget: id, node: $0.id, kind: $0.kind), $0) }
-  }
-
-  /// Hit test: the widget under the pointer, and the position in its content.
-  private func place(_ event: MouseEvent) -> (widget: WidgetID, x: Int, y: Int)? {
-    guard event.row < pageRows else { return nil }
-    let (column, row) = (event.column, event.row + top)
-    guard let id = order.first(where: { frames[$0]?.contains(x: column, y: row) == true })
-    else { return nil }
-    let origin = origin(of: id)
-    return (id, column - origin.x, row - origin.y)
-  }
-
-  private mutating func click(_ event: MouseEvent) -> [Effect] {
-    notice = ""
-    guard overlay == nil else {
-      overlay = nil
-      return []
-    }
-    isFiltering = false
-    selection = nil
-    guard let (focus, _) = target(at: event) else {
-      setFocus(nil)
-      (pointed, leftFocus) = (place(event)?.widget, nil)
-      if let id = pointed { beginSelection(id, event) }
-      return []
-    }
-    setFocus(focus)
-    return activate(focus)
-  }
-
-  private mutating func wheel(_ direction: MouseEvent.Direction, _ event: MouseEvent) -> [Effect] {
-    let step = direction == .up || direction == .left ? -3 : 3
-    if overlay != nil {
-      scrollOverlay(by: step)
-      return []
-    }
-    var isVertical = direction == .up || direction == .down
-    if let (id, x, y) = place(event), let pane = panes[id] {
-      var regions = pane.layout.scrollRegions.filter { $0.viewport.contains(x: x, y: y) }
-      let hasHorizontal = regions.contains { $0.axis == .horizontal }
-      // Most wheels turn in one direction only. With Shift it is the horizontal one, if there is one.
-      if event.modifiers.contains(.shift), hasHorizontal { isVertical = false }
-      if !isVertical { regions.removeAll { $0.axis == .vertical } }
-      // The innermost region scrolls first. At its end the next one around it does.
-      for region in regions.reversed() where panes[id]?.scroll(region, by: step) == true {
-        arrange()
-        return []
-      }
-    }
-    if isVertical { scrollPage(by: step) }
-    return []
-  }
 }
 
 extension String {
@@ -603,10 +413,6 @@ extension LiveDraft {
     default: break
     }
   }
-}
-
-extension LayoutRect {
-  fileprivate var center: (x: Int, y: Int) { (x + width / 2, y + height / 2) }
 }
 
 extension TerminalKey {
