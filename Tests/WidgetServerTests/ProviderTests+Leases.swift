@@ -1,0 +1,322 @@
+import NIOCore
+import Testing
+import WidgetCore
+import WidgetModel
+import WidgetProto
+import WidgetStorage
+import WidgetTransport
+
+@testable import WidgetServer
+
+/// Leases of providers, their widgets while they are away, and their return.
+extension Providers {
+  @Test func `their kinds tell whether they are connected`() async throws {
+    try await provide { server, client, provider in
+      let service = "widgetd.v1.CatalogService"
+      _ = try client.call(
+        "ApplyKinds", ApplyKindsRequest(provider: "file", kinds: [Kind(name: Self.kind("plain"))]),
+        as: ApplyKindsResponse.self, service: service)
+      func states() throws -> [String: [Bool]] {
+        let listed = try client.call(
+          "ListKinds", ListKindsRequest(), as: ListKindsResponse.self, service: service)
+        var states: [String: [Bool]] = [:]
+        for kind in listed.kinds {
+          let one = try client.call(
+            "GetKind", GetKindRequest(name: kind.kind.name), as: GetKindResponse.self,
+            service: service)
+          #expect(one.kind == kind)
+          states[kind.kind.name.rawValue] = [kind.isAttended, kind.isProviderConnected]
+        }
+        return states
+      }
+      let others = ["plain": [false, false], "help": [false, false]]
+      func expected(_ gauge: [Bool]) -> [String: [Bool]] { others.merging(["gauge": gauge]) { $1 } }
+      #expect(try states() == expected([true, true]))
+      try provider.halfClose()
+      _ = try provider.stream.end()
+      #expect(try states() == expected([true, false]))
+      let again = try RawProvider(server.connect())
+      try again.open()
+      #expect(try states() == expected([true, true]))
+    }
+  }
+
+  enum Departure: CaseIterable { case halfClose, hangUp, silence, unsubscribe, garbage }
+
+  @Test(arguments: Departure.allCases)
+  func `their widgets are stale once they are gone, which a watcher sees`(
+    departure: Departure
+  ) async throws {
+    try await provide { server, client, provider in
+      for id in ["a", "b"] {
+        try client.create(id, kind: "gauge")
+        _ = try provider.dataRequest()
+      }
+      try client.create("k")
+      let watcher = try Watcher(server.connect()).sync()
+      switch departure {
+      case .halfClose: try provider.halfClose()
+      case .hangUp: provider.client.close()
+      case .silence: try self.pass(16, server)
+      case .garbage: try provider.client.send(RawClient.frame(.data, provider.stream.id, [0xff]))
+      case .unsubscribe:
+        let id = try server.server.onLoop { $0.providers.table.byName["desk"]?.id ?? 0 }.wait()
+        try client.unsubscribe(id)
+      }
+      let changes = try watcher.nextChanges()
+      #expect(changes.count == 2)
+      for case .updated(let update) in changes { #expect(update.isStale == true) }
+      #expect(try client.get("a").isStale)
+      #expect(try client.get("k").isStale == false)
+      let status = departure == .hangUp ? nil : try provider.stream.end()
+      switch departure {
+      case .halfClose, .unsubscribe, .hangUp: #expect(status == nil)
+      case .silence:
+        #expect(status?.code == .deadlineExceeded)
+        #expect(status?.reason == "LEASE_EXPIRED")
+      case .garbage: #expect(status?.reason == "INVALID_REQUEST")
+      }
+      // They come back, and are asked for everything; what they say makes fresh.
+      let again = try RawProvider(server.connect())
+      let (_, requests) = try again.open()
+      #expect(requests.map(\.widget.id.rawValue) == ["a", "b"])
+      #expect(requests.allSatisfy { $0.reason == .providerReturned && $0.widget.isStale })
+      try again.send(
+        .answer(
+          ProvideAnswer(id: 1, dataRequestID: requests[0].id, outcome: .patch(WidgetPatch()))))
+      #expect(try again.result().error == nil)
+      #expect(try again.update("b", [:]).error == nil)
+      #expect(try client.get("a").isStale == false)
+      #expect(try client.get("b").isStale == false)
+    }
+  }
+
+  @Test func `are there as long as they say anything`() async throws {
+    try await provide { server, client, provider in
+      try self.pass(14, server)
+      try provider.settle()
+      #expect(try client.stats().providers == 1)
+    }
+  }
+
+  @Test func `are not given up for what was not read while the daemon was busy`() async throws {
+    try await provide { server, client, provider in
+      try client.create("a", kind: "gauge")
+      _ = try provider.dataRequest()
+      let late = NIODeadline.now() + .seconds(16)
+      try server.server.onLoop { $0.providers.expire(at: late) }.wait()
+      // It comes too late to be seen at first, but was sent.
+      try provider.send(.keepAlive)
+      #expect(try provider.next() == .keepAlive)
+      try server.server.onLoop { service in
+        for session in service.providers.table.all { session.lastHeardAt = late }
+        service.providers.expire(at: late + LeaseWatch.secondLook)
+      }.wait()
+      #expect(try client.stats().providers == 1)
+      #expect(try client.get("a").isStale == false)
+      try self.pass(40, server)
+      #expect(try provider.stream.end()?.reason == "LEASE_EXPIRED")
+    }
+  }
+
+  /// Lets the end of a provider's session, and all that the next one says, be read in one turn.
+  private func comeBack(
+    _ server: TestServer, _ peer: Peer, saying frames: [ProvideRequest]
+  ) throws {
+    try server.server.onLoop { service in
+      for session in service.providers.table.all { session.halfClosed() }
+      let stream = try service.providers.converse(
+        .provide, sink: DeafSink(), peer: peer, level: .owner)
+      for frame in frames {
+        stream.receive(ByteBuffer(bytes: try service.context.codec.encode(frame)))
+      }
+    }.wait()
+  }
+
+  @Test(arguments: [true, false])
+  func `who comes back at once has fresh what it says at once`(isDurable: Bool) async throws {
+    try await provide { server, client, provider in
+      for id in ["a", "b"] {
+        try client.create(id, kind: "gauge")
+        _ = try provider.dataRequest()
+      }
+      let peers = try server.server.onLoop { $0.providers.table.all.map(\.peer) }.wait()
+      let peer = try #require(peers.first)
+      if !isDurable {
+        // That it is gone cannot be stored at first, and is tried again after a second.
+        server.log.failure = .closed(path: "test")
+        try provider.halfClose()
+        try server.eventually { $0.providers.waitsForRetry }
+        server.log.failure = nil
+      }
+      try self.comeBack(
+        server, peer,
+        saying: [
+          .open(ProvideOpen(provider: "desk", epoch: 77)),
+          try Self.update(1, [("a", ["load": .double(1)])]),
+        ])
+      #expect(try client.get("a").isStale == false)
+      #expect(try client.get("b").isStale)
+      let left = try server.server.onLoop { service in
+        service.providers.retryNow()
+        service.turn.finish()
+        return service.providers.lostProviders
+      }.wait()
+      #expect(left == [])
+      #expect(try client.get("a").isStale == false)
+    }
+  }
+
+  @Test func `who begins and does not say who it is, is given up`() async throws {
+    try await withServer { server in
+      let provider = try RawProvider(server.connect())
+      try server.eventually { !$0.providers.table.isEmpty }
+      try self.pass(16, server)
+      #expect(try provider.stream.end()?.reason == "LEASE_EXPIRED")
+      try server.eventually { $0.providers.table.isEmpty && $0.context.streamAccounts.count == 0 }
+    }
+  }
+
+  @Test(arguments: [0, 301, -1])
+  func `cannot have any lease`(seconds: Int) async throws {
+    try await withServer { server in
+      let provider = try RawProvider(server.connect())
+      try provider.send(.open(ProvideOpen(provider: "desk", lease: .seconds(seconds))))
+      #expect(try provider.stream.end()?.fieldViolations.map(\.field) == ["open.lease"])
+    }
+  }
+
+  @Test func `who does not come back after a restart of the daemon is given up`() async throws {
+    let log = TestLog.State()
+    let folder = try TestFolder()
+    try await withServer(log: log, folder: folder) { server in
+      let client = try server.connect()
+      for name in ["desk", "other"] {
+        let provider = try RawProvider(server.connect())
+        try provider.open(
+          name, kinds: [Kind(name: .make("kind-of-" + name))])
+        try client.create(name, kind: "kind-of-" + name)
+        _ = try provider.dataRequest()
+      }
+      // Somebody who declares kinds and has no session.
+      _ = try client.call(
+        "ApplyKinds", ApplyKindsRequest(provider: "file", kinds: [Kind(name: .make("plain"))]),
+        as: ApplyKindsResponse.self, service: "widgetd.v1.CatalogService")
+      try client.create("plain", kind: "plain")
+    }
+    try await withServer(log: log, folder: folder) { server in
+      // Its start is put off, so that the time that the test itself takes does not count.
+      let pause: Int64 = 3_600
+      try server.server.onLoop { $0.context.startedAt = $0.context.startedAt + .seconds(pause) }
+        .wait()
+      let client = try server.connect()
+      // As if the daemon had been killed before the providers were gone.
+      for id in ["desk", "other"] { try client.patch(id, WidgetPatch(isStale: false)) }
+      let provider = try RawProvider(server.connect())
+      try provider.open("other")
+      let start = try server.server.onLoop { $0.context.startedAt }.wait()
+      try server.server.onLoop { $0.providers.lookAtAbsent(at: start + .seconds(14)) }.wait()
+      #expect(try client.get("desk").isStale == false)
+      try provider.settle()
+      // Time passes for the provider as well; it is there, so it speaks.
+      try server.server.onLoop { service in
+        for session in service.providers.table.all {
+          session.lastHeardAt = start + .seconds(60)
+        }
+        service.providers.expire(at: start + .seconds(16))
+        service.providers.expire(at: start + .seconds(16) + LeaseWatch.secondLook)
+      }.wait()
+      #expect(try client.get("desk").isStale)
+      #expect(try client.get("other").isStale == false)
+      #expect(try client.get("plain").isStale == false)
+    }
+  }
+
+  @Test func `who had all events misses none after a restart in order`() async throws {
+    let log = TestLog.State()
+    let folder = try TestFolder()
+    for last: UInt64 in 0..<3 {
+      try await withServer(log: log, folder: folder) { server in
+        let client = try server.connect()
+        let provider = try RawProvider(server.connect())
+        // Fails if a gap comes.
+        let (opened, _) = try provider.open(kinds: [Self.gauge], after: last)
+        #expect(opened.firstSequence == last + 1)
+        if last == 0 {
+          try client.create("a", kind: "gauge")
+          _ = try provider.dataRequest()
+        }
+        #expect(try client.event("a") == last + 1)
+        #expect(try provider.event().sequence == last + 1)
+      }
+    }
+  }
+
+  @Test func `get what was sent while they were away and the daemon was restarted`() async throws {
+    let log = TestLog.State()
+    let folder = try TestFolder()
+    try await withServer(log: log, folder: folder) { server in
+      let client = try server.connect()
+      let provider = try RawProvider(server.connect())
+      try provider.open(kinds: [Self.gauge])
+      try client.create("a", kind: "gauge")
+      try client.create("free")
+      _ = try provider.dataRequest()
+      #expect(try client.event("a") == 1)
+      _ = try provider.event()
+      try provider.send(.acknowledge(ProvideAcknowledge(id: 1, sequence: 1)))
+      _ = try provider.result()
+      try provider.halfClose()
+      #expect(try provider.stream.end() == nil)
+      for id in ["a", "free", "a"] { try client.event(id) }
+    }
+    for acknowledges in [false, true] {
+      try await withServer(log: log, folder: folder) { server in
+        // It has forgotten how far it was; the daemon has not.
+        let provider = try RawProvider(server.connect())
+        try provider.send(.open(ProvideOpen(provider: "desk")))
+        guard case .opened(let opened) = try provider.next() else { throw TestFault("not opened") }
+        #expect(opened.firstSequence == 2)
+        // No gap: event 3 was nobody's.
+        #expect(try provider.event().sequence == 2)
+        #expect(try provider.event().sequence == 4)
+        _ = try provider.dataRequest()
+        guard case .synced = try provider.next() else { throw TestFault("not synced") }
+        guard acknowledges else { return }
+        try provider.send(.acknowledge(ProvideAcknowledge(id: 1, sequence: 4)))
+        _ = try provider.result()
+      }
+    }
+    try await withServer(log: log, folder: folder) { server in
+      let client = try server.connect()
+      let provider = try RawProvider(server.connect())
+      // What it says it has done last counts for nothing: the daemon knows better.
+      try provider.open(after: 2)
+      try provider.settle()
+      #expect(try client.event("a") == 5)
+      #expect(try provider.event().sequence == 5)
+    }
+  }
+
+  @Test func `an event that cannot be stored is refused, and one that may be lost is not`()
+    async throws
+  {
+    try await withServer { server in
+      let client = try server.connect()
+      let provider = try RawProvider(server.connect())
+      var log = Self.gauge
+      (log.name, log.hasLosableEvents) = (try .make("log"), true)
+      try provider.open(kinds: [Self.gauge, log])
+      for kind in ["gauge", "log"] {
+        try client.create(kind, kind: kind)
+        _ = try provider.dataRequest()
+      }
+      try client.event("log")
+      _ = try provider.event()
+      server.log.failure = .closed(path: "test")
+      #expect(throws: RPCStatus.self) { try client.event("gauge") }
+      try client.event("log")
+      #expect(try provider.event().widgetID == .make("log"))
+    }
+  }
+}

@@ -1,0 +1,50 @@
+import Glibc
+import Testing
+
+@testable import widgetctl
+
+struct BoundedCommandTests {
+  @Test func `a program has no blocked signals, whatever the thread blocks`() {
+    var (all, before) = (sigset_t(), sigset_t())
+    sigfillset(&all)
+    pthread_sigmask(SIG_SETMASK, &all, &before)
+    defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+    let words = ["grep", "SigBlk", "/proc/self/status"]
+    let zeros = String(repeating: "0", count: 16)
+    #expect(
+      BoundedCommand.run(words, within: .seconds(60))
+        == .ended(status: 0, output: "SigBlk:\t\(zeros)\n"))
+  }
+
+  @Test func `takes the output and the status`() {
+    #expect(
+      BoundedCommand.run(["sh", "-c", "echo hi; exit 3"], within: .seconds(60))
+        == .ended(status: 3, output: "hi\n"))
+  }
+
+  @Test func `ends what does not end`() {
+    #expect(BoundedCommand.run(["sleep", "600"], within: .milliseconds(50)) == .timedOut)
+  }
+
+  @Test func `ends what has closed its output and goes on`() {
+    #expect(
+      BoundedCommand.run(["sh", "-c", "exec >&-; exec sleep 600"], within: .milliseconds(50))
+        == .timedOut)
+  }
+
+  @Test func `keeps a bounded part of the output`() {
+    guard
+      case .ended(0?, let output) = BoundedCommand.run(
+        ["head", "-c", "1000000", "/dev/zero"], within: .seconds(60))
+    else {
+      Issue.record("it did not end")
+      return
+    }
+    #expect(output.utf8.count == BoundedCommand.outputBytesMax)
+  }
+
+  @Test func `says that there is no such program`() {
+    #expect(BoundedCommand.run(["widgetd-no-such"], within: .seconds(60)) == .notFound)
+    #expect(BoundedCommand.run([], within: .seconds(60)) == .notFound)
+  }
+}
