@@ -24,7 +24,7 @@ from widgetd import (
 from widgetd import messages as pb
 from widgetd.frames import Changes, Snapshot
 from widgetd.mirror import Mirror
-from widgetd.model import to_value
+from widgetd._values import to_value
 
 from .fake import added, changes, chunk, updated, widget
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 
 import widgetd
 from widgetd import messages as pb
-from widgetd.model import from_value, to_value
+from widgetd._values import from_value, to_value
 
 PACKAGE = os.path.dirname(widgetd.__file__)
 

@@ -43,9 +43,8 @@ from .model import (
     WidgetPage,
     WidgetSpec,
     _number,
-    _text,
-    to_values,
 )
+from ._values import _text, to_values
 from .theme import Theme, ThemeChanged, ThemeValue, value_pb
 
 

@@ -32,7 +32,6 @@ from .frames import (
     Snapshot,
 )
 from .model import (
-    _EPOCH,
     Event,
     Family,
     Node,
@@ -40,8 +39,8 @@ from .model import (
     Transition,
     Widget,
     _error,
-    from_values,
 )
+from ._values import _EPOCH, from_values
 
 Document = dict[str, Any]
 

@@ -18,12 +18,9 @@ from .model import (
     WidgetError,
     WidgetSpec,
     _number,
-    _text,
     labels,
-    seconds,
-    to_duration,
-    to_values,
 )
+from ._values import _text, seconds, to_duration, to_values
 
 Length = Union[float, timedelta]
 #: Bytes of a file in one call.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 from ._proto.v1 import catalog_service_pb2
-from .model import from_value
+from ._values import from_value
 
 
 @dataclass(frozen=True)

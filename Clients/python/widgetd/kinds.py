@@ -19,8 +19,10 @@ from .model import (
     NodeType,
     Transition,
     Word,
-    _key,
     _number,
+)
+from ._values import (
+    _key,
     _text,
     from_timestamp,
     from_value,

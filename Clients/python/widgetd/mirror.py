@@ -28,15 +28,14 @@ from .frames import (
     Snapshot,
 )
 from .model import (
-    _EPOCH,
     Content,
     Family,
     PresenceState,
     Transition,
     Widget,
     _error,
-    from_value,
 )
+from ._values import _EPOCH, from_value
 
 
 class Inconsistent(WidgetdError):

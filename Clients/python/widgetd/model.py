@@ -1,152 +1,36 @@
 """Widgets, events and other objects of the daemon, as plain Python values.
 
 Everything here is immutable in spirit: nothing in this package changes an object after it was
-handed out. Data, parameters and payloads are dicts of plain values:
-
-    null None    bool bool    int int    double float    string str    bytes bytes
-    list list    map dict     timestamp datetime (UTC)   duration timedelta
-
-datetime and timedelta have microseconds, the wire has nanoseconds: what is finer is cut off. An int
-beyond 64 bits, a datetime without a time zone, and anything of another type is a ValueError or
-TypeError before anything is sent. Enum numbers that only a later daemon knows read as UNSPECIFIED.
+handed out. Data, parameters and payloads are dicts of plain values, as `_values` has them. Enum
+numbers that only a later daemon knows read as UNSPECIFIED.
 """
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, Iterable, Iterator, Mapping, Optional, Type, TypeVar, Union
-
-from google.protobuf.duration_pb2 import Duration
-from google.protobuf.timestamp_pb2 import Timestamp
 
 from ._proto.v1 import (
     admin_service_pb2,
     event_pb2,
     node_pb2,
-    value_pb2,
     widget_pb2,
     widget_service_pb2,
 )
 from ._nodes import ContentDifference, NodeTable, compare
-
-_DEPTH_MAX = 56
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_MICROSECOND = timedelta(microseconds=1)
-
-# --- Values ---------------------------------------------------------------------------------------
-
-
-def to_value(thing: Any, depth: int = 0) -> value_pb2.Value:
-    """A plain value as a message."""
-    if depth > _DEPTH_MAX:
-        raise ValueError(f"a value is nested deeper than {_DEPTH_MAX} levels")
-    if thing is None:
-        return value_pb2.Value(null_value=value_pb2.NULL_VALUE_UNSPECIFIED)
-    if isinstance(thing, bool):
-        return value_pb2.Value(bool_value=thing)
-    if isinstance(thing, int):
-        if not -(1 << 63) <= thing < 1 << 63:
-            raise ValueError(f"{thing} does not fit in 64 bits; send it as text or as a float")
-        return value_pb2.Value(int_value=int(thing))
-    if isinstance(thing, float):
-        return value_pb2.Value(double_value=thing)
-    if isinstance(thing, str):
-        return value_pb2.Value(string_value=_text(thing))
-    if isinstance(thing, (bytes, bytearray, memoryview)):
-        return value_pb2.Value(bytes_value=bytes(thing))
-    if isinstance(thing, datetime):
-        return value_pb2.Value(timestamp_value=to_timestamp(thing))
-    if isinstance(thing, timedelta):
-        return value_pb2.Value(duration_value=to_duration(thing))
-    if isinstance(thing, Mapping):
-        entries = {_key(k): to_value(v, depth + 1) for k, v in thing.items()}
-        return value_pb2.Value(map_value=value_pb2.MapValue(entries=entries))
-    if isinstance(thing, (list, tuple)):
-        values = [to_value(v, depth + 1) for v in thing]
-        return value_pb2.Value(list_value=value_pb2.ListValue(values=values))
-    raise TypeError(
-        f"a widget cannot hold a {type(thing).__name__}; use None, bool, int, float, str, bytes, "
-        "datetime, timedelta, a list or a dict"
-    )
-
-
-def to_values(things: Optional[Mapping[str, Any]]) -> dict[str, value_pb2.Value]:
-    """A dict of plain values as the entries of a message's map."""
-    return {_key(key): to_value(thing) for key, thing in (things or {}).items()}
-
-
-def from_value(message: value_pb2.Value) -> Any:
-    """A message as a plain value. An unknown kind of a later daemon reads as None."""
-    kind = message.WhichOneof("kind")
-    if kind is None or kind == "null_value":
-        return None
-    if kind == "list_value":
-        return [from_value(item) for item in message.list_value.values]
-    if kind == "map_value":
-        return from_values(message.map_value.entries)
-    if kind == "timestamp_value":
-        return from_timestamp(message.timestamp_value)
-    if kind == "duration_value":
-        return from_duration(message.duration_value)
-    return getattr(message, kind)
-
-
-def from_values(messages: Mapping[str, value_pb2.Value]) -> dict[str, Any]:
-    """A message's map as a dict, in order of the keys."""
-    return {key: from_value(messages[key]) for key in sorted(messages)}
-
-
-def _key(key: Any) -> str:
-    if not isinstance(key, str):
-        raise TypeError(f"keys are text, and {key!r} is none")
-    return _text(key)
-
-
-def _text(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError(f"{text!r} cannot be sent: it is no valid Unicode text") from error
-    return text
-
-
-def to_timestamp(time: datetime) -> Timestamp:
-    if time.tzinfo is None:
-        raise ValueError(f"{time!r} has no time zone; use datetime.now(timezone.utc)")
-    micros = (time - _EPOCH) // _MICROSECOND
-    return Timestamp(seconds=micros // 10**6, nanos=micros % 10**6 * 1000)
-
-
-def from_timestamp(message: Timestamp) -> datetime:
-    try:
-        return _EPOCH + timedelta(seconds=message.seconds, microseconds=message.nanos // 1000)
-    except OverflowError:  # Beyond the years that there are, which a daemon does not send.
-        bound = datetime.max if message.seconds > 0 else datetime.min
-        return bound.replace(tzinfo=timezone.utc)
-
-
-def to_duration(span: timedelta) -> Duration:
-    micros = span // _MICROSECOND
-    whole, part = divmod(abs(micros), 10**6)
-    sign = -1 if micros < 0 else 1
-    return Duration(seconds=sign * whole, nanos=sign * part * 1000)
-
-
-def from_duration(message: Duration) -> timedelta:
-    micros = abs(message.nanos) // 1000 * (-1 if message.nanos < 0 else 1)
-    try:
-        return timedelta(seconds=message.seconds, microseconds=micros)
-    except OverflowError:
-        return timedelta.max if message.seconds > 0 else timedelta.min
-
-
-def seconds(length: Union[float, timedelta]) -> timedelta:
-    """A duration from seconds or a timedelta."""
-    return length if isinstance(length, timedelta) else timedelta(seconds=length)
-
+from ._values import (
+    _key,
+    _text,
+    from_duration,
+    from_timestamp,
+    from_values,
+    seconds,
+    to_duration,
+    to_values,
+)
 
 # --- Enums ----------------------------------------------------------------------------------------
 

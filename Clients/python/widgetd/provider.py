@@ -49,10 +49,8 @@ from .model import (
     Widget,
     WidgetError,
     Word,
-    _text,
-    seconds,
-    to_duration,
 )
+from ._values import _text, seconds, to_duration
 
 #: The shortest and the longest time between two renewals of the lease, in seconds.
 _RENEWAL_MIN, _RENEWAL_MAX = 0.001, 100.0
