@@ -28,12 +28,56 @@ enum ArchiveCompleteness {
       guard local + 30 <= start, bytes.littleEndian32(at: local) == 0x0403_4B50 else {
         throw cut("an entry of its directory leads nowhere")
       }
+      guard agree(bytes, entry: place, local: local, start: start) else {
+        throw cut("its directory describes another entry than the one it leads to")
+      }
       place +=
         46 + Int(bytes.littleEndian16(at: place + 28)) + Int(bytes.littleEndian16(at: place + 30))
         + Int(bytes.littleEndian16(at: place + 32))
     }
     guard place == end else { throw cut("its directory is longer than its end says") }
     return count
+  }
+
+  /// Whether an entry of the directory and the header before its contents describe the same file: its
+  /// name, method, checksum and sizes. libarchive reads the headers alone.
+  ///
+  /// - Parameters:
+  ///   - entry: where the entry of the directory begins.
+  ///   - local: where the header begins that it leads to.
+  ///   - start: where the directory begins.
+  private static func agree(_ bytes: [UInt8], entry: Int, local: Int, start: Int) -> Bool {
+    // Encrypted (bit 0), and whether checksum and sizes follow the contents (bit 3).
+    let flags = bytes.littleEndian16(at: entry + 8) & 0x9
+    let nameLength = Int(bytes.littleEndian16(at: entry + 28))
+    guard bytes.littleEndian16(at: local + 6) & 0x9 == flags,
+      bytes.littleEndian16(at: local + 8) == bytes.littleEndian16(at: entry + 10),
+      Int(bytes.littleEndian16(at: local + 26)) == nameLength,
+      entry + 46 + nameLength <= bytes.count, local + 30 + nameLength <= start,
+      bytes[(entry + 46)...].prefix(nameLength) == bytes[(local + 30)...].prefix(nameLength)
+    else { return false }
+    let checksum = bytes.littleEndian32(at: entry + 16)
+    let packed = bytes.littleEndian32(at: entry + 20)
+    let unpacked = bytes.littleEndian32(at: entry + 24)
+    let contents = local + 30 + nameLength + Int(bytes.littleEndian16(at: local + 28))
+    let end = contents + Int(packed)
+    guard end <= start else { return false }
+    guard flags & 0x8 != 0 else {
+      // All ones: the size is in a field for zip64.
+      let sizes = [(local + 18, packed), (local + 22, unpacked)]
+      return bytes.littleEndian32(at: local + 14) == checksum
+        && sizes.allSatisfy {
+          [$0.1, 0xFFFF_FFFF].contains(bytes.littleEndian32(at: $0.0))
+        }
+    }
+    // The record behind the contents may begin with a mark; its sizes have 4 or 8 bytes.
+    return [end, end + 4].contains { record in
+      record + 12 <= start && bytes.littleEndian32(at: record) == checksum
+        && bytes.littleEndian32(at: record + 4) == packed
+        && [record + 8, record + 12].contains {
+          $0 + 4 <= start && bytes.littleEndian32(at: $0) == unpacked
+        }
+    }
   }
 
   /// Where the record begins that ends a zip. Nothing but its comment may follow it.

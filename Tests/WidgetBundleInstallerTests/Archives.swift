@@ -123,16 +123,25 @@ struct Zip {
   private var directory: [UInt8] = []
   private var count = 0
 
-  mutating func add(_ name: String, _ text: String) {
+  /// - Parameter describesBehind: checksum and sizes follow the contents deflated in one stored block,
+  ///   as archivers write them into a pipe.
+  mutating func add(_ name: String, _ text: String, describesBehind: Bool = false) {
     let contents = Array(text.utf8)
-    let common: [UInt8] =
-      [20, 0, 0, 0, 0, 0, 0, 0, 0x21, 0] + little(crc32(contents), 4)
-      + little(UInt32(contents.count), 4) + little(UInt32(contents.count), 4)
-      + little(UInt32(name.utf8.count), 2) + [0, 0]
+    let length = UInt32(contents.count)
+    let packed =
+      describesBehind
+      ? [1] + little(length, 2) + little(length ^ 0xFFFF, 2) + contents : contents
+    let sizes = little(crc32(contents), 4) + little(UInt32(packed.count), 4) + little(length, 4)
+    let start: [UInt8] = [
+      20, 0, describesBehind ? 8 : 0, 0, describesBehind ? 8 : 0, 0, 0, 0, 0x21, 0,
+    ]
+    let end = little(UInt32(name.utf8.count), 2) + [0, 0]
     directory +=
-      little(0x0201_4B50, 4) + [20, 0] + common + [UInt8](repeating: 0, count: 10)
+      little(0x0201_4B50, 4) + [20, 0] + start + sizes + end + [UInt8](repeating: 0, count: 10)
       + little(UInt32(entries.count), 4) + Array(name.utf8)
-    entries += little(0x0403_4B50, 4) + common + Array(name.utf8) + contents
+    let header = start + (describesBehind ? [UInt8](repeating: 0, count: 12) : sizes) + end
+    entries += little(0x0403_4B50, 4) + header + Array(name.utf8) + packed
+    if describesBehind { entries += little(0x0807_4B50, 4) + sizes }
     count += 1
   }
 

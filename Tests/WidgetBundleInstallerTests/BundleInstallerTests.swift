@@ -530,6 +530,48 @@ import WidgetModel
         bytes: Array((Texts.bundle("desk") + "nmae: x\n").utf8), name: "/tmp/mine.yaml")
     }
     #expect(other.hasPrefix("/tmp/mine.yaml: 6:1: unknown key"), "\(other)")
+  /// The field of an entry of the directory, its place there, and its length in bytes.
+  @Test(
+    arguments: [
+      ("flags", 8, 1), ("method", 10, 2), ("CRC-32", 16, 4), ("packed size", 20, 4),
+      ("size", 24, 4),
+      ("length of the name", 28, 2), ("name", 46, 11),
+    ] as [(String, Int, Int)])
+  func `a zip whose directory says something else than its entries is refused`(
+    field: String, place: Int, length: Int
+  ) throws {
+    var zip = Zip()
+    zip.add("bundle.yaml", Texts.bundle("desk"))
+    let whole = zip.archive
+    let mark: [UInt8] = [0x50, 0x4B, 1, 2]
+    let entry = try #require(
+      whole.indices.first { whole[$0...].starts(with: mark) })
+    for byte in 0..<length {
+      var bytes = whole
+      bytes[entry + place + byte] ^= 1
+      let message = refusal { () throws(BundleInstallerError) in
+        _ = try installer.install(bytes: bytes, name: "a.zip")
+      }
+      #expect(message.contains("damaged or not complete"), "\(field) \(byte): \(message)")
+    }
+    #expect(try installer.list().isEmpty)
+    _ = try installer.install(bytes: whole, name: "a.zip")
+  }
+
+  @Test func `a zip with sizes behind the contents is taken, and its directory compared`() throws {
+    var zip = Zip()
+    zip.add("bundle.yaml", Texts.bundle("desk"), describesBehind: true)
+    _ = try installer.install(bytes: zip.archive, name: "a.zip")
+    var bytes = zip.archive
+    let mark: [UInt8] = [0x50, 0x4B, 1, 2]
+    let entry = try #require(bytes.indices.first { bytes[$0...].starts(with: mark) })
+    bytes[entry + 16] ^= 1
+    let message = refusal { () throws(BundleInstallerError) in
+      _ = try installer.install(bytes: bytes, name: "a.zip")
+    }
+    #expect(message.contains("damaged or not complete"), "\(message)")
+  }
+
   }
 
   @Test(arguments: [
