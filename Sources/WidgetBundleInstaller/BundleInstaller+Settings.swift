@@ -34,9 +34,11 @@ extension BundleInstaller {
       }
       for key in unset {
         guard chosen[key] != nil || defaults.fields.contains(where: { $0.name == key }) else {
+          let near = key.closest(among: defaults.fields.map(\.name) + chosen.keys)
           throw .refused(
             "bundle \(id): there is no setting \"\(key.prefix(64))\"",
-            hint: "`widgetctl bundle set \(id)` lists them")
+            hint: near.map { "did you mean \"\($0)\"?" }
+              ?? "`widgetctl bundle set \(id)` lists them")
         }
         chosen[key] = nil
       }

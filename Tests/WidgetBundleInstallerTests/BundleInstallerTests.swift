@@ -164,6 +164,18 @@ import WidgetModel
       refusal { () throws(BundleInstallerError) in try set("{}") }.contains("there is no bundle"))
   }
 
+  @Test func `a misspelt setting to unset is told with the one that was probably meant`() throws {
+    var tar = Tar()
+    tar.add("bundle.yaml", Texts.bundle("desk") + "defaults: {unit: C}\n")
+    _ = try installer.install(bytes: tar.archive, name: "a.tar")
+    #expect {
+      try installer.changeSettings(of: "desk", to: [:], unset: ["unti"])
+    } throws: {
+      guard case .refused(_, let hint)? = $0 as? BundleInstallerError else { return false }
+      return hint == "did you mean \"unit\"?"
+    }
+  }
+
   @Test func `neither a publisher nor a rollback changes the user's settings`() throws {
     func archive(_ version: String) -> [UInt8] {
       var tar = Tar()
