@@ -6,8 +6,8 @@ import WidgetBundle
 //
 // A version that is replaced is kept. If the installer wrote it, it is deleted when a later version
 // is kept, and files that somebody put into its folder move to the next version. If somebody wrote
-// it by hand, its whole folder is kept, and the next version gets copies. Files that somebody wrote
-// stay until `rm --force`.
+// it by hand, its whole folder is kept, and the next version gets copies, with their permissions.
+// Hidden folders, such as `.git`, are not copied. Files that somebody wrote stay until `rm --force`.
 extension BundleInstaller {
   static let versionsName = ".versions"
   /// Versions before the live one that are kept, of those that an installer wrote.
@@ -114,8 +114,8 @@ extension BundleInstaller {
   }
 
   /// Moves the files that nobody installed from a former version to the new one, if no other file
-  /// is in their place. If the former version was written by hand, copies its files, except hidden
-  /// ones.
+  /// is in their place. If the former version was written by hand, copies its files and links, except
+  /// those in hidden folders.
   ///
   /// - Returns: warnings about files that stay behind.
   private func carryOver(
@@ -126,19 +126,18 @@ extension BundleInstaller {
     try carrySettings(from: former, to: live)
     for path in try BundleOrigin.valuable(in: former) {
       // The new version has its bundle file. A folder with two bundle files is refused.
-      let isHidden = path.split(separator: "/").contains { $0.hasPrefix(".") }
-      guard !BundleInstaller.fileNames.contains(path),
-        isInstalled || !isHidden,
+      let isBundleFile = BundleInstaller.fileNames.contains(path)
+      let isInHidden = path.split(separator: "/").dropLast().contains { $0.hasPrefix(".") }
+      guard !isBundleFile, isInstalled || !isInHidden,
         try carry(path, from: former, to: live, moving: isInstalled)
       else {
-        staying.append(path)
+        if isInstalled || !isBundleFile { staying.append(path) }
         continue
       }
     }
-    guard isInstalled, !staying.isEmpty else { return [] }
-    return [
-      "changed since its installation, and kept in \(former.path): \(BundleInstaller.few(staying))"
-    ]
+    guard !staying.isEmpty else { return [] }
+    let what = isInstalled ? "changed since its installation, and kept" : "not copied, but kept"
+    return ["\(what) in \(former.path): \(BundleInstaller.few(staying))"]
   }
 
   /// Moves the user's settings to the new version, because they hold for all versions of the
@@ -162,18 +161,27 @@ extension BundleInstaller {
     var (source, target) = (source, target)
     for part in parts.dropLast() {
       guard target.entry(part) == nil || target.entry(part) == .folder else { return false }
-      (source, target) = (try source.folder(part), try target.making(part))
+      let inner = try source.folder(part)
+      (source, target) = (inner, try target.making(part, like: inner))
     }
     let name = parts[parts.count - 1]
+    let link = source.target(ofLink: name)
+    if let link, link == target.target(ofLink: name) { return true }
     if let taken = target.entry(name) {
       guard case .file = taken, case .file? = source.entry(name) else { return false }
       return try target.read(name, bytesMax: .max) == source.read(name, bytesMax: .max)
     }
     guard moving else {
-      // A link could lead anywhere.
-      guard case .file(_, let isExecutable)? = source.entry(name) else { return false }
+      if let link {
+        guard symlinkat(link, target.descriptor, name) == 0 else {
+          throw Folder.failure("write", "\(target.path)/\(name)")
+        }
+        return true
+      }
+      // Neither a pipe nor a link to a file of another user.
+      guard case .file? = source.entry(name) else { return false }
       let bytes = try source.read(name, bytesMax: .max)
-      try target.write(name, WholeBytes(bytes), isExecutable: isExecutable)
+      try target.write(name, WholeBytes(bytes), source.access(of: name))
       return true
     }
     guard renameat(source.descriptor, name, target.descriptor, name) == 0 else {

@@ -80,19 +80,61 @@ final class Folder {
 
   /// The folder of this name, made if it is not there. A new one can be read by everybody, whatever this
   /// process' umask says: who installs a bundle is not who runs it.
-  func making(_ name: String) throws(BundleInstallerError) -> Folder {
+  ///
+  /// - Parameter original: a folder whose owner and permissions the new one gets instead.
+  func making(
+    _ name: String, like original: Folder? = nil
+  ) throws(BundleInstallerError) -> Folder {
     let isNew = mkdirat(descriptor, name, 0o700) == 0
     guard isNew || errno == EEXIST else { throw Folder.failure("make", "\(path)/\(name)") }
     let made = try folder(name)
-    guard !isNew || fchmod(made.descriptor, 0o755) == 0 else {
+    guard isNew else { return made }
+    let access = try original?.access(of: ".") ?? Access(mode: 0o755)
+    guard access.give(to: made.descriptor) else {
       throw Folder.failure("make", "\(path)/\(name)")
     }
     return made
   }
 
+  /// Who may do what with a file or folder.
+  struct Access {
+    var mode: UInt32
+    /// nil: whoever made it.
+    var owner: (user: uid_t, group: gid_t)?
+
+    /// Only root can give a file away; for others the owner is already the right one.
+    fileprivate func give(to descriptor: Int32) -> Bool {
+      if geteuid() == 0, let owner, fchown(descriptor, owner.user, owner.group) != 0 {
+        return false
+      }
+      return fchmod(descriptor, mode) == 0
+    }
+  }
+
+  func access(of name: String) throws(BundleInstallerError) -> Access {
+    var status = stat()
+    guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+      throw Folder.failure("read", "\(path)/\(name)")
+    }
+    return Access(mode: status.st_mode & 0o777, owner: (status.st_uid, status.st_gid))
+  }
+
+  /// The target of a link; nil if the name is no link.
+  func target(ofLink name: String) -> [CChar]? {
+    var text = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
+    let count = readlinkat(descriptor, name, &text, text.count - 1)
+    return count >= 0 ? Array(text[...count]) : nil
+  }
+
   /// A new file, written as a whole, that everybody can read.
   func write(
     _ name: String, _ bytes: some ContiguousBytesSource, isExecutable: Bool
+  ) throws(BundleInstallerError) {
+    try write(name, bytes, Access(mode: isExecutable ? 0o755 : 0o644))
+  }
+
+  func write(
+    _ name: String, _ bytes: some ContiguousBytesSource, _ access: Access
   ) throws(BundleInstallerError) {
     let file = openat(
       descriptor, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
@@ -112,7 +154,7 @@ final class Folder {
         rest = rest.dropFirst(count)
       }
     }
-    guard fchmod(file, isExecutable ? 0o755 : 0o644) == 0, fsync(file) == 0 else {
+    guard access.give(to: file), fsync(file) == 0 else {
       throw Folder.failure("write", "\(path)/\(name)")
     }
   }

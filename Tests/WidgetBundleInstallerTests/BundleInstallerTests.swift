@@ -310,6 +310,36 @@ import WidgetModel
     #expect(scratch.listing("bundles") == ["bundles/.lock"])
   }
 
+  @Test func `a new version gets the hidden files, links and permissions of a hand-made bundle`()
+    throws
+  {
+    scratch.write("bundles/desk/bundle.yaml", Texts.bundle("desk", version: "0.1.0"))
+    scratch.write("bundles/desk/.token", "secret")
+    scratch.write("bundles/desk/private/key", "secret")
+    scratch.write("bundles/desk/.git/HEAD", "main")
+    let live = "\(scratch.path)/bundles/desk"
+    #expect(chmod("\(live)/.token", 0o600) == 0 && chmod("\(live)/private", 0o700) == 0)
+    #expect(symlink("private/key", "\(live)/key") == 0 && mkfifo("\(live)/pipe", 0o600) == 0)
+    let outcome = try installer.install(bytes: archive("desk"), name: "a.tar")
+    func mode(_ name: String) -> mode_t {
+      var status = stat()
+      return lstat("\(live)/\(name)", &status) == 0 ? status.st_mode & 0o777 : 0
+    }
+    #expect(scratch.read("bundles/desk/.token") == "secret")
+    #expect([mode(".token"), mode("private"), mode("bundle.yaml")] == [0o600, 0o700, 0o644])
+    #expect(scratch.read("bundles/desk/key") == "secret")
+    // A pipe and what a version control keeps stay with the hand-made version.
+    #expect(
+      !scratch.listing("bundles/desk").contains { $0.contains(".git") || $0.contains("pipe") })
+    #expect(
+      outcome.warnings.contains {
+        $0.hasPrefix("not copied, but kept in \(scratch.path)/bundles/.versions/desk/1-0.1.0: ")
+          && $0.hasSuffix(".git/HEAD, pipe")
+      }, "\(outcome.warnings)")
+    #expect(try installer.rollback("desk").warnings == [])
+    #expect(scratch.listing("bundles/desk").contains("bundles/desk/.git/HEAD"))
+  }
+
   @Test func `a hand-made bundle comes back with a rollback`() throws {
     scratch.write(
       "bundles/desk/bundle.json", #"{"bundle": "desk", "format": 1, "version": "0.1.0"}"#)
@@ -500,48 +530,6 @@ import WidgetModel
     #expect(try installer.list().isEmpty)
   }
 
-  @Test func `a gzip stream whose contents do not fit its checksum is refused`() throws {
-    var tar = Tar()
-    tar.add("bundle.yaml", Texts.bundle("desk"))
-    tar.add("f.txt", "one")
-    var bytes = gzip(tar.archive)
-    let place = try #require(bytes.indices.first { bytes[$0...].starts(with: "one".utf8) })
-    bytes[place] ^= 1
-    let message = refusal { () throws(BundleInstallerError) in
-      _ = try installer.install(bytes: bytes, name: "a.tar.gz")
-    }
-    #expect(message.contains("checksum"), "\(message)")
-  }
-
-  @Test func `an archive with another digest is refused`() throws {
-    let bytes = archive("desk")
-    let digest = SHA256.hex(bytes)
-    let message = refusal { () throws(BundleInstallerError) in
-      _ = try installer.install(
-        bytes: bytes, name: "a.tar", digest: String(repeating: "0", count: 64))
-    }
-    #expect(message.contains(digest))
-    #expect(try installer.list().isEmpty)
-    #expect(
-      try installer.install(bytes: bytes, name: "a.tar", digest: digest.uppercased()).digest
-        == digest)
-  }
-
-  @Test func `a bundle with a mistake is not installed, and its file is named`() throws {
-    _ = try installer.install(bytes: archive("desk"), name: "a.tar")
-    var tar = Tar()
-    tar.add("top/bundle.yaml", Texts.bundle("desk") + "nmae: x\n")
-    let message = refusal { () throws(BundleInstallerError) in
-      _ = try installer.install(bytes: tar.archive, name: "a.tar")
-    }
-    #expect(message.hasPrefix("bundle.yaml: 6:1: unknown key"), "\(message)")
-    #expect(try installer.list().count == 1)
-    // A file has the name that the user gave.
-    let other = refusal { () throws(BundleInstallerError) in
-      _ = try installer.install(
-        bytes: Array((Texts.bundle("desk") + "nmae: x\n").utf8), name: "/tmp/mine.yaml")
-    }
-    #expect(other.hasPrefix("/tmp/mine.yaml: 6:1: unknown key"), "\(other)")
   /// The field of an entry of the directory, its place there, and its length in bytes.
   @Test(
     arguments: [
@@ -584,6 +572,48 @@ import WidgetModel
     #expect(message.contains("damaged or not complete"), "\(message)")
   }
 
+  @Test func `a gzip stream whose contents do not fit its checksum is refused`() throws {
+    var tar = Tar()
+    tar.add("bundle.yaml", Texts.bundle("desk"))
+    tar.add("f.txt", "one")
+    var bytes = gzip(tar.archive)
+    let place = try #require(bytes.indices.first { bytes[$0...].starts(with: "one".utf8) })
+    bytes[place] ^= 1
+    let message = refusal { () throws(BundleInstallerError) in
+      _ = try installer.install(bytes: bytes, name: "a.tar.gz")
+    }
+    #expect(message.contains("checksum"), "\(message)")
+  }
+
+  @Test func `an archive with another digest is refused`() throws {
+    let bytes = archive("desk")
+    let digest = SHA256.hex(bytes)
+    let message = refusal { () throws(BundleInstallerError) in
+      _ = try installer.install(
+        bytes: bytes, name: "a.tar", digest: String(repeating: "0", count: 64))
+    }
+    #expect(message.contains(digest))
+    #expect(try installer.list().isEmpty)
+    #expect(
+      try installer.install(bytes: bytes, name: "a.tar", digest: digest.uppercased()).digest
+        == digest)
+  }
+
+  @Test func `a bundle with a mistake is not installed, and its file is named`() throws {
+    _ = try installer.install(bytes: archive("desk"), name: "a.tar")
+    var tar = Tar()
+    tar.add("top/bundle.yaml", Texts.bundle("desk") + "nmae: x\n")
+    let message = refusal { () throws(BundleInstallerError) in
+      _ = try installer.install(bytes: tar.archive, name: "a.tar")
+    }
+    #expect(message.hasPrefix("bundle.yaml: 6:1: unknown key"), "\(message)")
+    #expect(try installer.list().count == 1)
+    // A file has the name that the user gave.
+    let other = refusal { () throws(BundleInstallerError) in
+      _ = try installer.install(
+        bytes: Array((Texts.bundle("desk") + "nmae: x\n").utf8), name: "/tmp/mine.yaml")
+    }
+    #expect(other.hasPrefix("/tmp/mine.yaml: 6:1: unknown key"), "\(other)")
   }
 
   @Test(arguments: [
