@@ -52,6 +52,35 @@ struct LanguageTests {
     #expect(try Sample.value(source) == .bool(expected))
   }
 
+  /// The record `parameters` declares `unit` and `cpus`; its value has only `cpus`.
+  @Test(
+    arguments: [
+      ("parameters.unit == null", true), ("parameters['unit'] == null", true),
+      ("parameters.unit in [null]", true), ("parameters.unit in ['C', null]", true),
+      ("parameters.cpus == null", false), ("has(parameters.unit)", false),
+      ("'unit' in parameters", false), ("has(parameters.cpus)", true),
+    ] as [(String, Bool)])
+  func `a declared field that a record lacks is null, and has() is false`(
+    source: String, expected: Bool
+  ) throws {
+    let environment = ExpressionEnvironment(variables: [
+      ExpressionVariable("parameters", .record(RecordType(["unit": .string, "cpus": .int])))
+    ])
+    let expression = try CompiledExpression(source, in: environment)
+    #expect(
+      try expression.evaluate(["parameters": ExpressionValue(["cpus": .int(4)])]) == .bool(expected)
+    )
+  }
+
+  @Test(
+    arguments: [
+      ("data.name in [null]", false), ("data.`disk-free` in [null, 7]", true),
+      ("null in data.load", false), ("null in ['a']", false), ("1 in [null]", false),
+    ] as [(String, Bool)])
+  func `membership takes null, as equality does`(source: String, expected: Bool) throws {
+    #expect(try Sample.value(source) == .bool(expected))
+  }
+
   @Test(
     arguments: [
       ("9223372036854775807 + 1", "OUT_OF_RANGE"), ("-9223372036854775808 - 1", "OUT_OF_RANGE"),

@@ -21,7 +21,12 @@ extension Checker {
       let key = check(index)
       let constant = builder.constant(key.code)
       let type = elementType(base.type, key, constant, at: offset)
-      let code = builder.emit(.index(base.code, key.code), at: offset)
+      let code: Int32
+      if case .string(let field) = constant, declares(base.type, field) {
+        code = builder.emit(.declared(base.code, name: builder.name(field)), at: offset)
+      } else {
+        code = builder.emit(.index(base.code, key.code), at: offset)
+      }
       let typed = Typed(type: type, code: code)
       guard let reference else { return (typed, nil) }
       switch constant {
@@ -40,7 +45,9 @@ extension Checker {
   ) -> (Typed, ExpressionReference?) {
     let type = fieldType(base.type, field, at: offset)
     let name = builder.name(field)
-    let code = builder.emit(.select(base.code, name: name), at: offset)
+    let code = builder.emit(
+      declares(base.type, field)
+        ? .declared(base.code, name: name) : .select(base.code, name: name), at: offset)
     return (Typed(type: type, code: code), reference?.appending(.field(field)))
   }
 
@@ -135,6 +142,13 @@ extension Checker {
   }
 
   // MARK: Types of parts
+
+  /// Whether a type is a record that declares a field. A value may lack it: an optional parameter
+  /// without a default, or an optional detail of an event.
+  private func declares(_ type: ExpressionType, _ field: String) -> Bool {
+    guard case .record(let record) = solver.resolved(type) else { return false }
+    return record.fields[field] != nil
+  }
 
   private mutating func fieldType(
     _ type: ExpressionType, _ field: String, at offset: Int

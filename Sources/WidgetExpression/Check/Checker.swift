@@ -342,7 +342,7 @@ struct Checker {
     "A, A -> bool", "A, null -> bool", "null, A -> bool",
   ])
   private static let membership = FunctionTable.read([
-    "A, list(A) -> bool", "A, map(A, B) -> bool",
+    "A, list(A) -> bool", "A, list(null) -> bool", "null, list(A) -> bool", "A, map(A, B) -> bool",
   ])
   private static let ordering = FunctionTable.read(
     ["bool", "string", "bytes", "timestamp", "duration"].map { "\($0), \($0) -> bool" }

@@ -27,6 +27,11 @@ struct Evaluator: ~Copyable {
     case .select(let operand, let name):
       let base = try value(operand)
       return try field(program.names[Int(name)], of: base, node)
+    case .declared(let operand, let name):
+      let base = try value(operand)
+      let name = program.names[Int(name)]
+      guard case .map(let map) = base else { return try field(name, of: base, node) }
+      return map.field(named: name) ?? .null
     case .has(let operand, let name):
       guard case .map(let map) = try value(operand) else {
         throw error(.noSuchOverload, "has() looks for a field of a map", node)

@@ -8,6 +8,8 @@ final class Program: Sendable {
     case variable(Int32)
     case local(Int32)
     case select(Int32, name: Int32)
+    /// A field that the record's type declares. It is null if the record lacks it.
+    case declared(Int32, name: Int32)
     case has(Int32, name: Int32)
     case index(Int32, Int32)
     case call1(function: Int32, Int32)
