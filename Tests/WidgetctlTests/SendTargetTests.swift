@@ -1,5 +1,6 @@
 import Testing
 import WidgetModel
+import WidgetProto
 
 @testable import widgetctl
 
@@ -61,5 +62,43 @@ struct SendTargetTests {
       try target.typed(
         ["values": .map(["title": .int(7), "count": .int(7)])], [], values, event: "submit",
         node: "new")["values"] == .map(["title": .string("7"), "count": .int(7)]))
+  }
+
+  @Test(arguments: [
+    (["titel": Value.string("x")], ["requires \"title\"", "Did you mean \"title\"?"]),
+    (["title": .string("")], ["requires \"title\": --value title==TEXT"]),
+    (
+      ["title": .string("x"), "count": .string("many")], ["\"count\" takes a number, not \"many\""]
+    ),
+    (["title": .string("x"), "count": .string(" 12 "), "urgent": .bool(true)], []),
+  ])
+  func `values that a form refuses are told of when they are sent`(
+    values: [String: Value], words: [String]
+  ) {
+    var new = form("new")
+    new.childIDs = ["row", "t"]
+    var row = Node(id: "row", type: .stack)
+    row.childIDs = ["q", "c"]
+    var title = input("q", "title")
+    title.properties["required"] = .bool(true)
+    let toggle = Node(id: "t", type: .toggle, properties: ["name": .string("urgent")])
+    let target = SendTarget(
+      nodes: [new, row, title, input("c", "count", mode: "number"), toggle, input("x", "other")])
+    let payload: ValueMap = [
+      "values": .map(ValueMap(values.map { .init(key: $0.key, value: $0.value) }))
+    ]
+    let warnings = target.warnings(payload, event: "submit", node: "new", uploads: [])
+    #expect(warnings.count == words.count)
+    for (warning, words) in zip(warnings, words) {
+      #expect(warning.message.contains(words), "\(warning.message)")
+    }
+    #expect(target.warnings(payload, event: "press", node: "new", uploads: []) == [])
+  }
+
+  @Test func `a form is submitted without values too`() {
+    let target = SendTarget(nodes: [form("new"), input("q", "q")])
+    #expect(target.completed([:], event: "submit", node: "new") == ["values": .map([:])])
+    #expect(target.completed([:], event: "submit", node: "q") == [:])
+    #expect(target.completed([:], event: "press", node: "new") == [:])
   }
 }

@@ -117,8 +117,17 @@ struct SendCommand: AsyncParsableCommand {
     var payload = try allOfPayload()
     let target = try await SendTarget.look(for: self, session)
     let node = try node ?? target?.form(for: name, of: id)
+    var warnings: [RequestWarning] = []
     if let target {
       payload = try target.typed(payload, self.payload, values, event: name, node: node)
+      payload = target.completed(payload, event: name, node: node)
+      // With --wait, the outcome has the form's own words.
+      warnings =
+        waits
+        ? []
+        : target.warnings(
+          payload, event: name, node: node, uploads: uploads.map { String($0.prefix { $0 != "=" }) }
+        )
     }
     if !uploads.isEmpty {
       let widget = try await session.client.getWidget(
@@ -139,12 +148,12 @@ struct SendCommand: AsyncParsableCommand {
       client: "widgetctl", requestID: global.requestId ?? "", wantsOutcome: waits)
     guard !waits else { return try await OutcomeWait(request, session, global).run() }
     let answer = try await session.client.sendEvent(request, options: session.options)
-    let warning = await EventCheck.warning(request, session)
-    if let warning { Output.warn([warning]) }
+    if let warning = await EventCheck.warning(request, session) { warnings.append(warning) }
+    if !warnings.isEmpty { Output.warn(warnings) }
     session.printer.print(
       .map([
         "sequence": .revision(answer.sequence), "revision": .revision(answer.revision),
-        "warnings": .list(warning.map { [$0.document] } ?? []),
+        "warnings": .list(warnings.map(\.document)),
       ])
     ) { "\(id) \(name.safeForTerminal) sent (event \(answer.sequence))\n" }
   }

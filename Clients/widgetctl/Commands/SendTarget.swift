@@ -11,7 +11,7 @@ struct SendTarget: Sendable {
   /// Asks the daemon if something is left out. Nil if the command is complete, or if that fails.
   static func look(for command: SendCommand, _ session: Session) async throws -> SendTarget? {
     let isGuess = (command.payload + command.values).contains { $0.guessed != nil }
-    guard isGuess || (command.name == "submit" && command.node == nil) else { return nil }
+    guard isGuess || command.name == "submit" else { return nil }
     guard
       let widget = try? await session.client.getWidget(
         GetWidgetRequest(id: command.id), options: session.options
@@ -67,6 +67,66 @@ struct SendTarget: Sendable {
     }
     payload["values"] = .map(submitted)
     return payload
+  }
+
+  /// The payload of a submit, with values: a form without input submits none.
+  func completed(_ payload: ValueMap, event: String, node: String?) -> ValueMap {
+    guard event == "submit", payload["values"] == nil, form(node) != nil else { return payload }
+    var payload = payload
+    payload["values"] = .map([:])
+    return payload
+  }
+
+  /// What a form refuses in the submitted values. A host refuses it after the event was sent, so only
+  /// `--wait` would show it.
+  func warnings(_ payload: ValueMap, event: String, node: String?, uploads: [String])
+    -> [RequestWarning]
+  {
+    guard event == "submit", let form = form(node), case .map(let values)? = payload["values"]
+    else { return [] }
+    let fields = fields(of: form)
+    let names = fields.map { $0.text("name") }
+    var warnings: [String] = []
+    for field in fields where field.properties["required"] == .bool(true) {
+      let name = field.text("name")
+      guard !uploads.contains(name), [nil, .null, .string("")].contains(values[name]) else {
+        continue
+      }
+      let option = field.text("mode") == "file" ? "--upload \(name)=FILE" : "--value \(name)==TEXT"
+      warnings.append("The form \"\(form.id)\" requires \"\(name)\": \(option)")
+    }
+    for field in fields where field.properties["mode"] == .string("number") {
+      guard case .string(let text)? = values[field.text("name")], !text.isEmpty,
+        Double(text[...].trimmed) == nil
+      else { continue }
+      warnings.append("The field \"\(field.text("name"))\" takes a number, not \"\(text)\".")
+    }
+    for name in values.keys where !names.contains(name) {
+      let hint =
+        name.closest(among: names).map { "Did you mean \"\($0)\"?" }
+        ?? (names.isEmpty ? "It has no fields." : "It has: \(names.joined(separator: ", ")).")
+      warnings.append("The form \"\(form.id)\" has no field \"\(name)\". \(hint)")
+    }
+    return warnings.map {
+      RequestWarning(reason: "FORM_VALUES", message: $0, metadata: ["node": form.id])
+    }
+  }
+
+  private func form(_ id: String?) -> Node? {
+    nodes.first { $0.id == id && $0.type == .form }
+  }
+
+  /// The inputs and named toggles of a form, in their order.
+  private func fields(of form: Node) -> [Node] {
+    let byID = Dictionary(nodes.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+    var found: [Node] = []
+    var pending = Array(form.childIDs.reversed())
+    while let id = pending.popLast() {
+      guard let node = byID[id] else { continue }
+      if [.input, .toggle].contains(node.type), !node.text("name").isEmpty { found.append(node) }
+      pending += node.childIDs.reversed()
+    }
+    return found
   }
 
   /// Whether the value of a node is always text.
