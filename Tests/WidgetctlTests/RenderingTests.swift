@@ -222,6 +222,22 @@ struct WatchPrinterTests {
     return printer
   }
 
+  @Test func `with --field, a widget that appears shows the named fields`() throws {
+    var widget = Samples.widget
+    widget.data = [:]
+    widget.labels = ["panel": "top"]
+    widget.presence = Presence()
+    let mask = try ReadMask(paths: ["presence", "labels"])
+    var printer = WatchPrinter(format: .table, mask: mask, painter: Samples.plain)
+    printer.now = { .epoch }
+    printer.clock = { _ in "0" }
+    let frame = WatchFrame.changes(
+      ChangeSet(fromRevision: 1, toRevision: 2, changes: [.added(widget, nil)]))
+    let text = printer.text(frame, difference: nil, mirror: nil, isFirst: true)
+    #expect(text.contains("visible"))
+    #expect(text.contains("labels: {\"panel\":\"top\"}"))
+  }
+
   /// Feeds frames as the command does, and collects what is printed.
   static func text(_ frames: [WatchFrame]) throws -> String {
     var printer = printer()

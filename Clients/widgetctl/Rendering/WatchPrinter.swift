@@ -111,8 +111,17 @@ struct WatchPrinter: Sendable {
   /// A widget that appears, in short.
   private func description(_ widget: Widget) -> [String] {
     var phrases = [widget.kind.rawValue]
-    if mask.wants(.presence), widget.stateWords != "visible" { phrases.append(widget.stateWords) }
+    if mask.wants(.presence), !mask.isEverything || widget.stateWords != "visible" {
+      phrases.append(widget.stateWords)
+    }
     if !widget.data.isEmpty { phrases.append(widget.data.dataSummary) }
+    // Without --field, a line has no room for these.
+    if !mask.isEverything {
+      phrases += phrase(widget.parameters, [], prefix: "parameters.")
+      if mask.wants(.labels) {
+        phrases.append("labels: \(JSONWriter.compact(widget.labels.document))")
+      }
+    }
     return phrases
   }
 
