@@ -54,6 +54,16 @@ import WidgetModel
     #expect((killed.text, killed.isBad) == ("stopped: widgetd-host is not running", true))
   }
 
+  @Test(arguments: [
+    ("/b/clock", "widgetctl bundle rm clock"), (nil, "widgetctl bundle rm clock"),
+    ("/my widgets/clock", "widgetctl bundle rm clock --dir '/my widgets'"),
+  ])
+  func `the command that removes a bundle has the folder of its host`(
+    path: String?, command: String
+  ) {
+    #expect(BundleStanding.removal(of: "clock", at: path, usual: "/b") == command)
+  }
+
   @Test func `a field of a bundle's file without effect is named with its owner`() {
     var widget = Samples.widget
     func text(_ manager: String, _ declared: Value?) -> String? {

@@ -643,6 +643,18 @@ struct DoctorTests {
     #expect(facts.finding("bundles")?.found.hasPrefix(found) == true)
   }
 
+  @Test(arguments: [0, 2])
+  func `bundles that have failed are named`(count: Int) {
+    let facts = Facts.sound.with {
+      $0.bundles = .init(
+        folder: "/b", count: count, host: .running(folders: ["/b"]), failing: ["desk", "mail"])
+    }
+    #expect(facts.finding("bundles")?.grade == .warn)
+    #expect(
+      facts.finding("bundles")?.found == "widgetd-host runs /b; 2 bundles have failed: desk, mail")
+    #expect(facts.finding("bundles")?.mend?.contains("bundle ls --remote") == true)
+  }
+
   @Test func `bundles that nobody runs are told of`() {
     let elsewhere = Facts.sound.with {
       $0.bundles = .init(folder: "/b", count: 2, host: .running(folders: ["/a"]))

@@ -55,6 +55,32 @@ struct BundleStanding: Hashable, Sendable {
     return lines.first.map { "\(state): \($0)\(more)" } ?? state
   }
 
+  /// The command that removes a bundle where its host runs it.
+  static func removal(of bundle: String, _ session: Session) async -> String {
+    var path: String?
+    if let id = WidgetID("bundle/\(bundle)"),
+      let widget = try? await session.client.getWidget(
+        GetWidgetRequest(id: id), options: session.options
+      ).widget,
+      case .string(let text)? = widget.data["path"]
+    {
+      path = text
+    }
+    return removal(of: bundle, at: path, usual: try? BundleFolderOptions.usual())
+  }
+
+  /// - Parameters:
+  ///   - path: the bundle's folder; nil if nobody knows.
+  ///   - usual: the folder of bundles that commands use without `--dir`.
+  static func removal(of bundle: String, at path: String?, usual: String?) -> String {
+    let command = "widgetctl bundle rm \(bundle)"
+    guard let path, let slash = path.lastIndex(of: "/"), slash != path.startIndex else {
+      return command
+    }
+    let folder = String(path[..<slash])
+    return folder == usual ? command : "\(command) --dir \(folder.asArgument)"
+  }
+
   /// All that the daemon knows of, by the bundle's folder; none if it cannot be asked.
   static func all(_ global: GlobalOptions) async -> [String: BundleStanding] {
     guard let kind = KindName("bundle"),
@@ -71,17 +97,17 @@ struct BundleStanding: Hashable, Sendable {
     return standings
   }
 
-  /// How many bundles the daemon knows of, of a host that runs or ran; 0 if it cannot be asked.
-  static func count(at socket: String) async -> Int {
-    guard let kind = KindName("bundle") else { return 0 }
+  /// The bundles that the daemon knows of, of a host that runs or ran; none if it cannot be asked.
+  static func all(at socket: String) async -> [BundleStanding] {
+    guard let kind = KindName("bundle") else { return [] }
     let client = WidgetClient(socketPath: socket)
     let answer = try? await client.listWidgets(
       ListWidgetsRequest(
         selector: Selector(kinds: [kind]), pageSize: 1000,
-        readMask: (try? ReadMask(paths: ["kind"])) ?? .all),
+        readMask: (try? ReadMask(paths: ["data", "stale"])) ?? .all),
       options: CallOptions(timeout: .seconds(2)))
     await client.close()
-    return answer?.widgets.count ?? 0
+    return (answer?.widgets ?? []).map { BundleStanding($0.widget) }
   }
 
   /// A folder without symbolic links, as the host calls it.

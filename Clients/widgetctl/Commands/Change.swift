@@ -336,7 +336,11 @@ struct RemoveCommand: AsyncParsableCommand {
     do throws(ClientError) {
       let answer = try await session.client.getWidget(
         GetWidgetRequest(id: id), options: session.options)
-      return RemoveCommand.refusal(of: id, in: answer.widget.applySet)
+      let applySet = answer.widget.applySet
+      let bundle = RemoveCommand.bundle(of: applySet) ?? RemoveCommand.bundle(of: id.rawValue)
+      var removal: String?
+      if let bundle { removal = await BundleStanding.removal(of: bundle, session) }
+      return RemoveCommand.refusal(of: id, in: applySet, removal: removal)
     } catch {
       // The removal decides whether a missing widget is an error.
       guard error.status?.code == .notFound else { throw error }
@@ -344,13 +348,16 @@ struct RemoveCommand: AsyncParsableCommand {
     }
   }
 
-  static func refusal(of id: WidgetID, in applySet: String) -> CommandFailure? {
+  /// - Parameter removal: the command that removes the bundle.
+  static func refusal(
+    of id: WidgetID, in applySet: String, removal: String? = nil
+  ) -> CommandFailure? {
     if applySet == "widgetd-host" {
       let bundle = bundle(of: id.rawValue)
       return CommandFailure(
         .refused,
         "widget \"\(id)\" shows the state of \(bundle.map { "the bundle \"\($0)\"" } ?? "widgetd-host"); "
-          + (bundle.map { "remove the bundle with `widgetctl bundle rm \($0)`" }
+          + (bundle.map { "remove the bundle with `\(removal ?? "widgetctl bundle rm \($0)")`" }
             ?? "it is there while widgetd-host runs")
           + "; --force removes the widget until widgetd-host restores it")
     }
@@ -358,7 +365,7 @@ struct RemoveCommand: AsyncParsableCommand {
     return CommandFailure(
       .refused,
       "widget \"\(id)\" belongs to the bundle \"\(bundle)\"; remove the bundle with "
-        + "`widgetctl bundle rm \(bundle)`, or edit the bundle's file; --force removes the widget "
+        + "`\(removal ?? "widgetctl bundle rm \(bundle)")`, or edit the bundle's file; --force removes the widget "
         + "until the bundle is loaded again or widgetd-host restores it")
   }
 

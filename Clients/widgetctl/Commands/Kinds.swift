@@ -137,7 +137,12 @@ struct RemoveKindCommand: AsyncParsableCommand {
     do throws(ClientError) {
       let answer = try await session.client.getKind(
         GetKindRequest(name: name), options: session.options)
-      return RemoveKindCommand.refusal(of: name, declaredBy: answer.kind.provider)
+      let provider = answer.kind.provider
+      var removal: String?
+      if let bundle = RemoveCommand.bundle(of: provider) {
+        removal = await BundleStanding.removal(of: bundle, session)
+      }
+      return RemoveKindCommand.refusal(of: name, declaredBy: provider, removal: removal)
     } catch {
       // The removal decides whether a missing kind is an error.
       guard error.status?.code == .notFound else { throw error }
@@ -145,7 +150,10 @@ struct RemoveKindCommand: AsyncParsableCommand {
     }
   }
 
-  static func refusal(of name: KindName, declaredBy provider: String) -> CommandFailure? {
+  /// - Parameter removal: the command that removes the bundle.
+  static func refusal(
+    of name: KindName, declaredBy provider: String, removal: String? = nil
+  ) -> CommandFailure? {
     if provider == BundleHost.widget {
       return CommandFailure(
         .refused,
@@ -158,7 +166,7 @@ struct RemoveKindCommand: AsyncParsableCommand {
     return CommandFailure(
       .refused,
       "kind \"\(name)\" belongs to the bundle \"\(bundle)\"; remove the bundle with "
-        + "`widgetctl bundle rm \(bundle)`, or edit the bundle's file; --force removes the kind "
+        + "`\(removal ?? "widgetctl bundle rm \(bundle)")`, or edit the bundle's file; --force removes the kind "
         + "until the bundle is loaded again or widgetd-host restores it")
   }
 }

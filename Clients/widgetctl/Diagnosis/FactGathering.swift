@@ -49,8 +49,11 @@ extension Facts {
       let installed = try? BundleInstaller(path: folder).list()
     else { return nil }
     let host = await BundleHost.ask(WidgetClient(socketPath: socket))
-    let declared = host == .missing ? await BundleStanding.count(at: socket) : 0
-    return Bundles(folder: folder, count: installed.count, host: host, declared: declared)
+    let standings = await BundleStanding.all(at: socket)
+    return Bundles(
+      folder: folder, count: installed.count, host: host,
+      declared: host == .missing ? standings.count : 0,
+      failing: host == .missing ? [] : standings.filter(\.isBad).map(\.id))
   }
 
   // MARK: - Files

@@ -114,6 +114,8 @@ struct Facts: Hashable {
     var host: BundleHost
     /// How many bundles the daemon has widgets of, wherever their folders are.
     var declared = 0
+    /// The ids of the bundles that a host runs and that have failed.
+    var failing: [String] = []
   }
 
   /// A process that listens.

@@ -407,13 +407,24 @@ extension Facts {
       case .running(let folders, stub: true):
         let stubbed = bundles.host.problem(of: folders.first ?? "") ?? ""
         return .warn(check, stubbed, mend: nil)
-      case .running: return .ok(check, "widgetd-host runs \(bundles.host.words ?? "")")
+      case .running: return runningFinding(bundles, bundles.host.words ?? "")
       }
     }
     guard let problem = bundles.host.problem(of: bundles.folder) else {
-      return .ok(check, "widgetd-host runs \(bundles.folder)")
+      return runningFinding(bundles, bundles.folder)
     }
     return bundles.host == .unknown ? nil : .warn(check, problem, mend: bundles.host.mend)
+  }
+
+  /// The bundles that a host runs, and those that have failed.
+  private func runningFinding(_ bundles: Facts.Bundles, _ folders: String) -> Finding {
+    let runs = "widgetd-host runs \(folders)"
+    guard !bundles.failing.isEmpty else { return .ok("bundles", runs) }
+    let count =
+      bundles.failing.count == 1 ? "a bundle has" : "\(bundles.failing.count) bundles have"
+    return .warn(
+      "bundles", "\(runs); \(count) failed: \(bundles.failing.joined(separator: ", "))",
+      mend: choice.command("bundle ls --remote"))
   }
 
   private var errorsFinding: Finding? {
