@@ -164,6 +164,13 @@ final class Folder {
     let file = openat(descriptor, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
     guard file >= 0 else { throw Folder.failure("read", "\(path)/\(name)") }
     defer { close(file) }
+    // The opened file is the one that is checked, so nobody can exchange it in between.
+    var status = stat()
+    if fstat(file, &status) == 0, isForeignLink(status) {
+      throw .refused(
+        "\(path)/\(name) is a hard link to a file of another user",
+        hint: "copy the file in its place")
+    }
     return try FileBytes.all(of: file, "\(path)/\(name)", bytesMax: bytesMax)
   }
 

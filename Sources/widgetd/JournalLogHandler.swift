@@ -1,6 +1,7 @@
 import Glibc
 import Logging
 import Synchronization
+import WidgetModel
 import WidgetSystemd
 
 /// Logs to the journal as structured entries, so that `journalctl WIDGET_ID=cpu` or `PEER_UID=1000`
@@ -19,6 +20,8 @@ import WidgetSystemd
 ///
 /// Logging never waits: while journald does not read, entries are lost, and the next one that goes
 /// through says how many. If journald cannot be reached at all, lines go to standard error.
+///
+/// `MESSAGE` is for terminals: what could act on one is escaped. The other fields are for programs.
 struct JournalLogHandler: LogHandler {
   var logLevel: Logger.Level {
     get { fallback.logLevel }
@@ -76,7 +79,8 @@ struct JournalLogHandler: LogHandler {
 
     // Fields beyond what an entry takes are left out, so what matters most comes first.
     var entry = JournalEntry()
-    entry.append(.message, clipped(message, to: JournalLogHandler.messageBytesMax))
+    entry.append(
+      .message, clipped(message.safeLines, to: JournalLogHandler.messageBytesMax))
     entry.append(.priority, "\(event.level.syslogPriority)")
     entry.append(.syslogIdentifier, label)
     entry.append(.codeFile, event.file)

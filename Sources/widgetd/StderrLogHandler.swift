@@ -12,8 +12,12 @@ struct StderrLogHandler: LogHandler {
   var metadata: Logger.Metadata = [:]
   private let label: String
   private let hasPriority = JournalSocket.isJournal(STDERR_FILENO)
+  private let write: @Sendable (_ line: String) -> Void
 
-  init(label: String) { self.label = label }
+  init(label: String, write: @escaping @Sendable (_ line: String) -> Void = writeError) {
+    self.label = label
+    self.write = write
+  }
 
   subscript(metadataKey key: String) -> Logger.Metadata.Value? {
     get { metadata[key] }
@@ -28,7 +32,7 @@ struct StderrLogHandler: LogHandler {
     for (key, value) in fields.sorted(by: { $0.key < $1.key }) {
       line += " \(key)=\(StderrLogHandler.quoted("\(value)"))"
     }
-    writeError(line.safeForTerminal)
+    write(line.safeForTerminal)
   }
 
   /// The text, in quotes if it has spaces, with line breaks made visible.

@@ -640,6 +640,46 @@ import WidgetModel
     #expect(try installer.list().isEmpty)
   }
 
+  @Test(
+    .enabled(if: geteuid() == 0, "only root can give files away"),
+    arguments: ["secret", "bundle.yaml"])
+  func `a folder with a hard link to a file of another user is refused`(name: String) throws {
+    scratch.write("two/bundle.yaml", Texts.bundle("two"))
+    let secret = scratch.write("secret", Texts.bundle("two"))
+    try #require(chown(secret, 4_321, 4_321) == 0)
+    unlink("\(scratch.path)/two/\(name)")
+    try #require(link(secret, "\(scratch.path)/two/\(name)") == 0)
+    if name == "bundle.yaml" {
+      let message = refusal { () throws(BundleInstallerError) in
+        _ = try installer.read(at: "\(scratch.path)/two")
+      }
+      #expect(message.contains("bundle.yaml is a hard link to a file of another user"))
+    }
+    #expect(
+      refusal { () throws(BundleInstallerError) in
+        _ = try installer.install("\(scratch.path)/two")
+      }.contains("link"))
+    #expect(try installer.list().isEmpty)
+    // Of the same user it is a file like others.
+    try #require(chown(secret, geteuid(), getegid()) == 0)
+    #expect(try installer.install("\(scratch.path)/two").bundle.id == "two")
+  }
+
+  @Test(arguments: [0, 512])
+  func `a gzip stream whose tar has no end is refused`(emptyBytes: Int) throws {
+    var tar = Tar()
+    tar.add("bundle.yaml", Texts.bundle("desk"))
+    tar.add("last.txt", "last")
+    let message = refusal { () throws(BundleInstallerError) in
+      _ = try installer.install(
+        bytes: gzip(tar.bytes + [UInt8](repeating: 0, count: emptyBytes)), name: "a.tar.gz")
+    }
+    #expect(message.contains("the two empty blocks at its end are missing"), "\(message)")
+    #expect(try installer.list().isEmpty)
+    #expect(
+      try installer.install(bytes: gzip(tar.archive), name: "a.tar.gz").bundle.id == "desk")
+  }
+
   @Test func `a folder that is not a bundle is neither replaced nor removed`() throws {
     scratch.write("bundles/desk/precious.txt", "mine")
     let install = refusal { () throws(BundleInstallerError) in

@@ -65,6 +65,45 @@ struct BundleFolderTests {
     #expect(try asNobody { look(into: place.bundle) }.hasSuffix("read: text"))
   }
 
+  @Test(.enabled(if: geteuid() == 0, "only root can give files away"))
+  func `a hard link to a file of another user is not read as a bundle or its settings`() throws {
+    let place = try Place(nil)
+    let secret = "\(place.path)/secret"
+    try Data("text".utf8).write(to: URL(fileURLWithPath: secret))
+    try #require(chown(secret, 4_321, 4_321) == 0)
+    try #require(link(secret, "\(place.bundle)/bundle.yaml") == 0)
+    let told = look(into: place.bundle)
+    #expect(told.contains("bundle.yaml is a hard link to a file of another user"), "\(told)")
+    unlink("\(place.bundle)/bundle.yaml")
+    try Data("text".utf8).write(to: URL(fileURLWithPath: "\(place.bundle)/bundle.yaml"))
+    try #require(link(secret, "\(place.bundle)/\(BundleDefaults.fileName)") == 0)
+    #expect(look(into: place.bundle).hasSuffix("read: text"))
+    // Of the same user it is a file like others.
+    try #require(chown(secret, geteuid(), getegid()) == 0)
+    #expect(look(into: place.bundle).hasSuffix("read: texttext"))
+  }
+
+  @Test(.enabled(if: geteuid() == 0, "only root can give files away"))
+  func `a hard link in the folder of a bundle to a file of another user is not read`() throws {
+    let place = try Place()
+    let folder = try #require(FileReading.resolved(place.bundle))
+    let secret = "\(place.path)/secret"
+    try Data("secret".utf8).write(to: URL(fileURLWithPath: secret))
+    try #require(chown(secret, 4_321, 4_321) == 0)
+    try #require(link(secret, "\(folder)/data") == 0)
+    func read(_ path: String, allowed: [String]) throws(Failure) -> [UInt8] {
+      let bundle = Bundle(id: "b", version: "1.0.0", permissions: Permissions(read: allowed))
+      return try FileReading.read(
+        FileRequest(
+          path: path, bytesMax: 100,
+          permissions: BundlePermissions(bundle, folder: folder, home: "/")))
+    }
+    let failure = #expect(throws: Failure.self) { try read("\(folder)/data", allowed: []) }
+    #expect(failure?.message.contains("hard link to a file of another user") == true)
+    // A path that the bundle declares may have any owner and other names.
+    #expect(try read(secret, allowed: [place.path]) == Array("secret".utf8))
+  }
+
   @Test func `a folder of bundles that nobody may look into is told of like one`() throws {
     let place = try Place()
     chmod(place.path, 0o700)

@@ -1,5 +1,6 @@
 import Glibc
 import Logging
+import Synchronization
 import Testing
 
 @testable import WidgetSystemd
@@ -89,6 +90,25 @@ import Testing
     #expect(text.hasPrefix("MESSAGE\n"))
     #expect(text.contains("a\nPRIORITY=0 note=\"b\\nPRIORITY=1\"\nPRIORITY=6\n"))
     #expect(text.contains("NOTE\n\u{C}\0\0\0\0\0\0\0b\nPRIORITY=1\n"))
+  }
+
+  @Test func `the message cannot act on a terminal, and the fields are as they were`() throws {
+    let (logger, receiver) = try pair()
+    logger.info("a\u{1B}[2Jb", metadata: ["note": "\u{202E}c"])
+    let entry = try fields(receiver)
+    #expect(entry["MESSAGE"] == "a\\u{1b}[2Jb note=\\u{202e}c")
+    #expect(entry["NOTE"] == "\u{202E}c")
+  }
+
+  @Test func `a line on standard error cannot act on a terminal`() {
+    let lines = Mutex<[String]>([])
+    let handler = StderrLogHandler(label: "widgetd") { line in lines.withLock { $0.append(line) } }
+    let logger = Logger(label: "widgetd", factory: { _ in handler })
+    logger.info("a\u{1B}]0;t\u{7}\nwidgetd: error: b", metadata: ["\u{9B}1m": "\u{202E}c d"])
+    #expect(
+      lines.withLock { $0 } == [
+        "widgetd: info: a\\u{1b}]0;t\\u{7}\\u{a}widgetd: error: b \\u{9b}1m=\"\\u{202e}c d\""
+      ])
   }
 
   @Test func `long texts are cut`() throws {

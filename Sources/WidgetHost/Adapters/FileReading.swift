@@ -19,15 +19,33 @@ enum FileReading {
     guard status.st_mode & S_IFMT == S_IFREG else {
       throw Failure("FAILED_PRECONDITION", "\(request.path) is not a regular file")
     }
+    if Paths.contains(request.permissions.folder, path) { try refuseForeignLink(file, path) }
     return try contents(of: file, path: request.path, bytesMax: request.bytesMax)
   }
 
-  /// A file that nobody's permissions stand before.
+  /// A file of a bundle's folder that no permissions stand before: the bundle itself, its settings.
   static func read(path: String, bytesMax: Int) throws(Failure) -> [UInt8] {
     let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
     guard file >= 0 else { throw failure(path) }
     defer { close(file) }
+    try refuseForeignLink(file, path)
     return try contents(of: file, path: path, bytesMax: bytesMax)
+  }
+
+  /// Refuses a file that has another name elsewhere and another owner than its folder: whoever can
+  /// write in the folder could have linked a file that only this process may read.
+  private static func refuseForeignLink(_ file: CInt, _ path: String) throws(Failure) {
+    var status = stat()
+    guard fstat(file, &status) == 0 else { throw failure(path) }
+    guard status.st_nlink > 1 else { return }
+    let real = try realPath(of: file, path)
+    var folder = stat()
+    guard let end = real.lastIndex(of: "/"), stat(String(real[...end]), &folder) == 0,
+      folder.st_uid != status.st_uid
+    else { return }
+    throw Failure(
+      "PERMISSION_DENIED",
+      "\(path) is a hard link to a file of another user; copy the file in its place")
   }
 
   /// The path without symbolic links; nil if there is nothing.
