@@ -33,10 +33,16 @@ public struct DeclaredSet: Sendable {
     do throws(BundleProblem) { root = try SourceReader.read(text, document: document) } catch {
       throw InvalidBundle([error], lines)
     }
-    let reading = Reading(lines, timeZones: timeZones)
-    let set = root.flatMap {
-      BundleFileReader(reading, hasHost: false).readSet(Item(node: $0, path: ""))
+    guard let root else {
+      throw InvalidBundle(
+        [
+          BundleProblem(
+            line: 1, column: 1, message: "there is nothing in it",
+            hint: "declare kinds: or widgets:")
+        ], lines)
     }
+    let reading = Reading(lines, timeZones: timeZones)
+    let set = BundleFileReader(reading, hasHost: false).readSet(Item(node: root, path: ""))
     guard reading.problems.isEmpty, var set else {
       throw InvalidBundle(reading.problems, lines)
     }

@@ -9,6 +9,12 @@ import WidgetModel
     return try #require(set.kinds?.first)
   }
 
+  @Test(arguments: ["", " \n", "# A remark.", "---"])
+  func `a text without a document is refused with words`(text: String) {
+    let refusal = #expect(throws: InvalidBundle.self) { try DeclaredSet.read(text) }
+    #expect(refusal?.description == "1:1: there is nothing in it; declare kinds: or widgets:")
+  }
+
   @Test func `kinds and widgets are read by name and as lists`() throws {
     for text in [
       "{set: s, kinds: {k: {data: {n: 0}}}, widgets: {w: {kind: k, data: {n: 5}}}}",
