@@ -106,6 +106,55 @@ import WidgetModel
     }
   }
 
+  /// Opens a store, appends three groups and closes it, and is killed at a write of the database or
+  /// its log; at the end, if there is no such write.
+  private static func appendUntilWrite(_ number: Int, path: String) throws {
+    WriteFaults.kill(pathPrefix: path + "/" + SQLiteCommitLog.databaseFileName, atWrite: number)
+    let log = try SQLiteCommitLog(
+      directory: try StateDirectory(path: path), options: .init(), newEpoch: 7, schema: .current,
+      bootID: "boot-1", onCheckpointFailure: { _ in })
+    let file = open(path + "/acknowledged", O_WRONLY | O_CREAT | O_APPEND, 0o600)
+    for revision in 1...3 as ClosedRange<Revision> {
+      try log.append(CrashTests.group(revision))
+      let line = Array("\(revision)\n".utf8)
+      guard write(file, line, line.count) == line.count else { return }
+    }
+    try log.close()
+    close(open(path + "/done", O_WRONLY | O_CREAT, 0o600))
+    kill(getpid(), SIGKILL)
+  }
+
+  @Test func `a process killed in any of its writes leaves every acknowledged group`() async throws
+  {
+    let path = folder.path
+    var isDone = false
+    var number = 0
+    while !isDone {
+      for name in try FileManager.default.contentsOfDirectory(atPath: path) {
+        try FileManager.default.removeItem(atPath: path + "/" + name)
+      }
+      await #expect(processExitsWith: .signal(SIGKILL)) {
+        [path = path as String, number = number as Int] in
+        try CrashTests.appendUntilWrite(number, path: path)
+      }
+      isDone = access(path + "/done", F_OK) == 0
+      let lines = (try? folder.bytes(of: "acknowledged")).map {
+        String(decoding: $0, as: UTF8.self)
+      }
+      let last = lines?.split(separator: "\n").last.flatMap { UInt64($0) } ?? 0
+      var naive = NaiveHistory()
+      let log = try folder.open(newEpoch: 7)
+      let image = try log.load()
+      #expect(image.revision == last || image.revision == last + 1, "write \(number)")
+      while naive.image.revision < image.revision {
+        naive.append(try CrashTests.group(naive.image.revision + 1))
+      }
+      #expect(image == naive.image.withoutForgottenKeys, "write \(number)")
+      number += 1
+    }
+    #expect(number > 20, "the writes of three groups, of opening and of closing")
+  }
+
   /// Opens, appends and closes again and again, until it is killed.
   private static func reopenUntilKilled(path: String, seed: UInt64) throws {
     let opened = Counter()

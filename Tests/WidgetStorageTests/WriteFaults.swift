@@ -48,6 +48,19 @@ enum WriteFaults {
     return disarm()
   }
 
+  /// Ends the process at a write to a file: half of its bytes get there.
+  static func kill(pathPrefix: String, atWrite number: Int) {
+    install
+    armed.withLock {
+      $0.append(
+        Fault(
+          pathPrefix: pathPrefix, pathSuffix: "", writesBefore: number, code: killing, file: nil))
+    }
+  }
+
+  /// Stands for the error number of a write at which the process ends.
+  private static let killing: Int32 = -1
+
   /// The error number if the write is to fail.
   private static func fault(_ descriptor: Int32) -> Int32? {
     armed.withLock { faults in
@@ -71,6 +84,10 @@ enum WriteFaults {
   private static let install: Void = {
     let write: @convention(c) (Int32, UnsafeRawPointer?, Int) -> Int = { descriptor, bytes, count in
       if let code = fault(descriptor) {
+        if code == killing {
+          _ = Glibc.write(descriptor, bytes, count / 2)
+          Glibc.kill(getpid(), SIGKILL)
+        }
         errno = code
         return -1
       }
@@ -79,6 +96,10 @@ enum WriteFaults {
     let pwrite: @convention(c) (Int32, UnsafeRawPointer?, Int, Int) -> Int = {
       descriptor, bytes, count, offset in
       if let code = fault(descriptor) {
+        if code == killing {
+          _ = Glibc.pwrite(descriptor, bytes, count / 2, offset)
+          Glibc.kill(getpid(), SIGKILL)
+        }
         errno = code
         return -1
       }
