@@ -18,6 +18,9 @@ struct Counters: Sendable {
   var requestsReplayed: UInt64 = 0
   var providerFrames: UInt64 = 0
 
+  /// How much there was to do, in calls, frames and connections.
+  var work: UInt64 { calls + frames + providerFrames + connectionsAccepted }
+
   /// All of them, by the names that `GetStats` uses.
   var byName: [(name: String, value: UInt64)] {
     [

@@ -39,6 +39,9 @@ final class ServiceLoop {
 
   private var isStorageFailing = false
   private var deadlineTimer: Scheduled<Void>?
+  private var memory = MemoryUpkeep()
+  private var isMemoryLookScheduled = false
+  private let releaseMemory: @Sendable () -> Void
 
   init(
     eventLoop: any EventLoop, log: any CommitLog, image: StoreImage,
@@ -60,6 +63,7 @@ final class ServiceLoop {
     policy = configuration.policy
     version = configuration.version
     startTime = turn.now
+    releaseMemory = configuration.releaseMemory
     let audience = ProviderAudience(context)
     streams = WatchStreams(
       context, audience: audience, releaseMemory: configuration.releaseMemory)
@@ -105,6 +109,22 @@ final class ServiceLoop {
     turn.close(
       hasMore: context.work.hasMore || streams.rounds.hasMore || providers.hasMore || time.hasMore)
     scheduleStoreDeadline()
+    scheduleMemoryLook()
+  }
+
+  /// Gives memory back some time after a load.
+  private func scheduleMemoryLook() {
+    guard !isMemoryLookScheduled, memory.isDue(at: context.counters.work) else { return }
+    isMemoryLookScheduled = true
+    context.schedule(at: .now() + MemoryUpkeep.period) { [weak self] in
+      guard let self else { return }
+      isMemoryLookScheduled = false
+      if memory.look(at: context.counters.work) {
+        releaseMemory()
+      } else {
+        scheduleMemoryLook()
+      }
+    }
   }
 
   /// Opens streams as long as the turn may take for it.

@@ -1,0 +1,29 @@
+import NIOCore
+
+/// Decides when the memory of a load is given back to the system: once after it, while little happens.
+///
+/// malloc keeps what calls, streams and connections have freed, and the pages of code that a burst
+/// needed stay resident. A value: the caller passes in how much work there was so far.
+struct MemoryUpkeep {
+  /// How often to look at the work.
+  static let period = TimeAmount.seconds(15)
+  /// From how much work on there is something to give back.
+  static let workMin: UInt64 = 2_000
+  /// Up to how much work in a period little happens.
+  static let quietWorkMax: UInt64 = 500
+
+  private var workAtRelease: UInt64 = 0
+  private var workAtLook: UInt64 = 0
+
+  /// Whether to look after a period. An idle daemon does not, and sleeps.
+  func isDue(at work: UInt64) -> Bool { work - workAtRelease >= MemoryUpkeep.workMin }
+
+  /// Looks at the work after a period. Returns whether to give memory back now.
+  mutating func look(at work: UInt64) -> Bool {
+    let recentWork = work - workAtLook
+    workAtLook = work
+    guard isDue(at: work), recentWork <= MemoryUpkeep.quietWorkMax else { return false }
+    workAtRelease = work
+    return true
+  }
+}

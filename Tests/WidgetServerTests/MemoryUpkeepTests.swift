@@ -1,0 +1,41 @@
+import Testing
+
+@testable import WidgetServer
+
+/// When the memory of a load is given back.
+@Suite struct MemoryUpkeepTests {
+  @Test func `an idle daemon does not look, and nothing is given back for little work`() {
+    var memory = MemoryUpkeep()
+    #expect(!memory.isDue(at: 0))
+    #expect(!memory.isDue(at: MemoryUpkeep.workMin - 1))
+    let early = memory.look(at: MemoryUpkeep.workMin - 1)
+    #expect(!early)
+    #expect(memory.isDue(at: MemoryUpkeep.workMin))
+  }
+
+  @Test func `memory is given back once, in the first quiet period after a load`() {
+    var memory = MemoryUpkeep()
+    var work: UInt64 = 100_000
+    let loaded = memory.look(at: work)
+    #expect(!loaded, "the load goes on")
+    work += MemoryUpkeep.quietWorkMax + 1
+    let busy = memory.look(at: work)
+    #expect(!busy, "the load goes on")
+    work += MemoryUpkeep.quietWorkMax
+    #expect(memory.isDue(at: work))
+    let quiet = memory.look(at: work)
+    #expect(quiet)
+    #expect(!memory.isDue(at: work))
+    let again = memory.look(at: work)
+    #expect(!again)
+    // A little work is no new load; as much as a load's is, however long it takes.
+    for _ in 1..<(MemoryUpkeep.workMin / MemoryUpkeep.quietWorkMax) {
+      work += MemoryUpkeep.quietWorkMax
+      let light = memory.look(at: work)
+      #expect(!light)
+    }
+    work += MemoryUpkeep.quietWorkMax
+    let due = memory.look(at: work)
+    #expect(due)
+  }
+}
