@@ -377,13 +377,17 @@ struct FailureTests {
   @Test func `a value is printed raw, and a missing one is an error`() throws {
     let document = Samples.widget.document()
     let id = Samples.widget.id
-    #expect(try GetCommand.text(of: "data.text", in: document, id: id) == "12:00")
-    #expect(try GetCommand.text(of: "data.n", in: document, id: id) == "1")
-    #expect(try GetCommand.text(of: "labels", in: document, id: id) == #"{"panel":"top"}"#)
-    #expect(try GetCommand.text(of: "create_time", in: document, id: id) == "1970-01-01T00:16:40Z")
-    #expect(try GetCommand.text(of: "error", in: document, id: id) == "")
+    #expect(try GetCommand.text(of: "data.text", in: document, id: id, escapes: false) == "12:00")
+    #expect(try GetCommand.text(of: "data.n", in: document, id: id, escapes: false) == "1")
+    #expect(
+      try GetCommand.text(of: "labels", in: document, id: id, escapes: false) == #"{"panel":"top"}"#
+    )
+    #expect(
+      try GetCommand.text(of: "create_time", in: document, id: id, escapes: false)
+        == "1970-01-01T00:16:40Z")
+    #expect(try GetCommand.text(of: "error", in: document, id: id, escapes: false) == "")
     let failure = #expect(throws: CommandFailure.self) {
-      try GetCommand.text(of: "data.gone", in: document, id: id)
+      try GetCommand.text(of: "data.gone", in: document, id: id, escapes: false)
     }
     #expect(failure?.exit == .notFound)
   }

@@ -79,10 +79,14 @@ struct GetCommand: AsyncParsableCommand {
       With --field, the table format has only the values, one per line: text as it is, all other \
       values as JSON. If a data key or parameter is missing, the command exits with status 3.
 
+      On a terminal, control characters in text are escaped. In a pipe or a file they are not, \
+      because a program gets the text. If it passes the text on to a terminal, use --escape.
+
       Examples:
         widgetctl get clock
         widgetctl get clock -o yaml
         widgetctl get cpu --field data.percent
+        widgetctl get clock --field data.text --escape | less
         widgetctl get clock --owners
       """)
 
@@ -96,10 +100,20 @@ struct GetCommand: AsyncParsableCommand {
       """)
   var owners = false
 
+  @Flag(
+    help: """
+      Escape control characters in the text of --field, also if the output is no terminal. For text \
+      that goes to a terminal in the end.
+      """)
+  var escape = false
+
   @OptionGroup var fields: FieldOptions
   @OptionGroup var global: GlobalOptions
 
   func validate() throws {
+    guard !escape || !fields.paths.isEmpty else {
+      throw ValidationError("--escape is for the text of --field; add --field PATH")
+    }
     guard !owners || fields.paths.isEmpty else {
       throw ValidationError("--owners shows a fixed list of fields; leave out --field")
     }
@@ -115,14 +129,18 @@ struct GetCommand: AsyncParsableCommand {
     if session.printer.format == .table, !fields.paths.isEmpty {
       do throws(CommandFailure) {
         for path in fields.paths {
-          values.append(try GetCommand.text(of: path, in: document, id: id))
+          values.append(
+            try GetCommand.text(
+              of: path, in: document, id: id, escapes: escape || Terminal.outputIsTerminal))
         }
       } catch {
         // Read all of it, to name what is nearest.
         let whole = try await session.client.getWidget(
           GetWidgetRequest(id: id), options: session.options
         ).widget.document(etag: "")
-        for path in fields.paths { _ = try GetCommand.text(of: path, in: whole, id: id) }
+        for path in fields.paths {
+          _ = try GetCommand.text(of: path, in: whole, id: id, escapes: true)
+        }
         throw error
       }
     }
@@ -187,9 +205,11 @@ struct GetCommand: AsyncParsableCommand {
   }
 
   /// The value that a field's path names, as text.
-  static func text(of path: String, in document: Value, id: WidgetID) throws(CommandFailure)
-    -> String
-  {
+  ///
+  /// - Parameter escapes: whether control characters become escapes.
+  static func text(
+    of path: String, in document: Value, id: WidgetID, escapes: Bool
+  ) throws(CommandFailure) -> String {
     guard case .map(let map) = document else { return "" }
     var value = map[FieldOptions.camelCase(path)]
     if path == "presence" {
@@ -209,7 +229,7 @@ struct GetCommand: AsyncParsableCommand {
     }
     switch value {
     case nil, .null?: return ""
-    case .string(let text)?: return Terminal.outputIsTerminal ? text.safeForTerminal : text
+    case .string(let text)?: return escapes ? text.safeForTerminal : text
     case let value?: return JSONWriter.compact(value)
     }
   }
