@@ -312,6 +312,26 @@ let package = Package(
   ]
 )
 
+// The fuzz targets, for scripts/fuzz alone: it builds them with libFuzzer, in a folder of their own. Of
+// WidgetGRPC they have what needs no gRPC, and the build is short.
+if Context.environment["WIDGETD_FUZZ"] != nil {
+  package.targets.removeAll { $0.type == .test || $0.name == "widgetd" }
+  package.products.removeAll { $0.name == "widgetd" }
+  for target in package.targets where target.name == "WidgetGRPC" {
+    target.dependencies = [nioCore]
+    target.sources = ["ControlFrameScanner.swift", "MessageScanner.swift"]
+  }
+  package.targets.append(
+    .executableTarget(
+      name: "widgetd-fuzz",
+      dependencies: [
+        "CSQLite", "WidgetBundle", "WidgetBundleInstaller", "WidgetCore", "WidgetExpression",
+        "WidgetGRPC", "WidgetModel", "WidgetProto", "WidgetStorage", "WidgetTransport", nioCore,
+      ],
+      path: "Tests", exclude: ["Fuzz/Corpus"],
+      sources: ["Fuzz", "WidgetProtoTests/Registry.swift"]))
+}
+
 // C targets ignore them.
 for target in package.targets where target.type != .system {
   target.swiftSettings = (target.swiftSettings ?? []) + strict

@@ -1,0 +1,109 @@
+import CSQLite
+import Glibc
+import WidgetBundleInstaller
+import WidgetCore
+import WidgetModel
+import WidgetProto
+
+@testable import WidgetStorage
+
+/// Archives: whatever is in one, nothing stays in the folder for temporary files, and nothing gets
+/// beside it. scripts/fuzz makes `TMPDIR` an empty folder.
+func fuzzArchives(_ input: UnsafeRawBufferPointer) {
+  do throws(BundleInstallerError) {
+    _ = try installer.read(bytes: Array(input), name: "a.archive")
+  } catch {
+    require(!"\(error)".isEmpty, "a refusal without words")
+  }
+  let left = temporaryFolder.map(names(in:)) ?? []
+  require(left.isEmpty, "\(left) is left")
+}
+
+private let installer = BundleInstaller(path: "/nonexistent/bundles")
+private let temporaryFolder = getenv("TMPDIR").map { String(cString: $0) }
+
+private func names(in folder: String) -> [String] {
+  guard let stream = opendir(folder) else { return [] }
+  defer { closedir(stream) }
+  var names: [String] = []
+  while let entry = readdir(stream) {
+    let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+      pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+    }
+    if name != ".", name != ".." { names.append(name) }
+  }
+  return names
+}
+
+/// Rows of a database with the right checksum: a store starts with them, or they are refused with
+/// words. The first byte chooses the table, the second the length of the row's key; the rest is the
+/// body.
+func fuzzRows(_ input: UnsafeRawBufferPointer) {
+  guard input.count >= 2 else { return }
+  let keyBytes = min(Int(input[1]) % 64, input.count - 2)
+  let key = UnsafeRawBufferPointer(rebasing: input[2..<(2 + keyBytes)])
+  let body = UnsafeRawBufferPointer(rebasing: input[(2 + keyBytes)...])
+  let row = insertions[Int(input[0]) % insertions.count]
+  do throws(StorageError) {
+    try database.execute("BEGIN")
+    try row.bindText(key, at: 1)
+    try row.bindBlob(body, at: 2)
+    do throws(StorageError) {
+      try row.run()
+      let loaded = try Loader(connection: database, codec: codec, saved: saved).load()
+      let store = WidgetStore(image: loaded.image, isRevocable: true)
+      require(store.revision == saved.revision, "the store is at revision \(store.revision)")
+    } catch {
+      require(!"\(error)".isEmpty, "a refusal without words")
+    }
+    try database.execute("ROLLBACK")
+  } catch {
+    fatalError("the database in memory fails: \(error)")
+  }
+}
+
+private nonisolated(unsafe) let codec = WireCodec()
+
+private nonisolated(unsafe) let database: DatabaseConnection = {
+  do throws(StorageError) {
+    let database = try DatabaseConnection(path: ":memory:", busyTimeoutMilliseconds: 0)
+    try RowChecksum.register(on: database)
+    for step in Schema.current.steps { try database.execute(step) }
+    try database.execute("UPDATE state SET epoch = 7, revision = 1000, compact_revision = 5")
+    try database.execute("UPDATE state SET event_sequence_ceiling = 4096")
+    return database
+  } catch {
+    fatalError("no database in memory: \(error)")
+  }
+}()
+
+private let saved: SavedState = {
+  do throws(StorageError) { return try SavedState(from: database) } catch {
+    fatalError("\(error)")
+  }
+}()
+
+/// One statement for each table with bodies; the checksum is computed from what is inserted.
+private nonisolated(unsafe) let insertions: [Statement] = {
+  let rows = [
+    ("widgets", "id, body", "?1, ?2"), ("tombstones", "revision, id, body", "500, ?1, ?2"),
+    ("kinds", "name, body, is_attended", "?1, ?2, 0"),
+    ("events", "kind, sequence, body", "?1, 77, ?2"), ("theme", "name, body", "'overrides', ?2"),
+    (
+      "requests",
+      "sequence, uid, request_id, fingerprint, response, expires_seconds, expires_nanoseconds",
+      "1, 1000, ?1, 9, ?2, 600, 0"
+    ),
+  ]
+  return rows.map { table, columns, values in
+    do throws(StorageError) {
+      return try Statement(
+        """
+        INSERT INTO \(table) (\(columns), checksum)
+        VALUES (\(values), row_checksum('\(table)', \(values)))
+        """, on: database)
+    } catch {
+      fatalError("\(table): \(error)")
+    }
+  }
+}()

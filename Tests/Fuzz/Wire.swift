@@ -1,0 +1,115 @@
+import NIOCore
+import WidgetProto
+import WidgetTransport
+
+@testable import WidgetGRPC
+
+/// ttrpc: the frames are the same however the bytes are cut, and the state machine of the streams
+/// opens no more than it may.
+func fuzzFrames(_ input: UnsafeRawBufferPointer) {
+  guard let choice = input.first else { return }
+  let bytes = input.dropFirst()
+  func read(_ lengths: [Int]) -> [FrameReader.Item] {
+    var reader = FrameReader()
+    var server = ServerStreams(openStreamsMax: 4)
+    var items: [FrameReader.Item] = []
+    var offset = bytes.startIndex
+    for length in lengths {
+      reader.append(ByteBuffer(bytes: bytes[offset..<(offset + length)]))
+      offset += length
+      while let item = reader.next() {
+        items.append(item)
+        let header: FrameHeader
+        switch item {
+        case .frame(let frame):
+          require(frame.data.readableBytes == Int(frame.header.dataBytes), "a frame is cut")
+          header = frame.header
+        case .oversize(let found): header = found
+        }
+        let action = server.receive(header)
+        require(server.openCount <= 4, "\(server.openCount) streams are open")
+        switch action {
+        case .openStream(let id, _), .message(let id, _), .halfClose(let id):
+          require(server.isOpen(id), "\(action) is for a stream that is not open")
+          if header.flags.rawValue & 0x80 != 0 { require(server.end(id), "it was open") }
+        case .fail(let id, _), .refuse(let id, _), .unaryCall(let id):
+          require(!server.isOpen(id), "\(action) leaves the stream open")
+        default: break
+        }
+      }
+      require(
+        reader.bufferedBytes <= FrameHeader.bytes + FrameHeader.frameDataBytesMax,
+        "\(reader.bufferedBytes) bytes are held")
+    }
+    return items
+  }
+  let whole = read([bytes.count])
+  require(read(pieces(of: bytes.count, by: choice)) == whole, "pieces give other frames")
+}
+
+/// Every type of message: what decodes has a stable meaning. The first byte chooses the type.
+func fuzzMessages(_ input: UnsafeRawBufferPointer) {
+  guard let choice = input.first else { return }
+  let type = MessageType.all[Int(choice) % MessageType.all.count]
+  do throws(WireError) {
+    let once = try type.recode(codec, Array(input.dropFirst()))
+    let twice: [UInt8]
+    do throws(WireError) { twice = try type.recode(codec, once) } catch {
+      fatalError("\(type.name) cannot read what it has written: \(error)")
+    }
+    require(once == twice, "\(type.name) changes when it is encoded again")
+  } catch {
+    require(!error.reason.isEmpty, "an error without a reason")
+  }
+}
+
+private nonisolated(unsafe) let codec = WireCodec(limits: WireLimits(arenaBytesMax: 1 << 20))
+
+/// HTTP/2: every byte passes once and in order, and pieces change nothing.
+func fuzzHTTP2(_ input: UnsafeRawBufferPointer) {
+  guard let choice = input.first else { return }
+  let bytes = Array(input.dropFirst())
+  func scan(_ lengths: [Int]) -> (passed: [UInt8], controls: [ControlFrameScanner.Piece]) {
+    // A short opening leaves more of the input to the frames.
+    var scanner = ControlFrameScanner(openingBytes: 1)
+    var passed: [UInt8] = []
+    var controls: [ControlFrameScanner.Piece] = []
+    var offset = 0
+    for length in lengths {
+      scanner.receive(ByteBuffer(bytes: bytes[offset..<(offset + length)]))
+      offset += length
+      while let piece = scanner.next() {
+        switch piece {
+        case .ping(_, let frame), .reset(_, let frame):
+          controls.append(piece)
+          passed += Array(frame.readableBytesView)
+        case .other(let frame):
+          require(frame.readableBytes > 0, "an empty piece")
+          passed += Array(frame.readableBytesView)
+        }
+      }
+      let held = offset - passed.count
+      require((0..<17).contains(held), "\(held) bytes are held")
+    }
+    return (passed, controls)
+  }
+  let (whole, parts) = (scan([bytes.count]), scan(pieces(of: bytes.count, by: choice)))
+  require(bytes.starts(with: whole.passed), "bytes are missing or out of order")
+  require(whole.passed == parts.passed && whole.controls == parts.controls, "pieces differ")
+
+  func follow(_ lengths: [Int]) -> (MessageScanner.Fault?, Int) {
+    var scanner = MessageScanner(bytesMax: 1 << 16)
+    scanner.allowsCompressed = choice & 1 == 1
+    var offset = 0
+    for length in lengths {
+      let fault = scanner.scan(ByteBuffer(bytes: bytes[offset..<(offset + length)]))
+      offset += length
+      if let fault { return (fault, 0) }
+      require(scanner.incompleteBytes <= offset, "more is incomplete than has arrived")
+    }
+    return (nil, scanner.incompleteBytes)
+  }
+  require(
+    follow([bytes.count]) == follow(pieces(of: bytes.count, by: choice)),
+    "pieces give other messages")
+}
