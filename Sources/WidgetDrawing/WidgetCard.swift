@@ -16,6 +16,8 @@ public struct WidgetCard: Sendable {
   static let inlineCorner = 10.0
   /// The width of the mark in an `inline` card.
   static let inlineMark = 16.0
+  /// The room inside of the inset that the stale mark of other cards takes, in their upper right corner.
+  public static let staleMark = (width: 14.0, height: 14.0)
   /// The greatest height that a card grows to for its content, in points.
   public static let heightMax = 4_096.0
   /// The longest description for screen readers, in characters.
@@ -71,7 +73,12 @@ public struct WidgetCard: Sendable {
     if isInline, width == nil { inner = naturalWidth(table, most: inner) }
     if isMarked, width != nil { inner -= Self.inlineMark }
     inner = max(inner, 1)
-    let above = lines(isInline ? [] : notes.failures, width: inner)
+    let hasCornerMark = look.isStale && !isInline
+    var above = lines(
+      isInline ? [] : notes.failures,
+      width: max(inner - (hasCornerMark ? Self.staleMark.width : 0), 1))
+    // Neither messages nor content lie under the mark.
+    if hasCornerMark { above.height = max(above.height, Self.staleMark.height) }
     let below = lines(isInline ? [] : notes.problems, width: inner)
     let taken = 2 * inset.ends + above.height + below.height
     var whole = DrawingRect(

@@ -47,4 +47,45 @@ struct WidgetCardTests {
     #expect(file.contains("word") && file.contains("…"))
     #expect(file.utf8.count < 10_000)
   }
+
+  @Test(arguments: [[], ["stale: the program of this widget has been away for two days"]])
+  func `no text of a stale card lies under its mark`(failures: [String]) throws {
+    var look = DrawingLook(appearance: .dark)
+    look.isStale = true
+    let warning = try #require(look.theme.token("color.warning", .dark))
+    let label = Node(
+      id: "l", type: .label,
+      properties: ["text": .string(String(repeating: "i", count: 400))])
+    let drawing = WidgetCard(look: look).drawing(
+      of: Content(rootID: "l", nodes: [label]), name: "w", family: .small,
+      notes: WidgetCard.Notes(failures: failures))
+    let (texts, others) = Self.leaves(drawing.marks)
+    let mark = others.filter {
+      switch $0 {
+      case .arc(_, _, _, _, let paint), .path(_, _, let paint): paint.stroke == warning
+      default: false
+      }
+    }
+    #expect(mark.count == 2)
+    #expect(texts.count > 1)
+    for text in texts {
+      #expect(!mark.contains { $0.bounds.overlaps(text.frame) }, "\(text.text)")
+    }
+  }
+
+  /// All texts, and all other marks, without the groups around them.
+  private static func leaves(_ marks: [Mark]) -> (texts: [TextMark], others: [Mark]) {
+    var found: (texts: [TextMark], others: [Mark]) = ([], [])
+    for mark in marks {
+      switch mark {
+      case .text(let text): found.texts.append(text)
+      case .group(let group):
+        let inner = leaves(group.marks)
+        found.texts += inner.texts
+        found.others += inner.others
+      default: found.others.append(mark)
+      }
+    }
+    return found
+  }
 }

@@ -53,7 +53,7 @@ struct RenderPage: Sendable {
     if presence != .visible { notes.failures.append(presence.name) }
     if removed.contains(widget.id) { notes.failures.append("the widget was removed") }
     notes.failures +=
-      widget.failures(dates, kinds.providers, most: messageMax(of: widget))
+      widget.failures(dates, kinds.providers, most: messageMax(of: widget, isStale: look.isStale))
       + (loss.map { [$0] } ?? [])
     if let content = widget.content {
       notes.problems +=
@@ -68,9 +68,10 @@ struct RenderPage: Sendable {
   }
 
   /// How long an error can be so that its age is still on the card: a message has two lines.
-  private func messageMax(of widget: Widget) -> Int {
-    let width = self.width ?? WidgetCard.size(of: family ?? widget.family).width
-    return max(20, Int((width - 32) / RenderPage.characterWidth) * 2 - RenderPage.ageCharacters)
+  private func messageMax(of widget: Widget, isStale: Bool) -> Int {
+    let card = self.width ?? WidgetCard.size(of: family ?? widget.family).width
+    let width = card - 32 - (isStale ? WidgetCard.staleMark.width : 0)
+    return max(20, Int(width / RenderPage.characterWidth) * 2 - RenderPage.ageCharacters)
   }
 
   /// The width of a character of small text, in points, and the room for the age and a broken line.
