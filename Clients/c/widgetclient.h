@@ -42,6 +42,8 @@
 #include "widgetd/v1/node.pb-c.h"
 #include "widgetd/v1/provider_service.pb-c.h"
 #include "widgetd/v1/theme.pb-c.h"
+#include "widgetd/v1/timeline.pb-c.h"
+#include "widgetd/v1/timeline_service.pb-c.h"
 #include "widgetd/v1/value.pb-c.h"
 #include "widgetd/v1/widget.pb-c.h"
 #include "widgetd/v1/widget_service.pb-c.h"

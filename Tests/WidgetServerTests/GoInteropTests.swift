@@ -40,9 +40,10 @@ import WidgetProto
       atPath: sources + "/interop", withIntermediateDirectories: true)
     try files.copyItem(
       atPath: tests.path + "/Go/main.go", toPath: sources + "/interop/main.go")
-    let messages = ["value", "node", "theme", "widget", "event", "widget_service"].map {
-      "widgetd/v1/\($0).proto"
-    }
+    let names = [
+      "value", "node", "theme", "timeline", "widget", "kind", "event", "widget_service",
+    ]
+    let messages = names.map { "widgetd/v1/\($0).proto" }
     try files.createDirectory(
       atPath: folder + "/Protos/widgetd/v1", withIntermediateDirectories: true)
     for path in messages {

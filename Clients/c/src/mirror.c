@@ -346,6 +346,10 @@ static bool apply_update(const wc_mirror *mirror, entry *held, updated *update, 
     wc_free(to->error);
     to->error = update->error->reason[0] == 0 ? NULL : update->error;
   }
+  if (update->timeline != NULL || update->timeline_cleared) {
+    wc_free(to->timeline);
+    to->timeline = update->timeline;
+  }
   if (update->_apply_set_case != 0) {
     if (to->apply_set != (char *)protobuf_c_empty_string) free(to->apply_set);
     to->apply_set = update->apply_set;
@@ -370,6 +374,7 @@ static void disown_update(updated *update) {
   }
   update->presence = NULL;
   if (update->error != NULL && update->error->reason[0] != 0) update->error = NULL;
+  update->timeline = NULL;
   if (update->_apply_set_case != 0) update->apply_set = NULL;
   wc_content_disown(update->content);
 }
