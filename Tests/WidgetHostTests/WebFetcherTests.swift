@@ -272,7 +272,8 @@ struct WebFetcherTests {
       WebRequest(
         method: "PUT", address: try WebAddress("http://a.example/"),
         headers: names.map { WebRequest.Header($0, "v") }, body: .none, timeout: .seconds(1),
-        bodyBytesMax: 1, permissions: BundlePermissions(Bundle(id: "b", version: "1.0.0"), folder: "/", home: "/"))
+        bodyBytesMax: 1,
+        permissions: BundlePermissions(Bundle(id: "b", version: "1.0.0"), folder: "/", home: "/"))
     }
     var other = try request()
     other.redirect(to: try WebAddress(target), status: 307)

@@ -125,6 +125,14 @@ from .model import (
     WidgetSpec,
 )
 from .theme import FontWeight, Theme, ThemeChanged, ThemeColors, ThemeFont, ThemeValue
+from .timelines import (
+    Recommendation,
+    Schedule,
+    Timeline,
+    TimelineEntry,
+    TimelinePage,
+    TimelineStatus,
+)
 
 __version__ = "0.1.0"
 from .provider import (
@@ -275,4 +283,10 @@ __all__ = [
     "messages",
     "methods",
     "socket_path",
+    "Recommendation",
+    "Schedule",
+    "Timeline",
+    "TimelineEntry",
+    "TimelinePage",
+    "TimelineStatus",
 ]

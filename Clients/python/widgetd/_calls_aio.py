@@ -7,13 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import time
+from datetime import datetime
 from typing import Any, AsyncIterator, Iterable, Mapping, Optional, Union
 
 from . import _requests, methods
 from ._channel import AGAIN, can_be_repeated, decode, encode, seconds_left
 from ._method import Method, Request, Response
 from ._proto.health import health_pb2
-from ._proto.v1 import admin_service_pb2, blob_service_pb2, catalog_service_pb2
+from ._proto.v1 import (
+    admin_service_pb2,
+    blob_service_pb2,
+    catalog_service_pb2,
+    timeline_service_pb2,
+)
 from ._proto.v1 import widget_service_pb2 as pb
 from ._requests import Length
 from ._resume import EventSession, RetryPolicy, WidgetSession
@@ -44,8 +50,9 @@ from .model import (
     WidgetSpec,
     _number,
 )
-from ._values import _text, to_values
+from ._values import _text, to_timestamp, to_values
 from .theme import Theme, ThemeChanged, ThemeValue, value_pb
+from .timelines import Timeline, TimelinePage
 
 
 class AsyncCalls:
@@ -186,6 +193,8 @@ class AsyncCalls:
         omit_widget: bool = False,
         transition: Optional[Transition] = None,
         request_id: str = "",
+        timeline: Optional[Timeline] = None,
+        clear_timeline: bool = False,
         timeout: Optional[float] = None,
     ) -> Updated:
         """Changes a widget. Fields that are not given stay. `replace_data` removes data that `data`
@@ -205,10 +214,30 @@ class AsyncCalls:
             omit_widget,
             transition,
             request_id,
+            timeline,
+            clear_timeline,
         )
         answer = await self.call(methods.UPDATE_WIDGET, request, timeout=timeout)
         widget = Widget.from_pb(answer.widget) if answer.HasField("widget") else None
         return Updated(widget, answer.revision, answer.changed)
+
+    async def get_timeline(
+        self,
+        id: str,
+        *,
+        limit: int = 0,
+        start_time: Optional[datetime] = None,
+        timeout: Optional[float] = None,
+    ) -> TimelinePage:
+        """The entry of a widget that is current at a time (now), and the ones after it: at most
+        `limit`, or 60. Raises WidgetNotFound."""
+        start = None if start_time is None else to_timestamp(start_time)
+        request = timeline_service_pb2.GetTimelineRequest(
+            id=_text(id), limit=limit, start_time=start
+        )
+        return TimelinePage.from_pb(
+            await self.call(methods.GET_TIMELINE, request, timeout=timeout)
+        )
 
     async def delete_widget(
         self,

@@ -21,6 +21,7 @@ from .model import (
     labels,
 )
 from ._values import _text, seconds, to_duration, to_values
+from .timelines import Timeline
 
 Length = Union[float, timedelta]
 #: Bytes of a file in one call.
@@ -111,6 +112,8 @@ def update_widget(
     omit_widget: bool,
     transition: Optional[Transition],
     request_id: str,
+    timeline: Optional[Timeline],
+    clear_timeline: bool,
 ) -> pb.UpdateWidgetRequest:
     patch = pb.WidgetPatch(
         set_data=to_values(data),
@@ -121,6 +124,8 @@ def update_widget(
         set_labels=labels(set_labels),
         unset_labels=_list("unset_labels", unset_labels),
         error=None if error is None else error.message_pb(),
+        timeline=None if timeline is None else timeline.message_pb(),
+        clear_timeline=clear_timeline,
     )
     if stale is not None:
         patch.stale = stale

@@ -27,7 +27,10 @@ from ._values import (
     from_timestamp,
     from_value,
     to_value,
+    from_values,
+    to_values,
 )
+from .timelines import Recommendation, Schedule
 
 
 class NoDefault(enum.Enum):
@@ -57,6 +60,8 @@ class Field:
     description: str = ""
     #: Whether it is required. Not for data, and not together with a default.
     required: bool = False
+    #: The values that it can have; none for all of the type.
+    choices: Sequence[Any] = ()
 
     def message_pb(self) -> kind_pb2.Field:
         return kind_pb2.Field(
@@ -65,6 +70,7 @@ class Field:
             default_value=None if self.default is NO_DEFAULT else to_value(self.default),
             description=_text(self.description),
             required=self.required,
+            choices=[to_value(choice) for choice in self.choices],
         )
 
     @staticmethod
@@ -76,6 +82,7 @@ class Field:
             default=from_value(message.default_value) if has else NO_DEFAULT,
             description=message.description,
             required=message.required,
+            choices=tuple(from_value(choice) for choice in message.choices),
         )
 
 
@@ -316,6 +323,16 @@ class Kind:
     persistence: Union[Persistence, str] = Persistence.UNSPECIFIED
     #: Whether events may be lost while the provider is away. If true, they are not stored.
     losable_events: bool = False
+    #: The values of a timeline's entries.
+    entry: Sequence[Field] = ()
+    #: Entries that the daemon makes by itself; None for none.
+    schedule: Optional[Schedule] = None
+    #: The data of a sample, beside the defaults.
+    sample: Mapping[str, Any] = field(default_factory=dict)
+    #: Named sets of parameters.
+    recommendations: Sequence[Recommendation] = ()
+    #: How often its widgets may be refreshed in an hour; 0 for the daemon's limit.
+    refreshes_per_hour: int = 0
     #: Its provider. The daemon sets this field and all fields below.
     provider: str = ""
     #: The revision that last changed it; 0 for a built-in kind.
@@ -345,6 +362,11 @@ class Kind:
             content=[template.message_pb() for template in self.content],
             persistence=_number(Persistence.of(self.persistence)) if self.persistence else None,
             losable_events=self.losable_events,
+            entry=[each.message_pb() for each in self.entry],
+            schedule=None if self.schedule is None else self.schedule.message_pb(),
+            sample=to_values(self.sample),
+            recommendations=[each.message_pb() for each in self.recommendations],
+            refreshes_per_hour=self.refreshes_per_hour,
         )
 
     @staticmethod
@@ -364,6 +386,11 @@ class Kind:
             content=tuple(ContentTemplate.from_pb(each) for each in message.content),
             persistence=Persistence.read(message.persistence),
             losable_events=message.losable_events,
+            entry=tuple(Field.from_pb(each) for each in message.entry),
+            schedule=Schedule.from_pb(message.schedule) if message.HasField("schedule") else None,
+            sample=from_values(message.sample),
+            recommendations=tuple(Recommendation.from_pb(r) for r in message.recommendations),
+            refreshes_per_hour=message.refreshes_per_hour,
             provider=message.provider,
             revision=message.revision,
             update_time=from_timestamp(message.update_time) if has_time else None,

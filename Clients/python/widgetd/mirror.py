@@ -36,6 +36,7 @@ from .model import (
     _error,
 )
 from ._values import _EPOCH, from_value
+from .timelines import TimelineStatus
 
 
 class Inconsistent(WidgetdError):
@@ -236,6 +237,10 @@ def updated(widget: Widget, update: pb.WidgetUpdated) -> tuple[Widget, ContentDi
         new["error"] = _error(update.error)
     if update.family:
         new["family"] = Family.read(update.family)
+    if update.HasField("timeline"):
+        new["timeline"] = TimelineStatus.from_pb(update.timeline)
+    elif update.timeline_cleared:
+        new["timeline"] = None
     nodes = ContentDifference()
     if update.HasField("content"):
         new["content"], nodes = Content.applied(widget.content, update.content)

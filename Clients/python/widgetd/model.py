@@ -31,6 +31,7 @@ from ._values import (
     to_duration,
     to_values,
 )
+from .timelines import TimelineStatus
 
 # --- Enums ----------------------------------------------------------------------------------------
 
@@ -399,6 +400,8 @@ class Widget:
     etag: str = ""
     #: Its content; None if its kind has no content for its family.
     content: Optional[Content] = None
+    #: Where it is in its timeline; None if it has neither a timeline nor a schedule.
+    timeline: Optional[TimelineStatus] = None
 
     @staticmethod
     def from_pb(message: widget_pb2.Widget) -> Widget:
@@ -424,6 +427,7 @@ class Widget:
             apply_set=message.apply_set,
             etag=message.etag,
             content=Content.from_pb(message.content) if message.HasField("content") else None,
+            timeline=TimelineStatus.from_pb(message.timeline) if message.HasField("timeline") else None,
         )
 
 

@@ -78,6 +78,8 @@ class DataRequestReason(Word):
     PARAMETERS_CHANGED = 3
     #: Somebody called refresh_widgets.
     REFRESH = 4
+    #: Its timeline ended, or its refresh time came.
+    TIMELINE = 5
 
 
 @dataclass(frozen=True)

@@ -236,7 +236,9 @@ struct BodyProgress: Sendable {
 
 extension WebRequest {
   /// The headers that another server may have: they tell what the answer can be, and no secret.
-  private static let headersForAll: Set = ["accept", "accept-language", "content-type", "user-agent"]
+  private static let headersForAll: Set = [
+    "accept", "accept-language", "content-type", "user-agent",
+  ]
 
   /// Turns the request into the one that a redirect asks for.
   mutating func redirect(to target: WebAddress, status: Int) {

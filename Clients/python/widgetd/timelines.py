@@ -1,0 +1,182 @@
+"""Timelines and schedules: what widgets show at which time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Mapping, Optional, Sequence
+
+from ._proto.v1 import kind_pb2, timeline_pb2, timeline_service_pb2
+from ._values import (
+    _text,
+    from_duration,
+    from_timestamp,
+    from_values,
+    to_duration,
+    to_timestamp,
+    to_values,
+)
+
+_POLICIES = {"at-end": 1, "after": 2, "never": 3}
+
+
+@dataclass(frozen=True)
+class TimelineEntry:
+    """An entry: current from its date until the date of the next one."""
+
+    date: datetime
+    #: The fields that the kind declares in `entry`.
+    values: Mapping[str, Any] = field(default_factory=dict)
+    #: The relevance beside other widgets, from 0 to 1,000,000.
+    score: float = 0.0
+
+    def message_pb(self) -> timeline_pb2.Entry:
+        return timeline_pb2.Entry(
+            date=to_timestamp(self.date), values=to_values(self.values), score=self.score
+        )
+
+    @staticmethod
+    def from_pb(message: timeline_pb2.Entry) -> TimelineEntry:
+        return TimelineEntry(
+            from_timestamp(message.date), from_values(message.values), message.score
+        )
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The entries of a widget, and when its provider is asked for new ones."""
+
+    entries: Sequence[TimelineEntry] = ()
+    #: "at-end", "after" (at `refresh_time`) or "never".
+    policy: str = "at-end"
+    refresh_time: Optional[datetime] = None
+    #: The widget is stale from this time on, if no new timeline comes before. None: never.
+    stale_time: Optional[datetime] = None
+
+    def message_pb(self) -> timeline_pb2.Timeline:
+        if self.policy not in _POLICIES:
+            raise ValueError(f"policy is one of {', '.join(_POLICIES)}, not {self.policy!r}")
+        return timeline_pb2.Timeline(
+            entries=[entry.message_pb() for entry in self.entries],
+            policy=timeline_pb2.TimelinePolicy.Name(_POLICIES[self.policy]),
+            refresh_time=_time(self.refresh_time),
+            stale_time=_time(self.stale_time),
+        )
+
+
+def _time(time: Optional[datetime]) -> Any:
+    return None if time is None else to_timestamp(time)
+
+
+@dataclass(frozen=True)
+class TimelineStatus:
+    """Where a widget is in its timeline."""
+
+    #: None before the first entry.
+    current: Optional[TimelineEntry] = None
+    #: The date of the next entry.
+    next_time: Optional[datetime] = None
+    #: When the provider is asked for a new timeline. None if it is not, or was already.
+    refresh_time: Optional[datetime] = None
+    #: When the widget becomes stale. None: never, or the time has passed.
+    stale_time: Optional[datetime] = None
+    #: What is wrong with the kind's schedule for this widget; "" if nothing is.
+    problem: str = ""
+
+    @staticmethod
+    def from_pb(message: timeline_pb2.TimelineStatus) -> TimelineStatus:
+        def time(name: str) -> Optional[datetime]:
+            return from_timestamp(getattr(message, name)) if message.HasField(name) else None
+
+        has_current = message.HasField("current")
+        return TimelineStatus(
+            TimelineEntry.from_pb(message.current) if has_current else None,
+            time("next_time"),
+            time("refresh_time"),
+            time("stale_time"),
+            message.problem,
+        )
+
+
+@dataclass(frozen=True)
+class TimelinePage:
+    """The result of get_timeline."""
+
+    #: The current entry, and the ones after it.
+    entries: tuple[TimelineEntry, ...]
+    #: Whether there are more entries.
+    more: bool
+    #: None if the widget has neither a timeline nor a schedule.
+    status: Optional[TimelineStatus]
+    #: Whether the kind's schedule makes the entries.
+    scheduled: bool
+    revision: int
+
+    @staticmethod
+    def from_pb(message: timeline_service_pb2.GetTimelineResponse) -> TimelinePage:
+        has_status = message.HasField("status")
+        return TimelinePage(
+            tuple(TimelineEntry.from_pb(shown.entry) for shown in message.entries),
+            message.more,
+            TimelineStatus.from_pb(message.status) if has_status else None,
+            message.scheduled,
+            message.revision,
+        )
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Entries that the daemon makes by itself: exactly one of `every`, `cron` and `entries`."""
+
+    #: One entry in each such period, at least 1 s.
+    every: Optional[timedelta] = None
+    #: Of `every`: where the periods begin, counted from midnight.
+    offset: timedelta = timedelta()
+    #: Minute, hour, day of the month, month, day of the week.
+    cron: str = ""
+    #: An expression that gives the name of a time zone; "" for UTC.
+    zone: str = ""
+    #: An expression that gives a list of maps, each with a `date`.
+    entries: str = ""
+
+    def message_pb(self) -> timeline_pb2.Schedule:
+        return timeline_pb2.Schedule(
+            every=None if self.every is None else to_duration(self.every),
+            offset=to_duration(self.offset) if self.offset else None,
+            cron=_text(self.cron),
+            zone=_text(self.zone),
+            entries=_text(self.entries),
+        )
+
+    @staticmethod
+    def from_pb(message: timeline_pb2.Schedule) -> Schedule:
+        return Schedule(
+            from_duration(message.every) if message.HasField("every") else None,
+            from_duration(message.offset) if message.HasField("offset") else timedelta(),
+            message.cron,
+            message.zone,
+            message.entries,
+        )
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """A named set of parameters: an instance that most people want."""
+
+    name: str
+    #: For people; "" for the name.
+    display_name: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def message_pb(self) -> kind_pb2.Recommendation:
+        return kind_pb2.Recommendation(
+            name=_text(self.name),
+            display_name=_text(self.display_name),
+            parameters=to_values(self.parameters),
+        )
+
+    @staticmethod
+    def from_pb(message: kind_pb2.Recommendation) -> Recommendation:
+        return Recommendation(
+            message.name, message.display_name, from_values(message.parameters)
+        )
