@@ -120,12 +120,7 @@ struct CommandFailure: Error, Hashable {
     var text = status.message.isEmpty ? "the daemon refused (\(status.code.name))" : status.message
     for violation in status.fieldViolations {
       let line = "\(violation.field): \(violation.description)"
-      let shown = "\(FieldWords.asTyped(violation.field)): \(violation.description)"
-      if text.contains(line) {
-        text = text.replacing(line, with: shown, maxReplacements: 1)
-      } else {
-        text += "\n  \(shown)"
-      }
+      if !text.contains(line) { text += "\n  \(line)" }
     }
     while text.hasSuffix(".") { text.removeLast() }
     return text

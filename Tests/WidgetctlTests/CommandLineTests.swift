@@ -348,25 +348,6 @@ struct FailureTests {
         == "Bad.\n  widget.id: Too long")
   }
 
-  @Test(
-    arguments: [
-      ("patch.set_data[n]", "data.n"), ("patch.set_parameters[p]", "parameters.p"),
-      ("patch.set_labels[a.b]", "labels.a.b"), ("widget.data[n]", "data.n"),
-      ("widget.parameters[p]", "parameters.p"), ("patch.release[0]", "--release"),
-      ("patch.error.reason", "--error"), ("patch.set_data", "data"), ("payload[zz]", "zz"),
-      ("payload[values][title]", "--value title"), ("selector.expression", "--where"),
-      ("request_id", "--request-id"), ("node_id", "--node"),
-      ("widgets[1].data[n]", "widgets[1].data[n]"), ("kinds[0].name", "kinds[0].name"),
-    ] as [(String, String)])
-  func `a field has the name that the user typed`(field: String, name: String) {
-    let violation = FieldViolation(field: field, description: "Wrong.")
-    let failure = Self.failure(
-      .invalidArgument, "X", "\(field): Wrong.", violations: [violation])
-    #expect(failure.message == "\(name): Wrong")
-    // Programs get the name in the protocol.
-    #expect(failure.violations == [violation])
-  }
-
   @Test func `as JSON an error has everything that the daemon said`() {
     #expect(
       JSONWriter.compact(Self.failure(.notFound, "WIDGET_NOT_FOUND").document)
