@@ -18,7 +18,7 @@ import WidgetTransport
         response.statuses == [
           "": serving, "widgetd.v1.WidgetService": serving, "widgetd.v1.AdminService": serving,
           "widgetd.v1.CatalogService": serving, "widgetd.v1.ProviderService": serving,
-          "widgetd.v1.BlobService": serving,
+          "widgetd.v1.BlobService": serving, "widgetd.v1.TimelineService": serving,
         ])
     }
   }

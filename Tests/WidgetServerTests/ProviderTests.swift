@@ -458,7 +458,8 @@ import WidgetTransport
       #expect(try client.get("a").error == error)
       let refreshed = try client.call(
         "RefreshWidgets", RefreshWidgetsRequest(.all), as: RefreshWidgetsResponse.self)
-      #expect(refreshed == RefreshWidgetsResponse(askedCount: 1))
+      #expect(refreshed.askedCount == 1)
+      #expect(refreshed.budgets.map(\.remaining) == [599])
       let request = try provider.dataRequest()
       #expect(request.reason == .refresh)
       #expect(request.widget.error == error)
@@ -607,8 +608,8 @@ import WidgetTransport
         try client.call(
           "RefreshWidgets", RefreshWidgetsRequest(target), as: RefreshWidgetsResponse.self)
       }
-      #expect(
-        try refresh(.all) == RefreshWidgetsResponse(askedCount: 1, unprovidedCount: 1))
+      let all = try refresh(.all)
+      #expect((all.askedCount, all.unprovidedCount, all.limitedCount) == (1, 1, 0))
       #expect(
         try refresh(.ids([.make("k"), .make("k")]))
           == RefreshWidgetsResponse(askedCount: 0, unprovidedCount: 1))

@@ -30,7 +30,7 @@ from ._values import (
     from_values,
     to_values,
 )
-from .timelines import Recommendation, Schedule
+from .timelines import Recommendation, RefreshBudget, Schedule
 
 
 class NoDefault(enum.Enum):
@@ -343,6 +343,8 @@ class Kind:
     attended: bool = False
     #: Whether its provider has a session now.
     provider_connected: bool = False
+    #: What is left of the refreshes in an hour; None without a session of its provider.
+    refresh_budget: Optional[RefreshBudget] = None
 
     def message_pb(self) -> kind_pb2.Kind:
         """The kind for a request: without the fields that the daemon sets."""
@@ -397,7 +399,14 @@ class Kind:
             owner_uid=message.owner_uid,
             attended=message.attended,
             provider_connected=message.provider_connected,
+            refresh_budget=_budget(message),
         )
+
+
+def _budget(message: kind_pb2.Kind) -> Optional[RefreshBudget]:
+    if not message.HasField("refresh_budget"):
+        return None
+    return RefreshBudget.from_pb(message.refresh_budget)
 
 
 @dataclass(frozen=True)

@@ -160,6 +160,23 @@ class Schedule:
 
 
 @dataclass(frozen=True)
+class RefreshBudget:
+    """How often the widgets of a kind may still be refreshed."""
+
+    kind: str
+    #: The calls that are left now, and the most that can be left.
+    remaining: int
+    capacity: int
+    #: When one more is left; None if none is used.
+    next_time: Optional[datetime] = None
+
+    @staticmethod
+    def from_pb(message: kind_pb2.RefreshBudget) -> RefreshBudget:
+        next_time = from_timestamp(message.next_time) if message.HasField("next_time") else None
+        return RefreshBudget(message.kind, message.remaining, message.capacity, next_time)
+
+
+@dataclass(frozen=True)
 class Recommendation:
     """A named set of parameters: an instance that most people want."""
 
