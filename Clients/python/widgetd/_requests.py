@@ -112,8 +112,8 @@ def update_widget(
     omit_widget: bool,
     transition: Optional[Transition],
     request_id: str,
-    timeline: Optional[Timeline],
-    clear_timeline: bool,
+    timeline: Optional[Timeline] = None,
+    clear_timeline: bool = False,
 ) -> pb.UpdateWidgetRequest:
     patch = pb.WidgetPatch(
         set_data=to_values(data),
