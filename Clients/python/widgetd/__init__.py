@@ -126,7 +126,9 @@ from .model import (
 )
 from .theme import FontWeight, Theme, ThemeChanged, ThemeColors, ThemeFont, ThemeValue
 from .timelines import (
+    Preview,
     Recommendation,
+    RefreshBudget,
     Schedule,
     Timeline,
     TimelineEntry,
@@ -152,6 +154,8 @@ from .provider import (
 __path__ = extend_path(__path__, __name__)
 
 __all__ = [
+    "Preview",
+    "RefreshBudget",
     "Aborted",
     "Added",
     "AllAsked",

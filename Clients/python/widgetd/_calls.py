@@ -47,9 +47,9 @@ from .model import (
     WidgetSpec,
     _number,
 )
-from ._values import _text, to_timestamp, to_values
+from ._values import _text, from_timestamp, to_timestamp, to_values
 from .theme import Theme, ThemeChanged, ThemeValue, value_pb
-from .timelines import Timeline, TimelinePage
+from .timelines import Preview, Timeline, TimelinePage
 
 
 class Calls:
@@ -235,6 +235,36 @@ class Calls:
         return TimelinePage.from_pb(
             self.call(methods.GET_TIMELINE, request, timeout=timeout)
         )
+
+    def get_placeholder(self, kind: str, *, timeout: Optional[float] = None) -> Preview:
+        """What a kind looks like, with its sample. Asks no provider. Raises KindNotFound."""
+        request = timeline_service_pb2.GetPlaceholderRequest(kind=_text(kind))
+        answer = self.call(methods.GET_PLACEHOLDER, request, timeout=timeout)
+        return Preview.from_pb(answer.preview)
+
+    def get_snapshot(
+        self,
+        kind: str,
+        parameters: Optional[Mapping[str, Any]] = None,
+        *,
+        timeout: Optional[float] = None,
+    ) -> Preview:
+        """What an instance of a kind would show now. It is the sample, with the reason, if the
+        provider does not answer in time. Raises KindNotFound."""
+        request = timeline_service_pb2.GetSnapshotRequest(
+            kind=_text(kind), parameters=to_values(parameters)
+        )
+        answer = self.call(methods.GET_SNAPSHOT, request, timeout=timeout)
+        return Preview.from_pb(answer.preview)
+
+    def set_time(
+        self, time: Optional[datetime] = None, *, timeout: Optional[float] = None
+    ) -> datetime:
+        """The daemon's time; with `time`, moves the clock of a daemon with `--clock fake` first."""
+        target = None if time is None else to_timestamp(time)
+        request = admin_service_pb2.SetTimeRequest(time=target)
+        answer = self.call(methods.SET_TIME, request, timeout=timeout)
+        return from_timestamp(answer.time)
 
     def delete_widget(
         self,
