@@ -72,7 +72,7 @@ final class StoreMark {
     guard count == bytes.count, fsync(descriptor) == 0, rename(temporary, path) == 0 else {
       let code = count >= 0 && count < bytes.count ? ENOSPC : errno
       unlink(temporary)
-      _ = Glibc.close(descriptor)
+      // The deinitializer closes the file, because everything is set.
       throw StorageError(errno: code, path: path)
     }
     syncFolder(of: path)

@@ -72,9 +72,9 @@ public struct YAMLReader: ~Copyable {
     parser = .allocate(capacity: 1)
     bytes = .allocate(capacity: text.utf8.count)
     _ = bytes.initialize(from: text.utf8)
+    // The deinitializer frees them. A parser that failed to start is empty, so deleting it does nothing.
+    parser.initialize(to: yaml_parser_t())
     guard yaml_parser_initialize(parser) != 0 else {
-      parser.deallocate()
-      bytes.deallocate()
       throw YAMLFailure(place: .init(line: 1, column: 1), reason: .memory)
     }
     yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)

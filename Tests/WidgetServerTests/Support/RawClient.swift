@@ -32,11 +32,8 @@ final class RawClient {
     let result = withUnsafePointer(to: &address) {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.connect(fd, $0, size) }
     }
-    guard result == 0 else {
-      let reason = errno
-      Glibc.close(fd)
-      throw TestFault("connect to \(path): errno \(reason)")
-    }
+    // The deinitializer closes it.
+    guard result == 0 else { throw TestFault("connect to \(path): errno \(errno)") }
   }
 
   deinit { Glibc.close(fd) }
