@@ -34,8 +34,8 @@ struct Widgetctl: AsyncParsableCommand {
           ListCommand.self, GetCommand.self, WatchCommand.self, EventsCommand.self,
           ViewCommand.self, RenderCommand.self, DashboardCommand.self, BarCommand.self,
           KindsCommand.self,
-          DescribeCommand.self, TimelineCommand.self, PlaceholderCommand.self,
-          SnapshotCommand.self,
+          DescribeCommand.self, GalleryCommand.self, TimelineCommand.self,
+          PlaceholderCommand.self, SnapshotCommand.self,
         ]),
       CommandGroup(
         name: "Change",

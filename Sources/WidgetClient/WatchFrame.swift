@@ -25,6 +25,8 @@ public enum WatchFrame: Hashable, Sendable {
   case progress(WatchProgress)
   /// The whole theme, after each `opened` and when it changes. Comes only with `includeTheme`.
   case theme(ThemeState)
+  /// What widgets will show. Comes only with `upcomingEntries`.
+  case upcoming(WatchUpcoming)
   /// The stream cannot go on where it stopped: a snapshot follows, and replaces what was known.
   case reset(ResetReason)
   /// The connection is gone or could not be made; it is tried again.
@@ -75,6 +77,9 @@ public struct WatchOptions: Sendable {
   public var includeTheme: Bool
   /// Do not count as a watcher. Set it in programs that store widgets but do not show them.
   public var isPassive: Bool
+  /// Also deliver, for each widget with a timeline or schedule, up to this many of its next entries with
+  /// their content; at most 60. `WidgetMirror.advance(to:)` shows them at their dates.
+  public var upcomingEntries: Int
   /// Go on after the frame this token came with, without a snapshot, as an earlier watch with the
   /// same selector, mask and family got it. If that is no longer possible, `reset` and a snapshot come.
   public var resumeToken: [UInt8]
@@ -88,8 +93,9 @@ public struct WatchOptions: Sendable {
     progressInterval: Duration? = nil, includeEvents: Bool = false, afterSequence: UInt64? = nil,
     resumeToken: [UInt8] = [], retry: RetryPolicy = .forever,
     metadata: [MetadataEntry] = [], contentFamily: Family? = nil, includeTheme: Bool = false,
-    isPassive: Bool = false
+    isPassive: Bool = false, upcomingEntries: Int = 0
   ) {
+    self.upcomingEntries = upcomingEntries
     self.isPassive = isPassive
     self.contentFamily = contentFamily
     self.includeTheme = includeTheme

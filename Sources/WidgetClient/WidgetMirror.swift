@@ -10,6 +10,8 @@ import WidgetProto
 ///   visible before (after a `reset`), it stays until then, and the difference is reported.
 /// - Pieces of a change set (`more`) collect out of sight; the last one makes all of them visible.
 /// - What is collected when a connection is lost is dropped: the daemon sends it again.
+/// - With `WatchOptions.upcomingEntries`, call `advance(to:)` at `nextDate`: then the widgets of that date
+///   show their next entry, also without a connection.
 ///
 /// The content of a visible widget is a table (`Content.table`): looking up a node costs O(1), and a
 /// change costs as much as the nodes that it changes. `Difference.contents` names these nodes.
@@ -84,6 +86,12 @@ public struct WidgetMirror: Hashable, Sendable {
   }
   private var piecesFrom: Revision?
   private var pieceChanges: [WidgetChange] = []
+  /// What the visible widgets will show.
+  private var upcoming = UpcomingTable()
+  /// The same for what is not visible yet.
+  private var collectedUpcoming = UpcomingTable()
+  /// What the daemon sent of widgets that `advance(to:)` has changed since. Its changes start from there.
+  private var sent: [WidgetID: Widget] = [:]
 
   public init() {}
 
@@ -110,6 +118,7 @@ public struct WidgetMirror: Hashable, Sendable {
       // Whatever an earlier stream left unfinished, this one sends again.
       snapshot = nil
       pieces = nil
+      collectedUpcoming = UpcomingTable()
       epoch = opened.epoch
       isConnected = true
       return nil
@@ -118,13 +127,19 @@ public struct WidgetMirror: Hashable, Sendable {
       for var widget in chunk.widgets {
         widget.content?.makeTable()
         next[widget.id] = widget
+        collectedUpcoming.drop(widget.id)
       }
-      for id in chunk.removedIDs { next[id] = nil }
+      for id in chunk.removedIDs {
+        next[id] = nil
+        collectedUpcoming.drop(id)
+      }
       snapshot = next
       return nil
     case .synced(let synced):
       let difference = replace(with: snapshot ?? [:])
       snapshot = nil
+      sent = [:]
+      (upcoming, collectedUpcoming) = (collectedUpcoming, UpcomingTable())
       isSynced = true
       revision = synced.revision
       resumeToken = synced.resumeToken
@@ -135,6 +150,13 @@ public struct WidgetMirror: Hashable, Sendable {
       guard isSynced else { return nil }
       revision = max(revision, progress.revision)
       if !progress.resumeToken.isEmpty { resumeToken = progress.resumeToken }
+      return nil
+    case .upcoming(let frame):
+      if !isSynced || snapshot != nil || piecesFrom != nil {
+        collectedUpcoming.take(frame)
+      } else {
+        upcoming.take(frame)
+      }
       return nil
     case .disconnected:
       isConnected = false
@@ -154,21 +176,59 @@ public struct WidgetMirror: Hashable, Sendable {
     }
     let changes = (pieces?.changes ?? []) + set.changes
     guard !set.more else {
+      for change in set.changes { collectedUpcoming.drop(change.widgetID) }
       pieces = (set.fromRevision, changes)
       return nil
     }
-    if let difference = try update(with: changes) {
-      pieces = nil
-      revision = set.toRevision
-      resumeToken = set.resumeToken
-      return difference
+    let difference: Difference
+    if let updated = try update(with: changes) {
+      difference = updated
+    } else {
+      let (next, result) = try result(of: changes)
+      show(next)
+      difference = result
     }
-    let (next, difference) = try result(of: changes)
+    for change in set.changes { collectedUpcoming.drop(change.widgetID) }
+    for change in changes {
+      sent[change.widgetID] = nil
+      upcoming.drop(change.widgetID)
+    }
+    upcoming.take(collectedUpcoming)
+    collectedUpcoming = UpcomingTable()
     pieces = nil
-    show(next)
     revision = set.toRevision
     resumeToken = set.resumeToken
     return difference
+  }
+
+  // MARK: - Time
+
+  /// When `advance(to:)` is next needed; nil if the daemon has said nothing about the future. O(widgets).
+  public var nextDate: Timestamp? { upcoming.nextDate }
+
+  /// Shows the entries whose date is there. Neither the revision nor the resume token moves.
+  ///
+  /// - Returns: what changed; nil if nothing did.
+  public mutating func advance(to now: Timestamp) -> Difference? {
+    var result = Difference()
+    var updated: Set<WidgetID> = []
+    for flip in upcoming.takeDue(at: now) {
+      guard let before = visible[flip.id] else { continue }
+      var widget = before
+      if flip.shown.content != nil { widget.content = flip.shown.content }
+      widget.content?.makeTable()
+      widget.timeline?.current = flip.shown.entry
+      widget.timeline?.nextTime = flip.nextDate
+      guard widget != before else { continue }
+      if sent[flip.id] == nil { sent[flip.id] = before }
+      visible[flip.id] = widget
+      updated.insert(flip.id)
+      let nodes = ContentDifference(from: before.content, to: widget.content)
+      if !nodes.isEmpty { result.contents[flip.id] = nodes }
+    }
+    guard !updated.isEmpty else { return nil }
+    result.updated = order.filter { updated.contains($0) }
+    return result
   }
 
   /// Applies changes that keep all positions. The cost is proportional to the changes. Does nothing
@@ -181,7 +241,7 @@ public struct WidgetMirror: Hashable, Sendable {
       guard visible[update.id] != nil else { throw .unknownWidget(update.id) }
     }
     var result = Difference()
-    let repeated = WidgetMirror.repeatedIDs(in: changes)
+    let repeated = compared(in: changes)
     var before: [WidgetID: Widget] = [:]
     for case .updated(let update) in changes {
       let id = update.id
@@ -189,6 +249,7 @@ public struct WidgetMirror: Hashable, Sendable {
         before[id] = visible[id]
         // No copy of the content is kept, so that it changes in place.
         if !repeated.contains(id) { before[id]?.content = nil }
+        if let widget = sent[id] { visible[id] = widget }
       }
       let nodes = visible[id]?.apply(update)
       if !repeated.contains(id) { result.contents[id] = nodes }
@@ -206,6 +267,13 @@ public struct WidgetMirror: Hashable, Sendable {
     }.keys
     result.updated = updated.count < 2 ? Array(updated) : order.filter { updated.contains($0) }
     return result
+  }
+
+  /// The widgets whose nodes have to be compared: what the daemon says that changed is not all.
+  private func compared(in changes: [WidgetChange]) -> Set<WidgetID> {
+    let repeated = WidgetMirror.repeatedIDs(in: changes)
+    guard !sent.isEmpty else { return repeated }
+    return repeated.union(changes.map(\.widgetID).filter { sent[$0] != nil })
   }
 
   /// The widgets that several changes are about.
@@ -228,8 +296,11 @@ public struct WidgetMirror: Hashable, Sendable {
     var transitions: [WidgetID: Transition] = [:]
     // Of the widgets that were updated once; the others are compared.
     var contents: [WidgetID: ContentDifference] = [:]
-    let repeated = WidgetMirror.repeatedIDs(in: changes)
+    let repeated = compared(in: changes)
     for change in changes {
+      if let widget = sent[change.widgetID], touched.insert(change.widgetID).inserted {
+        next[change.widgetID] = widget
+      }
       switch change {
       case .added(var widget, let transition):
         widget.content?.makeTable()

@@ -20,7 +20,7 @@ struct WidgetWatchResumption: Resumption, Equatable {
       includeEvents: options.includeEvents,
       afterSequence: options.includeEvents ? options.afterSequence : nil,
       contentFamily: options.contentFamily, includeTheme: options.includeTheme,
-      isPassive: options.isPassive)
+      isPassive: options.isPassive, upcomingEntries: options.upcomingEntries)
   }
 
   mutating func willOpen() { isOpen = false }
@@ -57,6 +57,8 @@ struct WidgetWatchResumption: Resumption, Equatable {
       return .gap(gap)
     case .theme(let theme):
       return .theme(theme)
+    case .upcoming(let upcoming):
+      return .upcoming(upcoming)
     case .unknown:
       return nil
     }

@@ -86,6 +86,8 @@ struct RecordTable: ~Copyable {
   /// When something happens to widgets by itself: at least one entry for the `due` of each moment. What
   /// is no longer true is dropped when its time comes.
   private(set) var agenda = Heap<Appointment>()
+  /// The same for the `duty` of each moment.
+  private(set) var duties = Heap<Appointment>()
   /// The sum of all records' `familyBytes`.
   let familyUsage: FamilyContentUsage
   /// How to take back what was done, newest last.
@@ -136,6 +138,7 @@ struct RecordTable: ~Copyable {
     usage = other.usage
     contentGrowth = other.contentGrowth
     agenda = other.agenda
+    duties = other.duties
     familyUsage = FamilyContentUsage(bytes: other.familyUsage.bytes)
     isRecording = other.isRecording
     inverses = other.inverses.map { inverse in
@@ -223,12 +226,12 @@ struct RecordTable: ~Copyable {
     }
     let (oldCost, oldPosition) = (record.costBytes, record.position)
     let (oldContentBytes, oldFamilyBytes) = (record.contentBytes, record.familyBytes)
-    let (oldReplaced, oldDue) = (record.replacedRevision, record.moment?.due)
+    let (oldReplaced, oldMoment) = (record.replacedRevision, record.moment)
     change(&record.state)
     record.state.revision = revision
     contents.place(
       &record.state, of: record.id, kind: record.kind, at: revision, limits: limits)
-    if record.moment?.due != oldDue { appoint(record, in: Int32(slot)) }
+    appoint(record, in: Int32(slot), insteadOf: oldMoment)
     if let content { record.shown.show(content) }
     // It follows from nothing that is still there.
     if record.replacedRevision != oldReplaced { record.shown.forget() }
@@ -312,7 +315,7 @@ struct RecordTable: ~Copyable {
         accountContent(of: old.ownerUID, growth: old.contentBytes - current.contentBytes)
         familyUsage.bytes += old.familyBytes - current.familyBytes
         relink(slot)
-        if old.moment?.due != current.moment?.due { appoint(old, in: slot) }
+        appoint(old, in: slot, insteadOf: current.moment)
         chunkRevisions[self.chunk(of: slot)] = chunk
       case .remove(let slot, let chunk):
         unlink(slot)
@@ -405,22 +408,38 @@ struct RecordTable: ~Copyable {
     }
   }
 
-  private mutating func appoint(_ record: Record, in slot: Int32) {
-    guard let date = record.moment?.due else { return }
-    agenda.insert(
-      Appointment(date: date, slot: slot, createdRevision: record.createdRevision))
+  /// The date of the next duty.
+  mutating func nextDuty() -> Timestamp? {
+    while let next = duties.min {
+      if isTrue(next, \.duty) { return next.date }
+      duties.removeMin()
+    }
+    return nil
+  }
+
+  private mutating func appoint(
+    _ record: Record, in slot: Int32, insteadOf old: Moment? = nil
+  ) {
+    let createdRevision = record.createdRevision
+    func appointment(_ date: Timestamp) -> Appointment {
+      Appointment(date: date, slot: slot, createdRevision: createdRevision)
+    }
+    if let date = record.moment?.due, date != old?.due { agenda.insert(appointment(date)) }
+    if let date = record.moment?.duty, date != old?.duty { duties.insert(appointment(date)) }
     // What was called off is more than what is true: begin again with that.
-    guard agenda.count > 2 * count + 1_024 else { return }
-    var kept: [Appointment] = []
-    for appointment in agenda.unordered where isTrue(appointment) { kept.append(appointment) }
-    agenda = Heap(kept)
+    if agenda.count > 2 * count + 1_024 { agenda = Heap(agenda.unordered.filter { isTrue($0) }) }
+    if duties.count > 2 * count + 1_024 {
+      duties = Heap(duties.unordered.filter { isTrue($0, \.duty) })
+    }
   }
 
   /// Whether a widget still has an appointment.
-  private func isTrue(_ appointment: Appointment) -> Bool {
+  private func isTrue(
+    _ appointment: Appointment, _ date: KeyPath<Moment, Timestamp?> = \.due
+  ) -> Bool {
     guard let record = slots[Int(appointment.slot)] else { return false }
     return record.createdRevision == appointment.createdRevision
-      && record.moment?.due == appointment.date
+      && record.moment?[keyPath: date] == appointment.date
   }
 
   // MARK: - Links in order of revision

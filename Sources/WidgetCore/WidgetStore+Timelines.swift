@@ -14,6 +14,9 @@ extension WidgetStore {
   /// off since.
   public var nextDate: Timestamp? { records.nextDate }
 
+  /// When `advance` is next needed even if nobody reads: widgets become stale, or providers are asked.
+  public mutating func nextDuty() -> Timestamp? { records.nextDuty() }
+
   /// What `advance` did.
   public struct Advance: Hashable, Sendable {
     /// Whether widgets changed.
@@ -121,9 +124,27 @@ extension WidgetStore {
       let made = content == .none ? nil : self.content(of: draft, content)
       page.entries.append(ShownEntry(entry: entry, content: made?.content))
       reader.meter.add(cost: made?.cost ?? 0, bytes: made?.bytes ?? 0)
+      records.familyUsage.readingCost += made?.cost ?? 0
       guard reader.isFull(with: 0, bytesMax: WidgetStore.previewBytesMax) else { continue }
       page.hasMore = page.hasMore || page.entries.count < entries.count
       break
+    }
+    return page
+  }
+
+  /// The entries that a widget shows after its current one. Nil if it has neither a timeline nor a
+  /// schedule. See `timeline(of:from:limit:taking:)`.
+  public func upcoming(
+    of id: WidgetID, at now: Timestamp, limit: Int, taking content: ContentChoice
+  ) -> TimelinePage? {
+    guard let moment = slot(of: id).flatMap({ records[$0] })?.moment else { return nil }
+    let start = moment.status.current?.date ?? now
+    var page = timeline(of: id, from: start, limit: limit + 1, taking: content)
+    if let current = moment.status.current {
+      page?.entries.removeAll { $0.entry.date <= current.date }
+    } else if let count = page?.entries.count, count > limit {
+      page?.entries.removeLast()
+      page?.hasMore = true
     }
     return page
   }

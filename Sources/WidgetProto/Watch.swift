@@ -25,13 +25,19 @@ public struct WatchWidgetsRequest: Hashable, Sendable {
   public var includeTheme: Bool
   /// Do not count as a watcher.
   public var isPassive: Bool
+  /// Of how many entries of each widget's timeline to send the content in advance; 0 for none.
+  public var upcomingEntries: Int
+
+  /// The most entries of a widget that a daemon sends in advance.
+  public static let upcomingEntriesMax = 60
 
   public init(
     selector: Selector = Selector(), readMask: ReadMask = .all, resumeToken: [UInt8] = [],
     minInterval: Duration? = nil, progressInterval: Duration? = nil, includeEvents: Bool = false,
     afterSequence: UInt64? = nil, contentFamily: Family? = nil, includeTheme: Bool = false,
-    isPassive: Bool = false
+    isPassive: Bool = false, upcomingEntries: Int = 0
   ) {
+    self.upcomingEntries = upcomingEntries
     self.isPassive = isPassive
     self.contentFamily = contentFamily
     self.includeTheme = includeTheme
@@ -55,6 +61,7 @@ extension WatchWidgetsRequest: ConvertibleMessage {
     includeEvents = c.pointee.include_events != 0
     includeTheme = c.pointee.include_theme != 0
     isPassive = c.pointee.passive != 0
+    upcomingEntries = Int(c.pointee.upcoming_entries)
     if c.pointee._after_sequence_case
       == WIDGETD__V1__WATCH_WIDGETS_REQUEST___AFTER_SEQUENCE_AFTER_SEQUENCE
     {
@@ -75,6 +82,7 @@ extension WatchWidgetsRequest: ConvertibleMessage {
     c.pointee.include_events = includeEvents ? 1 : 0
     c.pointee.include_theme = includeTheme ? 1 : 0
     c.pointee.passive = isPassive ? 1 : 0
+    c.pointee.upcoming_entries = Int32(clamping: upcomingEntries)
     if let afterSequence {
       c.pointee._after_sequence_case =
         WIDGETD__V1__WATCH_WIDGETS_REQUEST___AFTER_SEQUENCE_AFTER_SEQUENCE

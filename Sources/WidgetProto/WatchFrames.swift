@@ -14,6 +14,7 @@ public enum WatchWidgetsResponse: Hashable, Sendable {
   case gap(EventGap)
   case progress(WatchProgress)
   case theme(ThemeState)
+  case upcoming(WatchUpcoming)
   /// A frame of a kind that this version does not know. Skip it.
   case unknown
 }
@@ -37,6 +38,8 @@ extension WatchWidgetsResponse: ConvertibleMessage {
       self = .progress(try reader.required("progress", c.pointee.progress))
     case WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_THEME:
       self = .theme(try reader.required("theme", c.pointee.theme))
+    case WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_UPCOMING:
+      self = .upcoming(try reader.required("upcoming", c.pointee.upcoming))
     default: self = .unknown
     }
   }
@@ -69,6 +72,9 @@ extension WatchWidgetsResponse: ConvertibleMessage {
     case .theme(let theme):
       c.pointee.frame_case = WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_THEME
       c.pointee.theme = try writer.message("theme", theme)
+    case .upcoming(let frame):
+      c.pointee.frame_case = WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_UPCOMING
+      c.pointee.upcoming = try writer.message("upcoming", frame)
     case .unknown: break
     }
   }

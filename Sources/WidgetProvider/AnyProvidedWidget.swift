@@ -1,3 +1,4 @@
+import WidgetClient
 import WidgetModel
 
 /// A kind whose types are forgotten: the one place where typed widgets meet the wire's values.
@@ -5,6 +6,7 @@ struct AnyProvidedWidget: Sendable {
   let kind: Kind
   let schedule: Schedule
   let followsAudience: Bool
+  let answersSnapshots: Bool
   /// Handles an occasion for a widget. The flag tells whether the widget is attached.
   private let act: @Sendable (Occasion, Widget, Bool, Timestamp) async -> Outcome
 
@@ -14,11 +16,14 @@ struct AnyProvidedWidget: Sendable {
     case event(WidgetModel.Event)
     case attached
     case detached
+    case snapshot
   }
 
   /// What was done to a widget.
   struct Outcome: Sendable {
     var patch: WidgetPatch
+    /// What the widget holds afterwards.
+    var data: ValueMap = [:]
     var transition: Transition?
     /// What went wrong, if the widget does not say so yet.
     var problem: String?
@@ -30,9 +35,16 @@ struct AnyProvidedWidget: Sendable {
       families: widget.families, parameters: W.Parameters.schema, data: W.State.schema,
       isOpen: W.State.isOpen || W.Parameters.isOpen,
       events: AnyProvidedWidget.declared(W.Event.events), content: widget.content,
-      persistence: widget.persistence, hasLosableEvents: widget.hasLosableEvents)
+      persistence: widget.persistence, hasLosableEvents: widget.hasLosableEvents,
+      entry: W.Entry.schema, sample: widget.sample?.difference(from: [:]).set ?? [:],
+      recommendations: widget.recommendations.map {
+        Recommendation(
+          name: $0.name, displayName: $0.displayName,
+          parameters: $0.parameters.difference(from: [:]).set)
+      })
     schedule = widget.schedule
     followsAudience = widget.followsAudience
+    answersSnapshots = widget.answersSnapshots
     act = { occasion, current, isAttached, now in
       await AnyProvidedWidget.act(widget, occasion, on: current, isAttached, now)
     }
@@ -50,6 +62,16 @@ struct AnyProvidedWidget: Sendable {
     _ widget: Widget, isAttached: Bool, at now: Timestamp
   ) async -> Outcome {
     await act(isAttached ? .attached : .detached, widget, isAttached, now)
+  }
+
+  /// What an instance would hold now. `problem` says why that is not known.
+  func snapshot(_ request: ProviderSnapshotRequest, at now: Timestamp) async -> Outcome {
+    guard let id = WidgetID("preview") else {
+      return Outcome(patch: WidgetPatch(), problem: "there is no id for a preview")
+    }
+    let preview = Widget(
+      id: id, kind: request.kind, family: request.family, parameters: request.parameters)
+    return await act(.snapshot, preview, true, now)
   }
 
   /// Does what an event means.
@@ -80,6 +102,7 @@ struct AnyProvidedWidget: Sendable {
       node: event.map { String($0.nodeID.prefix { $0 != "/" }) } ?? "",
       row: event.flatMap { NodeID.rowKeys(of: $0.nodeID).last } ?? "", now: now,
       isAttached: isAttached || !widget.followsAudience)
+    if case .snapshot = occasion { instance.isPreview = true }
     var patch = WidgetPatch()
     var problem: WidgetError?
     do {
@@ -91,7 +114,9 @@ struct AnyProvidedWidget: Sendable {
       case .refresh: try await widget.refresh(&instance)
       case .attached: try await widget.attached(&instance)
       case .detached: try await widget.detached(&instance)
+      case .snapshot: try await widget.snapshot(&instance)
       }
+      patch.timeline = instance.timeline.map { .some($0.untyped) }
       (patch.setData, patch.unsetData) = instance.state.difference(from: current.data)
     } catch {
       // What was done before it failed is not half of something: nothing of it is sent.
@@ -100,7 +125,8 @@ struct AnyProvidedWidget: Sendable {
     let isNew = problem?.continuing(current.error) != current.error
     if isNew { patch.error = .some(problem) }
     return Outcome(
-      patch: patch, transition: instance.transition, problem: isNew ? problem?.message : nil)
+      patch: patch, data: instance.state.difference(from: [:]).set,
+      transition: instance.transition, problem: isNew ? problem?.message : nil)
   }
 
   /// The event as its enum has it; nil for one that the enum does not know.

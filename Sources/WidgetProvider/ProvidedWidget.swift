@@ -25,6 +25,8 @@ public protocol ProvidedWidget: Sendable {
   associatedtype Parameters: Fields = NoFields
   /// What happens to them.
   associatedtype Event: Events = NoEvents
+  /// What the entries of their timelines hold.
+  associatedtype Entry: Fields = NoFields
 
   /// The kind's name, as `static let kind: KindName = "desk/clock"`; the type's without, `SystemLoadWidget`
   /// as `system-load`.
@@ -48,10 +50,22 @@ public protocol ProvidedWidget: Sendable {
   /// Whether the kind follows its audience. If true, `attached` and `detached` are called, and the
   /// schedule refreshes only watched widgets. Default: false.
   var followsAudience: Bool { get }
+  /// Data for a gallery, as an example. It is a part of the kind, so this program is never asked for it.
+  /// Default: none.
+  var sample: State? { get }
+  /// Named sets of parameters that most people want.
+  var recommendations: [Recommended<Parameters>] { get }
+  /// Whether `snapshot` is called for previews. If false, previews show the sample. Default: false.
+  var answersSnapshots: Bool { get }
 
   /// Brings a widget up to date: when it is new, its parameters changed, somebody asked for it, this program
   /// came back, or the schedule says so. What it throws becomes the widget's error.
   func refresh(_ instance: inout Instance<Self>) async throws
+
+  /// Gives an instance the state that it would show now. There is no such widget: `isPreview` is true. It
+  /// runs beside everything else, several at once. The daemon waits two seconds. What it throws is the
+  /// reason why people see the sample. Default: `refresh`.
+  func snapshot(_ instance: inout Instance<Self>) async throws
 
   /// Does what an event means. What it throws becomes the widget's error.
   func handle(_ event: Event, _ instance: inout Instance<Self>) async throws
@@ -87,6 +101,10 @@ public struct Instance<W: ProvidedWidget>: Sendable {
   /// Whether somebody watches the widget; true if the kind does not follow that, or the daemon does not
   /// tell.
   public let isAttached: Bool
+  /// Whether this is a preview, and no widget.
+  public var isPreview = false
+  /// Set it to give the widget another timeline. Nil: its timeline stays.
+  public var timeline: EntryTimeline<W.Entry>?
 }
 
 extension Instance {
@@ -116,6 +134,12 @@ extension ProvidedWidget {
   public var schedule: Schedule { .never }
   public func refresh(_ instance: inout Instance<Self>) async throws {}
   public var followsAudience: Bool { false }
+  public var sample: State? { nil }
+  public var recommendations: [Recommended<Parameters>] { [] }
+  public var answersSnapshots: Bool { false }
+  public func snapshot(_ instance: inout Instance<Self>) async throws {
+    try await refresh(&instance)
+  }
   public func handle(_ event: Event, _ instance: inout Instance<Self>) async throws {}
   public func attached(_ instance: inout Instance<Self>) async throws {
     try await refresh(&instance)

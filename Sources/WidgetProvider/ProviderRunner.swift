@@ -81,6 +81,7 @@ public struct ProviderRunner: Sendable {
   public func run() async throws {
     var options = options
     if widgets.values.contains(where: \.followsAudience) { options.includesAudience = true }
+    options.answersSnapshots = widgets.values.contains(where: \.answersSnapshots)
     let session = client.provide(name, kinds: kinds, options: options)
     let turns = Turns()
     let attached = Attached()
@@ -98,6 +99,10 @@ public struct ProviderRunner: Sendable {
           case .connected where isLost:
             note("the daemon is back")
             isLost = false
+          // Snapshots change nothing, so they need no turn and delay nobody.
+          case .snapshotRequest(let request):
+            group.addTask { await answer(request, session) }
+            continue
           default: break
           }
           await turns.take()
@@ -162,6 +167,24 @@ public struct ProviderRunner: Sendable {
         try await session.acknowledge(gap.lastSequence)
       }
     case .removed, .kindsRemoved, .bundleRequest, .snapshotRequest, .synced: break
+    }
+  }
+
+  private func answer(_ request: ProviderSnapshotRequest, _ session: ProviderSession) async {
+    var outcome = ProvideSnapshot.Outcome.error(
+      WidgetError(reason: "UNSUPPORTED", message: "The provider answers no snapshots of this kind.")
+    )
+    if let widget = widgets[request.kind], widget.answersSnapshots {
+      let made = await widget.snapshot(request, at: now())
+      outcome =
+        if let problem = made.problem {
+          .error(WidgetError(reason: "PROVIDER_FAILED", message: problem))
+        } else {
+          .data(SnapshotData(data: made.data))
+        }
+    }
+    await tolerate { () async throws(ClientError) in
+      try await session.answer(request, with: outcome)
     }
   }
 

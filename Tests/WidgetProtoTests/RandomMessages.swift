@@ -120,7 +120,7 @@ struct RandomMessages {
           selector: selector(), readMask: mask(), resumeToken: bytes(),
           minInterval: maybe { $0.duration() }, progressInterval: maybe { $0.duration() },
           includeEvents: flag(), afterSequence: maybe { $0.number() }, includeTheme: flag(),
-          isPassive: flag())),
+          isPassive: flag(), upcomingEntries: 7)),
       Sample(frame()), Sample(WatchOpened(subscriptionID: number(), epoch: number())),
       Sample(snapshot()), Sample(WatchSynced(revision: number(), resumeToken: bytes())),
       Sample(changes()), Sample(update()),
@@ -509,6 +509,7 @@ struct RandomMessages {
           id: id(), limit: 12, startTime: maybe { $0.time() }, includeContent: flag(),
           contentFamily: maybe { $0.pick(Family.allCases) })),
       Sample(ShownEntry(entry: dated(), content: maybe { $0.content() })),
+      Sample(upcoming()), Sample(upcomingEntries()),
       Sample(
         GetTimelineResponse(
           entries: many { ShownEntry(entry: $0.dated(), content: $0.content()) }, more: flag(),
@@ -687,8 +688,17 @@ struct RandomMessages {
       .opened(WatchOpened(subscriptionID: number(), epoch: number(), revision: number())),
       .snapshot(snapshot()), .synced(WatchSynced(revision: number())), .changes(changes()),
       .events(EventBatch(events: many { $0.event() })), .gap(EventGap(lastSequence: number())),
-      .progress(WatchProgress(revision: number())), .unknown,
+      .progress(WatchProgress(revision: number())), .upcoming(upcoming()), .unknown,
     ])
+  }
+
+  private mutating func upcoming() -> WatchUpcoming {
+    WatchUpcoming(widgets: many { $0.upcomingEntries() }, hasFakeClock: flag())
+  }
+
+  private mutating func upcomingEntries() -> UpcomingEntries {
+    UpcomingEntries(
+      id: id(), entries: many { ShownEntry(entry: $0.dated(), content: $0.content()) }, more: flag())
   }
 
   private mutating func owner() -> FieldOwner {

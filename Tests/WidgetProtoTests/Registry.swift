@@ -55,6 +55,7 @@ struct MessageType: Sendable, CustomStringConvertible {
     MessageType(TimelineEntry.self), MessageType(Timeline.self), MessageType(TimelineStatus.self),
     MessageType(EntrySchedule.self), MessageType(Recommendation.self),
     MessageType(RefreshBudget.self), MessageType(Preview.self), MessageType(ShownEntry.self),
+    MessageType(WatchUpcoming.self), MessageType(UpcomingEntries.self),
     MessageType(GetTimelineRequest.self), MessageType(GetTimelineResponse.self),
     MessageType(GetPlaceholderRequest.self), MessageType(GetPlaceholderResponse.self),
     MessageType(GetSnapshotRequest.self), MessageType(GetSnapshotResponse.self),

@@ -46,7 +46,7 @@ final class SocketClient: DrivenClient {
         progressInterval: request.progressInterval, includeEvents: request.includeEvents,
         afterSequence: request.afterSequence, resumeToken: request.resumeToken, retry: retry,
         contentFamily: request.contentFamily, includeTheme: request.includeTheme,
-        isPassive: request.isPassive)
+        isPassive: request.isPassive, upcomingEntries: request.upcomingEntries)
     ).makeAsyncIterator()
     let isRaw = retry.attemptsMax == 0
     while let frame = try await SocketClient.outcome(of: { () throws(ClientError) in
@@ -62,6 +62,7 @@ final class SocketClient: DrivenClient {
       case .gap(let gap): message = .gap(gap)
       case .progress(let progress): message = .progress(progress)
       case .theme(let theme): message = .theme(theme)
+      case .upcoming(let upcoming): message = .upcoming(upcoming)
       case .reset(let reason):
         // The library goes on with a snapshot by itself; who asked for one stream gets what ended it.
         guard isRaw else { continue }

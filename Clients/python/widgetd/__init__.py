@@ -135,6 +135,7 @@ from .timelines import (
     TimelinePage,
     TimelineStatus,
 )
+from .upcoming import ShownEntry, Upcoming, UpcomingEntries
 
 __version__ = "0.1.0"
 from .provider import (
@@ -293,4 +294,7 @@ __all__ = [
     "TimelineEntry",
     "TimelinePage",
     "TimelineStatus",
+    "ShownEntry",
+    "Upcoming",
+    "UpcomingEntries",
 ]

@@ -633,6 +633,7 @@ class Calls:
         content_family: Union[Family, str, None] = None,
         passive: bool = False,
         include_theme: bool = False,
+        upcoming_entries: int = 0,
     ) -> Watch[Frame]:
         """Watches widgets: a snapshot, then every change; see `frames`.
 
@@ -651,6 +652,8 @@ class Calls:
                            whose kind does not support it have none
         passive            do not count as a watcher that providers are told about
         include_theme      also yield the Theme, after each Opened and at each change of it
+        upcoming_entries   also yield up to this many next entries of each timeline, at most 60, as
+                           Upcoming; `Mirror.advance` shows each at its date
 
         Raises CallError or ProtocolError when trying again cannot help.
         """
@@ -665,6 +668,7 @@ class Calls:
             content_family,
             passive,
             include_theme,
+            upcoming_entries,
         )
         return Watch(self._path, methods.WATCH_WIDGETS, WidgetSession(request, retry, wait))
 

@@ -636,6 +636,7 @@ class AsyncCalls:
         content_family: Union[Family, str, None] = None,
         passive: bool = False,
         include_theme: bool = False,
+        upcoming_entries: int = 0,
     ) -> AsyncWatch[Frame]:
         """Watches widgets: a snapshot, then every change; see `frames`.
 
@@ -654,6 +655,8 @@ class AsyncCalls:
                            whose kind does not support it have none
         passive            do not count as a watcher that providers are told about
         include_theme      also yield the Theme, after each Opened and at each change of it
+        upcoming_entries   also yield up to this many next entries of each timeline, at most 60, as
+                           Upcoming; `Mirror.advance` shows each at its date
 
         Raises CallError or ProtocolError when trying again cannot help.
         """
@@ -668,6 +671,7 @@ class AsyncCalls:
             content_family,
             passive,
             include_theme,
+            upcoming_entries,
         )
         return AsyncWatch(self._path, methods.WATCH_WIDGETS, WidgetSession(request, retry, wait))
 

@@ -249,8 +249,10 @@ def watch(
     content_family: Union[Family, str, None],
     passive: bool = False,
     include_theme: bool = False,
+    upcoming_entries: int = 0,
 ) -> pb.WatchWidgetsRequest:
     request = pb.WatchWidgetsRequest(
+        upcoming_entries=upcoming_entries,
         passive=passive,
         include_theme=include_theme,
         content_family=_family(content_family),

@@ -45,6 +45,7 @@ from .frames import (
 )
 from .model import Event
 from .theme import Theme
+from .upcoming import Upcoming, UpcomingEntries
 
 F = TypeVar("F", bound=Union[Frame, EventFrame])
 
@@ -257,6 +258,9 @@ class WidgetSession(Session[Frame]):
         self._holds_state = False
         self._chunks: list[pb.WatchWidgetsResponse] = []
         self._parts: Optional[pb.ChangeSet] = None
+        # Entries that came before the frame that they belong to is whole.
+        self._upcoming: dict[str, UpcomingEntries] = {}
+        self._fake_clock = False
 
     def _request(self) -> Message:
         return self.request
@@ -264,6 +268,7 @@ class WidgetSession(Session[Frame]):
     def _forget_parts(self) -> None:
         self._chunks = []
         self._parts = None
+        self._upcoming = {}
         self._holds_state = bool(self.request.resume_token)
 
     def start_over(self, reason: ResetReason) -> None:
@@ -294,6 +299,10 @@ class WidgetSession(Session[Frame]):
             if self._holds_state:
                 raise StartOver(ResetReason.INCONSISTENT)
             self._chunks.append(message)
+            for widget in message.snapshot.widgets:
+                self._upcoming.pop(widget.id, None)
+            for name in message.snapshot.removed_ids:
+                self._upcoming.pop(name, None)
         elif kind == "synced":
             if self._holds_state:
                 raise StartOver(ResetReason.INCONSISTENT)
@@ -301,6 +310,7 @@ class WidgetSession(Session[Frame]):
             self._holds_state = True
             self._stands_at(message.synced.revision, message.synced.resume_token)
             yield Snapshot(message.synced.revision, message.synced.resume_token, chunks)
+            yield from self._held_upcoming()
         elif kind == "changes":
             yield from self._changes(message.changes)
         elif kind == "progress":
@@ -314,6 +324,13 @@ class WidgetSession(Session[Frame]):
             yield Progress(progress.revision, progress.resume_token, progress.last_sequence)
         elif kind == "theme":
             yield Theme.from_pb(message.theme)
+        elif kind == "upcoming":
+            upcoming = Upcoming.from_pb(message.upcoming)
+            if self._holds_state and self._parts is None:
+                yield upcoming
+            else:
+                self._upcoming.update((widget.id, widget) for widget in upcoming.widgets)
+                self._fake_clock = upcoming.fake_clock
         elif kind == "events":
             events = _new_events(message.events, self.request.after_sequence)
             if events is not None:
@@ -333,6 +350,8 @@ class WidgetSession(Session[Frame]):
             or (whole is not None and whole.from_revision != part.from_revision)
         ):
             raise StartOver(ResetReason.INCONSISTENT)
+        for change in part.changes:
+            self._upcoming.pop(_changed_id(change), None)
         if whole is None:
             whole = part
         else:
@@ -348,6 +367,12 @@ class WidgetSession(Session[Frame]):
         whole.resume_token = part.resume_token
         self._stands_at(part.to_revision, part.resume_token)
         yield Changes(whole.from_revision, whole.to_revision, whole.resume_token, whole)
+        yield from self._held_upcoming()
+
+    def _held_upcoming(self) -> Iterable[Frame]:
+        if self._upcoming:
+            yield Upcoming(tuple(self._upcoming.values()), self._fake_clock)
+            self._upcoming = {}
 
     def _stands_at(self, revision: int, token: bytes) -> None:
         self._revision = revision
@@ -355,6 +380,13 @@ class WidgetSession(Session[Frame]):
 
     def _saw(self, sequence: int) -> None:
         self.request.after_sequence = max(self.request.after_sequence, sequence)
+
+
+def _changed_id(change: pb.WidgetChange) -> str:
+    kind = change.WhichOneof("change")
+    if kind == "added":
+        return change.added.widget.id
+    return change.updated.id if kind == "updated" else change.removed.id
 
 
 class EventSession(Session[EventFrame]):

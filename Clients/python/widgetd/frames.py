@@ -2,7 +2,8 @@
 
 A watch of widgets yields, in this order: `Opened`; without a resume token one `Snapshot`; then
 `Changes` and `Progress`. With events, `Events` and `Gap` come anywhere after `Opened`. With
-include_theme, a `Theme` comes after `Opened` and at each change of the theme. If the daemon sends a
+include_theme, a `Theme` comes after `Opened` and at each change of the theme. With upcoming_entries,
+`Upcoming` comes after the `Snapshot` and the `Changes` that it follows from. If the daemon sends a
 frame in several parts, the watch yields it whole. So every `Snapshot` and every `Changes` is a state
 that the daemon really had. `Disconnected` and `Reconnected` report the connection. `Reset` reports
 that the watch could not resume: a new `Snapshot` follows.
@@ -19,6 +20,7 @@ from ._proto.v1 import widget_service_pb2 as pb
 from .errors import WidgetdError
 from .model import Event, Transition, Widget
 from .theme import Theme
+from .upcoming import Upcoming
 
 
 @dataclass(frozen=True)
@@ -173,6 +175,16 @@ class Reconnected:
 
 
 Frame = Union[
-    Opened, Snapshot, Changes, Progress, Events, Gap, Theme, Reset, Disconnected, Reconnected
+    Opened,
+    Snapshot,
+    Changes,
+    Progress,
+    Events,
+    Gap,
+    Theme,
+    Upcoming,
+    Reset,
+    Disconnected,
+    Reconnected,
 ]
 EventFrame = Union[Opened, Events, Gap, Reset, Disconnected, Reconnected]

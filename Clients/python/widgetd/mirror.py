@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Iterator, Mapping, Optional
 
 from ._nodes import ContentDifference
@@ -37,6 +37,7 @@ from .model import (
 )
 from ._values import _EPOCH, from_value
 from .timelines import TimelineStatus
+from .upcoming import Upcoming, UpcomingEntries
 
 
 class Inconsistent(WidgetdError):
@@ -86,6 +87,10 @@ class Mirror:
         self.resume_token = b""
         #: The changes of the last `apply` that showed something.
         self.difference = Difference()
+        self._upcoming: dict[str, UpcomingEntries] = {}
+        self._fake_clock = False
+        # What the daemon sent of widgets that `advance` has changed since.
+        self._sent: dict[str, Widget] = {}
 
     def __iter__(self) -> Iterator[Widget]:
         return iter(self.widgets)
@@ -118,13 +123,17 @@ class Mirror:
         """
         if isinstance(frame, Snapshot):
             held = {widget.id: widget for widget in frame.widgets}
+            self._upcoming, self._sent = {}, {}
             difference = self._show(held, set(held) | set(self._widgets), {}, {})
             self.is_synced = True
             self.revision, self.resume_token = frame.revision, frame.resume_token
             return difference
         if isinstance(frame, Changes):
             return self._change(frame)
-        if isinstance(frame, Progress) and self.is_synced:
+        if isinstance(frame, Upcoming):
+            self._fake_clock = frame.fake_clock
+            self._upcoming.update((widget.id, widget) for widget in frame.widgets)
+        elif isinstance(frame, Progress) and self.is_synced:
             self.revision = max(self.revision, frame.revision)
             self.resume_token = frame.resume_token or self.resume_token
         elif isinstance(frame, Opened):
@@ -134,6 +143,41 @@ class Mirror:
         elif isinstance(frame, Reconnected):
             self.is_connected = True
         return None
+
+    @property
+    def next_date(self) -> Optional[datetime]:
+        """When `advance` is next needed. None if the daemon has said nothing about the future."""
+        if self._fake_clock:
+            return None
+        dates = [widget.next_date for widget in self._upcoming.values()]
+        return min((date for date in dates if date is not None), default=None)
+
+    def advance(self, now: datetime) -> Optional[Difference]:
+        """Shows the entries whose date is there, also without a connection.
+
+        `now` has a time zone. Returns the visible changes; None if there are none. Needs a watch with
+        upcoming_entries.
+        """
+        due = self.next_date
+        if due is None or due > now:
+            return None
+        held = dict(self._widgets)
+        for name, upcoming in list(self._upcoming.items()):
+            passed = [shown for shown in upcoming.entries if shown.entry.date <= now]
+            if not passed or name not in held:
+                continue
+            left = upcoming.entries[len(passed) :]
+            self._upcoming[name] = UpcomingEntries(name, left, upcoming.more)
+            widget, shown = held[name], passed[-1]
+            self._sent.setdefault(name, widget)
+            timeline = dataclasses.replace(
+                widget.timeline or TimelineStatus(),
+                current=shown.entry,
+                next_time=self._upcoming[name].next_date,
+            )
+            content = widget.content if shown.content is None else shown.content
+            held[name] = dataclasses.replace(widget, content=content, timeline=timeline)
+        return self._show(held, set(held), {}, {}) or None
 
     def _change(self, frame: Changes) -> Difference:
         if not self.is_synced:
@@ -147,14 +191,22 @@ class Mirror:
         hints: dict[str, Optional[Transition]] = {}
         # Of widgets with one change; the contents of others are compared.
         contents: dict[str, Optional[ContentDifference]] = {}
+        flipped = dict(self._sent)
         for change in frame.changes:
+            name = _changed_id(change)
+            is_flipped = name in flipped
+            if is_flipped:
+                held[name] = flipped.pop(name)
             name, nodes = _take(held, change)
-            contents[name] = None if name in touched else nodes
+            contents[name] = None if name in touched or is_flipped else nodes
             touched.add(name)
             # An update without a hint keeps the hint of the change that it adds to.
             if change.transition is not None or not isinstance(change, Changed):
                 hints[name] = change.transition
         difference = self._show(held, touched, hints, contents)
+        for name in touched:
+            self._sent.pop(name, None)
+            self._upcoming.pop(name, None)
         self.revision, self.resume_token = frame.to_revision, frame.resume_token
         return difference
 
@@ -197,6 +249,10 @@ class Mirror:
 
 def _place(widget: Widget) -> tuple[int, str]:
     return widget.position, widget.id
+
+
+def _changed_id(change: Change) -> str:
+    return change.widget.id if isinstance(change, Added) else change.id
 
 
 def _take(held: dict[str, Widget], change: Change) -> tuple[str, Optional[ContentDifference]]:

@@ -45,6 +45,9 @@ struct BarBoard: Sendable {
     _ = try mirror.apply(frame)
   }
 
+  /// Shows the entries of timelines whose date is there.
+  mutating func advance(to now: Timestamp) { _ = mirror.advance(to: now) }
+
   /// Says why there will be no more frames.
   mutating func fail(_ words: String) { loss = words }
 
@@ -86,7 +89,8 @@ struct BarBoard: Sendable {
 
   /// The time until something in a shown widget reads differently. Nil for never.
   func quiet(_ dates: DateText) -> Duration? {
-    widgets.compactMap { dates.untilChange(of: $0) }.min()
+    (widgets.map { dates.untilChange(of: $0) } + [mirror.untilNextDate(dates.now)])
+      .compactMap(\.self).min()
   }
 
   func blocks(_ dates: DateText) -> [BarBlock] {

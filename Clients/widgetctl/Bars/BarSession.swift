@@ -31,6 +31,8 @@ struct BarSession: Sendable {
 
   /// The least time between two frames of the watch. The daemon conflates changes in between.
   static let pause = Duration.milliseconds(100)
+  /// How many entries of each timeline the bar shows without the daemon.
+  static let upcomingEntries = 30
   /// Retries without end: a bar often starts before the daemon.
   static let retry = RetryPolicy(delayInitial: .milliseconds(50), delayMax: .seconds(5))
   /// How many clicks wait for the daemon. Further ones are dropped.
@@ -52,7 +54,7 @@ struct BarSession: Sendable {
     let (taken, take) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     let options = WatchOptions(
       selector: selector, minInterval: Self.pause, retry: Self.retry, contentFamily: family,
-      includeTheme: true)
+      includeTheme: true, upcomingEntries: isOnce ? 0 : Self.upcomingEntries)
     let watch = Task {
       do {
         // Backpressure: the watch reads its next frame after the last one was handled. Meanwhile
@@ -118,6 +120,7 @@ struct BarSession: Sendable {
         continue
       }
       let dates = DateText(now: Terminal.now)
+      state.board.advance(to: dates.now)
       if let text = state.board.next(dates) {
         Output.write(text)
         if isOnce { return }

@@ -13,6 +13,7 @@ struct AddCommand: AsyncParsableCommand {
         widgetctl add clock
         widgetctl add clock --id clock -l panel=top --data text=12:00
         widgetctl add gauge --id cpu --family small --param max=100 --data percent=0 --hidden
+        widgetctl add clock --recommendation tokyo
       """)
 
   @Argument(help: "The widget's kind.", transform: parseKind)
@@ -40,6 +41,14 @@ struct AddCommand: AsyncParsableCommand {
   var parameters: [Assignment] = []
 
   @Option(
+    help: ArgumentHelp(
+      """
+      Take the parameters from this recommendation of the kind. `gallery` lists recommendations. \
+      --param changes single parameters.
+      """, valueName: "name"))
+  var recommendation: String?
+
+  @Option(
     help: ArgumentHelp("A data value; may be repeated.", valueName: "key=value"),
     transform: parseAssignment)
   var data: [Assignment] = []
@@ -54,11 +63,16 @@ struct AddCommand: AsyncParsableCommand {
   @OptionGroup var global: GlobalOptions
 
   func run() async throws {
-    let spec = WidgetSpec(
+    var spec = WidgetSpec(
       id: id, kind: kind, family: family, labels: labels.labels, isVisible: hidden ? false : nil,
       isEnabled: disabled ? false : nil, parameters: try parameters.values(),
       data: try data.values())
     let session = try global.session()
+    if let recommendation {
+      var parameters = try await recommended(recommendation, session)
+      for entry in spec.parameters.entries { parameters[entry.key] = entry.value }
+      spec.parameters = parameters
+    }
     let answer = try await session.client.createWidget(
       CreateWidgetRequest(
         widget: spec, requestID: global.requestId ?? "", transition: transition.transition),
@@ -67,6 +81,21 @@ struct AddCommand: AsyncParsableCommand {
     session.printer.print(answer.widget.document(etag: answer.etag)) {
       "\(answer.widget.id) added\n"
     }
+  }
+}
+
+extension AddCommand {
+  /// The parameters of one of the kind's recommendations.
+  private func recommended(_ name: String, _ session: Session) async throws -> ValueMap {
+    let all = try await session.client.getKind(
+      GetKindRequest(name: kind), options: session.options
+    ).kind.kind.recommendations
+    if let found = all.first(where: { $0.name == name }) { return found.parameters }
+    let names = all.map(\.name)
+    let advice =
+      names.isEmpty
+      ? "it has none; use --param" : "it has \(names.joined(separator: ", "))"
+    throw CommandFailure(.notFound, "the kind \(kind) has no recommendation \"\(name)\"; \(advice)")
   }
 }
 

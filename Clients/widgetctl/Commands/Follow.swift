@@ -128,7 +128,8 @@ struct ConnectionNotes {
     case .reset(.compacted):
       say("too much has changed in between; starting over from a snapshot")
     case .reset(.epochChanged): say("the daemon has a new store; starting over from a snapshot")
-    case .snapshot, .synced, .changes, .events, .gap, .progress, .theme, .reconnected: break
+    case .snapshot, .synced, .changes, .events, .gap, .progress, .theme, .upcoming, .reconnected:
+      break
     }
   }
 

@@ -75,10 +75,7 @@ struct PreviewOptions: ParsableArguments {
     guard session.printer.format == .table else {
       return session.printer.print(preview.document) { "" }
     }
-    guard let id = WidgetID(preview.kind.rawValue) else { return }
-    let widget = Widget(
-      id: id, kind: preview.kind, family: preview.family, parameters: preview.parameters,
-      data: preview.data, content: preview.content)
+    guard let widget = preview.widget else { return }
     var page = picture.page(isTitled: false, tellsAll: true, noColor: noColor)
     page.theme =
       (try? await session.client.getTheme(options: session.options))?.theme.theme

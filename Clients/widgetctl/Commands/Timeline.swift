@@ -119,15 +119,18 @@ extension GetTimelineResponse {
     var map: ValueMap = [
       "id": .string(id.rawValue), "revision": .revision(revision), "scheduled": .bool(scheduled),
       "more": .bool(more),
-      "entries": .list(
-        entries.map { shown in
-          var map = shown.entry.documentMap
-          if let content = shown.content { map["content"] = content.document }
-          return .map(map)
-        }),
+      "entries": .list(entries.map(\.document)),
     ]
     if let policy { map["policy"] = .string(policy.name) }
     if let status { map["status"] = status.document }
+    return .map(map)
+  }
+}
+
+extension ShownEntry {
+  var document: Value {
+    var map = entry.documentMap
+    if let content { map["content"] = content.document }
     return .map(map)
   }
 }

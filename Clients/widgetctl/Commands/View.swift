@@ -199,7 +199,7 @@ struct ViewCommand: AsyncParsableCommand {
     let session = try follow.session()
     let options = WatchOptions(
       selector: ids.isEmpty ? selection.selector() : Selector(ids: ids), retry: FollowOptions.retry,
-      contentFamily: family, includeTheme: true)
+      contentFamily: family, includeTheme: true, upcomingEntries: WidgetMirror.upcomingShown)
     Output.endWithReader()
     let watch = ViewWatch(
       ids: ids, showsStanding: showsStanding, picture: picture, session: session, watch: options,

@@ -126,6 +126,7 @@ private actor ViewScreen {
   /// Redraws text that depends on the time.
   private func timeHasPassed() {
     timer.hasFired()
+    _ = mirror.advance(to: Terminal.now)
     try? draw()
   }
 
@@ -166,8 +167,13 @@ private actor ViewScreen {
     }
     let text = screen.next(canvas)
     if !text.isEmpty { try terminal.write(text) }
-    timer.set(widgets.compactMap { page.dates.untilChange(of: $0, kinds.providers) }.min()) {
-      [weak self] in
+    setTimer(page, widgets)
+  }
+
+  private func setTimer(_ page: PicturePage, _ widgets: [Widget]) {
+    let delays = widgets.map { page.dates.untilChange(of: $0, kinds.providers) }
+    let next = mirror.untilNextDate(Terminal.now)
+    timer.set((delays + [next]).compactMap(\.self).min()) { [weak self] in
       await self?.timeHasPassed()
     }
   }
@@ -178,6 +184,8 @@ private actor ViewScreen {
   }
 
   private func print(_ page: PicturePage) {
+    // Only entries of timelines change what a pipe gets without news.
+    timer.set(mirror.untilNextDate(Terminal.now)) { [weak self] in await self?.timeHasPassed() }
     let text = page.text(of: view.widgets(in: mirror), kinds: kinds)
     guard text != printed else { return }
     Output.write((printed == nil ? "" : "\n") + text)

@@ -69,6 +69,15 @@ struct WatchCommand: AsyncParsableCommand {
     })
   var resume: [UInt8]?
 
+  @Option(
+    help: ArgumentHelp(
+      """
+      With JSON: also print frames of type upcoming, with up to this many next entries of each \
+      timeline, at most 60. The reader then shows each entry at its date, and the daemon may leave \
+      out the changes of these dates.
+      """, valueName: "count"))
+  var upcoming = 0
+
   @Flag(help: "Wait for the daemon if it is not running.")
   var wait = false
 
@@ -80,6 +89,10 @@ struct WatchCommand: AsyncParsableCommand {
     }
     if resume != nil, !until.isEmpty {
       throw ValidationError("--until needs the state, which --resume leaves out")
+    }
+    if !(0...WatchWidgetsRequest.upcomingEntriesMax).contains(upcoming) {
+      throw ValidationError(
+        "--upcoming takes 0 to \(WatchWidgetsRequest.upcomingEntriesMax), not \(upcoming)")
     }
     for condition in until where !ids.isEmpty && !ids.contains(condition.id) {
       throw ValidationError("--until names \(condition.id), which is not among the ids to watch")
@@ -93,7 +106,8 @@ struct WatchCommand: AsyncParsableCommand {
     let mask = try fields.mask(adding: until.flatMap(\.maskPaths))
     let options = WatchOptions(
       selector: selection.selector(ids: watched), readMask: mask, minInterval: minInterval,
-      includeEvents: events, resumeToken: resume ?? [], retry: FollowOptions.retry)
+      includeEvents: events, resumeToken: resume ?? [], retry: FollowOptions.retry,
+      upcomingEntries: once ? 0 : upcoming)
     let follow = FollowOptions(global: global, waits: wait)
     let session = try follow.session()
     let format = global.output ?? (once || Terminal.outputIsTerminal ? .table : .jsonl)

@@ -168,7 +168,7 @@ struct DashboardOptions {
       watch: WatchOptions(
         selector: ids.isEmpty ? selection.selector() : Selector(ids: ids),
         minInterval: LiveSession.framePause, retry: FollowOptions.retry, contentFamily: family,
-        includeTheme: true),
+        includeTheme: true, upcomingEntries: WidgetMirror.upcomingShown),
       options: options, look: look, capabilities: capabilities, follow: follow)
     live.images = images.map(\.method) ?? (capabilities.depth == .none ? nil : capabilities.images)
     live.asksForImages = images == nil && capabilities.depth != .none

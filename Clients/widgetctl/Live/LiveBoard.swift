@@ -159,9 +159,17 @@ struct LiveBoard {
     if case .changes = frame, !difference.added.isEmpty || !difference.removed.isEmpty {
       hasComings = true
     }
+    let isSnapshot = if case .synced = frame { true } else { false }
+    show(difference, from: feed, isSnapshot: isSnapshot)
+  }
+
+  /// Shows what became visible in a mirror.
+  private mutating func show(
+    _ difference: WidgetMirror.Difference, from feed: Int?, isSnapshot: Bool
+  ) {
     var keepsPlaces =
-      difference.added.isEmpty && difference.removed.isEmpty && !difference.isReordered
-    if case .synced = frame { keepsPlaces = false }
+      !isSnapshot && difference.added.isEmpty && difference.removed.isEmpty
+      && !difference.isReordered
     for widget in difference.removed {
       if feed == nil { forget(widget.id) } else { refill(widget.id) }
     }
@@ -173,7 +181,7 @@ struct LiveBoard {
     }
     // A feed may have brought a widget before the main watch: make the pane of the added widget.
     for id in difference.added where panes[id] == nil { refill(id) }
-    if feed == nil, case .synced = frame { nameMissing() }
+    if feed == nil, isSnapshot { nameMissing() }
     let isSettling = settle()
     // Most changes leave every pane where it is.
     if isSettling || !keepsPlaces { arrange() }
@@ -327,10 +335,17 @@ struct LiveBoard {
 
   // MARK: - Time
 
-  /// Advances what changes with time alone: spinners, dates, the notice, and edits that time out.
+  /// Advances what changes with time alone: entries of timelines, spinners, dates, the notice, and edits
+  /// that time out.
   mutating func timeHasPassed(turningSpinners turns: Bool) {
     if turns { spinnerTick += 1 }
-    if let noticeEnd, noticeEnd <= options.now() { notice = "" }
+    let now = options.now()
+    if let noticeEnd, noticeEnd <= now { notice = "" }
+    if let flipped = mirror.advance(to: now) { show(flipped, from: nil, isSnapshot: false) }
+    for feed in feedMirrors.keys.sorted() {
+      guard let flipped = feedMirrors[feed]?.advance(to: now) else { continue }
+      show(flipped, from: feed, isSnapshot: false)
+    }
     for id in order { panes[id]?.timeHasPassed() }
     settle()
     arrange()
@@ -347,7 +362,9 @@ struct LiveBoard {
     }
     let dates = DateText(now: now)
     let decisions = edited.compactMap { panes[$0]?.nextDecision(after: now) }
-    let ends = [noticeEnd, dismissals.nextDecision(after: now)].compactMap(\.self)
+    let ends =
+      ([noticeEnd, dismissals.nextDecision(after: now), mirror.nextDate]
+      + feedMirrors.values.map(\.nextDate)).compactMap(\.self)
     let instants = (decisions + ends)
       .map { max($0.duration(since: now), .milliseconds(10)) }
     let ages = seen.filter(staleIDs.contains).compactMap { panes[$0]?.widget }

@@ -75,6 +75,7 @@ struct LiveSession {
         var watch = WatchOptions(selector: feed.selector, contentFamily: feed.family)
         watch.retry = self.watch.retry
         watch.minInterval = self.watch.minInterval
+        watch.upcomingEntries = self.watch.upcomingEntries
         return (index, watch)
       }
     let gates = watches.map { _ in

@@ -189,7 +189,7 @@ struct RenderCommand: AsyncParsableCommand {
     let options = WatchOptions(
       selector: ids.isEmpty ? selection.selector() : Selector(ids: ids),
       minInterval: RenderWatch.pause, retry: FollowOptions.retry, contentFamily: family,
-      includeTheme: true)
+      includeTheme: true, upcomingEntries: WidgetMirror.upcomingShown)
     let watch = RenderWatch(
       ids: ids, showsStanding: !selection.isEmpty, output: output, session: session, watch: options)
     try await follow.limited { try await watch.run(follow) }

@@ -90,6 +90,7 @@ private actor RenderedFile {
   /// Redraws text that depends on the time.
   func timeHasPassed() throws {
     timer.hasFired()
+    _ = mirror.advance(to: Terminal.now)
     try draw()
   }
 
@@ -102,7 +103,8 @@ private actor RenderedFile {
       widgets = watch.ids.compactMap { known[$0] }
     }
     let dates = DateText(now: Terminal.now)
-    timer.set(widgets.compactMap { dates.untilChange(of: $0, kinds.providers) }.min()) { [fire] in
+    let delays = widgets.map { dates.untilChange(of: $0, kinds.providers) }
+    timer.set((delays + [mirror.untilNextDate(dates.now)]).compactMap(\.self).min()) { [fire] in
       fire.yield()
     }
     let bytes = try watch.output.bytes(

@@ -228,6 +228,19 @@ extension WatchFrame {
       map["type"] = .string("theme")
       map["etag"] = nil
       return [.map(map)]
+    case .upcoming(let upcoming):
+      return [
+        .map([
+          "type": .string("upcoming"),
+          "widgets": .list(
+            upcoming.widgets.map { widget in
+              .map([
+                "id": .string(widget.id.rawValue),
+                "entries": .list(widget.entries.map(\.document)), "more": .bool(widget.more),
+              ])
+            }),
+        ])
+      ]
     case .reset(let reason):
       return [
         .map([

@@ -398,6 +398,8 @@ wp_descriptor_widgetd__v1__unsubscribe_request(void) { return &widgetd__v1__unsu
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__unsubscribe_response(void) { return &widgetd__v1__unsubscribe_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__upcoming_entries(void) { return &widgetd__v1__upcoming_entries__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__update_theme_request(void) { return &widgetd__v1__update_theme_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__update_theme_request__set_entry(void) { return &widgetd__v1__update_theme_request__set_entry__descriptor; }
@@ -425,6 +427,8 @@ static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__watch_progress(void) { return &widgetd__v1__watch_progress__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__watch_synced(void) { return &widgetd__v1__watch_synced__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__watch_upcoming(void) { return &widgetd__v1__watch_upcoming__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__watch_widgets_request(void) { return &widgetd__v1__watch_widgets_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull

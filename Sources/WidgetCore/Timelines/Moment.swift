@@ -11,6 +11,8 @@ struct Moment {
   fileprivate(set) var revision: Revision
   /// When something happens next; nil for never. `earliest` if the time is not known yet.
   fileprivate(set) var due: Timestamp?
+  /// When the daemon has something to do for the widget, even if nobody looks at it; nil for never.
+  fileprivate(set) var duty: Timestamp?
   /// The entries that an expression of the schedule gives.
   fileprivate(set) var entries: [TimelineEntry] = []
   /// Whether the time is known for which this is true.
@@ -61,7 +63,7 @@ extension ContentMaker {
     }
     var moment = state.moment ?? Moment(revision: revision)
     guard let now else {
-      (moment.due, moment.isPlaced) = (.earliest, false)
+      (moment.due, moment.duty, moment.isPlaced) = (.earliest, .earliest, false)
       state.moment = moment
       return
     }
@@ -75,7 +77,8 @@ extension ContentMaker {
       guard follow(schedule, state, &moment, &status, at: now, revision, limits) else { return }
     }
     moment.isPlaced = true
-    moment.due = [status.nextTime, status.refreshTime, status.staleTime].compactMap { $0 }.min()
+    moment.duty = [status.refreshTime, status.staleTime].compactMap { $0 }.min()
+    moment.due = [status.nextTime, moment.duty].compactMap { $0 }.min()
     if status != moment.status { (moment.status, moment.revision) = (status, revision) }
     state.moment = moment
   }

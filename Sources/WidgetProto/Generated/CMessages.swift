@@ -739,6 +739,10 @@ extension Widgetd__V1__UnsubscribeResponse: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__unsubscribe_response() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__unsubscribe_response__init(message) }
 }
+extension Widgetd__V1__UpcomingEntries: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__upcoming_entries() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__upcoming_entries__init(message) }
+}
 extension Widgetd__V1__UpdateThemeRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__update_theme_request() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__update_theme_request__init(message) }
@@ -794,6 +798,10 @@ extension Widgetd__V1__WatchProgress: CMessage {
 extension Widgetd__V1__WatchSynced: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__watch_synced() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__watch_synced__init(message) }
+}
+extension Widgetd__V1__WatchUpcoming: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__watch_upcoming() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__watch_upcoming__init(message) }
 }
 extension Widgetd__V1__WatchWidgetsRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__watch_widgets_request() }

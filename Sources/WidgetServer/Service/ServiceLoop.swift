@@ -57,7 +57,6 @@ final class ServiceLoop {
         image: image, limits: limits.store, isRevocable: log.needsGroups,
         timeZones: SystemTimeZones().rules),
       limits: limits, logger: logger, clock: configuration.clock)
-    time = TimeKeeper(context, log: log)
     gate = LoopGate(eventLoop: eventLoop)
     self.log = log
     policy = configuration.policy
@@ -67,12 +66,14 @@ final class ServiceLoop {
     let audience = ProviderAudience(context)
     streams = WatchStreams(
       context, audience: audience, releaseMemory: configuration.releaseMemory)
+    time = TimeKeeper(context, log: log, readers: streams.rounds)
     health = HealthWatches(context)
     providers = Providers(context, audience: audience)
     connections = Connections(context, configuration.policy)
     incompleteRequests = IncompleteRequests(context, policy)
     blobs = Blobs(context, folder: configuration.blobFolder)
     reloads = Reloads(context)
+    turn.atStart = { [unowned self] in time.advance() }
     turn.atEnd = { [unowned self] in endTurn() }
     providers.awaitReturns()
     // Before the first reader comes, widgets are where they should be now.
@@ -105,6 +106,7 @@ final class ServiceLoop {
     openStreams()
     providers.serve()
     streams.rounds.sendIfDue()
+    time.setTimer()
     turn.sendAnswers()
     turn.close(
       hasMore: context.work.hasMore || streams.rounds.hasMore || providers.hasMore || time.hasMore)

@@ -29,6 +29,8 @@ final class Turn {
   private let eventLoop: any EventLoop
   /// Whether the turn's group may fail, so that calls have to be repeated.
   let remembersCalls: Bool
+  /// Begins the turn, before its first call. Set once, by the service.
+  var atStart: () -> Void = {}
   /// Ends the turn. Set once, by the service.
   var atEnd: () -> Void = {}
   /// The time of the turn; the same for everything in it.
@@ -83,6 +85,7 @@ final class Turn {
     now = clock()
     runningTime = runningBefore.advanced(by: .nanoseconds((NIODeadline.now() - begin).nanoseconds))
     eventLoop.assumeIsolated().execute { self.finish() }
+    atStart()
   }
 
   /// Takes the time again, because the clock was moved in the turn.

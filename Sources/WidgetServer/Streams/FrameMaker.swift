@@ -53,6 +53,52 @@ final class FrameMaker {
     return messages
   }
 
+  /// What widgets will show, if the group takes it. A widget for which it costs too much is left out:
+  /// its readers get each change at its date.
+  private func upcomingMessages(_ group: WatchGroup, of changes: [WidgetChange]) -> [EncodedMessage]
+  {
+    let limit = group.filter.upcomingEntries
+    guard limit > 0 else { return [] }
+    let costStart = context.store.readingCost
+    var found: [UpcomingEntries] = []
+    for change in changes {
+      let id: WidgetID
+      switch change {
+      case .added(let widget, _): id = widget.id
+      case .updated(let update): id = update.id
+      case .removed(let removed, _):
+        group.horizon.remove(removed)
+        continue
+      }
+      let isSpent = context.store.readingCost - costStart > context.limits.store.contentCostMax
+      guard
+        let page = context.store.upcoming(
+          of: id, at: context.turn.now, limit: isSpent ? 0 : limit, taking: group.content)
+      else {
+        group.horizon.remove(id)
+        continue
+      }
+      let last = page.entries.last?.entry.date ?? page.status?.nextTime
+      group.horizon.set(id, page.hasMore ? last : nil)
+      if !page.entries.isEmpty {
+        found.append(UpcomingEntries(id: id, entries: page.entries, more: page.hasMore))
+      }
+    }
+    guard !found.isEmpty else { return [] }
+    let isFake = context.clock.isFake
+    // What does not fit into a frame is left out, too.
+    let messages = split(found, .all) { piece, _ in
+      WatchWidgetsResponse.upcoming(WatchUpcoming(widgets: Array(piece), hasFakeClock: isFake))
+    }
+    if messages == nil { for entries in found { group.horizon.set(entries.id, context.turn.now) } }
+    return messages ?? []
+  }
+
+  private func upcomingMessages(_ group: WatchGroup, of widgets: [Widget]) -> [EncodedMessage] {
+    guard group.filter.upcomingEntries > 0 else { return [] }
+    return upcomingMessages(group, of: widgets.map { .added($0, nil) })
+  }
+
   private func filter(_ changes: [WidgetChange], _ mask: ReadMask) -> [WidgetChange] {
     guard !mask.isEverything else { return changes }
     return changes.compactMap { change in
@@ -67,13 +113,14 @@ final class FrameMaker {
   func changeMessages(
     _ group: WatchGroup, _ changes: [WidgetChange], from: Revision, to: Revision?
   ) -> [EncodedMessage]? {
-    split(changes, group.filter.mask) { piece, isLast in
+    let messages = split(changes, group.filter.mask) { piece, isLast in
       let isEnd = isLast && to != nil
       return WatchWidgetsResponse.changes(
         ChangeSet(
           fromRevision: from, toRevision: isEnd ? to ?? 0 : 0, changes: Array(piece),
           more: !isEnd, resumeToken: isEnd ? token(group, to ?? 0) : []))
     }
+    return messages.map { $0 + upcomingMessages(group, of: changes) }
   }
 
   /// The next frames of a transfer: a chunk, or a part of one with much state; nil if a frame would
@@ -106,9 +153,10 @@ final class FrameMaker {
       inChunk: chunk, from: slot, bytesMax: context.limits.eagerBytesMax, selecting: selector,
       taking: group.content)
     transfer.advance(to: next)
-    guard let messages = widgets.isEmpty ? [] : snapshotMessages(widgets, group.filter.mask) else {
+    guard var messages = widgets.isEmpty ? [] : snapshotMessages(widgets, group.filter.mask) else {
       return nil
     }
+    messages += upcomingMessages(group, of: widgets)
     if slot == 0, next == nil { group.snapshotCache[chunk] = (context.store.revision, messages) }
     return messages
   }
@@ -165,7 +213,7 @@ final class FrameMaker {
     var messages: [EncodedMessage] = []
     if !widgets.isEmpty {
       guard let frames = snapshotMessages(widgets, mask) else { return nil }
-      messages += frames
+      messages += frames + upcomingMessages(group, of: widgets)
     }
     if !removed.isEmpty {
       let frames = split(removed, .all) { piece, _ in

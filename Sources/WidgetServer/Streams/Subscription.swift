@@ -142,14 +142,15 @@ extension Subscription: ServedStream {
 
   private var request: HandedStream.Request {
     switch group.filter {
-    case .widgets(let selector, let mask, let includesEvents, let contentFamily):
+    case .widgets(
+      let selector, let mask, let includesEvents, let contentFamily, let upcomingEntries):
       .widgets(
         WatchWidgetsRequest(
           selector: selector, readMask: mask,
           minInterval: minInterval.map { .nanoseconds($0.nanoseconds) },
           progressInterval: progressInterval.map { .nanoseconds($0.nanoseconds) },
           includeEvents: includesEvents, contentFamily: contentFamily,
-          includeTheme: includesTheme, isPassive: isPassive))
+          includeTheme: includesTheme, isPassive: isPassive, upcomingEntries: upcomingEntries))
     case .events(let selector, let names):
       .events(WatchEventsRequest(selector: selector, names: names))
     }

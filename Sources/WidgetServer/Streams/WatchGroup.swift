@@ -19,17 +19,18 @@ final class WatchGroup {
 
   /// What a stream wants.
   enum Filter: Hashable {
-    case widgets(Selector, ReadMask, includesEvents: Bool, contentFamily: Family?)
+    case widgets(
+      Selector, ReadMask, includesEvents: Bool, contentFamily: Family?, upcomingEntries: Int)
     case events(Selector, names: [String])
 
     var selector: Selector {
       switch self {
-      case .widgets(let selector, _, _, _), .events(let selector, _): selector
+      case .widgets(let selector, _, _, _, _), .events(let selector, _): selector
       }
     }
 
     var mask: ReadMask {
-      if case .widgets(_, let mask, _, _) = self { mask } else { .all }
+      if case .widgets(_, let mask, _, _, _) = self { mask } else { .all }
     }
 
     var wantsState: Bool {
@@ -38,15 +39,20 @@ final class WatchGroup {
 
     var wantsEvents: Bool {
       switch self {
-      case .widgets(_, _, let includesEvents, _): includesEvents
+      case .widgets(_, _, let includesEvents, _, _): includesEvents
       case .events: true
       }
     }
 
     /// The family whose content is wanted; nil for each widget's own, and for none.
     var contentFamily: Family? {
-      guard mask.wants(.content), case .widgets(_, _, _, let family) = self else { return nil }
+      guard mask.wants(.content), case .widgets(_, _, _, let family, _) = self else { return nil }
       return family
+    }
+
+    /// How many entries of each timeline the reader gets in advance.
+    var upcomingEntries: Int {
+      if case .widgets(_, _, _, _, let count) = self { count } else { 0 }
     }
 
     var eventNames: [String] {
@@ -64,6 +70,9 @@ final class WatchGroup {
   }
 
   var isEmpty: Bool { members.isEmpty }
+
+  /// Until when the members know what widgets will show; see `upcomingEntries`.
+  var horizon = UpcomingHorizon()
 
   /// Whether its members read content for another family, which may have to be made for them.
   var makesContent: Bool { if case .family = content { true } else { false } }
@@ -113,6 +122,7 @@ final class WatchGroup {
     combine("data", mask.dataKeys)
     combine("parameters", mask.parameterKeys)
     if let family = filter.contentFamily { combine("content_family", ["\(family.rawValue)"]) }
+    if filter.upcomingEntries > 0 { combine("upcoming", ["\(filter.upcomingEntries)"]) }
     return hash.value
   }
 }

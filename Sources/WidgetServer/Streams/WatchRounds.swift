@@ -57,6 +57,17 @@ final class WatchRounds {
     }
   }
 
+  /// Until when readers need no change that time makes: at once if some get each change at its date,
+  /// else when the entries run out that they were sent in advance. Nil if nobody needs any.
+  func horizon(_ nextDate: Timestamp) -> Timestamp? {
+    var first: Timestamp?
+    for group in groups.values where group.filter.wantsState {
+      guard group.filter.upcomingEntries > 0, group.horizon.isKnown else { return nextDate }
+      if let date = group.horizon.date(), date < first ?? .latest { first = date }
+    }
+    return first.map { max($0, nextDate) }
+  }
+
   /// Lets a stream be served at the end of this turn.
   func markReady(_ subscription: Subscription) {
     guard !subscription.isReady, !subscription.isFinished else { return }
@@ -140,7 +151,7 @@ final class WatchRounds {
         leftOut += waiting[index...]
         break
       }
-      if subscription.group.makesContent, isRoundSpent, !subscription.isFinished {
+      if makesContent(subscription.group), isRoundSpent, !subscription.isFinished {
         leftOut.append(subscription)
         continue
       }
@@ -211,7 +222,14 @@ final class WatchRounds {
 
   /// Whether making the content that a group lacks exceeds the budget of the round.
   private func costsTooMuch(_ group: WatchGroup, since cursor: Revision) -> Bool {
-    guard group.makesContent else { return false }
+    guard makesContent(group) else { return false }
+    if group.filter.upcomingEntries > 0,
+      context.store.hasChanges(
+        since: cursor, moreThan: WatchRounds.upcomingWidgetsMax, selecting: group.filter.selector,
+        taking: group.content)
+    {
+      return true
+    }
     return isRoundSpent
       || context.store.hasChanges(
         since: cursor, moreThan: .max, selecting: group.filter.selector, taking: group.content)
@@ -225,7 +243,7 @@ final class WatchRounds {
       steps += 1
       // A long transfer lets others have their turn, also if it finds nothing to send.
       if steps > WatchRounds.stepsPerTurnMax || steps > 1 && slice.isOver
-        || group.makesContent && isRoundSpent
+        || makesContent(group) && isRoundSpent
       {
         return markReady(subscription)
       }
@@ -253,7 +271,7 @@ final class WatchRounds {
         }
         if instant < subscription.nextFrameAt { return markReadyLater(subscription) }
         if context.store.hasChanges(
-          since: cursor, moreThan: context.limits.eagerChangesMax,
+          since: cursor, moreThan: eagerChangesMax(group),
           orBytes: context.limits.eagerBytesMax,
           selecting: group.filter.selector, taking: group.content)
         {
@@ -280,7 +298,7 @@ final class WatchRounds {
         }
         if isThrough, transfer.passes < WatchRounds.passesMax,
           context.store.hasChanges(
-            since: transfer.passStartedAt, moreThan: context.limits.eagerChangesMax,
+            since: transfer.passStartedAt, moreThan: eagerChangesMax(group),
             orBytes: context.limits.eagerBytesMax, selecting: group.filter.selector,
             taking: group.content)
         {
@@ -298,6 +316,19 @@ final class WatchRounds {
         deliver(messages, to: subscription, at: instant, isChange: isThrough)
       }
     }
+  }
+
+  /// For how many changed widgets the entries to come are made at once.
+  private static var upcomingWidgetsMax: Int { 256 }
+
+  /// Whether content has to be made for a group's members.
+  private func makesContent(_ group: WatchGroup) -> Bool {
+    group.makesContent || group.filter.upcomingEntries > 0
+  }
+
+  private func eagerChangesMax(_ group: WatchGroup) -> Int {
+    let limit = context.limits.eagerChangesMax
+    return group.filter.upcomingEntries > 0 ? min(limit, WatchRounds.upcomingWidgetsMax) : limit
   }
 
   /// How often the chunks are gone through before the rest is sent all at once, however much it is:

@@ -40,10 +40,14 @@ final class WatchStreams {
     _ request: WatchWidgetsRequest, sink: any StreamSink, peer: Peer
   ) throws(RPCStatus) -> Subscription {
     try context.checkTerms(request.selector, request.readMask)
+    guard (0...WatchWidgetsRequest.upcomingEntriesMax).contains(request.upcomingEntries) else {
+      throw .invalidField(
+        "upcoming_entries", "Use 0 to \(WatchWidgetsRequest.upcomingEntriesMax).")
+    }
     let group = rounds.group(
       .widgets(
         request.selector, request.readMask, includesEvents: request.includeEvents,
-        contentFamily: request.contentFamily))
+        contentFamily: request.contentFamily, upcomingEntries: request.upcomingEntries))
     let position: Subscription.Position
     if request.resumeToken.isEmpty {
       position = .transferring(
@@ -52,6 +56,8 @@ final class WatchStreams {
           chunkCount: context.store.chunkCount))
     } else {
       position = .behind(try resume(request.resumeToken, group))
+      // What an earlier stream sent in advance is not known any more.
+      group.horizon.isKnown = false
     }
     let minimum = Duration.milliseconds(context.limits.progressIntervalMillisecondsMin)
     if let interval = request.progressInterval, interval < minimum {
@@ -194,7 +200,10 @@ final class WatchStreams {
       progressInterval: request.progressInterval,
       filter: .widgets(
         request.selector, request.readMask, includesEvents: request.includeEvents,
-        contentFamily: request.contentFamily), isPassive: request.isPassive)
+        contentFamily: request.contentFamily, upcomingEntries: request.upcomingEntries),
+      isPassive: request.isPassive)
+    // What the former process sent in advance is not known here.
+    subscription.group.horizon.isKnown = false
     subscription.wantsProgress = handed.wantsProgress
     subscription.includesTheme = request.includeTheme
     // The former process sent the theme after `opened`, and each change before its revision.

@@ -12,6 +12,7 @@ import WidgetStorage
 final class TimeKeeper {
   private let context: ServiceContext
   private let log: any CommitLog
+  private let readers: WatchRounds
   private var timer: WallClockTimer?
   /// Whether more is due than the last step did.
   private(set) var hasMore = false
@@ -25,18 +26,17 @@ final class TimeKeeper {
   /// How long to wait after a failed reservation.
   private static let pause = TimeAmount.seconds(1)
 
-  init(_ context: ServiceContext, log: any CommitLog) {
+  init(_ context: ServiceContext, log: any CommitLog, readers: WatchRounds) {
     self.context = context
     self.log = log
+    self.readers = readers
   }
 
-  /// Makes widgets true at the time of the turn, and sets the timer for the next one. Call it when the
-  /// turn's group has ended.
+  /// Makes widgets true at the time of the turn. Call it before the turn's first call, and again when
+  /// the turn's group has ended.
   func advance() {
     hasMore = false
-    if step() {
-      setTimer()
-    } else {
+    if !step() {
       let until = NIODeadline.now() + TimeKeeper.pause
       pausedUntil = until
       _ = timer?.set(nil)
@@ -79,10 +79,12 @@ final class TimeKeeper {
     }
   }
 
-  private func setTimer() {
+  /// Sets the timer for the next change. Call it at the end of the turn, when readers have been sent what
+  /// they take.
+  func setTimer() {
     // A fake clock moves when somebody moves it.
     guard !context.clock.isFake, pausedUntil == nil else { return }
-    let date = hasMore ? nil : context.store.nextDate
+    let date = hasMore ? nil : wakeDate
     if timer == nil {
       guard date != nil else { return }
       timer = WallClockTimer(eventLoop: context.eventLoop) { [unowned self] in
@@ -94,6 +96,13 @@ final class TimeKeeper {
     let delay = date.duration(since: context.clock.now)
     let bounded = min(max(delay, .milliseconds(1)), .seconds(60))
     context.schedule(in: .nanoseconds(bounded.nanoseconds)) { self.context.turn.open() }
+  }
+
+  /// When something has to be done. While nobody needs the changes that time makes, they wait for the
+  /// next turn.
+  var wakeDate: Timestamp? {
+    guard let next = context.store.nextDate else { return nil }
+    return [context.store.nextDuty(), readers.horizon(next)].compactMap { $0 }.min()
   }
 
   func close() { timer?.close() }

@@ -342,7 +342,7 @@ def needs_content(name):
         "GetKindRequest", "GetKindResponse", "DeleteKindRequest", "RefreshWidgetsRequest",
         "ProvideRequest", "ProvideOpen", "ProvidedUpdate", "ProvideAnswer", "DataRequest",
         "InstallBundleResponse", "RollbackBundleResponse", "ProvideBundleAnswer", "Entry",
-        "ShownEntry", "GetTimelineRequest", "GetPlaceholderRequest", "GetPlaceholderResponse",
+        "ShownEntry", "UpcomingEntries", "GetTimelineRequest", "GetPlaceholderRequest", "GetPlaceholderResponse",
         "GetSnapshotRequest", "GetSnapshotResponse", "Preview", "SnapshotRequest",
         "ProvideSnapshot", "RefreshBudget"}
 

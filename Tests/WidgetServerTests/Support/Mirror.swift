@@ -22,6 +22,8 @@ struct Mirror {
   private var pendingFrom: Revision?
   private(set) var isOpen = false
   private(set) var theme: ThemeState?
+  /// What widgets will show, as the daemon said last.
+  private(set) var upcoming: [WidgetID: UpcomingEntries] = [:]
   private var lastSequence: UInt64 = 0
 
   /// What is kept when a connection is lost: all that was complete.
@@ -49,6 +51,8 @@ struct Mirror {
         throw TestFault("a theme of \(theme.revision) after changes up to \(revision)")
       }
       self.theme = theme
+    case .upcoming(let frame):
+      for widget in frame.widgets { upcoming[widget.id] = widget }
     case .snapshot(let chunk): try apply(chunk)
     case .synced(let synced):
       guard !isSynced else { throw TestFault("synced twice") }
@@ -82,7 +86,10 @@ struct Mirror {
   private mutating func apply(_ chunk: SnapshotChunk) throws {
     guard !isSynced else { throw TestFault("a snapshot frame after synced") }
     snapshotFrames += 1
-    for widget in chunk.widgets { widgets[widget.id] = widget }
+    for widget in chunk.widgets {
+      widgets[widget.id] = widget
+      upcoming[widget.id] = nil
+    }
     for id in chunk.removedIDs { widgets[id] = nil }
   }
 
@@ -117,6 +124,7 @@ struct Mirror {
           || new.revision == old.revision && new == old
       else { throw TestFault("\(change.id) went from \(old.revision) to \(new.revision)") }
     }
+    for change in set.changes { upcoming[change.id] = nil }
     lastChanges = pending
     pending = []
     pendingFrom = nil

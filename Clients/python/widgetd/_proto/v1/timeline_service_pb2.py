@@ -18,7 +18,7 @@ from widgetd._proto.v1 import value_pb2 as widgetd_dot_python_dot_v1_dot_value__
 from widgetd._proto.v1 import widget_pb2 as widgetd_dot_python_dot_v1_dot_widget__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(widgetd/python/v1/timeline_service.proto\x12\x11widgetd.python.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cwidgetd/python/v1/node.proto\x1a widgetd/python/v1/timeline.proto\x1a\x1dwidgetd/python/v1/value.proto\x1a\x1ewidgetd/python/v1/widget.proto\"\xab\x01\n\x12GetTimelineRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05limit\x18\x02 \x01(\r\x12.\n\nstart_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x17\n\x0finclude_content\x18\x04 \x01(\x08\x12\x31\n\x0e\x63ontent_family\x18\x05 \x01(\x0e\x32\x19.widgetd.python.v1.Family\"\xde\x01\n\x13GetTimelineResponse\x12.\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1d.widgetd.python.v1.ShownEntry\x12\x0c\n\x04more\x18\x02 \x01(\x08\x12\x31\n\x06policy\x18\x03 \x01(\x0e\x32!.widgetd.python.v1.TimelinePolicy\x12\x31\n\x06status\x18\x04 \x01(\x0b\x32!.widgetd.python.v1.TimelineStatus\x12\x11\n\tscheduled\x18\x05 \x01(\x08\x12\x10\n\x08revision\x18\x06 \x01(\x04\"b\n\nShownEntry\x12\'\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x18.widgetd.python.v1.Entry\x12+\n\x07\x63ontent\x18\x02 \x01(\x0b\x32\x1a.widgetd.python.v1.Content\"P\n\x15GetPlaceholderRequest\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12)\n\x06\x66\x61mily\x18\x02 \x01(\x0e\x32\x19.widgetd.python.v1.Family\"E\n\x16GetPlaceholderResponse\x12+\n\x07preview\x18\x01 \x01(\x0b\x32\x1a.widgetd.python.v1.Preview\"\xe5\x01\n\x12GetSnapshotRequest\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12)\n\x06\x66\x61mily\x18\x02 \x01(\x0e\x32\x19.widgetd.python.v1.Family\x12I\n\nparameters\x18\x03 \x03(\x0b\x32\x35.widgetd.python.v1.GetSnapshotRequest.ParametersEntry\x1aK\n\x0fParametersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.widgetd.python.v1.Value:\x02\x38\x01\"B\n\x13GetSnapshotResponse\x12+\n\x07preview\x18\x01 \x01(\x0b\x32\x1a.widgetd.python.v1.Preview\"\x97\x03\n\x07Preview\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12)\n\x06\x66\x61mily\x18\x02 \x01(\x0e\x32\x19.widgetd.python.v1.Family\x12>\n\nparameters\x18\x03 \x03(\x0b\x32*.widgetd.python.v1.Preview.ParametersEntry\x12\x32\n\x04\x64\x61ta\x18\x04 \x03(\x0b\x32$.widgetd.python.v1.Preview.DataEntry\x12+\n\x07\x63ontent\x18\x05 \x01(\x0b\x32\x1a.widgetd.python.v1.Content\x12\x0e\n\x06sample\x18\x06 \x01(\x08\x12\x0e\n\x06reason\x18\x07 \x01(\t\x1aK\n\x0fParametersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.widgetd.python.v1.Value:\x02\x38\x01\x1a\x45\n\tDataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.widgetd.python.v1.Value:\x02\x38\x01\x32\xb4\x02\n\x0fTimelineService\x12\\\n\x0bGetTimeline\x12%.widgetd.python.v1.GetTimelineRequest\x1a&.widgetd.python.v1.GetTimelineResponse\x12\x65\n\x0eGetPlaceholder\x12(.widgetd.python.v1.GetPlaceholderRequest\x1a).widgetd.python.v1.GetPlaceholderResponse\x12\\\n\x0bGetSnapshot\x12%.widgetd.python.v1.GetSnapshotRequest\x1a&.widgetd.python.v1.GetSnapshotResponseBQ\n\x0e\x63om.widgetd.v1B\x14TimelineServiceProtoP\x01Z\x14widgetd/v1;widgetdv1\xa2\x02\x03WXX\xaa\x02\nWidgetd.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n(widgetd/python/v1/timeline_service.proto\x12\x11widgetd.python.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cwidgetd/python/v1/node.proto\x1a widgetd/python/v1/timeline.proto\x1a\x1dwidgetd/python/v1/value.proto\x1a\x1ewidgetd/python/v1/widget.proto\"\xab\x01\n\x12GetTimelineRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05limit\x18\x02 \x01(\r\x12.\n\nstart_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x17\n\x0finclude_content\x18\x04 \x01(\x08\x12\x31\n\x0e\x63ontent_family\x18\x05 \x01(\x0e\x32\x19.widgetd.python.v1.Family\"\xde\x01\n\x13GetTimelineResponse\x12.\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1d.widgetd.python.v1.ShownEntry\x12\x0c\n\x04more\x18\x02 \x01(\x08\x12\x31\n\x06policy\x18\x03 \x01(\x0e\x32!.widgetd.python.v1.TimelinePolicy\x12\x31\n\x06status\x18\x04 \x01(\x0b\x32!.widgetd.python.v1.TimelineStatus\x12\x11\n\tscheduled\x18\x05 \x01(\x08\x12\x10\n\x08revision\x18\x06 \x01(\x04\"P\n\x15GetPlaceholderRequest\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12)\n\x06\x66\x61mily\x18\x02 \x01(\x0e\x32\x19.widgetd.python.v1.Family\"E\n\x16GetPlaceholderResponse\x12+\n\x07preview\x18\x01 \x01(\x0b\x32\x1a.widgetd.python.v1.Preview\"\xe5\x01\n\x12GetSnapshotRequest\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12)\n\x06\x66\x61mily\x18\x02 \x01(\x0e\x32\x19.widgetd.python.v1.Family\x12I\n\nparameters\x18\x03 \x03(\x0b\x32\x35.widgetd.python.v1.GetSnapshotRequest.ParametersEntry\x1aK\n\x0fParametersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.widgetd.python.v1.Value:\x02\x38\x01\"B\n\x13GetSnapshotResponse\x12+\n\x07preview\x18\x01 \x01(\x0b\x32\x1a.widgetd.python.v1.Preview\"\x97\x03\n\x07Preview\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12)\n\x06\x66\x61mily\x18\x02 \x01(\x0e\x32\x19.widgetd.python.v1.Family\x12>\n\nparameters\x18\x03 \x03(\x0b\x32*.widgetd.python.v1.Preview.ParametersEntry\x12\x32\n\x04\x64\x61ta\x18\x04 \x03(\x0b\x32$.widgetd.python.v1.Preview.DataEntry\x12+\n\x07\x63ontent\x18\x05 \x01(\x0b\x32\x1a.widgetd.python.v1.Content\x12\x0e\n\x06sample\x18\x06 \x01(\x08\x12\x0e\n\x06reason\x18\x07 \x01(\t\x1aK\n\x0fParametersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.widgetd.python.v1.Value:\x02\x38\x01\x1a\x45\n\tDataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.widgetd.python.v1.Value:\x02\x38\x01\x32\xb4\x02\n\x0fTimelineService\x12\\\n\x0bGetTimeline\x12%.widgetd.python.v1.GetTimelineRequest\x1a&.widgetd.python.v1.GetTimelineResponse\x12\x65\n\x0eGetPlaceholder\x12(.widgetd.python.v1.GetPlaceholderRequest\x1a).widgetd.python.v1.GetPlaceholderResponse\x12\\\n\x0bGetSnapshot\x12%.widgetd.python.v1.GetSnapshotRequest\x1a&.widgetd.python.v1.GetSnapshotResponseBQ\n\x0e\x63om.widgetd.v1B\x14TimelineServiceProtoP\x01Z\x14widgetd/v1;widgetdv1\xa2\x02\x03WXX\xaa\x02\nWidgetd.V1b\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'widgetd.python.v1.timeline_service_pb2', globals())
@@ -36,24 +36,22 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _GETTIMELINEREQUEST._serialized_end=395
   _GETTIMELINERESPONSE._serialized_start=398
   _GETTIMELINERESPONSE._serialized_end=620
-  _SHOWNENTRY._serialized_start=622
-  _SHOWNENTRY._serialized_end=720
-  _GETPLACEHOLDERREQUEST._serialized_start=722
-  _GETPLACEHOLDERREQUEST._serialized_end=802
-  _GETPLACEHOLDERRESPONSE._serialized_start=804
-  _GETPLACEHOLDERRESPONSE._serialized_end=873
-  _GETSNAPSHOTREQUEST._serialized_start=876
-  _GETSNAPSHOTREQUEST._serialized_end=1105
-  _GETSNAPSHOTREQUEST_PARAMETERSENTRY._serialized_start=1030
-  _GETSNAPSHOTREQUEST_PARAMETERSENTRY._serialized_end=1105
-  _GETSNAPSHOTRESPONSE._serialized_start=1107
-  _GETSNAPSHOTRESPONSE._serialized_end=1173
-  _PREVIEW._serialized_start=1176
-  _PREVIEW._serialized_end=1583
-  _PREVIEW_PARAMETERSENTRY._serialized_start=1030
-  _PREVIEW_PARAMETERSENTRY._serialized_end=1105
-  _PREVIEW_DATAENTRY._serialized_start=1514
-  _PREVIEW_DATAENTRY._serialized_end=1583
-  _TIMELINESERVICE._serialized_start=1586
-  _TIMELINESERVICE._serialized_end=1894
+  _GETPLACEHOLDERREQUEST._serialized_start=622
+  _GETPLACEHOLDERREQUEST._serialized_end=702
+  _GETPLACEHOLDERRESPONSE._serialized_start=704
+  _GETPLACEHOLDERRESPONSE._serialized_end=773
+  _GETSNAPSHOTREQUEST._serialized_start=776
+  _GETSNAPSHOTREQUEST._serialized_end=1005
+  _GETSNAPSHOTREQUEST_PARAMETERSENTRY._serialized_start=930
+  _GETSNAPSHOTREQUEST_PARAMETERSENTRY._serialized_end=1005
+  _GETSNAPSHOTRESPONSE._serialized_start=1007
+  _GETSNAPSHOTRESPONSE._serialized_end=1073
+  _PREVIEW._serialized_start=1076
+  _PREVIEW._serialized_end=1483
+  _PREVIEW_PARAMETERSENTRY._serialized_start=930
+  _PREVIEW_PARAMETERSENTRY._serialized_end=1005
+  _PREVIEW_DATAENTRY._serialized_start=1414
+  _PREVIEW_DATAENTRY._serialized_end=1483
+  _TIMELINESERVICE._serialized_start=1486
+  _TIMELINESERVICE._serialized_end=1794
 # @@protoc_insertion_point(module_scope)

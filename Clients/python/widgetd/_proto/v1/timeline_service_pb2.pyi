@@ -70,13 +70,13 @@ class GetTimelineResponse(_message.Message):
     REVISION_FIELD_NUMBER: _ClassVar[int]
     SCHEDULED_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
-    entries: _containers.RepeatedCompositeFieldContainer[ShownEntry]
+    entries: _containers.RepeatedCompositeFieldContainer[_timeline_pb2.ShownEntry]
     more: bool
     policy: _timeline_pb2.TimelinePolicy
     revision: int
     scheduled: bool
     status: _timeline_pb2.TimelineStatus
-    def __init__(self, entries: _Optional[_Iterable[_Union[ShownEntry, _Mapping[str, object]]]] = ..., more: bool = ..., policy: _Optional[_Union[_timeline_pb2.TimelinePolicy, str]] = ..., status: _Optional[_Union[_timeline_pb2.TimelineStatus, _Mapping[str, object]]] = ..., scheduled: bool = ..., revision: _Optional[int] = ...) -> None: ...
+    def __init__(self, entries: _Optional[_Iterable[_Union[_timeline_pb2.ShownEntry, _Mapping[str, object]]]] = ..., more: bool = ..., policy: _Optional[_Union[_timeline_pb2.TimelinePolicy, str]] = ..., status: _Optional[_Union[_timeline_pb2.TimelineStatus, _Mapping[str, object]]] = ..., scheduled: bool = ..., revision: _Optional[int] = ...) -> None: ...
 
 class Preview(_message.Message):
     __slots__: tuple[str, ...]
@@ -109,11 +109,3 @@ class Preview(_message.Message):
     reason: str
     sample: bool
     def __init__(self, kind: _Optional[str] = ..., family: _Optional[_Union[_widget_pb2.Family, str]] = ..., parameters: _Optional[_Mapping[str, _value_pb2.Value]] = ..., data: _Optional[_Mapping[str, _value_pb2.Value]] = ..., content: _Optional[_Union[_node_pb2.Content, _Mapping[str, object]]] = ..., sample: bool = ..., reason: _Optional[str] = ...) -> None: ...
-
-class ShownEntry(_message.Message):
-    __slots__: tuple[str, ...]
-    CONTENT_FIELD_NUMBER: _ClassVar[int]
-    ENTRY_FIELD_NUMBER: _ClassVar[int]
-    content: _node_pb2.Content
-    entry: _timeline_pb2.Entry
-    def __init__(self, entry: _Optional[_Union[_timeline_pb2.Entry, _Mapping[str, object]]] = ..., content: _Optional[_Union[_node_pb2.Content, _Mapping[str, object]]] = ...) -> None: ...

@@ -340,6 +340,16 @@ class UnsubscribeResponse(_message.Message):
     __slots__: tuple[str, ...] = ()
     def __init__(self) -> None: ...
 
+class UpcomingEntries(_message.Message):
+    __slots__: tuple[str, ...]
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    MORE_FIELD_NUMBER: _ClassVar[int]
+    entries: _containers.RepeatedCompositeFieldContainer[_timeline_pb2.ShownEntry]
+    id: str
+    more: bool
+    def __init__(self, id: _Optional[str] = ..., entries: _Optional[_Iterable[_Union[_timeline_pb2.ShownEntry, _Mapping[str, object]]]] = ..., more: bool = ...) -> None: ...
+
 class UpdateWidgetRequest(_message.Message):
     __slots__: tuple[str, ...]
     ETAG_FIELD_NUMBER: _ClassVar[int]
@@ -428,6 +438,14 @@ class WatchSynced(_message.Message):
     revision: int
     def __init__(self, revision: _Optional[int] = ..., resume_token: _Optional[bytes] = ...) -> None: ...
 
+class WatchUpcoming(_message.Message):
+    __slots__: tuple[str, ...]
+    FAKE_CLOCK_FIELD_NUMBER: _ClassVar[int]
+    WIDGETS_FIELD_NUMBER: _ClassVar[int]
+    fake_clock: bool
+    widgets: _containers.RepeatedCompositeFieldContainer[UpcomingEntries]
+    def __init__(self, widgets: _Optional[_Iterable[_Union[UpcomingEntries, _Mapping[str, object]]]] = ..., fake_clock: bool = ...) -> None: ...
+
 class WatchWidgetsRequest(_message.Message):
     __slots__: tuple[str, ...]
     AFTER_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
@@ -440,6 +458,7 @@ class WatchWidgetsRequest(_message.Message):
     READ_MASK_FIELD_NUMBER: _ClassVar[int]
     RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
     SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    UPCOMING_ENTRIES_FIELD_NUMBER: _ClassVar[int]
     after_sequence: int
     content_family: _widget_pb2.Family
     include_events: bool
@@ -450,7 +469,8 @@ class WatchWidgetsRequest(_message.Message):
     read_mask: _field_mask_pb2.FieldMask
     resume_token: bytes
     selector: _widget_pb2.WidgetSelector
-    def __init__(self, selector: _Optional[_Union[_widget_pb2.WidgetSelector, _Mapping[str, object]]] = ..., read_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping[str, object]]] = ..., resume_token: _Optional[bytes] = ..., min_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., progress_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., include_events: bool = ..., after_sequence: _Optional[int] = ..., content_family: _Optional[_Union[_widget_pb2.Family, str]] = ..., include_theme: bool = ..., passive: bool = ...) -> None: ...
+    upcoming_entries: int
+    def __init__(self, selector: _Optional[_Union[_widget_pb2.WidgetSelector, _Mapping[str, object]]] = ..., read_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping[str, object]]] = ..., resume_token: _Optional[bytes] = ..., min_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., progress_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., include_events: bool = ..., after_sequence: _Optional[int] = ..., content_family: _Optional[_Union[_widget_pb2.Family, str]] = ..., include_theme: bool = ..., passive: bool = ..., upcoming_entries: _Optional[int] = ...) -> None: ...
 
 class WatchWidgetsResponse(_message.Message):
     __slots__: tuple[str, ...]
@@ -462,6 +482,7 @@ class WatchWidgetsResponse(_message.Message):
     SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
     SYNCED_FIELD_NUMBER: _ClassVar[int]
     THEME_FIELD_NUMBER: _ClassVar[int]
+    UPCOMING_FIELD_NUMBER: _ClassVar[int]
     changes: ChangeSet
     events: EventBatch
     gap: EventGap
@@ -470,7 +491,8 @@ class WatchWidgetsResponse(_message.Message):
     snapshot: SnapshotChunk
     synced: WatchSynced
     theme: _theme_pb2.Theme
-    def __init__(self, opened: _Optional[_Union[WatchOpened, _Mapping[str, object]]] = ..., snapshot: _Optional[_Union[SnapshotChunk, _Mapping[str, object]]] = ..., synced: _Optional[_Union[WatchSynced, _Mapping[str, object]]] = ..., changes: _Optional[_Union[ChangeSet, _Mapping[str, object]]] = ..., events: _Optional[_Union[EventBatch, _Mapping[str, object]]] = ..., gap: _Optional[_Union[EventGap, _Mapping[str, object]]] = ..., progress: _Optional[_Union[WatchProgress, _Mapping[str, object]]] = ..., theme: _Optional[_Union[_theme_pb2.Theme, _Mapping[str, object]]] = ...) -> None: ...
+    upcoming: WatchUpcoming
+    def __init__(self, opened: _Optional[_Union[WatchOpened, _Mapping[str, object]]] = ..., snapshot: _Optional[_Union[SnapshotChunk, _Mapping[str, object]]] = ..., synced: _Optional[_Union[WatchSynced, _Mapping[str, object]]] = ..., changes: _Optional[_Union[ChangeSet, _Mapping[str, object]]] = ..., events: _Optional[_Union[EventBatch, _Mapping[str, object]]] = ..., gap: _Optional[_Union[EventGap, _Mapping[str, object]]] = ..., progress: _Optional[_Union[WatchProgress, _Mapping[str, object]]] = ..., theme: _Optional[_Union[_theme_pb2.Theme, _Mapping[str, object]]] = ..., upcoming: _Optional[_Union[WatchUpcoming, _Mapping[str, object]]] = ...) -> None: ...
 
 class WidgetAdded(_message.Message):
     __slots__: tuple[str, ...]

@@ -194,6 +194,51 @@ void   widgetd__v1__schedule__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__schedule__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   widgetd__v1__shown_entry__init
+                     (Widgetd__V1__ShownEntry         *message)
+{
+  static const Widgetd__V1__ShownEntry init_value = WIDGETD__V1__SHOWN_ENTRY__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__shown_entry__get_packed_size
+                     (const Widgetd__V1__ShownEntry *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__shown_entry__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__shown_entry__pack
+                     (const Widgetd__V1__ShownEntry *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__shown_entry__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__shown_entry__pack_to_buffer
+                     (const Widgetd__V1__ShownEntry *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__shown_entry__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__ShownEntry *
+       widgetd__v1__shown_entry__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__ShownEntry *)
+     protobuf_c_message_unpack (&widgetd__v1__shown_entry__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__shown_entry__free_unpacked
+                     (Widgetd__V1__ShownEntry *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__shown_entry__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 static const ProtobufCFieldDescriptor widgetd__v1__entry__values_entry__field_descriptors[2] =
 {
   {
@@ -564,6 +609,57 @@ const ProtobufCMessageDescriptor widgetd__v1__schedule__descriptor =
   widgetd__v1__schedule__field_indices_by_name,
   1,  widgetd__v1__schedule__number_ranges,
   (ProtobufCMessageInit) widgetd__v1__schedule__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__shown_entry__field_descriptors[2] =
+{
+  {
+    "entry",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__ShownEntry, entry),
+    &widgetd__v1__entry__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "content",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__ShownEntry, content),
+    &widgetd__v1__content__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__shown_entry__field_indices_by_name[] = {
+  1,   /* field[1] = content */
+  0,   /* field[0] = entry */
+};
+static const ProtobufCIntRange widgetd__v1__shown_entry__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__shown_entry__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.ShownEntry",
+  "ShownEntry",
+  "Widgetd__V1__ShownEntry",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__ShownEntry),
+  2,
+  widgetd__v1__shown_entry__field_descriptors,
+  widgetd__v1__shown_entry__field_indices_by_name,
+  1,  widgetd__v1__shown_entry__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__shown_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCEnumValue widgetd__v1__timeline_policy__enum_values_by_number[4] =

@@ -1361,6 +1361,96 @@ void   widgetd__v1__watch_synced__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__watch_synced__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   widgetd__v1__watch_upcoming__init
+                     (Widgetd__V1__WatchUpcoming         *message)
+{
+  static const Widgetd__V1__WatchUpcoming init_value = WIDGETD__V1__WATCH_UPCOMING__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__watch_upcoming__get_packed_size
+                     (const Widgetd__V1__WatchUpcoming *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__watch_upcoming__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__watch_upcoming__pack
+                     (const Widgetd__V1__WatchUpcoming *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__watch_upcoming__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__watch_upcoming__pack_to_buffer
+                     (const Widgetd__V1__WatchUpcoming *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__watch_upcoming__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__WatchUpcoming *
+       widgetd__v1__watch_upcoming__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__WatchUpcoming *)
+     protobuf_c_message_unpack (&widgetd__v1__watch_upcoming__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__watch_upcoming__free_unpacked
+                     (Widgetd__V1__WatchUpcoming *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__watch_upcoming__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__upcoming_entries__init
+                     (Widgetd__V1__UpcomingEntries         *message)
+{
+  static const Widgetd__V1__UpcomingEntries init_value = WIDGETD__V1__UPCOMING_ENTRIES__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__upcoming_entries__get_packed_size
+                     (const Widgetd__V1__UpcomingEntries *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__upcoming_entries__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__upcoming_entries__pack
+                     (const Widgetd__V1__UpcomingEntries *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__upcoming_entries__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__upcoming_entries__pack_to_buffer
+                     (const Widgetd__V1__UpcomingEntries *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__upcoming_entries__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__UpcomingEntries *
+       widgetd__v1__upcoming_entries__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__UpcomingEntries *)
+     protobuf_c_message_unpack (&widgetd__v1__upcoming_entries__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__upcoming_entries__free_unpacked
+                     (Widgetd__V1__UpcomingEntries *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__upcoming_entries__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   widgetd__v1__change_set__init
                      (Widgetd__V1__ChangeSet         *message)
 {
@@ -4472,7 +4562,7 @@ const ProtobufCMessageDescriptor widgetd__v1__refresh_widgets_response__descript
   (ProtobufCMessageInit) widgetd__v1__refresh_widgets_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_request__field_descriptors[10] =
+static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_request__field_descriptors[11] =
 {
   {
     "selector",
@@ -4594,6 +4684,18 @@ static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_request__field_
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "upcoming_entries",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT32,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__WatchWidgetsRequest, upcoming_entries),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__watch_widgets_request__field_indices_by_name[] = {
   6,   /* field[6] = after_sequence */
@@ -4606,11 +4708,12 @@ static const unsigned widgetd__v1__watch_widgets_request__field_indices_by_name[
   1,   /* field[1] = read_mask */
   2,   /* field[2] = resume_token */
   0,   /* field[0] = selector */
+  10,   /* field[10] = upcoming_entries */
 };
 static const ProtobufCIntRange widgetd__v1__watch_widgets_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 10 }
+  { 0, 11 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__watch_widgets_request__descriptor =
 {
@@ -4620,14 +4723,14 @@ const ProtobufCMessageDescriptor widgetd__v1__watch_widgets_request__descriptor 
   "Widgetd__V1__WatchWidgetsRequest",
   "widgetd.v1",
   sizeof(Widgetd__V1__WatchWidgetsRequest),
-  10,
+  11,
   widgetd__v1__watch_widgets_request__field_descriptors,
   widgetd__v1__watch_widgets_request__field_indices_by_name,
   1,  widgetd__v1__watch_widgets_request__number_ranges,
   (ProtobufCMessageInit) widgetd__v1__watch_widgets_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_response__field_descriptors[8] =
+static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_response__field_descriptors[9] =
 {
   {
     "opened",
@@ -4725,6 +4828,18 @@ static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_response__field
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "upcoming",
+    9,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__WatchWidgetsResponse, frame_case),
+    offsetof(Widgetd__V1__WatchWidgetsResponse, upcoming),
+    &widgetd__v1__watch_upcoming__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__watch_widgets_response__field_indices_by_name[] = {
   3,   /* field[3] = changes */
@@ -4735,11 +4850,12 @@ static const unsigned widgetd__v1__watch_widgets_response__field_indices_by_name
   1,   /* field[1] = snapshot */
   2,   /* field[2] = synced */
   7,   /* field[7] = theme */
+  8,   /* field[8] = upcoming */
 };
 static const ProtobufCIntRange widgetd__v1__watch_widgets_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 8 }
+  { 0, 9 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__watch_widgets_response__descriptor =
 {
@@ -4749,7 +4865,7 @@ const ProtobufCMessageDescriptor widgetd__v1__watch_widgets_response__descriptor
   "Widgetd__V1__WatchWidgetsResponse",
   "widgetd.v1",
   sizeof(Widgetd__V1__WatchWidgetsResponse),
-  8,
+  9,
   widgetd__v1__watch_widgets_response__field_descriptors,
   widgetd__v1__watch_widgets_response__field_indices_by_name,
   1,  widgetd__v1__watch_widgets_response__number_ranges,
@@ -4933,6 +5049,121 @@ const ProtobufCMessageDescriptor widgetd__v1__watch_synced__descriptor =
   widgetd__v1__watch_synced__field_indices_by_name,
   1,  widgetd__v1__watch_synced__number_ranges,
   (ProtobufCMessageInit) widgetd__v1__watch_synced__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__watch_upcoming__field_descriptors[2] =
+{
+  {
+    "widgets",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__WatchUpcoming, n_widgets),
+    offsetof(Widgetd__V1__WatchUpcoming, widgets),
+    &widgetd__v1__upcoming_entries__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "fake_clock",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__WatchUpcoming, fake_clock),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__watch_upcoming__field_indices_by_name[] = {
+  1,   /* field[1] = fake_clock */
+  0,   /* field[0] = widgets */
+};
+static const ProtobufCIntRange widgetd__v1__watch_upcoming__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__watch_upcoming__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.WatchUpcoming",
+  "WatchUpcoming",
+  "Widgetd__V1__WatchUpcoming",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__WatchUpcoming),
+  2,
+  widgetd__v1__watch_upcoming__field_descriptors,
+  widgetd__v1__watch_upcoming__field_indices_by_name,
+  1,  widgetd__v1__watch_upcoming__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__watch_upcoming__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__upcoming_entries__field_descriptors[3] =
+{
+  {
+    "id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__UpcomingEntries, id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "entries",
+    2,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__UpcomingEntries, n_entries),
+    offsetof(Widgetd__V1__UpcomingEntries, entries),
+    &widgetd__v1__shown_entry__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "more",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__UpcomingEntries, more),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__upcoming_entries__field_indices_by_name[] = {
+  1,   /* field[1] = entries */
+  0,   /* field[0] = id */
+  2,   /* field[2] = more */
+};
+static const ProtobufCIntRange widgetd__v1__upcoming_entries__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__upcoming_entries__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.UpcomingEntries",
+  "UpcomingEntries",
+  "Widgetd__V1__UpcomingEntries",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__UpcomingEntries),
+  3,
+  widgetd__v1__upcoming_entries__field_descriptors,
+  widgetd__v1__upcoming_entries__field_indices_by_name,
+  1,  widgetd__v1__upcoming_entries__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__upcoming_entries__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor widgetd__v1__change_set__field_descriptors[5] =

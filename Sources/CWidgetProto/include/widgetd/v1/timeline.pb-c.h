@@ -17,6 +17,7 @@ PROTOBUF_C__BEGIN_DECLS
 
 #include "google/protobuf/duration.pb-c.h"
 #include "google/protobuf/timestamp.pb-c.h"
+#include "widgetd/v1/node.pb-c.h"
 #include "widgetd/v1/value.pb-c.h"
 
 typedef struct Widgetd__V1__Entry Widgetd__V1__Entry;
@@ -24,6 +25,7 @@ typedef struct Widgetd__V1__Entry__ValuesEntry Widgetd__V1__Entry__ValuesEntry;
 typedef struct Widgetd__V1__Timeline Widgetd__V1__Timeline;
 typedef struct Widgetd__V1__TimelineStatus Widgetd__V1__TimelineStatus;
 typedef struct Widgetd__V1__Schedule Widgetd__V1__Schedule;
+typedef struct Widgetd__V1__ShownEntry Widgetd__V1__ShownEntry;
 
 
 /* --- enums --- */
@@ -102,6 +104,17 @@ struct  Widgetd__V1__Schedule
 #define WIDGETD__V1__SCHEDULE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__schedule__descriptor) \
     , NULL, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+
+
+struct  Widgetd__V1__ShownEntry
+{
+  ProtobufCMessage base;
+  Widgetd__V1__Entry *entry;
+  Widgetd__V1__Content *content;
+};
+#define WIDGETD__V1__SHOWN_ENTRY__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__shown_entry__descriptor) \
+    , NULL, NULL }
 
 
 /* Widgetd__V1__Entry__ValuesEntry methods */
@@ -183,6 +196,25 @@ Widgetd__V1__Schedule *
 void   widgetd__v1__schedule__free_unpacked
                      (Widgetd__V1__Schedule *message,
                       ProtobufCAllocator *allocator);
+/* Widgetd__V1__ShownEntry methods */
+void   widgetd__v1__shown_entry__init
+                     (Widgetd__V1__ShownEntry         *message);
+size_t widgetd__v1__shown_entry__get_packed_size
+                     (const Widgetd__V1__ShownEntry   *message);
+size_t widgetd__v1__shown_entry__pack
+                     (const Widgetd__V1__ShownEntry   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__shown_entry__pack_to_buffer
+                     (const Widgetd__V1__ShownEntry   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__ShownEntry *
+       widgetd__v1__shown_entry__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__shown_entry__free_unpacked
+                     (Widgetd__V1__ShownEntry *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Widgetd__V1__Entry__ValuesEntry_Closure)
@@ -200,6 +232,9 @@ typedef void (*Widgetd__V1__TimelineStatus_Closure)
 typedef void (*Widgetd__V1__Schedule_Closure)
                  (const Widgetd__V1__Schedule *message,
                   void *closure_data);
+typedef void (*Widgetd__V1__ShownEntry_Closure)
+                 (const Widgetd__V1__ShownEntry *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -212,6 +247,7 @@ extern const ProtobufCMessageDescriptor widgetd__v1__entry__values_entry__descri
 extern const ProtobufCMessageDescriptor widgetd__v1__timeline__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__timeline_status__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__schedule__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__shown_entry__descriptor;
 
 PROTOBUF_C__END_DECLS
 

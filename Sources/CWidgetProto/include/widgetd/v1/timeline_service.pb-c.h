@@ -23,7 +23,6 @@ PROTOBUF_C__BEGIN_DECLS
 
 typedef struct Widgetd__V1__GetTimelineRequest Widgetd__V1__GetTimelineRequest;
 typedef struct Widgetd__V1__GetTimelineResponse Widgetd__V1__GetTimelineResponse;
-typedef struct Widgetd__V1__ShownEntry Widgetd__V1__ShownEntry;
 typedef struct Widgetd__V1__GetPlaceholderRequest Widgetd__V1__GetPlaceholderRequest;
 typedef struct Widgetd__V1__GetPlaceholderResponse Widgetd__V1__GetPlaceholderResponse;
 typedef struct Widgetd__V1__GetSnapshotRequest Widgetd__V1__GetSnapshotRequest;
@@ -67,17 +66,6 @@ struct  Widgetd__V1__GetTimelineResponse
 #define WIDGETD__V1__GET_TIMELINE_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__get_timeline_response__descriptor) \
     , 0,NULL, 0, WIDGETD__V1__TIMELINE_POLICY__TIMELINE_POLICY_UNSPECIFIED, NULL, 0, 0 }
-
-
-struct  Widgetd__V1__ShownEntry
-{
-  ProtobufCMessage base;
-  Widgetd__V1__Entry *entry;
-  Widgetd__V1__Content *content;
-};
-#define WIDGETD__V1__SHOWN_ENTRY__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__shown_entry__descriptor) \
-    , NULL, NULL }
 
 
 struct  Widgetd__V1__GetPlaceholderRequest
@@ -213,25 +201,6 @@ Widgetd__V1__GetTimelineResponse *
 void   widgetd__v1__get_timeline_response__free_unpacked
                      (Widgetd__V1__GetTimelineResponse *message,
                       ProtobufCAllocator *allocator);
-/* Widgetd__V1__ShownEntry methods */
-void   widgetd__v1__shown_entry__init
-                     (Widgetd__V1__ShownEntry         *message);
-size_t widgetd__v1__shown_entry__get_packed_size
-                     (const Widgetd__V1__ShownEntry   *message);
-size_t widgetd__v1__shown_entry__pack
-                     (const Widgetd__V1__ShownEntry   *message,
-                      uint8_t             *out);
-size_t widgetd__v1__shown_entry__pack_to_buffer
-                     (const Widgetd__V1__ShownEntry   *message,
-                      ProtobufCBuffer     *buffer);
-Widgetd__V1__ShownEntry *
-       widgetd__v1__shown_entry__unpack
-                     (ProtobufCAllocator  *allocator,
-                      size_t               len,
-                      const uint8_t       *data);
-void   widgetd__v1__shown_entry__free_unpacked
-                     (Widgetd__V1__ShownEntry *message,
-                      ProtobufCAllocator *allocator);
 /* Widgetd__V1__GetPlaceholderRequest methods */
 void   widgetd__v1__get_placeholder_request__init
                      (Widgetd__V1__GetPlaceholderRequest         *message);
@@ -344,9 +313,6 @@ typedef void (*Widgetd__V1__GetTimelineRequest_Closure)
 typedef void (*Widgetd__V1__GetTimelineResponse_Closure)
                  (const Widgetd__V1__GetTimelineResponse *message,
                   void *closure_data);
-typedef void (*Widgetd__V1__ShownEntry_Closure)
-                 (const Widgetd__V1__ShownEntry *message,
-                  void *closure_data);
 typedef void (*Widgetd__V1__GetPlaceholderRequest_Closure)
                  (const Widgetd__V1__GetPlaceholderRequest *message,
                   void *closure_data);
@@ -418,7 +384,6 @@ void widgetd__v1__timeline_service__get_snapshot(ProtobufCService *service,
 
 extern const ProtobufCMessageDescriptor widgetd__v1__get_timeline_request__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__get_timeline_response__descriptor;
-extern const ProtobufCMessageDescriptor widgetd__v1__shown_entry__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__get_placeholder_request__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__get_placeholder_response__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__get_snapshot_request__descriptor;

@@ -62,6 +62,8 @@ typedef struct Widgetd__V1__WatchWidgetsResponse Widgetd__V1__WatchWidgetsRespon
 typedef struct Widgetd__V1__WatchOpened Widgetd__V1__WatchOpened;
 typedef struct Widgetd__V1__SnapshotChunk Widgetd__V1__SnapshotChunk;
 typedef struct Widgetd__V1__WatchSynced Widgetd__V1__WatchSynced;
+typedef struct Widgetd__V1__WatchUpcoming Widgetd__V1__WatchUpcoming;
+typedef struct Widgetd__V1__UpcomingEntries Widgetd__V1__UpcomingEntries;
 typedef struct Widgetd__V1__ChangeSet Widgetd__V1__ChangeSet;
 typedef struct Widgetd__V1__WidgetChange Widgetd__V1__WidgetChange;
 typedef struct Widgetd__V1__WidgetAdded Widgetd__V1__WidgetAdded;
@@ -594,6 +596,7 @@ struct  Widgetd__V1__WatchWidgetsRequest
   Widgetd__V1__Family content_family;
   protobuf_c_boolean include_theme;
   protobuf_c_boolean passive;
+  int32_t upcoming_entries;
   Widgetd__V1__WatchWidgetsRequest__AfterSequenceCase _after_sequence_case;
   union {
     uint64_t after_sequence;
@@ -601,7 +604,7 @@ struct  Widgetd__V1__WatchWidgetsRequest
 };
 #define WIDGETD__V1__WATCH_WIDGETS_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__watch_widgets_request__descriptor) \
-    , NULL, NULL, {0,NULL}, NULL, NULL, 0, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, 0, 0, WIDGETD__V1__WATCH_WIDGETS_REQUEST___AFTER_SEQUENCE__NOT_SET, {0} }
+    , NULL, NULL, {0,NULL}, NULL, NULL, 0, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, 0, 0, 0, WIDGETD__V1__WATCH_WIDGETS_REQUEST___AFTER_SEQUENCE__NOT_SET, {0} }
 
 
 typedef enum {
@@ -613,7 +616,8 @@ typedef enum {
   WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_EVENTS = 5,
   WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_GAP = 6,
   WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_PROGRESS = 7,
-  WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_THEME = 8
+  WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_THEME = 8,
+  WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_UPCOMING = 9
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME__CASE)
 } Widgetd__V1__WatchWidgetsResponse__FrameCase;
 
@@ -630,6 +634,7 @@ struct  Widgetd__V1__WatchWidgetsResponse
     Widgetd__V1__EventGap *gap;
     Widgetd__V1__WatchProgress *progress;
     Widgetd__V1__Theme *theme;
+    Widgetd__V1__WatchUpcoming *upcoming;
   };
 };
 #define WIDGETD__V1__WATCH_WIDGETS_RESPONSE__INIT \
@@ -672,6 +677,31 @@ struct  Widgetd__V1__WatchSynced
 #define WIDGETD__V1__WATCH_SYNCED__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__watch_synced__descriptor) \
     , 0, {0,NULL} }
+
+
+struct  Widgetd__V1__WatchUpcoming
+{
+  ProtobufCMessage base;
+  size_t n_widgets;
+  Widgetd__V1__UpcomingEntries **widgets;
+  protobuf_c_boolean fake_clock;
+};
+#define WIDGETD__V1__WATCH_UPCOMING__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__watch_upcoming__descriptor) \
+    , 0,NULL, 0 }
+
+
+struct  Widgetd__V1__UpcomingEntries
+{
+  ProtobufCMessage base;
+  char *id;
+  size_t n_entries;
+  Widgetd__V1__ShownEntry **entries;
+  protobuf_c_boolean more;
+};
+#define WIDGETD__V1__UPCOMING_ENTRIES__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__upcoming_entries__descriptor) \
+    , (char *)protobuf_c_empty_string, 0,NULL, 0 }
 
 
 struct  Widgetd__V1__ChangeSet
@@ -1540,6 +1570,44 @@ Widgetd__V1__WatchSynced *
 void   widgetd__v1__watch_synced__free_unpacked
                      (Widgetd__V1__WatchSynced *message,
                       ProtobufCAllocator *allocator);
+/* Widgetd__V1__WatchUpcoming methods */
+void   widgetd__v1__watch_upcoming__init
+                     (Widgetd__V1__WatchUpcoming         *message);
+size_t widgetd__v1__watch_upcoming__get_packed_size
+                     (const Widgetd__V1__WatchUpcoming   *message);
+size_t widgetd__v1__watch_upcoming__pack
+                     (const Widgetd__V1__WatchUpcoming   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__watch_upcoming__pack_to_buffer
+                     (const Widgetd__V1__WatchUpcoming   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__WatchUpcoming *
+       widgetd__v1__watch_upcoming__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__watch_upcoming__free_unpacked
+                     (Widgetd__V1__WatchUpcoming *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__UpcomingEntries methods */
+void   widgetd__v1__upcoming_entries__init
+                     (Widgetd__V1__UpcomingEntries         *message);
+size_t widgetd__v1__upcoming_entries__get_packed_size
+                     (const Widgetd__V1__UpcomingEntries   *message);
+size_t widgetd__v1__upcoming_entries__pack
+                     (const Widgetd__V1__UpcomingEntries   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__upcoming_entries__pack_to_buffer
+                     (const Widgetd__V1__UpcomingEntries   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__UpcomingEntries *
+       widgetd__v1__upcoming_entries__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__upcoming_entries__free_unpacked
+                     (Widgetd__V1__UpcomingEntries *message,
+                      ProtobufCAllocator *allocator);
 /* Widgetd__V1__ChangeSet methods */
 void   widgetd__v1__change_set__init
                      (Widgetd__V1__ChangeSet         *message);
@@ -1966,6 +2034,12 @@ typedef void (*Widgetd__V1__SnapshotChunk_Closure)
 typedef void (*Widgetd__V1__WatchSynced_Closure)
                  (const Widgetd__V1__WatchSynced *message,
                   void *closure_data);
+typedef void (*Widgetd__V1__WatchUpcoming_Closure)
+                 (const Widgetd__V1__WatchUpcoming *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__UpcomingEntries_Closure)
+                 (const Widgetd__V1__UpcomingEntries *message,
+                  void *closure_data);
 typedef void (*Widgetd__V1__ChangeSet_Closure)
                  (const Widgetd__V1__ChangeSet *message,
                   void *closure_data);
@@ -2206,6 +2280,8 @@ extern const ProtobufCMessageDescriptor widgetd__v1__watch_widgets_response__des
 extern const ProtobufCMessageDescriptor widgetd__v1__watch_opened__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__snapshot_chunk__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__watch_synced__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__watch_upcoming__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__upcoming_entries__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__change_set__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__widget_change__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__widget_added__descriptor;

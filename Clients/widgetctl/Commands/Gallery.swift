@@ -1,0 +1,164 @@
+import ArgumentParser
+import Glibc
+import WidgetClient
+import WidgetModel
+import WidgetProto
+
+/// `gallery`: shows what kinds look like, in each family.
+struct GalleryCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "gallery", abstract: "Show what kinds look like, with their samples.",
+    discussion: """
+      The command shows each kind in each of its families, with the kind's sample as data. No provider \
+      is asked, and no widget is made. Below the pictures of a kind are its recommendations: named \
+      sets of parameters. `add KIND --recommendation NAME` adds such a widget.
+
+      With --folder, the command writes pictures instead: KIND-FAMILY.svg, or .png. It replaces \
+      files of that name.
+
+      Examples:
+        widgetctl gallery
+        widgetctl gallery clock weather --family small
+        widgetctl gallery --folder pictures --pictures png --scale 2
+      """)
+
+  @Argument(help: "Only these kinds.", completion: kindCompletion, transform: parseKind)
+  var kinds: [KindName] = []
+
+  @Option(
+    help: "Only this family; may be repeated. Default: all families of the kind.",
+    completion: .list(Family.allCases.map(\.name)), transform: parseFamily)
+  var family: [Family] = []
+
+  @OptionGroup var picture: PictureOptions
+
+  @Option(help: "Write pictures into this folder.", completion: .directory)
+  var folder: String?
+
+  @Option(help: "With --folder: svg or png. Default: svg.")
+  var pictures: RenderCommand.Format?
+
+  @Option(
+    help: ArgumentHelp("With --folder: pixels per point, 0.5 to 8.", valueName: "factor"))
+  var scale: Double?
+
+  @OptionGroup var global: GlobalOptions
+
+  func validate() throws {
+    if folder == nil, pictures != nil || scale != nil {
+      throw ValidationError("--pictures and --scale need --folder")
+    }
+    if let scale, !RenderCommand.scales.contains(scale) {
+      throw ValidationError("--scale is 0.5 to 8")
+    }
+  }
+
+  func run() async throws {
+    let session = try global.session()
+    let shown = try await kindsToShow(session)
+    var previews: [(kind: Kind, previews: [Preview])] = []
+    for kind in shown {
+      var made: [Preview] = []
+      for family in families(of: kind) {
+        let answer = try await session.client.getPlaceholder(
+          GetPlaceholderRequest(kind: kind.name, family: family), options: session.options)
+        made.append(answer.preview)
+      }
+      previews.append((kind, made))
+    }
+    let theme =
+      (try? await session.client.getTheme(options: session.options))?.theme.theme ?? .standard
+    if let folder { return try write(previews.flatMap(\.previews), to: folder, theme) }
+    guard session.printer.format == .table else {
+      return session.printer.print(
+        list: previews.flatMap(\.previews).map(\.document), around: { .map(["previews": $0]) }
+      ) { "" }
+    }
+    if previews.isEmpty {
+      return Output.write(
+        "no kinds are registered; `widgetctl apply -f FILE` or `widgetctl bundle install` registers some\n"
+      )
+    }
+    for (index, shown) in previews.enumerated() {
+      Output.write((index == 0 ? "" : "\n") + text(of: shown.kind, shown.previews, session, theme))
+    }
+  }
+
+  private func kindsToShow(_ session: Session) async throws -> [Kind] {
+    guard !kinds.isEmpty else { return try await session.kinds().kinds.map(\.kind) }
+    var found: [Kind] = []
+    for name in kinds {
+      found.append(
+        try await session.client.getKind(GetKindRequest(name: name), options: session.options)
+          .kind.kind)
+    }
+    return found
+  }
+
+  /// The families to show; of a kind for all families, those that look different.
+  private func families(of kind: Kind) -> [Family] {
+    guard family.isEmpty else {
+      return family.filter { kind.families.isEmpty || kind.families.contains($0) }
+    }
+    return kind.families.isEmpty ? [.medium] : kind.families
+  }
+
+  // MARK: - Text
+
+  private func text(
+    of kind: Kind, _ previews: [Preview], _ session: Session, _ theme: Theme
+  ) -> String {
+    let painter = session.printer.painter
+    var text = painter.paint(kind.name.rawValue, .header)
+    let words = kind.summary.isEmpty ? kind.displayName : kind.summary
+    if !words.isEmpty { text += "  " + words.safeForTerminal }
+    text += "\n"
+    if previews.isEmpty { text += "  not made for \(family.map(\.name).joined(separator: ", "))\n" }
+    for preview in previews {
+      text += "\n" + painter.paint(preview.family.name, .dim) + "\n"
+      var page = picture.page(isTitled: false, tellsAll: true, noColor: global.noColor)
+      page.theme = theme
+      text += preview.widget.map { page.text(of: [$0]) } ?? ""
+    }
+    guard !kind.recommendations.isEmpty else { return text }
+    text += "\n" + painter.paint("recommended", .dim) + "\n"
+    for recommendation in kind.recommendations {
+      let parameters = recommendation.parameters.entries.map(\.line).joined(separator: "  ")
+      let name = recommendation.displayName.isEmpty ? "" : "  \(recommendation.displayName)"
+      text += "  " + "\(recommendation.name)\(name)  \(parameters)".safeForTerminal + "\n"
+    }
+    return text
+  }
+
+  // MARK: - Pictures
+
+  private func write(_ previews: [Preview], to folder: String, _ theme: Theme) throws {
+    guard mkdir(folder, 0o777) == 0 || errno == EEXIST else {
+      throw CommandFailure(
+        .otherError, "cannot make the folder \(folder): \(String(cString: strerror(errno)))")
+    }
+    let format = pictures ?? .svg
+    for preview in previews {
+      guard let widget = preview.widget else { continue }
+      var page = RenderPage(dates: DateText(now: Terminal.now))
+      page.appearance = picture.appearance ?? .dark
+      let path = "\(folder)/\(preview.kind)-\(preview.family.name).\(format.rawValue)"
+      let output = RenderOutput(
+        file: OutputFile(path), format: format, scale: scale ?? 1, page: page)
+      if let bytes = try output.bytes(of: [widget], kinds: KindNames(), theme: theme) {
+        try output.file.write(bytes)
+        Output.write(path + "\n")
+      }
+    }
+  }
+}
+
+extension Preview {
+  /// A widget that looks like this.
+  var widget: Widget? {
+    WidgetID(kind.rawValue).map {
+      Widget(
+        id: $0, kind: kind, family: family, parameters: parameters, data: data, content: content)
+    }
+  }
+}

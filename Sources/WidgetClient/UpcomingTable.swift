@@ -1,0 +1,48 @@
+import WidgetModel
+import WidgetProto
+
+/// What widgets will show, as far as the daemon has said.
+struct UpcomingTable: Hashable, Sendable {
+  private var entries: [WidgetID: ArraySlice<ShownEntry>] = [:]
+  /// The daemon's clock is a fake one, so dates of this machine's clock say nothing.
+  private(set) var hasFakeClock = false
+
+  /// Takes what the daemon says, in place of what it said about these widgets before.
+  mutating func take(_ frame: WatchUpcoming) {
+    hasFakeClock = frame.hasFakeClock
+    for widget in frame.widgets { entries[widget.id] = widget.entries[...] }
+  }
+
+  mutating func take(_ other: UpcomingTable) {
+    hasFakeClock = other.hasFakeClock
+    entries.merge(other.entries) { $1 }
+  }
+
+  mutating func drop(_ id: WidgetID) { entries[id] = nil }
+
+  /// When a widget shows something else; nil if that is not known, or has to be waited for. O(widgets).
+  var nextDate: Timestamp? {
+    hasFakeClock ? nil : entries.values.lazy.compactMap { $0.first?.entry.date }.min()
+  }
+
+  /// What a widget shows from now on.
+  struct Flip: Hashable, Sendable {
+    var id: WidgetID
+    var shown: ShownEntry
+    /// The date of the next entry that is known.
+    var nextDate: Timestamp?
+  }
+
+  /// Takes the entries whose date is there: of each widget the newest one.
+  mutating func takeDue(at now: Timestamp) -> [Flip] {
+    guard let date = nextDate, date <= now else { return [] }
+    var due: [Flip] = []
+    for (id, rest) in entries {
+      guard let place = rest.lastIndex(where: { $0.entry.date <= now }) else { continue }
+      let left = rest[(place + 1)...]
+      due.append(Flip(id: id, shown: rest[place], nextDate: left.first?.entry.date))
+      entries[id] = left
+    }
+    return due
+  }
+}

@@ -1,0 +1,38 @@
+import HeapModule
+import WidgetModel
+
+/// Until when readers know what widgets will show, because its entries were sent in advance.
+///
+/// Until that date, nobody has to wake for the changes that time makes to these widgets.
+struct UpcomingHorizon {
+  /// False if readers may know less than this says. Then each change has to be sent at its date.
+  var isKnown = true
+  private var dates: [WidgetID: Timestamp] = [:]
+  private var next = Heap<Appointment>()
+
+  private struct Appointment: Comparable {
+    let date: Timestamp
+    let id: WidgetID
+    static func < (a: Appointment, b: Appointment) -> Bool { a.date < b.date }
+  }
+
+  /// A widget's entries are known until a date; nil for all of them.
+  mutating func set(_ id: WidgetID, _ date: Timestamp?) {
+    guard dates[id] != date else { return }
+    dates[id] = date
+    if let date { next.insert(Appointment(date: date, id: id)) }
+    guard next.count > 2 * dates.count + 64 else { return }
+    next = Heap(dates.map { Appointment(date: $0.value, id: $0.key) })
+  }
+
+  mutating func remove(_ id: WidgetID) { dates[id] = nil }
+
+  /// The first date at which readers have to be told more; nil if there is none.
+  mutating func date() -> Timestamp? {
+    while let first = next.min {
+      if dates[first.id] == first.date { return first.date }
+      next.removeMin()
+    }
+    return nil
+  }
+}

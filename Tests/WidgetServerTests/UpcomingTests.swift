@@ -1,0 +1,122 @@
+import Testing
+import WidgetModel
+import WidgetProto
+
+@testable import WidgetServer
+
+/// What a watch sends in advance, and when the daemon has to wake.
+@Suite struct `Upcoming entries` {
+  private static func kind(_ name: String, every hours: Int64) throws -> Kind {
+    Kind(
+      name: try .make(name), data: [Field(name: "title", type: .string, defaultValue: .string(""))],
+      content: [
+        ContentTemplate(
+          root: NodeTemplate(
+            id: "text", type: .label,
+            properties: ["text": Binding("data.title + ' ' + string(entry.date)")]))
+      ],
+      schedule: EntrySchedule(every: .seconds(3_600 * hours)))
+  }
+
+  private static func declare(_ client: RawClient) throws {
+    _ = try client.call(
+      "ApplyKinds",
+      ApplyKindsRequest(
+        provider: "test", kinds: [try kind("hourly", every: 1), try kind("daily", every: 24)]),
+      as: ApplyKindsResponse.self, service: "widgetd.v1.CatalogService")
+  }
+
+  private func text(_ shown: ShownEntry?) -> String? {
+    guard case .string(let text)? = shown?.content?.nodes.first?.properties["text"] else {
+      return nil
+    }
+    return text
+  }
+
+  /// Takes part in a turn, so that the timer is set by what readers know.
+  private func wakeDate(_ server: TestServer) throws -> Timestamp? {
+    try server.onLoop { loop in
+      loop.finishTurnAndRound()
+      return loop.time.wakeDate
+    }
+  }
+
+  @Test func `come with their content, in order, and follow a change of the widget`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      try Self.declare(client)
+      try client.create("a", kind: "hourly", data: ["title": .string("one")])
+      try client.create("plain")
+      let watcher = try Watcher(server.connect(), WatchWidgetsRequest(upcomingEntries: 3)).sync()
+      let id = try WidgetID.make("a")
+      let first = try #require(watcher.mirror.upcoming[id])
+      let next = try #require(watcher.mirror.widgets[id]?.timeline?.nextTime)
+      #expect(first.more)
+      #expect(
+        first.entries.map(\.entry.date) == [
+          next, next.advanced(by: .seconds(3_600)), next.advanced(by: .seconds(7_200)),
+        ])
+      #expect(text(first.entries[1]) == "one \(RFC3339.text(first.entries[1].entry.date))")
+      #expect(watcher.mirror.upcoming.count == 1)
+      try client.set("a", ["title": .string("two")])
+      _ = try watcher.nextChanges()
+      while watcher.mirror.upcoming[id] == nil { try watcher.step() }
+      #expect(text(watcher.mirror.upcoming[id]?.entries[0])?.hasPrefix("two ") == true)
+    }
+  }
+
+  @Test func `let the daemon sleep until they run out, if all readers have them`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      try Self.declare(client)
+      try client.create("a", kind: "hourly")
+      try client.create("b", kind: "daily")
+      #expect(try wakeDate(server) == nil, "nobody reads")
+      let watcher = try Watcher(server.connect(), WatchWidgetsRequest(upcomingEntries: 3)).sync()
+      let last = try #require(watcher.mirror.upcoming[.make("a")]?.entries.last?.entry.date)
+      #expect(try wakeDate(server) == last)
+      let plain = try Watcher(server.connect()).sync()
+      let next = try #require(plain.mirror.widgets[.make("a")]?.timeline?.nextTime)
+      #expect(try wakeDate(server) == next)
+      plain.client.close()
+      try server.eventually { $0.streams.count == 1 }
+      #expect(try wakeDate(server) == last)
+      // What an earlier stream got is not known of one that resumes.
+      let token = watcher.mirror.token
+      watcher.client.close()
+      try server.eventually { $0.streams.isEmpty }
+      let resumed = try Watcher(
+        server.connect(), WatchWidgetsRequest(resumeToken: token, upcomingEntries: 3),
+        mirror: {
+          var mirror = watcher.mirror
+          mirror.reopen()
+          return mirror
+        }())
+      try resumed.catchUp(to: client.stats().revision)
+      #expect(try wakeDate(server) == next)
+    }
+  }
+
+  @Test func `do not keep a widget from becoming stale on time`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      let stale = Timestamp.wallClock().advanced(by: .seconds(3_600))
+      try client.create("a", kind: "free")
+      try client.patch(
+        "a",
+        WidgetPatch(timeline: Timeline(entries: [], policy: .never, staleTime: stale)))
+      #expect(try wakeDate(server) == stale)
+    }
+  }
+
+  @Test(arguments: [-1, 61]) func `in a number that is not allowed are refused`(
+    _ count: Int
+  ) async throws {
+    try await withServer { server in
+      let status = try #require(
+        try server.connect().watch(WatchWidgetsRequest(upcomingEntries: count)).end())
+      #expect(status.code == .invalidArgument)
+      #expect(status.fieldViolations.map(\.field) == ["upcoming_entries"])
+    }
+  }
+}
