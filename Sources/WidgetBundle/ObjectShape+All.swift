@@ -180,18 +180,19 @@ extension ObjectShape {
         "entry", .shape("fields"),
         "Values of a timeline's entries. Content reads the current entry as `entry`."),
       Key(
-        "schedule", .shape("schedule"), "Entries that the daemon makes by itself, at certain times."
+        "schedule", .shape("schedule"), "Entries that the daemon computes, at certain times."
       ),
       Key(
         "sample", .map(.constant),
-        "Data for the placeholder, beside the defaults: what the kind looks like."),
+        "Data that shows what the kind looks like, for the placeholder. Other fields have their "
+          + "default."),
       Key(
         "recommendations", .map(.shape("recommendation")),
         "Named sets of parameters to choose from."),
       Key(
         "refreshesPerHour", .int,
-        "How often `widgetctl refresh` may ask for fresh data of the kind in an hour. Default: the "
-          + "daemon's `refreshes_per_hour_max`."),
+        "Number of times in an hour that `widgetctl refresh` can ask for data of the kind. Default: "
+          + "the daemon's `refreshes_per_hour_max`."),
       Key(
         "events", .any([.list(.shape("event")), .map(.shape("event"))]),
         "Events that a widget takes. Default: any. Events of its nodes need no "
@@ -231,13 +232,15 @@ extension ObjectShape {
 
   public static let schedule = ObjectShape(
     "schedule",
-    "Entries at certain times. Exactly one of `every`, `cron` and `entries`. The daemon computes them, "
-      + "so no program runs.",
+    "Entries at certain times, which the daemon computes without a program. A schedule has exactly "
+      + "one of `every`, `cron` and `entries`.",
     [
-      Key("every", .duration, "One entry in each such period: whole seconds, at least 1 s."),
+      Key(
+        "every", .duration,
+        "One entry in each period of this length: whole seconds, 1 s to 366 days."),
       Key(
         "offset", .duration,
-        "Of `every`: where the periods begin, counted from midnight. Default: 0."),
+        "For `every`: shift of all entries. At most one period. Default: 0."),
       Key(
         "cron", .text,
         "One entry at each time that fits: minute, hour, day of the month, month, day of the week."),
