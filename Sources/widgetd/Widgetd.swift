@@ -74,8 +74,9 @@ struct Widgetd: AsyncParsableCommand {
   @Option(
     name: .long,
     help: """
-      real, or fake: a clock that stands still until `widgetctl clock` moves it, for tests and \
-      tutorials. fake needs --store memory, or --state-directory with a scratch folder. Default: real.
+      real is the system's clock. fake is a clock for tests and tutorials, which stands still until \
+      `widgetctl clock` moves it. fake needs --store memory, or --state-directory with a scratch \
+      folder. Default: real.
       """)
   var clock: String?
 

@@ -8,8 +8,8 @@ struct ClockCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "clock", abstract: "Show or move the daemon's clock.",
     discussion: """
-      Only the clock of a daemon that was started with `widgetd --clock fake` can be moved. Such a \
-      clock stands still until then. It is for tests, and to try out timelines.
+      You can move the clock of a daemon that runs with `widgetd --clock fake`. This clock stands \
+      still until you move it. Use it to try timelines, and in tests.
 
       Examples:
         widgetctl clock
@@ -43,7 +43,7 @@ struct ClockSetCommand: AsyncParsableCommand {
         widgetctl clock set 2026-03-29T00:59:00Z
       """)
 
-  @Argument(help: "The time (RFC 3339).", transform: parseTime)
+  @Argument(help: "The time, such as 2026-03-29T00:59:00Z.", transform: parseTime)
   var time: Timestamp
 
   @OptionGroup var global: GlobalOptions

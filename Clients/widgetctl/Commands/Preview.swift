@@ -8,8 +8,8 @@ struct PlaceholderCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "placeholder", abstract: "Show what a kind looks like, with its sample.",
     discussion: """
-      The daemon answers at once, because the sample is a part of the kind. No provider is asked, \
-      and there is no such widget afterwards.
+      The sample is data that the kind declares. The command asks no provider, and creates no \
+      widget.
 
       Examples:
         widgetctl placeholder clock
@@ -32,8 +32,8 @@ struct SnapshotCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "snapshot", abstract: "Show what an instance of a kind would show now.",
     discussion: """
-      The daemon asks the provider of the kind. If the provider does not answer within 2 s, or before \
-      --timeout, the sample is shown, with the reason.
+      The daemon asks the provider of the kind, and creates no widget. If the provider does not \
+      answer within 2 s, the command shows the kind's sample and the reason.
 
       Examples:
         widgetctl snapshot weather --set city=Oslo
@@ -44,7 +44,8 @@ struct SnapshotCommand: AsyncParsableCommand {
 
   @Option(
     name: .customLong("set"),
-    help: ArgumentHelp("Parameters.", valueName: "key=value"), transform: parseAssignment)
+    help: ArgumentHelp("Set a parameter; may be repeated.", valueName: "key=value"),
+    transform: parseAssignment)
   var parameters: [Assignment] = []
 
   @OptionGroup var global: GlobalOptions
@@ -65,7 +66,7 @@ struct PreviewOptions: ParsableArguments {
   var kind: KindName
 
   @Option(
-    help: "The family. Default: as for a new widget.",
+    help: "The family. Default: the family of a new widget.",
     completion: .list(Family.allCases.map(\.name)), transform: parseFamily)
   var family: Family?
 

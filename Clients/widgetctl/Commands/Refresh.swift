@@ -8,8 +8,10 @@ struct RefreshCommand: AsyncParsableCommand {
     commandName: "refresh", abstract: "Ask the providers of widgets for fresh data.",
     discussion: """
       The daemon forwards the request and does not wait for the data. `watch` shows new data when \
-      it arrives. Widgets without a running provider do not change. The command prints their \
-      number.
+      it arrives. The command prints the number of widgets without a running provider. They do not \
+      change.
+
+      A kind has a limited number of refreshes in an hour. `describe` shows how many are left.
 
       Examples:
         widgetctl refresh cpu memory

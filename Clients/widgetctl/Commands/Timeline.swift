@@ -8,8 +8,8 @@ struct TimelineCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "timeline", abstract: "List the entries of a widget: what it shows, and when.",
     discussion: """
-      The first entry is the current one, marked with `*`. A kind with a schedule has an endless \
-      timeline: `--limit` says how much of it is listed.
+      The first entry is the current one, marked with `*`. A schedule has entries without end, so the \
+      command lists only the first ones. `--limit` sets their number.
 
       Examples:
         widgetctl timeline clock
@@ -20,21 +20,22 @@ struct TimelineCommand: AsyncParsableCommand {
   @Argument(help: "The widget.", completion: idCompletion, transform: parseID)
   var id: WidgetID
 
-  @Option(help: ArgumentHelp("List at most this many entries. Default: 60.", valueName: "n"))
+  @Option(
+    help: ArgumentHelp("List at most this many entries, 1 to 1000. Default: 60.", valueName: "n"))
   var limit: Int?
 
   @Option(
     help: ArgumentHelp(
-      "List the entry at this time (RFC 3339) and the ones after it. Default: now.",
+      "Begin with the entry that is current at this time, such as 2026-03-29T00:50:00Z. Default: now.",
       valueName: "time"),
     transform: parseTime)
   var start: Timestamp?
 
-  @Flag(help: "List the text that the widget shows, in place of the values.")
+  @Flag(help: "List the text that the widget shows at each entry, instead of the entry's values.")
   var text = false
 
   @Option(
-    help: "The family for --text. Default: the widget's own.",
+    help: "The family of the text; needs --text. Default: the widget's family.",
     completion: .list(Family.allCases.map(\.name)), transform: parseFamily)
   var family: Family?
 
@@ -72,7 +73,7 @@ struct TimelineText {
 
   func text(of id: WidgetID, width: Int?) -> String {
     guard let status = answer.status else {
-      return "\(id) has neither a timeline nor a schedule; its kind's provider sets timelines\n"
+      return "\(id) has no timeline, and its kind has no schedule; add one of them\n"
     }
     var table = Table("", "DATE", "SCORE", showsText ? "TEXT" : "VALUES")
     for shown in answer.entries {
@@ -85,7 +86,7 @@ struct TimelineText {
     }
     var text = table.text(width: width, painter)
     if answer.entries.isEmpty { text = "no entries\n" }
-    if answer.more { text += "… and more; --limit lists more of them\n" }
+    if answer.more { text += "… and more; to list them, use --limit or --start\n" }
     if !status.problem.isEmpty {
       text += painter.paint(status.problem.safeForTerminal, .bad) + "\n"
     }
@@ -94,7 +95,7 @@ struct TimelineText {
     } else if answer.policy == .never {
       text += "The provider is asked for a new timeline when somebody refreshes the widget.\n"
     } else if answer.policy != nil {
-      text += "The provider was asked for a new timeline.\n"
+      text += "A new timeline is due.\n"
     }
     if let time = status.staleTime {
       text += "The widget is stale from \(RFC3339.text(time)) on.\n"

@@ -99,7 +99,7 @@ final class KindSchedule: Sendable {
       (-seconds...seconds).contains(start)
     else {
       throw Problem(
-        place: "schedule.offset", message: "use whole seconds that are not longer than the period")
+        place: "schedule.offset", message: "use whole seconds, at most one period")
     }
     return .every(seconds: seconds, offset: start)
   }
@@ -244,7 +244,7 @@ final class KindSchedule: Sendable {
   private func entry(_ value: Value, _ place: String) throws(Failure) -> TimelineEntry {
     guard case .map(let map) = value else { throw Failure(message: "\(place) is not a map.") }
     guard case .timestamp(let date)? = map["date"] else {
-      throw Failure(message: "\(place).date is not a timestamp.")
+      throw Failure(message: "\(place).date is not a timestamp. Use timestamp(…).")
     }
     var entry = TimelineEntry(date: date)
     for pair in map.entries where pair.key != "date" {
@@ -262,7 +262,8 @@ final class KindSchedule: Sendable {
       guard let field = fields.first(where: { $0.name.hasSameBytes(as: pair.key) }) else {
         guard isOpen else {
           throw Failure(
-            message: "\(place).\(pair.key.prefix(64)) is not a declared field of `entry`.")
+            message: "\(place).\(pair.key.prefix(64)) is not declared. Declare it under the kind's "
+              + "`entry`, or leave it out.")
         }
         entry.values[pair.key] = pair.value
         continue

@@ -330,15 +330,15 @@ extension RPCStatus {
 extension RPCStatus {
   static let clockIsReal = RPCStatus(
     .failedPrecondition, "CLOCK_IS_REAL",
-    "The daemon's clock is the system's. Start a daemon with `widgetd --clock fake --store memory` to "
-      + "move its clock.")
+    "The daemon uses the system's clock, which cannot be moved. Start a daemon with `widgetd --clock "
+      + "fake --store memory`.")
 
   static func refreshBudgetExhausted(_ budget: RefreshBudget, at now: Timestamp) -> RPCStatus {
     let next = budget.nextTime.map { max(.milliseconds(1), $0.duration(since: now)) }
     return RPCStatus(
       .resourceExhausted, "REFRESH_BUDGET_EXHAUSTED",
-      "Widgets of kind \"\(budget.kind)\" may be refreshed \(budget.capacity) times an hour. Wait, or "
-        + "raise `refreshes_per_hour_max`.",
+      "Kind \"\(budget.kind)\" has no refreshes left; it has \(budget.capacity) an hour. Retry later; "
+        + "`widgetctl describe \(budget.kind)` shows when.",
       metadata: ["kind": "\(budget.kind)", "capacity": "\(budget.capacity)"], retryDelay: next)
   }
 }

@@ -37,16 +37,16 @@ final class Snapshots {
       session.isStarted, !session.isOver
     else {
       return respond(
-        call, responder, complete, nil, "The provider of the kind is away.", now: false)
+        call, responder, complete, nil, "The kind has no running provider.", now: false)
     }
     guard session.answersSnapshots else {
       return respond(
-        call, responder, complete, nil, "The provider of the kind answers no snapshots.", now: false
-      )
+        call, responder, complete, nil, "The kind's provider does not support snapshots.",
+        now: false)
     }
     guard waiting.count < Snapshots.waitingMax else {
       return respond(
-        call, responder, complete, nil, "Too many snapshots are under way.", now: false)
+        call, responder, complete, nil, "Too many snapshots are being made; try again.", now: false)
     }
     lastNumber += 1
     let number = lastNumber
