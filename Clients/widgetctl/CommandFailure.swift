@@ -108,6 +108,12 @@ struct CommandFailure: Error, Hashable {
       let node = status.errorInfo?.metadata["node_id"] ?? ""
       return
         "widget \"\(id)\" shows no node \"\(node)\" now; `widgetctl view \(id) --nodes` lists them"
+    case "REFRESH_BUDGET_EXHAUSTED":
+      guard let delay = status.retryDelay else { break }
+      let text = status.message.hasSuffix(".") ? String(status.message.dropLast()) : status.message
+      let seconds = max(1, delay.components.seconds)
+      let time = seconds < 120 ? "\(seconds) s" : "\((seconds + 59) / 60) min"
+      return "\(text); the next refresh is possible in \(time)"
     default:
       break
     }

@@ -74,6 +74,7 @@ struct KindSchema {
 
     /// What one of its fields is called in messages.
     var singular: String { self == .parameters ? "parameter" : "data field" }
+    var other: Part { self == .parameters ? .data : .parameters }
   }
 
   private func fields(_ part: Part) -> [String: Field] { part == .parameters ? parameters : data }
@@ -186,6 +187,21 @@ struct KindSchema {
       result.entries[index].values = values
     }
     return result
+  }
+
+  /// An instance of which there is no widget: with the declared types and defaults.
+  func fittedAsPreview(_ spec: WidgetSpec) throws(StoreError) -> WidgetSpec {
+    var spec = spec
+    if spec.family == nil, let first = kind.families.first, !kind.families.contains(.medium) {
+      spec.family = first
+    }
+    try check(spec.family, path: "family")
+    spec.parameters = try fitted(spec.parameters, .parameters, path: "parameters")
+    spec.data = try fitted(spec.data, .data, path: "data")
+    try checkRequired(spec.parameters, path: "parameters")
+    spec.parameters = withDefaults(spec.parameters, .parameters)
+    spec.data = withDefaults(spec.data, .data)
+    return spec
   }
 
   /// A sample instance: with defaults, and without required parameters.
@@ -405,7 +421,9 @@ struct KindSchema {
         throw .invalid(
           field: "\(path)[\(entry.key)]",
           description: "Kind \"\(kind.name)\" has no such \(part.singular); "
-            + hint(entry.key, among: names))
+            + (self.field(entry.key, of: part.other).map { _ in
+              "it has a \(part.other.singular) of this name."
+            } ?? hint(entry.key, among: names)))
       }
       let value = try fitted(entry.value, field, path: "\(path)[\(entry.key)]")
       if value != entry.value { result[entry.key] = value }

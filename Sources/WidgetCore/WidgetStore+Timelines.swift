@@ -170,7 +170,7 @@ extension WidgetStore {
     spec.data = data ?? schema.kind.sample
     if let parameters {
       spec.parameters = parameters
-      spec = try schema.fitted(spec, path: "")
+      spec = try schema.fittedAsPreview(spec)
     } else {
       // A sample needs no parameters, not even the required ones.
       spec = try schema.fittedAsSample(spec)
@@ -183,9 +183,15 @@ extension WidgetStore {
     ) { state in
       maker.place(&state, of: id, kind: kind, at: revision, limits: limits)
     }
+    var shown = record
+    if record.moment == nil, !schema.kind.entry.isEmpty {
+      // Nobody has given a timeline, so the entry has its defaults.
+      let entry = TimelineEntry(date: now, values: try schema.fitted(entry: [:], path: "entry"))
+      shown = record.draft { $0.moment = Moment(revision: revision).showing(entry) }
+    }
     return Preview(
       kind: kind, family: record.family, parameters: spec.parameters, data: spec.data,
-      content: content(of: record, .own)?.content, isSample: data == nil)
+      content: content(of: shown, .own)?.content, isSample: data == nil)
   }
 
   // MARK: - Checks

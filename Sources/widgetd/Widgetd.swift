@@ -109,11 +109,6 @@ struct Widgetd: AsyncParsableCommand {
     if let clock, !["real", "fake"].contains(clock) {
       throw ValidationError("--clock \(clock): use real or fake")
     }
-    if clock == "fake", store != "memory", stateDirectory == nil {
-      throw ValidationError(
-        "--clock fake is not for a store that is in use; add --store memory, or --state-directory "
-          + "with a scratch folder")
-    }
     for limit in limits {
       let parts = limit.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       guard parts.count == 2, ServerLimits.names.contains(where: { $0.name == parts[0] }) else {
@@ -167,6 +162,11 @@ struct Widgetd: AsyncParsableCommand {
   private func serve(_ settings: Settings) async throws {
     var logger = Logger(label: "widgetd", factory: { makeLogHandler(label: $0) })
     logger.logLevel = settings.logLevel
+    if clock == "fake", settings.store != .memory, stateDirectory == nil {
+      throw Widgetd.failure(
+        "--clock fake is not for a store that is in use; add --store memory, or --state-directory "
+          + "with a scratch folder", status: 2)
+    }
     let manager = try ServiceManager(logger: logger)
     raiseOpenFileLimit()
     var clientGID: UInt32?

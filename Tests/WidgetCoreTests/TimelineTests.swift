@@ -383,6 +383,8 @@ struct TimelineTests {
     let preview = try store.preview(of: "train", family: .inline)
     #expect(preview.isSample)
     #expect(preview.data["line"] == .string("S9"))
+    // Without a timeline, the entry has its defaults.
+    #expect(preview.content?.nodes.first?.properties["text"] == .string("S9 ?"))
     #expect(preview.family == .inline)
     #expect(store.count == 0)
     #expect(throws: StoreError.kindNotFound("nope")) { try store.preview(of: "nope") }

@@ -85,7 +85,10 @@ struct GalleryCommand: AsyncParsableCommand {
   }
 
   private func kindsToShow(_ session: Session) async throws -> [Kind] {
-    guard !kinds.isEmpty else { return try await session.kinds().kinds.map(\.kind) }
+    guard !kinds.isEmpty else {
+      // The built-in kind `help` explains another kind, so without one it shows nothing.
+      return try await session.kinds().kinds.map(\.kind).filter { $0.name.rawValue != "help" }
+    }
     var found: [Kind] = []
     for name in kinds {
       found.append(

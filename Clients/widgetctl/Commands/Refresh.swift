@@ -1,6 +1,7 @@
 import ArgumentParser
 import WidgetClient
 import WidgetModel
+import WidgetProto
 
 /// `refresh`: asks the providers of widgets for fresh data.
 struct RefreshCommand: AsyncParsableCommand {
@@ -26,11 +27,15 @@ struct RefreshCommand: AsyncParsableCommand {
     let session = try global.session()
     let answer = try await session.client.refreshWidgets(
       RefreshWidgetsRequest(try target.target()), options: session.options)
-    if answer.askedCount + answer.unprovidedCount == 0 { try await target.noteIfNothing(session) }
+    if answer.askedCount + answer.unprovidedCount + answer.limitedCount == 0 {
+      try await target.noteIfNothing(session)
+    }
     session.printer.print(
       .map([
         "askedCount": .revision(answer.askedCount),
         "unprovidedCount": .revision(answer.unprovidedCount),
+        "limitedCount": .revision(answer.limitedCount),
+        "budgets": .list(answer.budgets.map(\.document)),
       ])
     ) { RefreshCommand.words(answer) }
   }
@@ -40,6 +45,14 @@ struct RefreshCommand: AsyncParsableCommand {
     var text = "asked about \(widgets(answer.askedCount))\n"
     if answer.unprovidedCount > 0 {
       text += "\(widgets(answer.unprovidedCount)) without a running provider\n"
+    }
+    if answer.limitedCount > 0 {
+      text +=
+        "\(widgets(answer.limitedCount)) not asked about, because their kinds have no refresh left:\n"
+      for budget in answer.budgets where budget.remaining == 0 {
+        let next = budget.nextTime.map { ", the next one at \(RFC3339.text($0))" } ?? ""
+        text += "  \(budget.kind): 0 of \(budget.capacity) left\(next)\n"
+      }
     }
     return text
   }

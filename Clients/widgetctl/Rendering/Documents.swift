@@ -139,6 +139,11 @@ extension WidgetUpdate {
     if let applySet { map["applySet"] = .string(applySet) }
     if let family { map["family"] = .string(family.name) }
     if let content { map["content"] = content.document }
+    switch timeline {
+    case .some(let status?): map["timeline"] = status.document
+    case .some(nil): map["timelineCleared"] = .bool(true)
+    case nil: break
+    }
     return .map(map)
   }
 }

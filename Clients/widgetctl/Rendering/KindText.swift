@@ -106,9 +106,16 @@ struct KindText {
       table.add(
         .init(field.name), .init("\(field.type)"),
         .init(field.isRequired ? "required" : value ?? "-"),
-        .init(field.summary))
+        .init(KindText.words(of: field)))
     }
     return text + table.text(width: width, painter)
+  }
+
+  /// The summary, and the choices.
+  private static func words(of field: Field) -> String {
+    guard !field.choices.isEmpty else { return field.summary }
+    let choices = field.choices.map(\.plainText).joined(separator: ", ")
+    return field.summary.isEmpty ? "one of \(choices)" : "\(field.summary) (one of \(choices))"
   }
 
   // MARK: - Content

@@ -20,6 +20,9 @@ extension Widget {
       let text = repeatsError(staleness) ? "stale" : "stale: \(staleness.words(dates))"
       problems.append(WidgetProblem(text: text, isStaleness: true))
     }
+    if let problem = timeline?.problem, !problem.isEmpty {
+      problems.append(WidgetProblem(text: "schedule: \(problem.onOneLine)"))
+    }
     return problems + (error.map { [WidgetProblem(text: $0.words(dates, most: most))] } ?? [])
   }
 

@@ -74,6 +74,11 @@ final class KindSchedule: Sendable {
     guard schedule.offset == .zero || schedule.every != nil else {
       throw Problem(place: "schedule.offset", message: "only a schedule with `every` has an offset")
     }
+    guard schedule.zone.isEmpty || schedule.entries.isEmpty else {
+      throw Problem(
+        place: "schedule.zone",
+        message: "entries have dates, so they have no zone; remove zone")
+    }
     guard !schedule.zone.isEmpty else {
       zone = nil
       return
