@@ -698,7 +698,8 @@ struct RandomMessages {
 
   private mutating func upcomingEntries() -> UpcomingEntries {
     UpcomingEntries(
-      id: id(), entries: many { ShownEntry(entry: $0.dated(), content: $0.content()) }, more: flag())
+      id: id(), entries: many { ShownEntry(entry: $0.dated(), content: $0.content()) }, more: flag()
+    )
   }
 
   private mutating func owner() -> FieldOwner {

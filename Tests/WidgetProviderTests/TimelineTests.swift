@@ -66,7 +66,7 @@ import WidgetModel
 
     func open() {
       let waiting = state.withLock { state in
-        state.isOpen = true
+        defer { state = (true, []) }
         return state.waiting
       }
       for continuation in waiting { continuation.resume() }
