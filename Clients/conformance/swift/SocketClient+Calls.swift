@@ -42,6 +42,13 @@ extension SocketClient {
       "GetKind": typed { c, r, o throws(ClientError) in try await c.getKind(r, options: o) },
       "ListKinds": typed { c, r, o throws(ClientError) in try await c.listKinds(r, options: o) },
       "DeleteKind": typed { c, r, o throws(ClientError) in try await c.deleteKind(r, options: o) },
+      "GetTimeline": typed { c, r, o throws(ClientError) in try await c.getTimeline(r, options: o)
+      },
+      "GetPlaceholder": typed { c, r, o throws(ClientError) in
+        try await c.getPlaceholder(r, options: o)
+      },
+      "GetSnapshot": typed { c, r, o throws(ClientError) in try await c.getSnapshot(r, options: o)
+      },
       "GetTheme": typed { c, r, o throws(ClientError) in try await c.getTheme(r, options: o) },
       "UpdateTheme": typed { c, r, o throws(ClientError) in try await c.updateTheme(r, options: o)
       },
