@@ -34,6 +34,8 @@
 #include "google/rpc/error_details.pb-c.h"
 #include "google/rpc/status.pb-c.h"
 #include "grpc/health/v1/health.pb-c.h"
+#include "widgetd/v1/activity.pb-c.h"
+#include "widgetd/v1/activity_service.pb-c.h"
 #include "widgetd/v1/admin_service.pb-c.h"
 #include "widgetd/v1/blob_service.pb-c.h"
 #include "widgetd/v1/catalog_service.pb-c.h"

@@ -95,6 +95,27 @@ extension WidgetClient {
     try await call(.getSnapshot, request, options)
   }
 
+  /// Adds a widget that is an activity.
+  public func startActivity(
+    _ request: StartActivityRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> StartActivityResponse {
+    try await call(.startActivity, request, options)
+  }
+
+  /// Changes the state of an activity, and makes its widget fresh.
+  public func updateActivity(
+    _ request: UpdateActivityRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> UpdateActivityResponse {
+    try await call(.updateActivity, request, options)
+  }
+
+  /// Changes the state of an activity for the last time.
+  public func endActivity(
+    _ request: EndActivityRequest, options: CallOptions = CallOptions()
+  ) async throws(ClientError) -> EndActivityResponse {
+    try await call(.endActivity, request, options)
+  }
+
   /// Moves the clock of a daemon that runs with a fake one, or only asks for its time.
   public func setTime(
     _ request: SetTimeRequest, options: CallOptions = CallOptions()

@@ -64,8 +64,8 @@ final class ContentBox {
 /// Makes what widgets show from their state and the templates of their kinds, and counts what that
 /// costs.
 struct ContentMaker {
-  /// The schemas of the registered kinds.
-  private(set) var schemas: [KindName: KindSchema] = [:]
+  /// The schemas of the registered kinds, and of the kind of activities.
+  private(set) var schemas: [KindName: KindSchema] = [.activity: ActivityKind.schema]
   /// Families whose content is kept, with how many watch them.
   private var keptFamilies: [Family: Int] = [:]
   /// What the contents made by the command under way have cost; see `checkContents`.

@@ -117,6 +117,7 @@ struct ContentTable {
     if record.momentRevision > since { changed.insert(.entry) }
     // Whether it is stale is none of them.
     if max(record.labelsRevision, record.presenceRevision) > since
+      || record.isActivity && record.statusRevision > since
       || shownFamily == nil && record.family != family
     {
       changed.insert(.widget)

@@ -5,7 +5,6 @@ import WidgetModel
 /// A widget of kind `help` with the parameter `kind` holds what that kind declares, and follows when
 /// it changes, so any renderer can show the documentation of what is installed.
 enum HelpKind {
-  static let provider = "widgetd"
   static let name = KindName.help
 
   static let schema = KindSchema(
@@ -36,13 +35,6 @@ enum HelpKind {
           name: "events", type: .list(.map(.any)),
           summary: "Its events: name, description, payload."),
       ], content: content))
-
-  private static let registered = RegisteredKind(kind: schema.kind, provider: provider)
-
-  /// The kind of this name, if it is built in.
-  static func builtIn(_ name: KindName) -> RegisteredKind? {
-    name == self.name ? registered : nil
-  }
 
   /// Which kind a help widget explains.
   static func subject(_ parameters: ValueMap, field: String) throws(StoreError) -> KindName {

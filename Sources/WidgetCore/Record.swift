@@ -26,6 +26,8 @@ extension Record {
   var costBytes: Int { state.costBytes }
   var timeline: Timeline? { state.timeline }
   var moment: Moment? { state.moment }
+  var activity: Activity? { state.activity }
+  var isActivity: Bool { state.isActivity }
   /// The revision that last changed where it is in its timeline.
   var momentRevision: Revision { max(state.moment?.revision ?? 0, state.momentClearedRevision) }
 
@@ -53,7 +55,8 @@ extension Record {
       parameters: parameters.map, data: data.map, isStale: isStale, error: error,
       createdRevision: createdRevision, revision: revision, createTime: createTime,
       updateTime: updateTime, ownerUID: ownerUID, applySet: applySet,
-      content: reader.content(of: self), timeline: moment?.status)
+      content: reader.content(of: self), timeline: moment?.status,
+      activity: activity)
   }
 
   /// What happened to this widget after `cursor`, for a reader with this selector; nil if nothing
@@ -97,6 +100,7 @@ extension Record {
       update.error = .some(error)
       update.family = family
       update.applySet = applySet
+      update.activity = activity
     }
     if momentRevision > cursor { update.timeline = .some(moment?.status) }
     update.content = reader.change(of: self, since: cursor)

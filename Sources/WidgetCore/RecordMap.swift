@@ -38,8 +38,12 @@ final class RecordMap: ExpressionObject, @unchecked Sendable {
 enum WidgetVariable {
   private static let fields: [String: ExpressionType] = [
     "id": .string, "kind": .string, "family": .string, "labels": .map(.string, .string),
-    "visible": .bool, "enabled": .bool,
+    "visible": .bool, "enabled": .bool, "activity": activity,
   ]
+  private static let activity = ExpressionType.record(
+    RecordType([
+      "state": .string, "started": .timestamp, "expires": .timestamp, "ended": .timestamp,
+    ]))
 
   static let type = ExpressionType.record(RecordType(fields))
   /// For selectors: the fields and also `stale` and `error`. Content and reducers must not depend
@@ -67,10 +71,21 @@ enum WidgetVariable {
     let labels = record.labels.entries.map {
       ValueMap.Entry(key: $0.key, value: .string($0.value))
     }
-    return [
+    var map: ValueMap = [
       "id": .string(record.id.rawValue), "kind": .string(record.kind.rawValue),
       "family": .string(record.family.name), "labels": .map(ValueMap(labels)),
       "visible": .bool(record.presence.isVisible), "enabled": .bool(record.presence.isEnabled),
     ]
+    if let activity = record.activity { map["activity"] = .map(values(activity)) }
+    return map
+  }
+
+  private static func values(_ activity: Activity) -> ValueMap {
+    var map: ValueMap = [
+      "state": .string(activity.state.name), "started": .timestamp(activity.startTime),
+      "expires": .timestamp(activity.expireTime),
+    ]
+    if let time = activity.endTime { map["ended"] = .timestamp(time) }
+    return map
   }
 }

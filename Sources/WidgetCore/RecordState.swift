@@ -38,6 +38,9 @@ struct RecordState {
   @Boxed var timeline: Timeline?
   /// Where it is in its timeline or schedule; nil if it has neither. `RecordTable` keeps it true.
   @Boxed var moment: Moment?
+  /// The activity that it shows; nil for none. It changes with the status.
+  @Boxed var activity: Activity?
+  var isActivity: Bool { _activity.isThere }
   /// When it last ceased to have a moment.
   var momentClearedRevision: Revision = 0
   /// What the widget counts against its owner's quota: always `cost`.

@@ -1,4 +1,3 @@
-import HeapModule
 import WidgetModel
 
 /// A widget in the store.
@@ -83,11 +82,12 @@ struct RecordTable: ~Copyable {
   private(set) var usage: [UInt32: Usage] = [:]
   /// By how much the command under way has made each user's contents grow.
   private(set) var contentGrowth: [UInt32: Int] = [:]
-  /// When something happens to widgets by itself: at least one entry for the `due` of each moment. What
-  /// is no longer true is dropped when its time comes.
-  private(set) var agenda = Heap<Appointment>()
-  /// The same for the `duty` of each moment.
-  private(set) var duties = Heap<Appointment>()
+  /// When moments end.
+  private var agenda = Agenda()
+  /// When moments have a duty.
+  private var duties = Agenda()
+  /// When time changes activities.
+  private var activityAgenda = Agenda()
   /// The sum of all records' `familyBytes`.
   let familyUsage: FamilyContentUsage
   /// How to take back what was done, newest last.
@@ -100,15 +100,6 @@ struct RecordTable: ~Copyable {
     fileprivate(set) var widgets = 0
     fileprivate(set) var bytes = 0
     fileprivate(set) var contentBytes = 0
-  }
-
-  /// A time at which a widget's moment ends.
-  struct Appointment: Comparable {
-    let date: Timestamp
-    let slot: Int32
-    let createdRevision: Revision
-
-    static func < (a: Appointment, b: Appointment) -> Bool { a.date < b.date }
   }
 
   enum Inverse {
@@ -139,6 +130,7 @@ struct RecordTable: ~Copyable {
     contentGrowth = other.contentGrowth
     agenda = other.agenda
     duties = other.duties
+    activityAgenda = other.activityAgenda
     familyUsage = FamilyContentUsage(bytes: other.familyUsage.bytes)
     isRecording = other.isRecording
     inverses = other.inverses.map { inverse in
@@ -227,11 +219,12 @@ struct RecordTable: ~Copyable {
     let (oldCost, oldPosition) = (record.costBytes, record.position)
     let (oldContentBytes, oldFamilyBytes) = (record.contentBytes, record.familyBytes)
     let (oldReplaced, oldMoment) = (record.replacedRevision, record.moment)
+    let oldActivityDue = record.activity?.due
     change(&record.state)
     record.state.revision = revision
     contents.place(
       &record.state, of: record.id, kind: record.kind, at: revision, limits: limits)
-    appoint(record, in: Int32(slot), insteadOf: oldMoment)
+    appoint(record, in: Int32(slot), insteadOf: oldMoment, oldActivityDue)
     if let content { record.shown.show(content) }
     // It follows from nothing that is still there.
     if record.replacedRevision != oldReplaced { record.shown.forget() }
@@ -315,7 +308,7 @@ struct RecordTable: ~Copyable {
         accountContent(of: old.ownerUID, growth: old.contentBytes - current.contentBytes)
         familyUsage.bytes += old.familyBytes - current.familyBytes
         relink(slot)
-        appoint(old, in: slot, insteadOf: current.moment)
+        appoint(old, in: slot, insteadOf: current.moment, current.activity?.due)
         chunkRevisions[self.chunk(of: slot)] = chunk
       case .remove(let slot, let chunk):
         unlink(slot)
@@ -387,15 +380,19 @@ struct RecordTable: ~Copyable {
   // MARK: - Appointments
 
   /// The date of the next appointment, which may have been called off.
-  var nextDate: Timestamp? { agenda.min?.date }
+  var nextDate: Timestamp? { agenda.nextDate }
 
-  /// Takes the next widget that is due at a time out of the agenda. Returns its slot.
+  /// Takes the next widget whose moment ends out of the agenda. Returns its slot.
   mutating func popDue(at now: Timestamp) -> Int? {
-    while let next = agenda.min, next.date <= now {
-      agenda.removeMin()
-      if isTrue(next) { return Int(next.slot) }
-    }
-    return nil
+    agenda.popDue(at: now, of: slots) { $0.moment?.due }
+  }
+
+  /// The date of the next appointment of an activity, which may have been called off.
+  var nextActivityDate: Timestamp? { activityAgenda.nextDate }
+
+  /// Takes the next activity that time changes out of its agenda. Returns its slot.
+  mutating func popDueActivity(at now: Timestamp) -> Int? {
+    activityAgenda.popDue(at: now, of: slots) { $0.activity?.due }
   }
 
   /// Lets `popDue` give the widgets whose current entry is after a time. For a clock that went back.
@@ -408,38 +405,22 @@ struct RecordTable: ~Copyable {
     }
   }
 
-  /// The date of the next duty.
-  mutating func nextDuty() -> Timestamp? {
-    while let next = duties.min {
-      if isTrue(next, \.duty) { return next.date }
-      duties.removeMin()
-    }
-    return nil
-  }
+  /// The date of the next duty of a moment.
+  mutating func nextDuty() -> Timestamp? { duties.nextTrueDate(of: slots) { $0.moment?.duty } }
 
   private mutating func appoint(
-    _ record: Record, in slot: Int32, insteadOf old: Moment? = nil
+    _ record: Record, in slot: Int32, insteadOf old: Moment? = nil,
+    _ oldActivityDue: Timestamp? = nil
   ) {
-    let createdRevision = record.createdRevision
-    func appointment(_ date: Timestamp) -> Appointment {
-      Appointment(date: date, slot: slot, createdRevision: createdRevision)
+    if let date = record.moment?.due, date != old?.due {
+      agenda.add(date, record, in: slot, of: slots, widgets: count) { $0.moment?.due }
     }
-    if let date = record.moment?.due, date != old?.due { agenda.insert(appointment(date)) }
-    if let date = record.moment?.duty, date != old?.duty { duties.insert(appointment(date)) }
-    // What was called off is more than what is true: begin again with that.
-    if agenda.count > 2 * count + 1_024 { agenda = Heap(agenda.unordered.filter { isTrue($0) }) }
-    if duties.count > 2 * count + 1_024 {
-      duties = Heap(duties.unordered.filter { isTrue($0, \.duty) })
+    if let date = record.moment?.duty, date != old?.duty {
+      duties.add(date, record, in: slot, of: slots, widgets: count) { $0.moment?.duty }
     }
-  }
-
-  /// Whether a widget still has an appointment.
-  private func isTrue(
-    _ appointment: Appointment, _ date: KeyPath<Moment, Timestamp?> = \.due
-  ) -> Bool {
-    guard let record = slots[Int(appointment.slot)] else { return false }
-    return record.createdRevision == appointment.createdRevision
-      && record.moment?[keyPath: date] == appointment.date
+    if let date = record.activity?.due, date != oldActivityDue {
+      activityAgenda.add(date, record, in: slot, of: slots, widgets: count) { $0.activity?.due }
+    }
   }
 
   // MARK: - Links in order of revision

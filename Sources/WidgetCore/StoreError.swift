@@ -29,6 +29,10 @@ public indirect enum StoreError: Error, Hashable, Sendable {
   case kindClaimed(KindName, by: String)
   /// The theme changed since the caller read it.
   case themeChanged(current: Revision)
+  /// The widget is not an activity.
+  case notAnActivity(WidgetID)
+  /// The activity has ended, so its state and its end stay.
+  case activityEnded(WidgetID)
   /// A reducer of the widget's kind cannot handle the event. `place` says which part of it.
   case reducerFailed(WidgetID, event: String, place: String, message: String)
   /// A request is not acceptable. `field` is a path in the request.
@@ -61,6 +65,8 @@ public indirect enum StoreError: Error, Hashable, Sendable {
     case .kindNotFound: "KIND_NOT_FOUND"
     case .kindClaimed: "KIND_CLAIMED"
     case .themeChanged: "ETAG_MISMATCH"
+    case .notAnActivity: "NOT_AN_ACTIVITY"
+    case .activityEnded: "ACTIVITY_ENDED"
     case .reducerFailed: "REDUCER_FAILED"
     case .invalid: "INVALID_FIELD"
     case .quotaExceeded: "QUOTA_EXCEEDED"

@@ -207,7 +207,7 @@ extension RecordImage {
         presence: record.presence, position: record.position, isStale: record.isStale,
         error: record.error, createdRevision: record.createdRevision, revision: record.revision,
         createTime: record.createTime, updateTime: record.updateTime, ownerUID: record.ownerUID,
-        applySet: record.applySet),
+        applySet: record.applySet, activity: record.activity),
       data: record.data.revisedEntries, parameters: record.parameters.revisedEntries,
       labelsRevision: record.labelsRevision, presenceRevision: record.presenceRevision,
       positionRevision: record.positionRevision, statusRevision: record.statusRevision,
@@ -243,6 +243,7 @@ extension Record {
     state.transitionRevision = image.transitionRevision
     state.ownership = image.owners.map { Ownership($0) }
     state.timeline = image.timeline
+    state.activity = widget.activity
     state.costBytes = state.cost
     self.init(
       id: widget.id, kind: widget.kind, ownerUID: widget.ownerUID,

@@ -73,6 +73,12 @@ public struct StoreLimits: Hashable, Sendable {
   public var timelineEntriesMax = 1_000
   /// The shortest time between setting a timeline and asking its provider for the next one, in seconds.
   public var timelineRefreshFloorSeconds = 60
+  /// How many bytes of data the widget of an activity may have.
+  public var activityStateBytesMax = 4_096
+  /// The longest lifetime of an activity, and the one that it has by default, in seconds.
+  public var activityLifetimeSecondsMax = 28_800
+  /// How long the widget of an ended activity stays at most, and by default, in seconds.
+  public var activityDismissalSecondsMax = 14_400
   /// How many widgets one declared set may have.
   public var declaredWidgetsMax = 10_000
 

@@ -108,6 +108,8 @@ extension WidgetStore {
     plan.patch.unsetParameters = record.parameters.keys.filter { spec.parameters[$0] == nil }
     plan.patch.setLabels = spec.labels
     plan.patch.unsetLabels = record.labels.entries.map(\.key).filter { spec.labels[$0] == nil }
+    try checkActivity(
+      plan.patch, of: record, data: "\(field).data", parameters: "\(field).parameters")
     plan.ownership = record.ownership(after: plan.patch, by: .set(applySet)) ?? record.ownership
     return plan
   }

@@ -31,6 +31,16 @@ extension WidgetStore {
       try update(
         id, patch, ifRevision: expected, transition, by: caller, provider: provider, at: now)
       outcome = .updated(id)
+    case .startActivity(let spec, let lifetime, let staleAfter, let transition):
+      outcome = .created(
+        try startActivity(
+          spec, lifetime: lifetime, staleAfter: staleAfter, transition, by: caller, at: now))
+    case .updateActivity(let id, let patch, let staleAfter, let transition):
+      try updateActivity(id, patch, staleAfter: staleAfter, transition, by: caller, at: now)
+      outcome = .updated(id)
+    case .endActivity(let id, let patch, let dismissal, let transition):
+      try endActivity(id, patch, dismissal, transition, by: caller, at: now)
+      outcome = slot(of: id) == nil ? .deleted : .updated(id)
     case .delete(let id, let expected, let allowMissing, let transition):
       try delete(id, ifRevision: expected, allowMissing: allowMissing, transition)
       outcome = .deleted
@@ -66,13 +76,20 @@ extension WidgetStore {
 
   // MARK: - Create
 
-  private mutating func create(
-    _ spec: WidgetSpec, _ transition: Transition?, by caller: Caller, at now: Timestamp
+  /// Adds a widget.
+  ///
+  /// - Parameters:
+  ///   - former: the slot of a widget with the same id that goes in the same commit. Then a failure
+  ///     leaves changes that the caller takes back.
+  ///   - further: what else the widget is.
+  mutating func create(
+    _ spec: WidgetSpec, _ transition: Transition?, by caller: Caller, at now: Timestamp,
+    replacing former: Int? = nil, further: (inout RecordState) -> Void = { _ in }
   ) throws(StoreError) -> WidgetID {
     let id: WidgetID
     var number: UInt64?
     if let wanted = spec.id {
-      guard slot(of: wanted) == nil else { throw .widgetExists(wanted) }
+      guard slot(of: wanted) == former else { throw .widgetExists(wanted) }
       id = wanted
     } else {
       (id, number) = try automaticID(for: spec.kind)
@@ -80,10 +97,16 @@ extension WidgetStore {
     try validate(spec, field: "widget")
     let spec = try fitted(spec, field: "widget")
     let transition = transition ?? schemas[spec.kind]?.kind.transition
+    if let former {
+      _ = advanceRevision()
+      removeWidget(former, transition)
+    }
     let record = makeRecord(
-      spec, id: id, transition, by: caller, at: now, revision: revision + 1)
+      spec, id: id, transition, by: caller, at: now,
+      revision: former == nil ? revision + 1 : revision, further: further)
     try admit(record)
-    let revision = advanceRevision()
+    if former == nil { _ = advanceRevision() }
+    let revision = revision
     makeRoomAtEnd(transition, at: revision, time: now)
     if let number {
       addInverse(.renumber(spec.kind, to: numbering[spec.kind] ?? 0))
@@ -358,8 +381,9 @@ extension Command {
   /// Whether it may make the contents of several widgets.
   fileprivate var changesMany: Bool {
     switch self {
-    case .setPresence, .apply, .applyKinds, .provide: true
-    case .create, .update, .delete, .move, .sendEvent, .deleteKind, .abandon, .acknowledge,
+    case .setPresence, .apply, .applyKinds, .provide, .startActivity: true
+    case .create, .update, .updateActivity, .endActivity, .delete, .move, .sendEvent, .deleteKind,
+      .abandon, .acknowledge,
       .updateTheme:
       false
     }

@@ -91,6 +91,7 @@ extension WidgetStore {
         for: event, on: record, costMax: costMax,
         valueDepthMax: limits.valueDepthMax)
     else { return nil }
+    try checkActivity(patch, of: record, data: "data", parameters: "parameters")
     let ownership = record.ownership(after: patch, by: .events(record.kind))
     let effect = try admittedEffect(of: patch, on: slot, plus: record.growth(to: ownership))
     return (patch, ownership, effect)

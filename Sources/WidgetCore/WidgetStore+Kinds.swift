@@ -7,12 +7,13 @@ public import WidgetModel
 extension WidgetStore {
   /// One kind; also those that are built in. O(1).
   public func kind(_ name: KindName) -> RegisteredKind? {
-    registeredKinds[name] ?? HelpKind.builtIn(name)
+    registeredKinds[name] ?? BuiltInKind.named(name)
   }
 
   /// The kind whose name this is most likely a slip for; nil if none is near. O(all kinds).
   public func nearestKind(to name: KindName) -> KindName? {
-    let names = registeredKinds.keys.map(\.rawValue).sorted() + [HelpKind.name.rawValue]
+    let names =
+      registeredKinds.keys.map(\.rawValue).sorted() + BuiltInKind.all.map(\.kind.name.rawValue)
     return name.rawValue.closest(among: names).flatMap { KindName($0) }
   }
 
@@ -24,8 +25,7 @@ extension WidgetStore {
   public func kinds(
     after name: String, limit: Int, bytesMax: Int = .max
   ) -> (kinds: [RegisteredKind], hasMore: Bool) {
-    var all = Array(registeredKinds.values)
-    if let help = HelpKind.builtIn(HelpKind.name) { all.append(help) }
+    let all = Array(registeredKinds.values) + BuiltInKind.all
     let behind = all.filter { name.precedesByBytes($0.kind.name.rawValue) }
       .sorted { $0.kind.name.rawValue.precedesByBytes($1.kind.name.rawValue) }
     var kinds: [RegisteredKind] = []
@@ -92,7 +92,7 @@ extension WidgetStore {
   mutating func deleteKind(
     _ name: KindName, allowMissing: Bool, at now: Timestamp
   ) throws(StoreError) {
-    if HelpKind.builtIn(name) != nil { throw .kindClaimed(name, by: HelpKind.provider) }
+    if BuiltInKind.named(name) != nil { throw .kindClaimed(name, by: BuiltInKind.provider) }
     guard registeredKinds[name] != nil else {
       if allowMissing { return }
       throw .kindNotFound(name)
@@ -183,7 +183,10 @@ extension WidgetStore {
       patch.timeline = .some(try fitted(timeline, for: record.kind, field: "\(field).timeline"))
     }
     if record.kind == HelpKind.name { return try helpFitted(patch, for: record, field: field) }
-    return try schemas[record.kind]?.fitted(patch, path: field) ?? patch
+    patch = try schemas[record.kind]?.fitted(patch, path: field) ?? patch
+    try checkActivity(
+      patch, of: record, data: "\(field).set_data", parameters: "\(field).set_parameters")
+    return patch
   }
 
   func defaultTransition(_ slot: Int) -> Transition? {
@@ -351,8 +354,8 @@ extension WidgetStore {
       guard seen.insert(kind.name).inserted else {
         throw .invalid(field: "\(path).name", description: "\"\(kind.name)\" is declared twice.")
       }
-      if HelpKind.builtIn(kind.name) != nil {
-        throw .kindClaimed(kind.name, by: HelpKind.provider)
+      if BuiltInKind.named(kind.name) != nil {
+        throw .kindClaimed(kind.name, by: BuiltInKind.provider)
       }
       if let other = registeredKinds[kind.name], other.provider != declaration.provider {
         throw .kindClaimed(kind.name, by: other.provider)

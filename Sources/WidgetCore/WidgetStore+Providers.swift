@@ -28,7 +28,9 @@ extension WidgetStore {
     var changes = ProvidedChanges()
     records.forEachRecord(changedSince: cursor) { record in
       let isNew = record.createdRevision > cursor
-      guard isNew || record.parameters.hasChanges(since: cursor), kinds.contains(record.kind)
+      // An activity is fed by whoever started it.
+      guard !record.isActivity, isNew || record.parameters.hasChanges(since: cursor),
+        kinds.contains(record.kind)
       else { return true }
       if isNew {
         changes.created.append(record.id)
@@ -62,7 +64,8 @@ extension WidgetStore {
   public func widgetIDs(of kinds: Set<KindName>) -> [WidgetID] {
     guard !kinds.isEmpty else { return [] }
     return records.order.entries.compactMap { entry in
-      guard let record = records[Int(entry.slot)], kinds.contains(record.kind) else { return nil }
+      guard let record = records[Int(entry.slot)], kinds.contains(record.kind), !record.isActivity
+      else { return nil }
       return record.id
     }
   }
@@ -234,7 +237,7 @@ extension WidgetStore {
       registeredKinds.values.lazy.filter { providers.contains($0.provider) }.map(\.kind.name))
     guard !kinds.isEmpty else { return }
     let slots = records.order.entries.map { Int($0.slot) }.filter { slot in
-      records[slot].map { !$0.isStale && kinds.contains($0.kind) } ?? false
+      records[slot].map { !$0.isStale && !$0.isActivity && kinds.contains($0.kind) } ?? false
     }
     guard !slots.isEmpty else { return }
     let revision = advanceRevision()

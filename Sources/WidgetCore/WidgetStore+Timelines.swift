@@ -62,7 +62,7 @@ extension WidgetStore {
   public mutating func clockWentBack(to now: Timestamp) { records.appointAhead(of: now) }
 
   /// The limits for content that cannot be refused: it has at most what its owner's quota has left.
-  private func limitsForAdvance(of slot: Int) -> StoreLimits {
+  func limitsForAdvance(of slot: Int) -> StoreLimits {
     var limits = limits
     guard let record = records[slot] else { return limits }
     let used = records.usage[record.ownerUID]?.contentBytes ?? 0

@@ -78,7 +78,7 @@ public struct WidgetStore: ~Copyable {
   /// For how many kinds it is remembered which automatic ids were given out.
   static let numberedKindsMax = 1_024
 
-  /// The schemas of the registered kinds.
+  /// The schemas of the registered kinds, and of the kind of activities.
   var schemas: [KindName: KindSchema] { contents.schemas }
 
   /// A store that continues an image, or an empty one from an empty image.
@@ -102,7 +102,7 @@ public struct WidgetStore: ~Copyable {
     revisionCeiling = image.revision
     journal = Journal(isRecording: false)
     // Before the widgets, whose content they make.
-    for registered in image.kinds {
+    for registered in image.kinds where BuiltInKind.named(registered.kind.name) == nil {
       setKind(
         registered.kind.name, to: registered,
         schema: KindSchema(registered.kind, limits: limits, timeZones: timeZones))

@@ -48,6 +48,8 @@ public struct WidgetUpdate: Hashable, Sendable {
   public var content: ContentChange?
   /// `.some(nil)`: it has neither a timeline nor a schedule any more.
   public var timeline: TimelineStatus??
+  /// All of its activity as it is now.
+  public var activity: Activity?
 
   public init(id: WidgetID, revision: Revision, updateTime: Timestamp) {
     self.id = id
@@ -60,6 +62,7 @@ public struct WidgetUpdate: Hashable, Sendable {
     setData.isEmpty && unsetData.isEmpty && setParameters.isEmpty && unsetParameters.isEmpty
       && labels == nil && presence == nil && position == nil && isStale == nil && error == nil
       && applySet == nil && family == nil && content == nil && timeline == nil
+      && activity == nil
   }
 }
 
@@ -81,6 +84,7 @@ extension Widget {
     if let applySet = update.applySet { self.applySet = applySet }
     if let family = update.family { self.family = family }
     if let timeline = update.timeline { self.timeline = timeline }
+    if let activity = update.activity { self.activity = activity }
     guard let change = update.content else { return ContentDifference() }
     return Content.apply(change, to: &content)
   }

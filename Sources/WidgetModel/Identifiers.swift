@@ -30,6 +30,8 @@ public struct KindName: Hashable, Sendable, CustomStringConvertible {
 
   /// The kind that explains kinds, which every daemon has.
   public static let help = KindName(literal: "help")
+  /// The kind of activities that name no other one, which every daemon has.
+  public static let activity = KindName(literal: "activity")
 
   public var description: String { rawValue }
 }

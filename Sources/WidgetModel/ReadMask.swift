@@ -16,6 +16,7 @@ public struct ReadMask: Hashable, Sendable {
     case applySet = "apply_set"
     case content
     case timeline
+    case activity
     case etag
     /// Only if the mask names it: a mask without paths does not include it.
     case owners
@@ -94,6 +95,7 @@ public struct ReadMask: Hashable, Sendable {
     if wants(.applySet) { result.applySet = widget.applySet }
     if wants(.content) { result.content = widget.content }
     if wants(.timeline) { result.timeline = widget.timeline }
+    if wants(.activity) { result.activity = widget.activity }
     result.data = filter(widget.data, whole: .data, keys: dataKeys)
     result.parameters = filter(widget.parameters, whole: .parameters, keys: parameterKeys)
     return result
@@ -114,6 +116,7 @@ public struct ReadMask: Hashable, Sendable {
     if wants(.family) { result.family = update.family }
     if wants(.content) { result.content = update.content }
     if wants(.timeline) { result.timeline = update.timeline }
+    if wants(.activity) { result.activity = update.activity }
     result.setData = filter(update.setData, whole: .data, keys: dataKeys)
     result.setParameters = filter(update.setParameters, whole: .parameters, keys: parameterKeys)
     result.unsetData =

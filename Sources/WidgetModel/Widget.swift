@@ -26,6 +26,8 @@ public struct Widget: Hashable, Sendable, Identifiable {
   public var content: Content?
   /// Where it is in its timeline; nil if it has neither a timeline nor a schedule.
   public var timeline: TimelineStatus?
+  /// The activity that it shows; nil if it is none.
+  public var activity: Activity?
 
   public init(
     id: WidgetID, kind: KindName, family: Family = .medium, labels: Labels = [:],
@@ -33,8 +35,9 @@ public struct Widget: Hashable, Sendable, Identifiable {
     data: ValueMap = [:], isStale: Bool = false, error: WidgetError? = nil,
     createdRevision: Revision = 0, revision: Revision = 0, createTime: Timestamp = .epoch,
     updateTime: Timestamp = .epoch, ownerUID: UInt32 = 0, applySet: String = "",
-    content: Content? = nil, timeline: TimelineStatus? = nil
+    content: Content? = nil, timeline: TimelineStatus? = nil, activity: Activity? = nil
   ) {
+    self.activity = activity
     self.timeline = timeline
     self.content = content
     self.id = id

@@ -175,6 +175,7 @@ extension WidgetUpdate: ConvertibleMessage {
     } else if c.pointee.timeline_cleared != 0 {
       timeline = .some(nil)
     }
+    activity = try reader.optional("activity", c.pointee.activity)
   }
 
   func fill(
@@ -215,5 +216,6 @@ extension WidgetUpdate: ConvertibleMessage {
       c.pointee.timeline = try writer.message("timeline", optional: timeline)
       c.pointee.timeline_cleared = timeline == nil ? 1 : 0
     }
+    c.pointee.activity = try writer.message("activity", optional: activity)
   }
 }

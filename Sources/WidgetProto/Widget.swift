@@ -77,6 +77,7 @@ extension Widget: ConvertibleMessage {
     applySet = reader.string(c.pointee.apply_set)
     content = try reader.optional("content", c.pointee.content)
     timeline = try reader.optional("timeline", c.pointee.timeline)
+    activity = try reader.optional("activity", c.pointee.activity)
   }
 
   func fill(_ c: UnsafeMutablePointer<Widgetd__V1__Widget>, _ writer: Writer) throws(WireError) {
@@ -113,6 +114,9 @@ extension Widget: ConvertibleMessage {
     }
     if mask.wants(.timeline) {
       c.pointee.timeline = try writer.message("timeline", optional: timeline)
+    }
+    if mask.wants(.activity) {
+      c.pointee.activity = try writer.message("activity", optional: activity)
     }
   }
 }

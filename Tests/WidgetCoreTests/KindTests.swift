@@ -64,7 +64,7 @@ struct KindTests {
     #expect(results(try store.register([Kind(name: "a")])) == ["=a"])
     let commit = try store.register([Kind(name: "a", summary: "new")], prunes: true)
     #expect(results(commit) == ["~a", "-b"])
-    #expect(store.kinds().kinds.map(\.kind.name) == ["a", "c", "help"])
+    #expect(store.kinds().kinds.map(\.kind.name) == ["a", "activity", "c", "help"])
   }
 
   @Test func `a kind belongs to who registered it first`() throws {
@@ -208,7 +208,7 @@ struct KindTests {
     var store = Store()
     try store.register([Kind(name: "z"), Kind(name: "a"), Kind(name: "k")])
     var page = store.kinds(limit: 2)
-    #expect(page.kinds.map(\.kind.name) == ["a", "help"])
+    #expect(page.kinds.map(\.kind.name) == ["a", "activity"])
     #expect(page.hasMore)
     page = store.kinds(after: "help", limit: 2)
     #expect(page.kinds.map(\.kind.name) == ["k", "z"])

@@ -11,7 +11,8 @@ struct ReadMaskTests {
       data: ["a": .int(1), "b": .int(2), "\u{E9}": .int(3), "e\u{301}": .int(4)], isStale: true,
       error: WidgetError(reason: "R", message: "m"), createdRevision: 3, revision: 5,
       createTime: Timestamp(nanosecondsSinceEpoch: 1),
-      updateTime: Timestamp(nanosecondsSinceEpoch: 2), ownerUID: 9, applySet: "set")
+      updateTime: Timestamp(nanosecondsSinceEpoch: 2), ownerUID: 9, applySet: "set",
+      activity: Activity(startTime: .epoch, expireTime: .latest))
   }
 
   private func bare(_ widget: Widget) -> Widget {
@@ -87,6 +88,7 @@ struct ReadMaskTests {
     case .applySet: expected.applySet = full.applySet
     case .content: expected.content = full.content
     case .timeline: expected.timeline = full.timeline
+    case .activity: expected.activity = full.activity
     case .etag, .owners: break
     }
     #expect(mask.filter(full) == expected)

@@ -298,7 +298,7 @@ struct RandomMessages {
         RefreshWidgetsResponse(
           askedCount: number(), unprovidedCount: number(), limitedCount: number(),
           budgets: many { $0.budget() })),
-    ] + timelineMessages()
+    ] + timelineMessages() + activityMessages()
   }
 
   private mutating func providedUpdate() -> ProvidedUpdate {
@@ -422,6 +422,7 @@ struct RandomMessages {
     widget.parameters = map()
     widget.data = map()
     widget.timeline = maybe { $0.timelineStatus() }
+    widget.activity = maybe { $0.activity() }
     return widget
   }
 
@@ -523,6 +524,43 @@ struct RandomMessages {
       Sample(GetSnapshotResponse(preview: preview())),
       Sample(SetTimeRequest(pick([nil, .time(time()), .advance(duration())]))),
       Sample(SetTimeResponse(time: time(), isFake: flag())),
+    ]
+  }
+
+  private mutating func activity() -> Activity {
+    Activity(
+      state: pick(Activity.State.allCases), startTime: time(), expireTime: time(),
+      staleTime: maybe { $0.time() }, endTime: maybe { $0.time() },
+      dismissTime: maybe { $0.time() })
+  }
+
+  private mutating func statePatch() -> StatePatch {
+    StatePatch(setData: map(), unsetData: many { $0.text() })
+  }
+
+  private mutating func activityMessages() -> [Sample] {
+    [
+      Sample(activity()), Sample(statePatch()),
+      Sample(
+        StartActivityRequest(
+          widget: spec(), lifetime: maybe { $0.duration() }, staleAfter: maybe { $0.duration() },
+          requestID: text(), transition: maybe { $0.transition() })),
+      Sample(
+        StartActivityResponse(
+          widget: widget(), etag: text(),
+          warnings: many { RequestWarning(reason: $0.text(), message: $0.text()) })),
+      Sample(
+        UpdateActivityRequest(
+          id: id(), patch: statePatch(), staleAfter: maybe { $0.duration() }, requestID: text(),
+          transition: maybe { $0.transition() })),
+      Sample(UpdateActivityResponse(widget: widget(), etag: text())),
+      Sample(
+        EndActivityRequest(
+          id: id(), patch: statePatch(),
+          dismissal: pick([.standard, .immediate, .after(duration())]), requestID: text(),
+          transition: maybe { $0.transition() })),
+      Sample(EndActivityResponse(widget: widget(), etag: text(), revision: number())),
+      Sample(EndActivityResponse(revision: number())),
     ]
   }
 
@@ -665,6 +703,7 @@ struct RandomMessages {
     update.family = maybe { $0.pick(Family.allCases) }
     update.content = maybe { $0.contentChange() }
     update.timeline = maybe { $0.maybe { $0.timelineStatus() } }
+    update.activity = maybe { $0.activity() }
     return update
   }
 

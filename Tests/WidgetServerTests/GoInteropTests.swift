@@ -41,7 +41,7 @@ import WidgetProto
     try files.copyItem(
       atPath: tests.path + "/Go/main.go", toPath: sources + "/interop/main.go")
     let names = [
-      "value", "node", "theme", "timeline", "widget", "kind", "event", "widget_service",
+      "value", "node", "theme", "activity", "timeline", "widget", "kind", "event", "widget_service",
     ]
     let messages = names.map { "widgetd/v1/\($0).proto" }
     try files.createDirectory(

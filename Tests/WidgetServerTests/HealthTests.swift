@@ -19,6 +19,7 @@ import WidgetTransport
           "": serving, "widgetd.v1.WidgetService": serving, "widgetd.v1.AdminService": serving,
           "widgetd.v1.CatalogService": serving, "widgetd.v1.ProviderService": serving,
           "widgetd.v1.BlobService": serving, "widgetd.v1.TimelineService": serving,
+          "widgetd.v1.ActivityService": serving,
         ])
     }
   }

@@ -24,6 +24,7 @@ wc_code wc_find_method(const char *name, wc_method *method, wc_error *error) {
       &widgetd__v1__blob_service__descriptor,
       &widgetd__v1__provider_service__descriptor,
       &widgetd__v1__timeline_service__descriptor,
+      &widgetd__v1__activity_service__descriptor,
       &widgetd__v1__admin_service__descriptor, &grpc__health__v1__health__descriptor};
   const char *slash = strrchr(name, '/');
   const char *short_name = slash == NULL ? name : slash + 1;

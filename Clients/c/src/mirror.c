@@ -350,6 +350,10 @@ static bool apply_update(const wc_mirror *mirror, entry *held, updated *update, 
     wc_free(to->timeline);
     to->timeline = update->timeline;
   }
+  if (update->activity != NULL) {
+    wc_free(to->activity);
+    to->activity = update->activity;
+  }
   if (update->_apply_set_case != 0) {
     if (to->apply_set != (char *)protobuf_c_empty_string) free(to->apply_set);
     to->apply_set = update->apply_set;
@@ -375,6 +379,7 @@ static void disown_update(updated *update) {
   update->presence = NULL;
   if (update->error != NULL && update->error->reason[0] != 0) update->error = NULL;
   update->timeline = NULL;
+  update->activity = NULL;
   if (update->_apply_set_case != 0) update->apply_set = NULL;
   wc_content_disown(update->content);
 }

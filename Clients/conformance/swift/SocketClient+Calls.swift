@@ -31,6 +31,16 @@ extension SocketClient {
         try await c.requestProgress(r, options: o)
       },
     ]
+    let activities: [String: Call] = [
+      "StartActivity": typed { c, r, o throws(ClientError) in
+        try await c.startActivity(r, options: o)
+      },
+      "UpdateActivity": typed { c, r, o throws(ClientError) in
+        try await c.updateActivity(r, options: o)
+      },
+      "EndActivity": typed { c, r, o throws(ClientError) in try await c.endActivity(r, options: o)
+      },
+    ]
     let admin: [String: Call] = [
       "GetStats": typed { c, r, o throws(ClientError) in try await c.getStats(r, options: o) },
       "Reload": typed { c, r, o throws(ClientError) in try await c.reload(r, options: o) },
@@ -79,6 +89,7 @@ extension SocketClient {
     ]
     for (name, call) in widgets { all["widgetd.v1.WidgetService/\(name)"] = call }
     for (name, call) in catalog { all["widgetd.v1.CatalogService/\(name)"] = call }
+    for (name, call) in activities { all["widgetd.v1.ActivityService/\(name)"] = call }
     for (name, call) in blobs { all["widgetd.v1.BlobService/\(name)"] = call }
     for (name, call) in admin { all["widgetd.v1.AdminService/\(name)"] = call }
     return all

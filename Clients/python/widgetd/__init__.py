@@ -45,6 +45,8 @@ from .errors import (
     ProtocolError,
     QuotaExceeded,
     ReducerFailed,
+    ActivityEnded,
+    NotAnActivity,
     ResourceExhausted,
     RevisionCompacted,
     SocketNotFound,
@@ -125,6 +127,7 @@ from .model import (
     WidgetSpec,
 )
 from .theme import FontWeight, Theme, ThemeChanged, ThemeColors, ThemeFont, ThemeValue
+from .activities import Activity
 from .timelines import (
     Preview,
     Recommendation,
@@ -246,6 +249,8 @@ __all__ = [
     "Reconnected",
     "Reducer",
     "ReducerFailed",
+    "ActivityEnded",
+    "NotAnActivity",
     "Refreshed",
     "Reloaded",
     "Removed",
@@ -297,4 +302,5 @@ __all__ = [
     "ShownEntry",
     "Upcoming",
     "UpcomingEntries",
+    "Activity",
 ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, AsyncIterator, Iterable, Mapping, Optional, Union
 
 from . import _requests, methods
@@ -220,6 +220,78 @@ class AsyncCalls:
         answer = await self.call(methods.UPDATE_WIDGET, request, timeout=timeout)
         widget = Widget.from_pb(answer.widget) if answer.HasField("widget") else None
         return Updated(widget, answer.revision, answer.changed)
+
+    async def start_activity(
+        self,
+        kind: str = "activity",
+        *,
+        id: str = "",
+        family: Union[Family, str, None] = None,
+        labels: Optional[Mapping[str, str]] = None,
+        parameters: Optional[Mapping[str, Any]] = None,
+        data: Optional[Mapping[str, Any]] = None,
+        lifetime: Optional[Length] = None,
+        stale_after: Optional[Length] = None,
+        transition: Optional[Transition] = None,
+        request_id: str = "",
+        timeout: Optional[float] = None,
+    ) -> Widget:
+        """Adds a widget that is an activity. The parameters stay, the data is its state: at most 4096
+        bytes. `lifetime` is 8 h by default and at most. The widget becomes stale after `stale_after`,
+        if no update comes before. Raises WidgetExists."""
+        request = _requests.start_activity(
+            kind,
+            id,
+            family,
+            labels,
+            parameters,
+            data,
+            lifetime,
+            stale_after,
+            transition,
+            request_id,
+        )
+        answer = await self.call(methods.START_ACTIVITY, request, timeout=timeout)
+        return Widget.from_pb(answer.widget)
+
+    async def update_activity(
+        self,
+        id: str,
+        data: Optional[Mapping[str, Any]] = None,
+        *,
+        unset_data: Iterable[str] = (),
+        stale_after: Optional[Length] = None,
+        transition: Optional[Transition] = None,
+        request_id: str = "",
+        timeout: Optional[float] = None,
+    ) -> Widget:
+        """Changes the state of an activity, makes its widget fresh, and sets its stale time again.
+        Raises WidgetNotFound, ActivityEnded."""
+        request = _requests.update_activity(
+            id, data, unset_data, stale_after, transition, request_id
+        )
+        answer = await self.call(methods.UPDATE_ACTIVITY, request, timeout=timeout)
+        return Widget.from_pb(answer.widget)
+
+    async def end_activity(
+        self,
+        id: str,
+        data: Optional[Mapping[str, Any]] = None,
+        *,
+        unset_data: Iterable[str] = (),
+        dismiss: Union[str, float, timedelta] = "default",
+        transition: Optional[Transition] = None,
+        request_id: str = "",
+        timeout: Optional[float] = None,
+    ) -> Optional[Widget]:
+        """Changes the state of an activity for the last time. The daemon removes the widget "now", or
+        after a duration of at most 4 h, the default. None if it is removed. Raises WidgetNotFound,
+        ActivityEnded."""
+        request = _requests.end_activity(
+            id, data, unset_data, dismiss, transition, request_id
+        )
+        answer = await self.call(methods.END_ACTIVITY, request, timeout=timeout)
+        return Widget.from_pb(answer.widget) if answer.HasField("widget") else None
 
     async def get_timeline(
         self,

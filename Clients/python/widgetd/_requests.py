@@ -7,7 +7,7 @@ from typing import Any, Iterable, Mapping, Optional, Union
 
 from google.protobuf.field_mask_pb2 import FieldMask
 
-from ._proto.v1 import catalog_service_pb2
+from ._proto.v1 import activity_service_pb2, catalog_service_pb2
 from ._proto.v1 import widget_service_pb2 as pb
 from .kinds import Kind
 from .model import (
@@ -21,6 +21,7 @@ from .model import (
     labels,
 )
 from ._values import _text, seconds, to_duration, to_values
+from .activities import dismissal
 from .timelines import Timeline
 
 Length = Union[float, timedelta]
@@ -66,6 +67,74 @@ def create_widget(
     )
     return pb.CreateWidgetRequest(
         widget=spec.message_pb(), transition=hint(transition), request_id=_text(request_id)
+    )
+
+
+def start_activity(
+    kind: str,
+    id: str,
+    family: Union[Family, str, None],
+    labels: Optional[Mapping[str, str]],
+    parameters: Optional[Mapping[str, Any]],
+    data: Optional[Mapping[str, Any]],
+    lifetime: Optional[Length],
+    stale_after: Optional[Length],
+    transition: Optional[Transition],
+    request_id: str,
+) -> activity_service_pb2.StartActivityRequest:
+    spec = WidgetSpec(id, kind, family, labels or {}, None, None, parameters or {}, data or {})
+    return activity_service_pb2.StartActivityRequest(
+        widget=spec.message_pb(),
+        lifetime=_span(lifetime),
+        stale_after=_span(stale_after),
+        transition=hint(transition),
+        request_id=_text(request_id),
+    )
+
+
+def _span(length: Optional[Length]) -> Any:
+    return None if length is None else to_duration(seconds(length))
+
+
+def _state(
+    data: Optional[Mapping[str, Any]], unset_data: Iterable[str]
+) -> activity_service_pb2.StatePatch:
+    return activity_service_pb2.StatePatch(
+        set_data=to_values(data), unset_data=_list("unset_data", unset_data)
+    )
+
+
+def update_activity(
+    id: str,
+    data: Optional[Mapping[str, Any]],
+    unset_data: Iterable[str],
+    stale_after: Optional[Length],
+    transition: Optional[Transition],
+    request_id: str,
+) -> activity_service_pb2.UpdateActivityRequest:
+    return activity_service_pb2.UpdateActivityRequest(
+        id=_text(id),
+        patch=_state(data, unset_data),
+        stale_after=_span(stale_after),
+        transition=hint(transition),
+        request_id=_text(request_id),
+    )
+
+
+def end_activity(
+    id: str,
+    data: Optional[Mapping[str, Any]],
+    unset_data: Iterable[str],
+    dismiss: Union[str, float, timedelta],
+    transition: Optional[Transition],
+    request_id: str,
+) -> activity_service_pb2.EndActivityRequest:
+    return activity_service_pb2.EndActivityRequest(
+        id=_text(id),
+        patch=_state(data, unset_data),
+        transition=hint(transition),
+        request_id=_text(request_id),
+        **dismissal(dismiss),
     )
 
 

@@ -190,6 +190,14 @@ class NodeDisabled(FailedPrecondition):
     """A disabled node, or a node in a disabled node, takes no events."""
 
 
+class ActivityEnded(FailedPrecondition):
+    """The activity has ended, so its state does not change: metadata has `widget_id`."""
+
+
+class NotAnActivity(FailedPrecondition):
+    """The widget is not an activity: metadata has `widget_id`."""
+
+
 class ReducerFailed(FailedPrecondition):
     """The widget's kind cannot handle the event: metadata has `widget_id`, `event` and `place`."""
 
@@ -287,6 +295,8 @@ _BY_REASON: Mapping[str, Type[CallError]] = {
     "NODE_DISABLED": NodeDisabled,
     "REDUCER_FAILED": ReducerFailed,
     "EPOCH_CHANGED": EpochChanged,
+    "ACTIVITY_ENDED": ActivityEnded,
+    "NOT_AN_ACTIVITY": NotAnActivity,
     "ETAG_MISMATCH": EtagMismatch,
     "REVISION_COMPACTED": RevisionCompacted,
 }

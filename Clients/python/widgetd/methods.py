@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from ._method import Method as Method
 from ._proto.health import health_pb2 as _health
+from ._proto.v1 import activity_service_pb2 as _activity_service
 from ._proto.v1 import admin_service_pb2 as _admin_service
 from ._proto.v1 import blob_service_pb2 as _blob_service
 from ._proto.v1 import catalog_service_pb2 as _catalog_service
@@ -116,6 +117,24 @@ REQUEST_PROGRESS = Method(
     "RequestProgress",
     _widget_service.RequestProgressRequest,
     _widget_service.RequestProgressResponse,
+)
+START_ACTIVITY = Method(
+    "widgetd.v1.ActivityService",
+    "StartActivity",
+    _activity_service.StartActivityRequest,
+    _activity_service.StartActivityResponse,
+)
+UPDATE_ACTIVITY = Method(
+    "widgetd.v1.ActivityService",
+    "UpdateActivity",
+    _activity_service.UpdateActivityRequest,
+    _activity_service.UpdateActivityResponse,
+)
+END_ACTIVITY = Method(
+    "widgetd.v1.ActivityService",
+    "EndActivity",
+    _activity_service.EndActivityRequest,
+    _activity_service.EndActivityResponse,
 )
 GET_STATS = Method(
     "widgetd.v1.AdminService",

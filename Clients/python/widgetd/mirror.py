@@ -36,6 +36,7 @@ from .model import (
     _error,
 )
 from ._values import _EPOCH, from_value
+from .activities import Activity
 from .timelines import TimelineStatus
 from .upcoming import Upcoming, UpcomingEntries
 
@@ -297,6 +298,8 @@ def updated(widget: Widget, update: pb.WidgetUpdated) -> tuple[Widget, ContentDi
         new["timeline"] = TimelineStatus.from_pb(update.timeline)
     elif update.timeline_cleared:
         new["timeline"] = None
+    if update.HasField("activity"):
+        new["activity"] = Activity.from_pb(update.activity)
     nodes = ContentDifference()
     if update.HasField("content"):
         new["content"], nodes = Content.applied(widget.content, update.content)

@@ -31,6 +31,7 @@ from ._values import (
     to_duration,
     to_values,
 )
+from .activities import Activity
 from .timelines import TimelineStatus
 
 # --- Enums ----------------------------------------------------------------------------------------
@@ -402,6 +403,8 @@ class Widget:
     content: Optional[Content] = None
     #: Where it is in its timeline; None if it has neither a timeline nor a schedule.
     timeline: Optional[TimelineStatus] = None
+    #: The activity that it shows; None if it is not an activity.
+    activity: Optional[Activity] = None
 
     @staticmethod
     def from_pb(message: widget_pb2.Widget) -> Widget:
@@ -428,6 +431,7 @@ class Widget:
             etag=message.etag,
             content=Content.from_pb(message.content) if message.HasField("content") else None,
             timeline=TimelineStatus.from_pb(message.timeline) if message.HasField("timeline") else None,
+            activity=Activity.from_pb(message.activity) if message.HasField("activity") else None,
         )
 
 

@@ -13,6 +13,8 @@
 #include "ttrpc/v1/ttrpc.pb-c.h"
 #include "widgetd/storage/v1/handover.pb-c.h"
 #include "widgetd/storage/v1/storage.pb-c.h"
+#include "widgetd/v1/activity.pb-c.h"
+#include "widgetd/v1/activity_service.pb-c.h"
 #include "widgetd/v1/admin_service.pb-c.h"
 #include "widgetd/v1/blob_service.pb-c.h"
 #include "widgetd/v1/catalog_service.pb-c.h"
@@ -96,6 +98,8 @@ wp_descriptor_widgetd__storage__v1__stored_tombstone(void) { return &widgetd__st
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__storage__v1__stored_widget(void) { return &widgetd__storage__v1__stored_widget__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__activity(void) { return &widgetd__v1__activity__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__apply_kinds_request(void) { return &widgetd__v1__apply_kinds_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__apply_kinds_response(void) { return &widgetd__v1__apply_kinds_response__descriptor; }
@@ -145,6 +149,10 @@ static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__diff_bundle_request(void) { return &widgetd__v1__diff_bundle_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__diff_bundle_response(void) { return &widgetd__v1__diff_bundle_response__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__end_activity_request(void) { return &widgetd__v1__end_activity_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__end_activity_response(void) { return &widgetd__v1__end_activity_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__entry(void) { return &widgetd__v1__entry__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
@@ -378,6 +386,14 @@ wp_descriptor_widgetd__v1__snapshot_request(void) { return &widgetd__v1__snapsho
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__snapshot_request__parameters_entry(void) { return &widgetd__v1__snapshot_request__parameters_entry__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__start_activity_request(void) { return &widgetd__v1__start_activity_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__start_activity_response(void) { return &widgetd__v1__start_activity_response__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__state_patch(void) { return &widgetd__v1__state_patch__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__state_patch__set_data_entry(void) { return &widgetd__v1__state_patch__set_data_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__theme(void) { return &widgetd__v1__theme__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__theme_colors(void) { return &widgetd__v1__theme_colors__descriptor; }
@@ -399,6 +415,10 @@ static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__unsubscribe_response(void) { return &widgetd__v1__unsubscribe_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__upcoming_entries(void) { return &widgetd__v1__upcoming_entries__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__update_activity_request(void) { return &widgetd__v1__update_activity_request__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__update_activity_response(void) { return &widgetd__v1__update_activity_response__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__update_theme_request(void) { return &widgetd__v1__update_theme_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull

@@ -135,6 +135,10 @@ extension Widgetd__Storage__V1__StoredWidget: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__storage__v1__stored_widget() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__storage__v1__stored_widget__init(message) }
 }
+extension Widgetd__V1__Activity: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__activity() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__activity__init(message) }
+}
 extension Widgetd__V1__ApplyKindsRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__apply_kinds_request() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__apply_kinds_request__init(message) }
@@ -234,6 +238,14 @@ extension Widgetd__V1__DiffBundleRequest: CMessage {
 extension Widgetd__V1__DiffBundleResponse: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__diff_bundle_response() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__diff_bundle_response__init(message) }
+}
+extension Widgetd__V1__EndActivityRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__end_activity_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__end_activity_request__init(message) }
+}
+extension Widgetd__V1__EndActivityResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__end_activity_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__end_activity_response__init(message) }
 }
 extension Widgetd__V1__Entry: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__entry() }
@@ -699,6 +711,22 @@ extension Widgetd__V1__SnapshotRequest__ParametersEntry: CValueEntry {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__snapshot_request__parameters_entry() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__snapshot_request__parameters_entry__init(message) }
 }
+extension Widgetd__V1__StartActivityRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__start_activity_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__start_activity_request__init(message) }
+}
+extension Widgetd__V1__StartActivityResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__start_activity_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__start_activity_response__init(message) }
+}
+extension Widgetd__V1__StatePatch: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__state_patch() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__state_patch__init(message) }
+}
+extension Widgetd__V1__StatePatch__SetDataEntry: CValueEntry {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__state_patch__set_data_entry() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__state_patch__set_data_entry__init(message) }
+}
 extension Widgetd__V1__Theme: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__theme() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__theme__init(message) }
@@ -742,6 +770,14 @@ extension Widgetd__V1__UnsubscribeResponse: CMessage {
 extension Widgetd__V1__UpcomingEntries: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__upcoming_entries() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__upcoming_entries__init(message) }
+}
+extension Widgetd__V1__UpdateActivityRequest: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__update_activity_request() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__update_activity_request__init(message) }
+}
+extension Widgetd__V1__UpdateActivityResponse: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__update_activity_response() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__update_activity_response__init(message) }
 }
 extension Widgetd__V1__UpdateThemeRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__update_theme_request() }

@@ -37,6 +37,12 @@ public enum RPCMethod: UInt8, CaseIterable, Sendable {
   case unsubscribe
   /// `widgetd.v1.WidgetService/RequestProgress`
   case requestProgress
+  /// `widgetd.v1.ActivityService/StartActivity`
+  case startActivity
+  /// `widgetd.v1.ActivityService/UpdateActivity`
+  case updateActivity
+  /// `widgetd.v1.ActivityService/EndActivity`
+  case endActivity
   /// `widgetd.v1.AdminService/GetStats`
   case getStats
   /// `widgetd.v1.AdminService/Reload`
@@ -87,6 +93,7 @@ public enum RPCMethod: UInt8, CaseIterable, Sendable {
   public enum Service: CaseIterable, Sendable {
     case health
     case widget
+    case activity
     case admin
     case blob
     case catalog
@@ -98,6 +105,7 @@ public enum RPCMethod: UInt8, CaseIterable, Sendable {
       switch self {
       case .health: "grpc.health.v1.Health"
       case .widget: "widgetd.v1.WidgetService"
+      case .activity: "widgetd.v1.ActivityService"
       case .admin: "widgetd.v1.AdminService"
       case .blob: "widgetd.v1.BlobService"
       case .catalog: "widgetd.v1.CatalogService"
@@ -113,6 +121,8 @@ public enum RPCMethod: UInt8, CaseIterable, Sendable {
       .health
     case .createWidget, .getWidget, .listWidgets, .updateWidget, .deleteWidget, .setPresence, .moveWidget, .applyWidgets, .sendEvent, .refreshWidgets, .watchWidgets, .watchEvents, .unsubscribe, .requestProgress:
       .widget
+    case .startActivity, .updateActivity, .endActivity:
+      .activity
     case .getStats, .reload, .setLogLevel, .setTime:
       .admin
     case .uploadBlob, .readBlob, .deleteBlob:
@@ -146,6 +156,9 @@ public enum RPCMethod: UInt8, CaseIterable, Sendable {
     case .watchEvents: "WatchEvents"
     case .unsubscribe: "Unsubscribe"
     case .requestProgress: "RequestProgress"
+    case .startActivity: "StartActivity"
+    case .updateActivity: "UpdateActivity"
+    case .endActivity: "EndActivity"
     case .getStats: "GetStats"
     case .reload: "Reload"
     case .setLogLevel: "SetLogLevel"

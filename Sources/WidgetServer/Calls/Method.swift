@@ -36,7 +36,7 @@ extension RPCMethod {
       Policy(level: .owner, store: .none)
     case .getStats, .provide: Policy(level: .owner, store: .reads)
     case .createWidget, .updateWidget, .deleteWidget, .setPresence, .moveWidget, .applyWidgets,
-      .applyKinds, .deleteKind, .updateTheme:
+      .applyKinds, .deleteKind, .updateTheme, .startActivity, .updateActivity, .endActivity:
       Policy(level: .owner, store: .changes)
     }
   }

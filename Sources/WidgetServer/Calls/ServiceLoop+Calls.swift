@@ -46,6 +46,8 @@ extension ServiceLoop {
       try performAdmin(method, payload, call, responder)
     case .getTimeline, .getPlaceholder, .getSnapshot:
       try performTimeline(method, payload, call, responder)
+    case .startActivity, .updateActivity, .endActivity:
+      try performActivity(method, payload, call, responder)
     case .checkHealth:
       let request = try context.decode(HealthCheckRequest.self, payload)
       checkStore()

@@ -45,6 +45,16 @@ extension RPCStatus {
         .failedPrecondition, error.reason,
         "Widget \"\(id)\" is disabled and takes no events. Enable it first, or force the event.",
         metadata: ["widget_id": id.rawValue])
+    case .notAnActivity(let id):
+      self.init(
+        .failedPrecondition, error.reason,
+        "Widget \"\(id)\" is not an activity. Use UpdateWidget and DeleteWidget for it.",
+        metadata: ["widget_id": id.rawValue])
+    case .activityEnded(let id):
+      self.init(
+        .failedPrecondition, error.reason,
+        "Activity \"\(id)\" has ended, and takes no more changes. Start another one, or delete it.",
+        metadata: ["widget_id": id.rawValue])
     case .nodeNotFound(let id, let node):
       self.init(
         .notFound, error.reason,

@@ -221,7 +221,7 @@ extension ServiceLoop {
     return warnings
   }
 
-  private func tagged(
+  func tagged(
     _ id: WidgetID, taking content: ContentChoice = .own
   ) throws(RPCStatus) -> TaggedWidget {
     guard let widget = context.store.widget(id, taking: content) else {

@@ -97,6 +97,7 @@ final class ServiceLoop {
   private func endTurn() {
     context.work.serve()
     providers.markAbandoned()
+    time.settleActivities()
     commit()
     time.advance()
     providers.askForTimelines(context.store.takeRefreshes())
@@ -175,6 +176,7 @@ final class ServiceLoop {
     note(removal: error)
     context.store.rollbackGroup()
     providers.groupFailed()
+    time.groupFailed()
     // What was encoded from a state that never came to be is of no use.
     widgetCache.removeAll()
     streams.rounds.forgetFrames()

@@ -7,15 +7,22 @@ import WidgetStorage
 
 /// Lets time change widgets: at the end of a turn, after its group, in steps that a turn has room for.
 ///
-/// What time changes is never stored. Only the revisions that it takes are reserved, in a group of
-/// their own, once for many.
+/// What time changes of timelines is never stored. Only the revisions that it takes are reserved, in a
+/// group of their own, once for many. What time does to activities is stored with the turn's group.
 final class TimeKeeper {
   private let context: ServiceContext
   private let log: any CommitLog
   private let readers: WatchRounds
   private var timer: WallClockTimer?
   /// Whether more is due than the last step did.
-  private(set) var hasMore = false
+  private var hasMoreMoments = false
+  var hasMore: Bool { hasMoreMoments || hasMoreActivities }
+  /// Whether more is due of activities than the turn did.
+  private var hasMoreActivities = false
+  /// Whether the turn's group has changes of activities that time made.
+  private var hasSettled = false
+  /// Until when activities wait, because a group with their changes failed.
+  private var activitiesPausedUntil: NIODeadline?
   /// Until when the store is not asked to reserve revisions, because it could not.
   private var pausedUntil: NIODeadline?
   /// The time of the last step.
@@ -32,10 +39,33 @@ final class TimeKeeper {
     self.readers = readers
   }
 
+  /// Ends and removes the activities whose time has come, as a part of the turn's group.
+  func settleActivities() {
+    (hasSettled, hasMoreActivities) = (false, false)
+    guard context.phase == .serving else { return }
+    if let until = activitiesPausedUntil, NIODeadline.now() < until { return }
+    activitiesPausedUntil = nil
+    let result = context.store.settleActivities(
+      to: context.turn.now, costMax: TimeKeeper.costMax)
+    guard result.isChange else { return }
+    context.counters.commits += 1
+    (hasSettled, hasMoreActivities) = (true, result.hasMore)
+  }
+
+  /// The turn's group was taken back. If time had changed activities in it, it does so again after a
+  /// pause.
+  func groupFailed() {
+    guard hasSettled else { return }
+    (hasSettled, hasMoreActivities) = (false, false)
+    let until = NIODeadline.now() + TimeKeeper.pause
+    activitiesPausedUntil = until
+    context.schedule(at: until) { self.context.turn.open() }
+  }
+
   /// Makes widgets true at the time of the turn. Call it before the turn's first call, and again when
   /// the turn's group has ended.
   func advance() {
-    hasMore = false
+    hasMoreMoments = false
     if !step() {
       let until = NIODeadline.now() + TimeKeeper.pause
       pausedUntil = until
@@ -59,7 +89,7 @@ final class TimeKeeper {
       context.counters.commits += 1
       context.counters.advances += 1
     }
-    hasMore = result.hasMore
+    hasMoreMoments = result.hasMore
     return true
   }
 
@@ -84,7 +114,8 @@ final class TimeKeeper {
   func setTimer() {
     // A fake clock moves when somebody moves it.
     guard !context.clock.isFake, pausedUntil == nil else { return }
-    let date = hasMore ? nil : wakeDate
+    let activities = activitiesPausedUntil == nil ? context.store.nextActivityDate : nil
+    let date = hasMore ? nil : [wakeDate, activities].compactMap { $0 }.min()
     if timer == nil {
       guard date != nil else { return }
       timer = WallClockTimer(eventLoop: context.eventLoop) { [unowned self] in

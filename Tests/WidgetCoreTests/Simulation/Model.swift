@@ -288,7 +288,9 @@ extension Command {
     switch self {
     case .create(_, let transition), .update(_, _, _, let transition, _),
       .delete(_, _, _, let transition), .setPresence(_, _, let transition),
-      .move(_, _, let transition), .apply(_, let transition):
+      .move(_, _, let transition), .apply(_, let transition),
+      .startActivity(_, _, _, let transition), .updateActivity(_, _, _, let transition),
+      .endActivity(_, _, _, let transition):
       transition
     case .sendEvent, .applyKinds, .deleteKind, .provide, .abandon, .acknowledge, .updateTheme: nil
     }

@@ -64,6 +64,8 @@ struct Draft {
         update, ifRevision: expected, overridesMax: limits.themeOverridesMax, at: revision)
       isChange = isOther
       return outcome
+    case .startActivity, .updateActivity, .endActivity:
+      preconditionFailure("the workload has no activities")
     case .applyKinds, .deleteKind, .provide, .abandon, .acknowledge:
       preconditionFailure("the workload has no kinds")
     }

@@ -67,6 +67,18 @@ struct Store {
     }
   }
 
+  /// Does what is due of activities, as the daemon does. Returns the number of steps.
+  @discardableResult
+  mutating func settle(to now: Timestamp, costMax: Int = .max) -> Int {
+    detach()
+    var steps = 0
+    while true {
+      let result = box.store.settleActivities(to: now, costMax: costMax)
+      if result.isChange { steps += 1 }
+      if !result.hasMore { return steps }
+    }
+  }
+
   mutating func clockWentBack(to now: Timestamp) {
     detach()
     box.store.clockWentBack(to: now)
@@ -80,6 +92,7 @@ struct Store {
   /// The groups that reserved revisions.
   private(set) var reserved: [CommitGroup] = []
   var nextDate: Timestamp? { box.store.nextDate }
+  var nextActivityDate: Timestamp? { box.store.nextActivityDate }
   var revisionCeiling: Revision { box.store.revisionCeiling }
 
   func timeline(

@@ -99,7 +99,9 @@ REQUIRED = {"GetWidgetResponse.widget", "CreateWidgetResponse.widget", "MoveWidg
             "GetKindResponse.kind", "LabelRequirement.operator", "SetLogLevelRequest.level", "SendEventRequest.name",
             "ProvideOpen.provider", "DataRequest.widget", "InstallBundleResponse.bundle",
             "RollbackBundleResponse.bundle", "Entry.date", "ShownEntry.entry",
-            "GetPlaceholderResponse.preview", "GetSnapshotResponse.preview"}
+            "GetPlaceholderResponse.preview", "GetSnapshotResponse.preview",
+            "StartActivityRequest.widget", "StartActivityResponse.widget",
+            "UpdateActivityResponse.widget"}
 
 
 # Fields that hold a name only in these messages.
@@ -251,6 +253,15 @@ class Maker:
                 self.set(message, field, depth)
         message.clear_timeline = not message.HasField("timeline") and self.random.random() < 0.5
 
+    def fill_EndActivityRequest(self, message, depth):
+        for field in message.DESCRIPTOR.fields:
+            if field.name not in ("dismissal", "dismiss_after"):
+                self.set(message, field, depth)
+        message.dismissal = self.random.choice([0, 1, 2, 3])
+        # Only one of the policies has a time.
+        if message.dismissal == 3:
+            message.dismiss_after.seconds = self.random.choice([0, 60, 14400])
+
     def fill_FieldMask(self, message, _):
         paths = ["id", "kind", "family", "labels", "data", "etag", "create_time", "data.a.b",
                  "parameters.x", "owner_uid", "revision"]
@@ -344,7 +355,8 @@ def needs_content(name):
         "InstallBundleResponse", "RollbackBundleResponse", "ProvideBundleAnswer", "Entry",
         "ShownEntry", "UpcomingEntries", "GetTimelineRequest", "GetPlaceholderRequest", "GetPlaceholderResponse",
         "GetSnapshotRequest", "GetSnapshotResponse", "Preview", "SnapshotRequest",
-        "ProvideSnapshot", "RefreshBudget"}
+        "ProvideSnapshot", "RefreshBudget", "StartActivityRequest", "StartActivityResponse",
+        "UpdateActivityRequest", "UpdateActivityResponse", "EndActivityRequest"}
 
 
 # --- Comparison ----------------------------------------------------------------------------------
@@ -385,6 +397,14 @@ def normalise(schema, message):
             message.timeline_set_time.SetInParent()
         else:
             message.ClearField("timeline_set_time")
+    if name == "Activity":
+        message.start_time.SetInParent()
+        message.expire_time.SetInParent()
+        message.state = known(message.state, 3, 2 if message.HasField("end_time") else 1)
+    if name in ("UpdateActivityRequest", "EndActivityRequest"):
+        message.patch.SetInParent()
+    if name == "EndActivityRequest":
+        message.dismissal = message.dismissal or 1
     if name == "SetTimeResponse":
         message.time.SetInParent()
     if name in ("GetThemeResponse", "UpdateThemeResponse"):

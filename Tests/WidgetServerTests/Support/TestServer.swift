@@ -83,12 +83,13 @@ extension AccessPolicy {
 /// few; how many run at once is limited, so that a slow machine is not swamped.
 func withServer<R: Sendable>(
   limits: ServerLimits = ServerLimits(), policy: AccessPolicy = .own,
-  log: TestLog.State = TestLog.State(), folder: TestFolder? = nil,
+  log: TestLog.State = TestLog.State(), folder: TestFolder? = nil, clock: ServiceClock = .real,
   _ body: @escaping @Sendable (TestServer) throws -> R
 ) async throws -> R {
   let folder = try folder ?? TestFolder()
   return try await Turnstile.shared.pass {
-    let server = try await startServer(limits: limits, policy: policy, log: log, folder: folder)
+    let server = try await startServer(
+      limits: limits, policy: policy, log: log, folder: folder, clock: clock)
     let result: Result<R, any Error> = await withTaskExecutorPreference(ThreadExecutor.shared) {
       Result { try body(server) }
     }
@@ -101,7 +102,8 @@ func withServer<R: Sendable>(
 func startServer(
   limits: ServerLimits = ServerLimits(), policy: AccessPolicy = .own,
   log: TestLog.State = TestLog.State(), folder: TestFolder, guests: [any GuestProtocol] = [],
-  takingOver handed: HandedOver? = nil, inheritedListener: CInt? = nil
+  takingOver handed: HandedOver? = nil, inheritedListener: CInt? = nil,
+  clock: ServiceClock = .real
 ) async throws -> TestServer {
   var limits = limits
   limits.drainMilliseconds = min(limits.drainMilliseconds, 500)
@@ -110,7 +112,7 @@ func startServer(
   let server = try await WidgetServer.start(
     .init(
       socketPath: folder.socketPath, policy: policy, limits: limits, version: "test",
-      inheritedListeners: inheritedListener.map { [$0] } ?? []),
+      inheritedListeners: inheritedListener.map { [$0] } ?? [], clock: clock),
     guests: guests, takingOver: handed, logger: logger,
     makeLog: { () throws(StorageError) in TestLog(log) })
   return TestServer(server: server, folder: folder, log: log)

@@ -494,7 +494,7 @@ const ProtobufCMessageDescriptor widgetd__v1__widget__data_entry__descriptor =
   (ProtobufCMessageInit) widgetd__v1__widget__data_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__widget__field_descriptors[20] =
+static const ProtobufCFieldDescriptor widgetd__v1__widget__field_descriptors[21] =
 {
   {
     "id",
@@ -736,8 +736,21 @@ static const ProtobufCFieldDescriptor widgetd__v1__widget__field_descriptors[20]
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "activity",
+    21,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Widget, activity),
+    &widgetd__v1__activity__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__widget__field_indices_by_name[] = {
+  20,   /* field[20] = activity */
   15,   /* field[15] = apply_set */
   17,   /* field[17] = content */
   12,   /* field[12] = create_time */
@@ -762,7 +775,7 @@ static const unsigned widgetd__v1__widget__field_indices_by_name[] = {
 static const ProtobufCIntRange widgetd__v1__widget__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 20 }
+  { 0, 21 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__widget__descriptor =
 {
@@ -772,7 +785,7 @@ const ProtobufCMessageDescriptor widgetd__v1__widget__descriptor =
   "Widgetd__V1__Widget",
   "widgetd.v1",
   sizeof(Widgetd__V1__Widget),
-  20,
+  21,
   widgetd__v1__widget__field_descriptors,
   widgetd__v1__widget__field_indices_by_name,
   1,  widgetd__v1__widget__number_ranges,

@@ -5473,7 +5473,7 @@ const ProtobufCMessageDescriptor widgetd__v1__widget_updated__set_parameters_ent
   (ProtobufCMessageInit) widgetd__v1__widget_updated__set_parameters_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__widget_updated__field_descriptors[18] =
+static const ProtobufCFieldDescriptor widgetd__v1__widget_updated__field_descriptors[19] =
 {
   {
     "id",
@@ -5691,8 +5691,21 @@ static const ProtobufCFieldDescriptor widgetd__v1__widget_updated__field_descrip
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "activity",
+    19,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__WidgetUpdated, activity),
+    &widgetd__v1__activity__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__widget_updated__field_indices_by_name[] = {
+  18,   /* field[18] = activity */
   13,   /* field[13] = apply_set */
   15,   /* field[15] = content */
   11,   /* field[11] = error */
@@ -5715,7 +5728,7 @@ static const unsigned widgetd__v1__widget_updated__field_indices_by_name[] = {
 static const ProtobufCIntRange widgetd__v1__widget_updated__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 18 }
+  { 0, 19 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__widget_updated__descriptor =
 {
@@ -5725,7 +5738,7 @@ const ProtobufCMessageDescriptor widgetd__v1__widget_updated__descriptor =
   "Widgetd__V1__WidgetUpdated",
   "widgetd.v1",
   sizeof(Widgetd__V1__WidgetUpdated),
-  18,
+  19,
   widgetd__v1__widget_updated__field_descriptors,
   widgetd__v1__widget_updated__field_indices_by_name,
   1,  widgetd__v1__widget_updated__number_ranges,

@@ -17,6 +17,7 @@ PROTOBUF_C__BEGIN_DECLS
 
 #include "google/protobuf/duration.pb-c.h"
 #include "google/protobuf/timestamp.pb-c.h"
+#include "widgetd/v1/activity.pb-c.h"
 #include "widgetd/v1/node.pb-c.h"
 #include "widgetd/v1/timeline.pb-c.h"
 #include "widgetd/v1/value.pb-c.h"
@@ -135,10 +136,11 @@ struct  Widgetd__V1__Widget
   size_t n_owners;
   Widgetd__V1__FieldOwner **owners;
   Widgetd__V1__TimelineStatus *timeline;
+  Widgetd__V1__Activity *activity;
 };
 #define WIDGETD__V1__WIDGET__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__widget__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, 0,NULL, NULL, 0, 0,NULL, 0,NULL, 0, NULL, 0, 0, NULL, NULL, 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, 0,NULL, NULL }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, 0,NULL, NULL, 0, 0,NULL, 0,NULL, 0, NULL, 0, 0, NULL, NULL, 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, 0,NULL, NULL, NULL }
 
 
 struct  Widgetd__V1__FieldOwner

@@ -17,6 +17,7 @@ PROTOBUF_C__BEGIN_DECLS
 
 #include "google/protobuf/duration.pb-c.h"
 #include "google/protobuf/field_mask.pb-c.h"
+#include "widgetd/v1/activity.pb-c.h"
 #include "widgetd/v1/event.pb-c.h"
 #include "widgetd/v1/node.pb-c.h"
 #include "widgetd/v1/theme.pb-c.h"
@@ -815,6 +816,7 @@ struct  Widgetd__V1__WidgetUpdated
   Widgetd__V1__ContentChange *content;
   Widgetd__V1__TimelineStatus *timeline;
   protobuf_c_boolean timeline_cleared;
+  Widgetd__V1__Activity *activity;
   Widgetd__V1__WidgetUpdated__PositionCase _position_case;
   union {
     int64_t position;
@@ -830,7 +832,7 @@ struct  Widgetd__V1__WidgetUpdated
 };
 #define WIDGETD__V1__WIDGET_UPDATED__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__widget_updated__descriptor) \
-    , (char *)protobuf_c_empty_string, 0, 0, 0,NULL, 0,NULL, 0,NULL, 0,NULL, NULL, NULL, NULL, NULL, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, NULL, NULL, 0, WIDGETD__V1__WIDGET_UPDATED___POSITION__NOT_SET, {0}, WIDGETD__V1__WIDGET_UPDATED___STALE__NOT_SET, {0}, WIDGETD__V1__WIDGET_UPDATED___APPLY_SET__NOT_SET, {0} }
+    , (char *)protobuf_c_empty_string, 0, 0, 0,NULL, 0,NULL, 0,NULL, 0,NULL, NULL, NULL, NULL, NULL, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, NULL, NULL, 0, NULL, WIDGETD__V1__WIDGET_UPDATED___POSITION__NOT_SET, {0}, WIDGETD__V1__WIDGET_UPDATED___STALE__NOT_SET, {0}, WIDGETD__V1__WIDGET_UPDATED___APPLY_SET__NOT_SET, {0} }
 
 
 struct  Widgetd__V1__LabelSet__LabelsEntry

@@ -1,0 +1,104 @@
+import WidgetModel
+
+/// The kind of activities that name no other one: a title, what is going on, how far it is, and how it
+/// ended. Built in, so `widgetctl activity` needs no kind to be registered.
+enum ActivityKind {
+  static let schema = KindSchema(
+    Kind(
+      name: .activity, displayName: "Activity",
+      summary: "Shows a task while it lasts: its progress, and how it ended.",
+      parameters: [
+        Field(
+          name: "title", type: .string, defaultValue: .string("Activity"),
+          summary: "What the task is called.")
+      ],
+      // Without defaults: all of the state is what the task says.
+      data: [
+        Field(name: "status", type: .string, summary: "What is going on, in a few words."),
+        Field(
+          name: "progress", type: .double,
+          summary: "How much is done, from 0 to 1. Without it, the widget shows that work goes on."),
+        Field(
+          name: "outcome", type: .string, summary: "How it ended.",
+          choices: ["succeeded", "failed", "stopped"].map { .string($0) }),
+      ], content: content,
+      sample: ["status": .string("Copying files"), "progress": .double(0.6)]))
+
+  static let content: [ContentTemplate] = [
+    ContentTemplate(
+      families: [.inline],
+      root: label(
+        "line",
+        "\(title) + (\(hasProgress) ? ' ' + \(percent) : '') + (\(words) == '' ? '' : "
+          + "': ' + \(words)) + (\(hasDuration) ? ', ' + \(duration) : '')", color: color)),
+    ContentTemplate(
+      families: [.circular],
+      root: NodeTemplate(
+        id: "activity", type: .stack,
+        children: [
+          NodeTemplate(
+            id: "gauge", type: .gauge,
+            properties: [
+              "value": Binding("data.progress"), "text": Binding(title),
+              "style": Binding(value: .string("ring")),
+            ], condition: hasProgress),
+          label("mark", "\(mark) + ' ' + \(title)", when: "!(\(hasProgress))", color: color),
+        ])),
+    ContentTemplate(
+      root: NodeTemplate(
+        id: "activity", type: .stack,
+        children: [
+          label("title", title, font: "headline"),
+          NodeTemplate(
+            id: "progress", type: .gauge,
+            properties: ["value": Binding("data.progress")], condition: hasProgress),
+          NodeTemplate(
+            id: "working", type: .spinner,
+            properties: ["text": Binding("data.status", placeholder: .string("Working"))],
+            condition: "\(isActive) && !(\(hasProgress))"),
+          label(
+            "status", words, when: "\(words) != '' && (!\(isActive) || \(hasProgress))",
+            color: color),
+          NodeTemplate(
+            id: "elapsed", type: .date,
+            properties: [
+              "date": Binding("widget.activity.started"), "style": Binding(value: .string("timer")),
+            ], condition: "\(isThere) && \(isActive)"),
+          label("duration", duration, font: "caption", when: hasDuration),
+        ])),
+  ]
+
+  /// A sample, and a widget of this kind that is no activity, have no times.
+  private static let isThere = "has(widget.activity)"
+  private static let isActive = "(!\(isThere) || widget.activity.state == 'active')"
+  private static let title = "parameters.title"
+  private static let hasOutcome = "(has(data.outcome) && data.outcome != null)"
+  private static let hasProgress =
+    "(\(isActive) && has(data.progress) && data.progress != null)"
+  private static let percent =
+    "'%d%%'.format([int(math.round(math.greatest(0.0, math.least(1.0, data.progress)) * 100.0))])"
+  private static let hasDuration = "(\(isThere) && has(widget.activity.ended))"
+  private static let duration = "formatDuration(widget.activity.ended - widget.activity.started)"
+  private static let hasStatus = "(has(data.status) && data.status != null && data.status != '')"
+  /// What is going on; after the end, how it ended.
+  private static let words =
+    "(\(isActive) ? (\(hasStatus) ? data.status : '') : "
+    + "(\(hasOutcome) ? data.outcome : \(state)) + (\(hasStatus) ? ': ' + data.status : ''))"
+  private static let state = "(\(isThere) ? widget.activity.state : '')"
+  private static let mark =
+    "(\(isActive) ? '…' : \(hasOutcome) && data.outcome != 'succeeded' ? '✗' : '✓')"
+  private static let color =
+    "\(isActive) || !\(hasOutcome) ? 'color.text' : data.outcome == 'succeeded' ? 'color.success' : "
+    + "'color.error'"
+
+  private static func label(
+    _ id: String, _ expression: String, font: String = "body", when condition: String = "",
+    color: String = ""
+  ) -> NodeTemplate {
+    var properties = [
+      "text": Binding(expression), "font": Binding(value: .string(font)),
+    ]
+    if !color.isEmpty { properties["color"] = Binding(color) }
+    return NodeTemplate(id: id, type: .label, properties: properties, condition: condition)
+  }
+}

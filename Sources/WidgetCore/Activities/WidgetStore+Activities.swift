@@ -1,0 +1,197 @@
+public import WidgetModel
+
+/// Activities: widgets that show a task while it lasts.
+///
+/// What a call or the time does to an activity is a commit like any other, and is stored: a change that
+/// time makes comes once in the life of an activity, so its cost does not matter, and every reader can
+/// resume over it. After a restart, `settleActivities` catches up with what came meanwhile.
+extension WidgetStore {
+  // MARK: - Calls
+
+  mutating func startActivity(
+    _ spec: WidgetSpec, lifetime: Duration?, staleAfter: Duration?, _ transition: Transition?,
+    by caller: Caller, at now: Timestamp
+  ) throws(StoreError) -> WidgetID {
+    let lifetimeMax = Duration.seconds(limits.activityLifetimeSecondsMax)
+    if let lifetime, !(lifetime > .zero && lifetime <= lifetimeMax) {
+      throw .invalid(
+        field: "lifetime",
+        description: "Use more than 0 and at most \(limits.activityLifetimeSecondsMax) s "
+          + "(activity_lifetime_seconds_max).")
+    }
+    let activity = Activity(
+      startTime: now, expireTime: now.advanced(by: lifetime ?? lifetimeMax),
+      staleTime: try staleTime(after: staleAfter, now))
+    // The former one of the same name is history. Its readers get the new one in its place.
+    let former = spec.id.flatMap { slot(of: $0) }.flatMap { slot in
+      records[slot].map { isEnded($0) && $0.ownerUID == caller.uid } ?? false ? slot : nil
+    }
+    let id = try create(spec, transition, by: caller, at: now, replacing: former) { state in
+      state.activity = activity
+    }
+    if let bytes = slot(of: id).flatMap({ records[$0]?.data.costBytes }) {
+      try checkState(bytes, field: "widget.data")
+    }
+    return id
+  }
+
+  mutating func updateActivity(
+    _ id: WidgetID, _ patch: StatePatch, staleAfter: Duration?, _ transition: Transition?,
+    by caller: Caller, at now: Timestamp
+  ) throws(StoreError) {
+    let (slot, activity) = try activeActivity(id)
+    var next = activity
+    next.staleTime = try staleTime(after: staleAfter, now)
+    try change(slot, patch, to: next, transition, by: caller, at: now)
+  }
+
+  mutating func endActivity(
+    _ id: WidgetID, _ patch: StatePatch, _ dismissal: Activity.Dismissal,
+    _ transition: Transition?, by caller: Caller, at now: Timestamp
+  ) throws(StoreError) {
+    let (slot, activity) = try activeActivity(id)
+    var next = activity
+    next.end(.ended, at: now, stayingFor: try stay(dismissal))
+    try change(slot, patch, to: next, transition, by: caller, at: now)
+    if dismissal == .immediate { removeWidget(slot, transition ?? defaultTransition(slot)) }
+  }
+
+  /// Changes an activity and its state, in one commit, and makes the widget fresh.
+  private mutating func change(
+    _ slot: Int, _ change: StatePatch, to activity: Activity, _ transition: Transition?,
+    by caller: Caller, at now: Timestamp
+  ) throws(StoreError) {
+    guard let record = records[slot] else { return }
+    var patch = WidgetPatch(
+      setData: change.setData, unsetData: change.unsetData, isStale: false)
+    try validate(patch, field: "patch")
+    let asked = patch
+    patch = try fitted(patch, for: record, field: "patch")
+    let ownership = record.ownership(after: patch, by: .user(caller.uid), asked: asked)
+    let effect = try admittedEffect(of: patch, on: slot, plus: record.growth(to: ownership))
+    guard effect.isChange || ownership != nil || activity != record.activity else { return }
+    let revision = advanceRevision()
+    modify(
+      slot, by: patch, effect, ownership, transition ?? defaultTransition(slot), at: now
+    ) { state in
+      if state.activity != activity { state.statusRevision = revision }
+      state.activity = activity
+    }
+  }
+
+  private func isEnded(_ record: Record) -> Bool {
+    record.activity.map { $0.state != .active } ?? false
+  }
+
+  /// The slot of an activity that goes on.
+  private func activeActivity(
+    _ id: WidgetID
+  ) throws(StoreError) -> (slot: Int, activity: Activity) {
+    guard let slot = slot(of: id), let record = records[slot] else { throw .widgetNotFound(id) }
+    guard let activity = record.activity else { throw .notAnActivity(id) }
+    guard activity.state == .active else { throw .activityEnded(id) }
+    return (slot, activity)
+  }
+
+  // MARK: - Checks
+
+  private func staleTime(
+    after delay: Duration?, _ now: Timestamp
+  ) throws(StoreError) -> Timestamp? {
+    guard let delay else { return nil }
+    guard delay > .zero else {
+      throw .invalid(field: "stale_after", description: "Use more than 0, for example 5 minutes.")
+    }
+    return now.advanced(by: delay)
+  }
+
+  /// How long the widget of an activity stays that ends.
+  private func stay(_ dismissal: Activity.Dismissal) throws(StoreError) -> Duration {
+    let most = Duration.seconds(limits.activityDismissalSecondsMax)
+    switch dismissal {
+    case .standard: return most
+    case .immediate: return .zero
+    case .after(let stay):
+      guard stay >= .zero, stay <= most else {
+        throw .invalid(
+          field: "dismiss_after",
+          description: "Use 0 to \(limits.activityDismissalSecondsMax) s "
+            + "(activity_dismissal_seconds_max).")
+      }
+      return stay
+    }
+  }
+
+  private func checkState(_ bytes: Int, field: String) throws(StoreError) {
+    guard bytes > limits.activityStateBytesMax else { return }
+    throw .invalid(
+      field: field,
+      description: "The state of an activity would have \(bytes) bytes; at most "
+        + "\(limits.activityStateBytesMax) are allowed (activity_state_bytes_max).")
+  }
+
+  /// Refuses a patch that an activity cannot take: its attributes stay, its state is small, and nothing
+  /// of it changes after its end. Other widgets take all patches.
+  ///
+  /// - Parameters:
+  ///   - data: the field of the request that changes the data.
+  ///   - parameters: the field that changes the parameters.
+  func checkActivity(
+    _ patch: WidgetPatch, of record: Record, data: @autoclosure () -> String,
+    parameters: @autoclosure () -> String
+  ) throws(StoreError) {
+    guard let activity = record.activity else { return }
+    let attributes = record.parameters.effect(
+      setting: patch.setParameters, unsetting: patch.unsetParameters, replacing: false)
+    let state = record.data.effect(
+      setting: patch.setData, unsetting: patch.unsetData, replacing: patch.replaceData)
+    guard activity.state == .active || !(attributes.isChange || state.isChange) else {
+      throw .activityEnded(record.id)
+    }
+    guard !attributes.isChange else {
+      throw .invalid(
+        field: parameters(),
+        description: "The attributes of an activity do not change; change its data, or start "
+          + "another activity.")
+    }
+    if state.bytes > 0 { try checkState(record.data.costBytes + state.bytes, field: data()) }
+  }
+
+  // MARK: - Time
+
+  /// When `settleActivities` is next needed, on the wall clock. Earlier than needed if an appointment was
+  /// called off since.
+  public var nextActivityDate: Timestamp? { records.nextActivityDate }
+
+  /// Does what is due: makes activities stale, ends those whose lifetime is over, and removes those that
+  /// are dismissed. All in one revision, as a part of the group, until that has cost `costMax`. It cannot
+  /// be refused: content that has no room is cut. O(what is due).
+  public mutating func settleActivities(to now: Timestamp, costMax: Int = .max) -> Advance {
+    var result = Advance()
+    guard let date = nextActivityDate, date <= now else { return result }
+    contents.beginCommand(at: now)
+    records.beginCommand()
+    let stay = Duration.seconds(limits.activityDismissalSecondsMax)
+    while contents.cost < costMax, let slot = records.popDueActivity(at: now) {
+      guard var activity = records[slot]?.activity else { continue }
+      if !result.isChange {
+        _ = advanceRevision()
+        result.isChange = true
+      }
+      let (revision, transition) = (revision, defaultTransition(slot))
+      let passage = activity.pass(to: now, stayingFor: stay)
+      if passage.isOver {
+        removeWidget(slot, transition)
+      } else {
+        records.modify(slot, at: revision, &contents, limits: limitsForAdvance(of: slot)) { state in
+          (state.activity, state.statusRevision) = (activity, revision)
+          if passage.becameStale { state.isStale = true }
+          state.finish(transition, at: revision, time: now)
+        }
+      }
+      contents.count(ContentEvaluation.nodeCost)
+    }
+    result.hasMore = nextActivityDate.map { $0 <= now } ?? false
+    return result
+  }
+}
