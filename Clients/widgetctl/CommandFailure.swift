@@ -98,6 +98,12 @@ struct CommandFailure: Error, Hashable {
     case "ETAG_MISMATCH" where !id.isEmpty:
       return "widget \"\(id)\" has changed since its etag was read; read it again with "
         + "`widgetctl get \(id) -o json`"
+    case "ACTIVITY_ENDED" where !id.isEmpty:
+      return "activity \"\(id)\" has ended and takes no more changes; start another one with "
+        + "`widgetctl activity start`, or remove it with `widgetctl rm \(id)`"
+    case "NOT_AN_ACTIVITY" where !id.isEmpty:
+      return "widget \"\(id)\" is not an activity; change it with `widgetctl set \(id)`, or "
+        + "remove it with `widgetctl rm \(id)`"
     case "WIDGET_HIDDEN" where !id.isEmpty:
       return "widget \"\(id)\" is hidden and takes no events; show it with "
         + "`widgetctl show \(id)`, or send with --force"

@@ -45,6 +45,7 @@ struct Widgetctl: AsyncParsableCommand {
           EnableCommand.self, DisableCommand.self, ToggleCommand.self, RefreshCommand.self,
           RemoveKindCommand.self,
         ]),
+      CommandGroup(name: "Task", subcommands: [ActivityCommand.self, RunCommand.self]),
       CommandGroup(name: "Theme", subcommands: [ThemeCommand.self]),
       CommandGroup(name: "Bundle", subcommands: [BundleCommand.self]),
       CommandGroup(

@@ -118,6 +118,13 @@ struct LiveDetails {
       say(
         "Start the provider's program. If no program provides it, "
           + "`widgetctl set \(widget.id) --no-stale` removes the mark.")
+    case .activitySilent:
+      say("Nobody has updated the activity in time. The program that started it may have ended.")
+      say("It became stale \(ago(widget.updateTime)) at the latest.")
+      say("`widgetctl activity end \(widget.id)` ends it.")
+    case .activityExpired:
+      say("The lifetime of the activity is over, and nobody has said how it went.")
+      say("`widgetctl rm \(widget.id)` removes it.")
     case .mark, .unknown:
       say(
         "The program that updates it has marked it stale, \(ago(widget.updateTime)) at the latest.")

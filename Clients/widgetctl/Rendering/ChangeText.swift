@@ -14,6 +14,9 @@ enum ChangeText {
     if before.family != after.family {
       phrases.append("family: \(before.family.name) -> \(after.family.name)")
     }
+    if before.activity?.state != after.activity?.state, let activity = after.activity {
+      phrases.append("activity: \(activity.state.name)")
+    }
     if before.isStale != after.isStale { phrases.append(after.isStale ? "stale" : "fresh") }
     if before.error != after.error {
       phrases.append(

@@ -30,6 +30,7 @@ extension Widget {
     if mask.wants(.applySet), !applySet.isEmpty { map["applySet"] = .string(applySet) }
     if mask.wants(.content), let content { map["content"] = content.document }
     if mask.wants(.timeline), let timeline { map["timeline"] = timeline.document }
+    if mask.wants(.activity), let activity { map["activity"] = activity.document }
     if !etag.isEmpty { map["etag"] = .string(etag) }
     return .map(map)
   }
@@ -144,6 +145,7 @@ extension WidgetUpdate {
     case .some(nil): map["timelineCleared"] = .bool(true)
     case nil: break
     }
+    if let activity { map["activity"] = activity.document }
     return .map(map)
   }
 }

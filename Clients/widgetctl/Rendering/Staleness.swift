@@ -29,6 +29,10 @@ struct Staleness: Sendable {
     case provider(String)
     /// The kind has no provider, so a program or user has marked the widget.
     case mark
+    /// Nobody has updated the activity in time.
+    case activitySilent
+    /// The activity's lifetime was over before somebody ended it.
+    case activityExpired
     /// The daemon was not asked yet, or did not answer.
     case unknown
   }
@@ -45,6 +49,10 @@ struct Staleness: Sendable {
 
   /// The cause. Call it for stale widgets only.
   var cause: Cause {
+    // Whoever started it feeds it, whatever its kind.
+    if let activity = widget.activity {
+      return activity.state == .expired ? .activityExpired : .activitySilent
+    }
     // While the host is away, older failures are not the reason.
     let failed = host?.isStale == true ? [] : widget.failedStatuses
     guard let kind else { return failed.isEmpty ? .unknown : .sources(failed) }
@@ -76,7 +84,7 @@ struct Staleness: Sendable {
       return "the bundle \(kind.provider.dropFirst("bundle/".count)) is \(state)"
     case .provider(let name), .providerAway(let name):
       return "no provider \"\(name.onOneLine)\" runs the kind \"\(kind.kind.name)\""
-    case .sources, .providerSilent, .mark, .unknown: return nil
+    case .sources, .providerSilent, .mark, .unknown, .activitySilent, .activityExpired: return nil
     }
   }
 
@@ -86,7 +94,7 @@ struct Staleness: Sendable {
     case .hostEnded, .noHost: BundleHost.missing.mend.map { "run `\($0)`" } ?? ""
     case .bundle: "`widgetctl bundle ls` shows why"
     case .provider, .providerAway: "start its program"
-    case .sources, .providerSilent, .mark, .unknown: ""
+    case .sources, .providerSilent, .mark, .unknown, .activitySilent, .activityExpired: ""
     }
   }
 
@@ -115,6 +123,8 @@ struct Staleness: Sendable {
     case .provider(let name):
       return "provider \"\(name.onOneLine)\" is away or marked it, \(time)"
     case .mark: return "a program or user marked it, \(time)"
+    case .activitySilent: return "nobody updates the activity, unchanged \(time)"
+    case .activityExpired: return "its lifetime is over and nobody has ended it, \(time)"
     case .unknown: return "unchanged \(time)"
     }
   }
@@ -127,7 +137,8 @@ struct Staleness: Sendable {
     switch cause {
     case .sources(let failures): failures.first?.since ?? widget.updateTime
     case .hostEnded(let end): end
-    case .noHost, .bundle, .providerAway, .providerSilent, .provider, .mark, .unknown:
+    case .noHost, .bundle, .providerAway, .providerSilent, .provider, .mark, .unknown,
+      .activitySilent, .activityExpired:
       widget.updateTime
     }
   }

@@ -59,8 +59,8 @@ struct WidgetFile: Hashable {
   ]
   /// Fields that are printed but belong to the daemon.
   static let passedOver: Set<String> = [
-    "applySet", "content", "createTime", "createdRevision", "error", "etag", "ownerUid", "position",
-    "revision", "stale", "state", "updateTime",
+    "activity", "applySet", "content", "createTime", "createdRevision", "error", "etag", "ownerUid",
+    "position", "revision", "stale", "state", "timeline", "updateTime",
   ]
   /// Fields beside `set` and `widgets` that `ls -o json` prints.
   private static let passedOverInSet: Set<String> = ["resumeToken", "revision"]

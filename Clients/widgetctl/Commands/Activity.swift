@@ -1,0 +1,332 @@
+import ArgumentParser
+import WidgetClient
+import WidgetModel
+import WidgetProto
+
+/// `activity`: widgets that show a task while it lasts.
+struct ActivityCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "activity", abstract: "Show a task as a widget while it lasts.",
+    discussion: """
+      An activity is a widget with a start and an end. Its attributes (--param, --title) stay. Its \
+      state (--set, --status, --progress) has at most 4096 bytes. The daemon ends it when its \
+      lifetime is over (8 h), and removes its widget some time after the end (4 h). \
+      `widgetctl run --activity` shows a command this way.
+
+      Examples:
+        widgetctl activity start backup --title Backup --stale-after 5m
+        widgetctl activity update backup --progress 0.4 --status 'copying photos' --stale-after 5m
+        widgetctl activity end backup --outcome succeeded --dismiss 10m
+        widgetctl activity list
+      """,
+    subcommands: [
+      ActivityStartCommand.self, ActivityUpdateCommand.self, ActivityEndCommand.self,
+      ActivityListCommand.self,
+    ])
+}
+
+/// The state of an activity, as options.
+struct StateOptions: ParsableArguments {
+  @Option(help: "What is going on, in a few words: the data value `status`.")
+  var status: String?
+
+  @Option(
+    help: "How much is done, from 0 to 1, or such as 40%: the data value `progress`.",
+    transform: parseProgress)
+  var progress: Double?
+
+  @Option(
+    name: .customLong("set"),
+    help: ArgumentHelp("A data value; may be repeated.", valueName: "key=value"),
+    transform: parseAssignment)
+  var data: [Assignment] = []
+
+  /// The values. `--set` comes last.
+  func values() throws(CommandFailure) -> ValueMap {
+    var values = ValueMap()
+    if let status { values["status"] = .string(status) }
+    if let progress { values["progress"] = .double(progress) }
+    for entry in try data.values().entries { values[entry.key] = entry.value }
+    return values
+  }
+}
+
+@Sendable func parseProgress(_ text: String) throws -> Double {
+  guard let progress = ProgressLine.progress(text) else {
+    throw ValidationError("write a number from 0 to 1, or a percentage such as 40%")
+  }
+  return progress
+}
+
+/// The option of activities that get old.
+struct StaleOption: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Mark the widget stale after this time, if no update comes before. Default: never.",
+      valueName: "duration"),
+    transform: parseDuration)
+  var staleAfter: Duration?
+}
+
+/// `activity start`.
+struct ActivityStartCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "start", abstract: "Start an activity.",
+    discussion: """
+      The command prints the id. The id of an ended activity can be used again. \(Assignment.help)
+
+      Examples:
+        widgetctl activity start --title 'Building' --family inline
+        widgetctl activity start backup --title Backup --lifetime 2h --stale-after 5m
+        widgetctl activity start trip --kind train --param line=S1 --set platform=2
+      """)
+
+  @Argument(
+    help: "The widget's id. Default: the daemon chooses one; the command prints it.",
+    transform: parseID)
+  var id: WidgetID?
+
+  @Option(help: "What the task is called: the parameter `title`.")
+  var title: String?
+
+  @Option(help: "The widget's kind. Default: activity.", transform: parseKind)
+  var kind: KindName = .activity
+
+  @Option(
+    help: "The size class: \(Family.names). Default: medium.",
+    completion: .list(Family.allCases.map(\.name)), transform: parseFamily)
+  var family: Family?
+
+  @Option(
+    name: [.customShort("l", allowingJoined: true), .customLong("label")],
+    help: ArgumentHelp("A label; may be repeated.", valueName: "key=value"), transform: parseLabel)
+  var labels: [LabelAssignment] = []
+
+  @Option(
+    name: .customLong("param"),
+    help: ArgumentHelp("An attribute; may be repeated.", valueName: "key=value"),
+    transform: parseAssignment)
+  var parameters: [Assignment] = []
+
+  @OptionGroup var state: StateOptions
+  @OptionGroup var stale: StaleOption
+
+  @Option(
+    help: ArgumentHelp(
+      "End the activity after this time at the latest. Default: 8h, which is also the most.",
+      valueName: "duration"),
+    transform: parseDuration)
+  var lifetime: Duration?
+
+  @OptionGroup var transition: TransitionOptions
+  @OptionGroup var global: GlobalOptions
+
+  func run() async throws {
+    var attributes = ValueMap()
+    if let title { attributes["title"] = .string(title) }
+    for entry in try parameters.values().entries { attributes[entry.key] = entry.value }
+    let spec = WidgetSpec(
+      id: id, kind: kind, family: family, labels: labels.labels, parameters: attributes,
+      data: try state.values())
+    let session = try global.session()
+    let answer = try await session.client.startActivity(
+      StartActivityRequest(
+        widget: spec, lifetime: lifetime, staleAfter: stale.staleAfter,
+        requestID: global.requestId ?? "", transition: transition.transition),
+      options: session.options)
+    Output.warn(answer.warnings)
+    session.printer.print(answer.widget.document(etag: answer.etag)) {
+      "\(answer.widget.id) started\n"
+    }
+  }
+}
+
+/// `activity update`.
+struct ActivityUpdateCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "update", abstract: "Change the state of an activity.",
+    discussion: """
+      Values that the command does not name stay. The update makes the widget fresh, and sets its \
+      stale time again. \(Assignment.help)
+
+      Examples:
+        widgetctl activity update backup --progress 40%
+        widgetctl activity update backup --status 'copying photos' --unset progress --stale-after 5m
+        widgetctl activity update "$WIDGETD_ACTIVITY" --progress 0.5
+      """)
+
+  @Argument(help: "The widget's id.", completion: idCompletion, transform: parseID)
+  var id: WidgetID
+
+  @OptionGroup var state: StateOptions
+
+  @Option(
+    name: .customLong("unset"),
+    help: ArgumentHelp("Remove a data value; may be repeated.", valueName: "key"))
+  var unset: [String] = []
+
+  @OptionGroup var stale: StaleOption
+  @OptionGroup var transition: TransitionOptions
+  @OptionGroup var global: GlobalOptions
+
+  func run() async throws {
+    let patch = StatePatch(setData: try state.values(), unsetData: unset)
+    let session = try global.session()
+    let answer = try await session.client.updateActivity(
+      UpdateActivityRequest(
+        id: id, patch: patch, staleAfter: stale.staleAfter, requestID: global.requestId ?? "",
+        transition: transition.transition), options: session.options)
+    session.printer.print(answer.widget.document(etag: answer.etag)) { "\(id) updated\n" }
+  }
+}
+
+/// `activity end`.
+struct ActivityEndCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "end", abstract: "End an activity.",
+    discussion: """
+      The widget shows its last state until the daemon removes it. \(Assignment.help)
+
+      Examples:
+        widgetctl activity end backup --outcome succeeded
+        widgetctl activity end backup --outcome failed --status 'the disk is full' --dismiss 1h
+        widgetctl activity end backup --dismiss now
+      """)
+
+  @Argument(help: "The widget's id.", completion: idCompletion, transform: parseID)
+  var id: WidgetID
+
+  @Option(
+    help: "How it ended: succeeded, failed or stopped. The data value `outcome`.",
+    completion: .list(["succeeded", "failed", "stopped"]))
+  var outcome: String?
+
+  @OptionGroup var state: StateOptions
+
+  @Option(
+    name: .customLong("unset"),
+    help: ArgumentHelp("Remove a data value; may be repeated.", valueName: "key"))
+  var unset: [String] = []
+
+  @OptionGroup var dismissal: DismissOption
+  @OptionGroup var transition: TransitionOptions
+  @OptionGroup var global: GlobalOptions
+
+  func run() async throws {
+    var values = try state.values()
+    if let outcome { values["outcome"] = .string(outcome) }
+    let session = try global.session()
+    let answer = try await session.client.endActivity(
+      EndActivityRequest(
+        id: id, patch: StatePatch(setData: values, unsetData: unset),
+        dismissal: dismissal.dismissal, requestID: global.requestId ?? "",
+        transition: transition.transition), options: session.options)
+    let document =
+      answer.widget?.document(etag: answer.etag)
+      ?? .map(["id": .string(id.rawValue), "revision": .revision(answer.revision)])
+    session.printer.print(document) {
+      "\(id) ended\(answer.widget == nil ? " and removed" : "")\n"
+    }
+  }
+}
+
+/// The option that says how long an ended activity stays.
+struct DismissOption: ParsableArguments {
+  @Option(
+    name: .customLong("dismiss"),
+    help: ArgumentHelp(
+      """
+      When to remove the widget: now, default (4 h after the end, which is also the latest), or a \
+      duration after the end, such as 10m.
+      """, valueName: "when"),
+    transform: DismissOption.parse)
+  var dismissal: Activity.Dismissal = .standard
+
+  @Sendable static func parse(_ text: String) throws -> Activity.Dismissal {
+    switch text {
+    case "now": return .immediate
+    case "default": return .standard
+    default:
+      guard let duration = DurationSyntax.parse(text), duration >= .zero else {
+        throw ValidationError("write now, default, or \(DurationSyntax.hint)")
+      }
+      return .after(duration)
+    }
+  }
+}
+
+/// `activity list`.
+struct ActivityListCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "list", abstract: "List activities, in display order.",
+    discussion: """
+      With -o json or yaml, the command prints one object with the store's revision and the list of \
+      widgets, as `ls` does. TIME is how long the activity lasts, or lasted.
+
+      Examples:
+        widgetctl activity list
+        widgetctl activity list --active -o json | jq -r '.widgets[].id'
+      """, aliases: ["ls"])
+
+  @Flag(help: "List only activities that have not ended.")
+  var active = false
+
+  @OptionGroup var global: GlobalOptions
+
+  func run() async throws {
+    let session = try global.session()
+    var selector = Selector()
+    selector.expression = active ? "widget.activity.state == 'active'" : "has(widget.activity)"
+    let (widgets, revision) = try await session.list(selector)
+    let painter = session.printer.painter
+    session.printer.print(
+      list: widgets.map { $0.widget.document(etag: $0.etag) },
+      around: { .map(["revision": .revision(revision), "widgets": $0]) }
+    ) {
+      guard !widgets.isEmpty || session.printer.width == nil else { return "no activities\n" }
+      return Table.of(activities: widgets.map(\.widget), now: Terminal.now)
+        .text(width: session.printer.width, painter)
+    }
+  }
+}
+
+extension Table {
+  /// ID STATE TIME PROGRESS TITLE STATUS, a row an activity.
+  static func of(activities widgets: [Widget], now: Timestamp) -> Table {
+    var table = Table("ID", "STATE", "TIME", "PROGRESS", "TITLE", "STATUS")
+    for widget in widgets {
+      guard let activity = widget.activity else { continue }
+      let style: Style =
+        switch (activity.state, widget.isStale) {
+        case (.active, false): .good
+        case (.ended, _): .plain
+        case (.active, true), (.expired, _): .warning
+        }
+      let progress: String =
+        if case .double(let part)? = widget.data["progress"], activity.state == .active {
+          "\(Int((min(max(part, 0), 1) * 100).rounded()))%"
+        } else { "" }
+      let words = [activity.state == .active ? nil : widget.data["outcome"], widget.data["status"]]
+      table.add(
+        Cell(widget.id.rawValue),
+        Cell(activity.state.name + (widget.isStale ? ",stale" : ""), style),
+        Cell(DurationSyntax.age((activity.endTime ?? now).duration(since: activity.startTime))),
+        Cell(progress), Cell(widget.parameters["title"]?.plainText ?? widget.kind.rawValue),
+        Cell(words.compactMap { $0?.plainText }.joined(separator: ": ")))
+    }
+    return table
+  }
+}
+
+extension Activity {
+  var document: Value {
+    var map: ValueMap = [
+      "state": .string(state.name), "startTime": .string(RFC3339.text(startTime)),
+      "expireTime": .string(RFC3339.text(expireTime)),
+    ]
+    if let staleTime { map["staleTime"] = .string(RFC3339.text(staleTime)) }
+    if let endTime { map["endTime"] = .string(RFC3339.text(endTime)) }
+    if let dismissTime { map["dismissTime"] = .string(RFC3339.text(dismissTime)) }
+    return .map(map)
+  }
+}

@@ -1,0 +1,45 @@
+import WidgetModel
+
+/// What a command that runs says of its progress, on one line: a part, and what it does.
+///
+/// `0.4`, `40%`, `40% copying photos`, `copying photos`.
+struct ProgressLine: Hashable, Sendable {
+  /// From 0 to 1; nil if the line does not say.
+  var progress: Double?
+  /// nil if the line does not say.
+  var status: String?
+
+  init(_ line: String) {
+    let text = line[...].trimmed
+    let word = text.prefix { !$0.isWhitespace }
+    progress = ProgressLine.progress(String(word))
+    let rest = progress == nil ? text : text.dropFirst(word.count)[...].trimmed
+    if !rest.isEmpty { status = String(rest.prefix(ProgressLine.charactersMax)) }
+  }
+
+  /// What is kept of a status, so that a state has room for it.
+  static let charactersMax = 200
+
+  /// A part as people write it, from 0 to 1 or from 0% to 100%; nil for any other text.
+  static func progress(_ text: String) -> Double? {
+    let isPercentage = text.hasSuffix("%")
+    guard let number = Double(isPercentage ? String(text.dropLast()) : text) else { return nil }
+    let part = isPercentage ? number / 100 : number
+    return (0...1).contains(part) ? part : nil
+  }
+
+  /// This one, and what an earlier one says beside it.
+  func after(_ earlier: ProgressLine) -> ProgressLine {
+    var line = self
+    line.progress = progress ?? earlier.progress
+    line.status = status ?? earlier.status
+    return line
+  }
+
+  var data: ValueMap {
+    var data = ValueMap()
+    if let progress { data["progress"] = .double(progress) }
+    if let status { data["status"] = .string(status) }
+    return data
+  }
+}

@@ -1,0 +1,164 @@
+import Glibc
+import Synchronization
+import WidgetClient
+import WidgetModel
+import WidgetProto
+
+/// The activity of a command that runs: it follows what the command says, keeps the widget fresh, and
+/// says at the end how it went.
+///
+/// Nothing here can hold the command up or make it fail. If this process is killed, the widget becomes
+/// stale after `staleAfter`, and the daemon ends the activity when its lifetime is over.
+actor RunActivity {
+  nonisolated let id: WidgetID
+  private let client: WidgetClient
+  private let spec: WidgetSpec
+  private let staleAfter: Duration
+  private let dismissal: Activity.Dismissal
+
+  /// How long the command waits for the daemon before it starts.
+  static let patience = Duration.seconds(2)
+  /// The least time between two updates.
+  private static let pause = Duration.milliseconds(100)
+  private static let options = CallOptions(timeout: .seconds(5))
+
+  private init(
+    _ id: WidgetID, _ spec: WidgetSpec, staleAfter: Duration, _ dismissal: Activity.Dismissal,
+    _ client: WidgetClient
+  ) {
+    self.id = id
+    self.spec = spec
+    self.staleAfter = staleAfter
+    self.dismissal = dismissal
+    self.client = client
+  }
+
+  /// Starts the activity. An id that an earlier command has left behind, because it was killed, is taken
+  /// over.
+  static func start(
+    _ spec: WidgetSpec, staleAfter: Duration, _ dismissal: Activity.Dismissal,
+    _ client: WidgetClient
+  ) async throws(ClientError) -> RunActivity {
+    let options = CallOptions(timeout: patience)
+    let request = StartActivityRequest(widget: spec, staleAfter: staleAfter)
+    let widget: Widget
+    do throws(ClientError) {
+      widget = try await client.startActivity(request, options: options).widget
+    } catch {
+      guard error.reason == "WIDGET_EXISTS", let id = spec.id,
+        let left = try? await client.getWidget(GetWidgetRequest(id: id), options: options).widget,
+        left.isStale, left.activity?.state == .active
+      else { throw error }
+      _ = try await client.endActivity(
+        EndActivityRequest(id: id, dismissal: .immediate), options: options)
+      widget = try await client.startActivity(request, options: options).widget
+    }
+    return RunActivity(widget.id, spec, staleAfter: staleAfter, dismissal, client)
+  }
+
+  // MARK: - While the command runs
+
+  /// What the command has said and nobody has sent yet.
+  final class News: Sendable {
+    private let latest = Mutex<ProgressLine?>(nil)
+    private let post: AsyncStream<Void>.Continuation
+    let arrivals: AsyncStream<Void>
+
+    init() {
+      (arrivals, post) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    func add(_ line: ProgressLine) {
+      latest.withLock { $0 = $0.map { line.after($0) } ?? line }
+      post.yield()
+    }
+
+    /// Asks for an update without news.
+    func wake() { post.yield() }
+
+    fileprivate func take() -> ValueMap {
+      latest.withLock { line in
+        defer { line = nil }
+        return line?.data ?? [:]
+      }
+    }
+  }
+
+  /// Sends what there is to say, until the task is cancelled.
+  func follow(_ news: News) async {
+    await withTaskGroup { group in
+      let renewal = staleAfter / 3
+      group.addTask {
+        while (try? await Task.sleep(for: renewal)) != nil { news.wake() }
+      }
+      for await _ in news.arrivals {
+        guard !Task.isCancelled, await update(news.take()) else { break }
+        guard (try? await Task.sleep(for: RunActivity.pause)) != nil else { break }
+      }
+      group.cancelAll()
+    }
+  }
+
+  /// Returns whether more updates make sense.
+  private func update(_ data: ValueMap) async -> Bool {
+    do throws(ClientError) {
+      _ = try await client.updateActivity(
+        UpdateActivityRequest(id: id, patch: StatePatch(setData: data), staleAfter: staleAfter),
+        options: RunActivity.options)
+      return true
+    } catch {
+      // A daemon that restarts comes back. An activity that ended, or that somebody removed, does not.
+      return error.status == nil || error.status?.code == .unavailable
+    }
+  }
+
+  // MARK: - The end
+
+  /// Says how it went. Tries again for a moment if the daemon is away.
+  func end(_ outcome: String, _ status: String) async throws(ClientError) {
+    var data: ValueMap = ["outcome": .string(outcome)]
+    if !status.isEmpty { data["status"] = .string(status) }
+    // What it did last says nothing any more.
+    let request = EndActivityRequest(
+      id: id, patch: StatePatch(setData: data, unsetData: ["progress", "status"]),
+      dismissal: dismissal,
+      requestID: "run-\(getpid())-\(Terminal.now.nanosecondsSinceEpoch)")
+    var attempts = 5
+    while true {
+      attempts -= 1
+      do throws(ClientError) {
+        _ = try await client.endActivity(request, options: RunActivity.options)
+        return
+      } catch {
+        switch error {
+        case .status(let answer) where answer.errorInfo?.reason == "ACTIVITY_ENDED":
+          // Its lifetime was over before the command was. Its outcome is worth a widget.
+          return try await endAgain(data, request)
+        case .status(let answer) where answer.errorInfo?.reason == "WIDGET_NOT_FOUND":
+          // Somebody has removed it, and does not want to see it.
+          return
+        case .status(let answer) where answer.code != .unavailable: throw error
+        default:
+          guard attempts > 0 else { throw error }
+          try? await Task.sleep(for: .milliseconds(300))
+        }
+      }
+    }
+  }
+
+  private func endAgain(
+    _ data: ValueMap, _ request: EndActivityRequest
+  ) async throws(ClientError) {
+    guard
+      let widget = try? await client.getWidget(
+        GetWidgetRequest(id: id), options: RunActivity.options
+      ).widget, widget.activity?.state == .expired
+    else { return }
+    var spec = spec
+    (spec.id, spec.data) = (id, data)
+    _ = try await client.startActivity(
+      StartActivityRequest(widget: spec), options: RunActivity.options)
+    _ = try await client.endActivity(
+      EndActivityRequest(id: id, dismissal: dismissal), options: RunActivity.options)
+  }
+}

@@ -1,0 +1,159 @@
+import ArgumentParser
+import Glibc
+import WidgetClient
+import WidgetModel
+
+/// `run`: a command, shown as a widget while it runs.
+struct RunCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "run", abstract: "Run a command, and show it as a widget.",
+    discussion: """
+      The command has the terminal: its input, output and errors are as without widgetctl. Signals are \
+      passed on. The exit status is the command's; if a signal ends the command, it also ends \
+      widgetctl. If the daemon cannot be reached, the command runs without a widget.
+
+      The widget shows the time since the start, the progress, and at the end the outcome. The command \
+      reports progress in one of two ways. Both are in its environment:
+        $WIDGETD_PROGRESS_FD  a file descriptor for lines such as `40%` and `0.4 copying photos`
+        $WIDGETD_ACTIVITY     the widget's id, for `widgetctl activity update`
+
+      If widgetctl is killed, the widget becomes stale after --stale-after.
+
+      Examples:
+        widgetctl run --activity Build -- make -j4
+        widgetctl run --activity Backup --id backup --dismiss 10m -- ./backup.sh
+        widgetctl run --activity Count -- sh -c 'for n in 1 2 3 4; do
+          echo "$((n * 25))% step $n" >&$WIDGETD_PROGRESS_FD; sleep 1; done'
+      """)
+
+  @Option(help: "What the command is called: the title of the widget.")
+  var activity: String
+
+  @Option(
+    help: """
+      The widget's id. The next run with this id takes the place of this one. Default: the daemon \
+      chooses one.
+      """, transform: parseID)
+  var id: WidgetID?
+
+  @Option(
+    help: "The size class: \(Family.names). Default: medium.",
+    completion: .list(Family.allCases.map(\.name)), transform: parseFamily)
+  var family: Family?
+
+  @Option(
+    name: [.customShort("l", allowingJoined: true), .customLong("label")],
+    help: ArgumentHelp("A label; may be repeated.", valueName: "key=value"), transform: parseLabel)
+  var labels: [LabelAssignment] = []
+
+  @OptionGroup var dismissal: DismissOption
+
+  @Option(
+    help: ArgumentHelp(
+      "Mark the widget stale this long after widgetctl was killed. Default: 90s.",
+      valueName: "duration"),
+    transform: parseDuration)
+  var staleAfter: Duration = .seconds(90)
+
+  @Argument(
+    parsing: .postTerminator,
+    help: ArgumentHelp("The command, behind `--`, with its arguments.", valueName: "command"))
+  var command: [String] = []
+
+  @OptionGroup var global: GlobalOptions
+
+  func validate() throws {
+    guard !command.isEmpty else {
+      throw ValidationError("name the command behind --: widgetctl run --activity Build -- make")
+    }
+    guard staleAfter >= .milliseconds(300) else {
+      throw ValidationError("--stale-after is at least 300ms")
+    }
+  }
+
+  func run() async throws {
+    SignalRelay.take()
+    // Before there are sockets that take its numbers.
+    let pipe = ProgressPipe()
+    let shown = await show()
+    var variables: [(name: String, value: String)] = []
+    if let socket = global.socket { variables.append((SocketPath.variable, socket)) }
+    if let shown { variables.append(("WIDGETD_ACTIVITY", shown.id.rawValue)) }
+    if let pipe { variables.append(("WIDGETD_PROGRESS_FD", "\(pipe.number)")) }
+    let child: ChildCommand
+    do throws(ChildCommand.Failure) {
+      child = try ChildCommand(command, variables: variables, progress: pipe)
+    } catch {
+      warn(error.words)
+      await end(shown, "failed", "cannot be started")
+      Glibc.exit(error.status)
+    }
+    let news = RunActivity.News()
+    pipe?.read { news.add($0) }
+    let following = Task { await shown?.follow(news) }
+    let outcome = await child.end()
+    following.cancel()
+    await following.value
+    switch outcome {
+    case .exited(let status):
+      await end(shown, status == 0 ? "succeeded" : "failed", status == 0 ? "" : "status \(status)")
+      Glibc.exit(status)
+    case .signaled(let signal):
+      await end(shown, "stopped", "signal \(signal) (\(String(cString: strsignal(signal))))")
+      RunCommand.die(of: signal)
+    }
+  }
+
+  /// Starts the activity; nil if that is not possible, which a warning says.
+  private func show() async -> RunActivity? {
+    do {
+      let client = try global.session().client
+      let spec = WidgetSpec(
+        id: id, kind: .activity, family: family, labels: labels.labels,
+        parameters: ["title": .string(activity)])
+      return try await RunActivity.start(
+        spec, staleAfter: staleAfter, dismissal.dismissal, client)
+    } catch {
+      warn("the command runs without a widget: \(RunCommand.words(for: error, global))")
+      return nil
+    }
+  }
+
+  private func end(_ shown: RunActivity?, _ outcome: String, _ status: String) async {
+    guard let shown else { return }
+    do {
+      try await shown.end(outcome, status)
+    } catch {
+      warn("the widget does not show the outcome: \(RunCommand.words(for: error, global))")
+    }
+  }
+
+  private static func words(for error: any Error, _ global: GlobalOptions) -> String {
+    switch error {
+    case let failure as CommandFailure: failure.message
+    case let error as ClientError: CommandFailure(error, socket: global.socket).message
+    default: "\(error)"
+    }
+  }
+
+  private func warn(_ text: String) {
+    Output.writeError(
+      text.split(separator: "\n").map { "widgetctl: " + String($0).safeForTerminal + "\n" }.joined()
+    )
+  }
+
+  /// Ends this process as the command ended, so that whoever waits for it sees the same.
+  private static func die(of number: Int32) -> Never {
+    // One core is enough.
+    var none = rlimit(rlim_cur: 0, rlim_max: 0)
+    setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
+    signal(number, SIG_DFL)
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    sigaddset(&signals, number)
+    pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+    kill(getpid(), number)
+    // It cannot be that it goes on, but if it does, then as a shell says it.
+    Glibc.exit(128 + number)
+  }
+}
