@@ -346,6 +346,29 @@ static void add_nodes(text *to, Widgetd__V1__Node *const *nodes, size_t count) {
   add(to, "]");
 }
 
+static void entry_member(text *to, const char *name, const Widgetd__V1__Entry *shown) {
+  member(to, name);
+  add(to, "{");
+  time_member(to, "date", shown->date);
+  if (shown->score != 0) {
+    member(to, "score");
+    add_double(to, shown->score);
+  }
+  map_member(to, "values", shown->values, shown->n_values);
+  add(to, "}");
+}
+
+static void timeline_member(text *to, const Widgetd__V1__TimelineStatus *timeline) {
+  member(to, "timeline");
+  add(to, "{");
+  if (timeline->current != NULL) entry_member(to, "current", timeline->current);
+  if (timeline->next_time != NULL) time_member(to, "nextTime", timeline->next_time);
+  if (timeline->problem[0] != 0) string_member(to, "problem", timeline->problem);
+  if (timeline->refresh_time != NULL) time_member(to, "refreshTime", timeline->refresh_time);
+  if (timeline->stale_time != NULL) time_member(to, "staleTime", timeline->stale_time);
+  add(to, "}");
+}
+
 static bool is_visible(const Widgetd__V1__Presence *presence) {
   return presence == NULL || presence->visible;
 }
@@ -391,6 +414,8 @@ void json_widget(text *to, const Widgetd__V1__Widget *widget, const field_mask *
   number_member(to, "revision", widget->revision);
   if (wants(mask, FIELD_STALE) && widget->stale) bool_member(to, "stale", true);
   if (has_presence) string_member(to, "state", state_of(widget->presence));
+  if (wants(mask, FIELD_TIMELINE) && widget->timeline != NULL)
+    timeline_member(to, widget->timeline);
   if (wants(mask, FIELD_UPDATE_TIME)) time_member(to, "updateTime", widget->update_time);
   if (has_presence) bool_member(to, "visible", is_visible(widget->presence));
   add(to, "}");
@@ -427,6 +452,8 @@ static void add_update(text *to, const Widgetd__V1__WidgetUpdated *update, const
     map_member(to, "setParameters", update->set_parameters, update->n_set_parameters);
   if (update->_stale_case != 0) bool_member(to, "stale", update->stale);
   if (update->presence != NULL) string_member(to, "state", state_of(update->presence));
+  if (update->timeline != NULL) timeline_member(to, update->timeline);
+  if (update->timeline_cleared) bool_member(to, "timelineCleared", true);
   transition_member(to, update->transition);
   if (update->n_unset_data > 0)
     strings_member(to, "unsetData", update->unset_data, update->n_unset_data);

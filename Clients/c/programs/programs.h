@@ -132,6 +132,7 @@ typedef enum field {
   FIELD_OWNER_UID,
   FIELD_APPLY_SET,
   FIELD_CONTENT,
+  FIELD_TIMELINE,
   FIELD_ETAG,
   FIELD_OWNERS
 } field;

@@ -11,8 +11,9 @@ from widgetd import (
     TimelineStatus,
     Widget,
 )
-from widgetd import _requests
+from widgetd import _json, _requests
 from widgetd import messages as pb
+from widgetd.frames import Changes
 from widgetd.kinds import Field, Kind
 from widgetd.mirror import updated
 
@@ -50,6 +51,52 @@ class TimelineTests(unittest.TestCase):
         self.assertEqual(kept.timeline, widget.timeline)
         cleared, _ = updated(widget, pb.WidgetUpdated(id="a", revision=4, timeline_cleared=True))
         self.assertIsNone(cleared.timeline)
+
+    def test_json_has_the_status_as_widgetctl_prints_it(self):
+        status = TimelineStatus(
+            TimelineEntry(NOON, {"n": 1}, 2.5),
+            NOON + timedelta(minutes=1),
+            NOON + timedelta(minutes=2),
+            NOON + timedelta(minutes=3),
+            "no such zone",
+        )
+        thing = Widget("a", "k", timeline=status)
+        expected = {
+            "current": {"date": "2026-01-01T12:00:00Z", "values": {"n": 1}, "score": 2.5},
+            "nextTime": "2026-01-01T12:01:00Z",
+            "refreshTime": "2026-01-01T12:02:00Z",
+            "staleTime": "2026-01-01T12:03:00Z",
+            "problem": "no such zone",
+        }
+        self.assertEqual(_json.widget(thing)["timeline"], expected)
+        self.assertEqual(_json.widget(thing, ["timeline"])["timeline"], expected)
+        self.assertNotIn("timeline", _json.widget(thing, ["data"]))
+        self.assertNotIn("timeline", _json.widget(Widget("a", "k")))
+        empty = Widget("a", "k", timeline=TimelineStatus())
+        self.assertEqual(_json.widget(empty)["timeline"], {})
+
+    def test_json_of_a_change_has_the_status_or_that_it_is_gone(self):
+        set_, cleared = pb.WidgetUpdated(id="a"), pb.WidgetUpdated(id="a", timeline_cleared=True)
+        set_.timeline.current.date.seconds = int(NOON.timestamp())
+        changes = pb.ChangeSet(
+            changes=[
+                pb.WidgetChange(updated=update)
+                for update in (set_, cleared, pb.WidgetUpdated(id="a"))
+            ]
+        )
+        (document,) = _json.frame(Changes(1, 2, b"", changes))
+        self.assertEqual(
+            [change["updated"] for change in document["changes"]],
+            [
+                {
+                    "id": "a",
+                    "revision": 0,
+                    "timeline": {"current": {"date": "2026-01-01T12:00:00Z", "values": {}}},
+                },
+                {"id": "a", "revision": 0, "timelineCleared": True},
+                {"id": "a", "revision": 0},
+            ],
+        )
 
     def test_a_kind_with_a_schedule_comes_back_as_it_was(self):
         kind = Kind(

@@ -41,6 +41,7 @@ from .model import (
     _error,
 )
 from ._values import _EPOCH, from_values
+from .timelines import TimelineEntry, TimelineStatus
 
 Document = dict[str, Any]
 
@@ -129,6 +130,8 @@ def widget(thing: Widget, fields: Iterable[str] = ()) -> Document:
             "rootId": thing.content.root_id,
             "nodes": [node(each) for each in thing.content],
         }
+    if thing.timeline is not None and wants("timeline"):
+        document["timeline"] = _timeline(thing.timeline)
     if thing.etag:
         document["etag"] = thing.etag
     return document
@@ -136,6 +139,29 @@ def widget(thing: Widget, fields: Iterable[str] = ()) -> Document:
 
 def _presence(visible: bool, enabled: bool, state: PresenceState) -> Document:
     return {"visible": visible, "enabled": enabled, "state": state.word}
+
+
+def _timeline(status: TimelineStatus) -> Document:
+    document: Document = {}
+    if status.current is not None:
+        document["current"] = _entry(status.current)
+    for name, time in (
+        ("nextTime", status.next_time),
+        ("refreshTime", status.refresh_time),
+        ("staleTime", status.stale_time),
+    ):
+        if time is not None:
+            document[name] = time_text(time)
+    if status.problem:
+        document["problem"] = status.problem
+    return document
+
+
+def _entry(entry: TimelineEntry) -> Document:
+    document: Document = {"date": time_text(entry.date), "values": plains(entry.values)}
+    if entry.score:
+        document["score"] = entry.score
+    return document
 
 
 def node(thing: Node) -> Document:
@@ -260,6 +286,10 @@ def _updated(change: Changed) -> Document:
         document["family"] = Family.read(update.family).word
     if update.HasField("content"):
         document["content"] = _content_change(update.content)
+    if update.HasField("timeline"):
+        document["timeline"] = _timeline(TimelineStatus.from_pb(update.timeline))
+    if update.timeline_cleared:
+        document["timelineCleared"] = True
     return document
 
 
