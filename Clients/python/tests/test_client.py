@@ -162,8 +162,13 @@ class CallTests(DaemonCase):
         self.widgets(
             lambda c: c.refresh_widgets(selector=widgetd.Selector(kinds=["k"])),
             pb.RefreshWidgetsRequest(selector=pb.WidgetSelector(kinds=["k"])),
-            pb.RefreshWidgetsResponse(asked_count=2, unprovided_count=1),
-            widgetd.Refreshed(2, 1),
+            pb.RefreshWidgetsResponse(
+                asked_count=2,
+                unprovided_count=1,
+                limited_count=3,
+                budgets=[pb.RefreshBudget(kind="k", remaining=4, capacity=5)],
+            ),
+            widgetd.Refreshed(2, 1, 3, (widgetd.RefreshBudget("k", 4, 5),)),
         )
         self.widgets(
             lambda c: c.move_widget("a", after="b"),
@@ -355,6 +360,50 @@ class CallTests(DaemonCase):
             widgetd.Health.SERVING,
         )
 
+    def test_a_preview_has_its_family_and_content(self):
+        service = "widgetd.v1.TimelineService"
+        line = pb.Node(id="line", type=pb.NODE_TYPE_LABEL)
+        message = pb.Preview(
+            kind="k",
+            family=pb.FAMILY_SMALL,
+            content=pb.Content(root_id="line", nodes=[line]),
+            sample=True,
+            reason="no provider",
+        )
+        preview = widgetd.Preview(
+            "k",
+            widgetd.Family.SMALL,
+            {},
+            {},
+            widgetd.Content("line", [widgetd.Node("line", widgetd.NodeType.LABEL)]),
+            True,
+            "no provider",
+        )
+        self.check(
+            lambda c: c.get_snapshot("k", {"n": 1}, family="small"),
+            service,
+            pb.GetSnapshotRequest(
+                kind="k", family=pb.FAMILY_SMALL, parameters={"n": pb.Value(int_value=1)}
+            ),
+            pb.GetSnapshotResponse(preview=message),
+            preview,
+        )
+        self.check(
+            lambda c: c.get_placeholder("k", family="small"),
+            service,
+            pb.GetPlaceholderRequest(kind="k", family=pb.FAMILY_SMALL),
+            pb.GetPlaceholderResponse(preview=message),
+            preview,
+        )
+        without = pb.GetPlaceholderResponse(preview=pb.Preview(kind="k"))
+        self.check(
+            lambda c: c.get_placeholder("k"),
+            service,
+            pb.GetPlaceholderRequest(kind="k"),
+            without,
+            widgetd.Preview("k", widgetd.Family.UNSPECIFIED, {}, {}, None, False, ""),
+        )
+
     def test_there_is_a_method_for_every_rpc(self):
         from widgetd._proto.v1 import admin_service_pb2, catalog_service_pb2, widget_service_pb2
 
@@ -371,6 +420,12 @@ class CallTests(DaemonCase):
                 )
                 called = {"watch_widgets": "watch"}.get(called, called)
                 self.assertTrue(callable(getattr(widgetd.Client, called)), called)
+
+    def test_messages_has_the_messages_of_every_rpc(self):
+        for method in vars(methods).values():
+            if isinstance(method, methods.Method) and method.service.startswith("widgetd."):
+                for message in (method.request, method.response):
+                    self.assertIs(getattr(pb, message.__name__, None), message)
 
     def test_both_clients_have_the_same_methods_and_arguments(self):
         def shape(of):

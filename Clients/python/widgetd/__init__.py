@@ -126,10 +126,10 @@ from .model import (
     WidgetPage,
     WidgetSpec,
 )
+from .preview import Preview
 from .theme import FontWeight, Theme, ThemeChanged, ThemeColors, ThemeFont, ThemeValue
 from .activities import Activity
 from .timelines import (
-    Preview,
     Recommendation,
     RefreshBudget,
     Schedule,

@@ -51,8 +51,9 @@ from .model import (
     _number,
 )
 from ._values import _text, from_timestamp, to_timestamp, to_values
+from .preview import Preview
 from .theme import Theme, ThemeChanged, ThemeValue, value_pb
-from .timelines import Preview, Timeline, TimelinePage
+from .timelines import Timeline, TimelinePage
 
 
 class AsyncCalls:
@@ -311,9 +312,18 @@ class AsyncCalls:
             await self.call(methods.GET_TIMELINE, request, timeout=timeout)
         )
 
-    async def get_placeholder(self, kind: str, *, timeout: Optional[float] = None) -> Preview:
-        """What a kind looks like, with its sample. Asks no provider. Raises KindNotFound."""
-        request = timeline_service_pb2.GetPlaceholderRequest(kind=_text(kind))
+    async def get_placeholder(
+        self,
+        kind: str,
+        *,
+        family: Union[Family, str, None] = None,
+        timeout: Optional[float] = None,
+    ) -> Preview:
+        """What a kind looks like, with its sample. Asks no provider. Default family: as for a new
+        widget. Raises KindNotFound, and InvalidArgument if the kind does not support the family."""
+        request = timeline_service_pb2.GetPlaceholderRequest(
+            kind=_text(kind), family=_requests.family(family)
+        )
         answer = await self.call(methods.GET_PLACEHOLDER, request, timeout=timeout)
         return Preview.from_pb(answer.preview)
 
@@ -322,12 +332,14 @@ class AsyncCalls:
         kind: str,
         parameters: Optional[Mapping[str, Any]] = None,
         *,
+        family: Union[Family, str, None] = None,
         timeout: Optional[float] = None,
     ) -> Preview:
         """What an instance of a kind would show now. It is the sample, with the reason, if the
-        provider does not answer in time. Raises KindNotFound."""
+        provider does not answer in time. The other arguments and exceptions are those of
+        get_placeholder."""
         request = timeline_service_pb2.GetSnapshotRequest(
-            kind=_text(kind), parameters=to_values(parameters)
+            kind=_text(kind), family=_requests.family(family), parameters=to_values(parameters)
         )
         answer = await self.call(methods.GET_SNAPSHOT, request, timeout=timeout)
         return Preview.from_pb(answer.preview)
@@ -392,7 +404,7 @@ class AsyncCalls:
         watch sees it arrive. Raises WidgetNotFound if one of the ids does not exist."""
         request = _requests.refresh_widgets(ids, selector, all)
         answer = await self.call(methods.REFRESH_WIDGETS, request, timeout=timeout)
-        return Refreshed(answer.asked_count, answer.unprovided_count)
+        return Refreshed.from_pb(answer)
 
     async def move_widget(
         self,

@@ -138,7 +138,7 @@ def end_activity(
     )
 
 
-def _family(family: Union[Family, str, None]) -> Any:
+def family(family: Union[Family, str, None]) -> Any:
     return None if family is None else _number(Family.of(family))
 
 
@@ -146,7 +146,7 @@ def get_widget(
     id: str, fields: Iterable[str], content_family: Union[Family, str, None]
 ) -> pb.GetWidgetRequest:
     return pb.GetWidgetRequest(
-        id=_text(id), read_mask=mask(fields), content_family=_family(content_family)
+        id=_text(id), read_mask=mask(fields), content_family=family(content_family)
     )
 
 
@@ -158,7 +158,7 @@ def list_widgets(
     content_family: Union[Family, str, None],
 ) -> pb.ListWidgetsRequest:
     return pb.ListWidgetsRequest(
-        content_family=_family(content_family),
+        content_family=family(content_family),
         selector=picked(selector),
         read_mask=mask(fields),
         page_size=page_size,
@@ -324,7 +324,7 @@ def watch(
         upcoming_entries=upcoming_entries,
         passive=passive,
         include_theme=include_theme,
-        content_family=_family(content_family),
+        content_family=family(content_family),
         selector=picked(selector),
         read_mask=mask(fields),
         include_events=events,

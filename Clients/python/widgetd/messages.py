@@ -11,6 +11,8 @@ from ._proto.v1.kind_pb2 import *  # noqa: F403
 from ._proto.v1.node_pb2 import *  # noqa: F403
 from ._proto.v1.provider_service_pb2 import *  # noqa: F403
 from ._proto.v1.theme_pb2 import *  # noqa: F403
+from ._proto.v1.timeline_pb2 import *  # noqa: F403
+from ._proto.v1.timeline_service_pb2 import *  # noqa: F403
 from ._proto.v1.value_pb2 import *  # noqa: F403
 from ._proto.v1.widget_pb2 import *  # noqa: F403
 from ._proto.v1.widget_service_pb2 import *  # noqa: F403

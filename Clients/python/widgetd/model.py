@@ -32,7 +32,7 @@ from ._values import (
     to_values,
 )
 from .activities import Activity
-from .timelines import TimelineStatus
+from .timelines import RefreshBudget, TimelineStatus
 
 # --- Enums ----------------------------------------------------------------------------------------
 
@@ -609,6 +609,19 @@ class Refreshed:
     asked_count: int
     #: The number of widgets without a running provider.
     unprovided_count: int
+    #: The number of widgets that nobody is asked about, because the budget of their kind is used up.
+    limited_count: int = 0
+    #: What is left for the kinds of these widgets.
+    budgets: tuple[RefreshBudget, ...] = ()
+
+    @staticmethod
+    def from_pb(message: widget_service_pb2.RefreshWidgetsResponse) -> Refreshed:
+        return Refreshed(
+            message.asked_count,
+            message.unprovided_count,
+            message.limited_count,
+            tuple(RefreshBudget.from_pb(budget) for budget in message.budgets),
+        )
 
 
 @dataclass(frozen=True)

@@ -125,29 +125,6 @@ class TimelinePage:
 
 
 @dataclass(frozen=True)
-class Preview:
-    """What an instance of a kind would look like. There is no such widget."""
-
-    kind: str
-    parameters: Mapping[str, Any]
-    data: Mapping[str, Any]
-    #: Whether `data` is the kind's sample.
-    sample: bool
-    #: For a sample in place of a snapshot: the reason.
-    reason: str
-
-    @staticmethod
-    def from_pb(message: timeline_service_pb2.Preview) -> Preview:
-        return Preview(
-            message.kind,
-            from_values(message.parameters),
-            from_values(message.data),
-            message.sample,
-            message.reason,
-        )
-
-
-@dataclass(frozen=True)
 class Schedule:
     """Entries that the daemon makes by itself: exactly one of `every`, `cron` and `entries`."""
 
