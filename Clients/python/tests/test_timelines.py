@@ -41,6 +41,26 @@ class TimelineTests(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "at-end, after, never"):
             Timeline(policy="often").message_pb()
 
+    def test_a_wrong_time_is_refused_with_its_field_and_what_to_pass(self):
+        naive = datetime(2026, 1, 1, 12)
+        good = TimelineEntry(NOON)
+        for timeline, kind, words in (
+            (Timeline([good, TimelineEntry("12:00")]), TypeError, r"entries\[1\]\.date is a datetime"),
+            (Timeline([TimelineEntry(naive)]), ValueError, r"entries\[0\]\.date .* no time zone; use"),
+            (Timeline(refresh_time=naive.date()), TypeError, "refresh_time is a datetime"),
+            (Timeline(stale_time=naive), ValueError, "stale_time .* has no time zone"),
+        ):
+            with self.assertRaisesRegex(kind, words):
+                timeline.message_pb()
+
+    def test_the_bare_name_of_a_zone_is_refused_because_a_zone_is_an_expression(self):
+        for name in ("Europe/Berlin", "America/Argentina/Buenos_Aires", "UTC", "Etc/GMT+1"):
+            with self.assertRaises(ValueError) as caught:
+                Schedule(cron="@daily", zone=name).message_pb()
+            self.assertIn(f"""zone="'{name}'\"""", str(caught.exception))
+        for zone in ("'Europe/Berlin'", '"UTC"', "parameters.zone", "parameters", ""):
+            self.assertEqual(Schedule(cron="@daily", zone=zone).message_pb().zone, zone)
+
     def test_a_mirror_follows_the_status(self):
         widget = Widget("a", "k")
         update = pb.WidgetUpdated(id="a", revision=2)

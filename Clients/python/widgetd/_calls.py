@@ -301,7 +301,7 @@ class Calls:
     ) -> TimelinePage:
         """The entry of a widget that is current at a time (now), and the ones after it: at most
         `limit`, or 60. Raises WidgetNotFound."""
-        start = None if start_time is None else to_timestamp(start_time)
+        start = None if start_time is None else to_timestamp(start_time, "start_time")
         request = timeline_service_pb2.GetTimelineRequest(
             id=_text(id), limit=limit, start_time=start
         )
@@ -345,7 +345,7 @@ class Calls:
         self, time: Optional[datetime] = None, *, timeout: Optional[float] = None
     ) -> datetime:
         """The daemon's time; with `time`, moves the clock of a daemon with `--clock fake` first."""
-        target = None if time is None else to_timestamp(time)
+        target = None if time is None else to_timestamp(time, "time")
         request = admin_service_pb2.SetTimeRequest(time=target)
         answer = self.call(methods.SET_TIME, request, timeout=timeout)
         return from_timestamp(answer.time)

@@ -97,9 +97,18 @@ def _text(text: str) -> str:
     return text
 
 
-def to_timestamp(time: datetime) -> Timestamp:
+def to_timestamp(time: datetime, field: str = "a time") -> Timestamp:
+    """A time as a message. `field` names it in errors."""
+    if not isinstance(time, datetime):
+        raise TypeError(
+            f"{field} is a datetime with a time zone, such as datetime.now(timezone.utc), "
+            f"not {time!r}"
+        )
     if time.tzinfo is None:
-        raise ValueError(f"{time!r} has no time zone; use datetime.now(timezone.utc)")
+        raise ValueError(
+            f"{field} {time!r} has no time zone; use datetime.now(timezone.utc), or "
+            ".replace(tzinfo=timezone.utc) for a time in UTC"
+        )
     micros = (time - _EPOCH) // _MICROSECOND
     return Timestamp(seconds=micros // 10**6, nanos=micros % 10**6 * 1000)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Mapping, Optional, Sequence
@@ -17,6 +18,8 @@ from ._values import (
     to_values,
 )
 
+#: A zone's name without quotes. As an expression it is wrong: the only variable is `parameters`.
+_BARE_ZONE = re.compile(r"(?!parameters$)[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*")
 _POLICIES = {"at-end": 1, "after": 2, "never": 3}
 
 
@@ -24,15 +27,17 @@ _POLICIES = {"at-end": 1, "after": 2, "never": 3}
 class TimelineEntry:
     """An entry: current from its date until the date of the next one."""
 
+    #: With a time zone.
     date: datetime
     #: The fields that the kind declares in `entry`.
     values: Mapping[str, Any] = field(default_factory=dict)
     #: The relevance beside other widgets, from 0 to 1,000,000.
     score: float = 0.0
 
-    def message_pb(self) -> timeline_pb2.Entry:
+    def message_pb(self, field: str = "date") -> timeline_pb2.Entry:
+        """The entry as a message. `field` names its date in errors."""
         return timeline_pb2.Entry(
-            date=to_timestamp(self.date), values=to_values(self.values), score=self.score
+            date=to_timestamp(self.date, field), values=to_values(self.values), score=self.score
         )
 
     @staticmethod
@@ -57,15 +62,18 @@ class Timeline:
         if self.policy not in _POLICIES:
             raise ValueError(f"policy is one of {', '.join(_POLICIES)}, not {self.policy!r}")
         return timeline_pb2.Timeline(
-            entries=[entry.message_pb() for entry in self.entries],
+            entries=[
+                entry.message_pb(f"entries[{number}].date")
+                for number, entry in enumerate(self.entries)
+            ],
             policy=timeline_pb2.TimelinePolicy.Name(_POLICIES[self.policy]),
-            refresh_time=_time(self.refresh_time),
-            stale_time=_time(self.stale_time),
+            refresh_time=_time(self.refresh_time, "refresh_time"),
+            stale_time=_time(self.stale_time, "stale_time"),
         )
 
 
-def _time(time: Optional[datetime]) -> Any:
-    return None if time is None else to_timestamp(time)
+def _time(time: Optional[datetime], field: str) -> Any:
+    return None if time is None else to_timestamp(time, field)
 
 
 @dataclass(frozen=True)
@@ -134,12 +142,19 @@ class Schedule:
     offset: timedelta = timedelta()
     #: Minute, hour, day of the month, month, day of the week.
     cron: str = ""
-    #: An expression that gives the name of a time zone; "" for UTC.
+    #: An expression that gives the name of a time zone: "'Europe/Berlin'" with quotes in the text, or
+    #: "parameters.zone". "" for UTC.
     zone: str = ""
     #: An expression that gives a list of maps, each with a `date`.
     entries: str = ""
 
     def message_pb(self) -> timeline_pb2.Schedule:
+        if _BARE_ZONE.fullmatch(self.zone):
+            raise ValueError(
+                f"zone is an expression, and {self.zone} is none: write "
+                f"""zone="'{self.zone}'" for the time zone with this name, or """
+                'zone="parameters.NAME" for a parameter'
+            )
         return timeline_pb2.Schedule(
             every=None if self.every is None else to_duration(self.every),
             offset=to_duration(self.offset) if self.offset else None,
