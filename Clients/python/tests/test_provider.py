@@ -114,8 +114,8 @@ class ProviderTest(unittest.TestCase):
             session.say(audience=pb.ProvideAudience(attached=["c"], detached=["a"]))
         session.say(synced=pb.ProvideSynced(revision=9))
         session.say(audience=pb.ProvideAudience(attached=["z"]))
-        with provider._condition:
-            provider._condition.wait_for(lambda: len(provider._unread) == 3, PATIENCE)
+        with provider._session.condition:
+            provider._session.condition.wait_for(lambda: len(provider._session.unread) == 3, PATIENCE)
         self.assertEqual(next(provider), widgetd.Audience(("c",), ("a",)))
         self.assertEqual(next(provider), widgetd.AllAsked(9))
         self.assertEqual(next(provider), widgetd.Audience(("z",)))
@@ -272,7 +272,7 @@ class ProviderTest(unittest.TestCase):
 
     def test_a_widget_that_the_daemon_did_not_ask_about_again_was_removed_meanwhile(self):
         provider, _ = self.begin()
-        known = provider._known
+        known = provider._session.known
         known.asked("a")
         known.asked("b")
         known.begin()
@@ -280,7 +280,7 @@ class ProviderTest(unittest.TestCase):
         known.all_asked()
         known.event("c")
         self.assertEqual([id in known for id in "abcd"], [True, True, True, False])
-        with mock.patch("widgetd.provider.GONE_KEPT_MAX", 2):
+        with mock.patch("widgetd._provider_state.GONE_KEPT_MAX", 2):
             known.remove(["a"])
             self.assertEqual([id in known for id in "abc"], [True, False, True])
 
@@ -400,7 +400,7 @@ class ProviderTest(unittest.TestCase):
     def test_a_name_that_another_session_keeps_ends_it_after_a_bounded_time(self):
         now = [0.0]
         for options, limit in (({}, 20.0), ({"lease": 60}, 65.0), ({"displaced_max": 3.0}, 3.0)):
-            with mock.patch("widgetd.provider._now", lambda: now[0]):
+            with mock.patch("widgetd._provider_session._now", lambda: now[0]):
                 provider, first = self.begin(**options)
                 first.end(Status(4, "no", "LEASE_EXPIRED"))
                 self.assertEqual(next(provider).error.reason, "LEASE_EXPIRED")
@@ -454,7 +454,7 @@ class ProviderTest(unittest.TestCase):
         provider, session = self.begin()
         changing = Doing(lambda: provider.update("a"))
         session.hear("update")
-        with mock.patch.object(provider, "_receive", side_effect=KeyError("x")):
+        with mock.patch.object(provider._session, "_receive", side_effect=KeyError("x")):
             session.say(synced=pb.ProvideSynced(revision=5))
             with self.assertRaisesRegex(widgetd.WidgetdError, "broke off: KeyError"):
                 next(provider)

@@ -1,0 +1,76 @@
+"""What the daemon sends to a provider, as `Provider` yields it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Union
+
+from .frames import Disconnected, Gap
+from .model import Event, Widget, Word
+
+
+class DataRequestReason(Word):
+    """The reason of a data request."""
+
+    UNSPECIFIED = 0
+    #: It was created.
+    CREATED = 1
+    #: The provider reconnected, or got the widget's kind.
+    PROVIDER_RETURNED = 2
+    PARAMETERS_CHANGED = 3
+    #: Somebody called refresh_widgets.
+    REFRESH = 4
+    #: Its timeline ended, or its refresh time came.
+    TIMELINE = 5
+
+
+@dataclass(frozen=True)
+class Connected:
+    """The session is open, for the first time or again. The daemon asks about every widget again."""
+
+    epoch: int
+    revision: int
+    #: Events from this one on will come.
+    first_sequence: int
+    #: Whether Audience will come.
+    has_audience: bool = False
+
+
+@dataclass(frozen=True)
+class DataRequest:
+    """The daemon wants data for a widget: answer, or update the widget."""
+
+    widget: Widget
+    reason: DataRequestReason
+    id: int = field(repr=False)
+    #: Counts the sessions that were opened.
+    generation: int = field(repr=False)
+
+
+@dataclass(frozen=True)
+class WidgetsGone:
+    """Widgets were removed. It may name widgets that the provider does not know."""
+
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AllAsked:
+    """The daemon has asked about every widget since Connected. All other widgets are gone."""
+
+    revision: int
+
+
+@dataclass(frozen=True)
+class Audience:
+    """Watchers came or went. `Provider.is_attached` returns the state after this request."""
+
+    #: Widgets that became watched.
+    attached: tuple[str, ...] = ()
+    #: Widgets that have had no watcher for some seconds.
+    detached: tuple[str, ...] = ()
+
+
+ProviderRequest = Union[
+    Connected, Disconnected, Event, Gap, DataRequest, WidgetsGone, AllAsked, Audience
+]
