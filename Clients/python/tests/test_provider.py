@@ -2,6 +2,7 @@
 
 import threading
 import unittest
+from datetime import datetime, timezone
 from unittest import mock
 
 import widgetd
@@ -9,6 +10,7 @@ from widgetd import messages as pb
 
 from .fake import PATIENCE, FakeDaemon, Relay, Status, value, widget
 
+NOON = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
 NOW = widgetd.RetryPolicy(delay_initial=0.0)
 GAUGE = widgetd.Kind("k", data=[widgetd.Field("n", "int", 0)])
 
@@ -154,6 +156,100 @@ class ProviderTest(unittest.TestCase):
             )
             session.say(result=pb.ProvideResult(id=answer.id, revision=8))
             self.assertEqual(doing.result(), 8)
+
+    def test_a_timeline_is_set_with_data_or_alone_or_removed(self):
+        provider, session = self.begin()
+        timeline = widgetd.Timeline([widgetd.TimelineEntry(NOON, {"n": 1})], "never")
+        asked = self.ask(provider, session, "a")
+        cleared = pb.WidgetPatch(clear_timeline=True)
+        for arguments, patch in (
+            ({"timeline": timeline}, pb.WidgetPatch(timeline=timeline.message_pb())),
+            ({"clear_timeline": True}, cleared),
+            (
+                {"data": {"n": 2}, "timeline": timeline},
+                pb.WidgetPatch(set_data={"n": value(2)}, timeline=timeline.message_pb()),
+            ),
+            (
+                {"error": widgetd.WidgetError("LATE"), "timeline": timeline},
+                pb.WidgetPatch(error={"reason": "LATE"}, timeline=timeline.message_pb()),
+            ),
+        ):
+            doing = Doing(lambda: provider.update("a", **arguments))
+            update = session.hear("update")
+            self.assertEqual(update.updates[0].patch, patch)
+            session.say(result=pb.ProvideResult(id=update.id, revision=9))
+            self.assertEqual(doing.result(), 9)
+            doing = Doing(lambda: provider.answer(asked, **arguments))
+            answer = session.hear("answer")
+            self.assertEqual(answer.patch, patch)
+            session.say(result=pb.ProvideResult(id=answer.id, revision=9))
+            self.assertEqual(doing.result(), 9)
+        self.assertEqual(widgetd.ProvidedUpdate("a", clear_timeline=True).patch(), cleared)
+
+    def want(self, session, id):
+        session.say(
+            snapshot_request=pb.SnapshotRequest(
+                id=id, kind="k", family=pb.FAMILY_SMALL, parameters={"n": value(id)}
+            )
+        )
+
+    def test_snapshot_requests_are_answered_in_any_order(self):
+        provider = self.provider(answers_snapshots=True)
+        session, opening = self.daemon.session()
+        self.assertTrue(opening.answers_snapshots)
+        session.accept()
+        self.assertIsInstance(next(provider), widgetd.Connected)
+        self.want(session, 1)
+        self.want(session, 2)
+        first, second = next(provider), next(provider)
+        self.assertEqual(first, widgetd.SnapshotRequest("k", widgetd.Family.SMALL, {"n": 1}, 1, 1))
+        for make, id, outcome in (
+            (lambda: provider.answer_snapshot(second, {"n": 5}), 2, "data"),
+            (lambda: provider.refuse_snapshot(first, "no signal"), 1, "error"),
+        ):
+            doing = Doing(make)
+            said = session.hear("snapshot")
+            self.assertEqual((said.snapshot_request_id, said.WhichOneof("outcome")), (id, outcome))
+            if outcome == "data":
+                self.assertEqual(said.data, pb.SnapshotData(data={"n": value(5)}))
+            else:
+                self.assertEqual(said.error.message, "no signal")
+                self.assertTrue(said.error.reason)
+            session.say(result=pb.ProvideResult(id=said.id, revision=4))
+            self.assertIsNone(doing.result())
+
+    def test_an_answer_to_a_snapshot_request_that_a_loss_interrupts_is_silent(self):
+        provider, session = self.begin(answers_snapshots=True)
+        self.want(session, 1)
+        asked = next(provider)
+        doing = Doing(lambda: provider.answer_snapshot(asked, {"n": 5}))
+        session.hear("snapshot")
+        self.want(session, 2)
+        self.relay.drop()
+        self.assertIsNone(doing.result())
+        second, _ = self.daemon.session()
+        second.accept()
+        # The unread request is of the lost session, too.
+        self.assertIsInstance(next(provider), widgetd.Disconnected)
+        self.assertIsInstance(next(provider), widgetd.Connected)
+        self.assertIsNone(provider.refuse_snapshot(asked, "late"))
+        self.assertTrue(second.heard.empty())
+
+    def test_a_snapshot_that_cannot_be_sent_is_an_error(self):
+        provider, session = self.begin(answers_snapshots=True)
+        self.want(session, 1)
+        asked = next(provider)
+        with self.assertRaises(TypeError):
+            provider.answer_snapshot(asked, {"n": object()})
+        doing = Doing(lambda: provider.answer_snapshot(asked, {"n": 5}))
+        self.refuse(session, "snapshot", 3, "INVALID_FIELD")
+        with self.assertRaises(widgetd.InvalidArgument):
+            doing.result()
+
+    def test_without_snapshots_the_session_does_not_ask_for_them(self):
+        self.provider()
+        _, opening = self.daemon.session()
+        self.assertFalse(opening.answers_snapshots)
 
     def test_after_a_loss_it_goes_on_behind_the_acknowledged_event(self):
         provider, first = self.begin()

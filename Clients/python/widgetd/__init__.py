@@ -150,6 +150,7 @@ from .provider import (
     ProvidedUpdate,
     Provider,
     ProviderRequest,
+    SnapshotRequest,
     WidgetsGone,
 )
 
@@ -263,6 +264,7 @@ __all__ = [
     "Selector",
     "Sent",
     "Snapshot",
+    "SnapshotRequest",
     "SocketNotFound",
     "Stats",
     "Theme",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Union
+from typing import Any, Mapping, Union
 
 from .frames import Disconnected, Gap
-from .model import Event, Widget, Word
+from .model import Event, Family, Widget, Word
 
 
 class DataRequestReason(Word):
@@ -48,6 +48,20 @@ class DataRequest:
 
 
 @dataclass(frozen=True)
+class SnapshotRequest:
+    """Somebody wants to know what an instance of a kind would show now: answer or refuse it. There
+    is no such widget. Comes only with `answers_snapshots`."""
+
+    kind: str
+    family: Family
+    #: The parameters of the instance, with the defaults.
+    parameters: Mapping[str, Any]
+    id: int = field(repr=False)
+    #: Counts the sessions that were opened.
+    generation: int = field(repr=False)
+
+
+@dataclass(frozen=True)
 class WidgetsGone:
     """Widgets were removed. It may name widgets that the provider does not know."""
 
@@ -72,5 +86,13 @@ class Audience:
 
 
 ProviderRequest = Union[
-    Connected, Disconnected, Event, Gap, DataRequest, WidgetsGone, AllAsked, Audience
+    Connected,
+    Disconnected,
+    Event,
+    Gap,
+    DataRequest,
+    SnapshotRequest,
+    WidgetsGone,
+    AllAsked,
+    Audience,
 ]

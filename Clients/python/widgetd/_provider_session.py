@@ -25,14 +25,15 @@ from ._provider_requests import (
     DataRequest,
     DataRequestReason,
     ProviderRequest,
+    SnapshotRequest,
     WidgetsGone,
 )
 from ._provider_state import Acknowledgements, Known, Unread
 from ._resume import RetryPolicy
-from ._values import _text, seconds, to_duration
+from ._values import _text, from_values, seconds, to_duration
 from .errors import CallError, Code, ConnectionLost, WidgetdError
 from .frames import Disconnected, Gap
-from .model import Event, Widget
+from .model import Event, Family, Widget
 
 #: The shortest and the longest time between two renewals of the lease, in seconds.
 _RENEWAL_MIN, _RENEWAL_MAX = 0.001, 100.0
@@ -57,6 +58,7 @@ class Options:
     retry: RetryPolicy
     displaced_max: Optional[float]
     audience: bool
+    answers_snapshots: bool
 
 
 class Pending:
@@ -205,6 +207,7 @@ class Session:
                 # Who took this one's place later is not to be thrown out again.
                 take_over=self._options.take_over and self.generation == 0,
                 include_audience=self._options.audience,
+                answers_snapshots=self._options.answers_snapshots,
             )
             if self._options.lease is not None:
                 opening.lease.CopyFrom(to_duration(seconds(self._options.lease)))
@@ -257,6 +260,17 @@ class Session:
             reason = DataRequestReason.read(asked.reason)
             self.unread.append(
                 DataRequest(Widget.from_pb(asked.widget), reason, asked.id, self.generation)
+            )
+        elif which == "snapshot_request":
+            wanted = frame.snapshot_request
+            self.unread.append(
+                SnapshotRequest(
+                    wanted.kind,
+                    Family.read(wanted.family),
+                    from_values(wanted.parameters),
+                    wanted.id,
+                    self.generation,
+                )
             )
         elif which == "removed":
             self.known.remove(frame.removed.widget_ids)

@@ -166,6 +166,37 @@ def list_widgets(
     )
 
 
+def widget_patch(
+    data: Optional[Mapping[str, Any]],
+    unset_data: Iterable[str],
+    *,
+    replace_data: bool = False,
+    parameters: Optional[Mapping[str, Any]] = None,
+    unset_parameters: Iterable[str] = (),
+    set_labels: Optional[Mapping[str, str]] = None,
+    unset_labels: Iterable[str] = (),
+    stale: Optional[bool] = None,
+    error: Optional[WidgetError] = None,
+    timeline: Optional[Timeline] = None,
+    clear_timeline: bool = False,
+) -> pb.WidgetPatch:
+    patch = pb.WidgetPatch(
+        set_data=to_values(data),
+        unset_data=_list("unset_data", unset_data),
+        replace_data=replace_data,
+        set_parameters=to_values(parameters),
+        unset_parameters=_list("unset_parameters", unset_parameters),
+        set_labels=labels(set_labels),
+        unset_labels=_list("unset_labels", unset_labels),
+        error=None if error is None else error.message_pb(),
+        timeline=None if timeline is None else timeline.message_pb(),
+        clear_timeline=clear_timeline,
+    )
+    if stale is not None:
+        patch.stale = stale
+    return patch
+
+
 def update_widget(
     id: str,
     data: Optional[Mapping[str, Any]],
@@ -184,23 +215,21 @@ def update_widget(
     timeline: Optional[Timeline] = None,
     clear_timeline: bool = False,
 ) -> pb.UpdateWidgetRequest:
-    patch = pb.WidgetPatch(
-        set_data=to_values(data),
-        unset_data=_list("unset_data", unset_data),
-        replace_data=replace_data,
-        set_parameters=to_values(parameters),
-        unset_parameters=_list("unset_parameters", unset_parameters),
-        set_labels=labels(set_labels),
-        unset_labels=_list("unset_labels", unset_labels),
-        error=None if error is None else error.message_pb(),
-        timeline=None if timeline is None else timeline.message_pb(),
-        clear_timeline=clear_timeline,
-    )
-    if stale is not None:
-        patch.stale = stale
     return pb.UpdateWidgetRequest(
         id=_text(id),
-        patch=patch,
+        patch=widget_patch(
+            data,
+            unset_data,
+            replace_data=replace_data,
+            parameters=parameters,
+            unset_parameters=unset_parameters,
+            set_labels=set_labels,
+            unset_labels=unset_labels,
+            stale=stale,
+            error=error,
+            timeline=timeline,
+            clear_timeline=clear_timeline,
+        ),
         etag=_text(etag),
         omit_widget=omit_widget,
         transition=hint(transition),

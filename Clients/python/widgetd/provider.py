@@ -30,16 +30,18 @@ from ._provider_requests import (
     DataRequest,
     DataRequestReason,
     ProviderRequest,
+    SnapshotRequest,
     WidgetsGone,
 )
 from ._provider_session import DISPLACED_GRACE, LEASE_DEFAULT, Options, Pending, Session
 from ._provider_state import GONE_KEPT_MAX, sequence_of
 from ._resume import RetryPolicy
-from ._values import _text
+from ._values import _text, to_values
 from .errors import CallError, ConnectionLost, NotFound
 from .frames import Gap
 from .kinds import Kind, KindResult
 from .model import Event, Transition, WidgetError
+from .timelines import Timeline
 
 __all__ = [
     "AllAsked",
@@ -53,6 +55,7 @@ __all__ = [
     "ProvidedUpdate",
     "Provider",
     "ProviderRequest",
+    "SnapshotRequest",
     "WidgetsGone",
 ]
 
@@ -72,24 +75,20 @@ class ProvidedUpdate:
     error: Optional[WidgetError] = None
     stale: Optional[bool] = None
     transition: Optional[Transition] = None
+    #: Replaces the timeline. None: it stays.
+    timeline: Optional[Timeline] = None
+    #: Removes the timeline.
+    clear_timeline: bool = False
 
     def patch(self) -> widget_service_pb2.WidgetPatch:
-        return _requests.update_widget(
-            self.id,
+        return _requests.widget_patch(
             self.data,
             self.unset_data,
-            False,
-            None,
-            (),
-            None,
-            (),
-            self.stale,
-            self.error,
-            "",
-            False,
-            None,
-            "",
-        ).patch
+            stale=self.stale,
+            error=self.error,
+            timeline=self.timeline,
+            clear_timeline=self.clear_timeline,
+        )
 
     def message_pb(self) -> pb.ProvidedUpdate:
         return pb.ProvidedUpdate(
@@ -114,6 +113,9 @@ class Provider:
     displaced_max seconds of retries while another session has the name, after this session was
                   lost. Default: the lease and 5 seconds
     audience      report with `Audience` which widgets somebody watches
+    answers_snapshots
+                  yield a `SnapshotRequest` when somebody calls get_snapshot for one of the kinds;
+                  otherwise that caller gets the kind's sample
 
     It connects at once. If there is no daemon, it waits for one. Changes wait until it is
     connected.
@@ -141,6 +143,7 @@ class Provider:
         retry: RetryPolicy = RetryPolicy(),
         displaced_max: Optional[float] = None,
         audience: bool = False,
+        answers_snapshots: bool = False,
     ) -> None:
         self.name = name
         self._session = Session(
@@ -153,6 +156,7 @@ class Provider:
                 retry,
                 displaced_max,
                 audience,
+                answers_snapshots,
             ),
             [kind.message_pb() for kind in kinds],
             acknowledged,
@@ -169,11 +173,19 @@ class Provider:
         error: Optional[WidgetError] = None,
         stale: Optional[bool] = None,
         transition: Optional[Transition] = None,
+        timeline: Optional[Timeline] = None,
+        clear_timeline: bool = False,
     ) -> Optional[int]:
-        """Changes one widget, which is not stale afterwards. Returns the store's revision, or None
-        if the change is obsolete (see the class). Raises WidgetNotFound for an id that this provider
-        does not know."""
-        return self.update_all([ProvidedUpdate(id, data, unset_data, error, stale, transition)])
+        """Changes one widget, which is not stale afterwards. A `timeline` replaces the earlier one.
+        Returns the store's revision, or None if the change is obsolete (see the class). Raises
+        WidgetNotFound for an id that this provider does not know."""
+        return self.update_all(
+            [
+                ProvidedUpdate(
+                    id, data, unset_data, error, stale, transition, timeline, clear_timeline
+                )
+            ]
+        )
 
     def update_all(self, updates: Iterable[ProvidedUpdate]) -> Optional[int]:
         """Changes widgets in one commit. Returns the store's revision, or None if all updates are
@@ -211,18 +223,28 @@ class Provider:
         unset_data: Iterable[str] = (),
         error: Optional[WidgetError] = None,
         transition: Optional[Transition] = None,
+        timeline: Optional[Timeline] = None,
+        clear_timeline: bool = False,
     ) -> Optional[int]:
-        """Answers a data request with data or an error. Returns the store's revision, or None if the
+        """Answers a data request with data, a timeline or an error. Returns the store's revision, or None if the
         request is obsolete: the widget was removed, was answered, or got other parameters, or the
         connection was lost (see the class)."""
         answer = pb.ProvideAnswer(
             data_request_id=request.id, transition=_requests.hint(transition)
         )
-        if error is not None and data is None:
+        has_change = data is not None or timeline is not None or clear_timeline
+        if error is not None and not has_change:
             answer.error.CopyFrom(error.message_pb())
         else:
-            update = ProvidedUpdate(request.widget.id, data, unset_data, error)
-            answer.patch.CopyFrom(update.patch())
+            answer.patch.CopyFrom(
+                _requests.widget_patch(
+                    data,
+                    unset_data,
+                    error=error,
+                    timeline=timeline,
+                    clear_timeline=clear_timeline,
+                )
+            )
 
         def is_current() -> bool:
             return request.generation == self._session.generation
@@ -243,6 +265,36 @@ class Provider:
                 raise
             return None
         return result.revision if result.id else None
+
+    def answer_snapshot(self, request: SnapshotRequest, data: Mapping[str, Any]) -> None:
+        """Answers a snapshot request with the data that the instance would have now. Fields without
+        a value have their default. Several requests can be open; answer them in any order. A late
+        answer changes nothing."""
+        self._answer_snapshot(
+            request, pb.ProvideSnapshot(data=pb.SnapshotData(data=to_values(data)))
+        )
+
+    def refuse_snapshot(self, request: SnapshotRequest, message: str) -> None:
+        """Refuses a snapshot request: the caller gets the kind's sample, with this message as the
+        reason. A late refusal changes nothing."""
+        error = WidgetError("SNAPSHOT_REFUSED", message)
+        self._answer_snapshot(request, pb.ProvideSnapshot(error=error.message_pb()))
+
+    def _answer_snapshot(self, request: SnapshotRequest, answer: pb.ProvideSnapshot) -> None:
+        answer.snapshot_request_id = request.id
+
+        def is_current() -> bool:
+            return request.generation == self._session.generation
+
+        def make(number: int) -> Optional[pb.ProvideRequest]:
+            answer.id = number
+            return pb.ProvideRequest(snapshot=answer) if is_current() else None
+
+        try:
+            self._session.perform(make, waits=is_current)
+        except ConnectionLost as lost:
+            # Nobody waits for the answer any more.
+            self._session.raise_if_over(lost)
 
     def acknowledge(
         self, event: Union[Event, Gap, int], *, error: Optional[WidgetError] = None
