@@ -7,7 +7,7 @@ build_packages=(libprotobuf-c-dev libsqlite3-dev libarchive-dev libsystemd-dev l
 test_packages=(protobuf-compiler protobuf-c-compiler libprotobuf-dev golang-go
   golang-github-containerd-ttrpc-dev gogoprotobuf python3 python3-venv gcc libc6-dev make binutils
   dbus-daemon python3-dbus python3-gi scdoc debhelper dpkg-dev fakeroot lintian systemd procps tzdata iproute2 man-db
-  sway waybar grim i3-wm i3blocks polybar yambar tmux xvfb xdotool fonts-dejavu-core)
+  sway waybar grim i3-wm i3blocks polybar yambar tmux valgrind xvfb xdotool fonts-dejavu-core)
 
 say() { printf '%s\n' "$*"; }
 
