@@ -7,14 +7,6 @@ static const size_t chunk_bytes_max = 1 << 20;
 
 _Static_assert(sizeof(wp_chunk) % 16 == 0, "what follows the header must be aligned");
 
-static void *allocate(void *data, size_t bytes) { return wp_arena_alloc(data, bytes); }
-
-/* Memory is taken back by wp_arena_reset. */
-static void release(void *data, void *pointer) {
-  (void)data;
-  (void)pointer;
-}
-
 static wp_chunk *chunk_new(size_t capacity, wp_chunk *previous) {
   if (capacity > SIZE_MAX - sizeof(wp_chunk)) return NULL;
   wp_chunk *chunk = malloc(sizeof(wp_chunk) + capacity);
@@ -33,9 +25,6 @@ wp_arena *wp_arena_new(size_t first_chunk_bytes, size_t budget_bytes) {
     free(chunk);
     return NULL;
   }
-  arena->allocator.alloc = allocate;
-  arena->allocator.free = release;
-  arena->allocator.allocator_data = arena;
   arena->current = chunk;
   arena->total = 0;
   arena->budget = budget_bytes;

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "wp_fields.h"
+
 /* The wire types that protobuf-c has no names for. */
 enum { WIRE_TYPE_GROUP_START = 3, WIRE_TYPE_GROUP_END = 4 };
 
@@ -87,55 +89,104 @@ static wp_fault_code check_text(const uint8_t *bytes, size_t count) {
   return WP_FAULT_NONE;
 }
 
-static ProtobufCWireType wire_type_of(ProtobufCType type) {
-  switch (type) {
-  case PROTOBUF_C_TYPE_INT32:
-  case PROTOBUF_C_TYPE_SINT32:
-  case PROTOBUF_C_TYPE_UINT32:
-  case PROTOBUF_C_TYPE_INT64:
-  case PROTOBUF_C_TYPE_SINT64:
-  case PROTOBUF_C_TYPE_UINT64:
-  case PROTOBUF_C_TYPE_BOOL:
-  case PROTOBUF_C_TYPE_ENUM: return PROTOBUF_C_WIRE_TYPE_VARINT;
-  case PROTOBUF_C_TYPE_FIXED64:
-  case PROTOBUF_C_TYPE_SFIXED64:
-  case PROTOBUF_C_TYPE_DOUBLE: return PROTOBUF_C_WIRE_TYPE_64BIT;
-  case PROTOBUF_C_TYPE_FIXED32:
-  case PROTOBUF_C_TYPE_SFIXED32:
-  case PROTOBUF_C_TYPE_FLOAT: return PROTOBUF_C_WIRE_TYPE_32BIT;
-  case PROTOBUF_C_TYPE_STRING:
-  case PROTOBUF_C_TYPE_BYTES:
-  case PROTOBUF_C_TYPE_MESSAGE: return PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED;
-  }
-  return PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED;
-}
-
-static wp_fault_code check_packed(ProtobufCWireType element, const uint8_t *bytes, size_t count) {
-  const uint8_t *end = bytes + count;
-  uint64_t ignored;
-  switch (element) {
-  case PROTOBUF_C_WIRE_TYPE_VARINT:
-    while (bytes < end)
-      if (read_varint(&bytes, end, &ignored) != WP_FAULT_NONE) return WP_FAULT_PACKED;
-    return WP_FAULT_NONE;
-  case PROTOBUF_C_WIRE_TYPE_64BIT: return count % 8 == 0 ? WP_FAULT_NONE : WP_FAULT_PACKED;
-  case PROTOBUF_C_WIRE_TYPE_32BIT: return count % 4 == 0 ? WP_FAULT_NONE : WP_FAULT_PACKED;
-  default: return WP_FAULT_WIRE_TYPE;
-  }
-}
+/* What all levels of one message share. */
+typedef struct decoding {
+  /* Where the structs are made; NULL if the bytes are only checked. */
+  wp_arena *arena;
+  unsigned depth_max;
+  wp_fault *fault;
+} decoding;
 
 /* Notes the fault at this level; the levels above add their own names on the way out. */
-static wp_fault_code fail(wp_fault *fault, wp_fault_code code, unsigned level,
+static wp_fault_code fail(decoding *decoding, wp_fault_code code, unsigned level,
                           const ProtobufCFieldDescriptor *field) {
+  wp_fault *fault = decoding->fault;
   fault->code = code;
   fault->path_count = field == NULL ? level : level + 1;
   if (field != NULL) fault->path[level] = field->name;
   return code;
 }
 
-static wp_fault_code scan(const ProtobufCMessageDescriptor *descriptor, const uint8_t *at,
-                          size_t count, unsigned level, unsigned depth_max, wp_fault *fault) {
-  if (level >= depth_max) return fail(fault, WP_FAULT_DEPTH, level, NULL);
+/* Room for one more element of a repeated field, which the caller writes. NULL if the budget is
+ * spent. The array doubles: it has room for 4, 8, 16, ... elements. */
+static void *append(wp_arena *arena, ProtobufCMessage *message,
+                    const ProtobufCFieldDescriptor *field) {
+  size_t *count = (size_t *)((uint8_t *)message + field->quantifier_offset);
+  uint8_t **elements = (uint8_t **)((uint8_t *)message + field->offset);
+  size_t used = *count, stride = wp_element_bytes(field->type);
+  if (used == 0 || (used >= 4 && (used & (used - 1)) == 0)) {
+    uint8_t *larger = wp_arena_alloc(arena, (used == 0 ? 4 : used * 2) * stride);
+    if (larger == NULL) return NULL;
+    if (used > 0) memcpy(larger, *elements, used * stride);
+    *elements = larger;
+  }
+  *count = used + 1;
+  return *elements + used * stride;
+}
+
+/* Writes a number into a member. `value` is what a varint or fixed bytes hold. */
+static inline void store_number(ProtobufCType type, void *member, uint64_t value) {
+  switch (type) {
+  case PROTOBUF_C_TYPE_SINT32: {
+    uint32_t bits = (uint32_t)value;
+    *(uint32_t *)member = (bits >> 1) ^ (0 - (bits & 1));
+    break;
+  }
+  case PROTOBUF_C_TYPE_SINT64: *(uint64_t *)member = (value >> 1) ^ (0 - (value & 1)); break;
+  case PROTOBUF_C_TYPE_INT64:
+  case PROTOBUF_C_TYPE_UINT64:
+  case PROTOBUF_C_TYPE_FIXED64:
+  case PROTOBUF_C_TYPE_SFIXED64:
+  case PROTOBUF_C_TYPE_DOUBLE: *(uint64_t *)member = value; break;
+  case PROTOBUF_C_TYPE_BOOL: *(protobuf_c_boolean *)member = value != 0; break;
+  default: *(uint32_t *)member = (uint32_t)value; break;
+  }
+}
+
+static inline uint64_t load_fixed(const uint8_t *at, unsigned count) {
+  uint64_t value = 0;
+  for (unsigned index = 0; index < count; index++) value |= (uint64_t)at[index] << (8 * index);
+  return value;
+}
+
+/* Reads the elements of a packed field; without a message it only checks them. */
+static wp_fault_code decode_packed(wp_arena *arena, ProtobufCMessage *message,
+                                   const ProtobufCFieldDescriptor *field, const uint8_t *at,
+                                   size_t count) {
+  const uint8_t *end = at + count;
+  ProtobufCWireType type = wp_wire_type(field->type);
+  if (type == PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED) return WP_FAULT_WIRE_TYPE;
+  unsigned size = type == PROTOBUF_C_WIRE_TYPE_64BIT ? 8 : 4;
+  if (type != PROTOBUF_C_WIRE_TYPE_VARINT && count % size != 0) return WP_FAULT_PACKED;
+  while (at < end) {
+    uint64_t value;
+    if (type == PROTOBUF_C_WIRE_TYPE_VARINT) {
+      if (read_varint(&at, end, &value) != WP_FAULT_NONE) return WP_FAULT_PACKED;
+    } else {
+      value = load_fixed(at, size);
+      at += size;
+    }
+    if (message == NULL) continue;
+    void *element = append(arena, message, field);
+    if (element == NULL) return WP_FAULT_BUDGET;
+    store_number(field->type, element, value);
+  }
+  return WP_FAULT_NONE;
+}
+
+/* Reads a message into the arena, if there is one. Returns what is wrong, and where in the fault. */
+static wp_fault_code decode(decoding *decoding, const ProtobufCMessageDescriptor *descriptor,
+                            const uint8_t *at, size_t count, unsigned level,
+                            ProtobufCMessage **result) {
+  if (level >= decoding->depth_max) return fail(decoding, WP_FAULT_DEPTH, level, NULL);
+  wp_arena *arena = decoding->arena;
+  ProtobufCMessage *message = NULL;
+  if (arena != NULL) {
+    message = wp_arena_alloc(arena, descriptor->sizeof_message);
+    if (message == NULL) return fail(decoding, WP_FAULT_BUDGET, level, NULL);
+    descriptor->message_init(message);
+  }
+  *result = message;
   const uint8_t *end = at + count;
   /* Which singular sub-messages were seen, one bit for each field of this message. */
   uint64_t seen = 0;
@@ -144,83 +195,120 @@ static wp_fault_code scan(const ProtobufCMessageDescriptor *descriptor, const ui
   while (at < end) {
     uint64_t tag;
     wp_fault_code code = read_varint(&at, end, &tag);
-    if (code != WP_FAULT_NONE) return fail(fault, code, level, NULL);
-    if (tag > UINT32_MAX || tag >> 3 == 0) return fail(fault, WP_FAULT_FIELD_NUMBER, level, NULL);
+    if (code != WP_FAULT_NONE) return fail(decoding, code, level, NULL);
+    if (tag > UINT32_MAX || tag >> 3 == 0)
+      return fail(decoding, WP_FAULT_FIELD_NUMBER, level, NULL);
     if (tag >> 3 != number) {
       number = (uint32_t)(tag >> 3);
       field = field_of(descriptor, number);
     }
     unsigned type = tag & 7;
-    uint64_t value;
+    uint64_t value = 0;
     const uint8_t *content = at;
     switch (type) {
     case PROTOBUF_C_WIRE_TYPE_VARINT:
       code = read_varint(&at, end, &value);
-      if (code != WP_FAULT_NONE) return fail(fault, code, level, field);
+      if (code != WP_FAULT_NONE) return fail(decoding, code, level, field);
       break;
     case PROTOBUF_C_WIRE_TYPE_64BIT:
-      if (end - at < 8) return fail(fault, WP_FAULT_TRUNCATED, level, field);
+      if (end - at < 8) return fail(decoding, WP_FAULT_TRUNCATED, level, field);
+      value = load_fixed(at, 8);
       at += 8;
       break;
     case PROTOBUF_C_WIRE_TYPE_32BIT:
-      if (end - at < 4) return fail(fault, WP_FAULT_TRUNCATED, level, field);
+      if (end - at < 4) return fail(decoding, WP_FAULT_TRUNCATED, level, field);
+      value = load_fixed(at, 4);
       at += 4;
       break;
     case PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED:
       code = read_varint(&at, end, &value);
-      if (code != WP_FAULT_NONE) return fail(fault, code, level, field);
-      if (value > (uint64_t)(end - at)) return fail(fault, WP_FAULT_TRUNCATED, level, field);
+      if (code != WP_FAULT_NONE) return fail(decoding, code, level, field);
+      if (value > (uint64_t)(end - at))
+        return fail(decoding, WP_FAULT_TRUNCATED, level, field);
       content = at;
       at += value;
       break;
     case WIRE_TYPE_GROUP_START:
-    case WIRE_TYPE_GROUP_END: return fail(fault, WP_FAULT_GROUP, level, field);
-    default: return fail(fault, WP_FAULT_WIRE_TYPE, level, field);
+    case WIRE_TYPE_GROUP_END: return fail(decoding, WP_FAULT_GROUP, level, field);
+    default: return fail(decoding, WP_FAULT_WIRE_TYPE, level, field);
     }
     if (field == NULL) continue;
 
-    ProtobufCWireType expected = wire_type_of(field->type);
-    if (type != (unsigned)expected) {
-      if (field->label != PROTOBUF_C_LABEL_REPEATED || type != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED)
-        return fail(fault, WP_FAULT_WIRE_TYPE, level, field);
-      code = check_packed(expected, content, (size_t)(at - content));
-      if (code != WP_FAULT_NONE) return fail(fault, code, level, field);
-    } else if (field->type == PROTOBUF_C_TYPE_STRING) {
-      code = check_text(content, (size_t)(at - content));
-      if (code != WP_FAULT_NONE) return fail(fault, code, level, field);
+    bool is_repeated = field->label == PROTOBUF_C_LABEL_REPEATED;
+    size_t length = (size_t)(at - content);
+    if (type != (unsigned)wp_wire_type(field->type)) {
+      if (!is_repeated || type != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED)
+        return fail(decoding, WP_FAULT_WIRE_TYPE, level, field);
+      code = decode_packed(arena, message, field, content, length);
+      if (code != WP_FAULT_NONE) return fail(decoding, code, level, field);
+      continue;
+    }
+    /* What the member is going to hold, if it is no number. */
+    void *pointer = NULL;
+    if (field->type == PROTOBUF_C_TYPE_STRING) {
+      code = check_text(content, length);
+      if (code != WP_FAULT_NONE) return fail(decoding, code, level, field);
+      if (message == NULL) continue;
+      char *text = wp_arena_alloc(arena, length + 1);
+      if (text == NULL) return fail(decoding, WP_FAULT_BUDGET, level, field);
+      memcpy(text, content, length);
+      text[length] = 0;
+      pointer = text;
     } else if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
-      if (field->label != PROTOBUF_C_LABEL_REPEATED) {
+      if (!is_repeated) {
         uint64_t bit = UINT64_C(1) << ((size_t)(field - descriptor->fields) & 63);
-        if (seen & bit) return fail(fault, WP_FAULT_REPEATED_MESSAGE, level, field);
+        if (seen & bit) return fail(decoding, WP_FAULT_REPEATED_MESSAGE, level, field);
         seen |= bit;
       }
-      code = scan(field->descriptor, content, (size_t)(at - content), level + 1, depth_max, fault);
+      ProtobufCMessage *inner;
+      code = decode(decoding, field->descriptor, content, length, level + 1, &inner);
       if (code != WP_FAULT_NONE) {
-        fault->path[level] = field->name;
+        decoding->fault->path[level] = field->name;
         return code;
       }
+      pointer = inner;
+    }
+    if (message == NULL) continue;
+    void *member = (uint8_t *)message + field->offset;
+    if (is_repeated) {
+      member = append(arena, message, field);
+      if (member == NULL) return fail(decoding, WP_FAULT_BUDGET, level, field);
+    } else if (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) {
+      *(uint32_t *)((uint8_t *)message + field->quantifier_offset) = number;
+    }
+    if (pointer != NULL) {
+      *(void **)member = pointer;
+    } else if (field->type == PROTOBUF_C_TYPE_BYTES) {
+      ProtobufCBinaryData data = {length, length == 0 ? NULL : (uint8_t *)content};
+      *(ProtobufCBinaryData *)member = data;
+    } else {
+      store_number(field->type, member, value);
     }
   }
   return WP_FAULT_NONE;
 }
 
-wp_fault_code wp_scan(const ProtobufCMessageDescriptor *descriptor, const uint8_t *bytes,
-                      size_t count, unsigned depth_max, wp_fault *fault) {
+static wp_fault_code begin(const ProtobufCMessageDescriptor *descriptor, wp_arena *arena,
+                           const uint8_t *bytes, size_t count, unsigned depth_max,
+                           wp_fault *fault, ProtobufCMessage **result) {
   static const uint8_t nothing[1];
+  decoding decoding = {arena, depth_max > WP_DEPTH_MAX ? WP_DEPTH_MAX : depth_max, fault};
   fault->code = WP_FAULT_NONE;
   fault->path_count = 0;
-  if (depth_max > WP_DEPTH_MAX) depth_max = WP_DEPTH_MAX;
-  return scan(descriptor, bytes == NULL ? nothing : bytes, bytes == NULL ? 0 : count, 0, depth_max,
-              fault);
+  return decode(&decoding, descriptor, bytes == NULL ? nothing : bytes, bytes == NULL ? 0 : count,
+                0, result);
+}
+
+wp_fault_code wp_scan(const ProtobufCMessageDescriptor *descriptor, const uint8_t *bytes,
+                      size_t count, unsigned depth_max, wp_fault *fault) {
+  ProtobufCMessage *nothing;
+  return begin(descriptor, NULL, bytes, count, depth_max, fault, &nothing);
 }
 
 ProtobufCMessage *wp_unpack(const ProtobufCMessageDescriptor *descriptor, wp_arena *arena,
                             const uint8_t *bytes, size_t count, unsigned depth_max,
                             wp_fault *fault) {
-  if (wp_scan(descriptor, bytes, count, depth_max, fault) != WP_FAULT_NONE) return NULL;
-  arena->exhausted = false;
-  ProtobufCMessage *message =
-      protobuf_c_message_unpack(descriptor, &arena->allocator, bytes == NULL ? 0 : count, bytes);
-  if (message == NULL) fault->code = arena->exhausted ? WP_FAULT_BUDGET : WP_FAULT_UNPACK;
-  return message;
+  ProtobufCMessage *message;
+  wp_fault_code code = begin(descriptor, arena, bytes, count, depth_max, fault, &message);
+  return code == WP_FAULT_NONE ? message : NULL;
 }

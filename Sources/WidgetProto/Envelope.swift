@@ -169,24 +169,34 @@ extension WireCodec {
     defer { wp_arena_reset(arena, position) }
     let writer = Writer(codec: self, mask: mask)
     let payload = try message.build(in: WireTarget(writer: writer))
-    let response = try writer.make(Ttrpc__V1__Response.self)
-    response.pointee.payload = try writer.packed(payload)
-    return body(PackedMessage(tree: WireTree(message: UnsafeRawPointer(response))))
+    return try withResponse({ wp_encode(output, payload.base) }, body)
   }
 
   /// Encodes a ttrpc response around a message that is encoded already, without copying it first.
   public func withEncodedResponse<R>(
     payload message: [UInt8], _ body: (PackedMessage) -> R
   ) throws(WireError) -> R {
-    let position = wp_arena_mark(arena)
-    defer { wp_arena_reset(arena, position) }
-    let response = try Writer(codec: self, mask: .all).make(Ttrpc__V1__Response.self)
-    return message.withUnsafeBufferPointer { bytes in
-      response.pointee.payload = ProtobufCBinaryData(
-        len: bytes.count, data: UnsafeMutablePointer(mutating: bytes.baseAddress))
-      return body(PackedMessage(tree: WireTree(message: UnsafeRawPointer(response))))
-    }
+    try withResponse(
+      { message.withUnsafeBufferPointer { wp_encode_bytes(output, $0.baseAddress, $0.count) } },
+      body)
   }
+
+  /// Makes a response of the payload that the closure writes: whatever it is, the response is that
+  /// with a few bytes in front.
+  private func withResponse<R>(
+    _ write: () -> Bool, _ body: (PackedMessage) -> R
+  ) throws(WireError) -> R {
+    let before = wp_output_count(output)
+    return try withOutput(
+      {
+        guard write() else { return false }
+        let count = wp_output_count(output) - before
+        return count == 0 || wp_encode_field(output, WireCodec.responsePayloadField, count)
+      }, body)
+  }
+
+  /// The number of `ttrpc.v1.Response.payload`.
+  private static let responsePayloadField: UInt32 = 2
 
   /// Encodes a ttrpc request around a message; see `withEncoded` for the closure.
   public func withEncodedRequest<M: WireMessage, R>(
@@ -202,6 +212,7 @@ extension WireCodec {
       service: service, method: method, timeoutNanoseconds: timeoutNanoseconds, metadata: metadata
     ).fill(request, writer)
     request.pointee.payload = try writer.packed(payload)
-    return body(PackedMessage(tree: WireTree(message: UnsafeRawPointer(request))))
+    let tree = WireTree(message: UnsafeRawPointer(request))
+    return try withOutput({ wp_encode(output, tree.base) }, body)
   }
 }

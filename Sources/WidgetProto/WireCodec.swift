@@ -1,18 +1,19 @@
 import CWidgetProto
 public import WidgetModel
 
-/// Turns bytes into messages and back, through protobuf-c.
+/// Turns bytes into messages and back, through protobuf-c's structs.
 ///
-/// Decoding scans the bytes before protobuf-c sees them (depth, UTF-8, well-formedness) and gives it
-/// an arena with a budget to allocate from; encoding builds protobuf-c's structs in the same arena.
-/// The arena goes back to where it was when a call returns, so calls nest: a request is decoded
-/// inside `withRequestEnvelope`.
+/// Decoding checks the bytes (depth, UTF-8, well-formedness) and makes the structs in an arena with a
+/// budget; encoding builds them in the same arena, and writes them to an output from the last byte to
+/// the first. Arena and output go back to where they were when a call returns, so calls nest: a
+/// request is decoded inside `withRequestEnvelope`.
 ///
 /// One codec serves one event loop or one task. It is not `Sendable`, and nothing it lends to a
 /// closure may leave that closure.
 public final class WireCodec {
   public let limits: WireLimits
   let arena: UnsafeMutablePointer<wp_arena>
+  let output: UnsafeMutablePointer<wp_output>
   private let fault: UnsafeMutablePointer<wp_fault>
 
   public init(limits: WireLimits = .default) {
@@ -23,12 +24,16 @@ public final class WireCodec {
       preconditionFailure("out of memory")
     }
     self.arena = arena
+    output = .allocate(capacity: 1)
+    output.initialize(to: wp_output())
     fault = .allocate(capacity: 1)
     fault.initialize(to: wp_fault())
   }
 
   deinit {
     wp_arena_free(arena)
+    wp_output_release(output)
+    output.deallocate()
     fault.deallocate()
   }
 
@@ -56,7 +61,7 @@ public final class WireCodec {
     return try result.get()
   }
 
-  /// Scans and unpacks. The result is in the arena.
+  /// Reads a message into the arena. The result may refer to the bytes.
   func unpack(
     _ descriptor: UnsafePointer<ProtobufCMessageDescriptor>, _ bytes: UnsafeRawBufferPointer
   ) throws(WireError) -> UnsafeRawPointer {
@@ -87,7 +92,20 @@ public final class WireCodec {
     defer { wp_arena_reset(arena, position) }
     let writer = Writer(codec: self, mask: mask)
     let tree = try message.build(in: WireTarget(writer: writer))
-    return body(PackedMessage(tree: tree))
+    return try withOutput({ wp_encode(output, tree.base) }, body)
+  }
+
+  /// Writes a message to the output, and lends it to the closure.
+  ///
+  /// - Parameter write: puts the message in front of what is in the output. Returns false if there is
+  ///   no memory.
+  func withOutput<R>(
+    _ write: () -> Bool, _ body: (PackedMessage) -> R
+  ) throws(WireError) -> R {
+    let before = wp_output_count(output)
+    defer { wp_output_truncate(output, before) }
+    guard write() else { throw .budgetExceeded(limitBytes: limits.arenaBytesMax) }
+    return body(PackedMessage(output: output, byteCount: wp_output_count(output) - before))
   }
 }
 
@@ -95,25 +113,27 @@ public final class WireCodec {
 public struct PackedMessage {
   /// How many bytes `pack` writes.
   public let byteCount: Int
-  private let tree: WireTree
+  private let output: UnsafeMutablePointer<wp_output>
+  /// Where the message begins, counted from the output's end: its memory may move.
+  private let offset: Int
 
-  init(tree: WireTree) {
-    self.tree = tree
-    byteCount = protobuf_c_message_get_packed_size(tree.base)
+  /// The message is the first `byteCount` bytes of the output.
+  init(output: UnsafeMutablePointer<wp_output>, byteCount: Int) {
+    self.output = output
+    self.byteCount = byteCount
+    offset = wp_output_count(output)
   }
 
   /// Writes the message. There must be room for `byteCount` bytes; nothing checks that.
   public func pack(into destination: UnsafeMutableRawPointer) {
-    protobuf_c_message_pack(tree.base, destination.assumingMemoryBound(to: UInt8.self))
+    guard byteCount > 0, let end = output.pointee.end else { return }
+    destination.copyMemory(from: end - offset, byteCount: byteCount)
   }
 
   /// The message as an array.
   public var bytes: [UInt8] {
-    guard byteCount > 0 else { return [] }
-    return [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
-      if let start = buffer.baseAddress { pack(into: UnsafeMutableRawPointer(start)) }
-      count = byteCount
-    }
+    guard byteCount > 0, let end = output.pointee.end else { return [] }
+    return [UInt8](UnsafeBufferPointer(start: end - offset, count: byteCount))
   }
 }
 

@@ -146,10 +146,18 @@ struct Writer {
 
   /// A message, packed, as the content of a bytes field.
   func packed(_ tree: WireTree) throws(WireError) -> ProtobufCBinaryData {
-    let packed = PackedMessage(tree: tree)
-    let copy = try allocate(packed.byteCount, of: UInt8.self)
-    packed.pack(into: copy)
-    return ProtobufCBinaryData(len: packed.byteCount, data: copy)
+    let copied: Result<ProtobufCBinaryData, WireError> = try codec.withOutput(
+      { wp_encode(codec.output, tree.base) },
+      { packed in
+        do throws(WireError) {
+          let copy = try allocate(packed.byteCount, of: UInt8.self)
+          packed.pack(into: copy)
+          return .success(ProtobufCBinaryData(len: packed.byteCount, data: copy))
+        } catch {
+          return .failure(error)
+        }
+      })
+    return try copied.get()
   }
 
   // MARK: Maps

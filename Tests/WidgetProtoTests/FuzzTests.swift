@@ -27,23 +27,23 @@ struct FuzzTests {
     }
     #expect(decoded > 100, "the damage leaves too little to learn from")
   }
+}
 
-  /// Flips, inserts, removes, repeats and moves bytes, one to four times.
-  private func damage(_ bytes: [UInt8], _ random: inout SeededGenerator) -> [UInt8] {
-    var bytes = bytes
-    for _ in 0..<Int.random(in: 1...4, using: &random) {
-      let at = Int.random(in: 0...bytes.count, using: &random)
-      let size = min(Int.random(in: 1...8, using: &random), bytes.count - at)
-      let noise = UInt8.random(in: 0...255, using: &random)
-      switch Int.random(in: 0..<6, using: &random) {
-      case 0 where size > 0: bytes[at] ^= 1 << (noise & 7)
-      case 1 where size > 0: bytes[at] = noise
-      case 2: bytes.insert(noise, at: at)
-      case 3: bytes.removeSubrange(at..<(at + size))
-      case 4: bytes.insert(contentsOf: bytes[at..<(at + size)], at: at)
-      default: bytes.insert(contentsOf: [0x0a, 0x80, 0xff, 0x7f].prefix(size), at: at)
-      }
+/// Flips, inserts, removes, repeats and moves bytes, one to four times.
+func damage(_ bytes: [UInt8], _ random: inout SeededGenerator) -> [UInt8] {
+  var bytes = bytes
+  for _ in 0..<Int.random(in: 1...4, using: &random) {
+    let at = Int.random(in: 0...bytes.count, using: &random)
+    let size = min(Int.random(in: 1...8, using: &random), bytes.count - at)
+    let noise = UInt8.random(in: 0...255, using: &random)
+    switch Int.random(in: 0..<6, using: &random) {
+    case 0 where size > 0: bytes[at] ^= 1 << (noise & 7)
+    case 1 where size > 0: bytes[at] = noise
+    case 2: bytes.insert(noise, at: at)
+    case 3: bytes.removeSubrange(at..<(at + size))
+    case 4: bytes.insert(contentsOf: bytes[at..<(at + size)], at: at)
+    default: bytes.insert(contentsOf: [0x0a, 0x80, 0xff, 0x7f].prefix(size), at: at)
     }
-    return bytes
   }
+  return bytes
 }

@@ -119,11 +119,10 @@ struct HostileInputTests {
     }
   }
 
-  @Test func `unknown fields take from the budget too`() {
+  @Test func `unknown fields take nothing from the budget`() throws {
+    let codec = WireCodec(limits: WireLimits(arenaBytesMax: 4096))
     let bytes = [[UInt8]](repeating: WireBytes.field(100, 0), count: 1_000_000).flatMap { $0 }
-    #expect(throws: WireError.budgetExceeded(limitBytes: 16 << 20)) {
-      try codec.decode(ReloadRequest.self, from: bytes)
-    }
+    _ = try codec.decode(ReloadRequest.self, from: bytes)
   }
 
   @Test func `a codec works as before after it ran out of budget`() throws {

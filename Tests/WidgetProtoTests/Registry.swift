@@ -4,11 +4,13 @@ import WidgetProto
 /// One message type of the schema with its Swift type forgotten.
 struct MessageType: Sendable, CustomStringConvertible {
   let name: String
+  let schema: @Sendable () -> WireSchema
   /// Decodes and encodes again.
   let recode: @Sendable (WireCodec, [UInt8]) throws(WireError) -> [UInt8]
 
   init<M: WireMessage>(_ type: M.Type) {
     name = M.schema.name
+    schema = { M.schema }
     recode = { (codec, bytes) throws(WireError) in
       try codec.encode(try codec.decode(type, from: bytes))
     }

@@ -1,8 +1,8 @@
 /*
  * An arena: memory handed out by moving a pointer and taken back all at once.
  *
- * protobuf-c makes one small allocation for every string, message and array of a message it
- * decodes. Taking them from an arena is faster than malloc, makes releasing a message one
+ * A message takes a small allocation for each of its strings, sub-messages and arrays. Taking them
+ * from an arena is faster than malloc, makes releasing a message one
  * assignment, and puts a bound on what a hostile message can make the process allocate: past
  * `budget` bytes every request fails, and `exhausted` says that this was why.
  *
@@ -13,7 +13,6 @@
 #ifndef WP_ARENA_H
 #define WP_ARENA_H
 
-#include <protobuf-c/protobuf-c.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,8 +27,6 @@ typedef struct wp_chunk {
 } wp_chunk;
 
 typedef struct wp_arena {
-  /* What protobuf-c allocates with; must be first. */
-  ProtobufCAllocator allocator;
   /* Where the next allocation comes from. The first chunk stays for the arena's life. */
   wp_chunk *_Nonnull current;
   /* Bytes handed out and not yet taken back, rounded up to 16 each. */

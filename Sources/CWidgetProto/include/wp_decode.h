@@ -1,10 +1,12 @@
 /*
  * Decoding that is safe with bytes from a stranger.
  *
- * protobuf_c_message_unpack recurses without a limit, accepts text that is not UTF-8, cuts a string
- * at a NUL, and merges a sub-message that appears twice in its own way. So every buffer is scanned
- * first, guided by the descriptor of the message it should hold. What passes is well-formed to the
- * last byte, nests no deeper than the limit, and is read by protobuf-c as the specification says.
+ * One walk over the bytes, guided by the descriptor of the message they should hold, makes the
+ * structs of protobuf-c in an arena. protobuf_c_message_unpack by itself recurses without a limit,
+ * accepts text that is not UTF-8, cuts a string at a NUL, merges a sub-message that appears twice in
+ * its own way, and walks over each level three times. For messages that both accept, the result is
+ * the same, but for unknown fields, which are skipped here. Who needs messages in memory of their
+ * own scans the bytes first, and has protobuf-c unpack what passes.
  *
  * Deliberately stricter than the specification:
  *  - A sub-message that is not repeated may appear only once (WP_FAULT_REPEATED_MESSAGE); the
@@ -16,6 +18,8 @@
  */
 #ifndef WP_DECODE_H
 #define WP_DECODE_H
+
+#include <protobuf-c/protobuf-c.h>
 
 #include "wp_arena.h"
 
@@ -47,14 +51,18 @@ typedef struct wp_fault {
 } wp_fault;
 
 /*
- * Scans without allocating: O(bytes) time, stack bounded by depth_max. A message without
- * sub-messages has depth 1. Returns fault->code.
+ * Checks the bytes of a message without allocating: O(bytes) time, stack bounded by depth_max. What
+ * passes is well-formed to the last byte. Returns fault->code.
  */
 wp_fault_code wp_scan(const ProtobufCMessageDescriptor *_Nonnull descriptor,
                       const uint8_t *_Nullable bytes, size_t count, unsigned depth_max,
                       wp_fault *_Nonnull fault);
 
-/* Scans, then unpacks into the arena. Returns NULL and fills `fault` if that fails. */
+/*
+ * Reads a message into the arena: O(bytes) time, stack bounded by depth_max. A message without
+ * sub-messages has depth 1. Fields of type bytes point into `bytes`; everything else is copied.
+ * Returns NULL and fills `fault` if that fails.
+ */
 ProtobufCMessage *_Nullable wp_unpack(const ProtobufCMessageDescriptor *_Nonnull descriptor,
                                       wp_arena *_Nonnull arena, const uint8_t *_Nullable bytes,
                                       size_t count, unsigned depth_max, wp_fault *_Nonnull fault);

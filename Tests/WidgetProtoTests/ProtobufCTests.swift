@@ -1,0 +1,124 @@
+import CWidgetProto
+import Testing
+import WidgetModel
+
+@testable import WidgetProto
+
+/// The reader and the writer of this module beside those of protobuf-c, which share the structs.
+struct ProtobufCTests {
+  @Test(arguments: [UInt64](1...8))
+  func `what is written is what protobuf-c writes`(seed: UInt64) throws {
+    let codec = WireCodec()
+    for sample in RandomMessages.everyType(seed: seed) {
+      let type = try #require(MessageType.byName[sample.name])
+      let bytes = try sample.encode(codec)
+      let message = try #require(unpackedByProtobufC(type, bytes))
+      defer { protobuf_c_message_free_unpacked(message, nil) }
+      #expect(bytes == packedByProtobufC(message), "\(type), seed \(seed)")
+      #expect(bytes == written(message), "\(type), seed \(seed)")
+    }
+  }
+
+  @Test(arguments: [UInt64](1...8))
+  func `what is read is what protobuf-c reads`(seed: UInt64) throws {
+    let codec = WireCodec()
+    for sample in RandomMessages.everyType(seed: seed) {
+      let type = try #require(MessageType.byName[sample.name])
+      let bytes = try sample.encode(codec)
+      #expect(bytes == (try read(codec, type, bytes)), "\(type), seed \(seed)")
+    }
+  }
+
+  @Test(arguments: [UInt64](1...4))
+  func `protobuf-c reads damaged messages in the same way, if they are accepted`(
+    seed: UInt64
+  ) throws {
+    let codec = WireCodec()
+    var random = SeededGenerator(seed: seed)
+    var compared = 0
+    for sample in RandomMessages.everyType(seed: seed) {
+      let type = try #require(MessageType.byName[sample.name])
+      let bytes = try sample.encode(codec)
+      for round in 0..<50 {
+        let damaged = damage(bytes, &random)
+        guard let ours = try? read(codec, type, damaged) else { continue }
+        let message = try #require(
+          unpackedByProtobufC(type, damaged), "\(type), seed \(seed), round \(round): \(damaged)")
+        defer { protobuf_c_message_free_unpacked(message, nil) }
+        // Unknown fields stay in what protobuf-c reads, and are skipped here.
+        let theirs = try read(codec, type, packedByProtobufC(message))
+        #expect(ours == theirs, "\(type), seed \(seed), round \(round): \(damaged)")
+        compared += 1
+      }
+    }
+    #expect(compared > 100, "the damage leaves too little to learn from")
+  }
+
+  @Test func `repeated numbers are read in both forms, and together`() throws {
+    let codec = WireCodec()
+    let numbers =
+      WireBytes.field(1, "a") + WireBytes.field(2, [1, 2, 0xac, 0x02, 4, 5, 6])
+      + WireBytes.field(2, 7) + WireBytes.field(2, 8) + WireBytes.field(2, [9])
+    let response = try codec.decode(
+      ReflectionResponse.self, from: WireBytes.field(2, []) + WireBytes.field(5, numbers))
+    #expect(response.answer == .extensionNumbers(ofType: "a", [1, 2, 300, 4, 5, 6, 7, 8, 9]))
+    let path = "all_extension_numbers_response.extension_number"
+    #expect(throws: WireError.malformed(.packed, path: path)) {
+      try codec.decode(
+        ReflectionResponse.self, from: WireBytes.field(5, WireBytes.field(2, [1, 0xac])))
+    }
+  }
+
+  @Test func `growing moves what is written`() throws {
+    var output = wp_output()
+    defer { wp_output_release(&output) }
+    var expected: [UInt8] = []
+    for round in 0..<40 {
+      let bytes = [UInt8](repeating: UInt8(round), count: round * round * 7)
+      #expect(wp_encode_bytes(&output, bytes, bytes.count))
+      expected = bytes + expected
+      #expect(content(of: output) == expected)
+    }
+    wp_output_truncate(&output, 39)
+    #expect(content(of: output) == expected.suffix(39))
+    wp_output_truncate(&output, 0)
+    #expect(wp_output_count(&output) == 0)
+  }
+
+  // MARK: - Parts
+
+  private func unpackedByProtobufC(
+    _ type: MessageType, _ bytes: [UInt8]
+  ) -> UnsafeMutablePointer<ProtobufCMessage>? {
+    protobuf_c_message_unpack(type.schema().descriptor, nil, bytes.count, bytes)
+  }
+
+  private func packedByProtobufC(_ message: UnsafePointer<ProtobufCMessage>) -> [UInt8] {
+    let count = protobuf_c_message_get_packed_size(message)
+    return [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+      initialized = protobuf_c_message_pack(message, buffer.baseAddress)
+    }
+  }
+
+  private func written(_ message: UnsafePointer<ProtobufCMessage>) -> [UInt8] {
+    var output = wp_output()
+    defer { wp_output_release(&output) }
+    guard wp_encode(&output, message) else { return [] }
+    return content(of: output)
+  }
+
+  private func content(of output: wp_output) -> [UInt8] {
+    guard let at = output.at, let end = output.end else { return [] }
+    return Array(UnsafeBufferPointer(start: at, count: end - at))
+  }
+
+  /// What our reader makes of bytes, as protobuf-c writes it.
+  private func read(_ codec: WireCodec, _ type: MessageType, _ bytes: [UInt8]) throws -> [UInt8] {
+    let position = wp_arena_mark(codec.arena)
+    defer { wp_arena_reset(codec.arena, position) }
+    return try bytes.withUnsafeBytes { raw in
+      let message = try codec.unpack(type.schema().descriptor, raw)
+      return packedByProtobufC(message.assumingMemoryBound(to: ProtobufCMessage.self))
+    }
+  }
+}
