@@ -16,36 +16,48 @@ enum PlainContent {
   static let keyLengthMax = 64
 
   static func content(of record: Record) -> Content {
-    var top = Node(id: "plain", type: .stack)
-    var table = Node(
-      id: "table", type: .table,
-      properties: ["columns": .list([.string("Key"), .string("Value")])])
-    var rows: [Node] = []
+    let rowCount = min(record.data.liveCount, rowsMax)
+    let more = record.data.liveCount - rowCount
+    var top: [String] = []
+    var rows: [String] = []
+    var rowNodes: [Node] = []
+    rows.reserveCapacity(rowCount)
+    rowNodes.reserveCapacity(3 * rowCount)
     record.data.forEachLive(rowsMax) { key, value in
       let path = path(of: key)
-      table.childIDs.append("row" + path)
-      rows.append(
+      let row = "row" + path
+      rows.append(row)
+      rowNodes.append(
         Node(
-          id: "row" + path, type: .stack, properties: ["axis": .string("horizontal")],
-          childIDs: ["key" + path, "value" + path]))
-      rows.append(label("key" + path, cut(key, keyLengthMax)))
-      rows.append(valueNode(path, value))
+          id: row, type: .stack, properties: horizontal, childIDs: ["key" + path, "value" + path]))
+      rowNodes.append(label("key" + path, cut(key, keyLengthMax)))
+      rowNodes.append(valueNode(path, value))
     }
+    if !rows.isEmpty { top.append("table") }
+    if more > 0 { top.append("more") }
+    top.append("kind")
     var nodes: [Node] = []
+    nodes.reserveCapacity(rowNodes.count + 4)
+    nodes.append(Node(id: "plain", type: .stack, childIDs: top))
     if !rows.isEmpty {
-      top.childIDs.append("table")
-      nodes += [table] + rows
+      nodes.append(Node(id: "table", type: .table, properties: columns, childIDs: rows))
+      nodes += rowNodes
     }
-    let more = record.data.liveCount - rowsMax
-    if more > 0 {
-      top.childIDs.append("more")
-      nodes.append(label("more", "and \(more) more"))
-    }
-    top.childIDs.append("kind")
+    if more > 0 { nodes.append(label("more", "and \(more) more")) }
     nodes.append(
-      label("kind", "The kind \"\(record.kind)\" is not registered.", font: "caption"))
-    return Content(rootID: "plain", nodes: [top] + nodes)
+      Node(
+        id: "kind", type: .label,
+        properties: ValueMap([
+          caption,
+          .init(key: "text", value: .string("The kind \"\(record.kind)\" is not registered.")),
+        ])))
+    return Content(rootID: "plain", nodes: nodes)
   }
+
+  // What is the same in every table.
+  private static let columns: ValueMap = ["columns": .list([.string("Key"), .string("Value")])]
+  private static let horizontal: ValueMap = ["axis": .string("horizontal")]
+  private static let caption = ValueMap.Entry(key: "font", value: .string("caption"))
 
   /// About how many bytes the content takes in frames. O(1).
   static func sizeBytes(of record: Record) -> Int {
@@ -69,10 +81,9 @@ enum PlainContent {
     label("value" + path, text(of: value))
   }
 
-  private static func label(_ id: String, _ text: String, font: String? = nil) -> Node {
-    var properties: ValueMap = ["text": .string(text)]
-    if let font { properties["font"] = .string(font) }
-    return Node(id: id, type: .label, properties: properties)
+  private static func label(_ id: String, _ text: String) -> Node {
+    Node(
+      id: id, type: .label, properties: ValueMap([.init(key: "text", value: .string(text))]))
   }
 
   /// The last part of the ids of a row's nodes.
@@ -84,25 +95,50 @@ enum PlainContent {
   }
 
   private static func cut(_ text: String, _ lengthMax: Int) -> String {
+    if isPrintable(text, upTo: lengthMax + 1) {
+      guard text.utf8.count > lengthMax else { return text }
+      return text[..<text.utf8.index(text.startIndex, offsetBy: lengthMax - 1)] + "…"
+    }
     guard let end = text.index(text.startIndex, offsetBy: lengthMax, limitedBy: text.endIndex),
       end < text.endIndex
     else { return text }
     return text[..<text.index(before: end)] + "…"
   }
 
+  /// Whether the first bytes of a text are all printable ASCII. Then each of them begins a character, and
+  /// nobody has to find out where characters end, which takes a hundred times as long.
+  private static func isPrintable(_ text: String, upTo countMax: Int) -> Bool {
+    var text = text
+    return text.withUTF8 { bytes in
+      var hasOther = false
+      // Without a way out of the loop, the compiler looks at many bytes at a time.
+      for byte in UnsafeBufferPointer(rebasing: bytes.prefix(countMax)) {
+        hasOther = hasOther || byte &- 0x20 > 0x5e
+      }
+      return !hasOther
+    }
+  }
+
   /// A value in one line. Reads no more of the value than the line shows.
   static func text(of value: Value) -> String {
+    if case .string(let string) = value { return line(string) }
     var text = ""
     append(value, isInside: false, to: &text)
     return cut(text, valueLengthMax)
+  }
+
+  /// A text in one line.
+  private static func line(_ text: String) -> String {
+    let shown = cut(text, valueLengthMax)
+    if isPrintable(text, upTo: valueLengthMax) { return shown }
+    return String(shown.map { $0.isNewline ? " " : $0 })
   }
 
   private static func append(_ value: Value, isInside: Bool, to text: inout String) {
     guard text.utf8.count <= 4 * valueLengthMax else { return }
     switch value {
     case .string(let string):
-      let shown = cut(string, valueLengthMax)
-        .map { $0.isNewline ? " " : String($0) }.joined()
+      let shown = line(string)
       text += isInside ? "\"\(shown)\"" : shown
     case .list(let values):
       text += "["

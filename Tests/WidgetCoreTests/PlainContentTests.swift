@@ -149,6 +149,17 @@ struct PlainContentTests {
   @Test(arguments: [
     (Value.string(String(repeating: "é", count: 121)), String(repeating: "é", count: 119) + "…"),
     (.string(String(repeating: "a", count: 120)), String(repeating: "a", count: 120)),
+    (.string(String(repeating: "a", count: 121)), String(repeating: "a", count: 119) + "…"),
+    (
+      .string(String(repeating: "a", count: 120) + "\u{301}"),
+      String(repeating: "a", count: 119) + "a\u{301}"
+    ),
+    (
+      .string(String(repeating: "a", count: 121) + "\u{301}"),
+      String(repeating: "a", count: 119) + "…"
+    ),
+    (.string(String(repeating: "a", count: 120) + "\n"), String(repeating: "a", count: 119) + "…"),
+    (.string("a\r\nb\u{85}c\td"), "a b c\td"), (.string("\u{7f}"), "\u{7f}"),
     (.string("two\nlines"), "two lines"), (.null, "null"), (.bool(true), "true"),
     (.bytes([1, 2]), "2 bytes"), (.list([.int(1), .string("x")]), "[1, \"x\"]"),
     (.map(["a": .list([])]), "{a: []}"),
