@@ -10,6 +10,13 @@ let strict: [SwiftSetting] = [
   .treatAllWarnings(as: .error),
 ]
 
+/// Of the targets that carry out every call: a release build does not check that accesses to memory
+/// exclude each other. Debug builds do, and all tests run with them. No library product may have these
+/// targets, because a package with such flags cannot be depended on.
+let unchecked: [SwiftSetting] = [
+  .unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))
+]
+
 let nio = "swift-nio"
 let nioCore = Target.Dependency.product(name: "NIOCore", package: nio)
 let nioPosix = Target.Dependency.product(name: "NIOPosix", package: nio)
@@ -73,7 +80,8 @@ let package = Package(
       exclude: ["Text/generate-folding-table", "Text/generate-date-names"],
       linkerSettings: [.linkedLibrary("m")]),  // The same.
     .target(
-      name: "WidgetCore", dependencies: ["WidgetExpression", "WidgetModel", collections, heaps]),
+      name: "WidgetCore", dependencies: ["WidgetExpression", "WidgetModel", collections, heaps],
+      swiftSettings: unchecked),
     // What widgets show, measured and placed.
     .target(
       name: "WidgetLayout", dependencies: ["WidgetModel"],
@@ -130,7 +138,8 @@ let package = Package(
     .systemLibrary(
       name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .target(
-      name: "WidgetStorage", dependencies: ["CSQLite", "WidgetCore", "WidgetModel", "WidgetProto"]),
+      name: "WidgetStorage", dependencies: ["CSQLite", "WidgetCore", "WidgetModel", "WidgetProto"],
+      swiftSettings: unchecked),
 
     // Signals of a process: imports nothing but the C library.
     .target(name: "WidgetProcess"),
@@ -144,7 +153,8 @@ let package = Package(
       dependencies: [
         "WidgetCore", "WidgetModel", "WidgetProto", "WidgetStorage", "WidgetTimeZones",
         "WidgetTransport", "CTimerFile", heaps, nioCore, nioPosix, logging,
-      ]),
+      ],
+      swiftSettings: unchecked),
     .target(
       name: "WidgetGRPC",
       dependencies: ["WidgetServer", "WidgetProto", nioCore, nioPosix, logging] + grpc),
