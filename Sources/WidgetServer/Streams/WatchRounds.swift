@@ -94,6 +94,12 @@ final class WatchRounds {
     let hasNews =
       context.store.revision != sentRevision || context.store.lastEventSequence != sentSequence
     guard hasNews || !ready.isEmpty else { return }
+    // Without readers, nobody waits for a round or its timer.
+    guard !groups.isEmpty || !ready.isEmpty else {
+      sentRevision = context.store.revision
+      sentSequence = context.store.lastEventSequence
+      return
+    }
     let instant = NIODeadline.now()
     if hasNews, !ready.isEmpty || instant >= nextRoundAt {
       nextRoundAt = instant + .microseconds(Int64(context.limits.frameIntervalMicroseconds))
