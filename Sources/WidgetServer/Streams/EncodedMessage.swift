@@ -29,6 +29,9 @@ final class EncodedMessage {
     framed = buffer
   }
 
+  /// The size of the message without the header.
+  var byteCount: Int { framed.readableBytes - FrameHeader.bytes }
+
   /// The bare message, as other transports frame it themselves.
   var payload: ByteBuffer {
     var payload = framed

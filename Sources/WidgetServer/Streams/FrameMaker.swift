@@ -11,6 +11,8 @@ final class FrameMaker {
   /// See `WidgetServer.Configuration.releaseMemory`.
   private let releaseMemory: @Sendable () -> Void
   private var nextReleaseAt = NIODeadline.uptimeNanoseconds(0)
+  /// How many widgets the next frame of a snapshot begins with: as many as the last one had room for.
+  private var widgetsPerFrame = Int.max
   /// The theme, encoded for streams.
   private var theme: (revision: Revision, message: EncodedMessage)?
 
@@ -226,7 +228,7 @@ final class FrameMaker {
   }
 
   private func snapshotMessages(_ widgets: [Widget], _ mask: ReadMask) -> [EncodedMessage]? {
-    split(widgets, mask) { piece, _ in
+    split(widgets, mask, beginningWith: &widgetsPerFrame) { piece, _ in
       WatchWidgetsResponse.snapshot(SnapshotChunk(widgets: Array(piece)))
     }
   }
@@ -291,24 +293,41 @@ final class FrameMaker {
     return (messages, page.cursor)
   }
 
-  /// Encodes all elements in as few messages as keep to `frameBytesTarget`, halving as long as one
-  /// is larger and has more than one element. nil if one element alone is too large for a frame.
   private func split<Element, M: WireMessage>(
     _ elements: [Element], _ mask: ReadMask,
     _ message: (ArraySlice<Element>, _ isLast: Bool) -> M
   ) -> [EncodedMessage]? {
+    var all = Int.max
+    return split(elements, mask, beginningWith: &all, message)
+  }
+
+  /// Encodes all elements in few messages that keep to `frameBytesTarget`. A message that would be
+  /// larger, and has more than one element, is made again with half of them. nil if one element alone is
+  /// too large for a frame.
+  ///
+  /// - Parameter count: how many elements the first message begins with. Afterwards, how many the next
+  ///   one should begin with: what is encoded for nothing is encoded once, and not for each message.
+  private func split<Element, M: WireMessage>(
+    _ elements: [Element], _ mask: ReadMask, beginningWith count: inout Int,
+    _ message: (ArraySlice<Element>, _ isLast: Bool) -> M
+  ) -> [EncodedMessage]? {
+    let target = context.limits.frameBytesTarget
     var messages: [EncodedMessage] = []
-    func append(_ piece: ArraySlice<Element>) -> Bool {
+    var rest = elements[...]
+    repeat {
+      let piece = rest.prefix(count)
+      let limit = piece.count > 1 ? target : FrameHeader.frameDataBytesMax
       let isLast = piece.endIndex == elements.endIndex
-      let limit = piece.count > 1 ? context.limits.frameBytesTarget : FrameHeader.frameDataBytesMax
       if let encoded = context.encode(message(piece, isLast), mask: mask, atMost: limit) {
         messages.append(encoded)
-        return true
+        rest = rest[piece.endIndex...]
+        let isFull = piece.count == count
+        if isFull, encoded.byteCount < target / 2 { count *= 2 }
+      } else {
+        guard piece.count > 1 else { return nil }
+        count = piece.count / 2
       }
-      guard piece.count > 1 else { return false }
-      let middle = piece.startIndex + piece.count / 2
-      return append(piece[..<middle]) && append(piece[middle...])
-    }
-    return append(elements[...]) ? messages : nil
+    } while !rest.isEmpty
+    return messages
   }
 }
