@@ -3,6 +3,8 @@
 The types in `widgetd` itself are easier to use: they hold plain Python values.
 """
 
+from ._proto.v1.activity_pb2 import *  # noqa: F403
+from ._proto.v1.activity_service_pb2 import *  # noqa: F403
 from ._proto.v1.admin_service_pb2 import *  # noqa: F403
 from ._proto.v1.blob_service_pb2 import *  # noqa: F403
 from ._proto.v1.catalog_service_pb2 import *  # noqa: F403
