@@ -184,8 +184,8 @@ extension WidgetStore {
       maker.place(&state, of: id, kind: kind, at: revision, limits: limits)
     }
     var shown = record
-    if record.moment == nil, !schema.kind.entry.isEmpty {
-      // Nobody has given a timeline, so the entry has its defaults.
+    if data == nil, record.moment == nil, !schema.kind.entry.isEmpty {
+      // A sample has no timeline, so the entry has its defaults.
       let entry = TimelineEntry(date: now, values: try schema.fitted(entry: [:], path: "entry"))
       shown = record.draft { $0.moment = Moment(revision: revision).showing(entry) }
     }
