@@ -122,7 +122,7 @@ import WidgetProto
       let first = try #require(calls.first)
       let position = try #require(calls.firstIndex { $0 > first }, "no call came meanwhile")
       // A slow machine gets through several turns before it looks at the sockets again.
-      #expect(position < count / 2)
+      #expect(position < count - count / 8)
     }
   }
 
