@@ -42,7 +42,9 @@ final class TimeKeeper {
   /// Ends and removes the activities whose time has come, as a part of the turn's group.
   func settleActivities() {
     (hasSettled, hasMoreActivities) = (false, false)
-    guard context.phase == .serving else { return }
+    guard let date = context.store.nextActivityDate, date <= context.turn.now,
+      context.phase == .serving
+    else { return }
     if let until = activitiesPausedUntil, NIODeadline.now() < until { return }
     activitiesPausedUntil = nil
     let result = context.store.settleActivities(
@@ -66,6 +68,12 @@ final class TimeKeeper {
   /// the turn's group has ended.
   func advance() {
     hasMoreMoments = false
+    let now = context.turn.now
+    // Most daemons and most turns have nothing to do here.
+    guard context.store.nextDate != nil || now < lastTime else {
+      lastTime = now
+      return
+    }
     if !step() {
       let until = NIODeadline.now() + TimeKeeper.pause
       pausedUntil = until
@@ -113,7 +121,9 @@ final class TimeKeeper {
   /// they take.
   func setTimer() {
     // A fake clock moves when somebody moves it.
-    guard !context.clock.isFake, pausedUntil == nil else { return }
+    guard !context.clock.isFake, pausedUntil == nil,
+      timer != nil || context.store.nextDate != nil || context.store.nextActivityDate != nil
+    else { return }
     let activities = activitiesPausedUntil == nil ? context.store.nextActivityDate : nil
     let date = hasMore ? nil : [wakeDate, activities].compactMap { $0 }.min()
     if timer == nil {
