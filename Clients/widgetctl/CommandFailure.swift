@@ -93,7 +93,7 @@ struct CommandFailure: Error, Hashable {
         return "there is no kind \"\(kind)\"; `widgetctl kinds` lists them"
       }
     case "WIDGET_EXISTS" where !id.isEmpty:
-      return "widget \"\(id)\" already exists; choose another --id, or change the widget with "
+      return "widget \"\(id)\" already exists; choose another id, or change the widget with "
         + "`widgetctl set \(id)`"
     case "ETAG_MISMATCH" where !id.isEmpty:
       return "widget \"\(id)\" has changed since its etag was read; read it again with "

@@ -88,7 +88,7 @@ public struct WidgetMirror: Hashable, Sendable {
   private var pieceChanges: [WidgetChange] = []
   /// What the visible widgets will show.
   private var upcoming = UpcomingTable()
-  /// The same for what is not visible yet.
+  /// The upcoming entries that came with frames that are not visible yet.
   private var collectedUpcoming = UpcomingTable()
   /// What the daemon sent of widgets that `advance(to:)` has changed since. Its changes start from there.
   private var sent: [WidgetID: Widget] = [:]

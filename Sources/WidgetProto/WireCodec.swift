@@ -97,8 +97,7 @@ public final class WireCodec {
 
   /// Writes a message to the output, and lends it to the closure.
   ///
-  /// - Parameter write: puts the message in front of what is in the output. Returns false if there is
-  ///   no memory.
+  /// - Parameter write: adds the message at the front of the output. It returns false if memory runs out.
   func withOutput<R>(
     _ write: () -> Bool, _ body: (PackedMessage) -> R
   ) throws(WireError) -> R {

@@ -98,7 +98,7 @@ struct GalleryCommand: AsyncParsableCommand {
     return found
   }
 
-  /// The families to show; of a kind for all families, those that look different.
+  /// The families to show. A kind that names none is shown in medium.
   private func families(of kind: Kind) -> [Family] {
     guard family.isEmpty else {
       return family.filter { kind.families.isEmpty || kind.families.contains($0) }

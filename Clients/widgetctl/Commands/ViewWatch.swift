@@ -184,7 +184,7 @@ private actor ViewScreen {
   }
 
   private func print(_ page: PicturePage) {
-    // Only entries of timelines change what a pipe gets without news.
+    // In a pipe, the text changes without news only at entries of timelines.
     timer.set(mirror.untilNextDate(Terminal.now)) { [weak self] in await self?.timeHasPassed() }
     let text = page.text(of: view.widgets(in: mirror), kinds: kinds)
     guard text != printed else { return }

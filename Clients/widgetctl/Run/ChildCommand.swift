@@ -19,7 +19,7 @@ struct ChildCommand {
     if let progress {
       posix_spawn_file_actions_adddup2(&actions, progress.input, progress.number)
     }
-    // The handlers of this process go by themselves. It ignores SIGPIPE, which the command does not.
+    // exec resets handlers, but not ignored signals. This process ignores SIGPIPE; the command must not.
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
@@ -77,7 +77,7 @@ struct ChildCommand {
         while waitpid(process, &status, 0) < 0, errno == EINTR {}
         continuation.resume(returning: End(waitStatus: status))
       }
-      // Without a thread there is nobody else who could wait.
+      // If no thread can be started, this one waits.
       if !DetachedThread.start(wait) { wait() }
     }
   }
@@ -122,7 +122,7 @@ struct ProgressPipe {
     guard let free, pipe(&ends) == 0 else { return nil }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     if ends[1] == free {
-      // Were the numbers the same, the descriptor would keep its mark, and be closed.
+      // If both numbers were the same, dup2 would leave the descriptor to be closed at exec.
       ends[1] = fcntl(free, F_DUPFD_CLOEXEC, 10)
       close(free)
     }
@@ -143,7 +143,7 @@ struct ProgressPipe {
         guard count > 0 else { return }
         for byte in chunk[..<count] {
           guard byte == UInt8(ascii: "\n") else {
-            // The rest of a line that is too long says nothing.
+            // Ignore the end of a line that is too long.
             if bytes.count < 4_096 { bytes.append(byte) }
             continue
           }

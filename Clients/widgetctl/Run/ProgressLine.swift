@@ -17,7 +17,7 @@ struct ProgressLine: Hashable, Sendable {
     if !rest.isEmpty { status = String(rest.prefix(ProgressLine.charactersMax)) }
   }
 
-  /// What is kept of a status, so that a state has room for it.
+  /// The most characters of a status, so that it fits the state.
   static let charactersMax = 200
 
   /// A part as people write it, from 0 to 1 or from 0% to 100%; nil for any other text.

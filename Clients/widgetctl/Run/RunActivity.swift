@@ -118,7 +118,7 @@ actor RunActivity {
   func end(_ outcome: String, _ status: String) async throws(ClientError) {
     var data: ValueMap = ["outcome": .string(outcome)]
     if !status.isEmpty { data["status"] = .string(status) }
-    // What it did last says nothing any more.
+    // The last progress and status are obsolete.
     let request = EndActivityRequest(
       id: id, patch: StatePatch(setData: data, unsetData: ["progress", "status"]),
       dismissal: dismissal,
@@ -132,10 +132,10 @@ actor RunActivity {
       } catch {
         switch error {
         case .status(let answer) where answer.errorInfo?.reason == "ACTIVITY_ENDED":
-          // Its lifetime was over before the command was. Its outcome is worth a widget.
+          // The lifetime ended before the command. A new activity shows the outcome.
           return try await endAgain(data, request)
         case .status(let answer) where answer.errorInfo?.reason == "WIDGET_NOT_FOUND":
-          // Somebody has removed it, and does not want to see it.
+          // Somebody has removed the widget, so there is nothing to end.
           return
         case .status(let answer) where answer.code != .unavailable: throw error
         default:

@@ -73,7 +73,7 @@ struct RunCommand: AsyncParsableCommand {
 
   func run() async throws {
     SignalRelay.take()
-    // Before there are sockets that take its numbers.
+    // Open the pipe before any socket, so that a low number is free.
     let pipe = ProgressPipe()
     let shown = await show()
     var variables: [(name: String, value: String)] = []
@@ -144,7 +144,7 @@ struct RunCommand: AsyncParsableCommand {
 
   /// Ends this process as the command ended, so that whoever waits for it sees the same.
   private static func die(of number: Int32) -> Never {
-    // One core is enough.
+    // The command may have left a core file. This process leaves none.
     var none = rlimit(rlim_cur: 0, rlim_max: 0)
     setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
     signal(number, SIG_DFL)
@@ -153,7 +153,7 @@ struct RunCommand: AsyncParsableCommand {
     sigaddset(&signals, number)
     pthread_sigmask(SIG_UNBLOCK, &signals, nil)
     kill(getpid(), number)
-    // It cannot be that it goes on, but if it does, then as a shell says it.
+    // If the signal has not ended this process, exit as a shell does.
     Glibc.exit(128 + number)
   }
 }
