@@ -135,7 +135,7 @@ struct CommandFailure: Error, Hashable {
       if !text.contains(line) { text += "\n  \(line)" }
     }
     while text.hasSuffix(".") { text.removeLast() }
-    return text
+    return FieldWords.typed(text, of: status.fieldViolations)
   }
 
   /// For standard error, with `-o json`.

@@ -61,7 +61,7 @@ enum Main {
     }
     let isUsage = code == .validationFailure
     let status: ExitStatus = isUsage ? .usage : .otherError
-    let message = Widgetctl.message(for: error)
+    let message = Widgetctl.message(for: error).cuttingLongArguments(arguments)
     if isJSON || !isUsage {
       report(CommandFailure(status, message), isJSON: isJSON)
     } else {

@@ -208,7 +208,8 @@ struct TableTests {
 
   @Test func `text from a widget cannot act on the terminal`() {
     #expect(
-      "a\u{1B}[2Jb\n\u{9B}1m\u{202E}".safeForTerminal == "a\\u{1b}[2Jb\\u{a}\\u{9b}1m\\u{202e}")
+      "a\u{1B}[2Jb\n\u{9B}1m\u{202E}\u{61C}".safeForTerminal
+        == "a\\u{1b}[2Jb\\u{a}\\u{9b}1m\\u{202e}\\u{61c}")
     let data: ValueMap = ["\u{1B}k": .string("\u{1B}]0;x\u{7}")]
     #expect(data.summary == #"\u{1b}k="\u001b]0;x\u0007""#)
   }

@@ -104,7 +104,8 @@ int32_t next_scalar(const char **at) {
 }
 
 bool acts_on_terminal(int32_t scalar) {
-  return scalar < 0x20 || (scalar >= 0x7F && scalar < 0xA0) || scalar == 0x200E || scalar == 0x200F
+  return scalar < 0x20 || (scalar >= 0x7F && scalar < 0xA0) || scalar == 0x61C
+         || scalar == 0x200E || scalar == 0x200F
          || (scalar >= 0x2028 && scalar <= 0x202E) || (scalar >= 0x2066 && scalar <= 0x2069)
          || scalar == 0xFEFF;
 }

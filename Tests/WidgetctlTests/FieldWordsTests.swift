@@ -1,0 +1,39 @@
+import Testing
+import WidgetClient
+import WidgetProto
+
+@testable import widgetctl
+
+/// Fields of the protocol, in the words of the command line.
+struct FieldWordsTests {
+  @Test(arguments: [
+    ("selector.expression", "--where"),
+    ("name", "the event's name"),
+    ("patch.set_data[percent]", "data percent"),
+    ("patch.set_data[rows][0]", "data rows[0]"),
+    ("widget.parameters[zone]", "--param zone"),
+    ("selector.labels[a]", "--label a"),
+    ("payload[button]", "the event's value button"),
+    ("payload[values][title]", "the form's value title"),
+    ("widgets[3].id", "widgets[3].id"),
+    ("resume_token", "resume_token"),
+    ("a]b[", "a]b["),
+    ("payload[", "payload["),
+    ("", ""),
+  ])
+  func `a field has the name of the argument that stands for it`(field: String, words: String) {
+    #expect(FieldWords.typed(field) == words)
+  }
+
+  @Test func `only the field at the start of a line is renamed`() {
+    let violations = [
+      FieldViolation(field: "name", description: "must be short"),
+      FieldViolation(field: "patch.set_data[n]", description: "must be a number"),
+    ]
+    #expect(
+      FieldWords.typed(
+        "name: must be short; a name: has letters\n  patch.set_data[n]: must be a number",
+        of: violations)
+        == "the event's name: must be short; a name: has letters\n  data n: must be a number")
+  }
+}
