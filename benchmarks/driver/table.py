@@ -1,4 +1,4 @@
-"""Turns the collected reports into plain-text tables, one for each wire, and the sentences below."""
+"""Turns the collected reports into plain-text tables, one for each wire, and what is said below."""
 
 import statistics
 
@@ -39,56 +39,42 @@ def spread(reports_by_peer, value):
     return "-" if widest is None else f"{widest * 100:.0f}%"
 
 
-def verdict(aim, values, peer):
-    """Whether this peer, which is widgetd, does what it aims for."""
-    if aim is None:
-        return "", ""
-    if values[peer] is None:
-        return aim.text(), "-"
-    actual = ratio(values[peer], values[aim.against]) if aim.against else values[peer]
-    if actual is None:
-        return aim.text(), "-"
-    return aim.text(), "met" if actual <= aim.at_most else "MISSED"
-
-
-def cells_of(line, by_peer, columns, pairs, aim, peer):
+def cells_of(line, by_peer, columns, pairs):
     """One line of a table; `pairs` are the ratios to show."""
     values = {name: median_of(by_peer.get(name), line.value) for name in columns}
     ratios = ["" if line.absolute else times(ratio(values[a], values[b])) for a, b in pairs]
     shown = {name: by_peer[name] for name in columns if by_peer.get(name)}
     return [line.label, line.unit, *(number(values[name]) for name in columns), *ratios,
-            spread(shown, line.value), *verdict(aim, values, peer)]
+            spread(shown, line.value)]
 
 
 def rows(runs, results):
     """The first table's cells, header first: bytes on a socket."""
-    yield ["", "unit", *COLUMNS, "mem/floor", "mem/redis", "sqlite/mem", "spread", "aim (memory)",
-           ""]
+    yield ["", "unit", *COLUMNS, "mem/floor", "mem/redis", "sqlite/mem", "spread"]
     pairs = (("memory", "floor"), ("memory", "redis"), ("sqlite", "memory"))
     for run in runs:
         if not any(results[run.name].get(name) for name in COLUMNS):
             continue
         for line in run.lines:
-            yield cells_of(line, results[run.name], COLUMNS, pairs, line.aim, "memory")
+            yield cells_of(line, results[run.name], COLUMNS, pairs)
 
 
 def grpc_rows(runs, results):
     """The second table's cells, header first: gRPC, and widgetd's ttrpc beside it."""
-    yield ["over gRPC", "unit", "grpc-c++", "grpc", "ttrpc", "grpc/c++", "grpc/ttrpc", "spread",
-           "aim (grpc)", ""]
+    yield ["over gRPC", "unit", "grpc-c++", "grpc", "ttrpc", "grpc/c++", "grpc/ttrpc", "spread"]
     pairs = (("grpc", "grpc-c++"), ("grpc", "memory"))
     for run in runs:
         if not any(results[run.name].get(name) for name in ("grpc", "grpc-c++")):
             continue
         for line in (*run.lines, *run.grpc_lines):
-            yield cells_of(line, results[run.name], GRPC_COLUMNS, pairs, line.grpc_aim, "grpc")
+            yield cells_of(line, results[run.name], GRPC_COLUMNS, pairs)
 
 
 def render(cells):
     cells = list(cells)
     widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
-    # What a name is, what a unit is, and the aim with its verdict.
-    words = (0, 1, len(widths) - 2, len(widths) - 1)
+    # What a name is, and what a unit is.
+    words = (0, 1)
     lines = []
     for index, row in enumerate(cells):
         # Words to the left, figures to the right.
@@ -99,6 +85,43 @@ def render(cells):
         if index == 0:
             lines.append("-" * len("  ".join(" " * width for width in widths)))
     return "\n".join(lines)
+
+
+def verdict(line, aim, peer, by_peer, results):
+    """What an aim has come to: met, MISSED or unknown, and the figure."""
+    value = median_of(by_peer.get(peer), line.value)
+    if value is None:
+        return "unknown", "not measured"
+    if aim.against is None and aim.run is None:
+        return ("met" if value <= aim.at_most else "MISSED"), f"{number(value)} {line.unit}"
+    other = results.get(aim.run, {}).get(peer) if aim.run else by_peer.get(aim.against)
+    actual = ratio(value, median_of(other, line.value))
+    if actual is None:
+        return "unknown", f"{aim.run or aim.against} was not measured"
+    return ("met" if actual <= aim.at_most else "MISSED"), times(actual)
+
+
+def aims(runs, results):
+    """A line for each aim, and one that counts them."""
+    counts = {"met": 0, "MISSED": 0, "unknown": 0}
+    for run in runs:
+        parent = ""
+        for line in run.lines + run.grpc_lines:
+            if not line.label.startswith(" "):
+                parent = line.label
+            label = line.label if line.label == parent else f"{parent}, {line.label.strip()}"
+            of_peers = [(aim, "memory") for aim in line.aims]
+            of_peers += [(line.sqlite_aim, "sqlite"), (line.grpc_aim, "grpc")]
+            for aim, peer in of_peers:
+                if aim is None:
+                    continue
+                word, actual = verdict(line, aim, peer, results[run.name], results)
+                counts[word] += 1
+                store = "" if peer == "memory" else f" ({peer})"
+                yield f"{word:8}{label}{store}: {actual}; the aim is {aim.text(line.unit)}"
+    if any(counts.values()):
+        yield (f"{counts['met']} aims met, {counts['MISSED']} missed, "
+               f"{counts['unknown']} unknown")
 
 
 def remarks(runs, results):

@@ -136,10 +136,10 @@ void bench_prepare(struct bench *bench, void (*encode)(struct buffer *, const st
   if (!bench->sent_at || !bench->taken) abort();
 }
 
-struct connection *bench_subscribe(struct bench *bench) {
+struct connection *bench_subscribe(struct bench *bench, unsigned index) {
   struct connection *watcher = loop_connect(&bench->loop);
   uint64_t wanted = bench->synced + 1;
-  bench->options.protocol->subscribe(&watcher->out);
+  bench->options.protocol->subscribe(&watcher->out, &bench->options.sizes, index);
   watcher->visible = bench->sent;
   loop_flush(&bench->loop, watcher);
   loop_until(&bench->loop, &bench->synced, wanted);
@@ -150,7 +150,7 @@ void bench_subscribe_all(struct bench *bench) {
   unsigned count = bench->options.subscribers;
   bench->watchers = calloc(count + 1, sizeof *bench->watchers);
   if (!bench->watchers) abort();
-  for (unsigned index = 0; index < count; index++) bench->watchers[index] = bench_subscribe(bench);
+  for (unsigned index = 0; index < count; index++) bench->watchers[index] = bench_subscribe(bench, index);
 }
 
 /// Whether the next request must wait for all answers: the last one, where others may overtake it.
@@ -177,18 +177,24 @@ static void top_up(struct bench *bench, uint64_t target, unsigned in_flight) {
   if (now > 0) loop_flush(&bench->loop, bench->control);
 }
 
+uint64_t bench_send_due(struct bench *bench, uint64_t target, uint64_t due) {
+  uint64_t step = (uint64_t)(1e9 / bench->options.rate), now = clock_now();
+  if (due == 0) due = now + step;
+  while (bench->sent < target && now >= due && !must_wait(bench, target)) {
+    append_next(bench);
+    bench->sent_at[bench->sent] = due;
+    loop_flush(&bench->loop, bench->control);
+    due += step;
+  }
+  return due;
+}
+
 /// Sends one request every 1/rate seconds, whatever happens: if the server is late, latency shows
 /// it, because each update counts from when it was due.
 static void send_paced(struct bench *bench, uint64_t target) {
-  uint64_t step = (uint64_t)(1e9 / bench->options.rate), due = clock_now() + step;
+  uint64_t due = 0;
   while (bench->sent < target || bench->replied < target) {
-    uint64_t now = clock_now();
-    while (bench->sent < target && now >= due && !must_wait(bench, target)) {
-      append_next(bench);
-      bench->sent_at[bench->sent] = due;
-      loop_flush(&bench->loop, bench->control);
-      due += step;
-    }
+    due = bench_send_due(bench, target, due);
     bool waits = bench->sent >= target || must_wait(bench, target);
     loop_turn(&bench->loop, waits ? 0 : due);
   }

@@ -32,10 +32,14 @@ static const char usage[] =
     "options (default):\n"
     "  --protocol ttrpc|resp|floor (ttrpc), or grpc, which is all that loadgen-grpc speaks\n"
     "  --payload BYTES (120)\n"
+    "  --keys N (1): data keys of a widget; updates change one      --press: an update is an event\n"
+    "  --select: each subscriber has another label selector (these three are for widgetd)\n"
     "  --updates N (10000)                   --in-flight N (64; 1 for unary)\n"
-    "  --rate UPDATES_PER_SECOND (0: as fast as they are acknowledged)\n"
+    "  --rate UPDATES_PER_SECOND (0: as fast as they are acknowledged; latejoin: none)\n"
     "  --spread N (1): over how many widgets the updates of fanout go, in turn\n"
     "  --subscribers N (50)   --neighbours N (4)   --widgets N (10000)   --joiners N (50)\n"
+    "  --warm-up N (4): joiners before the first one that counts\n"
+    "  --leave: each joiner leaves when it is up to date      --pause S (0): before each joiner\n"
     "  --pairs N (21)         --runs N (5)         --seconds S (10)      --timeout S (120)\n"
     "  --server-pid PID (who listens on the socket)   --pin-client CPU\n"
     "  --floor-request-bytes, --floor-response-bytes, --floor-frame-bytes BYTES: sizes on the\n"
@@ -44,7 +48,7 @@ static const char usage[] =
 enum option_code {
   optionWorkload = 256, optionSocket, optionProtocol, optionPayload, optionUpdates, optionInFlight,
   optionRate, optionSpread, optionSubscribers, optionNeighbours, optionWidgets, optionJoiners,
-  optionPairs,
+  optionPairs, optionWarmUp, optionLeave, optionPause, optionKeys, optionSelect, optionPress,
   optionRuns, optionSeconds, optionTimeout, optionServer, optionPin, optionFloorRequest,
   optionFloorResponse, optionFloorFrame, optionHelp,
 };
@@ -62,6 +66,12 @@ static const struct option optionTable[] = {
     {"neighbours", 1, 0, optionNeighbours},
     {"widgets", 1, 0, optionWidgets},
     {"joiners", 1, 0, optionJoiners},
+    {"warm-up", 1, 0, optionWarmUp},
+    {"leave", 0, 0, optionLeave},
+    {"pause", 1, 0, optionPause},
+    {"keys", 1, 0, optionKeys},
+    {"select", 0, 0, optionSelect},
+    {"press", 0, 0, optionPress},
     {"pairs", 1, 0, optionPairs},
     {"runs", 1, 0, optionRuns},
     {"seconds", 1, 0, optionSeconds},
@@ -134,6 +144,12 @@ static void parse(int count, char **arguments, struct options *options) {
       case optionNeighbours: options->neighbours = (unsigned)whole(optarg); break;
       case optionWidgets: options->widgets = (unsigned)whole(optarg); break;
       case optionJoiners: options->joiners = (unsigned)whole(optarg); break;
+      case optionWarmUp: options->warm_up = (unsigned)whole(optarg); break;
+      case optionLeave: options->leave = true; break;
+      case optionPause: options->pause = atof(optarg); break;
+      case optionKeys: options->sizes.keys = (unsigned)whole(optarg); break;
+      case optionSelect: options->sizes.selects = true; break;
+      case optionPress: options->sizes.presses = true; break;
       case optionPairs: options->pairs = (unsigned)whole(optarg); break;
       case optionRuns: options->runs = (unsigned)whole(optarg); break;
       case optionSeconds: options->seconds = atof(optarg); break;
@@ -153,7 +169,7 @@ static void parse(int count, char **arguments, struct options *options) {
   if (!options->updates || !options->in_flight || !options->joiners || !options->runs ||
       !options->widgets || !options->spread || !options->neighbours || !options->pairs)
     refuse("counts must be at least 1");
-  if (options->rate < 0 || options->seconds < 0) refuse("a rate or time cannot be negative");
+  if (options->rate < 0 || options->seconds < 0 || options->pause < 0) refuse("a rate or time cannot be negative");
   options->command = arguments + optind;
 }
 
@@ -182,6 +198,7 @@ int main(int count, char **arguments) {
                                    .widgets = 10000,
                                    .spread = 1,
                                    .joiners = 50,
+                                   .warm_up = 4,
                                    .pairs = 21,
                                    .runs = 5,
                                    .updates = 10000,

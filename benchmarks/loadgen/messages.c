@@ -20,6 +20,21 @@ static void put_value_entry(struct buffer *out, unsigned field, const struct siz
   buffer_free(&entry);
 }
 
+/// Appends small map entries, so that the map has as many keys as the sizes say.
+static void put_more_entries(struct buffer *out, unsigned field, const struct sizes *sizes) {
+  for (unsigned index = 1; index < sizes->keys; index++) {
+    struct buffer value = {0}, entry = {0};
+    char key[32];
+    snprintf(key, sizeof key, "key-%u", index);
+    put_text(&value, 5, "sixteen bytes...");
+    put_text(&entry, 1, key);
+    put_message(&entry, 2, &value);
+    put_message(out, field, &entry);
+    buffer_free(&value);
+    buffer_free(&entry);
+  }
+}
+
 /// Appends the id of a widget, which is field 1 wherever one is named.
 static void put_id(struct buffer *out, unsigned number) {
   char id[32];
@@ -31,7 +46,15 @@ void widget_create_request(struct buffer *out, const struct sizes *sizes, unsign
   struct buffer spec = {0};
   put_id(&spec, index);
   put_text(&spec, 2, "benchmark");
+  if (sizes->selects) {
+    struct buffer label = {0};
+    put_text(&label, 1, "group");
+    put_text(&label, 2, "all");
+    put_message(&spec, 4, &label);
+    buffer_free(&label);
+  }
   put_value_entry(&spec, 8, sizes);
+  put_more_entries(&spec, 8, sizes);
   put_message(out, 1, &spec);
   buffer_free(&spec);
 }
@@ -48,6 +71,28 @@ void widget_update_request(struct buffer *out, const struct sizes *sizes) {
   put_varint(out, 6 << 3);  // omit_widget
   put_varint(out, 1);
   buffer_free(&patch);
+}
+
+void widget_press_request(struct buffer *out) {
+  put_text(out, 1, "card");
+  put_text(out, 2, "more");
+  put_text(out, 3, "press");
+}
+
+void widget_watch_request(struct buffer *out, const struct sizes *sizes, unsigned index) {
+  if (!sizes->selects) return;
+  struct buffer requirement = {0}, selector = {0};
+  char other[32];
+  snprintf(other, sizeof other, "other-%u", index);
+  put_text(&requirement, 1, "group");
+  put_varint(&requirement, 2 << 3);  // LABEL_OPERATOR_IN
+  put_varint(&requirement, 1);
+  put_text(&requirement, 3, "all");
+  put_text(&requirement, 3, other);
+  put_message(&selector, 4, &requirement);
+  put_message(out, 1, &selector);
+  buffer_free(&requirement);
+  buffer_free(&selector);
 }
 
 void message_broken(struct message *message, const char *why) {

@@ -8,6 +8,8 @@
 void widget_create_request(struct buffer *, const struct sizes *, unsigned index);
 void widget_get_request(struct buffer *, const struct sizes *);
 void widget_update_request(struct buffer *, const struct sizes *);
+void widget_press_request(struct buffer *);
+void widget_watch_request(struct buffer *, const struct sizes *, unsigned index);
 
 /// Reads the answer to one of these: the revision, if it is an UpdateWidgetResponse (field 2 of the
 /// others is absent).

@@ -16,6 +16,9 @@ struct sizes {
   size_t floor_response;  // bytes of its answer
   size_t floor_frame;     // bytes of a published frame
   unsigned widget;        // the number of the widget that is read or changed
+  unsigned keys;          // widgetd: data keys of a widget; updates change one of them
+  bool selects;           // widgetd: each subscriber has another label selector, which all select
+  bool presses;           // widgetd: an update is a press of the button of the widget "card"
 };
 
 enum message_kind {
@@ -63,7 +66,8 @@ struct protocol {
   void (*get)(struct buffer *, const struct sizes *);
   void (*update)(struct buffer *, const struct sizes *);   // changes the state that `get` reads
   void (*publish)(struct buffer *, const struct sizes *);  // the same, seen by subscribers
-  void (*subscribe)(struct buffer *);                      // SYNCED, then CHANGEs
+  /// SYNCED, then CHANGEs. Each subscriber has another index.
+  void (*subscribe)(struct buffer *, const struct sizes *, unsigned index);
   void (*join)(struct buffer *);                           // PARTs, then SYNCED
   /// Reads the first message of `count` bytes.
   void (*parse)(struct parser *, const uint8_t *bytes, size_t count, struct message *);

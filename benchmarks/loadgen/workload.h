@@ -14,8 +14,11 @@ struct options {
   uint64_t updates;    // operations of unary, pipelined and update; updates of fanout and stalled
   unsigned in_flight;
   unsigned spread;     // fanout: over how many widgets the updates go, round and round
-  double rate;         // updates a second; 0 is as fast as they are acknowledged
+  double rate;         // updates a second; 0 is as fast as they are acknowledged, or none (latejoin)
   double seconds;      // idle
+  unsigned warm_up;    // latejoin: joiners before the first one that counts
+  bool leave;          // latejoin: each joiner leaves when it is up to date
+  double pause;        // latejoin: seconds of nothing before each joiner
   pid_t server;        // 0: whoever listens on the socket
   char **command;      // start: how to start the server
 };
@@ -64,12 +67,15 @@ void bench_begin(struct bench *, unsigned widgets);
 void bench_prepare(struct bench *, void (*encode)(struct buffer *, const struct sizes *),
                    uint64_t updates);
 /// Opens one stream and waits until it is up to date.
-struct connection *bench_subscribe(struct bench *);
+struct connection *bench_subscribe(struct bench *, unsigned index);
 /// Opens options.subscribers streams, one after another.
 void bench_subscribe_all(struct bench *);
 /// Sends requests until `target` are sent, at most `in_flight` of them unanswered, and waits for
 /// all answers. With options.rate they are sent at that pace instead.
 void bench_send(struct bench *, uint64_t target, unsigned in_flight);
+/// Sends the requests up to `target` that are due by options.rate. Returns when the next one is due.
+/// `due` is what the last call returned, or 0.
+uint64_t bench_send_due(struct bench *, uint64_t target, uint64_t due);
 /// Waits until every watcher has seen update `target`.
 void bench_wait_visible(struct bench *, uint64_t target);
 /// The first lines of every report: the workload, operations, CPU of both sides, wall time.

@@ -21,7 +21,7 @@ void workload_calls(struct bench *bench) {
   options->subscribers = 0;
   if (!strcmp(options->workload, "unary")) options->in_flight = 1;
   bench_begin(bench, 1);
-  if (reads) bench->has_base = false;
+  if (reads || options->sizes.presses) bench->has_base = false;
 
   uint64_t warm_up = options->updates / 10 + 1;
   bench_prepare(bench, reads ? protocol->get : protocol->update, warm_up + options->updates + 1);

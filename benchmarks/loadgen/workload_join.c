@@ -2,41 +2,97 @@
 
 #define _GNU_SOURCE
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "workload.h"
 
+/// The updates that go on while somebody joins.
+struct traffic {
+  uint64_t target;  // as many as were prepared
+  uint64_t due;     // when the next one is
+};
+
+/// One turn of the loop; with options.rate, updates are sent at their time.
+static void turn(struct bench *bench, struct traffic *traffic, uint64_t deadline) {
+  if (bench->options.rate > 0) {
+    traffic->due = bench_send_due(bench, traffic->target, traffic->due);
+    if (deadline == 0 || traffic->due < deadline) deadline = traffic->due;
+  }
+  loop_turn(&bench->loop, deadline);
+}
+
+/// Lets time pass, with the updates of it.
+static void pass(struct bench *bench, struct traffic *traffic, double seconds) {
+  uint64_t end = clock_now() + (uint64_t)(seconds * 1e9);
+  while (clock_now() < end) turn(bench, traffic, end);
+}
+
 /// Opens a stream on a connection and waits until it has everything. Returns the nanoseconds.
-static uint64_t join(struct bench *bench, struct connection *joiner) {
+static uint64_t join(struct bench *bench, struct traffic *traffic, struct connection *joiner) {
   uint64_t wanted = bench->synced + 1, start = clock_now();
+  joiner->visible = bench->replied;
   bench->options.protocol->join(&joiner->out);
   loop_flush(&bench->loop, joiner);
-  loop_until(&bench->loop, &bench->synced, wanted);
+  while (bench->synced < wanted) turn(bench, traffic, 0);
   return clock_now() - start;
+}
+
+/// Joins `count` times, one after another. Returns the bytes that the last joiner got.
+static uint64_t join_all(struct bench *bench, struct traffic *traffic, unsigned count, bool record) {
+  const struct options *options = &bench->options;
+  uint64_t bytes = 0;
+  for (unsigned index = 0; index < count; index++) {
+    // Connecting is not a part of joining.
+    struct connection *joiner = loop_connect(&bench->loop);
+    if (options->pause > 0) pass(bench, traffic, options->pause);
+    uint64_t took = join(bench, traffic, joiner);
+    if (record) histogram_add(&bench->latency, took);
+    bytes = joiner->bytes;
+    if (options->leave) loop_disconnect(&bench->loop, joiner);
+  }
+  return bytes;
+}
+
+/// The updates of `seconds`, prepared.
+static struct traffic prepare_traffic(struct bench *bench, double seconds) {
+  struct traffic traffic = {.target = (uint64_t)(bench->options.rate * seconds)};
+  bench->options.spread = 1;
+  bench_prepare(bench, bench->options.protocol->update, traffic.target + 1);
+  bench->target = UINT64_MAX;
+  return traffic;
 }
 
 void workload_latejoin(struct bench *bench) {
   struct options *options = &bench->options;
-  unsigned warm_up = options->joiners / 10 + 1, all = warm_up + options->joiners;
-  struct connection **joiners = calloc(all, sizeof *joiners);
-  if (!joiners) abort();
+  // The joiners are known by their streams, and their changes are not counted.
+  options->subscribers = 0;
+  struct traffic traffic = {0};
+  double updates_us = 0;
   bench_begin(bench, options->widgets);
-  for (unsigned index = 0; index < all; index++) joiners[index] = loop_connect(&bench->loop);
-  for (unsigned index = 0; index < warm_up; index++) join(bench, joiners[index]);
+  if (options->rate > 0) {
+    traffic = prepare_traffic(bench, 120);
+    // What the updates alone cost is not a part of joining.
+    pass(bench, &traffic, 0.5);
+    window_open(&bench->window, options->server);
+    pass(bench, &traffic, options->seconds);
+    window_close(&bench->window);
+    updates_us = bench->window.server_us / bench->window.wall_s;
+  }
+  join_all(bench, &traffic, options->warm_up, false);
 
   window_open(&bench->window, options->server);
-  for (unsigned index = warm_up; index < all; index++)
-    histogram_add(&bench->latency, join(bench, joiners[index]));
+  uint64_t bytes = join_all(bench, &traffic, options->joiners, true);
   window_close(&bench->window);
 
-  uint64_t bytes = joiners[all - 1]->bytes;
   if (bytes < (uint64_t)options->widgets * options->sizes.payload)
     fail("a joiner got %llu bytes: less than all widgets", (unsigned long long)bytes);
+  double share = updates_us * bench->window.wall_s;
+  bench->window.server_us = bench->window.server_us > share ? bench->window.server_us - share : 0;
   bench_report(bench, options->joiners);
   report_count(&bench->report, "widgets", options->widgets);
   report_count(&bench->report, "bytes_per_join", bytes);
+  report_count(&bench->report, "updates", bench->replied);
   report_latency(&bench->report, "latency", &bench->latency);
 }
 

@@ -22,7 +22,7 @@ static void send_in_step(struct bench *bench, unsigned count) {
 
 /// Connects a subscriber that stops reading once it is up to date.
 static struct connection *add_staller(struct bench *bench) {
-  struct connection *staller = bench_subscribe(bench);
+  struct connection *staller = bench_subscribe(bench, 0);
   loop_stall(&bench->loop, staller);
   return staller;
 }

@@ -30,7 +30,13 @@ static void grpc_update(struct buffer *out, const struct sizes *sizes) {
   put_record(out, methodUpdate, &request);
 }
 
-static void grpc_watch(struct buffer *out) { frame_append(out, 1, methodWatch, 0, "", 0); }
+static void grpc_subscribe(struct buffer *out, const struct sizes *sizes, unsigned index) {
+  struct buffer request = {0};
+  widget_watch_request(&request, sizes, index);
+  put_record(out, methodWatch, &request);
+}
+
+static void grpc_join(struct buffer *out) { frame_append(out, 1, methodWatch, 0, "", 0); }
 
 static const struct protocol protocolGRPC = {
     .name = "grpc",
@@ -41,8 +47,8 @@ static const struct protocol protocolGRPC = {
     .get = grpc_get,
     .update = grpc_update,
     .publish = grpc_update,
-    .subscribe = grpc_watch,
-    .join = grpc_watch,
+    .subscribe = grpc_subscribe,
+    .join = grpc_join,
     .parse = 0,  // the library hands over whole messages
 };
 

@@ -35,7 +35,11 @@ static void floor_publish(struct buffer *out, const struct sizes *sizes) {
   put_filled(out, floorPublish, sizes->floor_frame);
 }
 
-static void floor_subscribe(struct buffer *out) { frame_append(out, 1, floorSubscribe, 0, "", 0); }
+static void floor_subscribe(struct buffer *out, const struct sizes *sizes, unsigned index) {
+  (void)sizes, (void)index;
+  frame_append(out, 1, floorSubscribe, 0, "", 0);
+}
+
 static void floor_join(struct buffer *out) { frame_append(out, 1, floorJoin, 0, "", 0); }
 
 static void floor_parse(struct parser *parser, const uint8_t *bytes, size_t count,

@@ -51,7 +51,8 @@ static void resp_publish(struct buffer *out, const struct sizes *sizes) {
   put_payload(out, sizes);
 }
 
-static void resp_subscribe(struct buffer *out) {
+static void resp_subscribe(struct buffer *out, const struct sizes *sizes, unsigned index) {
+  (void)sizes, (void)index;
   put_words(out, 2);
   put_word(out, "SUBSCRIBE");
   put_word(out, "updates");

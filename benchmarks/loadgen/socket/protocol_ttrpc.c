@@ -37,14 +37,18 @@ static void ttrpc_get(struct buffer *out, const struct sizes *sizes) {
 
 static void ttrpc_update(struct buffer *out, const struct sizes *sizes) {
   struct buffer request = {0};
-  widget_update_request(&request, sizes);
-  put_call(out, "UpdateWidget", 0, &request);
+  if (sizes->presses) widget_press_request(&request);
+  else widget_update_request(&request, sizes);
+  put_call(out, sizes->presses ? "SendEvent" : "UpdateWidget", 0, &request);
 }
 
-static void ttrpc_watch(struct buffer *out) {
+static void ttrpc_subscribe(struct buffer *out, const struct sizes *sizes, unsigned index) {
   struct buffer request = {0};
+  widget_watch_request(&request, sizes, index);
   put_call(out, "WatchWidgets", flagRemoteClosed, &request);
 }
+
+static void ttrpc_join(struct buffer *out) { ttrpc_subscribe(out, &(struct sizes){0}, 0); }
 
 // Reading
 
@@ -106,7 +110,7 @@ const struct protocol protocolTTRPC = {
     .get = ttrpc_get,
     .update = ttrpc_update,
     .publish = ttrpc_update,
-    .subscribe = ttrpc_watch,
-    .join = ttrpc_watch,
+    .subscribe = ttrpc_subscribe,
+    .join = ttrpc_join,
     .parse = ttrpc_parse,
 };
