@@ -202,11 +202,8 @@ public final class SQLiteCommitLog: CommitLog {
     }
     do throws(StorageError) {
       do throws(StorageError) { try store(group, open) } catch {
-        guard case .full = error, group.freesRoom else { throw error }
-        reserve.release()
-        // The log can then begin again, in the room that it has.
-        open.checkpointer.checkpointAndWait()
-        try store(group, open)
+        guard case .full = error else { throw error }
+        try storeOnFullDisk(group, open)
       }
     } catch {
       counters.failedGroups += 1
@@ -218,6 +215,20 @@ public final class SQLiteCommitLog: CommitLog {
     scratch.shrink()
     reserve.groupAppended()
     if pacer.isDue(atPages: open.connection.walPages) { open.checkpointer.checkpoint() }
+  }
+
+  /// Writes a group again after the disk was full.
+  ///
+  /// The log may have all of the room that is left, and only a checkpoint lets it begin again. The
+  /// checkpointer's thread can be late with that. A group that frees room also gets the reserve.
+  private func storeOnFullDisk(_ group: CommitGroup, _ open: Open) throws(StorageError) {
+    open.checkpointer.checkpointAndWait()
+    do throws(StorageError) { try store(group, open) } catch {
+      guard case .full = error, group.freesRoom else { throw error }
+      reserve.release()
+      open.checkpointer.checkpointAndWait()
+      try store(group, open)
+    }
   }
 
   /// Writes a group in one transaction.

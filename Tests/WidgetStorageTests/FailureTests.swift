@@ -113,6 +113,26 @@ import WidgetModel
     #expect(stat(reserve, &status) == 0 && Int(status.st_blocks) * 512 >= 1 << 20)
   }
 
+  @Test func `if the log has all of the room, a checkpoint lets it begin again`() throws {
+    var options = SQLiteCommitLog.Options()
+    options.reserveBytes = 0
+    // No checkpoint is due in this test.
+    options.checkpointPages = 100_000
+    options.walPagesMax = 200_000
+    let log = try folder.open(options)
+    let hits = try WriteFaults.during(
+      pathPrefix: folder.path, pathSuffix: "-wal", code: ENOSPC, fromByte: 200_000
+    ) {
+      for revision in 1...60 as ClosedRange<Revision> {
+        let note = String(repeating: "x", count: 4_000)
+        try log.append(
+          group(revision, upserts: [record("a", revision: revision, note: note)]))
+      }
+    }
+    #expect(hits > 0)
+    #expect(try log.load().records.map(\.widget.revision) == [60])
+  }
+
   @Test func `a store opens on a full disk with the reserve`() throws {
     do {
       let log = try folder.open()

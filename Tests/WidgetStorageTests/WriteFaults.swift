@@ -15,6 +15,8 @@ enum WriteFaults {
     let code: Int32
     /// The fault is there as long as this file is.
     let file: String?
+    /// Only writes that begin at this byte of the file or later fail.
+    let offsetMin: Int
     var hits = 0
   }
 
@@ -24,7 +26,7 @@ enum WriteFaults {
   /// succeeded. Returns how many have failed.
   static func during(
     pathPrefix: String, pathSuffix: String = "", after writesBefore: Int = 0, code: Int32,
-    whileExists file: String? = nil,
+    whileExists file: String? = nil, fromByte offsetMin: Int = 0,
     _ body: () throws -> Void
   ) rethrows -> Int {
     install
@@ -32,7 +34,7 @@ enum WriteFaults {
       $0.append(
         Fault(
           pathPrefix: pathPrefix, pathSuffix: pathSuffix, writesBefore: writesBefore, code: code,
-          file: file))
+          file: file, offsetMin: offsetMin))
     }
     func disarm() -> Int {
       armed.withLock { faults in
@@ -54,7 +56,8 @@ enum WriteFaults {
     armed.withLock {
       $0.append(
         Fault(
-          pathPrefix: pathPrefix, pathSuffix: "", writesBefore: number, code: killing, file: nil))
+          pathPrefix: pathPrefix, pathSuffix: "", writesBefore: number, code: killing, file: nil,
+          offsetMin: 0))
     }
   }
 
@@ -62,7 +65,7 @@ enum WriteFaults {
   private static let killing: Int32 = -1
 
   /// The error number if the write is to fail.
-  private static func fault(_ descriptor: Int32) -> Int32? {
+  private static func fault(_ descriptor: Int32, offset: Int = .max) -> Int32? {
     armed.withLock { faults in
       guard !faults.isEmpty else { return nil }
       var buffer = [CChar](repeating: 0, count: 4_096)
@@ -70,7 +73,9 @@ enum WriteFaults {
       let bytes = buffer.prefix(max(0, count)).map { UInt8(bitPattern: $0) }
       let path = String(decoding: bytes, as: UTF8.self)
       for index in faults.indices
-      where path.hasPrefix(faults[index].pathPrefix) && path.hasSuffix(faults[index].pathSuffix) {
+      where path.hasPrefix(faults[index].pathPrefix) && path.hasSuffix(faults[index].pathSuffix)
+        && offset >= faults[index].offsetMin
+      {
         if let file = faults[index].file, access(file, F_OK) != 0 { continue }
         faults[index].writesBefore -= 1
         guard faults[index].writesBefore < 0 else { continue }
@@ -95,7 +100,7 @@ enum WriteFaults {
     }
     let pwrite: @convention(c) (Int32, UnsafeRawPointer?, Int, Int) -> Int = {
       descriptor, bytes, count, offset in
-      if let code = fault(descriptor) {
+      if let code = fault(descriptor, offset: offset) {
         if code == killing {
           _ = Glibc.pwrite(descriptor, bytes, count / 2, offset)
           Glibc.kill(getpid(), SIGKILL)
