@@ -57,21 +57,25 @@ struct Settings: Equatable {
         throw unreadable(path, "\(error)")
       }
     }
-    try checkLimits(among: inEnvironment())
-    try checkLimits(among: names(in: settings.bytes))
-    return try Settings(Source(config: ConfigReader(providers: providers)))
+    let limits = try limits(among: inEnvironment()) + limits(among: names(in: settings.bytes))
+    return try Settings(
+      Source(config: ConfigReader(providers: providers)), limits: flags.keys + limits)
   }
 
   /// The beginning of the environment variables that set limits.
   private static let limitPrefix = "WIDGETD_LIMITS_"
 
-  /// Refuses variables that look like limits and name none. Each is otherwise ignored silently.
-  private static func checkLimits(among variables: [String]) throws {
-    let known = ServerLimits.names.map { $0.name.uppercased() }
-    for name in variables where name.hasPrefix(limitPrefix) {
-      let limit = String(name.dropFirst(limitPrefix.count))
-      guard !known.contains(limit) else { continue }
-      throw UnknownLimit(name: name, nearest: limit.closest(among: known).map { limitPrefix + $0 })
+  /// The keys of the limits that variables set. Refuses variables that look like limits and name
+  /// none. Each is otherwise ignored silently.
+  private static func limits(among variables: [String]) throws -> [String] {
+    try variables.filter { $0.hasPrefix(limitPrefix) }.map { variable in
+      let limit = String(variable.dropFirst(limitPrefix.count))
+      let known = ServerLimits.names.map { $0.name.uppercased() }
+      guard known.contains(limit) else {
+        throw UnknownLimit(
+          name: variable, nearest: limit.closest(among: known).map { limitPrefix + $0 })
+      }
+      return "limits." + limit.lowercased()
     }
   }
 
@@ -108,7 +112,9 @@ struct Settings: Equatable {
     return (bytes, ferror(file) == 0 ? nil : errno)
   }
 
-  private init(_ source: Source) throws {
+  /// - Parameter keys: The keys of limits that a source may have. The library takes a while for each
+  ///   key, and most of the many limits are set nowhere.
+  private init(_ source: Source, limits keys: [String]) throws {
     let runtime = environment("XDG_RUNTIME_DIR").map { $0 + "/widgetd" } ?? "/run/widgetd"
     socket = source.text("socket") ?? runtime + "/widgetd.sock"
     let mode = source.text("socket_mode") ?? "0660"
@@ -125,7 +131,7 @@ struct Settings: Equatable {
     clientGroup = source.text("client_group")
     logLevel = try source.choice("log_level", Logger.Level.self) ?? .info
     limits = ServerLimits()
-    for (name, path) in ServerLimits.names {
+    for (name, path) in ServerLimits.names where keys.contains("limits." + name) {
       guard let text = try source.number("limits", name) else { continue }
       guard let value = Int(text), value > 0 else {
         throw SettingsError(name: "limits.\(name)", value: text, expected: "a whole number above 0")
