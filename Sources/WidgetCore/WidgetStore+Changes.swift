@@ -111,11 +111,38 @@ extension WidgetStore {
     inChunk chunk: Int, from slot: Int, bytesMax: Int, selecting selector: Selector = Selector(),
     taking content: ContentChoice = .own
   ) -> (widgets: [Widget], next: Int?) {
+    let (pieces, next) = snapshot(
+      ofChunk: chunk, from: slot, bytesMax: bytesMax, selecting: selector, taking: content
+    ) { _, _ in false }
+    let widgets = pieces.compactMap { piece in
+      if case .widget(let widget, _) = piece { widget } else { nil }
+    }
+    return (widgets, next)
+  }
+
+  /// A selected widget of a chunk.
+  public enum SnapshotPiece: Hashable, Sendable {
+    case widget(Widget, slot: Int)
+    /// The reader has this widget at its revision, and so its value was not made.
+    case known(slot: Int)
+  }
+
+  /// The same as `widgets(inChunk:from:bytesMax:selecting:taking:)`, without the widgets that a
+  /// reader has from before.
+  ///
+  /// - Parameter isKnown: Whether the reader has the widget of a slot at this revision.
+  public func snapshot(
+    ofChunk chunk: Int, from slot: Int, bytesMax: Int, selecting selector: Selector = Selector(),
+    taking content: ContentChoice = .own, knowing isKnown: (Int, Revision) -> Bool
+  ) -> (pieces: [SnapshotPiece], next: Int?) {
     let (selection, reader) = (selection(selector), reader(content))
     return piece(
       ofChunk: chunk, from: slot, bytesMax: bytesMax, selecting: selector, taking: reader,
       where: { selection.picks($0, spending: &$1) }
-    ) { record, _ in record.widget(reader) }
+    ) { slot, record, _ in
+      isKnown(slot, record.revision)
+        ? .known(slot: slot) : .widget(record.widget(reader), slot: slot)
+    }
   }
 
   /// A part of what happened to a chunk's widgets; see `changes(inChunk:since:selecting:)` and
@@ -131,7 +158,7 @@ extension WidgetStore {
     return piece(
       ofChunk: chunk, from: slot, bytesMax: bytesMax, selecting: selector, taking: reader,
       where: { record, _ in record.revision > cursor }
-    ) { record, budget in
+    ) { _, record, budget in
       record.change(
         since: cursor, selecting: selection, mayHoldNewer: !isFirstPass, taking: reader,
         spending: &budget)
@@ -141,7 +168,7 @@ extension WidgetStore {
   private func piece<Element>(
     ofChunk chunk: Int, from start: Int, bytesMax: Int, selecting selector: Selector,
     taking reader: ContentReader, where isWanted: (Record, inout Int) -> Bool,
-    _ element: (Record, inout Int) -> Element?
+    _ element: (Int, Record, inout Int) -> Element?
   ) -> ([Element], next: Int?) {
     var elements: [Element] = []
     var bytes = 0
@@ -151,7 +178,7 @@ extension WidgetStore {
       guard let record = records[slot], isWanted(record, &budget) else { continue }
       // Check before the next content is made: it may be expensive.
       if reader.isFull(with: bytes, bytesMax: bytesMax) { return (elements, slot) }
-      guard let found = element(record, &budget) else { continue }
+      guard let found = element(slot, record, &budget) else { continue }
       bytes += record.costBytes
       elements.append(found)
     }

@@ -11,8 +11,11 @@ final class FrameMaker {
   /// See `WidgetServer.Configuration.releaseMemory`.
   private let releaseMemory: @Sendable () -> Void
   private var nextReleaseAt = NIODeadline.uptimeNanoseconds(0)
-  /// How many widgets the next frame of a snapshot begins with: as many as the last one had room for.
-  private var widgetsPerFrame = Int.max
+  private var encodedWidgets = EncodedWidgets(bytesMax: FrameMaker.encodedBytesMax)
+  /// Whether something waits to free the encoded widgets.
+  private var isEncodedKept = false
+  /// When encoded widgets were last used.
+  private var encodedUsedAt = NIODeadline.uptimeNanoseconds(0)
   /// The theme, encoded for streams.
   private var theme: (revision: Revision, message: EncodedMessage)?
 
@@ -101,6 +104,17 @@ final class FrameMaker {
     return upcomingMessages(group, of: widgets.map { .added($0, nil) })
   }
 
+  private func upcomingMessages(
+    _ group: WatchGroup, of pieces: [WidgetStore.SnapshotPiece]
+  ) -> [EncodedMessage] {
+    guard group.filter.upcomingEntries > 0 else { return [] }
+    return upcomingMessages(
+      group,
+      of: pieces.compactMap { piece in
+        if case .widget(let widget, _) = piece { widget } else { nil }
+      })
+  }
+
   private func filter(_ changes: [WidgetChange], _ mask: ReadMask) -> [WidgetChange] {
     guard !mask.isEverything else { return changes }
     return changes.compactMap { change in
@@ -151,35 +165,67 @@ final class FrameMaker {
       transfer.advance(to: nil)
       return cached.messages
     }
-    let (widgets, next) = context.store.widgets(
-      inChunk: chunk, from: slot, bytesMax: context.limits.eagerBytesMax, selecting: selector,
-      taking: group.content)
+    let sharesWidgets = group.sharesWidgets
+    if sharesWidgets { keepEncodedWidgets() }
+    let (pieces, next) = context.store.snapshot(
+      ofChunk: chunk, from: slot, bytesMax: context.limits.eagerBytesMax, selecting: selector,
+      taking: group.content
+    ) { sharesWidgets && encodedWidgets.chunk(at: $0, $1) != nil }
     transfer.advance(to: next)
-    guard var messages = widgets.isEmpty ? [] : snapshotMessages(widgets, group.filter.mask) else {
-      return nil
-    }
-    messages += upcomingMessages(group, of: widgets)
+    guard var messages = snapshotMessages(pieces, of: group) else { return nil }
+    messages += upcomingMessages(group, of: pieces)
     if slot == 0, next == nil { group.snapshotCache[chunk] = (context.store.revision, messages) }
     return messages
   }
+
+  // MARK: - What is kept for the next reader
 
   /// Keeps a group's snapshot frames for as long as readers come in quick succession.
   private func keepSnapshot(of group: WatchGroup) {
     let isScheduled = !group.snapshotCache.isEmpty
     group.snapshotUsedAt = .now()
-    if !isScheduled { forgetSnapshotLater(of: group) }
+    guard !isScheduled else { return }
+    free(
+      after: .seconds(1), unusedSince: { [weak group] in group?.snapshotUsedAt }
+    ) { [weak group] in
+      defer { group?.snapshotCache.removeAll() }
+      return group?.snapshotBytes ?? 0
+    }
   }
 
-  private func forgetSnapshotLater(of group: WatchGroup) {
-    let due = group.snapshotUsedAt + .seconds(1)
-    context.schedule(at: due) { [weak group] in
-      guard let group, !group.snapshotCache.isEmpty else { return }
-      if group.snapshotUsedAt + .seconds(1) <= .now() {
-        let bytes = group.snapshotBytes
-        group.snapshotCache.removeAll()
-        self.releaseMemory(afterFreeing: bytes)
+  /// Keeps encoded widgets a little longer: a bar that is started again finds them.
+  private func keepEncodedWidgets() {
+    encodedUsedAt = .now()
+    guard !isEncodedKept else { return }
+    isEncodedKept = true
+    free(after: FrameMaker.encodedKept, unusedSince: { [weak self] in self?.encodedUsedAt }) {
+      [weak self] in
+      guard let self else { return 0 }
+      defer {
+        encodedWidgets.removeAll()
+        isEncodedKept = false
+      }
+      return encodedWidgets.byteCount
+    }
+  }
+
+  /// Forgets what is kept, because it is of a state that never came to be.
+  func forgetEncoded() { encodedWidgets.removeAll() }
+
+  /// Frees something that was not used for some time, and later if it is used meanwhile.
+  ///
+  /// - Parameter unusedSince: When it was used last; nil if nothing is left to free.
+  /// - Parameter body: Returns how many bytes it frees.
+  private func free(
+    after idle: TimeAmount, unusedSince: @escaping () -> NIODeadline?, _ body: @escaping () -> Int
+  ) {
+    guard let used = unusedSince() else { return }
+    context.schedule(at: used + idle) {
+      guard let used = unusedSince() else { return }
+      if used + idle <= .now() {
+        self.releaseMemory(afterFreeing: body())
       } else {
-        self.forgetSnapshotLater(of: group)
+        self.free(after: idle, unusedSince: unusedSince, body)
       }
     }
   }
@@ -194,6 +240,9 @@ final class FrameMaker {
   }
 
   private static var releasedBytesMin: Int { 1 << 20 }
+  /// The most bytes of widgets that are kept encoded.
+  private static var encodedBytesMax: Int { 16 << 20 }
+  private static var encodedKept: TimeAmount { .seconds(5) }
 
   /// What changed, as parts of a snapshot: whole widgets, and ids of removed ones.
   private func snapshotMessages(
@@ -214,7 +263,8 @@ final class FrameMaker {
     }
     var messages: [EncodedMessage] = []
     if !widgets.isEmpty {
-      guard let frames = snapshotMessages(widgets, mask) else { return nil }
+      guard let chunks = encoded(widgets, mask) else { return nil }
+      let frames = snapshotMessages(joining: chunks)
       messages += frames + upcomingMessages(group, of: widgets)
     }
     if !removed.isEmpty {
@@ -227,10 +277,69 @@ final class FrameMaker {
     return messages
   }
 
-  private func snapshotMessages(_ widgets: [Widget], _ mask: ReadMask) -> [EncodedMessage]? {
-    split(widgets, mask, beginningWith: &widgetsPerFrame) { piece, _ in
-      WatchWidgetsResponse.snapshot(SnapshotChunk(widgets: Array(piece)))
+  /// Widgets as parts of a snapshot; nil if one of them is too large for a frame.
+  private func encoded(_ widgets: [Widget], _ mask: ReadMask) -> [[UInt8]]? {
+    var chunks: [[UInt8]] = []
+    chunks.reserveCapacity(widgets.count)
+    for widget in widgets {
+      guard let chunk = encoded(widget, mask) else { return nil }
+      chunks.append(chunk)
     }
+    return chunks
+  }
+
+  private func encoded(_ widget: Widget, _ mask: ReadMask) -> [UInt8]? {
+    let chunk = SnapshotChunk(widgets: [widget])
+    guard let bytes = try? context.codec.encode(chunk, mask: mask),
+      SnapshotFrame.byteCount(of: bytes.count) <= FrameHeader.frameDataBytesMax
+    else { return nil }
+    return bytes
+  }
+
+  /// Frames of a snapshot; nil if a widget is too large for a frame.
+  private func snapshotMessages(
+    _ pieces: [WidgetStore.SnapshotPiece], of group: WatchGroup
+  ) -> [EncodedMessage]? {
+    var chunks: [[UInt8]] = []
+    chunks.reserveCapacity(pieces.count)
+    for piece in pieces {
+      switch piece {
+      case .known(let slot):
+        // It was there when the store asked for it.
+        guard let chunk = encodedWidgets.chunk(at: slot) else { return nil }
+        chunks.append(chunk)
+      case .widget(let widget, let slot):
+        guard let chunk = encoded(widget, group.filter.mask) else { return nil }
+        if group.sharesWidgets { encodedWidgets.keep(chunk, at: slot, widget.revision) }
+        chunks.append(chunk)
+      }
+    }
+    return snapshotMessages(joining: chunks)
+  }
+
+  /// Frames with as many parts as keep to `frameBytesTarget`, but one at least.
+  private func snapshotMessages(joining chunks: [[UInt8]]) -> [EncodedMessage] {
+    let target = context.limits.frameBytesTarget
+    var messages: [EncodedMessage] = []
+    var rest = chunks[...]
+    while !rest.isEmpty {
+      var (count, bytes) = (0, 0)
+      for chunk in rest {
+        guard count == 0 || SnapshotFrame.byteCount(of: bytes + chunk.count) <= target else {
+          break
+        }
+        count += 1
+        bytes += chunk.count
+      }
+      let piece = rest.prefix(count)
+      messages.append(
+        EncodedMessage(byteCount: SnapshotFrame.byteCount(of: bytes)) {
+          SnapshotFrame.write(joining: piece, byteCount: bytes, to: $0)
+        })
+      context.counters.framesEncoded += 1
+      rest = rest[piece.endIndex...]
+    }
+    return messages
   }
 
   /// The frames that end a transfer; nil if what it started from is too old by now, or a frame too
@@ -293,27 +402,17 @@ final class FrameMaker {
     return (messages, page.cursor)
   }
 
-  private func split<Element, M: WireMessage>(
-    _ elements: [Element], _ mask: ReadMask,
-    _ message: (ArraySlice<Element>, _ isLast: Bool) -> M
-  ) -> [EncodedMessage]? {
-    var all = Int.max
-    return split(elements, mask, beginningWith: &all, message)
-  }
-
   /// Encodes all elements in few messages that keep to `frameBytesTarget`. A message that would be
   /// larger, and has more than one element, is made again with half of them. nil if one element alone is
   /// too large for a frame.
-  ///
-  /// - Parameter count: how many elements the first message begins with. Afterwards, how many the next
-  ///   one should begin with: what is encoded for nothing is encoded once, and not for each message.
   private func split<Element, M: WireMessage>(
-    _ elements: [Element], _ mask: ReadMask, beginningWith count: inout Int,
+    _ elements: [Element], _ mask: ReadMask,
     _ message: (ArraySlice<Element>, _ isLast: Bool) -> M
   ) -> [EncodedMessage]? {
     let target = context.limits.frameBytesTarget
     var messages: [EncodedMessage] = []
     var rest = elements[...]
+    var count = Int.max
     repeat {
       let piece = rest.prefix(count)
       let limit = piece.count > 1 ? target : FrameHeader.frameDataBytesMax

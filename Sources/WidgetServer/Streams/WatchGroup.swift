@@ -67,6 +67,7 @@ final class WatchGroup {
     self.filter = filter
     content = ContentChoice(filter.contentFamily, filter.mask)
     filterHash = WatchGroup.hash(filter)
+    sharesWidgets = filter.mask.isEverything && content == .own && filter.upcomingEntries == 0
   }
 
   var isEmpty: Bool { members.isEmpty }
@@ -76,6 +77,10 @@ final class WatchGroup {
 
   /// Whether its members read content for another family, which may have to be made for them.
   var makesContent: Bool { if case .family = content { true } else { false } }
+
+  /// Whether its members take whole widgets with their own content, so that they share encoded widgets
+  /// with other groups. Those that get entries in advance need the widgets themselves.
+  let sharesWidgets: Bool
 
   func add(_ subscription: Subscription) { members.append(subscription) }
 

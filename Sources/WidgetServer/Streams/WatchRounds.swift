@@ -85,6 +85,7 @@ final class WatchRounds {
   /// Forgets what was encoded from a state that never came to be.
   func forgetFrames() {
     for group in groups.values { group.forgetFrames() }
+    frames.forgetEncoded()
   }
 
   // MARK: - When

@@ -1,0 +1,44 @@
+/// A frame of WatchWidgets with a part of the snapshot, made of encoded `SnapshotChunk`s.
+///
+/// The chunks stand one behind the other. A reader takes them for one chunk with the widgets of all:
+/// see *Last One Wins* and the merging of repeated fields in the encoding of protobuf.
+public enum SnapshotFrame {
+  /// The field `snapshot` of `WatchWidgetsResponse`, as a tag of one byte.
+  private static let tag = UInt8(2 << 3 | 2)
+
+  /// How many bytes the frame has.
+  ///
+  /// - Parameter chunkBytes: The bytes of all chunks together.
+  public static func byteCount(of chunkBytes: Int) -> Int {
+    1 + varintBytes(chunkBytes) + chunkBytes
+  }
+
+  /// Writes a frame of `byteCount(of: byteCount)` bytes. Nothing checks that there is room.
+  public static func write(
+    joining chunks: some Sequence<[UInt8]>, byteCount: Int, to destination: UnsafeMutableRawPointer
+  ) {
+    var at = destination
+    func put(_ byte: UInt8) {
+      at.storeBytes(of: byte, as: UInt8.self)
+      at += 1
+    }
+    put(tag)
+    var rest = byteCount
+    while rest >= 0x80 {
+      put(UInt8(truncatingIfNeeded: rest) | 0x80)
+      rest >>= 7
+    }
+    put(UInt8(rest))
+    for chunk in chunks {
+      chunk.withUnsafeBytes { bytes in
+        guard let start = bytes.baseAddress else { return }
+        at.copyMemory(from: start, byteCount: bytes.count)
+      }
+      at += chunk.count
+    }
+  }
+
+  private static func varintBytes(_ value: Int) -> Int {
+    max(1, (Int.bitWidth - value.leadingZeroBitCount + 6) / 7)
+  }
+}
