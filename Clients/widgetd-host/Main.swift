@@ -50,7 +50,7 @@ struct HostCommand: AsyncParsableCommand {
 
       Example: widgetd-host --bundles ~/widgets
 
-      Exit status: 0 after SIGTERM or SIGINT, 1 if the program cannot watch files or another host \
+      Exit status: 0 after SIGTERM, SIGINT or SIGHUP, 1 if the program cannot watch files or another host \
       runs for the daemon, 2 for wrong usage.
       """,
     version: "0.1.0")

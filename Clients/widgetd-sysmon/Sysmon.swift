@@ -42,7 +42,7 @@ struct Sysmon: AsyncParsableCommand {
 
       Example: widgetd-sysmon --socket /tmp/w/widgetd.sock --interval 5
 
-      Exit status: 0 after SIGTERM, SIGINT or --once, 1 if the daemon cannot be reached or refuses \
+      Exit status: 0 after SIGTERM, SIGINT, SIGHUP or --once, 1 if the daemon cannot be reached or refuses \
       the program, 2 for wrong usage.
       """,
     version: "0.1.0")

@@ -13,8 +13,19 @@ public enum Signals {
   private static let pipeEnd = Atomic<CInt>(-1)
   private static let delivery = Mutex(Delivery())
 
-  /// The signals that ask a program to end.
-  public static let stopping: [CInt] = [SIGTERM, SIGINT]
+  /// The signals that ask every program to end.
+  public static let terminating: [CInt] = [SIGTERM, SIGINT]
+
+  /// The signals that ask a program to end which does nothing else at SIGHUP: a terminal sends it when
+  /// it is closed. Without SIGHUP if it was ignored at the start, as `nohup` has it.
+  public static let stopping: [CInt] = terminating + (isIgnored(SIGHUP) ? [] : [SIGHUP])
+
+  private static func isIgnored(_ number: CInt) -> Bool {
+    var action = sigaction()
+    guard sigaction(number, nil, &action) == 0 else { return false }
+    return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+      == unsafeBitCast(SIG_IGN, to: Int.self)
+  }
 
   /// Takes signals over. A second call for the same signal changes nothing.
   ///
@@ -51,7 +62,7 @@ public enum Signals {
     return stream
   }
 
-  /// Runs a body until it returns, or until SIGTERM or SIGINT: then its task is cancelled.
+  /// Runs a body until it returns, or until a signal of `stopping` comes: then its task is cancelled.
   ///
   /// - Throws: what the body throws, unless a signal came first.
   public static func untilStopped(

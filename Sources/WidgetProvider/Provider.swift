@@ -11,7 +11,7 @@ import WidgetSystemd
 ///     }
 ///
 /// That is all of it: it connects (`--socket PATH`, `$WIDGETD_SOCKET`, or the usual places), waits for the
-/// daemon, registers the kinds, and answers for their widgets until SIGTERM or SIGINT. A program with
+/// daemon, registers the kinds, and answers for their widgets until SIGTERM, SIGINT or SIGHUP. A program with
 /// options of its own makes a `ProviderRunner`.
 public protocol Provider {
   init()
@@ -28,7 +28,7 @@ extension Provider {
   public static var name: String { KindName(typeName: "\(Self.self)").rawValue }
   public var instances: [WidgetSpec] { [] }
 
-  /// Runs the program. Exit status: 0 after SIGTERM or SIGINT, 1 if the daemon refuses it, 2 for wrong
+  /// Runs the program. Exit status: 0 after SIGTERM, SIGINT or SIGHUP, 1 if the daemon refuses it, 2 for wrong
   /// arguments.
   public static func main() async {
     Signals.take(Signals.stopping)

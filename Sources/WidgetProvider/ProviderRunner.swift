@@ -50,7 +50,7 @@ public struct ProviderRunner: Sendable {
     self.note = note
   }
 
-  /// Runs until SIGTERM or SIGINT.
+  /// Runs until SIGTERM, SIGINT or SIGHUP.
   ///
   /// - Throws: what trying again cannot mend: the kinds are refused or another's, another program took this
   ///   one's place.

@@ -11,7 +11,7 @@ enum Main {
   static func main() { TaskThreads.run { await run() } }
 
   @MainActor private static func run() async {
-    Signals.take(Signals.stopping + [SIGHUP]) { errorLog.write($0, .error) }
+    Signals.take(Signals.terminating + [SIGHUP]) { errorLog.write($0, .error) }
     signal(SIGPIPE, SIG_IGN)
     // A limit on the size of files (RLIMIT_FSIZE) is then a failed write, as a full disk is.
     signal(SIGXFSZ, SIG_IGN)

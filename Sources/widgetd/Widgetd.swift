@@ -201,7 +201,7 @@ struct Widgetd: AsyncParsableCommand {
         "socket": "\(socket)", "store": "\(settings.store.rawValue)",
         "version": "\(Widgetd.version)",
       ])
-    for await number in Signals.arrivals(of: Signals.stopping + [SIGHUP]) {
+    for await number in Signals.arrivals(of: Signals.terminating + [SIGHUP]) {
       guard number == SIGHUP else { break }
       manager.reloading()
       let outcome = await reloader.reload()
