@@ -49,16 +49,19 @@ extension BundleInstaller {
     }
     let former = try? read(in: try bundles.folder(id)).bundle.version
     let next = try nextName(in: versions, version: former)
+    let carried = try carryOver(
+      from: try bundles.folder(id), to: try versions.folder(name),
+      keptAs: "\(versions.path)/\(next)")
     try exchange("\(versions.path)/\(name)", with: "\(path)/\(id)")
     guard rename("\(versions.path)/\(name)", "\(versions.path)/\(next)") == 0 else {
       throw Folder.failure("keep", "\(versions.path)/\(next)")
     }
-    let warnings = try carryOver(from: try versions.folder(next), to: try bundles.folder(id))
+    try moveOver(carried, from: try versions.folder(next), to: try bundles.folder(id))
     try prune(versions)
     fsync(bundles.descriptor)
     return Outcome(
       bundle: bundle, former: former, wasThere: true,
-      digest: BundleOrigin(in: try bundles.folder(id))?.digest, warnings: warnings)
+      digest: BundleOrigin(in: try bundles.folder(id))?.digest, warnings: carried.warnings)
   }
 
   /// Puts a folder in the place of a bundle, and keeps what was there.
@@ -73,6 +76,7 @@ extension BundleInstaller {
       guard rename(from, to) == 0 else { throw Folder.failure("make", to) }
       return (nil, false, [])
     }
+    if let target = bundles.textOfLink(id) { throw BundleInstaller.isLink(to, target) }
     guard entry == .folder, let former = try? bundles.folder(id), try isBundleFolder(former) else {
       throw .refused(
         "\(to) is there, and is not a bundle", hint: "move it elsewhere, and install again")
@@ -84,9 +88,11 @@ extension BundleInstaller {
     // The new version waits where the former one is kept, so that one exchange does both: whenever this
     // process ends, both are there as a whole.
     let kept = "\(versions.path)/\(try nextName(in: versions, version: version))"
+    let carried = try carryOver(from: former, to: try Folder(from), keptAs: kept)
     guard rename(from, kept) == 0 else { throw Folder.failure("make", kept) }
     try exchange(kept, with: to)
-    var warnings = try carryOver(from: try Folder(kept), to: try bundles.folder(id))
+    try moveOver(carried, from: try Folder(kept), to: try bundles.folder(id))
+    var warnings = carried.warnings
     if isWritten {
       warnings.append(
         "\(to) was written there, not installed; it is kept as \(kept); "
@@ -113,31 +119,52 @@ extension BundleInstaller {
     guard rename(aside, one) == 0 else { throw Folder.failure("keep", one) }
   }
 
-  /// Moves the files that nobody installed from a former version to the new one, if no other file
-  /// is in their place. If the former version was written by hand, copies its files and links, except
-  /// those in hidden folders.
+  /// What goes from a version to the next one.
+  private struct Carried {
+    /// Files that the next version has now, and that the former one need not keep.
+    var moving: [String] = []
+    /// About files that stay behind.
+    var warnings: [String] = []
+  }
+
+  /// Copies the files that nobody installed from a version to the next one, if no other file is in their
+  /// place. Of a version that was written by hand, files in hidden folders are not copied.
   ///
-  /// - Returns: warnings about files that stay behind.
+  /// This comes before the next version is live: if the process ends, no version is live without them.
+  ///
+  /// - Parameter kept: Where the former version will be.
   private func carryOver(
-    from former: Folder, to live: Folder
-  ) throws(BundleInstallerError) -> [String] {
+    from former: Folder, to next: Folder, keptAs kept: String
+  ) throws(BundleInstallerError) -> Carried {
     let isInstalled = BundleOrigin(in: former) != nil
+    var carried = Carried()
     var staying: [String] = []
-    try carrySettings(from: former, to: live)
+    try carrySettings(from: former, to: next)
     for path in try BundleOrigin.valuable(in: former) {
       // The new version has its bundle file. A folder with two bundle files is refused.
       let isBundleFile = BundleInstaller.fileNames.contains(path)
       let isInHidden = path.split(separator: "/").dropLast().contains { $0.hasPrefix(".") }
       guard !isBundleFile, isInstalled || !isInHidden,
-        try carry(path, from: former, to: live, moving: isInstalled)
+        try carry(path, from: former, to: next, moving: false)
       else {
         if isInstalled || !isBundleFile { staying.append(path) }
         continue
       }
+      if isInstalled { carried.moving.append(path) }
     }
-    guard !staying.isEmpty else { return [] }
-    let what = isInstalled ? "changed since its installation, and kept" : "not copied, but kept"
-    return ["\(what) in \(former.path): \(BundleInstaller.few(staying))"]
+    if !staying.isEmpty {
+      let what = isInstalled ? "changed since its installation, and kept" : "not copied, but kept"
+      carried.warnings = ["\(what) in \(kept): \(BundleInstaller.few(staying))"]
+    }
+    return carried
+  }
+
+  /// Replaces the copies in the live version by the files themselves: somebody may have written to them
+  /// after they were copied.
+  private func moveOver(
+    _ carried: Carried, from former: Folder, to live: Folder
+  ) throws(BundleInstallerError) {
+    for path in carried.moving { _ = try carry(path, from: former, to: live, moving: true) }
   }
 
   /// Moves the user's settings to the new version, because they hold for all versions of the
@@ -153,7 +180,8 @@ extension BundleInstaller {
     try live.write(name, WholeBytes(bytes), isExecutable: false)
   }
 
-  /// Moves or copies a file, and makes its folders. False if another file is in its place.
+  /// Copies a file, and makes its folders. False if another file is in its place. With `moving`, the
+  /// file itself replaces its copy.
   private func carry(
     _ path: String, from source: Folder, to target: Folder, moving: Bool
   ) throws(BundleInstallerError) -> Bool {
@@ -165,28 +193,28 @@ extension BundleInstaller {
       (source, target) = (inner, try target.making(part, like: inner))
     }
     let name = parts[parts.count - 1]
+    if moving {
+      guard renameat(source.descriptor, name, target.descriptor, name) == 0 else {
+        throw Folder.failure("keep", "\(source.path)/\(name)")
+      }
+      return true
+    }
     let link = source.target(ofLink: name)
     if let link, link == target.target(ofLink: name) { return true }
     if let taken = target.entry(name) {
       guard case .file = taken, case .file? = source.entry(name) else { return false }
       return try target.read(name, bytesMax: .max) == source.read(name, bytesMax: .max)
     }
-    guard moving else {
-      if let link {
-        guard symlinkat(link, target.descriptor, name) == 0 else {
-          throw Folder.failure("write", "\(target.path)/\(name)")
-        }
-        return true
+    if let link {
+      guard symlinkat(link, target.descriptor, name) == 0 else {
+        throw Folder.failure("write", "\(target.path)/\(name)")
       }
-      // Neither a pipe nor a link to a file of another user.
-      guard case .file? = source.entry(name) else { return false }
-      let bytes = try source.read(name, bytesMax: .max)
-      try target.write(name, WholeBytes(bytes), source.access(of: name))
       return true
     }
-    guard renameat(source.descriptor, name, target.descriptor, name) == 0 else {
-      throw Folder.failure("keep", "\(source.path)/\(name)")
-    }
+    // Neither a pipe nor a link to a file of another user.
+    guard case .file? = source.entry(name) else { return false }
+    let bytes = try source.read(name, bytesMax: .max)
+    try target.write(name, WholeBytes(bytes), source.access(of: name))
     return true
   }
 

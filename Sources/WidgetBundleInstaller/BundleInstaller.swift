@@ -90,8 +90,9 @@ public struct BundleInstaller: Sendable {
     guard access(path, F_OK) == 0 || errno != ENOENT else { return [] }
     let folder = try Folder(path)
     var result: [Installed] = []
-    for name in try folder.names() where !name.hasPrefix(".") && folder.entry(name) == .folder {
-      let inner = try folder.folder(name)
+    for name in try folder.names() where !name.hasPrefix(".") {
+      guard let inner = try folder.entry(name) == .folder ? folder.folder(name) : linked(name, folder)
+      else { continue }
       guard BundleInstaller.fileNames.contains(where: { inner.entry($0) != nil }) else { continue }
       let bundle: Result<Bundle, BundleInstallerError>
       var file = inner.path
@@ -115,6 +116,14 @@ public struct BundleInstaller: Sendable {
           former: former(of: name, in: folder)))
     }
     return result
+  }
+
+  /// The folder that a link in the folder of bundles leads to. The host runs its bundle, too.
+  private func linked(_ name: String, _ bundles: Folder) -> Folder? {
+    guard bundles.target(ofLink: name) != nil, let path = realpath("\(bundles.path)/\(name)", nil)
+    else { return nil }
+    defer { free(path) }
+    return try? Folder(String(cString: path))
   }
 
   /// What installing a bundle would change, permissions first. If no bundle with its id is
@@ -288,6 +297,13 @@ public struct BundleInstaller: Sendable {
     defer { lock.release() }
     let versions = try self.versions(of: id, in: bundles)
     let isLive = versions == nil || bundles.entry(id) != nil
+    if versions == nil, linked(id, bundles) != nil {
+      // The bundle itself is elsewhere, and stays.
+      guard unlinkat(bundles.descriptor, id, 0) == 0 else {
+        throw Folder.failure("remove", "\(path)/\(id)")
+      }
+      return
+    }
     if isLive { try checkIsBundle(id, in: bundles) }
     if !force {
       var written =
@@ -336,9 +352,16 @@ public struct BundleInstaller: Sendable {
     guard let entry = bundles.entry(id) else {
       throw BundleInstaller.noBundle(id, try list().map(\.id))
     }
+    if let target = bundles.textOfLink(id) { throw BundleInstaller.isLink("\(path)/\(id)", target) }
     guard entry == .folder, try isBundleFolder(try bundles.folder(id)) else {
       throw .refused("\(path)/\(id) is not a bundle", hint: "remove it by other means")
     }
+  }
+
+  static func isLink(_ path: String, _ target: String) -> BundleInstallerError {
+    .refused(
+      "\(path) is a link to \(target)",
+      hint: "change the bundle there, or remove the link with `widgetctl bundle rm`")
   }
 
   private static func noBundle(_ id: String, _ known: [String]) -> BundleInstallerError {

@@ -126,6 +126,13 @@ final class Folder {
     return count >= 0 ? Array(text[...count]) : nil
   }
 
+  /// What a link says, as text; nil if this is no link.
+  func textOfLink(_ name: String) -> String? {
+    target(ofLink: name).map { text in
+      String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+  }
+
   /// A new file, written as a whole, that everybody can read.
   func write(
     _ name: String, _ bytes: some ContiguousBytesSource, isExecutable: Bool

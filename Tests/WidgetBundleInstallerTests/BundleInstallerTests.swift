@@ -691,16 +691,16 @@ import WidgetModel
     #expect(scratch.read("bundles/desk/precious.txt") == "mine")
   }
 
-  @Test func `a link in the place of a bundle leads nowhere`() throws {
+  @Test func `a linked bundle is listed, and only its link is removed`() throws {
     scratch.write("elsewhere/bundle.yaml", Texts.bundle("desk"))
     mkdir("\(scratch.path)/bundles", 0o755)
     symlink("\(scratch.path)/elsewhere", "\(scratch.path)/bundles/desk")
     let install = refusal { () throws(BundleInstallerError) in
       _ = try installer.install(bytes: archive("desk"), name: "a.tar")
     }
-    #expect(install.contains("is not a bundle"))
-    let remove = refusal { () throws(BundleInstallerError) in try installer.remove("desk") }
-    #expect(remove.contains("is not a bundle"))
+    #expect(install.contains("is a link to \(scratch.path)/elsewhere"))
+    #expect(try installer.list().map(\.id) == ["desk"])
+    try installer.remove("desk")
     #expect(scratch.read("elsewhere/bundle.yaml") != nil)
     #expect(try installer.list().isEmpty)
   }
