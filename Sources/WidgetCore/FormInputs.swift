@@ -73,13 +73,34 @@ struct FormInputs {
     return first
   }
 
+  /// What is wrong with the value of an input for a number that is in no form; nil for nothing.
+  ///
+  /// - Parameter isTyping: The user has not finished: `-` and `1e` are right so far.
+  static func complaint(aboutNumber value: Value, isTyping: Bool) -> String? {
+    switch value {
+    case .null, .int: nil
+    case .double(let number) where number.isFinite: nil
+    case .string(let text)
+    where text.allSatisfy(\.isWhitespace) || isDecimalNumber(text)
+      || (isTyping && trimmed(text).utf8.allSatisfy(numeric.contains)):
+      nil
+    case .string(let text): "The input takes a number, not \"\(text.prefix(40))\"."
+    default: "The input takes a number."
+    }
+  }
+
+  private static let numeric = Set("0123456789+-.eE".utf8)
+
+  private static func trimmed(_ text: String) -> Substring {
+    let start = text.drop(while: \.isWhitespace)
+    guard let end = start.lastIndex(where: { !$0.isWhitespace }) else { return start }
+    return start[...end]
+  }
+
   /// Digits with an optional sign, fraction and exponent, perhaps with blanks around them.
   private static func isDecimalNumber(_ text: String) -> Bool {
-    let start = text.drop(while: \.isWhitespace)
-    let end = start.lastIndex { !$0.isWhitespace } ?? start.startIndex
-    let number = start[...end]
-    return number.utf8.allSatisfy("0123456789+-.eE".utf8.contains)
-      && Double(number)?.isFinite == true
+    let number = trimmed(text)
+    return number.utf8.allSatisfy(numeric.contains) && Double(number)?.isFinite == true
   }
 
   private static func words(about input: Input, _ value: Value) -> String? {

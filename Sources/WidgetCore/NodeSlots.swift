@@ -247,8 +247,10 @@ struct NodeSlots {
       if entry.properties["enabled"] == .bool(false) { isEnabled = false }
       slot = entry.parent
     }
+    let entry = entries[Int(found)]
     return NodeStanding(
-      type: entries[Int(found)].type, isVisible: isVisible, isEnabled: isEnabled)
+      type: entry.type, isVisible: isVisible, isEnabled: isEnabled,
+      takesNumber: entry.type == .input && entry.properties["mode"] == .string("number"))
   }
 
   // MARK: - Changing
@@ -367,6 +369,8 @@ struct NodeStanding {
   let isVisible: Bool
   /// Takes events, with all above it.
   let isEnabled: Bool
+  /// An input for a number.
+  let takesNumber: Bool
 }
 
 extension NodeSlots {

@@ -15,6 +15,7 @@ extension WidgetStore {
     // After the defaults are filled in, because they count too.
     try checkPayload(of: draft)
     try schemas[record.kind]?.checkForm(draft, on: node?.type)
+    if node?.takesNumber == true { try checkNumber(draft) }
     if !draft.isForced {
       if !record.presence.isVisible { throw .widgetHidden(record.id) }
       if !record.presence.isEnabled { throw .widgetDisabled(record.id) }
@@ -42,6 +43,14 @@ extension WidgetStore {
       modify(slot, by: patch, effect, ownership, defaultTransition(slot), at: now)
     }
     return sequence
+  }
+
+  /// Checks what is typed into an input for a number.
+  private func checkNumber(_ draft: EventDraft) throws(StoreError) {
+    guard draft.name == "change" || draft.name == "submit", let value = draft.payload["value"],
+      let words = FormInputs.complaint(aboutNumber: value, isTyping: draft.name == "change")
+    else { return }
+    throw .invalid(field: "payload[value]", description: words)
   }
 
   /// The state of the node that an event is about; nil if the event is about the widget as a whole,

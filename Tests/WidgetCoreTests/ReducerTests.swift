@@ -114,6 +114,32 @@ struct ReducerTests {
     #expect(store.widget("a")?.data["n"] == nil)
   }
 
+  @Test(arguments: [
+    ("change", Value.string("12.5"), true), ("change", .string("-"), true),
+    ("change", .string(""), true), ("change", .int(3), false), ("change", .string("abc"), false),
+    ("change", .string("0x1"), false), ("submit", .string("7"), true),
+    ("submit", .string("-"), false), ("submit", .bool(true), false),
+  ])
+  func `an input for a number takes no other text`(name: String, value: Value, isTaken: Bool) throws {
+    let input = NodeTemplate(
+      id: "n", type: .input, properties: ["mode": Binding(value: .string("number"))])
+    var store = Store()
+    try store.register([Kind(name: "k", content: [ContentTemplate(root: input)])])
+    try store.create("a", kind: "k")
+    let event = Command.sendEvent(
+      EventDraft(widgetID: "a", nodeID: "n", name: name, payload: ["value": value]))
+    guard !isTaken else {
+      try store.run(event)
+      return
+    }
+    guard case .invalid(let field, let words) = store.refusal(of: event) else {
+      Issue.record("\(value) was taken")
+      return
+    }
+    #expect(field.hasPrefix("payload"))
+    #expect(words.contains("number") || words.contains("string"))
+  }
+
   @Test func `an event without a reducer changes nothing`() throws {
     var store = try store([Reducer(event: "click", assignments: ["count": "1"])])
     #expect(try !store.send("reset", to: "a").isChange)
