@@ -363,9 +363,10 @@ struct BundleFileReader {
     if hasHost, !names.contains(name), kindName != .help {
       reading.remark(
         kindItem,
-        "the bundle has no kind \"\(name)\"; the widget shows its data as a table until there is one",
+        "the bundle has no kind \"\(name)\"; if no other program provides it, the widget shows its data "
+          + "as a table",
         hint: name.closest(among: names).map { "did you mean \"\($0)\"?" }
-          ?? "if another program provides it, all is well")
+          ?? "`widgetctl kinds` lists the kinds of all programs")
     }
     var spec = WidgetSpec(id: id, kind: kindName)
     let kind = kinds.first { $0.kind.name == kindName }?.kind

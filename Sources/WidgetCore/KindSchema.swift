@@ -270,7 +270,7 @@ struct KindSchema {
   /// - A value that does not fit becomes the value that its manager declares, or else the default.
   /// - A missing value becomes the default.
   /// - A value that the kind does not declare is removed.
-  /// - A user's value that was set aside is restored if the kind declares its field again.
+  /// - A value that was set aside is restored if it fits the kind again.
   func conforming(_ record: Record, former: KindSchema? = nil) -> WidgetPatch? {
     var patch = WidgetPatch()
     (patch.setData, patch.unsetData) = conforming(
@@ -292,12 +292,7 @@ struct KindSchema {
         patch.setParameters[key] = value
       }
     }
-    for entry in record.ownership?.entries ?? [] where entry.isAside {
-      guard let (part, key) = FieldOwner.parse(entry.path), record.value(part, key) == nil,
-        let value = returning(entry, part, key)
-      else { continue }
-      patch.set(part, key, to: value)
-    }
+    patch.restoreValues(of: record, for: self)
     return patch == WidgetPatch() ? nil : patch
   }
 
@@ -311,21 +306,28 @@ struct KindSchema {
       for entry in map.entries where entry.value != .null {
         let path = part.path(entry.key)
         let owner = record.ownership?[path]
-        guard !declares(part, entry.key) || isMisfit(entry.value, part, entry.key),
+        guard refuses(entry.value, part, entry.key),
           former?.field(entry.key, of: part)?.defaultValue != entry.value,
           owner?.isManaged != true
         else { continue }
-        let isSetAside = owner?.isUsers == true && !declares(part, entry.key)
+        // The value of a field whose own is set aside is a default.
+        guard owner?.isAside != true else { continue }
+        let isSetAside =
+          owner.flatMap { declaredFitting($0, part, entry.key) } == nil
+          && record.setsAside(entry.value, part, entry.key, former: former)
         lost.append(LostField(widgetID: record.id, path: path, isSetAside: isSetAside))
       }
     }
-    for entry in record.ownership?.entries ?? [] where entry.isAside {
-      guard let (part, key) = FieldOwner.parse(entry.path), declares(part, key),
-        returning(entry, part, key) == nil
-      else { continue }
-      lost.append(LostField(widgetID: record.id, path: entry.path))
-    }
     return lost
+  }
+
+  /// Whether the kind does not declare the field, or with a type that the value does not fit.
+  func refuses(_ value: Value, _ part: FieldOwner.Part, _ key: String) -> Bool {
+    !declares(part, key) || isMisfit(value, part, key)
+  }
+
+  func defaultValue(of key: String, _ part: FieldOwner.Part) -> Value? {
+    field(key, of: part)?.defaultValue
   }
 
   /// Whether widgets of the kind may have the field.
@@ -333,7 +335,7 @@ struct KindSchema {
     part == .labels || kind.isOpen || field(key, of: part) != nil
   }
 
-  /// The set-aside value to restore when the kind declares its field again. Nil if it does not fit.
+  /// The value that is set aside, fitted to the kind. Nil if it does not fit.
   func returning(_ entry: FieldOwner, _ part: FieldOwner.Part, _ key: String) -> Value? {
     guard entry.isAside, let value = entry.declared, declares(part, key) else { return nil }
     return field(key, of: part).map { $0.type.fitted(value) } ?? value

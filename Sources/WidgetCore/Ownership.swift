@@ -2,7 +2,8 @@ public import WidgetModel
 
 /// The owners of a widget's fields, in order of the paths.
 ///
-/// Only widgets that a manager has declared have owners. For other widgets nothing is recorded.
+/// Only widgets that a manager has declared have owners. For other widgets, only values that are set
+/// aside are recorded.
 struct Ownership: Hashable {
   private(set) var entries: [FieldOwner] = []
 
@@ -24,6 +25,12 @@ struct Ownership: Hashable {
       case (nil, false): break
       }
     }
+  }
+
+  /// Whether the widget was never declared by a manager: all entries are values that are set aside, and
+  /// nobody knows who set them.
+  var isUndeclared: Bool {
+    !entries.isEmpty && entries.allSatisfy { $0.isAside && $0.owner == FieldOwner.earlier }
   }
 
   /// How many bytes the entries count against the quota of the widget's owner.
@@ -122,6 +129,7 @@ extension Record {
     after patch: WidgetPatch, by writer: FieldWriter, asked: WidgetPatch? = nil
   ) -> Ownership? {
     guard isOwned, let before = ownership else { return nil }
+    let isUndeclared = isUndeclared
     var after = before
     var fields = patch.fields
     if patch.replaceData {
@@ -137,11 +145,12 @@ extension Record {
       let name = writer.name
       if let entry = after[path], entry.isAside {
         // A new value replaces the one that is set aside.
-        after[path] = value == nil || isUnset ? nil : FieldOwner(path: path, owner: name)
+        after[path] =
+          value == nil || isUnset || isUndeclared ? nil : FieldOwner(path: path, owner: name)
         continue
       }
       guard var entry = after[path] else {
-        if writer.ownsUndeclared, value != nil, !isUnset {
+        if writer.ownsUndeclared, value != nil, !isUnset, !isUndeclared {
           after[path] = FieldOwner(path: path, owner: name)
         }
         continue
@@ -170,37 +179,57 @@ extension Record {
   /// patch removes or resets have no owner. If the patch sets a field to the value that its manager
   /// declares, the manager owns the field again.
   ///
-  /// If the kind no longer declares a field, a user's value of it is set aside with its owner.
-  /// `KindSchema.conforming` restores it when the kind declares the field again.
-  func ownership(conformedBy patch: WidgetPatch, to schema: KindSchema?) -> Ownership? {
-    guard let before = ownership else { return nil }
+  /// A user's value that does not fit is set aside with its owner. `KindSchema.conforming` restores it
+  /// when it fits again.
+  func ownership(
+    conformedBy patch: WidgetPatch, to schema: KindSchema?, former: KindSchema?
+  ) -> Ownership? {
+    let before = ownership ?? Ownership()
     var after = before
-    for (part, key, value) in patch.fields where value == nil {
+    for (part, key, value) in patch.fields {
       let path = part.path(key)
-      guard let entry = before[path], entry.isUsers, !entry.isAside, let schema,
-        !schema.declares(part, key), let value = self.value(part, key)
-      else {
+      let entry = before[path]
+      if let entry, entry.isAside {
+        // It is restored, or it stays aside.
+        guard value != nil, value == entry.returning(to: schema) else { continue }
+        after[path] = isUndeclared ? nil : FieldOwner(path: path, owner: entry.owner)
+      } else if let schema, let current = self.value(part, key), schema.refuses(current, part, key) {
+        if let entry, schema.declaredFitting(entry, part, key) != nil {
+          after[path] = FieldOwner(path: path, owner: entry.manager)
+        } else if setsAside(current, part, key, former: former) {
+          after[path] = FieldOwner(
+            path: path, owner: entry?.owner ?? FieldOwner.earlier, declared: current)
+        } else {
+          after[path] = nil
+        }
+      } else if value == nil {
         after[path] = nil
-        continue
       }
-      after[path] = FieldOwner(path: path, owner: entry.owner, declared: value)
-    }
-    for entry in before.entries where entry.isAside {
-      guard let schema, let (part, key) = FieldOwner.parse(entry.path), schema.declares(part, key)
-      else { continue }
-      after[entry.path] =
-        schema.returning(entry, part, key) == nil
-        ? nil : FieldOwner(path: entry.path, owner: entry.owner)
-    }
-    for entry in before.entries {
-      guard let schema, let (part, key) = FieldOwner.parse(entry.path),
-        let value = self.value(part, key), schema.isMisfit(value, part, key)
-      else { continue }
-      after[entry.path] =
-        schema.declaredFitting(entry, part, key) == nil
-        ? nil : FieldOwner(path: entry.path, owner: entry.manager)
     }
     return after == before ? nil : after
+  }
+
+  /// Whether no manager ever declared the widget. It then has owners only for values that are set
+  /// aside.
+  var isUndeclared: Bool { ownership?.isUndeclared ?? true }
+
+  /// Whether a value that does not fit the kind is kept for later: the value of a user. Of a widget
+  /// that nobody declares, this is every value that is not a default.
+  func setsAside(
+    _ value: Value, _ part: FieldOwner.Part, _ key: String, former: KindSchema?
+  ) -> Bool {
+    guard value != .null else { return false }
+    if let entry = ownership?[part.path(key)], !entry.isAside { return entry.isUsers }
+    return isUndeclared && former?.defaultValue(of: key, part) != value
+  }
+}
+
+extension FieldOwner {
+  /// The value that is set aside, if it fits the kind now. A kind that is not registered takes every
+  /// value.
+  func returning(to schema: KindSchema?) -> Value? {
+    guard isAside, let (part, key) = FieldOwner.parse(path) else { return nil }
+    return schema.map { $0.returning(self, part, key) } ?? declared
   }
 }
 
@@ -228,6 +257,18 @@ extension WidgetPatch {
       case .labels: unsetLabels
       }
     return keys.contains { $0.hasSameBytes(as: key) }
+  }
+
+  /// Adds the values that are set aside and fit the kind of the widget. A kind that is not registered,
+  /// nil, takes all of them.
+  mutating func restoreValues(of record: Record, for schema: KindSchema?) {
+    for entry in record.ownership?.entries ?? [] {
+      guard let (part, key) = FieldOwner.parse(entry.path), let value = entry.returning(to: schema)
+      else { continue }
+      set(part, key, to: value)
+      unsetData.removeAll { part == .data && $0.hasSameBytes(as: key) }
+      unsetParameters.removeAll { part == .parameters && $0.hasSameBytes(as: key) }
+    }
   }
 
   mutating func set(_ part: FieldOwner.Part, _ key: String, to value: Value) {
@@ -301,7 +342,7 @@ extension WidgetStore {
   func owning(
     _ record: Record, _ spec: WidgetSpec, by manager: String, field: String
   ) throws(StoreError) -> Owning {
-    let isFirst = record.ownership == nil
+    let isFirst = record.isUndeclared
     var result = Owning()
     var declared = Ownership()
     var ownership = record.ownership?.moved(to: manager, from: record.applySet) ?? Ownership()
@@ -376,16 +417,22 @@ extension WidgetStore {
           field: "\(field).release[\(index)]",
           description: "\(path) is named twice; name it once.")
       }
-      guard let (part, key) = FieldOwner.parse(path) else {
+      let parsed = FieldOwner.parse(path)
+      guard parsed != nil || path == FieldOwner.position else {
         throw .invalid(
           field: "\(field).release[\(index)]",
-          description: "Use data.KEY, parameters.KEY or labels.KEY.")
+          description: "Use data.KEY, parameters.KEY, labels.KEY or position.")
       }
       guard let entry = record.ownership?[path] else {
         throw .invalid(
           field: "\(field).release[\(index)]",
           description: "Widget \"\(record.id)\" records no owner of \(path), so there is nothing "
             + "to give back; `widgetctl get \(record.id) --owners` shows the fields with an owner.")
+      }
+      guard let (part, key) = parsed else {
+        // The next declaration puts the widget in its place.
+        released.append((path, nil))
+        continue
       }
       guard !patch.names(part, key) else {
         throw .invalid(

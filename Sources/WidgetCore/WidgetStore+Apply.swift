@@ -44,7 +44,11 @@ extension WidgetStore {
         }
         if declaration.widgets.count > 1 { try store.checkContents() }
       }
-      let moved = store.arrange(slots, transition, revision, now)
+      // Who moved a widget by hand keeps it where it is.
+      let arranged =
+        declaration.ownsFields
+        ? slots.filter { store.records[$0]?.ownership?[FieldOwner.position] == nil } : slots
+      let moved = store.arrange(arranged, transition, revision, now)
       for place in results.indices
       where moved.contains(slots[place]) && results[place].action == .unchanged {
         results[place].action = .updated

@@ -47,7 +47,7 @@ extension WidgetStore {
     case .setPresence(let target, let action, let transition):
       outcome = .presence(try setPresence(target, action, transition, at: now))
     case .move(let id, let destination, let transition):
-      try move(id, to: destination, transition, at: now)
+      try move(id, to: destination, transition, by: caller, at: now)
       outcome = .updated(id)
     case .apply(let declaration, let transition):
       outcome = .applied(try declare(declaration, transition, by: caller, at: now))
@@ -270,7 +270,8 @@ extension WidgetStore {
   // MARK: - Move
 
   private mutating func move(
-    _ id: WidgetID, to destination: MoveDestination, _ transition: Transition?, at now: Timestamp
+    _ id: WidgetID, to destination: MoveDestination, _ transition: Transition?, by caller: Caller,
+    at now: Timestamp
   ) throws(StoreError) {
     guard let slot = slot(of: id), let own = records[slot]?.position else {
       throw .widgetNotFound(id)
@@ -299,6 +300,18 @@ extension WidgetStore {
       var sequence = records.order.entries.map { Int($0.slot) }
       sequence.insert(sequence.remove(at: place), at: rank)
       spread(sequence, transition, at: revision, time: now)
+    }
+    ownPosition(of: slot, by: caller)
+  }
+
+  /// Makes the user the owner of a declared widget's position, so that the next declaration does not
+  /// move it back.
+  private mutating func ownPosition(of slot: Int, by caller: Caller) {
+    guard let record = records[slot], !record.isUndeclared else { return }
+    modify(slot) { state in
+      state.ownership?[FieldOwner.position] = FieldOwner(
+        path: FieldOwner.position, owner: FieldOwner.user(caller.uid))
+      state.costBytes = state.cost
     }
   }
 

@@ -53,7 +53,7 @@ extension WidgetStore {
       var former: [KindName: KindSchema] = [:]
       let removed = declaration.prunes ? store.namesToPrune(declaration) : []
       for name in removed { store.replaceKind(name, with: nil, schema: nil) }
-      store.clearContent(of: Set(removed), at: revision, time: now)
+      store.release(Set(removed), at: revision, time: now)
       for schema in schemas {
         let kind = schema.kind
         let old = store.registeredKinds[kind.name]
@@ -100,20 +100,28 @@ extension WidgetStore {
     try atomically { (store) throws(StoreError) in
       let revision = store.advanceRevision()
       store.replaceKind(name, with: nil, schema: nil)
-      store.clearContent(of: [name], at: revision, time: now)
+      store.release([name], at: revision, time: now)
       try store.refreshHelp(about: [name], at: now)
       return ((), true)
     }
   }
 
-  /// Replaces the content of widgets of removed kinds with a table of their data. O(all widgets).
-  private mutating func clearContent(
-    of kinds: Set<KindName>, at revision: Revision, time: Timestamp
+  /// Replaces the content of widgets of removed kinds with a table of their data, and gives them the
+  /// values back that did not fit. O(all widgets).
+  private mutating func release(
+    _ kinds: Set<KindName>, at revision: Revision, time: Timestamp
   ) {
     guard !kinds.isEmpty else { return }
     for slot in records.indices {
       guard let record = records[slot], kinds.contains(record.kind) else { continue }
-      modify(slot) { $0.finish(nil, at: revision, time: time) }
+      var patch = WidgetPatch()
+      patch.restoreValues(of: record, for: nil)
+      // Without room for them, the values stay aside: nothing may keep a kind from being removed.
+      let isRestored =
+        patch != WidgetPatch() && (try? apply(patch, to: slot, former: nil, at: time)) == true
+      if !isRestored {
+        modify(slot) { $0.finish(nil, at: revision, time: time) }
+      }
     }
   }
 
@@ -221,7 +229,8 @@ extension WidgetStore {
         let patch = schema.conforming(record, former: former[record.kind])
       {
         lost = schema.losses(of: record, former: former[record.kind])
-        hasChanged = try apply(patch, to: slot, at: time) || hasChanged
+        hasChanged =
+          try apply(patch, to: slot, former: former[record.kind], at: time) || hasChanged
       }
       let isOther = former[record.kind].map { !schema.showsAlike($0) } ?? true
       if hasChanged
@@ -274,10 +283,10 @@ extension WidgetStore {
 
   /// Applies a patch of the daemon's own. Returns whether it changed anything.
   private mutating func apply(
-    _ patch: WidgetPatch, to slot: Int, at time: Timestamp
+    _ patch: WidgetPatch, to slot: Int, former: KindSchema?, at time: Timestamp
   ) throws(StoreError) -> Bool {
     let ownership = records[slot].flatMap {
-      $0.ownership(conformedBy: patch, to: schemas[$0.kind])
+      $0.ownership(conformedBy: patch, to: schemas[$0.kind], former: former)
     }
     let effect = try admittedEffect(
       of: patch, on: slot, plus: records[slot]?.growth(to: ownership) ?? 0)
@@ -322,11 +331,11 @@ extension WidgetStore {
       else { continue }
       let patch = WidgetPatch(setData: HelpKind.data(about: kind(subject)), replaceData: true)
       // Where there is no room for an explanation, that is no reason to refuse the kind.
-      if (try? apply(patch, to: slot, at: time)) == nil {
+      if (try? apply(patch, to: slot, former: nil, at: time)) == nil {
         let short = WidgetPatch(
           setData: ["kind": .string(subject.rawValue), "known": .bool(kind(subject) != nil)],
           replaceData: true)
-        _ = try apply(short, to: slot, at: time)
+        _ = try apply(short, to: slot, former: nil, at: time)
       }
     }
   }

@@ -41,10 +41,13 @@ extension WidgetStore {
     _ transition: Transition?, at now: Timestamp, further: (inout RecordState) -> Void = { _ in }
   ) {
     let revision = revision
+    let isUndeclared = ownership != nil && records[slot]?.isUndeclared == true
     modify(slot) { state in
       state.apply(patch, at: revision)
       further(&state)
-      if let ownership { state.ownership = ownership }
+      if let ownership {
+        state.ownership = isUndeclared && ownership.entries.isEmpty ? nil : ownership
+      }
       state.costBytes = effect.costBytes
       state.finish(transition, at: revision, time: now)
     }

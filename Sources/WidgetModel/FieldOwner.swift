@@ -2,7 +2,7 @@
 ///
 /// A *manager* is a declared set that owns its fields; see `Declaration.ownsFields`.
 public struct FieldOwner: Hashable, Sendable {
-  /// `data.KEY`, `parameters.KEY` or `labels.KEY`.
+  /// `data.KEY`, `parameters.KEY`, `labels.KEY` or `position`.
   public var path: String
   /// Who set the field last: the name of a declared set, or one of the names below. The name of a
   /// set has no space; the names below have one.
@@ -10,7 +10,7 @@ public struct FieldOwner: Hashable, Sendable {
   /// The declared set that declares the field while somebody else owns it; empty for none.
   public var manager: String
   /// The value that `manager` declares. The field does not have it. Without a manager: a user's
-  /// value that is set aside, because the widget's kind does not declare the field any more.
+  /// value that is set aside, because it does not fit the widget's kind.
   public var declared: Value?
 
   public init(path: String, owner: String, manager: String = "", declared: Value? = nil) {
@@ -32,7 +32,8 @@ public struct FieldOwner: Hashable, Sendable {
     return "user \(name) (\(uid))"
   }
 
-  /// Whether the field is gone, and its value set aside until the kind declares the field again.
+  /// Whether the value is set aside until it fits the kind: the kind does not declare the field, or
+  /// declares it with another type.
   public var isAside: Bool { manager.isEmpty && declared != nil }
 
   /// Whether the owner is a user.
@@ -40,6 +41,10 @@ public struct FieldOwner: Hashable, Sendable {
 
   /// Whether the owner is a declared set.
   public var isManaged: Bool { !owner.utf8.contains(UInt8(ascii: " ")) }
+
+  /// The path of the widget's place among the widgets. It has an owner only after a user has moved
+  /// the widget.
+  public static let position = "position"
 
   /// The owner of fields that a user set.
   public static func user(_ uid: UInt32) -> String { "user \(uid)" }

@@ -232,7 +232,7 @@ public struct LostField: Hashable, Sendable {
   public var widgetID: WidgetID
   /// `data.KEY` or `parameters.KEY`.
   public var path: String
-  /// Whether the value is set aside: it is restored when the kind declares the field again.
+  /// Whether the value is set aside: it is restored when it fits the kind again.
   public var isSetAside: Bool
 
   public init(widgetID: WidgetID, path: String, isSetAside: Bool = false) {

@@ -48,6 +48,10 @@ struct OwnershipTests {
     store.owners(of: "c").first { $0.path == path }?.owner
   }
 
+  private func order(_ store: Store) -> [WidgetID] {
+    store.list(after: nil, limit: 10).widgets.map(\.id)
+  }
+
   @Test func `who replaces all data owns what goes`() throws {
     var store = try store(spec(data: ["count": .int(5), "note": .string("n")]))
     let patch = WidgetPatch(setData: ["count": .int(7)], replaceData: true)
@@ -296,7 +300,7 @@ struct OwnershipTests {
 
   @Test(arguments: [
     (FieldType.double, Value.double(0), Value.double(1), OwnershipTests.manager as String?),
-    (.string, .string("none"), .string("none"), nil),
+    (.string, .string("none"), .string("none"), "user 1000"),
   ])
   func `the declared value or the default replaces a user's value that no longer fits`(
     type: FieldType, initial: Value, value: Value, owner: String?
@@ -313,6 +317,96 @@ struct OwnershipTests {
     #expect(store.widget("c")?.data["count"] == value)
     #expect(self.owner("data.count", in: store) == owner)
     #expect(store.owners(of: "c").allSatisfy { $0.manager.isEmpty })
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `a value that a changed type does not fit comes back with the former type`() throws {
+    func kind(_ type: FieldType, _ initial: Value) -> Kind {
+      Kind(name: "counter", data: [Field(name: "count", type: type, defaultValue: initial)])
+    }
+    var store = Store()
+    try store.register([kind(.int, .int(1))], provider: Self.manager)
+    try own(&store, spec())
+    try store.create("mine", kind: "counter", data: ["count": .int(42)])
+    try store.create("plain", kind: "counter")
+    try store.set("c", ["count": .int(2)])
+
+    let commit = try store.register([kind(.string, .string("zz"))], provider: Self.manager)
+    guard case .kindsApplied(let results) = commit.outcome else { return }
+    #expect(
+      Set(results[0].lostFields) == [
+        LostField(widgetID: "c", path: "data.count", isSetAside: true),
+        LostField(widgetID: "mine", path: "data.count", isSetAside: true),
+      ])
+    for id in ["c", "mine", "plain"] as [WidgetID] {
+      #expect(store.widget(id)?.data["count"] == .string("zz"))
+    }
+    #expect(store.checkInvariants() == [])
+
+    try store.register([kind(.int, .int(1))], provider: Self.manager)
+    #expect(store.widget("c")?.data["count"] == .int(2))
+    #expect(owner("data.count", in: store) == "user 1000")
+    #expect(store.widget("mine")?.data["count"] == .int(42))
+    #expect(store.owners(of: "mine").isEmpty)
+    #expect(store.widget("plain")?.data["count"] == .int(1))
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `a kind that takes widgets over gives their values back when it is removed`() throws {
+    var store = Store()
+    try store.create("w", kind: "weather", data: ["city": .string("Oslo"), "t": .int(5)])
+    let kind = Kind(
+      name: "weather",
+      data: [
+        Field(name: "temp", type: .int, defaultValue: .int(0)),
+        Field(name: "t", type: .string, defaultValue: .string("")),
+      ])
+    try store.register([kind])
+    #expect(store.widget("w")?.data == ["temp": .int(0), "t": .string("")])
+    #expect(store.owners(of: "w").map(\.isAside) == [true, true])
+    #expect(store.checkInvariants() == [])
+
+    try store.run(.deleteKind("weather"))
+    #expect(
+      store.widget("w")?.data == ["city": .string("Oslo"), "t": .int(5), "temp": .int(0)])
+    #expect(store.owners(of: "w").isEmpty)
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `a new value replaces the one that is set aside, in a widget of its own`() throws {
+    var store = Store()
+    try store.create("w", kind: "weather", data: ["t": .int(5)])
+    try store.register([
+      Kind(name: "weather", data: [Field(name: "t", type: .string, defaultValue: .string(""))])
+    ])
+    try store.set("w", ["t": .string("warm")])
+    #expect(store.owners(of: "w").isEmpty)
+    try store.run(.deleteKind("weather"))
+    #expect(store.widget("w")?.data == ["t": .string("warm")])
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `a widget that a user has moved stays where it is`() throws {
+    var store = Store()
+    try store.register([Self.counter()], provider: Self.manager)
+    func declare() throws {
+      try store.declare(
+        ["a", "b", "c"].map { WidgetSpec(id: $0, kind: "counter") }, in: Self.manager, owns: true)
+    }
+    try declare()
+    try store.run(.move("c", to: .first))
+    try declare()
+    #expect(order(store) == ["c", "a", "b"])
+    #expect(owner("position", in: store) == "user 1000")
+    try store.run(.move("b", to: .before("a")))
+    try declare()
+    #expect(order(store) == ["c", "b", "a"])
+    #expect(store.checkInvariants() == [])
+
+    try store.update("c", .with { $0.releases = ["position"] })
+    try store.update("b", .with { $0.releases = ["position"] })
+    try declare()
+    #expect(order(store) == ["a", "b", "c"])
     #expect(store.checkInvariants() == [])
   }
 

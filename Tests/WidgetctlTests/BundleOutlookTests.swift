@@ -120,4 +120,38 @@ struct BundleOutlookTests {
     let six = standing("failing", "x", others: 6)
     #expect(six.text == "failing: x, +6 of others: a, b, …")
   }
+
+  @Test func `values that do not fit the bundle's kind are named`() throws {
+    let name = try kind()
+    let shape = Kind(
+      name: name, data: [Field(name: "n", type: .string), Field(name: "m", type: .int)])
+    let before = Kind(
+      name: name, data: [Field(name: "n", type: .int, defaultValue: .int(1))])
+    func widget(_ id: String, _ data: ValueMap) throws -> Widget {
+      Widget(id: try #require(WidgetID(id)), kind: name, data: data)
+    }
+    let widgets = [
+      try widget("a", ["n": .int(2), "m": .int(3)]), try widget("b", ["n": .int(1)]),
+      try widget("c", ["other": .bool(true), "n": .null]),
+    ]
+    let remark = try #require(BundleOutlook.misfits(shape, widgets, before: before))
+    #expect(remark.message.hasPrefix("2 values do not fit the kind"))
+    #expect(remark.message.hasSuffix(": a data.n, c data.other"))
+    #expect(BundleOutlook.misfits(shape, [], before: before) == nil)
+  }
+
+  @Test func `a kind that nobody provides is compared with the kinds of the daemon`() throws {
+    let name = try #require(KindName("weathr"))
+    let remark = try #require(BundleOutlook.unknown(name, among: ["weather", "clock"]))
+    #expect(remark.hint == "did you mean \"weather\"?")
+    #expect(BundleOutlook.unknown(name, among: ["weathr"]) == nil)
+    #expect(BundleOutlook.unknown(name, among: ["clock"]) == nil)
+  }
+
+  @Test func `a bundle that runs from another folder is named`() {
+    let text = BundleStanding.rival(of: "cnt", at: "/e/cnt", installedIn: "/l")
+    #expect(text?.contains("runs bundle cnt from /e/cnt") == true)
+    #expect(text?.contains("widgetctl bundle rm cnt --dir /e") == true)
+    #expect(BundleStanding.rival(of: "cnt", at: "/l/cnt", installedIn: "/l") == nil)
+  }
 }

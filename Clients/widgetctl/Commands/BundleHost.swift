@@ -117,7 +117,7 @@ enum BundleHost: Hashable {
   }
 
   /// The path from the root, without links; as it is if there is nothing yet.
-  private static func resolved(_ path: String) -> String {
+  static func resolved(_ path: String) -> String {
     guard let resolved = realpath(path, nil) else { return path }
     defer { free(resolved) }
     return String(cString: resolved)

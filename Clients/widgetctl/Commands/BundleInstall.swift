@@ -66,7 +66,8 @@ struct BundleInstallCommand: AsyncParsableCommand {
     BundleText.warn(outcome)
     let bundle = outcome.bundle
     let host = await BundleHost.ask(global)
-    if let problem = host.problem(of: installer.path) { BundleText.warn(problem) }
+    let rival = await BundleStanding.rival(of: bundle.id, installedIn: installer.path, global)
+    if let problem = host.problem(of: installer.path) ?? rival { BundleText.warn(problem) }
     for remark in outlook?.remarks ?? [] { BundleText.warn(remark.text) }
     for news in outlook?.kept.compactMap(\.news) ?? [] { BundleText.warn(news) }
     global.session(socketPath: "").printer.print(
@@ -305,7 +306,8 @@ struct BundleRollbackCommand: AsyncParsableCommand {
     }
     BundleText.warn(outcome)
     let host = await BundleHost.ask(global)
-    if let problem = host.problem(of: installer.path) { BundleText.warn(problem) }
+    let rival = await BundleStanding.rival(of: id, installedIn: installer.path, global)
+    if let problem = host.problem(of: installer.path) ?? rival { BundleText.warn(problem) }
     global.session(socketPath: "").printer.print(
       BundleText.document(outcome, in: installer, isLive: host.runs(installer.path))
     ) {

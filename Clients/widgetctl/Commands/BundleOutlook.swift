@@ -45,7 +45,8 @@ struct BundleOutlook: Hashable, Sendable {
     var outlook = BundleOutlook()
     let set = "bundle/\(bundle.id)"
     var registered: [KindName: Kind] = [:]
-    for name in bundle.kinds.map(\.kind.name) {
+    for kind in bundle.kinds.map(\.kind) {
+      let name = kind.name
       var provider: String?
       do throws(ClientError) {
         let answer = try await client.getKind(GetKindRequest(name: name), options: options)
@@ -58,14 +59,24 @@ struct BundleOutlook: Hashable, Sendable {
         outlook.remarks.append(claimed(name, by: provider))
         continue
       }
-      let mask = try ReadMask(paths: ["id", "kind", "apply_set"])
-      let widgets = try await client.all(Selector(kinds: [name]), mask, options)
-      let others = widgets.map(\.widget).filter { $0.applySet != set }.map(\.id.rawValue)
+      let mask = try ReadMask(paths: ["id", "kind", "apply_set", "data", "parameters"])
+      let widgets = try await client.all(Selector(kinds: [name]), mask, options).map(\.widget)
+      let others = widgets.filter { $0.applySet != set }.map(\.id.rawValue)
       if let remark = shared(name, others, isRegistered: provider != nil) {
+        outlook.remarks.append(remark)
+      }
+      if let remark = misfits(kind, widgets, before: registered[name]) {
         outlook.remarks.append(remark)
       }
     }
     guard !bundle.widgets.isEmpty else { return outlook }
+    let foreign = Set(bundle.widgets.map(\.kind)).subtracting(bundle.kinds.map(\.kind.name))
+    if !foreign.isEmpty {
+      let all = try await client.listKinds(ListKindsRequest(), options: options)
+      let names = all.kinds.map(\.kind.name.rawValue)
+      outlook.remarks += foreign.sorted { $0.rawValue < $1.rawValue }
+        .compactMap { unknown($0, among: names) }
+    }
     let mask = try ReadMask(
       paths: ["id", "kind", "apply_set", "owners", "data", "parameters", "labels"])
     let known = try await client.all(
@@ -107,7 +118,49 @@ struct BundleOutlook: Hashable, Sendable {
       : Remark(
         path: "kinds.\(kind)",
         message: "the bundle takes over \(count) of kind \"\(kind)\" that others created: \(list)",
-        hint: "they get the kind's data and content; to keep them as they are, choose another name")
+        hint: "they get the kind's fields and content; to keep them as they are, choose another name")
+  }
+
+  /// A kind that neither the bundle nor another program has.
+  ///
+  /// - Parameter names: the kinds of the daemon.
+  static func unknown(_ kind: KindName, among names: [String]) -> Remark? {
+    guard kind != .help, !names.contains(kind.rawValue),
+      let name = kind.rawValue.closest(among: names)
+    else { return nil }
+    return Remark(
+      path: "widgets", message: "no program provides the kind \"\(kind)\"",
+      hint: "did you mean \"\(name)\"?")
+  }
+
+  /// The values of widgets that do not fit the bundle's kind.
+  ///
+  /// - Parameter before: the kind as it is registered. Its defaults do not count.
+  static func misfits(_ kind: Kind, _ widgets: [Widget], before: Kind?) -> Remark? {
+    var paths: [String] = []
+    func look(
+      _ id: WidgetID, _ part: FieldOwner.Part, _ values: ValueMap, _ fields: [Field],
+      _ former: [Field]?
+    ) {
+      for entry in values.entries where entry.value != .null {
+        let field = fields.first { $0.name == entry.key }
+        let fits = field.map { $0.type.fitted(entry.value) != nil } ?? kind.isOpen
+        let isDefault = former?.first { $0.name == entry.key }?.defaultValue == entry.value
+        if !fits, !isDefault { paths.append("\(id) \(part.path(entry.key))") }
+      }
+    }
+    for widget in widgets {
+      look(widget.id, .data, widget.data, kind.data, before?.data)
+      look(widget.id, .parameters, widget.parameters, kind.parameters, before?.parameters)
+    }
+    guard !paths.isEmpty else { return nil }
+    let count = paths.count == 1 ? "1 value does" : "\(paths.count) values do"
+    let list = paths.prefix(idsMax).joined(separator: ", ") + (paths.count > idsMax ? ", …" : "")
+    return Remark(
+      path: "kinds.\(kind.name)",
+      message: "\(count) not fit the kind \"\(kind.name)\" of the bundle: \(list)",
+      hint: "values that a user has set are set aside and come back when they fit again; "
+        + "`widgetctl get ID --owners` shows them")
   }
 
   /// A widget that is there with another kind. A bundle replaces its own; others' widgets stay, and
@@ -152,6 +205,8 @@ struct BundleOutlook: Hashable, Sendable {
       let field = fields?.first { $0.name == key }
       let type = field?.type ?? .any
       let value = owner.value(in: known.widget)
+      // A value that does not fit does not stay.
+      if let value, let field, field.type.fitted(value) == nil { return nil }
       let fitted = declared.map { type.fitted($0) ?? $0 } ?? field?.defaultValue
       guard let fitted, value != fitted else { return nil }
       let defaults = part == .data ? before?.data : part == .parameters ? before?.parameters : nil

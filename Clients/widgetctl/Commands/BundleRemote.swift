@@ -111,6 +111,10 @@ enum BundleRemote {
       try await session.client.installBundle(request, options: session.options)
     }
     for warning in answer.warnings { BundleText.warn(advice(warning)) }
+    let bundle = answer.bundle
+    if let rival = await BundleStanding.rival(of: bundle.id, installedIn: bundle.folder, global) {
+      BundleText.warn(rival)
+    }
     session.printer.print(
       document(answer.bundle, former: answer.formerVersion, warnings: answer.warnings)
     ) { installed(answer) }

@@ -402,7 +402,7 @@ extension Facts {
         let count = bundles.declared == 1 ? "a bundle" : "\(bundles.declared) bundles"
         return .warn(
           check, "no widgetd-host runs, but the daemon has \(count) of a former one",
-          mend: bundles.host.mend)
+          mend: hostStart(bundles))
       case .missing: return .ok(check, "none in \(bundles.folder), and no widgetd-host runs")
       case .running(let folders, stub: true):
         let stubbed = bundles.host.problem(of: folders.first ?? "") ?? ""
@@ -413,7 +413,16 @@ extension Facts {
     guard let problem = bundles.host.problem(of: bundles.folder) else {
       return runningFinding(bundles, bundles.folder)
     }
-    return bundles.host == .unknown ? nil : .warn(check, problem, mend: bundles.host.mend)
+    return bundles.host == .unknown ? nil : .warn(check, problem, mend: hostStart(bundles))
+  }
+
+  /// The command that starts the host, if none runs. No unit starts one for a daemon with a socket of its
+  /// own.
+  private func hostStart(_ bundles: Facts.Bundles) -> String? {
+    guard bundles.host == .missing, choice.why != .nowhere, choice.manager == nil else {
+      return bundles.host.mend
+    }
+    return "widgetd-host --socket \(choice.path.shellQuoted) --bundles \(bundles.folder.shellQuoted)"
   }
 
   /// The bundles that a host runs, and those that have failed.

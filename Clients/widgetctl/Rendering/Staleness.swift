@@ -150,15 +150,20 @@ extension RegisteredKind {
 }
 
 extension Widget {
-  /// The failed sources and actions of a bundle's widget.
+  /// The failed sources and actions of a bundle's widget, the oldest failure first: a source makes the
+  /// widget stale only after some time.
   var failedStatuses: [Staleness.Failure] {
     guard case .map(let all)? = data["status"] else { return [] }
-    return all.entries.compactMap { entry in
+    let failures = all.entries.compactMap { entry -> Staleness.Failure? in
       guard case .map(let map) = entry.value, map["failed"] == .bool(true) else { return nil }
       var since: Timestamp?
       if case .timestamp(let time)? = map["since"] { since = time }
       return Staleness.Failure(
         name: entry.key.onOneLine, since: since, message: map["message"]?.plainText.onOneLine ?? "")
+    }
+    return failures.sorted { one, other in
+      guard let first = one.since, let second = other.since else { return one.since != nil }
+      return (first, one.name) < (second, other.name)
     }
   }
 }

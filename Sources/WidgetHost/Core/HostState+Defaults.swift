@@ -21,7 +21,8 @@ extension HostState {
             let value = widget.data[field.name],
             bundle.widgets.first(where: { $0.id == id })?.data[field.name] == nil
           else { return false }
-          return value != before && value != field.defaultValue
+          // A value that does not fit the new type does not stay.
+          return value != before && value != field.defaultValue && field.type.fitted(value) != nil
         }
         guard let first = kept.first else { continue }
         let more = kept.count > limits.othersShownMax ? ", …" : ""
