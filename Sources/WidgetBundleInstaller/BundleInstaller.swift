@@ -91,7 +91,8 @@ public struct BundleInstaller: Sendable {
     let folder = try Folder(path)
     var result: [Installed] = []
     for name in try folder.names() where !name.hasPrefix(".") {
-      guard let inner = try folder.entry(name) == .folder ? folder.folder(name) : linked(name, folder)
+      guard
+        let inner = try folder.entry(name) == .folder ? folder.folder(name) : linked(name, folder)
       else { continue }
       guard BundleInstaller.fileNames.contains(where: { inner.entry($0) != nil }) else { continue }
       let bundle: Result<Bundle, BundleInstallerError>

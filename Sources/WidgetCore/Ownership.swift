@@ -193,7 +193,8 @@ extension Record {
         // It is restored, or it stays aside.
         guard value != nil, value == entry.returning(to: schema) else { continue }
         after[path] = isUndeclared ? nil : FieldOwner(path: path, owner: entry.owner)
-      } else if let schema, let current = self.value(part, key), schema.refuses(current, part, key) {
+      } else if let schema, let current = self.value(part, key), schema.refuses(current, part, key)
+      {
         if let entry, schema.declaredFitting(entry, part, key) != nil {
           after[path] = FieldOwner(path: path, owner: entry.manager)
         } else if setsAside(current, part, key, former: former) {

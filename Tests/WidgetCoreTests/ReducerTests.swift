@@ -120,7 +120,8 @@ struct ReducerTests {
     ("change", .string("0x1"), false), ("submit", .string("7"), true),
     ("submit", .string("-"), false), ("submit", .bool(true), false),
   ])
-  func `an input for a number takes no other text`(name: String, value: Value, isTaken: Bool) throws {
+  func `an input for a number takes no other text`(name: String, value: Value, isTaken: Bool) throws
+  {
     let input = NodeTemplate(
       id: "n", type: .input, properties: ["mode": Binding(value: .string("number"))])
     var store = Store()

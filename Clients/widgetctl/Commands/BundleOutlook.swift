@@ -118,7 +118,8 @@ struct BundleOutlook: Hashable, Sendable {
       : Remark(
         path: "kinds.\(kind)",
         message: "the bundle takes over \(count) of kind \"\(kind)\" that others created: \(list)",
-        hint: "they get the kind's fields and content; to keep them as they are, choose another name")
+        hint:
+          "they get the kind's fields and content; to keep them as they are, choose another name")
   }
 
   /// A kind that neither the bundle nor another program has.

@@ -89,7 +89,8 @@ struct BundleStanding: Hashable, Sendable {
     guard let slash = path.lastIndex(of: "/"), slash != path.startIndex else { return nil }
     let other = String(path[..<slash])
     guard BundleHost.resolved(other) != BundleHost.resolved(folder) else { return nil }
-    return "widgetd-host runs bundle \(bundle) from \(path), so the version in \(folder) does not run; "
+    return
+      "widgetd-host runs bundle \(bundle) from \(path), so the version in \(folder) does not run; "
       + "remove the other one with `widgetctl bundle rm \(bundle) --dir \(other.asArgument)`, or "
       + "install with --dir \(other.asArgument)"
   }

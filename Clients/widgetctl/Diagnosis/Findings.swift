@@ -422,7 +422,8 @@ extension Facts {
     guard bundles.host == .missing, choice.why != .nowhere, choice.manager == nil else {
       return bundles.host.mend
     }
-    return "widgetd-host --socket \(choice.path.shellQuoted) --bundles \(bundles.folder.shellQuoted)"
+    return
+      "widgetd-host --socket \(choice.path.shellQuoted) --bundles \(bundles.folder.shellQuoted)"
   }
 
   /// The bundles that a host runs, and those that have failed.

@@ -20,16 +20,17 @@ enum FieldWords {
 
   /// The text with the words for each field that it names at the start of a line.
   static func typed(_ text: String, of violations: [FieldViolation]) -> String {
-    let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line -> String in
-      for violation in violations {
-        let start = violation.field + ": "
-        let content = line.drop { $0 == " " }
-        guard content.hasPrefix(start) else { continue }
-        let indent = line.prefix(line.count - content.count)
-        return indent + typed(violation.field) + ": " + String(content.dropFirst(start.count))
+    let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+      .map { line -> String in
+        for violation in violations {
+          let start = violation.field + ": "
+          let content = line.drop { $0 == " " }
+          guard content.hasPrefix(start) else { continue }
+          let indent = line.prefix(line.count - content.count)
+          return indent + "\(typed(violation.field)): \(content.dropFirst(start.count))"
+        }
+        return String(line)
       }
-      return String(line)
-    }
     return lines.joined(separator: "\n")
   }
 
