@@ -209,6 +209,9 @@ extension WidgetStore {
       guard (0...TimelineEntry.scoreMax).contains(entry.score) else {
         throw .invalid(field: "\(place).score", description: "Use 0 to 1000000.")
       }
+      if let duration = entry.duration, duration < .zero {
+        throw .invalid(field: "\(place).duration", description: "It must not be negative.")
+      }
       for pair in entry.values.entries where !pair.value.isNested(atMost: limits.valueDepthMax) {
         throw .invalid(
           field: "\(place).values[\(pair.key)]",

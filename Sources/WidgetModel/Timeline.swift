@@ -5,11 +5,24 @@ public struct TimelineEntry: Hashable, Sendable {
   public var values: ValueMap
   /// The relevance beside other widgets, from 0 to `scoreMax`.
   public var score: Double
+  /// How long the score counts, from the date on; nil for as long as the entry is current.
+  public var duration: Duration?
 
-  public init(date: Timestamp, values: ValueMap = [:], score: Double = 0) {
+  public init(
+    date: Timestamp, values: ValueMap = [:], score: Double = 0, duration: Duration? = nil
+  ) {
     self.date = date
     self.values = values
     self.score = score
+    self.duration = duration
+  }
+
+  /// When the score ceases to count, if that is before the next entry; nil for never.
+  public var scoreEnd: Timestamp? { duration.map { date.advanced(by: $0) } }
+
+  /// The relevance at a time, while the entry is current.
+  public func score(at time: Timestamp) -> Double {
+    scoreEnd.map { $0 <= time } ?? false ? 0 : score
   }
 
   public static let scoreMax = 1_000_000.0

@@ -11,7 +11,7 @@ extension TimelineEntry: ConvertibleMessage {
     }
     self.init(
       date: date, values: try reader.values("values", c.pointee.n_values, c.pointee.values),
-      score: c.pointee.score)
+      score: c.pointee.score, duration: try reader.duration("duration", c.pointee.duration))
   }
 
   func fill(_ c: UnsafeMutablePointer<Widgetd__V1__Entry>, _ writer: Writer) throws(WireError) {
@@ -20,6 +20,7 @@ extension TimelineEntry: ConvertibleMessage {
     c.pointee.values = try writer.entries(
       "values", values, of: Widgetd__V1__Entry__ValuesEntry.self)
     c.pointee.score = score
+    c.pointee.duration = try writer.duration("duration", optional: duration)
   }
 }
 

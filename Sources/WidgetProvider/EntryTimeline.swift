@@ -28,7 +28,8 @@ public struct EntryTimeline<Entry: Fields>: Sendable {
     Timeline(
       entries: entries.map {
         TimelineEntry(
-          date: $0.date, values: $0.entry.difference(from: [:]).set, score: $0.score)
+          date: $0.date, values: $0.entry.difference(from: [:]).set, score: $0.score,
+          duration: $0.duration)
       }, policy: policy, refreshTime: refreshTime, staleTime: staleTime)
   }
 }
@@ -39,11 +40,16 @@ public struct DatedEntry<Entry: Fields>: Sendable {
   public var entry: Entry
   /// The relevance beside other widgets, from 0 to `TimelineEntry.scoreMax`.
   public var score: Double
+  /// How long the score counts, from the date on; nil for as long as the entry is current.
+  public var duration: Duration?
 
-  public init(_ date: Timestamp, _ entry: Entry = Entry(), score: Double = 0) {
+  public init(
+    _ date: Timestamp, _ entry: Entry = Entry(), score: Double = 0, duration: Duration? = nil
+  ) {
     self.date = date
     self.entry = entry
     self.score = score
+    self.duration = duration
   }
 }
 

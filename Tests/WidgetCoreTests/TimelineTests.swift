@@ -77,6 +77,32 @@ struct TimelineTests {
     #expect(store.checkInvariants().isEmpty)
   }
 
+  @Test func `an entry says how long its score counts`() throws {
+    var store = try store()
+    try store.create("t", kind: "train")
+    let entry = TimelineEntry(date: .at(10), score: 3, duration: .seconds(5))
+    #expect(entry.score(at: .at(14)) == 3)
+    #expect(entry.score(at: .at(15)) == 0)
+    var wrong = entry
+    wrong.duration = .seconds(-1)
+    let patch = WidgetPatch(timeline: .some(Timeline(entries: [entry, wrong])))
+    #expect(
+      store.refusal(of: .update("t", patch))
+        == .invalid(
+          field: "patch.timeline.entries[1].duration", description: "It must not be negative."))
+    let list = Kind(
+      name: "list",
+      schedule: EntrySchedule(
+        entries: "[{'date': timestamp('2026-01-01T00:00:00Z'), 'score': 2, "
+          + "'duration': duration('90s')}]"))
+    try store.register([list])
+    try store.create("l", kind: "list")
+    store.commitGroup(at: .at(0))
+    let far = Timestamp.at(5_000_000_000)
+    store.advance(to: far)
+    #expect(store.widget("l")?.timeline?.current?.duration == .seconds(90))
+  }
+
   @Test func `before its first entry a widget shows its placeholders`() throws {
     var store = try store()
     try store.create("t", kind: "train")

@@ -460,7 +460,9 @@ struct RandomMessages {
   }
 
   private mutating func dated() -> TimelineEntry {
-    TimelineEntry(date: time(), values: map(), score: pick([0, 0.5, 1_000]))
+    TimelineEntry(
+      date: time(), values: map(), score: pick([0, 0.5, 1_000]),
+      duration: maybe { $0.pick([.zero, .seconds(3), .milliseconds(1_500)]) })
   }
 
   private mutating func timeline() -> Timeline {

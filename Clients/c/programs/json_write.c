@@ -354,6 +354,10 @@ static void entry_member(text *to, const char *name, const Widgetd__V1__Entry *s
     member(to, "score");
     add_double(to, shown->score);
   }
+  if (shown->duration != NULL) {
+    member(to, "duration");
+    add_duration(to, shown->duration->seconds, shown->duration->nanos);
+  }
   map_member(to, "values", shown->values, shown->n_values);
   add(to, "}");
 }

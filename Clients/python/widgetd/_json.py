@@ -161,6 +161,8 @@ def _entry(entry: TimelineEntry) -> Document:
     document: Document = {"date": time_text(entry.date), "values": plains(entry.values)}
     if entry.score:
         document["score"] = entry.score
+    if entry.duration is not None:
+        document["duration"] = plain(entry.duration)
     return document
 
 

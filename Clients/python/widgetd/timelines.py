@@ -33,17 +33,25 @@ class TimelineEntry:
     values: Mapping[str, Any] = field(default_factory=dict)
     #: The relevance beside other widgets, from 0 to 1,000,000.
     score: float = 0.0
+    #: How long the score counts, from the date on. None: as long as the entry is current.
+    duration: Optional[timedelta] = None
 
     def message_pb(self, field: str = "date") -> timeline_pb2.Entry:
         """The entry as a message. `field` names its date in errors."""
         return timeline_pb2.Entry(
-            date=to_timestamp(self.date, field), values=to_values(self.values), score=self.score
+            date=to_timestamp(self.date, field),
+            values=to_values(self.values),
+            score=self.score,
+            duration=to_duration(self.duration) if self.duration is not None else None,
         )
 
     @staticmethod
     def from_pb(message: timeline_pb2.Entry) -> TimelineEntry:
         return TimelineEntry(
-            from_timestamp(message.date), from_values(message.values), message.score
+            from_timestamp(message.date),
+            from_values(message.values),
+            message.score,
+            from_duration(message.duration) if message.HasField("duration") else None,
         )
 
 

@@ -140,6 +140,7 @@ extension TimelineEntry {
   fileprivate var documentMap: ValueMap {
     var map: ValueMap = ["date": .string(RFC3339.text(date)), "values": .map(values)]
     if score != 0 { map["score"] = .double(score) }
+    if let duration { map["duration"] = .duration(duration) }
     return map
   }
 }

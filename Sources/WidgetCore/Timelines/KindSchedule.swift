@@ -264,6 +264,15 @@ final class KindSchedule: Sendable {
         }
         continue
       }
+      // A kind may declare a field of this name.
+      if pair.key == "duration", !fields.contains(where: { $0.name == "duration" }) {
+        guard case .duration(let duration) = pair.value, duration >= .zero else {
+          throw Failure(
+            message: "\(place).duration is not a duration of 0 or more. Use duration(\"1h\").")
+        }
+        entry.duration = duration
+        continue
+      }
       guard let field = fields.first(where: { $0.name.hasSameBytes(as: pair.key) }) else {
         guard isOpen else {
           throw Failure(

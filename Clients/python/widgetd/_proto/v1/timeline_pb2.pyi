@@ -25,12 +25,14 @@ class Entry(_message.Message):
         value: _value_pb2.Value
         def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_value_pb2.Value, _Mapping[str, object]]] = ...) -> None: ...
     DATE_FIELD_NUMBER: _ClassVar[int]
+    DURATION_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
     VALUES_FIELD_NUMBER: _ClassVar[int]
     date: _timestamp_pb2.Timestamp
+    duration: _duration_pb2.Duration
     score: float
     values: _containers.MessageMap[str, _value_pb2.Value]
-    def __init__(self, date: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., values: _Optional[_Mapping[str, _value_pb2.Value]] = ..., score: _Optional[float] = ...) -> None: ...
+    def __init__(self, date: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., values: _Optional[_Mapping[str, _value_pb2.Value]] = ..., score: _Optional[float] = ..., duration: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ...) -> None: ...
 
 class Schedule(_message.Message):
     __slots__: tuple[str, ...]

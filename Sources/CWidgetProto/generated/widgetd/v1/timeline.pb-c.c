@@ -290,7 +290,7 @@ const ProtobufCMessageDescriptor widgetd__v1__entry__values_entry__descriptor =
   (ProtobufCMessageInit) widgetd__v1__entry__values_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__entry__field_descriptors[3] =
+static const ProtobufCFieldDescriptor widgetd__v1__entry__field_descriptors[4] =
 {
   {
     "date",
@@ -328,16 +328,29 @@ static const ProtobufCFieldDescriptor widgetd__v1__entry__field_descriptors[3] =
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "duration",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Entry, duration),
+    &google__protobuf__duration__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__entry__field_indices_by_name[] = {
   0,   /* field[0] = date */
+  3,   /* field[3] = duration */
   2,   /* field[2] = score */
   1,   /* field[1] = values */
 };
 static const ProtobufCIntRange widgetd__v1__entry__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 3 }
+  { 0, 4 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__entry__descriptor =
 {
@@ -347,7 +360,7 @@ const ProtobufCMessageDescriptor widgetd__v1__entry__descriptor =
   "Widgetd__V1__Entry",
   "widgetd.v1",
   sizeof(Widgetd__V1__Entry),
-  3,
+  4,
   widgetd__v1__entry__field_descriptors,
   widgetd__v1__entry__field_indices_by_name,
   1,  widgetd__v1__entry__number_ranges,

@@ -58,10 +58,11 @@ struct  Widgetd__V1__Entry
   size_t n_values;
   Widgetd__V1__Entry__ValuesEntry **values;
   double score;
+  Google__Protobuf__Duration *duration;
 };
 #define WIDGETD__V1__ENTRY__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__entry__descriptor) \
-    , NULL, 0,NULL, 0 }
+    , NULL, 0,NULL, 0, NULL }
 
 
 struct  Widgetd__V1__Timeline
