@@ -124,7 +124,7 @@ public struct BarReader: Sendable {
     switch node.type {
     case .stack where node.isLayered:
       node.childIDs.last { find($0)?.properties["visible"] != .bool(false) }.map { [$0] } ?? []
-    case .button, .link, .stack, .grid, .table, nil: node.childIDs
+    case .button, .link, .stack, .grid, .table, .embed, nil: node.childIDs
     case .label, .toggle, .input, .gauge, .chart, .date, .image, .spinner, .form, .space: []
     }
   }
@@ -267,7 +267,7 @@ private struct Reading {
       for id in BarReader.shownChildren(of: node, { nodes[$0] }) {
         read(id, around, depth: depth + 1)
       }
-    case .stack, .grid, .table, nil: readChildren(of: node, around, depth: depth)
+    case .stack, .grid, .table, .embed, nil: readChildren(of: node, around, depth: depth)
     case .space: add(" ", around)
     }
   }

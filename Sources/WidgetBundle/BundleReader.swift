@@ -8,6 +8,8 @@ import WidgetModel
 public enum BundleReader {
   /// The only format there is.
   public static let format = 1
+  /// The kinds that every daemon has.
+  static let builtInKinds = [KindName.help, .activity, .smartStack]
   /// The longest text that is read, in bytes.
   public static let bytesMax = SourceReader.bytesMax
 
@@ -356,11 +358,11 @@ struct BundleFileReader {
       let name = reading.text(kindItem) ?? ""
       reading.report(
         kindItem, "\"\(name.prefix(70))\" cannot be a kind's name",
-        hint: reading.suggestion(name, among: names + [KindName.help.rawValue]))
+        hint: reading.suggestion(name, among: names + BundleReader.builtInKinds.map(\.rawValue)))
       return nil
     }
     // Without a host, the daemon says so: it knows the kinds of others.
-    if hasHost, !names.contains(name), kindName != .help {
+    if hasHost, !names.contains(name), !BundleReader.builtInKinds.contains(kindName) {
       reading.remark(
         kindItem,
         "the bundle has no kind \"\(name)\"; if no other program provides it, the widget shows its data "

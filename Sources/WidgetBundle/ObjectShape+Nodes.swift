@@ -31,6 +31,7 @@ extension ObjectShape {
     case .form: "Inputs that are submitted together. `on: {submit: NAME}` names the action."
     case .spinner: "A sign of a running activity: `text`."
     case .link: "A link that users open: `text`, or nodes."
+    case .embed: "The content of another widget: `widget`."
     }
   }
 

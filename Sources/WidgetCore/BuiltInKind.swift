@@ -4,7 +4,7 @@ import WidgetModel
 enum BuiltInKind {
   static let provider = "widgetd"
 
-  static let all = [HelpKind.schema, ActivityKind.schema].map {
+  static let all = [HelpKind.schema, ActivityKind.schema, SmartStackKind.schema].map {
     RegisteredKind(kind: $0.kind, provider: provider)
   }
 

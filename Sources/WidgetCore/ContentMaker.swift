@@ -17,6 +17,32 @@ struct ShownContent {
   /// The size of `families` in bytes.
   var familyBytes: Int { families.reduce(0) { $0 + $1.bytes } }
 
+  /// Whether any of it has embeds.
+  var hasEmbeds: Bool {
+    own?.table.program.hasEmbeds ?? false
+      || families.contains { $0.content?.table.program.hasEmbeds ?? false }
+  }
+
+  /// What its embeds name.
+  var embedTargets: Set<WidgetID> {
+    families.reduce(into: own?.table.embedTargets ?? []) {
+      $0.formUnion($1.content?.table.embedTargets ?? [])
+    }
+  }
+
+  /// Makes the embeds in all of it true. Returns whether that changed anything.
+  mutating func resolveEmbeds(
+    _ resolve: (inout ContentTable, Family?) -> Bool
+  ) -> Bool {
+    var isOther = false
+    if let changed = ContentBox.resolveEmbeds(&own, { resolve(&$0, nil) }) { isOther = changed }
+    for index in families.indices {
+      let family = families[index].family
+      if families[index].resolveEmbeds({ resolve(&$0, family) }) { isOther = true }
+    }
+    return isOther
+  }
+
   /// Takes a table that was made already.
   mutating func show(_ table: ContentTable?) { own = table.map(ContentBox.init) }
 
@@ -42,6 +68,18 @@ final class ContentBox {
   private(set) var table: ContentTable
   init(_ table: ContentTable) { self.table = table }
 
+  /// Makes the embeds of a content true. Returns whether that changed it; nil if there is none.
+  static func resolveEmbeds(
+    _ content: inout ContentBox?, _ resolve: (inout ContentTable) -> Bool
+  ) -> Bool? {
+    guard let shared = content, shared.table.program.hasEmbeds else { return nil }
+    // Copies of the record may share the box.
+    var table = shared.table
+    let isOther = resolve(&table)
+    if isOther { content = ContentBox(table) }
+    return isOther
+  }
+
   /// Makes a content what the state says now. Returns what that cost, which depends on what changed.
   static func refresh(
     _ content: inout ContentBox?, _ program: ContentProgram, of record: Record,
@@ -64,8 +102,10 @@ final class ContentBox {
 /// Makes what widgets show from their state and the templates of their kinds, and counts what that
 /// costs.
 struct ContentMaker {
-  /// The schemas of the registered kinds, and of the kind of activities.
-  private(set) var schemas: [KindName: KindSchema] = [.activity: ActivityKind.schema]
+  /// The schemas of the registered kinds, and of the kinds of activities and stacks.
+  private(set) var schemas: [KindName: KindSchema] = [
+    .activity: ActivityKind.schema, .smartStack: SmartStackKind.schema,
+  ]
   /// Families whose content is kept, with how many watch them.
   private var keptFamilies: [Family: Int] = [:]
   /// What the contents made by the command under way have cost; see `checkContents`.

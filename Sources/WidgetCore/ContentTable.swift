@@ -29,6 +29,8 @@ struct ContentTable {
   let ranOut: Bool
   /// What the last evaluation cost, nodes that it made included.
   private(set) var cost: Int
+  /// How deep embeds are nested in it; 0 without embeds.
+  private(set) var embedDepth = 0
 
   /// The whole content of a widget, in its own family or in another.
   init(
@@ -76,6 +78,39 @@ struct ContentTable {
 
   /// What is wrong with it, in words; for tests.
   func checkInvariants() -> [String] { slots.checkInvariants() }
+
+  // MARK: - Embeds
+
+  /// The widgets that its embeds name.
+  var embedTargets: Set<WidgetID> {
+    guard program.hasEmbeds else { return [] }
+    return Set(slots.embedRequests.compactMap { WidgetID($0.request.widget) })
+  }
+
+  /// The id of a node in the widget that it comes from; nil if there is no such node in an embed.
+  func origin(of id: String) -> String? { slots.origin(of: id) }
+
+  /// Shows in each embed what `find` says. Returns whether that changed anything.
+  mutating func resolveEmbeds(
+    at revision: Revision, limits: StoreLimits, _ find: (EmbedRequest) -> EmbedResult
+  ) -> Bool {
+    guard program.hasEmbeds else { return false }
+    let before = (slots.changeCount, embedDepth)
+    embedDepth = 0
+    let requests = slots.embedRequests
+    let shown = Set(requests.map(\.slot))
+    // First, so that what goes makes room for what comes.
+    for slot in slots.embedSlots where !shown.contains(slot) {
+      _ = slots.show(.hidden, inEmbed: slot, at: revision, limits: limits)
+    }
+    for (slot, request) in requests {
+      let depth = slots.show(find(request), inEmbed: slot, at: revision, limits: limits)
+      embedDepth = max(embedDepth, depth)
+    }
+    let isOther = before != (slots.changeCount, embedDepth)
+    slots.trimLog()
+    return isOther
+  }
 
   // MARK: - Following
 

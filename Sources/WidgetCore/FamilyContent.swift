@@ -44,6 +44,11 @@ struct FamilyContent {
     return ContentBox.refresh(&content, program, of: record, as: family, limits: limits)
   }
 
+  /// Makes its embeds true. Returns whether that changed it.
+  mutating func resolveEmbeds(_ resolve: (inout ContentTable) -> Bool) -> Bool {
+    ContentBox.resolveEmbeds(&content, resolve) ?? false
+  }
+
   func change(since cursor: Revision) -> ContentChange? {
     if let content { return content.table.change(since: cursor) }
     return revision > cursor ? ContentChange(replacingBy: nil) : nil
@@ -58,6 +63,7 @@ struct ContentReader {
   /// Whether to cache the content that is made for the reader: true while its family is watched.
   let keeps: Bool
   let usage: FamilyContentUsage
+  let embeds: EmbedSource
   let meter = Meter()
 
   /// The meter of a reader.
@@ -144,9 +150,16 @@ struct ContentReader {
       return kept
     }
     let program = ContentMaker.program(of: record.kind, for: family, in: schemas)
-    let made = FamilyContent(family, program, of: record, limits: limits)
+    var made = FamilyContent(family, program, of: record, limits: limits)
+    var cost = made.content?.table.cost ?? 0
+    if program?.hasEmbeds ?? false {
+      let isKept = keeps
+      _ = made.resolveEmbeds { table in
+        cost += embeds.resolve(&table, of: record, as: family, isKept: isKept)
+        return true
+      }
+    }
     meter.bytes += made.bytes
-    let cost = made.content?.table.cost ?? 0
     meter.cost += cost
     usage.readingCost += cost
     if keeps, usage.bytes + made.bytes <= limits.familyContentBytesMax {
@@ -165,7 +178,8 @@ extension WidgetStore {
   func reader(_ choice: ContentChoice) -> ContentReader {
     let keeps = if case .family(let family) = choice { contents.keeps(family) } else { false }
     return ContentReader(
-      choice: choice, schemas: schemas, limits: limits, keeps: keeps, usage: records.familyUsage)
+      choice: choice, schemas: schemas, limits: limits, keeps: keeps, usage: records.familyUsage,
+      embeds: embedSource)
   }
 
   /// Starts to cache the content of a watched family, so that its readers get differences. Content

@@ -72,6 +72,8 @@ final class ContentProgram: Sendable {
   let hasStatus: Bool
   /// Whether expressions can read `entry`, which is a variable behind `status` then.
   let hasEntries: Bool
+  /// Whether there are embeds.
+  let hasEmbeds: Bool
   /// The ids of the nodes outside rows.
   private let nodeIDs: Set<String>
   /// The ids of the template's nodes in rows.
@@ -81,6 +83,7 @@ final class ContentProgram: Sendable {
     self.root = root
     self.hasStatus = hasStatus
     self.hasEntries = hasEntries
+    hasEmbeds = root.hasEmbeds
     nodeIDs = Set(root.nodes.map(\.id))
     rowNodeIDs = Set(root.rows.flatMap(\.block.allNodeIDs))
   }
@@ -117,6 +120,11 @@ final class ContentProgram: Sendable {
     let inputs: Set<Input>
     /// What its nodes count before anything is evaluated, but for what rows add to their ids.
     let constantBytes: Int
+
+    /// Whether it, or a row in it, has embeds.
+    var hasEmbeds: Bool {
+      nodes.contains { $0.type == .embed } || rows.contains(where: \.block.hasEmbeds)
+    }
 
     /// The ids of all its template nodes, including those in rows.
     var allNodeIDs: [String] { nodes.map(\.id) + rows.flatMap(\.block.allNodeIDs) }

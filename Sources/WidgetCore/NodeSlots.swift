@@ -6,8 +6,11 @@ import WidgetModel
 /// before `logStart` get all nodes. A node that is gone keeps its slot (`isDead`) until the log has
 /// forgotten it.
 ///
+/// Nodes in an embed come from another widget, and `embed` puts them there. They go with their embed.
+///
 /// Invariants: `index` has the id of every slot that is not free; the children of a live entry are live;
-/// `liveCount` counts entries that are not dead; `bytes` is the sum of their `costBytes`.
+/// `liveCount` counts entries that are not dead; `bytes` is the sum of their `costBytes`; `embeds` has the
+/// slots of the live embeds that are no other widget's.
 struct NodeSlots {
   private var entries = RevertibleArray<Entry>()
   private var index: [String: Int32] = [:]
@@ -17,6 +20,9 @@ struct NodeSlots {
   private(set) var logStart: Revision
   private(set) var liveCount = 0
   private(set) var bytes = 0
+  private var embeds: [Int32] = []
+  /// Grows with every change of a node.
+  private(set) var changeCount: UInt32 = 0
 
   /// What a node counts beside its id, its properties and what is wrong with it.
   static let nodeCostBytes = 32
@@ -38,6 +44,12 @@ struct NodeSlots {
   /// What a failure of a node's condition is called.
   static let condition = "condition"
 
+  /// What a failure of an embed to show its widget is called.
+  private static let embedded = "content"
+
+  /// The failures of a node of another widget, in words already.
+  private static let ofOthers = ""
+
   private struct Entry {
     var id: String
     var type: NodeType
@@ -53,6 +65,8 @@ struct NodeSlots {
     var failures: [String: String] = [:]
     /// The events that it takes: always those of its plan.
     var events: [String] = []
+    /// The id of the node in the widget that it comes from; nil for nodes of this widget.
+    var origin: String?
 
     var costBytes: Int {
       properties.costBytes + id.utf8.count + NodeSlots.nodeCostBytes
@@ -182,6 +196,7 @@ struct NodeSlots {
   /// What is wrong with a node, and with the conditions of children: one that is not there cannot say
   /// so. A line for each problem, at most `problemsMax`.
   private func problem(of entry: Entry) -> String {
+    if entry.origin != nil { return entry.failures[NodeSlots.ofOthers] ?? "" }
     var (lines, count) = ([String](), 0)
     func add(_ name: @autoclosure () -> String, _ message: String) {
       count += 1
@@ -248,9 +263,15 @@ struct NodeSlots {
       slot = entry.parent
     }
     let entry = entries[Int(found)]
+    var widget: String?
+    if entry.type == .embed, entry.origin == nil, case .string(let id)? = entry.properties["widget"]
+    {
+      widget = id
+    }
     return NodeStanding(
       type: entry.type, isVisible: isVisible, isEnabled: isEnabled,
-      takesNumber: entry.type == .input && entry.properties["mode"] == .string("number"))
+      takesNumber: entry.type == .input && entry.properties["mode"] == .string("number"),
+      embeddedWidget: widget)
   }
 
   // MARK: - Changing
@@ -261,9 +282,15 @@ struct NodeSlots {
   ) -> Int32 {
     var entry = Entry(
       id: id, type: plan.type, properties: plan.constants, parent: parent, events: plan.events)
+    let slot = insert(&entry)
+    if plan.type == .embed { embeds.append(slot) }
+    return slot
+  }
+
+  private mutating func insert(_ entry: inout Entry) -> Int32 {
     liveCount += 1
     bytes += entry.costBytes
-    if let slot = index[id] {
+    if let slot = index[entry.id] {
       entry.revision = entries[Int(slot)].revision
       entries[Int(slot)] = entry
       return slot
@@ -276,17 +303,22 @@ struct NodeSlots {
       slot = Int32(entries.count)
       entries.append(entry)
     }
-    index[id] = slot
+    index[entry.id] = slot
     return slot
   }
 
   mutating func remove(_ slot: Int32, at revision: Revision) {
+    if entries[Int(slot)].type == .embed || entries[Int(slot)].origin != nil {
+      embeds.removeAll { $0 == slot }
+      for child in entries[Int(slot)].children { remove(child, at: revision) }
+    }
     liveCount -= 1
     bytes -= entries[Int(slot)].costBytes
     entries[Int(slot)].isDead = true
     // Its id alone is of use to those who are late.
     (entries[Int(slot)].properties, entries[Int(slot)].failures) = ([:], [:])
     (entries[Int(slot)].children, entries[Int(slot)].events) = ([], [])
+    entries[Int(slot)].origin = nil
     mark(slot, at: revision)
   }
 
@@ -352,6 +384,7 @@ struct NodeSlots {
 
   /// Notes in the log that a node changed.
   mutating func mark(_ slot: Int32, at revision: Revision) {
+    changeCount &+= 1
     guard slot >= 0, entries[Int(slot)].revision != revision else { return }
     entries[Int(slot)].revision = revision
     log.append(Change(revision: revision, slot: slot))
@@ -371,6 +404,152 @@ struct NodeStanding {
   let isEnabled: Bool
   /// An input for a number.
   let takesNumber: Bool
+  /// Of an embed: the id of the widget in it, as the node has it.
+  var embeddedWidget: String?
+}
+
+// MARK: - Embeds
+
+extension NodeSlots {
+  /// What the embeds that are shown ask for.
+  var embedRequests: [(slot: Int32, request: EmbedRequest)] {
+    embeds.compactMap { slot in isPresent(slot) ? (slot, request(of: slot)) : nil }
+  }
+
+  /// The slots of all embeds.
+  var embedSlots: [Int32] { embeds }
+
+  private func request(of slot: Int32) -> EmbedRequest {
+    let properties = entries[Int(slot)].properties
+    func text(_ name: String) -> String {
+      if case .string(let text)? = properties[name] { text } else { "" }
+    }
+    return EmbedRequest(widget: text("widget"), family: text("family"))
+  }
+
+  /// The id of a node in the widget that it comes from; nil if there is no such node in an embed.
+  func origin(of id: String) -> String? {
+    guard let slot = index[id], isPresent(slot) else { return nil }
+    return entries[Int(slot)].origin
+  }
+
+  /// Puts the nodes of another widget, or the reason why there are none, into an embed. Returns how deep
+  /// embeds are nested there, the embed included.
+  mutating func show(
+    _ result: EmbedResult, inEmbed slot: Int32, at revision: Revision, limits: StoreLimits
+  ) -> Int {
+    switch result {
+    case .hidden:
+      _ = embed(nil, in: slot, at: revision, limits)
+      setEmbedFailure(nil, slot, at: revision, limits)
+      return 1
+    case .content(let content, let depth):
+      if embed(content, in: slot, at: revision, limits) {
+        setEmbedFailure(nil, slot, at: revision, limits)
+        return depth + 1
+      }
+      showFailure(
+        "There is no room for it: a widget's content has at most \(limits.contentNodesMax) nodes "
+          + "(content_nodes_max) and \(limits.contentBytesMax) bytes (content_bytes_max).",
+        in: slot, at: revision, limits)
+    case .failure(let reason): showFailure(reason, in: slot, at: revision, limits)
+    }
+    return 1
+  }
+
+  /// Shows why an embed shows nothing, so that users see it too.
+  private mutating func showFailure(
+    _ reason: String, in slot: Int32, at revision: Revision, _ limits: StoreLimits
+  ) {
+    setEmbedFailure(reason, slot, at: revision, limits)
+    var text = reason
+    if case .string(let fallback)? = entries[Int(slot)].properties["fallback"] { text = fallback }
+    let label = Node(
+      id: "problem", type: .label,
+      properties: ["text": .string(text), "font": .string("font.caption")])
+    let content = text.isEmpty ? nil : Content(rootID: label.id, nodes: [label])
+    if !embed(content, in: slot, at: revision, limits) {
+      _ = embed(nil, in: slot, at: revision, limits)
+    }
+  }
+
+  private mutating func setEmbedFailure(
+    _ reason: String?, _ slot: Int32, at revision: Revision, _ limits: StoreLimits
+  ) {
+    _ = setFailure(
+      NodeSlots.embedded, to: reason, on: slot, at: revision, bytesMax: limits.contentBytesMax)
+  }
+
+  /// Makes the nodes in an embed those of a content, and notes which of them changed. Returns false, and
+  /// changes nothing, if there is no room.
+  private mutating func embed(
+    _ content: Content?, in slot: Int32, at revision: Revision, _ limits: StoreLimits
+  ) -> Bool {
+    var old: Set<Int32> = []
+    collect(entries[Int(slot)].children, into: &old)
+    let prefix = entries[Int(slot)].id
+    var new: [Entry] = []
+    var ids: [String: String] = [:]
+    for node in content?.nodes ?? [] {
+      let id = NodeID.embedded(node.id, in: prefix)
+      ids[node.id] = id
+      var entry = Entry(
+        id: id, type: node.type ?? .stack, properties: node.properties, parent: slot,
+        events: node.events, origin: node.id)
+      if !node.problem.isEmpty { entry.failures[NodeSlots.ofOthers] = node.problem }
+      new.append(entry)
+    }
+    let oldBytes = old.reduce(0) { $0 + entries[Int($1)].costBytes }
+    let newBytes = new.reduce(0) { $0 + $1.costBytes }
+    guard liveCount - old.count + new.count <= limits.contentNodesMax || new.isEmpty,
+      bytes - oldBytes + newBytes <= limits.contentBytesMax || newBytes <= oldBytes
+    else { return false }
+    var slots: [String: Int32] = [:]
+    for entry in new { slots[entry.id] = put(entry, at: revision) }
+    for node in content?.nodes ?? [] {
+      guard let own = ids[node.id].flatMap({ slots[$0] }) else { continue }
+      let children = node.childIDs.compactMap { ids[$0].flatMap { slots[$0] } }
+      for child in children { entries[Int(child)].parent = own }
+      setChildren(of: own, to: children, at: revision)
+    }
+    let top = (content?.rootID).flatMap { ids[$0] }.flatMap { slots[$0] }
+    if let top { entries[Int(top)].parent = slot }
+    setChildren(of: slot, to: top.map { [$0] } ?? [], at: revision)
+    let kept = Set(slots.values)
+    for gone in old where !kept.contains(gone) {
+      // Its children go by themselves, or belong to another node by now.
+      entries[Int(gone)].children = []
+      remove(gone, at: revision)
+    }
+    return true
+  }
+
+  private func collect(_ slots: [Int32], into all: inout Set<Int32>) {
+    for slot in slots where all.insert(slot).inserted {
+      collect(entries[Int(slot)].children, into: &all)
+    }
+  }
+
+  /// Makes a node of another widget what it is now.
+  private mutating func put(_ entry: Entry, at revision: Revision) -> Int32 {
+    var entry = entry
+    guard let slot = index[entry.id], !entries[Int(slot)].isDead else {
+      let slot = insert(&entry)
+      mark(slot, at: revision)
+      return slot
+    }
+    let old = entries[Int(slot)]
+    guard
+      old.type != entry.type || old.properties != entry.properties || old.events != entry.events
+        || old.failures != entry.failures || old.origin != entry.origin
+    else { return slot }
+    bytes += entry.costBytes - old.costBytes
+    entry.children = old.children
+    (entry.revision, entry.parent) = (old.revision, old.parent)
+    entries[Int(slot)] = entry
+    mark(slot, at: revision)
+    return slot
+  }
 }
 
 extension NodeSlots {

@@ -90,6 +90,8 @@ struct RecordTable: ~Copyable {
   private var activityAgenda = Agenda()
   /// The sum of all records' `familyBytes`.
   let familyUsage: FamilyContentUsage
+  /// Which widgets show which others.
+  let embeds: EmbedLinks
   /// How to take back what was done, newest last.
   private(set) var inverses: [Inverse] = []
   /// Whether changes can be taken back.
@@ -113,7 +115,7 @@ struct RecordTable: ~Copyable {
     case storeAgain(slot: Int32)
   }
 
-  init() { familyUsage = FamilyContentUsage() }
+  init() { (familyUsage, embeds) = (FamilyContentUsage(), EmbedLinks()) }
 
   /// A second table that shares no record with this one. O(all).
   func copy() -> RecordTable { RecordTable(copying: self) }
@@ -132,6 +134,7 @@ struct RecordTable: ~Copyable {
     duties = other.duties
     activityAgenda = other.activityAgenda
     familyUsage = FamilyContentUsage(bytes: other.familyUsage.bytes)
+    embeds = other.embeds.copy()
     isRecording = other.isRecording
     inverses = other.inverses.map { inverse in
       switch inverse {
@@ -193,6 +196,7 @@ struct RecordTable: ~Copyable {
     contents.begin(&record.shown, of: record, beside: familyUsage.bytes, limits: limits)
     put(record, into: slot)
     appoint(record, in: slot)
+    noteChange(of: record)
     linkNewest(slot)
     if isRecording {
       inverses.append(.remove(slot: slot, chunk: chunkRevisions[chunk(of: slot)]))
@@ -233,6 +237,7 @@ struct RecordTable: ~Copyable {
     account(for: record, in: Int32(slot), insteadOf: oldCost, oldPosition)
     accountContent(of: record.ownerUID, growth: record.contentBytes - oldContentBytes)
     familyUsage.bytes += record.familyBytes - oldFamilyBytes
+    noteChange(of: record)
     chunkRevisions[chunk] = revision
     guard newest != slot else { return }
     unlink(Int32(slot))
@@ -254,6 +259,7 @@ struct RecordTable: ~Copyable {
     guard let record = slots[slot] else { return nil }
     unlink(Int32(slot))
     take(Int32(slot))
+    noteChange(of: record)
     let chunk = chunk(of: Int32(slot))
     if isRecording {
       inverses.append(.restore(slot: Int32(slot), record, chunk: chunkRevisions[chunk]))
@@ -309,8 +315,10 @@ struct RecordTable: ~Copyable {
         familyUsage.bytes += old.familyBytes - current.familyBytes
         relink(slot)
         appoint(old, in: slot, insteadOf: current.moment, current.activity?.due)
+        noteChange(of: old)
         chunkRevisions[self.chunk(of: slot)] = chunk
       case .remove(let slot, let chunk):
+        if let record = slots[Int(slot)] { noteChange(of: record) }
         unlink(slot)
         take(slot)
         chunkRevisions[self.chunk(of: slot)] = chunk
@@ -318,6 +326,7 @@ struct RecordTable: ~Copyable {
         freeSlots.removeLast()
         put(record, into: slot)
         appoint(record, in: slot)
+        noteChange(of: record)
         relink(slot)
         chunkRevisions[self.chunk(of: slot)] = chunk
       case .storeAgain: break
@@ -375,6 +384,25 @@ struct RecordTable: ~Copyable {
     guard growth != 0 else { return }
     usage[owner, default: Usage()].contentBytes += growth
     contentGrowth[owner, default: 0] += growth
+  }
+
+  // MARK: - Embeds
+
+  private func noteChange(of record: Record) {
+    embeds.noteChange(of: record.id, hasEmbeds: record.shown.hasEmbeds)
+  }
+
+  /// Makes the embeds of a widget true, without a change of its state. Returns whether that changed what
+  /// it shows.
+  mutating func resolveEmbeds(
+    _ slot: Int, _ resolve: (Record, inout ContentTable, Family?) -> Bool
+  ) -> Bool {
+    guard let record = slots[slot] else { return false }
+    let (oldBytes, oldFamilyBytes) = (record.contentBytes, record.familyBytes)
+    let isOther = record.shown.resolveEmbeds { resolve(record, &$0, $1) }
+    accountContent(of: record.ownerUID, growth: record.contentBytes - oldBytes)
+    familyUsage.bytes += record.familyBytes - oldFamilyBytes
+    return isOther
   }
 
   // MARK: - Appointments

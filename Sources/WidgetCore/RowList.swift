@@ -177,19 +177,11 @@ struct RowList {
     var path = "\(outer)/\(NodeID.encoded(key: key))"
     // Room for the number below. No key is written with a colon in front.
     if path.utf8.count > NodeID.rowsLengthMax - NodeID.rowNumberLengthMax {
-      path = "/:\(hash(path))"
+      path = "/:\(NodeID.hash(path))"
     }
     if seen.insert(path).inserted { return path }
     var number = 2
     while !seen.insert("\(path):\(number)").inserted { number += 1 }
     return "\(path):\(number)"
-  }
-
-  /// 128 bits in hexadecimal: FNV-1a from two beginnings.
-  private static func hash(_ text: String) -> String {
-    let hashes = [UInt64(0xcbf2_9ce4_8422_2325), 0x9e37_79b9_7f4a_7c15].map { start in
-      text.utf8.reduce(start) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
-    }
-    return hashes.map { String($0, radix: 16) }.joined()
   }
 }

@@ -10,6 +10,9 @@ extension WidgetStore {
     }
     try validate(draft)
     var budget = limits.eventCostMax
+    if let inner = try embedded(draft, on: record, spending: &budget) {
+      return try accept(inner, by: caller, at: now)
+    }
     let node = try standing(of: draft, on: record, spending: &budget)
     let draft = try schemas[record.kind]?.fitted(draft, on: node?.type) ?? draft
     // After the defaults are filled in, because they count too.
@@ -51,6 +54,36 @@ extension WidgetStore {
       let words = FormInputs.complaint(aboutNumber: value, isTyping: draft.name == "change")
     else { return }
     throw .invalid(field: "payload[value]", description: words)
+  }
+
+  /// The event for the widget that an embed shows, if the event is about a node in an embed. Everything
+  /// around the node must take events too.
+  private func embedded(
+    _ draft: EventDraft, on record: Record, spending budget: inout Int
+  ) throws(StoreError) -> EventDraft? {
+    guard let (embed, rest) = NodeID.splitAtEmbed(draft.nodeID) else { return nil }
+    let kept = ([record.content?.table] + record.familyContents.map { $0.content?.table })
+      .compactMap(\.self).first { $0.origin(of: draft.nodeID) != nil }
+    let node: NodeStanding?
+    if let kept {
+      node = kept.standing(of: embed)
+    } else {
+      var outer = draft
+      outer.nodeID = embed
+      node = try standing(of: outer, on: record, spending: &budget)
+    }
+    var inner = draft
+    inner.nodeID = kept?.origin(of: draft.nodeID) ?? rest
+    guard let node, let id = node.embeddedWidget.flatMap({ WidgetID($0) }), id != record.id,
+      !inner.nodeID.isEmpty, slot(of: id) != nil
+    else { throw .nodeNotFound(record.id, draft.nodeID) }
+    inner.widgetID = id
+    guard !draft.isForced else { return inner }
+    if !record.presence.isVisible { throw .widgetHidden(record.id) }
+    if !record.presence.isEnabled { throw .widgetDisabled(record.id) }
+    if !node.isVisible { throw .nodeHidden(record.id, embed) }
+    if !node.isEnabled { throw .nodeDisabled(record.id, embed) }
+    return inner
   }
 
   /// The state of the node that an event is about; nil if the event is about the widget as a whole,
@@ -96,9 +129,10 @@ extension WidgetStore {
     _ event: Event, on slot: Int, costMax: Int
   ) throws(StoreError) -> (patch: WidgetPatch, ownership: Ownership?, effect: PatchEffect)? {
     guard let record = records[slot], let schema = schemas[record.kind],
-      let patch = try schema.reducers.patch(
-        for: event, on: record, costMax: costMax,
-        valueDepthMax: limits.valueDepthMax)
+      let patch = try record.kind == .smartStack
+        ? SmartStackKind.patch(for: event, on: record)
+        : schema.reducers.patch(
+          for: event, on: record, costMax: costMax, valueDepthMax: limits.valueDepthMax)
     else { return nil }
     try checkActivity(patch, of: record, data: "data", parameters: "parameters")
     let ownership = record.ownership(after: patch, by: .events(record.kind))

@@ -163,12 +163,25 @@ extension WidgetStore {
       guard isDeclared || spec.data.isEmpty else { throw HelpKind.ownData(field: "\(field).data") }
       return try helpFitted(spec, field: field)
     }
+    if spec.kind == .smartStack {
+      guard isDeclared || spec.data.isEmpty else {
+        throw SmartStackKind.ownData(field: "\(field).data")
+      }
+      return try stackFitted(spec, field: field) { (spec) throws(StoreError) in
+        try SmartStackKind.schema.fitted(spec, path: field)
+      }
+    }
     return try schemas[spec.kind]?.fitted(spec, path: field) ?? spec
   }
 
   /// A set's spec for an existing widget, as its kind completes it.
   func fittedAgain(_ spec: WidgetSpec, field: String) throws(StoreError) -> WidgetSpec {
     if spec.kind == HelpKind.name { return try helpFitted(spec, field: field) }
+    if spec.kind == .smartStack {
+      return try stackFitted(spec, field: field) { (spec) throws(StoreError) in
+        try SmartStackKind.schema.fittedAgain(spec, path: field)
+      }
+    }
     return try schemas[spec.kind]?.fittedAgain(spec, path: field) ?? spec
   }
 
@@ -178,6 +191,11 @@ extension WidgetStore {
       var spec = spec
       spec.data = [:]
       return try HelpKind.schema.fittedOnly(spec, path: field)
+    }
+    if spec.kind == .smartStack {
+      return try stackFitted(spec, field: field) { (spec) throws(StoreError) in
+        try SmartStackKind.schema.fittedOnly(spec, path: field)
+      }
     }
     return try schemas[spec.kind]?.fittedOnly(spec, path: field) ?? spec
   }
@@ -191,7 +209,15 @@ extension WidgetStore {
       patch.timeline = .some(try fitted(timeline, for: record.kind, field: "\(field).timeline"))
     }
     if record.kind == HelpKind.name { return try helpFitted(patch, for: record, field: field) }
+    if record.kind == .smartStack {
+      guard patch.setData.isEmpty, patch.unsetData.isEmpty, !patch.replaceData else {
+        throw SmartStackKind.ownData(field: "\(field).set_data")
+      }
+    }
     patch = try schemas[record.kind]?.fitted(patch, path: field) ?? patch
+    if record.kind == .smartStack {
+      try checkStack(patch.setParameters, field: "\(field).set_parameters")
+    }
     try checkActivity(
       patch, of: record, data: "\(field).set_data", parameters: "\(field).set_parameters")
     return patch
@@ -293,6 +319,19 @@ extension WidgetStore {
     guard effect.isChange, let kind = records[slot]?.kind else { return false }
     modify(slot, by: patch, effect, ownership, schemas[kind]?.kind.transition, at: time)
     return true
+  }
+
+  // MARK: - Stacks
+
+  /// A stack without data, because the daemon fills it.
+  private func stackFitted(
+    _ spec: WidgetSpec, field: String, _ fit: (WidgetSpec) throws(StoreError) -> WidgetSpec
+  ) throws(StoreError) -> WidgetSpec {
+    var spec = spec
+    spec.data = [:]
+    spec = try fit(spec)
+    try checkStack(spec.parameters, field: "\(field).parameters")
+    return spec
   }
 
   // MARK: - Help

@@ -59,7 +59,10 @@ extension WidgetStore {
   }
 
   /// Lets the next `advance` go back to earlier entries, because the clock went back. O(all widgets).
-  public mutating func clockWentBack(to now: Timestamp) { records.appointAhead(of: now) }
+  public mutating func clockWentBack(to now: Timestamp) {
+    records.appointAhead(of: now)
+    for stack in records.embeds.stacks.keys { records.embeds.enqueue(stack) }
+  }
 
   /// The limits for content that cannot be refused: it has at most what its owner's quota has left.
   func limitsForAdvance(of slot: Int) -> StoreLimits {
@@ -154,9 +157,16 @@ extension WidgetStore {
 
   private func content(of draft: Record, _ choice: ContentChoice) -> ContentTable? {
     let family: Family = if case .family(let wanted) = choice { wanted } else { draft.family }
-    return ContentMaker.program(of: draft.kind, for: family, in: schemas).map {
-      ContentTable($0, of: draft, as: family == draft.family ? nil : family, limits: limits)
+    guard let program = ContentMaker.program(of: draft.kind, for: family, in: schemas) else {
+      return nil
     }
+    var table = ContentTable(
+      program, of: draft, as: family == draft.family ? nil : family, limits: limits)
+    if program.hasEmbeds {
+      records.familyUsage.readingCost += embedSource.resolve(
+        &table, of: draft, as: family, isKept: true)
+    }
+    return table
   }
 
   /// What an instance of a kind would show with some data; without data, with the kind's sample.

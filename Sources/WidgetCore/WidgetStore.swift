@@ -78,7 +78,7 @@ public struct WidgetStore: ~Copyable {
   /// For how many kinds it is remembered which automatic ids were given out.
   static let numberedKindsMax = 1_024
 
-  /// The schemas of the registered kinds, and of the kind of activities.
+  /// The schemas of the registered kinds, and of the kinds of activities and stacks.
   var schemas: [KindName: KindSchema] { contents.schemas }
 
   /// A store that continues an image, or an empty one from an empty image.
@@ -125,6 +125,7 @@ public struct WidgetStore: ~Copyable {
     where registeredKinds[image.kind] != nil {
       unacknowledged.append(image.event, of: image.kind)
     }
+    noteRestoredEmbeds()
     isRecording = isRevocable
   }
 

@@ -51,7 +51,7 @@ extension LayoutPass {
     addFocus(index, frame: frame, clip: clip)
     let inside = inner.intersection(clip)
     switch nodes[index].facts.type {
-    case .stack: placeStack(index, in: inner, clip: inside, node: node)
+    case .stack, .embed: placeStack(index, in: inner, clip: inside, node: node)
     case nil: placeColumn(index, in: inner, clip: inside, node: node)
     case .form: placeForm(index, in: inner, clip: inside, node: node)
     case .grid: placeGrid(index, in: inner, clip: inside, node: node)
@@ -84,7 +84,7 @@ extension LayoutPass {
 
   private func isContainer(_ type: NodeType?) -> Bool {
     switch type {
-    case .stack, .form, .grid, .table, .button, .link, nil: true
+    case .stack, .embed, .form, .grid, .table, .button, .link, nil: true
     default: false
     }
   }

@@ -138,7 +138,7 @@ struct LayoutPass: ~Copyable {
 
   private mutating func contentExtent(_ index: Int) -> Extent {
     switch nodes[index].facts.type {
-    case .stack: stackExtent(index)
+    case .stack, .embed: stackExtent(index)
     case nil: columnExtent(index)
     case .form: formExtent(index)
     case .grid: gridExtent(index)
@@ -155,7 +155,7 @@ struct LayoutPass: ~Copyable {
     switch nodes[index].facts.type {
     case .table where facts.style.isScrolling: return true
     case .stack where facts.style.isScrolling && facts.style.axis == .vertical: return true
-    case .stack, .form, nil: return nodes[index].flow.contains { nodes[$0].isShrinkable }
+    case .stack, .embed, .form, nil: return nodes[index].flow.contains { nodes[$0].isShrinkable }
     default: return false
     }
   }
@@ -189,7 +189,7 @@ struct LayoutPass: ~Copyable {
 
   private mutating func contentHeight(_ index: Int, width: Int) -> Int {
     switch nodes[index].facts.type {
-    case .stack: stackHeight(index, width: width)
+    case .stack, .embed: stackHeight(index, width: width)
     case nil: columnHeight(index, width: width)
     case .form: formHeight(index, width: width)
     case .grid: gridHeight(index, width: width)

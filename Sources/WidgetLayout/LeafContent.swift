@@ -98,7 +98,7 @@ struct LeafContent: Sendable {
       if !empty.isEmpty { paragraphs = DisplayText.lines(of: empty) }
       paragraphsWidth = metrics.widest(paragraphs, style.font)
     case .grid: count = min(max(node.int("columns") ?? 2, 1), LayoutPass.gridColumnsMax)
-    case .stack, .space, nil: break
+    case .stack, .space, .embed, nil: break
     }
     if !name.isEmpty { nameWidth = metrics.width(of: name, font: style.font) }
     if !value.isEmpty { valueWidth = metrics.width(of: value, font: style.font) }

@@ -47,7 +47,7 @@ struct NodeStyle {
   init(_ node: borrowing Node, _ metrics: borrowing LayoutMetrics) {
     let isContainer: Bool =
       switch node.type {
-      case .stack, .grid, .table, .form, .space, nil: true
+      case .stack, .grid, .table, .form, .space, .embed, nil: true
       default: false
       }
     let edge = metrics.horizontal(Self.leafPaddingPoints)

@@ -32,6 +32,8 @@ public struct KindName: Hashable, Sendable, CustomStringConvertible {
   public static let help = KindName(literal: "help")
   /// The kind of activities that name no other one, which every daemon has.
   public static let activity = KindName(literal: "activity")
+  /// The kind that shows the most relevant of several widgets, which every daemon has.
+  public static let smartStack = KindName(literal: "smart-stack")
 
   public var description: String { rawValue }
 }

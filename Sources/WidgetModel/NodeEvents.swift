@@ -44,7 +44,7 @@ extension NodeType {
     switch self {
     case .button, .toggle, .input, .form, .link:
       events.map(\.name).filter { !["click", "scroll"].contains($0) }
-    case .label, .image, .gauge, .chart, .stack, .grid, .table, .space, .date, .spinner: []
+    case .label, .image, .gauge, .chart, .stack, .grid, .table, .space, .date, .spinner, .embed: []
     }
   }
 }

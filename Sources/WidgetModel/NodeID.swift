@@ -48,6 +48,42 @@ public enum NodeID {
     return rest.isEmpty || rest.first == UInt8(ascii: "/")
   }
 
+  /// Stands between the id of an embed and that of a node in it. No other id has two colons side by side.
+  public static let embedSeparator = "::"
+
+  /// The id of a node of another widget in an embed. Ids that would be too long become a hash.
+  public static func embedded(_ id: String, in embed: String) -> String {
+    let joined = embed + embedSeparator + id
+    guard joined.utf8.count > lengthMax else { return joined }
+    let short = embed + embedSeparator + hash(id)
+    return short.utf8.count > lengthMax ? hash(embed) + embedSeparator + hash(id) : short
+  }
+
+  /// The id of the outermost embed that a node is in, and the id of the node in it. Nil outside of embeds.
+  public static func splitAtEmbed(_ id: String) -> (embed: String, inner: String)? {
+    let bytes = Array(id.utf8)
+    guard
+      let place = bytes.indices.dropLast().first(where: {
+        bytes[$0] == 0x3A && bytes[$0 + 1] == 0x3A
+      })
+    else { return nil }
+    return (
+      String(decoding: bytes[..<place], as: UTF8.self),
+      String(decoding: bytes[(place + 2)...], as: UTF8.self)
+    )
+  }
+
+  /// How long the id of a node is at most.
+  public static let lengthMax = 128
+
+  /// 128 bits in hexadecimal: FNV-1a from two beginnings.
+  public static func hash(_ text: String) -> String {
+    let hashes = [UInt64(0xcbf2_9ce4_8422_2325), 0x9e37_79b9_7f4a_7c15].map { start in
+      text.utf8.reduce(start) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+    }
+    return hashes.map { String($0, radix: 16) }.joined()
+  }
+
   /// A part of an id without the number that tells rows with equal keys apart.
   private static func withoutNumber(_ part: Substring) -> Substring {
     guard let colon = part.utf8.firstIndex(of: UInt8(ascii: ":")) else { return part }

@@ -45,7 +45,7 @@ extension NodeType {
   /// Whether nodes of this type only arrange their children.
   private var isLayout: Bool {
     switch self {
-    case .stack, .grid, .table, .form, .space: true
+    case .stack, .grid, .table, .form, .space, .embed: true
     case .label, .image, .button, .toggle, .input, .gauge, .chart, .date, .spinner, .link: false
     }
   }
@@ -74,7 +74,7 @@ extension NodeType {
       .init(
         "padding", .edges, .double(padding), .points,
         "Space between the node's edge and its content. Default: 4; 0 for stack, grid, table, "
-          + "form and space."),
+          + "form, space and embed."),
       .init("margin", .edges, .double(0.0), .points, "Space around the node."),
       .init("width", .length, nil, .points, "Width. Default: as wide as its content."),
       .init("height", .length, nil, .points, "Height. Default: as high as its content."),
@@ -281,6 +281,17 @@ extension NodeType {
       [
         .init("text", .field(.string), .string(""), "Text."),
         .init("url", .field(.string), nil, "URL that the link opens."),
+      ]
+    case .embed:
+      [
+        .init("widget", .field(.string), .string(""), "Id of the widget to show."),
+        .init(
+          "family", .choice(Family.allCases.map(\.name)), nil,
+          "Family in which the widget is shown. Default: the family in which the widget around it is "
+            + "shown, or the widget's own family if its kind does not support that one."),
+        .init(
+          "fallback", .field(.string), nil,
+          "Text that is shown if the widget cannot be shown. Default: the reason."),
       ]
     }
   }

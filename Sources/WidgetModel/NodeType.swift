@@ -30,6 +30,8 @@ public enum NodeType: UInt8, Hashable, Sendable, CaseIterable {
   case spinner
   /// Something to open elsewhere.
   case link
+  /// The content of another widget.
+  case embed
 
   /// As it is written: `label`, `stack`.
   public var name: String { "\(self)" }
@@ -45,6 +47,7 @@ public enum NodeType: UInt8, Hashable, Sendable, CaseIterable {
     case .chart: "values"
     case .date: "date"
     case .space: "size"
+    case .embed: "widget"
     case .stack, .grid, .table, .form: nil
     }
   }
@@ -55,11 +58,11 @@ public enum NodeType: UInt8, Hashable, Sendable, CaseIterable {
     self = type
   }
 
-  /// Whether it has children.
+  /// Whether templates give it children. Those of an embed come from another widget.
   public var isContainer: Bool {
     switch self {
     case .stack, .grid, .table, .form, .link, .button: true
-    case .label, .image, .toggle, .input, .gauge, .chart, .space, .date, .spinner: false
+    case .label, .image, .toggle, .input, .gauge, .chart, .space, .date, .spinner, .embed: false
     }
   }
 
@@ -102,7 +105,7 @@ public enum NodeType: UInt8, Hashable, Sendable, CaseIterable {
       ] + NodeType.pointerEvents
     case .stack, .grid: return [EventType(name: "press")] + NodeType.pointerEvents
     case .gauge, .chart, .date: return NodeType.pointerEvents
-    case .space, .spinner: return []
+    case .space, .spinner, .embed: return []
     }
   }
 

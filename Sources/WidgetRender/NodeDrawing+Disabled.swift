@@ -35,7 +35,7 @@ extension NodeDrawing {
 
   /// Whether its children say what it says. They are drawn after it, and cover a bracket that is in their way.
   private var holdsChildren: Bool {
-    node.type == .stack || node.type == .grid || !node.childIDs.isEmpty
+    node.type == .stack || node.type == .grid || node.type == .embed || !node.childIDs.isEmpty
   }
 
   private var openingBracket: (column: Int, row: Int)? {

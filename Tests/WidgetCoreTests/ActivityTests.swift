@@ -410,7 +410,7 @@ struct ActivityTests {
       try store.register([Kind(name: .activity)])
     }
     #expect(store.refusal(of: .deleteKind(.activity)) == .kindClaimed(.activity, by: "widgetd"))
-    #expect(store.kinds().kinds.map(\.kind.name) == [.activity, .help])
+    #expect(store.kinds().kinds.map(\.kind.name) == [.activity, .help, .smartStack])
   }
 
   @Test func `a selector reads activities`() throws {

@@ -64,7 +64,7 @@ struct KindTests {
     #expect(results(try store.register([Kind(name: "a")])) == ["=a"])
     let commit = try store.register([Kind(name: "a", summary: "new")], prunes: true)
     #expect(results(commit) == ["~a", "-b"])
-    #expect(store.kinds().kinds.map(\.kind.name) == ["a", "activity", "c", "help"])
+    #expect(store.kinds().kinds.map(\.kind.name) == ["a", "activity", "c", "help", "smart-stack"])
   }
 
   @Test func `a kind belongs to who registered it first`() throws {
@@ -211,7 +211,10 @@ struct KindTests {
     #expect(page.kinds.map(\.kind.name) == ["a", "activity"])
     #expect(page.hasMore)
     page = store.kinds(after: "help", limit: 2)
-    #expect(page.kinds.map(\.kind.name) == ["k", "z"])
+    #expect(page.kinds.map(\.kind.name) == ["k", "smart-stack"])
+    #expect(page.hasMore)
+    page = store.kinds(after: "smart-stack", limit: 2)
+    #expect(page.kinds.map(\.kind.name) == ["z"])
     #expect(!page.hasMore)
     page = store.kinds(bytesMax: 1)
     #expect(page.kinds.count == 1)

@@ -219,6 +219,25 @@ enum Gallery {
         part(.link, "focused", ["text": "Focused", "url": "https://a.example"]),
       ])
     ),
+    (
+      "embed",
+      column([
+        part(
+          .embed, "shown", ["widget": "counter"],
+          [
+            part(
+              .stack, "shown::counter", ["axis": "horizontal"],
+              [
+                part(.label, "shown::count", ["text": "7"]),
+                part(.button, "shown::plus", ["text": "+"]),
+              ])
+          ]),
+        part(
+          .embed, "missing", ["widget": "gone"], problem: "content: There is no widget \"gone\".",
+          [part(.label, "missing::problem", ["text": "There is no widget \"gone\"."])]),
+        part(.embed, "hidden", ["widget": "hidden"]),
+      ])
+    ),
   ]
 
   private static func row(

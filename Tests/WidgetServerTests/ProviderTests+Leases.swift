@@ -29,7 +29,10 @@ extension Providers {
         }
         return states
       }
-      let others = ["plain": [false, false], "help": [false, false], "activity": [false, false]]
+      let others = [
+        "plain": [false, false], "help": [false, false], "activity": [false, false],
+        "smart-stack": [false, false],
+      ]
       func expected(_ gauge: [Bool]) -> [String: [Bool]] { others.merging(["gauge": gauge]) { $1 } }
       #expect(try states() == expected([true, true]))
       try provider.halfClose()

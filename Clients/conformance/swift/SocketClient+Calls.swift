@@ -52,13 +52,6 @@ extension SocketClient {
       "GetKind": typed { c, r, o throws(ClientError) in try await c.getKind(r, options: o) },
       "ListKinds": typed { c, r, o throws(ClientError) in try await c.listKinds(r, options: o) },
       "DeleteKind": typed { c, r, o throws(ClientError) in try await c.deleteKind(r, options: o) },
-      "GetTimeline": typed { c, r, o throws(ClientError) in try await c.getTimeline(r, options: o)
-      },
-      "GetPlaceholder": typed { c, r, o throws(ClientError) in
-        try await c.getPlaceholder(r, options: o)
-      },
-      "GetSnapshot": typed { c, r, o throws(ClientError) in try await c.getSnapshot(r, options: o)
-      },
       "GetTheme": typed { c, r, o throws(ClientError) in try await c.getTheme(r, options: o) },
       "UpdateTheme": typed { c, r, o throws(ClientError) in try await c.updateTheme(r, options: o)
       },
@@ -77,6 +70,15 @@ extension SocketClient {
       },
       "DiffBundle": typed { c, r, o throws(ClientError) in try await c.diffBundle(r, options: o) },
     ]
+    let timelines: [String: Call] = [
+      "GetTimeline": typed { c, r, o throws(ClientError) in try await c.getTimeline(r, options: o)
+      },
+      "GetPlaceholder": typed { c, r, o throws(ClientError) in
+        try await c.getPlaceholder(r, options: o)
+      },
+      "GetSnapshot": typed { c, r, o throws(ClientError) in try await c.getSnapshot(r, options: o)
+      },
+    ]
     let blobs: [String: Call] = [
       "UploadBlob": typed { c, r, o throws(ClientError) in try await c.uploadBlob(r, options: o) },
       "ReadBlob": typed { c, r, o throws(ClientError) in try await c.readBlob(r, options: o) },
@@ -89,6 +91,7 @@ extension SocketClient {
     ]
     for (name, call) in widgets { all["widgetd.v1.WidgetService/\(name)"] = call }
     for (name, call) in catalog { all["widgetd.v1.CatalogService/\(name)"] = call }
+    for (name, call) in timelines { all["widgetd.v1.TimelineService/\(name)"] = call }
     for (name, call) in activities { all["widgetd.v1.ActivityService/\(name)"] = call }
     for (name, call) in blobs { all["widgetd.v1.BlobService/\(name)"] = call }
     for (name, call) in admin { all["widgetd.v1.AdminService/\(name)"] = call }

@@ -142,6 +142,7 @@ class NodeType(Word):
     FORM = 13
     SPINNER = 14
     LINK = 15
+    EMBED = 16
 
 
 class LabelOperator(Word):

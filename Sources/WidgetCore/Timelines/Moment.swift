@@ -37,6 +37,14 @@ struct Moment {
 
   init(revision: Revision) { self.revision = revision }
 
+  /// That of a smart stack, which shows another widget at a time. It has no entries.
+  init(stackUntil date: Timestamp?, revision: Revision, after former: Moment?) {
+    self.init(revision: revision)
+    status.nextTime = date
+    if let former, former.status == status { self.revision = former.revision }
+    (due, isPlaced) = (date, true)
+  }
+
   /// The same, with another current entry: for what the widget will show.
   func showing(_ entry: TimelineEntry) -> Moment {
     var moment = self
@@ -52,6 +60,11 @@ extension ContentMaker {
     _ state: inout RecordState, of id: WidgetID, kind: KindName, at revision: Revision,
     limits: StoreLimits
   ) {
+    // `WidgetStore.settleEmbeds` places it. When its time has come, it is looked at again.
+    if kind == .smartStack {
+      if let due = state.moment?.due, let now, due <= now { state.moment?.due = nil }
+      return
+    }
     let schedule = schemas[kind]?.schedule
     guard state.timeline != nil || schedule != nil else {
       // Readers are told once that it is gone.

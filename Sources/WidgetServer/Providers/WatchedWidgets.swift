@@ -65,8 +65,33 @@ struct WatchedSelectors {
     count = sum > 0 ? sum : nil
   }
 
-  /// Whether a selector matches an existing widget. Adds the cost of the tests to `cost`.
+  /// Whether a selector matches an existing widget, or one that shows it in an embed. Adds the cost of the
+  /// tests to `cost`.
   func select(
+    _ id: WidgetID, _ kind: KindName, in store: borrowing WidgetStore, cost: inout Int
+  ) -> Bool {
+    if selectAlone(id, kind, in: store, cost: &cost) { return true }
+    var above = store.embedders(of: id)
+    guard !above.isEmpty else { return false }
+    var waiting = Array(above)
+    above.insert(id)
+    while let next = waiting.popLast() {
+      // Beyond that, it counts as watched.
+      guard above.count <= WatchedSelectors.embeddersMax else { return true }
+      if let kind = store.kind(of: next), selectAlone(next, kind, in: store, cost: &cost) {
+        return true
+      }
+      for further in store.embedders(of: next) where above.insert(further).inserted {
+        waiting.append(further)
+      }
+    }
+    return false
+  }
+
+  /// The limit of widgets around one that are tested.
+  private static let embeddersMax = 64
+
+  private func selectAlone(
     _ id: WidgetID, _ kind: KindName, in store: borrowing WidgetStore, cost: inout Int
   ) -> Bool {
     cost += 1
@@ -112,6 +137,8 @@ struct WatchedWidgets {
   private var needsPass = false
   /// The revision of the store that `shares` reflects.
   private var revision: Revision = 0
+  /// The version of the embeds that `shares` reflects.
+  private var embedVersion: UInt64 = 0
   private var lastVersion: UInt64 = 0
   /// Counts the passes that have begun and ended.
   private(set) var passesBegun: UInt64 = 0
@@ -154,6 +181,10 @@ struct WatchedWidgets {
   ) {
     guard isBehind(store.revision), instant >= nextLookAt else { return }
     if pass == nil {
+      // Widgets in embeds may be watched now although they have not changed.
+      if embedVersion != store.embedVersion {
+        (embedVersion, needsPass) = (store.embedVersion, true)
+      }
       lookedAt = instant
       nextLookAt = instant + WatchedWidgets.interval
       if !needsPass, lookAtChanges(in: store, selectors) { return }

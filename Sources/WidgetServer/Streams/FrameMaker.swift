@@ -80,11 +80,13 @@ final class FrameMaker {
         let page = context.store.upcoming(
           of: id, at: context.turn.now, limit: isSpent ? 0 : limit, taking: group.content)
       else {
-        group.horizon.remove(id)
+        setHorizon(group, id, embedded: context.store.embeddedDate(of: id))
         continue
       }
-      let last = page.entries.last?.entry.date ?? page.status?.nextTime
-      group.horizon.set(id, page.hasMore ? last : nil)
+      // What embeds show, and what a stack shows next, is not sent in advance.
+      let isUnknown = page.hasMore || page.entries.isEmpty
+      let last = isUnknown ? page.entries.last?.entry.date ?? page.status?.nextTime : nil
+      setHorizon(group, id, last, embedded: context.store.embeddedDate(of: id))
       if !page.entries.isEmpty {
         found.append(UpcomingEntries(id: id, entries: page.entries, more: page.hasMore))
       }
@@ -97,6 +99,15 @@ final class FrameMaker {
     }
     if messages == nil { for entries in found { group.horizon.set(entries.id, context.turn.now) } }
     return messages ?? []
+  }
+
+  private func setHorizon(
+    _ group: WatchGroup, _ id: WidgetID, _ date: Timestamp? = nil, embedded: Timestamp?
+  ) {
+    guard let first = [date, embedded].compactMap({ $0 }).min() else {
+      return group.horizon.remove(id)
+    }
+    group.horizon.set(id, first)
   }
 
   private func upcomingMessages(_ group: WatchGroup, of widgets: [Widget]) -> [EncodedMessage] {

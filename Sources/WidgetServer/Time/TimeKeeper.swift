@@ -16,7 +16,9 @@ final class TimeKeeper {
   private var timer: WallClockTimer?
   /// Whether more is due than the last step did.
   private var hasMoreMoments = false
-  var hasMore: Bool { hasMoreMoments || hasMoreActivities }
+  var hasMore: Bool { hasMoreMoments || hasMoreEmbeds || hasMoreActivities }
+  /// Whether more embeds are to be looked at than the last step did.
+  private var hasMoreEmbeds = false
   /// Whether more is due of activities than the turn did.
   private var hasMoreActivities = false
   /// Whether the turn's group has changes of activities that time made.
@@ -67,10 +69,10 @@ final class TimeKeeper {
   /// Makes widgets true at the time of the turn. Call it before the turn's first call, and again when
   /// the turn's group has ended.
   func advance() {
-    hasMoreMoments = false
+    (hasMoreMoments, hasMoreEmbeds) = (false, false)
     let now = context.turn.now
     // Most daemons and most turns have nothing to do here.
-    guard context.store.nextDate != nil || now < lastTime else {
+    guard context.store.nextDate != nil || now < lastTime || context.store.needsSettling else {
       lastTime = now
       return
     }
@@ -98,6 +100,19 @@ final class TimeKeeper {
       context.counters.advances += 1
     }
     hasMoreMoments = result.hasMore
+    return settle()
+  }
+
+  /// Lets embeds follow what they show. Returns false if revisions could not be reserved.
+  private func settle() -> Bool {
+    guard context.store.needsSettling else { return true }
+    var result = context.store.settleEmbeds(at: context.turn.now, costMax: TimeKeeper.costMax)
+    if result.needsReservation {
+      guard reserve() else { return false }
+      result = context.store.settleEmbeds(at: context.turn.now, costMax: TimeKeeper.costMax)
+    }
+    if result.isChange { context.counters.commits += 1 }
+    hasMoreEmbeds = result.hasMore
     return true
   }
 

@@ -67,6 +67,24 @@ struct Store {
     }
   }
 
+  /// Makes embeds and stacks true, as the daemon does. Returns the number of steps.
+  @discardableResult
+  mutating func settleEmbeds(at now: Timestamp = .at(0), costMax: Int = .max) -> Int {
+    detach()
+    var steps = 0
+    while true {
+      let result = box.store.settleEmbeds(at: now, costMax: costMax)
+      if result.needsReservation {
+        box.store.reserveRevisions()
+        reserved.append(box.store.pendingGroup())
+        box.store.commitGroup(at: .at(0))
+        continue
+      }
+      if result.isChange { steps += 1 }
+      if !result.hasMore { return steps }
+    }
+  }
+
   /// Does what is due of activities, as the daemon does. Returns the number of steps.
   @discardableResult
   mutating func settle(to now: Timestamp, costMax: Int = .max) -> Int {
@@ -245,6 +263,9 @@ struct Store {
   func check(_ family: Family, isOfferedBy id: WidgetID) throws(StoreError) {
     try box.store.check(family, isOfferedBy: id, field: "content_family")
   }
+
+  func embeddedDate(of id: WidgetID) -> Timestamp? { box.store.embeddedDate(of: id) }
+  var needsSettling: Bool { box.store.needsSettling }
 
   func hasChanges(since cursor: Revision, moreThan limit: Int) -> Bool {
     box.store.hasChanges(since: cursor, moreThan: limit)

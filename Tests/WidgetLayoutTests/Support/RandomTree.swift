@@ -18,7 +18,7 @@ struct RandomTree {
     let isContainer = depth == 0 || (depth < 7 && chance(45))
     let type: NodeType? =
       isContainer
-      ? pick([.stack, .stack, .stack, .grid, .table, .form, .link, .button, nil])
+      ? pick([.stack, .stack, .stack, .embed, .grid, .table, .form, .link, .button, nil])
       : pick([
         .label, .label, .label, .button, .toggle, .input, .gauge, .chart, .space, .date, .spinner,
         .link, .image,
@@ -78,6 +78,7 @@ struct RandomTree {
     case .date: ["format"]
     case .spinner: ["text", "active"]
     case .image: ["alt"]
+    case .embed: ["widget"]
     case .button, .toggle: ["text", "text", "icon"]
     }
   }

@@ -10,6 +10,7 @@ DESCRIPTOR: _descriptor.FileDescriptor
 NODE_TYPE_BUTTON: NodeType
 NODE_TYPE_CHART: NodeType
 NODE_TYPE_DATE: NodeType
+NODE_TYPE_EMBED: NodeType
 NODE_TYPE_FORM: NodeType
 NODE_TYPE_GAUGE: NodeType
 NODE_TYPE_GRID: NodeType

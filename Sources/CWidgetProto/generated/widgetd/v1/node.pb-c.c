@@ -431,7 +431,7 @@ const ProtobufCMessageDescriptor widgetd__v1__content_change__descriptor =
   (ProtobufCMessageInit) widgetd__v1__content_change__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCEnumValue widgetd__v1__node_type__enum_values_by_number[16] =
+static const ProtobufCEnumValue widgetd__v1__node_type__enum_values_by_number[17] =
 {
   { "NODE_TYPE_UNSPECIFIED", "WIDGETD__V1__NODE_TYPE__NODE_TYPE_UNSPECIFIED", 0 },
   { "NODE_TYPE_LABEL", "WIDGETD__V1__NODE_TYPE__NODE_TYPE_LABEL", 1 },
@@ -449,15 +449,17 @@ static const ProtobufCEnumValue widgetd__v1__node_type__enum_values_by_number[16
   { "NODE_TYPE_FORM", "WIDGETD__V1__NODE_TYPE__NODE_TYPE_FORM", 13 },
   { "NODE_TYPE_SPINNER", "WIDGETD__V1__NODE_TYPE__NODE_TYPE_SPINNER", 14 },
   { "NODE_TYPE_LINK", "WIDGETD__V1__NODE_TYPE__NODE_TYPE_LINK", 15 },
+  { "NODE_TYPE_EMBED", "WIDGETD__V1__NODE_TYPE__NODE_TYPE_EMBED", 16 },
 };
 static const ProtobufCIntRange widgetd__v1__node_type__value_ranges[] = {
-{0, 0},{0, 16}
+{0, 0},{0, 17}
 };
-static const ProtobufCEnumValueIndex widgetd__v1__node_type__enum_values_by_name[16] =
+static const ProtobufCEnumValueIndex widgetd__v1__node_type__enum_values_by_name[17] =
 {
   { "NODE_TYPE_BUTTON", 3 },
   { "NODE_TYPE_CHART", 7 },
   { "NODE_TYPE_DATE", 12 },
+  { "NODE_TYPE_EMBED", 16 },
   { "NODE_TYPE_FORM", 13 },
   { "NODE_TYPE_GAUGE", 6 },
   { "NODE_TYPE_GRID", 9 },
@@ -479,9 +481,9 @@ const ProtobufCEnumDescriptor widgetd__v1__node_type__descriptor =
   "NodeType",
   "Widgetd__V1__NodeType",
   "widgetd.v1",
-  16,
+  17,
   widgetd__v1__node_type__enum_values_by_number,
-  16,
+  17,
   widgetd__v1__node_type__enum_values_by_name,
   1,
   widgetd__v1__node_type__value_ranges,

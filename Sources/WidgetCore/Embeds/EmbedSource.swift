@@ -1,0 +1,161 @@
+import WidgetModel
+
+/// What an embed asks for.
+struct EmbedRequest {
+  /// The id of the widget, as the node has it.
+  var widget: String
+  /// The family, as the node has it; empty for the default.
+  var family: String
+}
+
+/// What an embed shows.
+enum EmbedResult {
+  /// Content, and how deep embeds are nested in it.
+  case content(Content, depth: Int)
+  /// Nothing, because the widget is hidden.
+  case hidden
+  /// Why there is nothing to show.
+  case failure(String)
+}
+
+/// Finds what embeds show: a view of all records, for one look at one widget.
+struct EmbedSource {
+  /// How deep embeds may be nested.
+  static let depthMax = 4
+
+  let slots: [Record?]
+  let index: [WidgetID: Int32]
+  let schemas: [KindName: KindSchema]
+  let limits: StoreLimits
+  let links: EmbedLinks
+
+  func record(_ id: WidgetID) -> Record? { index[id].flatMap { slots[Int($0)] } }
+
+  /// One look at the embeds of a widget.
+  final class Look {
+    /// The widget that is looked at.
+    let id: WidgetID
+    /// The family in which it is shown.
+    let family: Family
+    /// What embeds in content name that is made for the embeds.
+    fileprivate(set) var furtherTargets: Set<WidgetID> = []
+    /// What the look has cost, in steps of expressions.
+    fileprivate(set) var cost = 0
+    /// The content that was made for the embeds.
+    fileprivate var made: [Made: (content: Content, depth: Int)] = [:]
+
+    fileprivate struct Made: Hashable {
+      let id: WidgetID
+      let family: Family
+    }
+
+    init(_ id: WidgetID, as family: Family) {
+      self.id = id
+      self.family = family
+    }
+  }
+
+  /// What an embed in the content of a widget shows. It does not depend on what is kept, nor on the widget
+  /// that is looked at.
+  ///
+  /// - Parameters:
+  ///   - outer: the widget with the embed.
+  ///   - shown: the family in which that widget is shown.
+  private func find(
+    _ request: EmbedRequest, of outer: WidgetID, in shown: Family, _ look: Look
+  ) -> EmbedResult {
+    look.cost += ContentEvaluation.nodeCost
+    guard !request.widget.isEmpty else { return .failure("The embed names no widget.") }
+    guard let id = WidgetID(request.widget) else {
+      return .failure("\"\(request.widget.prefix(64))\" is not the id of a widget.")
+    }
+    if outer != look.id { look.furtherTargets.insert(id) }
+    guard id != outer else { return .failure("The widget \"\(id)\" would show itself.") }
+    guard let record = record(id) else { return .failure("There is no widget \"\(id)\".") }
+    switch links.reach(from: id, to: outer, spending: &look.cost) {
+    case .circle:
+      return .failure("The widget \"\(id)\" shows this one, so it cannot be shown here.")
+    case .tooMany:
+      return .failure(
+        "The widget \"\(id)\" shows more than \(EmbedLinks.reachMax) other widgets.")
+    case .apart: break
+    }
+    guard record.presence.isVisible else { return .hidden }
+    guard let family = family(request.family, of: record, in: shown) else {
+      return .failure("The kind \"\(record.kind)\" does not support the family.")
+    }
+    guard let (content, depth) = content(of: record, as: family, look) else {
+      return .failure("The widget \"\(id)\" has no content.")
+    }
+    guard depth < EmbedSource.depthMax else {
+      return .failure("Embeds are nested more than \(EmbedSource.depthMax) deep.")
+    }
+    look.cost += content.nodes.count
+    guard !record.presence.isEnabled else { return .content(content, depth: depth) }
+    var nodes = content.nodes
+    if let top = nodes.firstIndex(where: { $0.id == content.rootID }) {
+      nodes[top].properties["enabled"] = .bool(false)
+    }
+    return .content(Content(rootID: content.rootID, nodes: nodes), depth: depth)
+  }
+
+  /// Nil if the embed names a family that the kind does not support.
+  private func family(_ name: String, of record: Record, in shown: Family) -> Family? {
+    let families = schemas[record.kind]?.kind.families ?? []
+    let supports = { (family: Family) in families.isEmpty || families.contains(family) }
+    guard name.isEmpty else {
+      return Family.allCases.first { $0.name == name }.flatMap { supports($0) ? $0 : nil }
+    }
+    return supports(shown) ? shown : record.family
+  }
+
+  /// What a widget shows in a family, and how deep embeds are nested in it. Links make no circle here, so
+  /// this comes to an end, and each content is made once.
+  private func content(
+    of record: Record, as family: Family, _ look: Look
+  ) -> (content: Content, depth: Int)? {
+    if record.isPlain || record.family == family {
+      return record.shownContent.map { ($0, record.content?.table.embedDepth ?? 0) }
+    }
+    if let kept = record.familyContents.first(where: { $0.family == family }) {
+      return kept.content.map { ($0.table.content, $0.table.embedDepth) }
+    }
+    let place = Look.Made(id: record.id, family: family)
+    if let made = look.made[place] { return made }
+    guard let program = ContentMaker.program(of: record.kind, for: family, in: schemas) else {
+      return nil
+    }
+    var limits = limits
+    limits.contentCostMax -= min(limits.contentCostMax, look.cost)
+    var table = ContentTable(program, of: record, as: family, limits: limits)
+    look.cost += table.cost
+    _ = resolve(&table, of: record, in: family, at: record.revision, limits: limits, look)
+    let made = (table.content, table.embedDepth)
+    look.made[place] = made
+    return made
+  }
+
+  /// Makes the embeds of a content true. Returns whether that changed it.
+  func resolve(
+    _ table: inout ContentTable, of record: Record, in family: Family, at revision: Revision,
+    limits: StoreLimits, _ look: Look
+  ) -> Bool {
+    table.resolveEmbeds(at: revision, limits: limits) {
+      find($0, of: record.id, in: family, look)
+    }
+  }
+
+  /// Makes the embeds of a content true that was just made for a reader.
+  ///
+  /// - Parameter isKept: whether the content is kept, and followed.
+  func resolve(
+    _ table: inout ContentTable, of record: Record, as family: Family, isKept: Bool
+  ) -> Int {
+    guard table.program.hasEmbeds else { return 0 }
+    let look = Look(record.id, as: family)
+    let direct = table.embedTargets
+    _ = resolve(&table, of: record, in: family, at: record.revision, limits: limits, look)
+    links.addTargets(of: record.id, direct.union(look.furtherTargets), isKept: isKept)
+    return look.cost
+  }
+}

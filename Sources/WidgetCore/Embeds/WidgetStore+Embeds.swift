@@ -1,0 +1,265 @@
+public import WidgetModel
+
+/// Embeds: nodes that show what another widget shows.
+///
+/// When a widget changes, those that show it follow between two groups, in a revision of their own. So
+/// nobody's command costs more, or is refused, because of others who show its widget. Like what time changes, this is
+/// not stored, because it follows from what is stored: see `advance`. After a restart, the first look lets
+/// readers get widgets with embeds as a whole.
+///
+/// The nodes of the other widget are in the content of the embedding one, as nodes in its embed. So readers need to know
+/// nothing of embeds, and the nodes count in the limits of the embedding widget.
+extension WidgetStore {
+  /// Whether `settleEmbeds` has something to do.
+  public var needsSettling: Bool { records.embeds.hasQueue || hasNewsForStacks }
+
+  private var hasNewsForStacks: Bool {
+    records.embeds.stacks.values.contains { !$0.expression.isEmpty && $0.lookedAt != revision }
+  }
+
+  var embedSource: EmbedSource {
+    EmbedSource(
+      slots: records.slots, index: records.index, schemas: schemas, limits: limits,
+      links: records.embeds)
+  }
+
+  /// Makes embeds and stacks true at a time, in one revision, until that has cost `costMax`. It cannot be
+  /// refused: what has no room is left out, and the embed says so. Call it between groups only, after
+  /// `advance`.
+  public mutating func settleEmbeds(at now: Timestamp, costMax: Int = .max) -> Advance {
+    var result = Advance()
+    guard needsSettling else { return result }
+    assert(!hasPendingGroup, "what embeds show cannot be taken back with a group")
+    guard !isRecording || revision < revisionCeiling else {
+      result.needsReservation = true
+      return result
+    }
+    let wasRecording = isRecording
+    isRecording = false
+    defer { isRecording = wasRecording }
+    contents.beginCommand(at: now)
+    records.beginCommand()
+    let before = revision
+    lookForNews()
+    while contents.cost < costMax, let id = records.embeds.next() {
+      settle(id, inRevision: before + 1, at: now)
+      contents.count(ContentEvaluation.nodeCost)
+    }
+    result.isChange = revision != before
+    // What was looked at just now is no news.
+    for id in records.embeds.stacks.keys where records.embeds.stacks[id]?.lookedAt != nil {
+      records.embeds.stacks[id]?.lookedAt = revision
+    }
+    result.hasMore = records.embeds.hasQueue
+    return result
+  }
+
+  /// Looks at one widget.
+  private mutating func settle(_ id: WidgetID, inRevision next: Revision, at now: Timestamp) {
+    let links = records.embeds
+    guard let slot = slot(of: id), let kind = records[slot]?.kind else {
+      links.setTargets(of: id, to: [])
+      links.setFurtherTargets(of: id, to: [])
+      links.stacks[id] = nil
+      links.restored.remove(id)
+      return
+    }
+    let wasRestored = links.restored.remove(id) != nil
+    let wasUnkept = links.hasUnkeptContent(id)
+    if wasRestored {
+      change(slot, inRevision: next, at: now) { state in state.replacedRevision = next }
+    }
+    var members: Set<WidgetID> = []
+    if kind == .smartStack { members = chooseForStack(slot, inRevision: next, at: now) }
+    links.setTargets(of: id, to: members.union(records[slot]?.shown.embedTargets ?? []))
+    let source = embedSource
+    var further: Set<WidgetID> = []
+    var cost = 0
+    let limits = limitsForAdvance(of: slot)
+    let isOther = records.resolveEmbeds(slot) { record, table, family in
+      let look = EmbedSource.Look(id, as: family ?? record.family)
+      defer {
+        further.formUnion(look.furtherTargets)
+        cost += look.cost
+      }
+      return source.resolve(
+        &table, of: record, in: look.family, at: next, limits: limits, look)
+    }
+    contents.count(cost)
+    links.setFurtherTargets(of: id, to: further)
+    if isOther || wasUnkept { change(slot, inRevision: next, at: now) { _ in } }
+  }
+
+  /// Changes a widget in the revision of the look, which the first change takes.
+  private mutating func change(
+    _ slot: Int, inRevision next: Revision, at now: Timestamp, _ body: (inout RecordState) -> Void
+  ) {
+    revision = next
+    let transition = defaultTransition(slot)
+    records.modify(slot, at: next, &contents, limits: limitsForAdvance(of: slot)) { state in
+      body(&state)
+      state.finish(transition, at: next, time: now)
+    }
+  }
+
+  /// The widgets that were there when the store was opened, and have embeds.
+  func noteRestoredEmbeds() {
+    for slot in records.indices {
+      guard let record = records[slot], record.shown.hasEmbeds else { continue }
+      records.embeds.restored.insert(record.id)
+    }
+  }
+
+  /// When something that a widget shows in its embeds changes by itself; nil for never. O(embeds).
+  public func embeddedDate(of id: WidgetID) -> Timestamp? {
+    var date: Timestamp?
+    var seen: Set<WidgetID> = [id]
+    var waiting = Array(records.embeds.targets(of: id))
+    while let next = waiting.popLast() {
+      guard seen.insert(next).inserted, seen.count <= EmbedLinks.reachMax else { continue }
+      if let due = slot(of: next).flatMap({ records[$0]?.moment?.due }) {
+        date = min(date ?? due, due)
+      }
+      waiting += records.embeds.targets(of: next)
+    }
+    return date
+  }
+
+  /// The widgets that show a widget in an embed of theirs.
+  public func embedders(of id: WidgetID) -> Set<WidgetID> { records.embeds.embedders(of: id) }
+
+  /// Grows whenever a widget begins or ceases to show another one.
+  public var embedVersion: UInt64 { records.embeds.version }
+
+  // MARK: - Stacks
+
+  /// Has stacks looked at whose expressions may select other widgets now.
+  private func lookForNews() {
+    let links = records.embeds
+    for (id, stack) in links.stacks where !stack.expression.isEmpty {
+      guard let cursor = stack.lookedAt, cursor != revision else { continue }
+      guard let changes = changedWidgets(since: cursor, atMost: WidgetStore.stackNewsMax) else {
+        links.stacks[id]?.lookedAt = nil
+        links.enqueue(id)
+        continue
+      }
+      let test = test(for: Selector(expression: stack.expression))
+      let members = Set(stack.selected)
+      let isOther =
+        changes.removed.contains(where: members.contains)
+        || changes.changed.contains { other in
+          guard let record = slot(of: other).flatMap({ records[$0] }) else { return false }
+          return passes(other, test) != members.contains(other)
+            || members.contains(other) && record.positionRevision > cursor
+        }
+      guard isOther else { continue }
+      links.stacks[id]?.lookedAt = nil
+      links.enqueue(id)
+    }
+  }
+
+  /// How many changed widgets are looked at before a stack looks at all widgets again.
+  private static var stackNewsMax: Int { 1_024 }
+
+  /// Sets what a stack shows. Returns the widgets that it can show.
+  private mutating func chooseForStack(
+    _ slot: Int, inRevision next: Revision, at now: Timestamp
+  ) -> Set<WidgetID> {
+    guard let record = records[slot] else { return [] }
+    let members = membersOfStack(record)
+    let links = records.embeds
+    // Before it is known who can be shown: a circle is one with these links.
+    links.setTargets(of: record.id, to: Set(members))
+    var cost = 0
+    let shown = members.filter { member in
+      self.slot(of: member).flatMap { records[$0] }?.presence.isVisible ?? false
+        && links.reach(from: member, to: record.id, spending: &cost) == .apart
+    }
+    contents.count(cost + members.count)
+    let entries = shown.map { member in
+      self.slot(of: member).flatMap { records[$0]?.moment?.status.current }
+    }
+    let choice = StackChoice(shown, entries, of: record, at: now)
+    let place = choice.current.flatMap { choice.members.firstIndex(of: $0) }.map { $0 + 1 } ?? 0
+    let data: ValueMap = [
+      "current": .string(choice.current?.rawValue ?? ""),
+      "members": .list(choice.members.map { .string($0.rawValue) }), "position": .int(Int64(place)),
+    ]
+    let isOther = data.entries.contains { record.data[$0.key] != $0.value }
+    if isOther || record.moment?.due != choice.nextDate {
+      change(slot, inRevision: next, at: now) { state in
+        for entry in data.entries { _ = state.data.set(entry.key, to: entry.value, at: next) }
+        state.costBytes = state.cost
+        state.moment = Moment(stackUntil: choice.nextDate, revision: next, after: state.moment)
+      }
+    }
+    return Set(members)
+  }
+
+  /// The widgets that a stack can show: those that it names, then those that it selects.
+  private func membersOfStack(_ record: Record) -> [WidgetID] {
+    let links = records.embeds
+    var stack = links.stacks[record.id] ?? StackMembers()
+    if stack.expression != record.stackExpression || stack.lookedAt == nil {
+      stack.expression = record.stackExpression
+      stack.selected = []
+      if !stack.expression.isEmpty {
+        forEachRecord(
+          behind: nil, selecting: Selector(expression: stack.expression),
+          costMax: limits.scanCostMax
+        ) { found in
+          if found.id != record.id { stack.selected.append(found.id) }
+          return stack.selected.count < SmartStackKind.membersMax
+        }
+      }
+      stack.lookedAt = revision
+    }
+    links.stacks[record.id] = stack
+    var members: [WidgetID] = []
+    var seen: Set<WidgetID> = [record.id]
+    for id in record.stackIDs + stack.selected
+    where members.count < SmartStackKind.membersMax && seen.insert(id).inserted {
+      members.append(id)
+    }
+    return members
+  }
+
+  /// Refuses parameters of a stack that it cannot follow.
+  func checkStack(_ parameters: ValueMap, field: String) throws(StoreError) {
+    if case .list(let ids)? = parameters["widgets"] {
+      guard ids.count <= SmartStackKind.membersMax else {
+        throw .invalid(
+          field: "\(field)[widgets]",
+          description: "A stack has at most \(SmartStackKind.membersMax) widgets.")
+      }
+      for case .string(let id) in ids where WidgetID(id) == nil {
+        throw .invalid(
+          field: "\(field)[widgets]",
+          description: "\"\(id.prefix(64))\" is not the id of a widget.")
+      }
+    }
+    if case .string(let expression)? = parameters["where"], !expression.isEmpty {
+      do throws(StoreError) {
+        try checkExpression(of: Selector(expression: expression))
+      } catch {
+        guard case .invalid(_, let description) = error else { throw error }
+        throw .invalid(field: "\(field)[where]", description: description)
+      }
+    }
+    if case .string(let text)? = parameters["rotate"], !text.isEmpty {
+      guard let rotate = DurationSyntax.parse(text), rotate >= SmartStackKind.rotateMin else {
+        throw .invalid(
+          field: "\(field)[rotate]",
+          description:
+            "\"\(text.prefix(64))\" is not a time of at least 1s; use for example 30s or 5m.")
+      }
+    }
+    if case .string(let text)? = parameters["hold"] {
+      guard let hold = DurationSyntax.parse(text), hold >= .zero else {
+        throw .invalid(
+          field: "\(field)[hold]",
+          description: "\"\(text.prefix(64))\" is not a time; use for example 0s, 30s or 5m.")
+      }
+    }
+  }
+}
