@@ -8,6 +8,22 @@ enum BuiltInKind {
     RegisteredKind(kind: $0.kind, provider: provider)
   }
 
+  private static let names: [KindName] = [.help, .activity, .smartStack]
+
+  /// Whether a kind of this name is built in.
+  static func isBuiltIn(_ name: KindName) -> Bool { names.contains(name) }
+
   /// The kind of this name, if it is built in.
-  static func named(_ name: KindName) -> RegisteredKind? { all.first { $0.kind.name == name } }
+  static func named(_ name: KindName) -> RegisteredKind? {
+    isBuiltIn(name) ? all.first { $0.kind.name == name } : nil
+  }
+
+  /// The schema of this name, if it is built in. Not that of `help`: see `HelpKind`.
+  static func schema(of name: KindName) -> KindSchema? {
+    switch name {
+    case .activity: ActivityKind.schema
+    case .smartStack: SmartStackKind.schema
+    default: nil
+    }
+  }
 }

@@ -102,10 +102,7 @@ final class ContentBox {
 /// Makes what widgets show from their state and the templates of their kinds, and counts what that
 /// costs.
 struct ContentMaker {
-  /// The schemas of the registered kinds, and of the kinds of activities and stacks.
-  private(set) var schemas: [KindName: KindSchema] = [
-    .activity: ActivityKind.schema, .smartStack: SmartStackKind.schema,
-  ]
+  private(set) var schemas = KindSchemas()
   /// Families whose content is kept, with how many watch them.
   private var keptFamilies: [Family: Int] = [:]
   /// What the contents made by the command under way have cost; see `checkContents`.
@@ -140,7 +137,7 @@ struct ContentMaker {
 
   /// The program that makes a kind's content for a family. Nil if the kind has none.
   static func program(
-    of kind: KindName, for family: Family, in schemas: [KindName: KindSchema]
+    of kind: KindName, for family: Family, in schemas: KindSchemas
   ) -> ContentProgram? {
     let schema = kind == HelpKind.name ? HelpKind.schema : schemas[kind]
     guard let schema,

@@ -58,7 +58,7 @@ struct FamilyContent {
 /// Reads the content that a reader chose, and meters size and cost.
 struct ContentReader {
   let choice: ContentChoice
-  let schemas: [KindName: KindSchema]
+  let schemas: KindSchemas
   let limits: StoreLimits
   /// Whether to cache the content that is made for the reader: true while its family is watched.
   let keeps: Bool

@@ -92,7 +92,7 @@ extension WidgetStore {
   mutating func deleteKind(
     _ name: KindName, allowMissing: Bool, at now: Timestamp
   ) throws(StoreError) {
-    if BuiltInKind.named(name) != nil { throw .kindClaimed(name, by: BuiltInKind.provider) }
+    if BuiltInKind.isBuiltIn(name) { throw .kindClaimed(name, by: BuiltInKind.provider) }
     guard registeredKinds[name] != nil else {
       if allowMissing { return }
       throw .kindNotFound(name)
@@ -402,7 +402,7 @@ extension WidgetStore {
       guard seen.insert(kind.name).inserted else {
         throw .invalid(field: "\(path).name", description: "\"\(kind.name)\" is declared twice.")
       }
-      if BuiltInKind.named(kind.name) != nil {
+      if BuiltInKind.isBuiltIn(kind.name) {
         throw .kindClaimed(kind.name, by: BuiltInKind.provider)
       }
       if let other = registeredKinds[kind.name], other.provider != declaration.provider {

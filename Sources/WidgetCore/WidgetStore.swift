@@ -79,7 +79,7 @@ public struct WidgetStore: ~Copyable {
   static let numberedKindsMax = 1_024
 
   /// The schemas of the registered kinds, and of the kinds of activities and stacks.
-  var schemas: [KindName: KindSchema] { contents.schemas }
+  var schemas: KindSchemas { contents.schemas }
 
   /// A store that continues an image, or an empty one from an empty image.
   ///
@@ -102,7 +102,7 @@ public struct WidgetStore: ~Copyable {
     revisionCeiling = image.revision
     journal = Journal(isRecording: false)
     // Before the widgets, whose content they make.
-    for registered in image.kinds where BuiltInKind.named(registered.kind.name) == nil {
+    for registered in image.kinds where !BuiltInKind.isBuiltIn(registered.kind.name) {
       setKind(
         registered.kind.name, to: registered,
         schema: KindSchema(registered.kind, limits: limits, timeZones: timeZones))
@@ -158,7 +158,7 @@ public struct WidgetStore: ~Copyable {
   /// them as a whole: those whose data does not outlive a restart have their defaults, and those whose
   /// content meets a limit, or did, may show something else.
   private mutating func markReplaced(orCut cut: Set<WidgetID>) {
-    let volatile = Set(schemas.values.filter { $0.kind.persistence == .volatile }.map(\.kind.name))
+    let volatile = schemas.volatileKinds
     let slots = records.indices.filter { slot in
       records[slot].map { record in
         volatile.contains(record.kind) || cut.contains(record.id)

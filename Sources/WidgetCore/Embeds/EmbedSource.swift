@@ -25,7 +25,7 @@ struct EmbedSource {
 
   let slots: [Record?]
   let index: [WidgetID: Int32]
-  let schemas: [KindName: KindSchema]
+  let schemas: KindSchemas
   let limits: StoreLimits
   let links: EmbedLinks
 
