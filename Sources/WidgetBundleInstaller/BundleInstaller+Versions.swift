@@ -127,8 +127,8 @@ extension BundleInstaller {
     var warnings: [String] = []
   }
 
-  /// Copies the files that nobody installed from a version to the next one, if no other file is in their
-  /// place. Of a version that was written by hand, files in hidden folders are not copied.
+  /// Links the files that nobody installed from a version into the next one, if no other file is in their
+  /// place. From a version that was written by hand, copies them; not those in hidden folders.
   ///
   /// This comes before the next version is live: if the process ends, no version is live without them.
   ///
@@ -145,7 +145,7 @@ extension BundleInstaller {
       let isBundleFile = BundleInstaller.fileNames.contains(path)
       let isInHidden = path.split(separator: "/").dropLast().contains { $0.hasPrefix(".") }
       guard !isBundleFile, isInstalled || !isInHidden,
-        try carry(path, from: former, to: next, moving: false)
+        try carry(path, from: former, to: next, linking: isInstalled)
       else {
         if isInstalled || !isBundleFile { staying.append(path) }
         continue
@@ -159,12 +159,30 @@ extension BundleInstaller {
     return carried
   }
 
-  /// Replaces the copies in the live version by the files themselves: somebody may have written to them
-  /// after they were copied.
+  /// Removes the linked files from the former version. If somebody has put another file into the place of
+  /// one meanwhile, that file moves to the live version.
   private func moveOver(
     _ carried: Carried, from former: Folder, to live: Folder
   ) throws(BundleInstallerError) {
-    for path in carried.moving { _ = try carry(path, from: former, to: live, moving: true) }
+    for path in carried.moving {
+      let parts = path.split(separator: "/").map(String.init)
+      var (source, target) = (former, live)
+      for part in parts.dropLast() {
+        (source, target) = (try source.folder(part), try target.folder(part))
+      }
+      let name = parts[parts.count - 1]
+      var (old, new) = (stat(), stat())
+      // A program may have deleted its file.
+      guard fstatat(source.descriptor, name, &old, AT_SYMLINK_NOFOLLOW) == 0 else { continue }
+      let isSame =
+        fstatat(target.descriptor, name, &new, AT_SYMLINK_NOFOLLOW) == 0
+        && (old.st_dev, old.st_ino) == (new.st_dev, new.st_ino)
+      let result =
+        isSame
+        ? unlinkat(source.descriptor, name, 0)
+        : renameat(source.descriptor, name, target.descriptor, name)
+      guard result == 0 else { throw Folder.failure("keep", "\(source.path)/\(name)") }
+    }
   }
 
   /// Moves the user's settings to the new version, because they hold for all versions of the
@@ -180,10 +198,9 @@ extension BundleInstaller {
     try live.write(name, WholeBytes(bytes), isExecutable: false)
   }
 
-  /// Copies a file, and makes its folders. False if another file is in its place. With `moving`, the
-  /// file itself replaces its copy.
+  /// Copies or links a file, and makes its folders. False if another file is in its place.
   private func carry(
-    _ path: String, from source: Folder, to target: Folder, moving: Bool
+    _ path: String, from source: Folder, to target: Folder, linking: Bool
   ) throws(BundleInstallerError) -> Bool {
     let parts = path.split(separator: "/").map(String.init)
     var (source, target) = (source, target)
@@ -193,18 +210,14 @@ extension BundleInstaller {
       (source, target) = (inner, try target.making(part, like: inner))
     }
     let name = parts[parts.count - 1]
-    if moving {
-      guard renameat(source.descriptor, name, target.descriptor, name) == 0 else {
-        throw Folder.failure("keep", "\(source.path)/\(name)")
-      }
-      return true
-    }
     let link = source.target(ofLink: name)
     if let link, link == target.target(ofLink: name) { return true }
     if let taken = target.entry(name) {
       guard case .file = taken, case .file? = source.entry(name) else { return false }
       return try target.read(name, bytesMax: .max) == source.read(name, bytesMax: .max)
     }
+    // A link costs no room, and takes pipes and files that this process cannot read.
+    if linking, linkat(source.descriptor, name, target.descriptor, name, 0) == 0 { return true }
     if let link {
       guard symlinkat(link, target.descriptor, name) == 0 else {
         throw Folder.failure("write", "\(target.path)/\(name)")

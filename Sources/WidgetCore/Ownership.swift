@@ -41,9 +41,11 @@ struct Ownership: Hashable {
     }
   }
 
-  /// The owners of parameters and labels, for widgets whose data does not outlive a restart.
-  var withoutData: Ownership {
-    Ownership(entries.filter { FieldOwner.parse($0.path)?.part != .data })
+  /// The owners of parameters and labels, for widgets whose data does not outlive a restart. Nil if the
+  /// widget had owners only for data that is set aside.
+  var withoutData: Ownership? {
+    let rest = entries.filter { FieldOwner.parse($0.path)?.part != .data }
+    return rest.isEmpty && isUndeclared ? nil : Ownership(rest)
   }
 
   /// The owners after a manager has declared a widget of `set`. If the widget moves to the manager,

@@ -32,7 +32,7 @@ final class Checkpointer: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - path: A database in WAL mode.
-  ///   - onFailure: Called on the thread when a pass fails. Nothing is lost; the log grows.
+  ///   - onFailure: Called on the thread when a pass fails, and not in the way in which the last one did. Nothing is lost; the log grows.
   init(
     path: String, busyTimeoutMilliseconds: Int32,
     onFailure: @escaping @Sendable (StorageError) -> Void
@@ -116,6 +116,8 @@ final class Checkpointer: @unchecked Sendable {
   }
 
   private func run() {
+    // Each refused change asks for a pass on a full disk. The same failure is told of once.
+    var told: StorageError?
     while let ticket = nextTicket() {
       var failure: StorageError?
       do throws(StorageError) { try pass() } catch { failure = error }
@@ -125,7 +127,8 @@ final class Checkpointer: @unchecked Sendable {
         if failure != nil { guardedCounters.failures += 1 }
         pthread_cond_broadcast(condition)
       }
-      if let failure { onFailure(failure) }
+      if let failure, failure != told { onFailure(failure) }
+      told = failure
     }
   }
 

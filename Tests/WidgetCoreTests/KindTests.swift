@@ -439,7 +439,8 @@ struct KindTests {
     try store.update("w1", .with { $0.setData = ["text": .string("mine"), "size": .int(4)] })
     var new = old
     new.data = [Field(name: "nota", type: .string), Field(name: "size", type: .string)]
-    let expected = Set(["data.size", "data.text"].map { LostField(widgetID: "w1", path: $0) })
+    let expected = Set(
+      ["data.size", "data.text"].map { LostField(widgetID: "w1", path: $0, isSetAside: true) })
     for isDryRun in [true, false] {
       let result = try store.change(new, isDryRun: isDryRun)
       #expect(Set(result.lostFields) == expected)
@@ -449,7 +450,8 @@ struct KindTests {
     for id in ids { try store.update(id, .with { $0.setData = ["text": .string("t")] }) }
     let result = try store.change(new)
     #expect(result.lostFields.count == KindResult.lostFieldsMax)
-    #expect(result.lostFieldsCount == 70)
+    // One more than widgets: the size of the first one came back with the former kind.
+    #expect(result.lostFieldsCount == 71)
   }
 
   @Test func `a kind that changes only its words changes no widget`() throws {

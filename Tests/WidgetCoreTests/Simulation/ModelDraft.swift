@@ -136,6 +136,10 @@ struct Draft {
     if new == order { return }
     order = new
     touch(widget)
+    if owners[id] != nil {
+      owners[id]?[FieldOwner.position] = FieldOwner(
+        path: FieldOwner.position, owner: FieldOwner.user(caller.uid))
+    }
   }
 
   private mutating func declare(_ declaration: Declaration) throws(StoreError) -> Commit.Outcome {
@@ -200,8 +204,12 @@ struct Draft {
         results.append(ApplyResult(id: id, action: .created))
       }
     }
-    let places = order.indices.filter { ids.contains(order[$0]) }
-    for (place, id) in zip(places, ids) where order[place] != id {
+    // Who has moved a widget by hand keeps it where it is.
+    let arranged = ids.filter {
+      !declaration.ownsFields || owners[$0]?[FieldOwner.position] == nil
+    }
+    let places = order.indices.filter { arranged.contains(order[$0]) }
+    for (place, id) in zip(places, arranged) where order[place] != id {
       order[place] = id
       if let widget = widgets[id] { touch(widget) }
       for index in results.indices where results[index] == ApplyResult(id: id, action: .unchanged) {
