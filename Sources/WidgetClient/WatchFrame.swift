@@ -80,6 +80,9 @@ public struct WatchOptions: Sendable {
   /// Also deliver, for each widget with a timeline or schedule, up to this many of its next entries with
   /// their content; at most 60. `WidgetMirror.advance(to:)` shows them at their dates.
   public var upcomingEntries: Int
+  /// Get a redacted view, for a screen that everybody sees: private nodes and the data of widgets are not
+  /// sent. Not with `includeEvents`.
+  public var isRedacted: Bool
   /// Go on after the frame this token came with, without a snapshot, as an earlier watch with the
   /// same selector, mask and family got it. If that is no longer possible, `reset` and a snapshot come.
   public var resumeToken: [UInt8]
@@ -93,8 +96,9 @@ public struct WatchOptions: Sendable {
     progressInterval: Duration? = nil, includeEvents: Bool = false, afterSequence: UInt64? = nil,
     resumeToken: [UInt8] = [], retry: RetryPolicy = .forever,
     metadata: [MetadataEntry] = [], contentFamily: Family? = nil, includeTheme: Bool = false,
-    isPassive: Bool = false, upcomingEntries: Int = 0
+    isPassive: Bool = false, upcomingEntries: Int = 0, isRedacted: Bool = false
   ) {
+    self.isRedacted = isRedacted
     self.upcomingEntries = upcomingEntries
     self.isPassive = isPassive
     self.contentFamily = contentFamily

@@ -20,7 +20,8 @@ struct WidgetWatchResumption: Resumption, Equatable {
       includeEvents: options.includeEvents,
       afterSequence: options.includeEvents ? options.afterSequence : nil,
       contentFamily: options.contentFamily, includeTheme: options.includeTheme,
-      isPassive: options.isPassive, upcomingEntries: options.upcomingEntries)
+      isPassive: options.isPassive, upcomingEntries: options.upcomingEntries,
+      isRedacted: options.isRedacted)
   }
 
   mutating func willOpen() { isOpen = false }

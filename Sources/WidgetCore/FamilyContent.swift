@@ -7,6 +7,17 @@ public enum ContentChoice: Hashable, Sendable {
   case own
   /// That of one family, whatever the widgets' own is.
   case family(Family)
+  /// A redacted view, with the content of one family; nil for each widget's own. See `Redaction`.
+  case redacted(Family?)
+
+  /// The family that it names.
+  public var family: Family? {
+    switch self {
+    case .none, .own: nil
+    case .family(let family): family
+    case .redacted(let family): family
+    }
+  }
 }
 
 /// A widget's content for a family other than the widget's.
@@ -57,7 +68,10 @@ struct FamilyContent {
 
 /// Reads the content that a reader chose, and meters size and cost.
 struct ContentReader {
-  let choice: ContentChoice
+  /// What it takes, redacted or not.
+  private let choice: ContentChoice
+  /// Whether the reader gets a redacted view.
+  let isRedacted: Bool
   let schemas: KindSchemas
   let limits: StoreLimits
   /// Whether to cache the content that is made for the reader: true while its family is watched.
@@ -65,6 +79,24 @@ struct ContentReader {
   let usage: FamilyContentUsage
   let embeds: EmbedSource
   let meter = Meter()
+
+  init(
+    _ choice: ContentChoice, schemas: [KindName: KindSchema], limits: StoreLimits, keeps: Bool,
+    usage: FamilyContentUsage, embeds: EmbedSource
+  ) {
+    if case .redacted(let family) = choice {
+      self.choice = family.map { .family($0) } ?? .own
+      isRedacted = true
+    } else {
+      self.choice = choice
+      isRedacted = false
+    }
+    self.schemas = schemas
+    self.limits = limits
+    self.keeps = keeps
+    self.usage = usage
+    self.embeds = embeds
+  }
 
   /// The meter of a reader.
   final class Meter {
@@ -90,7 +122,7 @@ struct ContentReader {
   /// Meters the content of a widget. Makes it if it is not cached, but does not copy it.
   func count(_ record: Record) {
     switch choice {
-    case .none: break
+    case .none, .redacted: break
     case .own: countOwn(record)
     case .family(let family):
       if isOwn(family, record) { countOwn(record) } else { _ = table(of: record, family) }
@@ -99,8 +131,14 @@ struct ContentReader {
 
   /// The content of a widget for the reader. Nil if it has none.
   func content(of record: Record) -> Content? {
+    guard isRedacted else { return wholeContent(of: record) }
+    return record.isPlain
+      ? Redaction.plainContent(of: record) : wholeContent(of: record).map(Redaction.redacted)
+  }
+
+  private func wholeContent(of record: Record) -> Content? {
     switch choice {
-    case .none: nil
+    case .none, .redacted: nil
     case .own: own(record)
     case .family(let family):
       isOwn(family, record) ? own(record) : table(of: record, family).content?.table.content
@@ -109,17 +147,37 @@ struct ContentReader {
 
   /// The change of the content after a cursor. Nil if it is unchanged.
   func change(of record: Record, since cursor: Revision) -> ContentChange? {
+    guard isRedacted else { return wholeChange(of: record, since: cursor) }
+    if record.isPlain, record.contentRevision <= cursor { return nil }
+    guard var change = wholeChange(of: record, since: cursor) else { return nil }
+    guard !mayBePrivate(record) else {
+      // What changed in private nodes cannot be told from what did not.
+      return ContentChange(replacingBy: content(of: record))
+    }
+    change.setNodes = change.setNodes.map(Redaction.withoutProblem)
+    return change
+  }
+
+  /// Whether what the reader gets of a widget can have private nodes.
+  private func mayBePrivate(_ record: Record) -> Bool {
+    if record.isPlain { return true }
+    let program = ContentMaker.program(
+      of: record.kind, for: choice.family ?? record.family, in: schemas)
+    return program.map { $0.mayBePrivate || $0.hasEmbeds } ?? false
+  }
+
+  private func wholeChange(of record: Record, since cursor: Revision) -> ContentChange? {
     switch choice {
-    case .none: return nil
+    case .none, .redacted: return nil
     case .own: return ownChange(of: record, since: cursor)
     case .family(let family):
       // What the reader holds may be the other of the two.
       if record.familyRevision > cursor {
-        return ContentChange(replacingBy: content(of: record))
+        return ContentChange(replacingBy: wholeContent(of: record))
       }
       if isOwn(family, record) { return ownChange(of: record, since: cursor) }
       if max(record.contentRevision, record.familyRevision) > cursor {
-        return ContentChange(replacingBy: content(of: record))
+        return ContentChange(replacingBy: wholeContent(of: record))
       }
       return table(of: record, family).change(since: cursor)
     }
@@ -176,9 +234,9 @@ extension WidgetStore {
 
   /// A reader of some content.
   func reader(_ choice: ContentChoice) -> ContentReader {
-    let keeps = if case .family(let family) = choice { contents.keeps(family) } else { false }
+    let keeps = choice.family.map { contents.keeps($0) } ?? false
     return ContentReader(
-      choice: choice, schemas: schemas, limits: limits, keeps: keeps, usage: records.familyUsage,
+      choice, schemas: schemas, limits: limits, keeps: keeps, usage: records.familyUsage,
       embeds: embedSource)
   }
 

@@ -74,6 +74,8 @@ final class ContentProgram: Sendable {
   let hasEntries: Bool
   /// Whether there are embeds.
   let hasEmbeds: Bool
+  /// Whether nodes can be private. Those in embeds do not count.
+  let mayBePrivate: Bool
   /// The ids of the nodes outside rows.
   private let nodeIDs: Set<String>
   /// The ids of the template's nodes in rows.
@@ -84,6 +86,7 @@ final class ContentProgram: Sendable {
     self.hasStatus = hasStatus
     self.hasEntries = hasEntries
     hasEmbeds = root.hasEmbeds
+    mayBePrivate = root.mayBePrivate
     nodeIDs = Set(root.nodes.map(\.id))
     rowNodeIDs = Set(root.rows.flatMap(\.block.allNodeIDs))
   }
@@ -124,6 +127,18 @@ final class ContentProgram: Sendable {
     /// Whether it, or a row in it, has embeds.
     var hasEmbeds: Bool {
       nodes.contains { $0.type == .embed } || rows.contains(where: \.block.hasEmbeds)
+    }
+
+    /// Whether its nodes, or those of a row in it, can be private.
+    var mayBePrivate: Bool {
+      nodes.contains { $0.constants["privacy"] != nil }
+        || bindings.contains { binding in
+          if case .property(let property) = binding.target {
+            property.name == "privacy"
+          } else {
+            false
+          }
+        } || rows.contains(where: \.block.mayBePrivate)
     }
 
     /// The ids of all its template nodes, including those in rows.

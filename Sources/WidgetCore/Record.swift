@@ -50,7 +50,8 @@ extension Record {
 
   /// The record as a widget, with the content that the reader takes. O(keys).
   func widget(_ reader: ContentReader) -> Widget {
-    Widget(
+    guard !reader.isRedacted else { return redactedWidget(reader) }
+    return Widget(
       id: id, kind: kind, family: family, labels: labels, presence: presence, position: position,
       parameters: parameters.map, data: data.map, isStale: isStale, error: error,
       createdRevision: createdRevision, revision: revision, createTime: createTime,
@@ -90,11 +91,17 @@ extension Record {
 
   private func update(since cursor: Revision, taking reader: ContentReader) -> WidgetUpdate {
     var update = WidgetUpdate(id: id, revision: revision, updateTime: updateTime)
+    if presenceRevision > cursor { update.presence = presence }
+    if positionRevision > cursor { update.position = position }
+    update.content = reader.change(of: self, since: cursor)
+    update.transition = hint(since: cursor)
+    guard !reader.isRedacted else {
+      redact(&update, since: cursor)
+      return update
+    }
     (update.setData, update.unsetData) = data.changes(since: cursor)
     (update.setParameters, update.unsetParameters) = parameters.changes(since: cursor)
     if labelsRevision > cursor { update.labels = labels }
-    if presenceRevision > cursor { update.presence = presence }
-    if positionRevision > cursor { update.position = position }
     if statusRevision > cursor {
       update.isStale = isStale
       update.error = .some(error)
@@ -103,8 +110,6 @@ extension Record {
       update.activity = activity
     }
     if momentRevision > cursor { update.timeline = .some(moment?.status) }
-    update.content = reader.change(of: self, since: cursor)
-    update.transition = hint(since: cursor)
     return update
   }
 

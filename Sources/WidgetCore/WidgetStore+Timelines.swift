@@ -125,7 +125,7 @@ extension WidgetStore {
     for entry in entries {
       let draft = record.draft { $0.moment = $0.moment?.showing(entry) }
       let made = content == .none ? nil : self.content(of: draft, content)
-      page.entries.append(ShownEntry(entry: entry, content: made?.content))
+      page.entries.append(shown(entry, made?.content, to: reader))
       reader.meter.add(cost: made?.cost ?? 0, bytes: made?.bytes ?? 0)
       records.familyUsage.readingCost += made?.cost ?? 0
       guard reader.isFull(with: 0, bytesMax: WidgetStore.previewBytesMax) else { continue }
@@ -155,8 +155,17 @@ extension WidgetStore {
   /// The most bytes of content that a page of a timeline has.
   private static var previewBytesMax: Int { 1 << 20 }
 
+  private func shown(
+    _ entry: TimelineEntry, _ content: Content?, to reader: ContentReader
+  ) -> ShownEntry {
+    guard reader.isRedacted else { return ShownEntry(entry: entry, content: content) }
+    var entry = entry
+    entry.values = [:]
+    return ShownEntry(entry: entry, content: content.map(Redaction.redacted))
+  }
+
   private func content(of draft: Record, _ choice: ContentChoice) -> ContentTable? {
-    let family: Family = if case .family(let wanted) = choice { wanted } else { draft.family }
+    let family = choice.family ?? draft.family
     guard let program = ContentMaker.program(of: draft.kind, for: family, in: schemas) else {
       return nil
     }

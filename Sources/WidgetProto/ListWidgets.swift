@@ -14,11 +14,14 @@ public struct ListWidgetsRequest: Hashable, Sendable {
   public var readMask: ReadMask
   /// The family whose content to return; nil for each widget's own.
   public var contentFamily: Family?
+  /// Return a redacted view.
+  public var isRedacted: Bool
 
   public init(
     selector: Selector = Selector(), pageSize: Int32 = 0, pageToken: String = "",
-    readMask: ReadMask = .all, contentFamily: Family? = nil
+    readMask: ReadMask = .all, contentFamily: Family? = nil, isRedacted: Bool = false
   ) {
+    self.isRedacted = isRedacted
     self.selector = selector
     self.pageSize = pageSize
     self.pageToken = pageToken
@@ -34,6 +37,7 @@ extension ListWidgetsRequest: ConvertibleMessage {
     pageToken = reader.string(c.pointee.page_token)
     readMask = try reader.readMask("read_mask", c.pointee.read_mask)
     contentFamily = try reader.family("content_family", c.pointee.content_family)
+    isRedacted = c.pointee.redacted != 0
   }
 
   func fill(
@@ -44,6 +48,7 @@ extension ListWidgetsRequest: ConvertibleMessage {
     c.pointee.page_token = try writer.string("page_token", pageToken)
     c.pointee.read_mask = try writer.readMask("read_mask", readMask)
     if let contentFamily { c.pointee.content_family = Widgetd__V1__Family(contentFamily) }
+    c.pointee.redacted = isRedacted ? 1 : 0
   }
 }
 

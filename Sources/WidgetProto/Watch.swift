@@ -27,6 +27,8 @@ public struct WatchWidgetsRequest: Hashable, Sendable {
   public var isPassive: Bool
   /// Of how many entries of each widget's timeline to send the content in advance; 0 for none.
   public var upcomingEntries: Int
+  /// Send a redacted view.
+  public var isRedacted: Bool
 
   /// The most entries of a widget that a daemon sends in advance.
   public static let upcomingEntriesMax = 60
@@ -35,8 +37,9 @@ public struct WatchWidgetsRequest: Hashable, Sendable {
     selector: Selector = Selector(), readMask: ReadMask = .all, resumeToken: [UInt8] = [],
     minInterval: Duration? = nil, progressInterval: Duration? = nil, includeEvents: Bool = false,
     afterSequence: UInt64? = nil, contentFamily: Family? = nil, includeTheme: Bool = false,
-    isPassive: Bool = false, upcomingEntries: Int = 0
+    isPassive: Bool = false, upcomingEntries: Int = 0, isRedacted: Bool = false
   ) {
+    self.isRedacted = isRedacted
     self.upcomingEntries = upcomingEntries
     self.isPassive = isPassive
     self.contentFamily = contentFamily
@@ -62,6 +65,7 @@ extension WatchWidgetsRequest: ConvertibleMessage {
     includeTheme = c.pointee.include_theme != 0
     isPassive = c.pointee.passive != 0
     upcomingEntries = Int(c.pointee.upcoming_entries)
+    isRedacted = c.pointee.redacted != 0
     if c.pointee._after_sequence_case
       == WIDGETD__V1__WATCH_WIDGETS_REQUEST___AFTER_SEQUENCE_AFTER_SEQUENCE
     {
@@ -83,6 +87,7 @@ extension WatchWidgetsRequest: ConvertibleMessage {
     c.pointee.include_theme = includeTheme ? 1 : 0
     c.pointee.passive = isPassive ? 1 : 0
     c.pointee.upcoming_entries = Int32(clamping: upcomingEntries)
+    c.pointee.redacted = isRedacted ? 1 : 0
     if let afterSequence {
       c.pointee._after_sequence_case =
         WIDGETD__V1__WATCH_WIDGETS_REQUEST___AFTER_SEQUENCE_AFTER_SEQUENCE

@@ -73,8 +73,13 @@ public struct GetWidgetRequest: Hashable, Sendable {
   public var readMask: ReadMask
   /// The family whose content to return; nil for the widget's own.
   public var contentFamily: Family?
+  /// Return a redacted view.
+  public var isRedacted: Bool
 
-  public init(id: WidgetID, readMask: ReadMask = .all, contentFamily: Family? = nil) {
+  public init(
+    id: WidgetID, readMask: ReadMask = .all, contentFamily: Family? = nil, isRedacted: Bool = false
+  ) {
+    self.isRedacted = isRedacted
     self.id = id
     self.readMask = readMask
     self.contentFamily = contentFamily
@@ -86,6 +91,7 @@ extension GetWidgetRequest: ConvertibleMessage {
     id = try reader.widgetID("id", c.pointee.id)
     readMask = try reader.readMask("read_mask", c.pointee.read_mask)
     contentFamily = try reader.family("content_family", c.pointee.content_family)
+    isRedacted = c.pointee.redacted != 0
   }
 
   func fill(
@@ -94,6 +100,7 @@ extension GetWidgetRequest: ConvertibleMessage {
     c.pointee.id = try writer.string("id", id.rawValue)
     c.pointee.read_mask = try writer.readMask("read_mask", readMask)
     if let contentFamily { c.pointee.content_family = Widgetd__V1__Family(contentFamily) }
+    c.pointee.redacted = isRedacted ? 1 : 0
   }
 }
 

@@ -28,12 +28,12 @@ struct RandomMessages {
           widget: spec(), requestID: name(), transition: maybe { $0.transition() })
       ),
       Sample(CreateWidgetResponse(widget: widget(), etag: text(), warnings: warnings())),
-      Sample(GetWidgetRequest(id: id(), readMask: mask())),
+      Sample(GetWidgetRequest(id: id(), readMask: mask(), isRedacted: flag())),
       Sample(GetWidgetResponse(widget: widget(), etag: text())),
       Sample(
         ListWidgetsRequest(
           selector: selector(), pageSize: Int32(truncatingIfNeeded: number()), pageToken: text(),
-          readMask: mask())),
+          readMask: mask(), isRedacted: flag())),
       Sample(
         ListWidgetsResponse(
           widgets: many { TaggedWidget(widget: $0.widget(), etag: $0.text()) },
@@ -120,7 +120,7 @@ struct RandomMessages {
           selector: selector(), readMask: mask(), resumeToken: bytes(),
           minInterval: maybe { $0.duration() }, progressInterval: maybe { $0.duration() },
           includeEvents: flag(), afterSequence: maybe { $0.number() }, includeTheme: flag(),
-          isPassive: flag(), upcomingEntries: 7)),
+          isPassive: flag(), upcomingEntries: 7, isRedacted: flag())),
       Sample(frame()), Sample(WatchOpened(subscriptionID: number(), epoch: number())),
       Sample(snapshot()), Sample(WatchSynced(revision: number(), resumeToken: bytes())),
       Sample(changes()), Sample(update()),

@@ -160,6 +160,42 @@ import WidgetStorage
     }
   }
 
+  @Test func `whoever watches a widget watches what its embeds show`() throws {
+    var store = try Self.store(2)
+    let frame = Kind(
+      name: try .make("frame"),
+      data: [Field(name: "shown", type: .string, defaultValue: .string(""))],
+      content: [
+        ContentTemplate(
+          root: NodeTemplate(
+            id: "frame", type: .embed, properties: ["widget": Binding("data.shown")]))
+      ])
+    let caller = Caller(uid: 0, pid: 0, client: "")
+    _ = try store.apply(
+      .applyKinds(KindDeclaration(provider: "test", kinds: [frame])), by: caller, at: .epoch)
+    for (id, shown) in [("inner", "w0"), ("outer", "inner")] {
+      let spec = WidgetSpec(
+        id: try .make(id), kind: frame.name, data: ["shown": .string(shown)])
+      _ = try store.apply(.create(spec), by: caller, at: .epoch)
+    }
+    var selectors = WatchedSelectors()
+    selectors.add(Selector(ids: [try .make("outer")]), in: store)
+    var watched = WatchedWidgets()
+    func look(_ time: Int64) throws {
+      watched.look(in: store, selectors, at: Self.at(time)) {
+        [(try? .make("gauge")) ?? frame.name: "p"]
+      }
+      watched.look(in: store, selectors, at: Self.at(time + 1)) { [:] }
+    }
+    watched.invalidate()
+    try look(0)
+    #expect(watched["p"].ids.isEmpty)
+    // The widgets in the embeds have not changed.
+    _ = store.settleEmbeds(at: .epoch)
+    try look(1_000)
+    #expect(watched["p"].ids == [try .make("w0")])
+  }
+
   @Test func `many widgets and selectors are looked at in parts`() throws {
     let store = try Self.store(200)
     var selectors = WatchedSelectors()

@@ -97,6 +97,32 @@ import WidgetProto
     }
   }
 
+  @Test func `do not have what embeds show, so the daemon wakes for it`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      try Self.declare(client)
+      let frame = Kind(
+        name: try .make("frame"),
+        content: [
+          ContentTemplate(
+            root: NodeTemplate(
+              id: "frame", type: .embed, properties: ["widget": Binding(value: .string("a"))]))
+        ])
+      _ = try client.call(
+        "ApplyKinds", ApplyKindsRequest(provider: "test2", kinds: [frame]),
+        as: ApplyKindsResponse.self, service: "widgetd.v1.CatalogService")
+      try client.create("a", kind: "hourly")
+      try client.create("f", kind: "frame")
+      let next = try #require(try client.get("a").timeline?.nextTime)
+      let watcher = try Watcher(
+        server.connect(),
+        WatchWidgetsRequest(selector: Selector(ids: [try .make("f")]), upcomingEntries: 3)
+      ).sync()
+      #expect(watcher.mirror.widgets[try .make("f")]?.content?.nodes.count == 2)
+      #expect(try wakeDate(server) == next)
+    }
+  }
+
   @Test func `do not keep a widget from becoming stale on time`() async throws {
     try await withServer { server in
       let client = try server.connect()

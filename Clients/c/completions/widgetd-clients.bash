@@ -20,8 +20,8 @@ _widgetd_clients() {
   if [[ $1 == *send ]]; then
     options='--node --value --force --socket --timeout --request-id --version --help'
   else
-    options='--selector --kind --family --where --field --once --events --min-interval --wait
-      --socket --timeout --version --help'
+    options='--selector --kind --family --where --field --once --events --redacted
+      --min-interval --wait --socket --timeout --version --help'
   fi
   if [[ -z ${words-} ]]; then
     if [[ $word == -* ]]; then words=$options; else words=$(_widgetd_ids); fi

@@ -22,5 +22,6 @@ complete -c widgetd-watch -l where -x -d 'Only widgets for which this expression
 complete -c widgetd-watch -l field -x -d 'Only this field of each widget'
 complete -c widgetd-watch -l once -d 'Print the existing widgets, and end'
 complete -c widgetd-watch -l events -d 'Also print events'
+complete -c widgetd-watch -l redacted -d 'Leave out private nodes and data'
 complete -c widgetd-watch -l min-interval -x -d 'Minimum time between two lines of changes'
 complete -c widgetd-watch -l wait -d 'With --once, wait for the daemon'

@@ -24,7 +24,7 @@
 /* The memory limit of --once. */
 #define ONCE_BYTES_MAX ((size_t)1 << 30)
 
-enum { LABELS, KIND, FAMILY, WHERE, FIELD, ONCE, EVENTS, MIN_INTERVAL, WAIT, SOCKET, TIMEOUT, HELP,
+enum { LABELS, KIND, FAMILY, WHERE, FIELD, ONCE, EVENTS, REDACTED, MIN_INTERVAL, WAIT, SOCKET, TIMEOUT, HELP,
        VERSION };
 
 static const option options[] = {
@@ -35,6 +35,7 @@ static const option options[] = {
     [FIELD] = {0, "field", "path"},
     [ONCE] = {0, "once", NULL},
     [EVENTS] = {0, "events", NULL},
+    [REDACTED] = {0, "redacted", NULL},
     [MIN_INTERVAL] = {0, "min-interval", "duration"},
     [WAIT] = {0, "wait", NULL},
     [SOCKET] = {0, "socket", "path"},
@@ -65,6 +66,8 @@ static const char help[] =
     "                               parameters.KEY, or a field's name, such as labels.\n"
     "      --once                   Print the existing widgets, one per line, and end.\n"
     "      --events                 Also print the events of these widgets.\n"
+    "      --redacted               Get a redacted view, for a screen that everybody\n"
+    "                               sees: neither private nodes nor data.\n"
     "      --min-interval DURATION  Minimum time between two lines of changes.\n"
     "      --wait                   With --once: wait for the daemon if it is not running.\n"
     "      --socket PATH            The daemon's socket. Default: $WIDGETD_SOCKET,\n"
@@ -267,6 +270,7 @@ static void read_options(follower *to, int count, char **words) {
     case FIELD: read_field(&to->mask, value); break;
     case ONCE: to->once = true; break;
     case EVENTS: to->request.include_events = true; break;
+    case REDACTED: to->request.redacted = true; break;
     case MIN_INTERVAL: set_min_interval(to, duration_option("--min-interval", value)); break;
     case WAIT: to->waits = true; break;
     case SOCKET: to->socket = value; break;
@@ -280,6 +284,8 @@ static void read_options(follower *to, int count, char **words) {
   }
   if (to->once && to->request.include_events)
     fail_usage("--once prints a state; --events follows changes");
+  if (to->request.redacted && to->request.include_events)
+    fail_usage("--redacted has no events; leave out --events");
   to->looks_for_ids = selector->n_ids > 0;
   to->is_there = keep(selector->n_ids * sizeof *to->is_there);
   to->request.selector = selector;

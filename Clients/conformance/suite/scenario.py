@@ -368,7 +368,8 @@ class Run:
     def _is_current(self, name: str) -> None:
         reader = self._watch(name)
         filled = messages.filled("widgetd.v1.ListWidgetsRequest", {
-            key: reader.request[key] for key in ("selector", "read_mask", "content_family")
+            key: reader.request[key]
+            for key in ("selector", "read_mask", "content_family", "redacted")
             if key in reader.request})
         revision, listed = self.server.raw_widgets(filled)
         if reader.mirror.strict and reader.mirror.revision != revision:

@@ -46,7 +46,8 @@ final class SocketClient: DrivenClient {
         progressInterval: request.progressInterval, includeEvents: request.includeEvents,
         afterSequence: request.afterSequence, resumeToken: request.resumeToken, retry: retry,
         contentFamily: request.contentFamily, includeTheme: request.includeTheme,
-        isPassive: request.isPassive, upcomingEntries: request.upcomingEntries)
+        isPassive: request.isPassive, upcomingEntries: request.upcomingEntries,
+        isRedacted: request.isRedacted)
     ).makeAsyncIterator()
     let isRaw = retry.attemptsMax == 0
     while let frame = try await SocketClient.outcome(of: { () throws(ClientError) in

@@ -100,9 +100,14 @@ class CallTests(DaemonCase):
             held,
         )
         self.widgets(
-            lambda c: c.get_widget("a", fields=["data.n"], content_family="inline"),
+            lambda c: c.get_widget(
+                "a", fields=["data.n"], content_family="inline", redacted=True
+            ),
             pb.GetWidgetRequest(
-                id="a", read_mask={"paths": ["data.n"]}, content_family=pb.FAMILY_INLINE
+                id="a",
+                read_mask={"paths": ["data.n"]},
+                content_family=pb.FAMILY_INLINE,
+                redacted=True,
             ),
             pb.GetWidgetResponse(widget=message),
             held,
@@ -112,9 +117,11 @@ class CallTests(DaemonCase):
                 widgetd.Selector(labels={"p": "top"}),
                 page_size=2,
                 content_family=widgetd.Family.INLINE,
+                redacted=True,
             ),
             pb.ListWidgetsRequest(
                 content_family=pb.FAMILY_INLINE,
+                redacted=True,
                 page_size=2,
                 selector=pb.WidgetSelector(
                     labels=[pb.LabelRequirement(key="p", operator=1, values=["top"])]

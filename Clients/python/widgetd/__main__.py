@@ -153,6 +153,11 @@ def _parser() -> argparse.ArgumentParser:
         "--events", action="store_true", help="Also show the events of these widgets."
     )
     watch.add_argument(
+        "--redacted",
+        action="store_true",
+        help="Get a redacted view: the daemon sends neither private nodes nor data.",
+    )
+    watch.add_argument(
         "--min-interval",
         type=float,
         metavar="SECONDS",
@@ -272,6 +277,7 @@ def _watch(client: Client, options: argparse.Namespace) -> int:
         _selector(options),
         fields=options.field,
         events=options.events,
+        redacted=options.redacted,
         min_interval=options.min_interval,
         wait=options.wait,
     )

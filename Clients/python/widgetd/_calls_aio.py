@@ -123,13 +123,15 @@ class AsyncCalls:
         *,
         fields: Iterable[str] = (),
         content_family: Union[Family, str, None] = None,
+        redacted: bool = False,
         timeout: Optional[float] = None,
     ) -> Widget:
         """One widget; of `fields` ("data", "data.percent", …) only these. Raises WidgetNotFound.
 
         With `content_family` it has the content for that family instead of its own. Raises
-        InvalidArgument if its kind does not support that family."""
-        request = _requests.get_widget(id, fields, content_family)
+        InvalidArgument if its kind does not support that family. With `redacted`, the daemon sends
+        neither private nodes nor data."""
+        request = _requests.get_widget(id, fields, content_family, redacted)
         answer = await self.call(methods.GET_WIDGET, request, timeout=timeout)
         return Widget.from_pb(answer.widget)
 
@@ -139,14 +141,17 @@ class AsyncCalls:
         *,
         fields: Iterable[str] = (),
         content_family: Union[Family, str, None] = None,
+        redacted: bool = False,
         page_size: int = 0,
         page_token: str = "",
         timeout: Optional[float] = None,
     ) -> WidgetPage:
         """One page, in position order. `page_size` is at most 1000; 0 means 100. `widgets` reads
         all pages. With `content_family` each widget has the content for that family, or none if
-        its kind does not support it."""
-        request = _requests.list_widgets(selector, fields, page_size, page_token, content_family)
+        its kind does not support it. `redacted` is as in `get_widget`."""
+        request = _requests.list_widgets(
+            selector, fields, page_size, page_token, content_family, redacted
+        )
         answer = await self.call(methods.LIST_WIDGETS, request, timeout=timeout)
         found = tuple(Widget.from_pb(widget) for widget in answer.widgets)
         return WidgetPage(found, answer.next_page_token, answer.revision)
@@ -157,16 +162,19 @@ class AsyncCalls:
         *,
         fields: Iterable[str] = (),
         content_family: Union[Family, str, None] = None,
+        redacted: bool = False,
         timeout: Optional[float] = None,
     ) -> AsyncIterator[Widget]:
         """All widgets, read page by page. A widget that moves meanwhile can appear twice or not at
-        all. For a state of one revision, use a watch. `content_family` is as in `list_widgets`."""
+        all. For a state of one revision, use a watch. `content_family` and `redacted` are as in
+        `list_widgets`."""
         paths, token = tuple(fields), ""
         while True:
             page = await self.list_widgets(
                 selector,
                 fields=paths,
                 content_family=content_family,
+                redacted=redacted,
                 page_size=1000,
                 page_token=token,
                 timeout=timeout,
@@ -675,6 +683,7 @@ class AsyncCalls:
         retry: RetryPolicy = RetryPolicy(),
         wait: bool = False,
         content_family: Union[Family, str, None] = None,
+        redacted: bool = False,
     ) -> AsyncIterator[Mirror]:
         """Follows state: yields its mirror at the beginning, and again after each change.
 
@@ -690,6 +699,7 @@ class AsyncCalls:
             retry=retry,
             wait=wait,
             content_family=content_family,
+            redacted=redacted,
         )
         try:
             async for frame in watch:
@@ -721,6 +731,7 @@ class AsyncCalls:
         passive: bool = False,
         include_theme: bool = False,
         upcoming_entries: int = 0,
+        redacted: bool = False,
     ) -> AsyncWatch[Frame]:
         """Watches widgets: a snapshot, then every change; see `frames`.
 
@@ -741,6 +752,8 @@ class AsyncCalls:
         include_theme      also yield the Theme, after each Opened and at each change of it
         upcoming_entries   also yield up to this many next entries of each timeline, at most 60, as
                            Upcoming; `Mirror.advance` shows each at its date
+        redacted           for a screen that everybody sees: the daemon sends neither private nodes
+                           nor data; not with `events`
 
         Raises CallError or ProtocolError when trying again cannot help.
         """
@@ -756,6 +769,7 @@ class AsyncCalls:
             passive,
             include_theme,
             upcoming_entries,
+            redacted,
         )
         return AsyncWatch(self._path, methods.WATCH_WIDGETS, WidgetSession(request, retry, wait))
 

@@ -143,10 +143,13 @@ def family(family: Union[Family, str, None]) -> Any:
 
 
 def get_widget(
-    id: str, fields: Iterable[str], content_family: Union[Family, str, None]
+    id: str, fields: Iterable[str], content_family: Union[Family, str, None], redacted: bool
 ) -> pb.GetWidgetRequest:
     return pb.GetWidgetRequest(
-        id=_text(id), read_mask=mask(fields), content_family=family(content_family)
+        id=_text(id),
+        read_mask=mask(fields),
+        content_family=family(content_family),
+        redacted=redacted,
     )
 
 
@@ -156,8 +159,10 @@ def list_widgets(
     page_size: int,
     page_token: str,
     content_family: Union[Family, str, None],
+    redacted: bool,
 ) -> pb.ListWidgetsRequest:
     return pb.ListWidgetsRequest(
+        redacted=redacted,
         content_family=family(content_family),
         selector=picked(selector),
         read_mask=mask(fields),
@@ -348,8 +353,10 @@ def watch(
     passive: bool = False,
     include_theme: bool = False,
     upcoming_entries: int = 0,
+    redacted: bool = False,
 ) -> pb.WatchWidgetsRequest:
     request = pb.WatchWidgetsRequest(
+        redacted=redacted,
         upcoming_entries=upcoming_entries,
         passive=passive,
         include_theme=include_theme,

@@ -94,6 +94,7 @@ struct BarCommand: AsyncParsableCommand {
   @Flag(help: "Print a configuration for the bar and end.")
   var printConfig = false
 
+  @OptionGroup var privacy: RedactedOption
   @OptionGroup var global: GlobalOptions
 
   func validate() throws {
@@ -154,6 +155,7 @@ struct BarCommand: AsyncParsableCommand {
       session: session, selector: ids.isEmpty ? selection.selector() : Selector(ids: ids),
       family: family)
     bar.isOnce = once
+    bar.isRedacted = privacy.redacted
     let running = bar
     try await follow.limited { try await running.run(board) }
   }

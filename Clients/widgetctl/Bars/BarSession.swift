@@ -47,6 +47,8 @@ struct BarSession: Sendable {
   let family: Family
   /// Whether to write one text and end.
   var isOnce = false
+  /// Whether the daemon leaves out private nodes and data.
+  var isRedacted = false
 
   /// Writes a text at every change. Runs until it is cancelled, or after one text with `isOnce`.
   func run(_ board: BarBoard) async throws {
@@ -54,7 +56,8 @@ struct BarSession: Sendable {
     let (taken, take) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     let options = WatchOptions(
       selector: selector, minInterval: Self.pause, retry: Self.retry, contentFamily: family,
-      includeTheme: true, upcomingEntries: isOnce ? 0 : Self.upcomingEntries)
+      includeTheme: true, upcomingEntries: isOnce ? 0 : Self.upcomingEntries,
+      isRedacted: isRedacted)
     let watch = Task {
       do {
         // Backpressure: the watch reads its next frame after the last one was handled. Meanwhile

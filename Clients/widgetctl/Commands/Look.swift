@@ -44,11 +44,12 @@ extension Session {
   /// All pages, in position order. A widget that moved while they were read is in the list once, as
   /// it was read last.
   func list(
-    _ selector: Selector, mask: ReadMask = .all, family: Family? = nil
+    _ selector: Selector, mask: ReadMask = .all, family: Family? = nil, isRedacted: Bool = false
   ) async throws(ClientError) -> (widgets: [TaggedWidget], revision: Revision) {
     var widgets: [WidgetID: TaggedWidget] = [:]
     var request = ListWidgetsRequest(
-      selector: selector, pageSize: 1000, readMask: mask, contentFamily: family)
+      selector: selector, pageSize: 1000, readMask: mask, contentFamily: family,
+      isRedacted: isRedacted)
     while true {
       let page = try await client.listWidgets(request, options: options)
       for tagged in page.widgets { widgets[tagged.widget.id] = tagged }

@@ -72,6 +72,8 @@ struct ViewCommand: AsyncParsableCommand {
     help: "Hide nodes with the property privacy: their text becomes bars of the same width.")
   var redact = false
 
+  @OptionGroup var privacy: RedactedOption
+
   @Flag(help: "Show the widgets full screen, with keys and mouse, like `dashboard`.")
   var live = false
 
@@ -132,6 +134,7 @@ struct ViewCommand: AsyncParsableCommand {
       dashboard.family = family
       dashboard.waits = waits
       dashboard.redacts = redact
+      dashboard.isRedacted = privacy.redacted
       dashboard.arrangement = arrangement
       return try await dashboard.run()
     }
@@ -139,13 +142,16 @@ struct ViewCommand: AsyncParsableCommand {
     let session = try global.session()
     var widgets: [Widget] = []
     if ids.isEmpty {
-      widgets = try await session.list(selection.selector(), family: family).widgets
+      widgets = try await session.list(
+        selection.selector(), family: family, isRedacted: privacy.redacted
+      ).widgets
         .map(\.widget).filter { $0.isShownUnnamed(withStanding: showsStanding) }
       if widgets.isEmpty, !selection.isEmpty { await selection.noteNothing(in: session) }
     } else {
       for id in ids {
         let answer = try await session.client.getWidget(
-          GetWidgetRequest(id: id, contentFamily: family), options: session.options)
+          GetWidgetRequest(
+            id: id, contentFamily: family, isRedacted: privacy.redacted), options: session.options)
         widgets.append(answer.widget)
       }
     }
@@ -176,7 +182,7 @@ struct ViewCommand: AsyncParsableCommand {
     try await kinds.look(for: widgets, session)
     var page = picture.page(
       isTitled: ids.count != 1, tellsAll: global.verbose, noColor: global.noColor)
-    page.isPrivate = redact
+    page.isPrivate = redact || privacy.redacted
     page.theme = await theme(session)
     let text = page.text(of: widgets, kinds: kinds)
     defer {
@@ -199,12 +205,13 @@ struct ViewCommand: AsyncParsableCommand {
     let session = try follow.session()
     let options = WatchOptions(
       selector: ids.isEmpty ? selection.selector() : Selector(ids: ids), retry: FollowOptions.retry,
-      contentFamily: family, includeTheme: true, upcomingEntries: WidgetMirror.upcomingShown)
+      contentFamily: family, includeTheme: true, upcomingEntries: WidgetMirror.upcomingShown,
+      isRedacted: privacy.redacted)
     Output.endWithReader()
     let watch = ViewWatch(
       ids: ids, showsStanding: showsStanding, picture: picture, session: session, watch: options,
       tellsAll: global.verbose,
-      noColor: global.noColor, redacts: redact)
+      noColor: global.noColor, redacts: redact || privacy.redacted)
     try await follow.limited { try await watch.run(follow) }
   }
 }

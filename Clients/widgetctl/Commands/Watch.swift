@@ -81,11 +81,18 @@ struct WatchCommand: AsyncParsableCommand {
   @Flag(help: "Wait for the daemon if it is not running.")
   var wait = false
 
+  @OptionGroup var privacy: RedactedOption
   @OptionGroup var global: GlobalOptions
 
   func validate() throws {
     if once, !until.isEmpty || resume != nil || events {
       throw ValidationError("--once prints a state; --until, --resume and --events follow changes")
+    }
+    if privacy.redacted, events {
+      throw ValidationError("--redacted has no events; leave out --events")
+    }
+    if privacy.redacted, !until.isEmpty {
+      throw ValidationError("--until needs the data, which --redacted leaves out")
     }
     if resume != nil, !until.isEmpty {
       throw ValidationError("--until needs the state, which --resume leaves out")
@@ -107,7 +114,7 @@ struct WatchCommand: AsyncParsableCommand {
     let options = WatchOptions(
       selector: selection.selector(ids: watched), readMask: mask, minInterval: minInterval,
       includeEvents: events, resumeToken: resume ?? [], retry: FollowOptions.retry,
-      upcomingEntries: once ? 0 : upcoming)
+      upcomingEntries: once ? 0 : upcoming, isRedacted: privacy.redacted)
     let follow = FollowOptions(global: global, waits: wait)
     let session = try follow.session()
     let format = global.output ?? (once || Terminal.outputIsTerminal ? .table : .jsonl)
@@ -205,4 +212,14 @@ extension WidgetID {
   fileprivate static func < (a: WidgetID, b: WidgetID) -> Bool {
     a.rawValue.precedesByBytes(b.rawValue)
   }
+}
+
+/// The flag of commands that show widgets where everybody sees them.
+struct RedactedOption: ParsableArguments {
+  @Flag(
+    help: """
+      Get a redacted view, for a screen that everybody sees: the daemon sends neither private nodes \
+      nor data.
+      """)
+  var redacted = false
 }

@@ -71,6 +71,8 @@ struct DashboardCommand: AsyncParsableCommand {
   @Flag(help: "Hide nodes with the property privacy. The key p shows them.")
   var redact = false
 
+  @OptionGroup var privacy: RedactedOption
+
   @Flag(name: .customLong("no-animation"), help: "Turn animations off.")
   var isStill = false
 
@@ -97,6 +99,7 @@ struct DashboardCommand: AsyncParsableCommand {
     dashboard.appearance = appearance
     dashboard.isStill = isStill
     dashboard.redacts = redact
+    dashboard.isRedacted = privacy.redacted
     dashboard.arrangement = arrangement
     dashboard.images = images
     dashboard.waits = waits
@@ -130,6 +133,8 @@ struct DashboardOptions {
   var waits = false
   /// Whether private nodes are hidden at the start.
   var redacts = false
+  /// Whether the daemon leaves out private nodes and data.
+  var isRedacted = false
   /// How pictures are drawn. Nil: as the terminal's capabilities allow.
   var images: ImageMethod?
   /// The path of the arrangement, or "none". Nil: `LiveArrangement.standardPath`.
@@ -162,13 +167,14 @@ struct DashboardOptions {
     var look = CellLook(
       appearance: appearance ?? (capabilities.isLight == true ? .light : .dark),
       usesColor: capabilities.depth != .none)
-    look.isPrivate = redacts
+    look.isPrivate = redacts || isRedacted
     var live = LiveSession(
       session: session,
       watch: WatchOptions(
         selector: ids.isEmpty ? selection.selector() : Selector(ids: ids),
         minInterval: LiveSession.framePause, retry: FollowOptions.retry, contentFamily: family,
-        includeTheme: true, upcomingEntries: WidgetMirror.upcomingShown),
+        includeTheme: true, upcomingEntries: WidgetMirror.upcomingShown,
+        isRedacted: isRedacted),
       options: options, look: look, capabilities: capabilities, follow: follow)
     live.images = images.map(\.method) ?? (capabilities.depth == .none ? nil : capabilities.images)
     live.asksForImages = images == nil && capabilities.depth != .none

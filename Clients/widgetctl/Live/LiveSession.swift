@@ -76,6 +76,7 @@ struct LiveSession {
         watch.retry = self.watch.retry
         watch.minInterval = self.watch.minInterval
         watch.upcomingEntries = self.watch.upcomingEntries
+        watch.isRedacted = self.watch.isRedacted
         return (index, watch)
       }
     let gates = watches.map { _ in

@@ -98,6 +98,8 @@ struct RenderCommand: AsyncParsableCommand {
     help: "Hide nodes with the property privacy: their text becomes bars of the same width.")
   var redact = false
 
+  @OptionGroup var privacy: RedactedOption
+
   @Flag(name: .customLong("wait"), help: "With --watch: wait for the daemon if it is not running.")
   var waits = false
 
@@ -151,12 +153,15 @@ struct RenderCommand: AsyncParsableCommand {
     let session = try connection.global.session()
     var widgets: [Widget] = []
     if ids.isEmpty {
-      widgets = try await session.list(selection.selector(), family: family).widgets
+      widgets = try await session.list(
+        selection.selector(), family: family, isRedacted: privacy.redacted
+      ).widgets
         .map(\.widget).filter { $0.isShownUnnamed(withStanding: !selection.isEmpty) }
     } else {
       for id in ids {
         let answer = try await session.client.getWidget(
-          GetWidgetRequest(id: id, contentFamily: family), options: session.options)
+          GetWidgetRequest(
+            id: id, contentFamily: family, isRedacted: privacy.redacted), options: session.options)
         widgets.append(answer.widget)
       }
     }
@@ -179,7 +184,7 @@ struct RenderCommand: AsyncParsableCommand {
     page.appearance = appearance
     (page.width, page.height, page.family) = (width, height, family)
     page.tellsAll = connection.verbose
-    page.isPrivate = redact
+    page.isPrivate = redact || privacy.redacted
     return page
   }
 
@@ -189,7 +194,8 @@ struct RenderCommand: AsyncParsableCommand {
     let options = WatchOptions(
       selector: ids.isEmpty ? selection.selector() : Selector(ids: ids),
       minInterval: RenderWatch.pause, retry: FollowOptions.retry, contentFamily: family,
-      includeTheme: true, upcomingEntries: WidgetMirror.upcomingShown)
+      includeTheme: true, upcomingEntries: WidgetMirror.upcomingShown,
+      isRedacted: privacy.redacted)
     let watch = RenderWatch(
       ids: ids, showsStanding: !selection.isEmpty, output: output, session: session, watch: options)
     try await follow.limited { try await watch.run(follow) }

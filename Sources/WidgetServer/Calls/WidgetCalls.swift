@@ -38,7 +38,8 @@ extension ServiceLoop {
     guard let revision = context.store.revision(of: request.id) else {
       throw RPCStatus(.widgetNotFound(request.id))
     }
-    let isWhole = request.readMask.isEverything && request.contentFamily == nil
+    let isWhole =
+      request.readMask.isEverything && request.contentFamily == nil && !request.isRedacted
     if isWhole, let response = widgetCache.response(for: request.id, at: revision) {
       return responder.respond(encoded: response, to: call)
     }
@@ -50,11 +51,14 @@ extension ServiceLoop {
       }
     }
     let tagged = try tagged(
-      request.id, taking: ContentChoice(request.contentFamily, request.readMask))
+      request.id,
+      taking: ContentChoice(
+        request.contentFamily, request.readMask, isRedacted: request.isRedacted))
     let response = GetWidgetResponse(
       widget: tagged.widget,
       etag: request.readMask.wants(.etag) ? tagged.etag : "",
-      owners: request.readMask.wants(.owners) ? context.store.owners(of: request.id) : [])
+      owners: request.readMask.wants(.owners) && !request.isRedacted
+        ? context.store.owners(of: request.id) : [])
     let bytes = try encode(response, mask: request.readMask)
     if isWhole { widgetCache.keep(bytes, for: request.id, at: revision) }
     responder.respond(encoded: bytes, to: call)
@@ -263,13 +267,15 @@ extension ServiceLoop {
       after: position, limit: min(wanted, context.limits.pageSizeMax),
       bytesMax: context.limits.pageBytesMax,
       selecting: request.selector,
-      taking: ContentChoice(request.contentFamily, request.readMask))
+      taking: ContentChoice(
+        request.contentFamily, request.readMask, isRedacted: request.isRedacted))
     var response = ListWidgetsResponse(
       widgets: page.widgets.map { widget in
         TaggedWidget(
           widget: widget,
           etag: request.readMask.wants(.etag) ? etag(widget.revision) : "",
-          owners: request.readMask.wants(.owners) ? context.store.owners(of: widget.id) : [])
+          owners: request.readMask.wants(.owners) && !request.isRedacted
+            ? context.store.owners(of: widget.id) : [])
       }, revision: context.store.revision)
     if let next = page.next {
       response.nextPageToken = String(UInt64(bitPattern: next), radix: 36)

@@ -143,14 +143,16 @@ extension Subscription: ServedStream {
   private var request: HandedStream.Request {
     switch group.filter {
     case .widgets(
-      let selector, let mask, let includesEvents, let contentFamily, let upcomingEntries):
+      let selector, let mask, let includesEvents, let contentFamily, let upcomingEntries,
+      let isRedacted):
       .widgets(
         WatchWidgetsRequest(
           selector: selector, readMask: mask,
           minInterval: minInterval.map { .nanoseconds($0.nanoseconds) },
           progressInterval: progressInterval.map { .nanoseconds($0.nanoseconds) },
           includeEvents: includesEvents, contentFamily: contentFamily,
-          includeTheme: includesTheme, isPassive: isPassive, upcomingEntries: upcomingEntries))
+          includeTheme: includesTheme, isPassive: isPassive, upcomingEntries: upcomingEntries,
+          isRedacted: isRedacted))
     case .events(let selector, let names):
       .events(WatchEventsRequest(selector: selector, names: names))
     }

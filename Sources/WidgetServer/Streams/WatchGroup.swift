@@ -20,17 +20,18 @@ final class WatchGroup {
   /// What a stream wants.
   enum Filter: Hashable {
     case widgets(
-      Selector, ReadMask, includesEvents: Bool, contentFamily: Family?, upcomingEntries: Int)
+      Selector, ReadMask, includesEvents: Bool, contentFamily: Family?, upcomingEntries: Int,
+      isRedacted: Bool)
     case events(Selector, names: [String])
 
     var selector: Selector {
       switch self {
-      case .widgets(let selector, _, _, _, _), .events(let selector, _): selector
+      case .widgets(let selector, _, _, _, _, _), .events(let selector, _): selector
       }
     }
 
     var mask: ReadMask {
-      if case .widgets(_, let mask, _, _, _) = self { mask } else { .all }
+      if case .widgets(_, let mask, _, _, _, _) = self { mask } else { .all }
     }
 
     var wantsState: Bool {
@@ -39,20 +40,27 @@ final class WatchGroup {
 
     var wantsEvents: Bool {
       switch self {
-      case .widgets(_, _, let includesEvents, _, _): includesEvents
+      case .widgets(_, _, let includesEvents, _, _, _): includesEvents
       case .events: true
       }
     }
 
     /// The family whose content is wanted; nil for each widget's own, and for none.
     var contentFamily: Family? {
-      guard mask.wants(.content), case .widgets(_, _, _, let family, _) = self else { return nil }
+      guard mask.wants(.content), case .widgets(_, _, _, let family, _, _) = self else {
+        return nil
+      }
       return family
     }
 
     /// How many entries of each timeline the reader gets in advance.
     var upcomingEntries: Int {
-      if case .widgets(_, _, _, _, let count) = self { count } else { 0 }
+      if case .widgets(_, _, _, _, let count, _) = self { count } else { 0 }
+    }
+
+    /// Whether the reader gets a redacted view.
+    var isRedacted: Bool {
+      if case .widgets(_, _, _, _, _, let isRedacted) = self { isRedacted } else { false }
     }
 
     var eventNames: [String] {
@@ -65,7 +73,7 @@ final class WatchGroup {
 
   init(_ filter: Filter) {
     self.filter = filter
-    content = ContentChoice(filter.contentFamily, filter.mask)
+    content = ContentChoice(filter.contentFamily, filter.mask, isRedacted: filter.isRedacted)
     filterHash = WatchGroup.hash(filter)
     sharesWidgets = filter.mask.isEverything && content == .own && filter.upcomingEntries == 0
   }
@@ -76,7 +84,7 @@ final class WatchGroup {
   var horizon = UpcomingHorizon()
 
   /// Whether its members read content for another family, which may have to be made for them.
-  var makesContent: Bool { if case .family = content { true } else { false } }
+  var makesContent: Bool { content.family != nil }
 
   /// Whether its members take whole widgets with their own content, so that they share encoded widgets
   /// with other groups. Those that get entries in advance need the widgets themselves.
@@ -128,13 +136,18 @@ final class WatchGroup {
     combine("parameters", mask.parameterKeys)
     if let family = filter.contentFamily { combine("content_family", ["\(family.rawValue)"]) }
     if filter.upcomingEntries > 0 { combine("upcoming", ["\(filter.upcomingEntries)"]) }
+    if filter.isRedacted { combine("redacted", []) }
     return hash.value
   }
 }
 
 extension ContentChoice {
   /// What a request takes.
-  init(_ family: Family?, _ mask: ReadMask) {
+  init(_ family: Family?, _ mask: ReadMask, isRedacted: Bool) {
+    guard !isRedacted else {
+      self = .redacted(mask.wants(.content) ? family : nil)
+      return
+    }
     self = mask.wants(.content) ? family.map { .family($0) } ?? .own : .none
   }
 }

@@ -44,10 +44,15 @@ final class WatchStreams {
       throw .invalidField(
         "upcoming_entries", "Use 0 to \(WatchWidgetsRequest.upcomingEntriesMax).")
     }
+    guard !request.isRedacted || !request.includeEvents else {
+      throw .invalidField(
+        "include_events", "A redacted watch has no events; leave one of them out.")
+    }
     let group = rounds.group(
       .widgets(
         request.selector, request.readMask, includesEvents: request.includeEvents,
-        contentFamily: request.contentFamily, upcomingEntries: request.upcomingEntries))
+        contentFamily: request.contentFamily, upcomingEntries: request.upcomingEntries,
+        isRedacted: request.isRedacted))
     let position: Subscription.Position
     if request.resumeToken.isEmpty {
       position = .transferring(
@@ -200,7 +205,8 @@ final class WatchStreams {
       progressInterval: request.progressInterval,
       filter: .widgets(
         request.selector, request.readMask, includesEvents: request.includeEvents,
-        contentFamily: request.contentFamily, upcomingEntries: request.upcomingEntries),
+        contentFamily: request.contentFamily, upcomingEntries: request.upcomingEntries,
+        isRedacted: request.isRedacted),
       isPassive: request.isPassive)
     // What the former process sent in advance is not known here.
     subscription.group.horizon.isKnown = false

@@ -86,9 +86,12 @@ class Mirror:
                     held.pop(key, None)
         if "labels" in update:
             widget["labels"] = update["labels"].get("labels", {})
-        for field in ("presence", "position", "stale", "error", "apply_set", "family"):
+        for field in ("presence", "position", "stale", "error", "apply_set", "family",
+                      "timeline", "activity"):
             if field in update:
                 widget[field] = update[field]
+        if update.get("timeline_cleared"):
+            widget.pop("timeline", None)
         if "content" in update:
             widget["content"] = changed_content(widget.get("content"), update["content"])
 

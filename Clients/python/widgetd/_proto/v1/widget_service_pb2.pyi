@@ -141,10 +141,12 @@ class GetWidgetRequest(_message.Message):
     CONTENT_FAMILY_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     READ_MASK_FIELD_NUMBER: _ClassVar[int]
+    REDACTED_FIELD_NUMBER: _ClassVar[int]
     content_family: _widget_pb2.Family
     id: str
     read_mask: _field_mask_pb2.FieldMask
-    def __init__(self, id: _Optional[str] = ..., read_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping[str, object]]] = ..., content_family: _Optional[_Union[_widget_pb2.Family, str]] = ...) -> None: ...
+    redacted: bool
+    def __init__(self, id: _Optional[str] = ..., read_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping[str, object]]] = ..., content_family: _Optional[_Union[_widget_pb2.Family, str]] = ..., redacted: bool = ...) -> None: ...
 
 class GetWidgetResponse(_message.Message):
     __slots__: tuple[str, ...]
@@ -171,13 +173,15 @@ class ListWidgetsRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     READ_MASK_FIELD_NUMBER: _ClassVar[int]
+    REDACTED_FIELD_NUMBER: _ClassVar[int]
     SELECTOR_FIELD_NUMBER: _ClassVar[int]
     content_family: _widget_pb2.Family
     page_size: int
     page_token: str
     read_mask: _field_mask_pb2.FieldMask
+    redacted: bool
     selector: _widget_pb2.WidgetSelector
-    def __init__(self, selector: _Optional[_Union[_widget_pb2.WidgetSelector, _Mapping[str, object]]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., read_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping[str, object]]] = ..., content_family: _Optional[_Union[_widget_pb2.Family, str]] = ...) -> None: ...
+    def __init__(self, selector: _Optional[_Union[_widget_pb2.WidgetSelector, _Mapping[str, object]]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., read_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping[str, object]]] = ..., content_family: _Optional[_Union[_widget_pb2.Family, str]] = ..., redacted: bool = ...) -> None: ...
 
 class ListWidgetsResponse(_message.Message):
     __slots__: tuple[str, ...]
@@ -457,6 +461,7 @@ class WatchWidgetsRequest(_message.Message):
     PASSIVE_FIELD_NUMBER: _ClassVar[int]
     PROGRESS_INTERVAL_FIELD_NUMBER: _ClassVar[int]
     READ_MASK_FIELD_NUMBER: _ClassVar[int]
+    REDACTED_FIELD_NUMBER: _ClassVar[int]
     RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
     SELECTOR_FIELD_NUMBER: _ClassVar[int]
     UPCOMING_ENTRIES_FIELD_NUMBER: _ClassVar[int]
@@ -468,10 +473,11 @@ class WatchWidgetsRequest(_message.Message):
     passive: bool
     progress_interval: _duration_pb2.Duration
     read_mask: _field_mask_pb2.FieldMask
+    redacted: bool
     resume_token: bytes
     selector: _widget_pb2.WidgetSelector
     upcoming_entries: int
-    def __init__(self, selector: _Optional[_Union[_widget_pb2.WidgetSelector, _Mapping[str, object]]] = ..., read_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping[str, object]]] = ..., resume_token: _Optional[bytes] = ..., min_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., progress_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., include_events: bool = ..., after_sequence: _Optional[int] = ..., content_family: _Optional[_Union[_widget_pb2.Family, str]] = ..., include_theme: bool = ..., passive: bool = ..., upcoming_entries: _Optional[int] = ...) -> None: ...
+    def __init__(self, selector: _Optional[_Union[_widget_pb2.WidgetSelector, _Mapping[str, object]]] = ..., read_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping[str, object]]] = ..., resume_token: _Optional[bytes] = ..., min_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., progress_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., include_events: bool = ..., after_sequence: _Optional[int] = ..., content_family: _Optional[_Union[_widget_pb2.Family, str]] = ..., include_theme: bool = ..., passive: bool = ..., upcoming_entries: _Optional[int] = ..., redacted: bool = ...) -> None: ...
 
 class WatchWidgetsResponse(_message.Message):
     __slots__: tuple[str, ...]

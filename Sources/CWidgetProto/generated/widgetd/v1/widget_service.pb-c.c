@@ -2701,7 +2701,7 @@ const ProtobufCMessageDescriptor widgetd__v1__request_warning__descriptor =
   (ProtobufCMessageInit) widgetd__v1__request_warning__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__get_widget_request__field_descriptors[3] =
+static const ProtobufCFieldDescriptor widgetd__v1__get_widget_request__field_descriptors[4] =
 {
   {
     "id",
@@ -2739,16 +2739,29 @@ static const ProtobufCFieldDescriptor widgetd__v1__get_widget_request__field_des
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "redacted",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__GetWidgetRequest, redacted),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__get_widget_request__field_indices_by_name[] = {
   2,   /* field[2] = content_family */
   0,   /* field[0] = id */
   1,   /* field[1] = read_mask */
+  3,   /* field[3] = redacted */
 };
 static const ProtobufCIntRange widgetd__v1__get_widget_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 3 }
+  { 0, 4 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__get_widget_request__descriptor =
 {
@@ -2758,7 +2771,7 @@ const ProtobufCMessageDescriptor widgetd__v1__get_widget_request__descriptor =
   "Widgetd__V1__GetWidgetRequest",
   "widgetd.v1",
   sizeof(Widgetd__V1__GetWidgetRequest),
-  3,
+  4,
   widgetd__v1__get_widget_request__field_descriptors,
   widgetd__v1__get_widget_request__field_indices_by_name,
   1,  widgetd__v1__get_widget_request__number_ranges,
@@ -2803,7 +2816,7 @@ const ProtobufCMessageDescriptor widgetd__v1__get_widget_response__descriptor =
   (ProtobufCMessageInit) widgetd__v1__get_widget_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__list_widgets_request__field_descriptors[5] =
+static const ProtobufCFieldDescriptor widgetd__v1__list_widgets_request__field_descriptors[6] =
 {
   {
     "selector",
@@ -2865,18 +2878,31 @@ static const ProtobufCFieldDescriptor widgetd__v1__list_widgets_request__field_d
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "redacted",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__ListWidgetsRequest, redacted),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__list_widgets_request__field_indices_by_name[] = {
   4,   /* field[4] = content_family */
   1,   /* field[1] = page_size */
   2,   /* field[2] = page_token */
   3,   /* field[3] = read_mask */
+  5,   /* field[5] = redacted */
   0,   /* field[0] = selector */
 };
 static const ProtobufCIntRange widgetd__v1__list_widgets_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 5 }
+  { 0, 6 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__list_widgets_request__descriptor =
 {
@@ -2886,7 +2912,7 @@ const ProtobufCMessageDescriptor widgetd__v1__list_widgets_request__descriptor =
   "Widgetd__V1__ListWidgetsRequest",
   "widgetd.v1",
   sizeof(Widgetd__V1__ListWidgetsRequest),
-  5,
+  6,
   widgetd__v1__list_widgets_request__field_descriptors,
   widgetd__v1__list_widgets_request__field_indices_by_name,
   1,  widgetd__v1__list_widgets_request__number_ranges,
@@ -4562,7 +4588,7 @@ const ProtobufCMessageDescriptor widgetd__v1__refresh_widgets_response__descript
   (ProtobufCMessageInit) widgetd__v1__refresh_widgets_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_request__field_descriptors[11] =
+static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_request__field_descriptors[12] =
 {
   {
     "selector",
@@ -4696,6 +4722,18 @@ static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_request__field_
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "redacted",
+    12,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__WatchWidgetsRequest, redacted),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__watch_widgets_request__field_indices_by_name[] = {
   6,   /* field[6] = after_sequence */
@@ -4706,6 +4744,7 @@ static const unsigned widgetd__v1__watch_widgets_request__field_indices_by_name[
   9,   /* field[9] = passive */
   4,   /* field[4] = progress_interval */
   1,   /* field[1] = read_mask */
+  11,   /* field[11] = redacted */
   2,   /* field[2] = resume_token */
   0,   /* field[0] = selector */
   10,   /* field[10] = upcoming_entries */
@@ -4713,7 +4752,7 @@ static const unsigned widgetd__v1__watch_widgets_request__field_indices_by_name[
 static const ProtobufCIntRange widgetd__v1__watch_widgets_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 11 }
+  { 0, 12 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__watch_widgets_request__descriptor =
 {
@@ -4723,7 +4762,7 @@ const ProtobufCMessageDescriptor widgetd__v1__watch_widgets_request__descriptor 
   "Widgetd__V1__WatchWidgetsRequest",
   "widgetd.v1",
   sizeof(Widgetd__V1__WatchWidgetsRequest),
-  11,
+  12,
   widgetd__v1__watch_widgets_request__field_descriptors,
   widgetd__v1__watch_widgets_request__field_indices_by_name,
   1,  widgetd__v1__watch_widgets_request__number_ranges,

@@ -233,10 +233,11 @@ struct  Widgetd__V1__GetWidgetRequest
   char *id;
   Google__Protobuf__FieldMask *read_mask;
   Widgetd__V1__Family content_family;
+  protobuf_c_boolean redacted;
 };
 #define WIDGETD__V1__GET_WIDGET_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__get_widget_request__descriptor) \
-    , (char *)protobuf_c_empty_string, NULL, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED }
+    , (char *)protobuf_c_empty_string, NULL, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, 0 }
 
 
 struct  Widgetd__V1__GetWidgetResponse
@@ -257,10 +258,11 @@ struct  Widgetd__V1__ListWidgetsRequest
   char *page_token;
   Google__Protobuf__FieldMask *read_mask;
   Widgetd__V1__Family content_family;
+  protobuf_c_boolean redacted;
 };
 #define WIDGETD__V1__LIST_WIDGETS_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__list_widgets_request__descriptor) \
-    , NULL, 0, (char *)protobuf_c_empty_string, NULL, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED }
+    , NULL, 0, (char *)protobuf_c_empty_string, NULL, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, 0 }
 
 
 struct  Widgetd__V1__ListWidgetsResponse
@@ -598,6 +600,7 @@ struct  Widgetd__V1__WatchWidgetsRequest
   protobuf_c_boolean include_theme;
   protobuf_c_boolean passive;
   int32_t upcoming_entries;
+  protobuf_c_boolean redacted;
   Widgetd__V1__WatchWidgetsRequest__AfterSequenceCase _after_sequence_case;
   union {
     uint64_t after_sequence;
@@ -605,7 +608,7 @@ struct  Widgetd__V1__WatchWidgetsRequest
 };
 #define WIDGETD__V1__WATCH_WIDGETS_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__watch_widgets_request__descriptor) \
-    , NULL, NULL, {0,NULL}, NULL, NULL, 0, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, 0, 0, 0, WIDGETD__V1__WATCH_WIDGETS_REQUEST___AFTER_SEQUENCE__NOT_SET, {0} }
+    , NULL, NULL, {0,NULL}, NULL, NULL, 0, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, 0, 0, 0, 0, WIDGETD__V1__WATCH_WIDGETS_REQUEST___AFTER_SEQUENCE__NOT_SET, {0} }
 
 
 typedef enum {
