@@ -81,7 +81,7 @@ struct ContentReader {
   let meter = Meter()
 
   init(
-    _ choice: ContentChoice, schemas: [KindName: KindSchema], limits: StoreLimits, keeps: Bool,
+    _ choice: ContentChoice, schemas: KindSchemas, limits: StoreLimits, keeps: Bool,
     usage: FamilyContentUsage, embeds: EmbedSource
   ) {
     if case .redacted(let family) = choice {
