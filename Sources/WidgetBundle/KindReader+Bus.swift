@@ -56,7 +56,7 @@ extension KindReader {
     guard let item, let text = reading.text(item, "the name of \(what)") else { return nil }
     if isRight(text) { return text }
     reading.report(
-      item, "\"\(text.prefix(80))\" is not the name of a \(what)",
+      item, "\"\(text.prefix(80))\" is not the name of \(what.withArticle)",
       hint: what == "interface" ? "write org.example.Name" : "use letters, digits and _")
     return nil
   }

@@ -24,7 +24,8 @@ extension TemplateReader {
       guard let property = type.property(key) else {
         let names = type.allProperties.map(\.name)
         reading.report(
-          item, "a \(type.name) has no \"\(key)\"", hint: reading.suggestion(key, among: names))
+          item, "\(type.name.withArticle) has no \"\(key)\"",
+          hint: reading.suggestion(key, among: names))
         continue
       }
       // In a form this is about what may be submitted, not about when changes are sent.
@@ -52,7 +53,7 @@ extension TemplateReader {
     guard
       let template = reading.template(
         item, variables, giving: type, orText: true,
-        for: "\"\(property.name)\" of a \(nodeType.name)")
+        for: "\"\(property.name)\" of \(nodeType.name.withArticle)")
     else { return nil }
     switch template {
     case .constant(let value):
@@ -78,9 +79,12 @@ extension TemplateReader {
     _ value: Value, _ property: NodeProperty, _ type: NodeType
   ) throws(PropertyMismatch) -> Value {
     // The names of parts go on from the property's name: `runs[2].weight`.
+    if let problem = property.patternProblem(value) {
+      throw PropertyMismatch(message: problem, hint: "")
+    }
     let hasParts = property.type == .runs || property.type == .columns
     return try property.type.fitted(
-      value, as: hasParts ? property.name : "\(property.name) of a \(type.name)")
+      value, as: hasParts ? property.name : "\(property.name) of \(type.name.withArticle)")
   }
 
   /// Reports branches of an expression, such as `"bloo"` in `data.isOn ? "red" : "bloo"`, that do

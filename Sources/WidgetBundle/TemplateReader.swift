@@ -73,6 +73,7 @@ final class TemplateReader {
     }
     let isField = type == .input && form != nil
     readProperties(object, type, main, &node, inner, isField: isField)
+    if type == .input, !object.has("mode"), let main { remarkMode(main) }
     if let form, isField || type == .toggle {
       field(object, node, main).map { form.fields.append($0) }
     }
@@ -109,7 +110,7 @@ final class TemplateReader {
       for other in NodeType.allCases
       where object.has(other.name) && type.property(other.name) == nil {
         reading.report(
-          object[other.name] ?? object.item, "a \(type.name) has no \"\(other.name)\"",
+          object[other.name] ?? object.item, "\(type.name.withArticle) has no \"\(other.name)\"",
           hint: "write either type: or \(other.name):")
       }
       return (type, nil)
@@ -132,6 +133,17 @@ final class TemplateReader {
     return (type, object[type.name])
   }
 
+  /// Warns of an input whose name reads like its mode: `input: secret` shows what users type.
+  private func remarkMode(_ main: Item) {
+    guard case .scalar(let name, _) = main.node.content,
+      case .choice(let modes)? = NodeType.input.property("mode")?.type,
+      modes.contains(name), name != "text"
+    else { return }
+    reading.remark(
+      main, "input: \(name) names the input \"\(name)\", and its mode is text",
+      hint: "write mode: \(name) for the mode, or mode: text if \(name) is only a name")
+  }
+
   private func id(_ object: Object, _ type: NodeType) -> String {
     guard let item = object["id"], let id = reading.text(item) else {
       return kindReader.nodeIDs.next(type)
@@ -144,7 +156,7 @@ final class TemplateReader {
       reading.report(item, "there is a node \"\(id)\" already", hint: "give it another id")
     } else if let other = kindReader.nodeTypes[id], other != type {
       reading.report(
-        item, "node \"\(id)\" is a \(other.name) in another template",
+        item, "node \"\(id)\" is \(other.name.withArticle) in another template",
         hint: "give it an id of its own")
     }
     kindReader.nodeTypes[id] = type
@@ -194,7 +206,7 @@ final class TemplateReader {
   private func children(_ object: Object, _ type: NodeType, _ main: Item?) -> [Item] {
     let explicit = object["children"]
     guard type.isContainer else {
-      if let explicit { reading.report(explicit, "a \(type.name) has no children") }
+      if let explicit { reading.report(explicit, "\(type.name.withArticle) has no children") }
       return []
     }
     var ofMain: Item?
@@ -223,7 +235,7 @@ final class TemplateReader {
     for entry in entries {
       guard let event = type.events.first(where: { $0.name == entry.name }) else {
         reading.report(
-          entry.nameItem, "a \(type.name) causes no event \"\(entry.name.prefix(64))\"",
+          entry.nameItem, "\(type.name.withArticle) causes no event \"\(entry.name.prefix(64))\"",
           hint: reading.suggestion(entry.name, among: type.events.map(\.name)))
         continue
       }

@@ -115,6 +115,19 @@ struct BlockInstance {
         }
       }
       _ = slots.setFailure(name, failure, on: slot, &evaluation)
+      if plan.isRangeEnd { checkRanges(of: slot, in: &slots, &evaluation) }
+    }
+  }
+
+  /// Notes which ranges of a node end below their start. The values stay: another one may change
+  /// next.
+  private func checkRanges(
+    of slot: Int32, in slots: inout NodeSlots, _ evaluation: inout ContentEvaluation
+  ) {
+    let (type, values) = slots.typeAndProperties(of: slot)
+    for range in type.ranges {
+      let mismatch = type.mismatch(of: range, among: values)
+      _ = slots.setFailure(range.name, mismatch?.description, on: slot, &evaluation)
     }
   }
 

@@ -108,7 +108,8 @@ struct ContentCompiler {
       guard let property = node.type.property(name) else {
         let names = node.type.allProperties.map(\.name)
         throw Problem(
-          place, hint("a \(node.type.name) has no property \"\(name)\"", name, among: names))
+          place,
+          hint("\(node.type.name.withArticle) has no property \"\(name)\"", name, among: names))
       }
       let value = binding.value.flatMap { value in
         if let (_, contradiction) = contradictions.first(where: { $0.property == name }) {
@@ -128,7 +129,7 @@ struct ContentCompiler {
         draft.bindings.append(
           try self.binding(
             binding.expression, .property(property), of: own, scope, place,
-            placeholder: value == .null ? nil : value))
+            placeholder: value == .null ? nil : value, isRangeEnd: node.type.isRangeEnd(name)))
       }
     }
     draft.nodes.append(
@@ -166,7 +167,8 @@ struct ContentCompiler {
       throw Problem(place, "nodes may be nested \(NodeTemplate.depthMax) deep at most")
     }
     guard node.children.isEmpty || node.type.isContainer else {
-      throw Problem("\(place).children", "a \(node.type.name) has no children; put it into a stack")
+      throw Problem(
+        "\(place).children", "\(node.type.name.withArticle) has no children; put it into a stack")
     }
     try checkEvents(of: node, place)
   }
@@ -177,7 +179,7 @@ struct ContentCompiler {
     for (index, name) in names.enumerated() {
       let place = "\(place).events[\(index)]"
       guard known.contains(where: { $0.hasSameBytes(as: name) }) else {
-        let problem = "a \(node.type.name) takes no event \"\(name.prefix(64))\""
+        let problem = "\(node.type.name.withArticle) takes no event \"\(name.prefix(64))\""
         guard name.closest(among: known) == nil else {
           throw Problem(place, hint(problem, name, among: known))
         }
@@ -245,7 +247,7 @@ struct ContentCompiler {
 
   private func binding(
     _ source: String, _ target: ContentProgram.BindingPlan.Target, of node: Int, _ scope: Scope,
-    _ place: String, placeholder: Value?
+    _ place: String, placeholder: Value?, isRangeEnd: Bool = false
   ) throws(Problem) -> ContentProgram.BindingPlan {
     var scope = scope
     if case .condition = target { scope.environment.resultType = .bool }
@@ -261,7 +263,7 @@ struct ContentCompiler {
     }
     return ContentProgram.BindingPlan(
       node: node, target: target, expression: expression, placeholder: placeholder,
-      inputs: inputs(of: expression, scope))
+      inputs: inputs(of: expression, scope), isRangeEnd: isRangeEnd)
   }
 
   private func compile(
@@ -291,6 +293,7 @@ extension NodeProperty {
 
   /// A value as nodes have it.
   func fitted(_ value: Value) throws(PropertyMismatch) -> Value {
+    if let problem = patternProblem(value) { throw PropertyMismatch(message: problem, hint: "") }
     if takesText, let text = ExpressionValue(value).text { return .string(text) }
     return try type.fitted(value, as: name)
   }

@@ -190,6 +190,8 @@ final class ContentProgram: Sendable {
     let expression: CompiledExpression
     let placeholder: Value?
     let inputs: Set<Input>
+    /// Whether the property must not contradict another one, such as `min` of `max`.
+    let isRangeEnd: Bool
 
     enum Target: Sendable {
       case property(NodeProperty)

@@ -238,6 +238,10 @@ struct NodeSlots {
     return change
   }
 
+  func typeAndProperties(of slot: Int32) -> (type: NodeType, properties: ValueMap) {
+    (entries[Int(slot)].type, entries[Int(slot)].properties)
+  }
+
   private func isPresent(_ slot: Int32) -> Bool {
     var slot = slot
     while slot >= 0 {

@@ -9,8 +9,12 @@ extension NodeTemplate {
   ) -> [(property: String, mismatch: PropertyMismatch)] {
     var found: [(property: String, mismatch: PropertyMismatch)] = []
     if let mismatch = accessoryMismatch { found.append(("accessory", mismatch)) }
-    if let mismatch = rangeMismatch {
-      found.append((properties["min"] == nil ? "max" : "min", mismatch))
+    for range in type.ranges {
+      guard properties[range.least].map({ $0.expression.isEmpty }) ?? true,
+        properties[range.most].map({ $0.expression.isEmpty }) ?? true,
+        let mismatch = type.mismatch(of: range, among: constants)
+      else { continue }
+      found.append((properties[range.least] == nil ? range.most : range.least, mismatch))
     }
     if type == .date, case .string(let zone)? = constant("zone"), !isTimeZone(zone) {
       found.append(
@@ -42,27 +46,58 @@ extension NodeTemplate {
         ?? "give one of its children this id")
   }
 
-  /// The axis of a gauge or chart begins below its end.
-  private var rangeMismatch: PropertyMismatch? {
-    guard type == .gauge || type == .chart, let least = bound("min"), let most = bound("max"),
-      least > most
-    else { return nil }
-    return PropertyMismatch(
-      message: "min \(PropertyType.text(least)) is greater than max \(PropertyType.text(most))",
-      hint: "write the lowest value as min and the highest as max")
-  }
-
-  private func bound(_ name: String) -> Double? {
-    let value = properties[name] == nil ? type.property(name)?.defaultValue : constant(name)
-    return switch value {
-    case .int(let number)?: Double(number)
-    case .double(let number)?: number
-    default: nil
-    }
+  private var constants: ValueMap {
+    ValueMap(
+      properties.compactMap { name, _ in constant(name).map { .init(key: name, value: $0) } })
   }
 
   private func constant(_ name: String) -> Value? {
     guard let binding = properties[name], binding.expression.isEmpty else { return nil }
     return binding.value
+  }
+}
+
+/// Two properties of which the first is not greater than the second.
+public struct PropertyRange: Hashable, Sendable {
+  public let least: String
+  public let most: String
+
+  /// Both in words: `min and max`.
+  public var name: String { "\(least) and \(most)" }
+}
+
+extension NodeType {
+  private static let sides = [
+    PropertyRange(least: "minWidth", most: "maxWidth"),
+    PropertyRange(least: "minHeight", most: "maxHeight"),
+  ]
+  private static let axis = [PropertyRange(least: "min", most: "max")]
+
+  /// The ranges of a node: its sides, and the axis of a gauge or chart.
+  public var ranges: [PropertyRange] {
+    self == .gauge || self == .chart ? NodeType.axis + NodeType.sides : NodeType.sides
+  }
+
+  /// Whether a property is the end of a range.
+  public func isRangeEnd(_ name: String) -> Bool {
+    ranges.contains { $0.least == name || $0.most == name }
+  }
+
+  /// Why the ends of a range contradict each other. Nil if they do not, or if one of them is no number.
+  public func mismatch(of range: PropertyRange, among values: ValueMap) -> PropertyMismatch? {
+    func number(_ name: String) -> Double? {
+      switch values[name] ?? property(name)?.defaultValue {
+      case .int(let number)?: Double(number)
+      case .double(let number)?: number
+      default: nil
+      }
+    }
+    guard let least = number(range.least), let most = number(range.most), least > most else {
+      return nil
+    }
+    return PropertyMismatch(
+      message: "\(range.least) \(PropertyType.text(least)) is greater than \(range.most) "
+        + PropertyType.text(most),
+      hint: "write the lower value as \(range.least) and the higher as \(range.most)")
   }
 }

@@ -33,6 +33,8 @@ public struct PropertyMismatch: Error, Hashable, Sendable {
   /// What to write; empty if the message says it all.
   public let hint: String
 
+  public init(message: String, hint: String) { (self.message, self.hint) = (message, hint) }
+
   /// Both in one sentence.
   public var description: String { hint.isEmpty ? message : "\(message); \(hint)" }
 }
@@ -98,6 +100,10 @@ extension PropertyType {
     switch self {
     case .field(let type):
       guard let fitted = type.fitted(value) else { throw expected("\(type)", value) }
+      if case .duration(let duration) = fitted, duration < .zero {
+        throw PropertyMismatch(
+          message: "a negative duration is not a valid \(name)", hint: "use 0s or more")
+      }
       return fitted
     case .whole(let range):
       guard case .int(let number) = value else { throw expected("int", value) }

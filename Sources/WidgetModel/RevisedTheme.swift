@@ -76,7 +76,7 @@ extension ThemeValue {
   public func problem(as token: String) -> String? {
     guard let known = ThemeToken(token) else { return ThemeToken.rule(for: token) }
     guard known.group == group else {
-      return "a \(known.group.rawValue) token cannot be \(group.words); "
+      return "\(known.group.rawValue.withArticle) token cannot be \(group.words); "
         + "write \(known.group.howTo)"
     }
     switch self {

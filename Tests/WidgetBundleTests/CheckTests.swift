@@ -107,6 +107,10 @@ import WidgetModel
     ("gauge: 1, min: 9, max: 5", "min 9 is greater than max 5"),
     ("gauge: 1, max: -1", "min 0 is greater than max -1"),
     ("chart: [1], min: 3, max: 2", "min 3 is greater than max 2"),
+    ("label: x, minWidth: 200, maxWidth: 100", "minWidth 200 is greater than maxWidth 100"),
+    ("stack: [], minHeight: 20, maxHeight: 10", "minHeight 20 is greater than maxHeight 10"),
+    ("input: x, throttle: -1s", "a negative duration is not a valid throttle of an input"),
+    ("date: \"=timestamp('2026-01-01T00:00:00Z')\", format: '%Q'", "'%Q' is unknown"),
     ("stack: [{label: x, id: icon}], accessory: {node: iconn}", "no child \"iconn\""),
     ("label: x, accessory: {node: icon}", "the label has no child"),
     (
@@ -129,6 +133,9 @@ import WidgetModel
   }
 
   @Test(arguments: [
+    "label: x, minWidth: 5, maxWidth: 5", "label: x, minWidth: 5, maxWidth: =data.n",
+    "label: x, minWidth: offset.basic, maxWidth: 1", "input: x, throttle: 0s",
+    "date: \"=timestamp('2026-01-01T00:00:00Z')\", format: '%H o''clock'",
     "gauge: 1, min: 5, max: 5", "gauge: 1, min: 5, max: =data.n", "chart: [1], min: 3",
     "stack: [{label: x, id: icon}], accessory: {node: icon}",
     "date: \"=timestamp('2026-01-01T00:00:00Z')\", zone: Europe/Berlin",

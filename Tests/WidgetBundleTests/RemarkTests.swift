@@ -53,6 +53,22 @@ import WidgetModel
   }
 
   @Test(arguments: [
+    ("secret", true), ("search, id: s", true), ("secret, mode: secret", false),
+    ("number, mode: text", false), ("text", false), ("query, mode: search", false),
+    ("password", false),
+  ])
+  func `an input with the name of a mode and no mode is remarked on`(
+    input: String, isRemarked: Bool
+  ) throws {
+    let bundle = try Samples.read(Samples.kind("content: {input: \(input)}"))
+    #expect(bundle.remarks.count == (isRemarked ? 1 : 0), "\(bundle.remarks)")
+    guard let remark = bundle.remarks.first else { return }
+    let name = input.prefix { $0 != "," }
+    #expect(remark.message.hasPrefix("input: \(name) names the input \"\(name)\""))
+    #expect(remark.hint.hasPrefix("write mode: \(name)"))
+  }
+
+  @Test(arguments: [
     ("{toggle: Urgent}", true), ("{toggle: Urgent, name: urgent}", false),
     ("{toggle: Urgent, on: {change: {set: {n: 1}}}}", false),
   ])

@@ -308,6 +308,47 @@ struct ContentTests: ContentSamples {
     )
   }
 
+  @Test func `values of expressions that contradict each other are the node's problem`() throws {
+    let root = NodeTemplate(
+      id: "root", type: .stack,
+      children: [
+        NodeTemplate(
+          id: "gauge", type: .gauge,
+          properties: [
+            "min": Binding("data.least"), "max": Binding("data.most"),
+            "minWidth": Binding(value: .double(20)), "maxWidth": Binding("data.width"),
+          ]),
+        NodeTemplate(id: "input", type: .input, properties: ["throttle": Binding("data.pause")]),
+        NodeTemplate(id: "date", type: .date, properties: ["format": Binding("data.format")]),
+      ])
+    var store = Store()
+    try store.register([Kind(name: "k", isOpen: true, content: [ContentTemplate(root: root)])])
+    try store.create(
+      "w", kind: "k",
+      data: [
+        "least": .double(9), "most": .double(5), "width": .double(10),
+        "pause": .duration(.seconds(-1)), "format": .string("%Q"),
+      ])
+    func problem(_ id: String) throws -> String {
+      try #require(store.widget("w")?.content?[id]).problem
+    }
+    #expect(
+      try problem("gauge").split(separator: "\n").map { $0.prefix { $0 != ";" } } == [
+        "min and max: min 9 is greater than max 5",
+        "minWidth and maxWidth: minWidth 20 is greater than maxWidth 10",
+      ])
+    #expect(try problem("input").hasPrefix("throttle: a negative duration is not a valid throttle"))
+    #expect(try problem("date").contains("'%Q' is unknown"))
+    #expect(store.widget("w")?.content?["date"]?.properties["format"] == nil)
+    // The other end of each range changes.
+    try store.set(
+      "w", ["least": .double(1), "width": .double(30), "pause": .duration(.seconds(1))])
+    try store.set("w", ["format": .string("%H:%M")])
+    for id in ["gauge", "input", "date"] { #expect(try problem(id) == "", "\(id)") }
+    #expect(store.widget("w")?.content?["gauge"]?.properties["max"] == .double(5))
+    #expect(store.checkInvariants() == [])
+  }
+
   @Test func `a restored widget shows the same, and readers from before get all of it`() throws {
     var store = try store()
     try store.set("a", ["items": .list([Self.item("x", "X")]), "count": .int(5)])

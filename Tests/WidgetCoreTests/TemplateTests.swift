@@ -49,6 +49,25 @@ struct TemplateTests: ContentSamples {
     ),
     (
       NodeTemplate(
+        id: "a", type: .label,
+        properties: ["minWidth": Binding(value: .int(9)), "maxWidth": Binding(value: .int(5))]),
+      "content[0].root.properties[minWidth]: minWidth 9 is greater than maxWidth 5"
+    ),
+    (
+      NodeTemplate(
+        id: "a", type: .input, properties: ["throttle": Binding(value: .duration(.seconds(-1)))]),
+      "content[0].root.properties[throttle]: a negative duration is not a valid throttle"
+    ),
+    (
+      NodeTemplate(id: "a", type: .date, properties: ["format": Binding(value: .string("%Q"))]),
+      "content[0].root.properties[format]: bad date pattern: '%Q' is unknown"
+    ),
+    (
+      NodeTemplate(id: "a", type: .image, properties: ["txt": Binding(value: .string("x"))]),
+      "content[0].root.properties[txt]: an image has no property \"txt\""
+    ),
+    (
+      NodeTemplate(
         id: "a", type: .stack,
         properties: ["accessory": Binding(value: .map(["node": .string("iconn")]))],
         children: [NodeTemplate(id: "icon", type: .label)]),
@@ -87,7 +106,7 @@ struct TemplateTests: ContentSamples {
     ),
     (
       NodeTemplate(id: "a", type: .input, events: ["x"]),
-      "content[0].root.events[0]: a input takes no event \"x\"; use change, submit, or add a reducer"
+      "content[0].root.events[0]: an input takes no event \"x\"; use change, submit, or add a reducer"
     ),
     (
       NodeTemplate(id: "a", type: .gauge, events: ["x"]),

@@ -78,7 +78,7 @@ struct CronPattern: Hashable, Sendable {
         let number = Int(text), range.contains(number)
       else {
         throw Problem(
-          message: "\"\(text.prefix(16))\" is not a \(name); use \(range.lowerBound) to "
+          message: "\"\(text.prefix(16))\" is not \(name.withArticle); use \(range.lowerBound) to "
             + "\(range.upperBound)")
       }
       return number

@@ -1,4 +1,13 @@
-import WidgetModel
+public import WidgetModel
+
+extension NodeProperty {
+  /// Why a value of a date's `format` fails for every time. Nil for other properties, and if it can
+  /// succeed.
+  public func patternProblem(_ value: Value) -> String? {
+    guard name == "format", case .string(let pattern) = value else { return nil }
+    return DatePattern.problem(pattern, isRead: false)
+  }
+}
 
 /// Dates by a pattern in the manner of `strftime`, or by a style such as `long`.
 enum DatePattern {

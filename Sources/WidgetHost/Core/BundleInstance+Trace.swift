@@ -174,7 +174,7 @@ extension BundleInstance {
       var address = request.address
       address.query = ""
       if address.path != "/" { address.path = "/…" }
-      return "sends a \(request.method) request to \(address)"
+      return "sends \(request.method.withArticle) request to \(address)"
         + (names.isEmpty ? "" : " (query: \(names.joined(separator: ", ")))")
     case .presence(_, let action, let ids):
       return "\(action) \(ids.map(\.rawValue).joined(separator: ", "))"
