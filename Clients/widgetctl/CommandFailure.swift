@@ -2,6 +2,17 @@ import Glibc
 import WidgetClient
 import WidgetModel
 
+extension ClientError {
+  /// Why there is no connection and what to do next. Nil if there was a connection, which is lost: its
+  /// error speaks to a caller, and viewers have called nothing.
+  var absence: String? {
+    switch self {
+    case .unavailable, .socketNotFound: CommandFailure(self).message
+    default: nil
+    }
+  }
+}
+
 /// Why a command failed: what goes to standard error, and the exit status.
 struct CommandFailure: Error, Hashable {
   let exit: ExitStatus
@@ -123,8 +134,11 @@ struct CommandFailure: Error, Hashable {
     default:
       break
     }
-    // The field's name is the protocol's: here the family is an option, or the widget's own.
-    if let violation = status.fieldViolations.first(where: { $0.field == "content_family" }) {
+    // The field's name is the protocol's: here the family is an option, or the widget's own. The
+    // description of an event that a kind does not take names both.
+    if let violation = status.fieldViolations.first(where: {
+      $0.field == "content_family" || $0.field == "name" && $0.description.hasPrefix("Widgets ")
+    }) {
       var text = violation.description
       while text.hasSuffix(".") { text.removeLast() }
       return text.prefix(1).lowercased() + text.dropFirst()

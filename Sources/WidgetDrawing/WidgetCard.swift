@@ -157,30 +157,58 @@ public struct WidgetCard: Sendable {
     return false
   }
 
-  private func layout(_ table: NodeTable, width: Double, height: Double?) -> LayoutResult {
+  private var engine: LayoutEngine {
     var metrics = LayoutMetrics(
       scale: .points, measure: measure, theme: look.theme, dateText: dateText)
     metrics.showsURLs = false
     metrics.drawsIcons = false
-    var engine = LayoutEngine(metrics: metrics)
+    return LayoutEngine(metrics: metrics)
+  }
+
+  private func layout(_ table: NodeTable, width: Double, height: Double?) -> LayoutResult {
+    var engine = engine
     let unit = Double(LayoutMetrics.unitsPerPoint)
     return engine.layout(table, width: Int(width * unit), height: height.map { Int($0 * unit) })
   }
 
   /// The width that the content of an `inline` card needs, up to `most`.
   private func naturalWidth(_ table: NodeTable, most: Double) -> Double {
-    let layout = layout(table, width: most, height: nil)
+    let unit = Double(LayoutMetrics.unitsPerPoint)
+    var engine = engine
+    // A bar would fill any width.
+    let natural = (Double(engine.naturalWidth(table)) / unit).rounded(.up)
+    let layout = layout(table, width: min(most, natural), height: nil)
     let ends = layout.placed.map { node in
       let trailing = node.frame.endX - node.inner.endX
       return ((node.texts.map(\.frame.endX) + node.parts.map(\.frame.endX)).max() ?? 0) + trailing
     }
-    let width = Double(ends.max() ?? 0) / Double(LayoutMetrics.unitsPerPoint)
+    let width = Double(ends.max() ?? 0) / unit
     return min(most, width.rounded(.up))
+  }
+
+  /// Whether a message is shown whole, and not cut, on a card of a family.
+  ///
+  /// - Parameter width: The width of the card in points. Default: the family's width.
+  public func showsWhole(_ message: String, family: Family, width: Double? = nil) -> Bool {
+    let inner = (width ?? Self.size(of: family).width) - 2 * Self.inset
+    let table = Self.table(of: [message])
+    let layout = layout(
+      table, width: max(inner - (look.isStale ? Self.staleMark.width : 0), 1), height: nil)
+    return layout.placed.flatMap(\.texts).last?.text.hasSuffix(TextColumns.ellipsis) != true
   }
 
   /// Lines of text in the error colour, at the origin.
   private func lines(_ texts: [String], width: Double) -> (marks: [Mark], height: Double) {
     guard !texts.isEmpty else { return ([], 0) }
+    let table = Self.table(of: texts)
+    let layout = layout(table, width: width, height: nil)
+    let marks = DrawingPainter(look: look).marks(
+      layout, table, on: look.token("color.background"))
+    return (marks, Double(layout.size.height) / Double(LayoutMetrics.unitsPerPoint))
+  }
+
+  /// The messages as labels.
+  private static func table(of texts: [String]) -> NodeTable {
     let children = texts.enumerated().map { (index, text) in
       Node(
         id: "line\(index)", type: .label,
@@ -191,11 +219,7 @@ public struct WidgetCard: Sendable {
         ])
     }
     let root = Node(id: "lines", type: .stack, childIDs: children.map(\.id))
-    let table = NodeTable(Content(rootID: root.id, nodes: [root] + children))
-    let layout = layout(table, width: width, height: nil)
-    let marks = DrawingPainter(look: look).marks(
-      layout, table, on: look.token("color.background"))
-    return (marks, Double(layout.size.height) / Double(LayoutMetrics.unitsPerPoint))
+    return NodeTable(Content(rootID: root.id, nodes: [root] + children))
   }
 
   /// Three dots at the lower edge: the content is cut.

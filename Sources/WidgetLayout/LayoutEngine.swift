@@ -79,6 +79,16 @@ public struct LayoutEngine: Sendable {
   }
 }
 
+extension LayoutEngine {
+  /// The width that the content takes if there is room for more: that of its texts, and of bars and
+  /// fields that would fill any room.
+  public mutating func naturalWidth(_ table: NodeTable) -> Int {
+    guard let root = table.root else { return 0 }
+    _ = layout(table, width: 0)
+    return nodes[root].isShown ? nodes[root].extent.ideal : 0
+  }
+}
+
 /// What an engine knows of one node.
 struct MeasuredNode: Sendable {
   /// Whether `facts` are those of the node.

@@ -220,15 +220,19 @@ extension NodeDrawing {
     let words = ["alt", "source", "fallback"].lazy.map { node.text($0) }.first { !$0.isEmpty }
     grid.box(frame, isRounded: false, style: quietStyle, clip: placed.clip)
     let problem = look.imageProblem(node)
+    let room = (width: max(frame.width - 2, 0), height: frame.height - 2)
     var lines = [(words ?? "image", quietStyle)]
     if let problem {
       let style = style(token: "color.error")
       // In a small box, show only the reason: the user can act on it.
-      if frame.height >= 4 { lines.append((problem, style)) } else { lines = [(problem, style)] }
+      if room.height < 2 { lines = [] }
+      let reason = TextColumns.wrapped(
+        DisplayText.onOneLine(problem), to: room.width, most: max(room.height - lines.count, 1))
+      lines += reason.map { ($0, style) }
     }
     let first = frame.y + max(frame.height - lines.count, 0) / 2
     for (index, (line, style)) in lines.enumerated() {
-      let text = TextColumns.truncated(DisplayText.onOneLine(line), to: max(frame.width - 2, 0))
+      let text = TextColumns.truncated(DisplayText.onOneLine(line), to: room.width)
       grid.put(
         text, column: frame.x + (frame.width - TextColumns.width(of: text)) / 2,
         row: first + index, style: style, clip: placed.clip)

@@ -73,6 +73,18 @@ struct WidgetCardTests {
     }
   }
 
+  @Test func `an inline gauge has its natural width`() {
+    func width(_ text: String) -> Double {
+      let gauge = Node(
+        id: "g", type: .gauge, properties: ["value": .double(0.4), "text": .string(text)])
+      return WidgetCard(look: DrawingLook(appearance: .dark)).drawing(
+        of: Content(rootID: "g", nodes: [gauge]), name: "w", family: .inline
+      ).width
+    }
+    #expect(width("") > 60 && width("") < 320)
+    #expect(width("Disk") > width("") && width("Disk") < 360)
+  }
+
   /// All texts, and all other marks, without the groups around them.
   private static func leaves(_ marks: [Mark]) -> (texts: [TextMark], others: [Mark]) {
     var found: (texts: [TextMark], others: [Mark]) = ([], [])

@@ -242,6 +242,10 @@ struct PicturePageTests {
     #expect(first([.inline]) == "no content for the family medium; --as inline shows some")
     #expect(first([.medium])?.hasPrefix("no content") != true)
     #expect(first([])?.hasPrefix("no content") != true)
+    let kinds = KindNames(families: [widget.kind: [.inline]])
+    #expect(
+      kinds.advice(for: widget, family: .small)
+        == "no content for the family small; --as inline shows some")
   }
 
   @Test(arguments: 1...9)

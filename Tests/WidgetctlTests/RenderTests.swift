@@ -30,6 +30,35 @@ import WidgetRender
     #expect(page.drawing(of: []) == nil)
   }
 
+  @Test(arguments: [Family.small, .medium, .large], [false, true])
+  func `a long error keeps its age on the card`(family: Family, isStale: Bool) throws {
+    let now = try #require(Timestamp(seconds: 300, nanoseconds: 0))
+    for message in [
+      String(repeating: "the server answers nothing ", count: 20),
+      String(repeating: "/a/long/path/without/blanks", count: 20),
+      String(repeating: "WWW MMM ", count: 40),
+    ] {
+      var widget = Widget(
+        id: Samples.id("w"), kind: Samples.kind("k"), family: family,
+        error: WidgetError(reason: "SOURCE_FAILED", message: message, since: .epoch))
+      widget.isStale = isStale
+      let svg = SVGEncoder.text(
+        try #require(RenderPage(dates: DateText(now: now)).drawing(of: [widget])))
+      let shown = svg.split(separator: "<text").dropFirst().joined()
+      #expect(shown.contains("(for 5m)") || shown.contains("5m)"), "\(svg)")
+      #expect(shown.contains("…"))
+    }
+  }
+
+  @Test func `a lost daemon is on the first picture, with an age`() throws {
+    var page = RenderPage(
+      dates: DateText(now: try #require(Timestamp(seconds: 12, nanoseconds: 0))))
+    page.lostSince = .epoch
+    let widgets = ["one", "two"].map { Widget(id: Samples.id($0), kind: Samples.kind("k")) }
+    let words = try #require(page.drawing(of: widgets)).words
+    #expect(words.split(separator: "widgetd is away for 12s").count == 2, "\(words)")
+  }
+
   @Test func `a picture with a huge side is refused by name`() throws {
     let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString + ".png")
     defer { try? FileManager.default.removeItem(at: file) }

@@ -22,6 +22,19 @@ struct ThemeTests {
       arguments.map { try ThemeAssignment($0) }, over: Theme.standard.values)
   }
 
+  @Test func `the colour for high contrast has its name with a hyphen and without`() throws {
+    let hyphen = try Self.values("color.primary.high-contrast=#00ff00")
+    #expect(try Self.values("color.primary.highContrast=#00ff00") == hyphen)
+    func read(_ names: String...) throws -> ThemeValue {
+      var map: ValueMap = ["light": .string("#000000")]
+      for name in names { map[name] = .string("#00ff00") }
+      return try ThemeValue.read(.map(map), of: "color.primary")
+    }
+    #expect(try read("high-contrast") == read("highContrast"))
+    #expect(throws: FieldFailure.self) { try read("high-contrast", "highContrast") }
+    #expect(try parseAppearance("highContrast") == parseAppearance("high-contrast"))
+  }
+
   @Test func `a token is set as a whole or in parts`() throws {
     let green = ThemeColor(red: 0, green: 255, blue: 0)
     #expect(try Self.values("color.primary=#00ff00") == ["color.primary": .color(.init(green))])

@@ -183,6 +183,7 @@ struct ViewCommand: AsyncParsableCommand {
     var page = picture.page(
       isTitled: ids.count != 1, tellsAll: global.verbose, noColor: global.noColor)
     page.isPrivate = redact || privacy.redacted
+    page.family = family
     page.theme = await theme(session)
     let text = page.text(of: widgets, kinds: kinds)
     defer {
@@ -348,12 +349,16 @@ struct KindNames: Sendable {
     (self.families, self.providers) = (families, providers)
   }
 
-  /// Which option shows content of a widget whose own family has none. Nil if there is no such content.
-  func advice(for widget: Widget) -> String? {
-    guard widget.content == nil, let shown = families[widget.kind], let family = shown.first,
-      !shown.contains(widget.family)
+  /// Which option shows content of a widget without content for the family. Nil if there is no such
+  /// content.
+  ///
+  /// - Parameter family: The family that was asked for. Default: the widget's own.
+  func advice(for widget: Widget, family: Family? = nil) -> String? {
+    let family = family ?? widget.family
+    guard widget.content == nil, let shown = families[widget.kind], let other = shown.first,
+      !shown.contains(family)
     else { return nil }
-    return "no content for the family \(widget.family.name); --as \(family.name) shows some"
+    return "no content for the family \(family.name); --as \(other.name) shows some"
   }
 
   /// Asks the daemon for each kind once, and again for one that did not exist. A daemon without kinds

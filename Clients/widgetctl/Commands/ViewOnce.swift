@@ -35,6 +35,7 @@ struct PictureOptions: ParsableArguments {
   var format: Format?
 
   @Option(
+    name: .appearance,
     help: ArgumentHelp(
       """
       light, dark or high-contrast. Default: light if $COLORFGBG has a light background, else dark.

@@ -52,6 +52,7 @@ struct ViewWatch: Sendable {
   fileprivate func page(_ theme: Theme?) -> PicturePage {
     var page = picture.page(isTitled: ids.count != 1, tellsAll: tellsAll, noColor: noColor)
     if let theme { page.theme = theme }
+    page.family = watch.contentFamily
     page.isPrivate = redacts
     return page
   }
@@ -72,8 +73,12 @@ private actor ViewScreen {
   private var mirror = WidgetMirror()
   private var kinds = KindNames()
   private var theme: Theme?
-  /// Why the connection is lost. Nil while it is up.
-  private var loss: String?
+  /// Since when the connection is lost. Nil while it is up.
+  private var lostSince: Timestamp?
+  /// Why there was no connection at first.
+  private var absence = ""
+  /// The named widgets that were there.
+  private var seen: Set<WidgetID> = []
   private var wasOpen = false
   private var printed: String?
   private let images = PictureCache()
@@ -94,18 +99,20 @@ private actor ViewScreen {
 
   func take(_ frame: WatchFrame) async throws {
     let wasSynced = mirror.isSynced
-    let wasLost = loss != nil
+    let wasLost = lostSince != nil
     switch frame {
     case .theme(let state): theme = state.theme
     case .disconnected(let error):
       guard wasOpen || waits else { throw error }
-      loss = CommandFailure(error).message
-    case .opened: (wasOpen, loss) = (true, nil)
+      lostSince = lostSince ?? Terminal.now
+      absence = error.absence ?? ""
+    case .opened: (wasOpen, lostSince) = (true, nil)
     default: break
     }
     let changed = try mirror.apply(frame) != nil
+    seen.formUnion(view.ids.filter { mirror[$0] != nil })
     if case .theme = frame, mirror.isSynced { return try draw() }
-    if wasLost != (loss != nil), terminal != nil { return try draw() }
+    if wasLost != (lostSince != nil), terminal != nil { return try draw() }
     guard changed, mirror.isSynced else { return }
     for id in view.ids {
       mirror[id].map { dismissals.look(at: $0, revision: mirror.revision, now: Terminal.now) }
@@ -153,7 +160,7 @@ private actor ViewScreen {
     guard let terminal else { return print(page) }
     let size = terminal.size
     page.width = size.columns
-    page.height = max(size.rows - (loss == nil ? 0 : 1), 1)
+    page.height = max(size.rows - (lostSince == nil ? 0 : 1), 1)
     page.fillsHeight = false
     var canvas = CellGrid(width: size.columns, height: size.rows)
     let widgets = view.widgets(in: mirror)
@@ -162,7 +169,10 @@ private actor ViewScreen {
     } else if mirror.isSynced {
       canvas.draw(page.grid(line: missing), column: 0, row: 0)
     }
-    if let loss {
+    if let lostSince {
+      let loss =
+        wasOpen || absence.isEmpty
+        ? "widgetd is away for \(page.dates.age(of: lostSince)); reconnecting" : absence
       canvas.draw(page.grid(problem: loss), column: 0, row: size.rows - 1)
     }
     let text = screen.next(canvas)
@@ -172,15 +182,17 @@ private actor ViewScreen {
 
   private func setTimer(_ page: PicturePage, _ widgets: [Widget]) {
     let delays = widgets.map { page.dates.untilChange(of: $0, kinds.providers) }
-    let next = mirror.untilNextDate(Terminal.now)
-    timer.set((delays + [next]).compactMap(\.self).min()) { [weak self] in
+    let rest = [
+      mirror.untilNextDate(Terminal.now), lostSince.map { page.dates.untilAgeChanges(of: $0) },
+    ]
+    timer.set((delays + rest).compactMap(\.self).min()) { [weak self] in
       await self?.timeHasPassed()
     }
   }
 
   private var missing: String {
-    view.ids.isEmpty
-      ? "no visible widgets" : "no widget \"\(view.ids[0])\" yet; waiting for it; q quits"
+    guard let id = view.ids.first else { return "no visible widgets" }
+    return "no widget \"\(id)\" \(seen.contains(id) ? "any more" : "yet"); waiting for it; q quits"
   }
 
   private func print(_ page: PicturePage) {

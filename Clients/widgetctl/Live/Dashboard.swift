@@ -47,6 +47,7 @@ struct DashboardCommand: AsyncParsableCommand {
   var family: Family?
 
   @Option(
+    name: .appearance,
     help: ArgumentHelp(
       "light, dark or high-contrast. Default: like the terminal's background."),
     completion: .list(Theme.Appearance.allCases.map(\.name)), transform: parseAppearance)
@@ -203,7 +204,14 @@ struct DashboardOptions {
   }
 }
 
+extension NameSpecification {
+  /// The names of the option for the appearance. People also type `--theme`.
+  static let appearance: NameSpecification = [.customLong("appearance"), .customLong("theme")]
+}
+
 @Sendable func parseAppearance(_ text: String) throws -> Theme.Appearance {
+  // As a theme file writes it.
+  let text = text == "highContrast" ? Theme.Appearance.highContrast.name : text
   guard let appearance = Theme.Appearance.allCases.first(where: { $0.name == text }) else {
     throw ValidationError(
       "use one of \(Theme.Appearance.allCases.map(\.name).joined(separator: ", "))")

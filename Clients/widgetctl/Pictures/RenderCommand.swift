@@ -20,7 +20,7 @@ struct RenderCommand: AsyncParsableCommand {
 
       --watch replaces the file at every change, even when only the text of a date changes. \
       Programs that read the file never see a part of a picture. While the daemon cannot be \
-      reached, the picture is dim and shows the reason.
+      reached, the picture is dim and says for how long.
 
       Examples:
         widgetctl render load -o load.svg
@@ -64,6 +64,7 @@ struct RenderCommand: AsyncParsableCommand {
   var format: Format?
 
   @Option(
+    name: .appearance,
     help: ArgumentHelp(
       "light, dark or high-contrast. Default: dark.", valueName: "appearance"),
     completion: .list(Theme.Appearance.allCases.map(\.name)), transform: parseAppearance)
@@ -252,14 +253,14 @@ struct RenderOutput: Sendable {
   /// The bytes of the picture now. Nil if there is no widget to show.
   ///
   /// - Parameters:
-  ///   - loss: Why the connection to the daemon is lost. Nil while it is up.
+  ///   - lostSince: Since when the connection to the daemon is lost. Nil while it is up.
   ///   - removed: Which of the widgets were removed.
   func bytes(
-    of widgets: [Widget], kinds: KindNames, theme: Theme?, loss: String? = nil,
+    of widgets: [Widget], kinds: KindNames, theme: Theme?, lostSince: Timestamp? = nil,
     removed: Set<WidgetID> = []
   ) throws(CommandFailure) -> [UInt8]? {
     var page = page
-    page.loss = loss
+    page.lostSince = lostSince
     page.removed = removed
     page.dates.now = Terminal.now
     if let theme { page.theme = theme }

@@ -18,8 +18,9 @@ struct RenderPage: Sendable {
   var tellsAll = false
   /// Whether to hide nodes with `privacy`.
   var isPrivate = false
-  /// Why the connection to the daemon is lost. All widgets are then drawn as stale. Nil while it is up.
-  var loss: String?
+  /// Since when the connection to the daemon is lost. All widgets are then drawn as stale, and the first
+  /// one says so. Nil while it is up.
+  var lostSince: Timestamp?
   /// Widgets that were removed. Their last state is shown, and that they are gone.
   var removed: Set<WidgetID> = []
   var measure: any TextMeasure = SansTextMeasure()
@@ -31,16 +32,20 @@ struct RenderPage: Sendable {
   func drawing(of widgets: [Widget], kinds: KindNames = KindNames()) -> Drawing? {
     guard !widgets.isEmpty else { return nil }
     let images = PictureCache()
-    return Drawing.column(widgets.map { drawing(of: $0, kinds, images) }, gap: RenderPage.gap)
+    let notice = lostSince.map { "widgetd is away for \(dates.age(of: $0))" }
+    let drawings = widgets.enumerated().map { index, widget in
+      drawing(of: widget, kinds, images, notice: index == 0 ? notice : nil)
+    }
+    return Drawing.column(drawings, gap: RenderPage.gap)
   }
 
   private func drawing(
-    of widget: Widget, _ kinds: KindNames, _ images: PictureCache
+    of widget: Widget, _ kinds: KindNames, _ images: PictureCache, notice: String?
   ) -> Drawing {
     var look = DrawingLook(theme: theme, appearance: appearance) { images.image(of: $0) }
     look.imageProblem = { images.problem(of: $0) }
     look.isPrivate = isPrivate
-    look.isStale = widget.isStale || loss != nil || removed.contains(widget.id)
+    look.isStale = widget.isStale || lostSince != nil || removed.contains(widget.id)
     look.isDisabled = !widget.presence.isEnabled
     var card = WidgetCard(look: look, measure: measure)
     let dates = dates
@@ -53,13 +58,13 @@ struct RenderPage: Sendable {
     if presence != .visible { notes.failures.append(presence.name) }
     if removed.contains(widget.id) { notes.failures.append("the widget was removed") }
     notes.failures +=
-      widget.failures(dates, kinds.providers, most: messageMax(of: widget, isStale: look.isStale))
-      + (loss.map { [$0] } ?? [])
+      widget.failures(dates, kinds.providers, most: messageMax(of: widget, on: card))
+      + (notice.map { [$0] } ?? [])
     if let content = widget.content {
       notes.problems +=
         content.problemLines(tellsAll: tellsAll, theme: theme)
         + (tellsAll ? widget.statusFailures : [])
-    } else if let advice = kinds.advice(for: widget) {
+    } else if let advice = kinds.advice(for: widget, family: family) {
       notes.problems.append(advice)
     }
     return card.drawing(
@@ -67,16 +72,21 @@ struct RenderPage: Sendable {
       family: family ?? widget.family, width: width, height: height, notes: notes)
   }
 
-  /// How long an error can be so that its age is still on the card: a message has two lines.
-  private func messageMax(of widget: Widget, isStale: Bool) -> Int {
-    let card = self.width ?? WidgetCard.size(of: family ?? widget.family).width
-    let width = card - 32 - (isStale ? WidgetCard.staleMark.width : 0)
-    return max(20, Int(width / RenderPage.characterWidth) * 2 - RenderPage.ageCharacters)
+  /// The most characters of the error's message that leave room for its age on the card.
+  private func messageMax(of widget: Widget, on card: WidgetCard) -> Int {
+    guard let error = widget.error, error.since != nil else { return .max }
+    let family = family ?? widget.family
+    func fits(_ most: Int) -> Bool {
+      card.showsWhole(error.words(dates, most: most), family: family, width: width)
+    }
+    if fits(.max) { return .max }
+    var (least, most) = (1, error.failure.count)
+    while most - least > 1 {
+      let middle = (least + most) / 2
+      if fits(middle) { least = middle } else { most = middle }
+    }
+    return least
   }
-
-  /// The width of a character of small text, in points, and the room for the age and a broken line.
-  private static let characterWidth = 6.0
-  private static let ageCharacters = 24
 
   /// The content of a widget whose kind has none: its data, one line per key.
   private static func lines(of data: ValueMap) -> Content {

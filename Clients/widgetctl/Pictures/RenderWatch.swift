@@ -48,8 +48,8 @@ private actor RenderedFile {
   private var written: [UInt8]?
   /// The last state of the named widgets.
   private var known: [WidgetID: Widget] = [:]
-  /// Why the connection is lost. Nil while it is up.
-  private var loss: String?
+  /// Since when the connection is lost. Nil while it is up.
+  private var lostSince: Timestamp?
   /// Fires when the text of a date or an age changes.
   private var timer = WakeTimer()
   /// Gets an element each time the timer fires.
@@ -63,16 +63,16 @@ private actor RenderedFile {
 
   func take(_ frame: WatchFrame) async throws {
     let wasSynced = mirror.isSynced
-    let lossBefore = loss
+    let wasLost = lostSince != nil
     switch frame {
     case .theme(let state): theme = state.theme
-    case .disconnected(let error): loss = CommandFailure(error).message
-    case .opened: loss = nil
+    case .disconnected: lostSince = lostSince ?? Terminal.now
+    case .opened: lostSince = nil
     default: break
     }
     let changed = try mirror.apply(frame) != nil
     if case .theme = frame, mirror.isSynced { return try draw() }
-    if loss != lossBefore, written != nil { return try draw() }
+    if wasLost != (lostSince != nil), written != nil { return try draw() }
     guard changed, mirror.isSynced else { return }
     // A failed query is repeated at the next change. Until then, draw with the known kinds.
     var kinds = kinds
@@ -104,11 +104,12 @@ private actor RenderedFile {
     }
     let dates = DateText(now: Terminal.now)
     let delays = widgets.map { dates.untilChange(of: $0, kinds.providers) }
-    timer.set((delays + [mirror.untilNextDate(dates.now)]).compactMap(\.self).min()) { [fire] in
+    let rest = [mirror.untilNextDate(dates.now), lostSince.map { dates.untilAgeChanges(of: $0) }]
+    timer.set((delays + rest).compactMap(\.self).min()) { [fire] in
       fire.yield()
     }
     let bytes = try watch.output.bytes(
-      of: widgets, kinds: kinds, theme: theme, loss: loss, removed: removed)
+      of: widgets, kinds: kinds, theme: theme, lostSince: lostSince, removed: removed)
     guard let bytes, bytes != written else { return }
     try watch.output.file.write(bytes)
     written = bytes

@@ -15,6 +15,8 @@ struct PicturePage: Sendable {
   var height: Int?
   /// Whether a single widget fills the height. Otherwise it takes only the rows that it needs.
   var fillsHeight = true
+  /// The family whose content all widgets show. Default: each widget's family.
+  var family: Family?
   /// Whether each widget has a line with its id.
   var isTitled: Bool
   var dates: DateText
@@ -71,7 +73,7 @@ struct PicturePage: Sendable {
         $0.text, ["color": .string($0.isStaleness ? "color.warning" : "color.error")])
     }
     guard let content = widget.shownContent else {
-      if let advice = kinds.advice(for: widget) {
+      if let advice = kinds.advice(for: widget, family: family) {
         above.append(PicturePage.line(advice, ["color": .string("color.secondary")]))
       }
       let data = widget.data.entries.map { PicturePage.line($0.line, ["lines": .int(1)]) }

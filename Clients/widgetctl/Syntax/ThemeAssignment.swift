@@ -29,13 +29,15 @@ struct ThemeAssignment: Hashable {
       throw SyntaxFailure(ThemeToken.rule(for: name))
     }
     let parts = ThemeAssignment.parts[known.group] ?? []
-    guard parts.contains(words[2]) else {
+    // As a theme file writes it.
+    let part = words[2] == "highContrast" ? "high-contrast" : words[2]
+    guard parts.contains(part) else {
       throw SyntaxFailure(
         parts.isEmpty
           ? "\(known.name) is a length and has no parts; write \(known.name)=POINTS"
           : "\(known.name) has no part \"\(words[2])\"; use \(parts.joined(separator: ", "))")
     }
-    (token, part) = (known.name, words[2])
+    (token, self.part) = (known.name, part)
   }
 
   /// The token's value afterwards.

@@ -3,11 +3,11 @@ import WidgetProto
 
 // Themes as documents: what `theme get` prints and `theme import` reads.
 //
-// A colour is text, or a map of light, dark and highContrast where these differ. A length is a number. A
+// A colour is text, or a map of light, dark and highContrast (or high-contrast) where these differ. A length is a number. A
 // font is a map of size, weight, italic and monospace.
 
 extension ThemeValue {
-  private static let appearances = ["light", "dark", "highContrast"]
+  private static let appearances = ["light", "dark", "highContrast", "high-contrast"]
   private static let fontFields = ["size", "weight", "italic", "monospace"]
 
   var document: Value {
@@ -47,13 +47,18 @@ extension ThemeValue {
   private static func colors(_ value: Value) throws(FieldFailure) -> ThemeColors {
     guard case .map(let map) = value else { return ThemeColors(try color(value)) }
     try map.onlyHas(appearances)
+    // `theme set` writes it with a hyphen.
+    let contrast = map["high-contrast"] == nil ? "highContrast" : "high-contrast"
+    if contrast == "high-contrast", map["highContrast"] != nil {
+      throw FieldFailure(contrast, "is the same as highContrast; leave one of them out")
+    }
     let read = { (name: String) throws(FieldFailure) -> ThemeColor in
       do throws(FieldFailure) { return try color(map[name] ?? map["light"] ?? .null) } catch {
         throw error.inside(map[name] == nil ? "light" : name)
       }
     }
     return ThemeColors(
-      light: try read("light"), dark: try read("dark"), highContrast: try read("highContrast"))
+      light: try read("light"), dark: try read("dark"), highContrast: try read(contrast))
   }
 
   private static func color(_ value: Value) throws(FieldFailure) -> ThemeColor {
