@@ -80,17 +80,27 @@ public struct BarEncoder: Sendable {
   }
 
   /// Encodes the blocks.
-  public func output(_ blocks: [BarBlock]) -> BarOutput {
+  ///
+  /// - Parameter notice: What concerns all blocks, such as a lost connection. It is in the tooltip of
+  ///   the bar once, or in that of each block if each has one.
+  public func output(_ blocks: [BarBlock], notice: String = "") -> BarOutput {
     switch format {
     case .i3bar, .swaybar: .json(.list(blocks.flatMap(i3Blocks)))
     case .i3blocks: .json(.map(i3Properties(joined(blocks, PangoMarkup.text), blocks)))
-    case .waybar: .json(waybar(blocks))
+    case .waybar: .json(waybar(blocks, notice))
     case .polybar: .text(joined(blocks, polybar))
     case .tmux: .text(joined(blocks, TmuxMarkup.text))
     case .yambar: .text(yambar(blocks))
     // Text has no colour that could say it.
     case .plain: .text(joined(blocks) { $0.text + ($0.classes.contains("stale") ? " ↻" : "") })
-    case .eww, .json: .json(.list(blocks.map(document)))
+    case .eww, .json:
+      .json(
+        .list(
+          blocks.map { block in
+            var block = block
+            block.tooltip = [notice, block.tooltip].filter { !$0.isEmpty }.joined(separator: "\n")
+            return document(block)
+          }))
     }
   }
 
@@ -170,8 +180,9 @@ public struct BarEncoder: Sendable {
 
   // MARK: - waybar
 
-  private func waybar(_ blocks: [BarBlock]) -> Value {
-    let tooltips = blocks.map(\.tooltip).filter { !$0.isEmpty }
+  private func waybar(_ blocks: [BarBlock], _ notice: String) -> Value {
+    let tooltips = ([notice] + blocks.map { blocks.count > 1 ? $0.namedTooltip : $0.tooltip })
+      .filter { !$0.isEmpty }
     let classes = blocks.flatMap(\.classes)
     var map: ValueMap = [
       "text": .string(joined(blocks, PangoMarkup.text)),
@@ -258,6 +269,14 @@ public struct BarEncoder: Sendable {
 }
 
 extension BarBlock {
+  /// The tooltip beside those of other widgets: its first line begins with the widget, and the others
+  /// are indented. The tooltip of a missing widget names it already.
+  fileprivate var namedTooltip: String {
+    guard let widget, !tooltip.isEmpty, !classes.contains("missing") else { return tooltip }
+    let lines = tooltip.split(separator: "\n", omittingEmptySubsequences: false)
+    return "\(widget): " + lines.joined(separator: "\n  ")
+  }
+
   /// The colour of the whole text. Nil if there are several colours, or none.
   fileprivate var wholeColor: ThemeColor? { color ?? only(parts.map(\.color)) }
   fileprivate var wholeBackground: ThemeColor? { background ?? only(parts.map(\.background)) }

@@ -12,7 +12,7 @@ public import WidgetModel
 public struct BarReader: Sendable {
   public var theme: Theme
   public var appearance: Theme.Appearance
-  /// The most columns of a block's text. Longer text is cut and ends with `…`.
+  /// The most columns of a block's text, marks included. Longer text is cut and ends with `…`.
   public var columnsMax: Int
   /// The most bytes of a tooltip.
   public static let tooltipBytesMax = 4096
@@ -26,6 +26,8 @@ public struct BarReader: Sendable {
   public static let reasonColumnsMax = 32
   /// The least room for a reason. If there is less, the reason is left out.
   static let reasonColumnsMin = 8
+  /// The columns of the mark of a stale widget, if the bar's text has one.
+  public var staleMarkColumns = 0
   /// Formats the text of a `date` node.
   public var dateText: @Sendable (Node) -> String
   /// The problems of a widget, one line each.
@@ -47,12 +49,17 @@ public struct BarReader: Sendable {
 
   /// The block of a widget.
   ///
-  /// - Parameter isConnected: False if the connection is lost; the widget then looks stale.
+  /// - Parameter isConnected: False if the connection is lost. The widget then looks stale; the
+  ///   tooltip of the bar has the reason.
   public func block(of widget: Widget, isConnected: Bool = true) -> BarBlock {
     var block = BarBlock(widget: widget.id)
-    var line = BarLine(columnsMax: columnsMax)
-    var short = BarLine(columnsMax: columnsMax)
     let isStale = widget.isStale || !isConnected
+    let isUnregistered = isUnregistered(widget)
+    let isMarked = widget.error != nil || isUnregistered
+    let textColumns =
+      columnsMax - (isMarked ? BarReader.mark.count : 0) - (isStale ? staleMarkColumns : 0)
+    var line = BarLine(columnsMax: textColumns)
+    var short = BarLine(columnsMax: textColumns)
     let isEnabled = widget.presence.isEnabled
     if let content = widget.content {
       var reading = Reading(reader: self, content: content)
@@ -67,18 +74,18 @@ public struct BarReader: Sendable {
       block.background = reading.background
     } else {
       let data = widget.data.entries.map { "\($0.key): \($0.value.scalarText)" }
-      line.append([BarPart(DisplayText.onOneLine(data.joined(separator: ", ")))])
+      line.append([BarPart(BarReader.onOneLine(data.joined(separator: ", ")))])
       short = line
     }
     let failures = failures(widget)
     let textCount = line.parts.count
-    let isUnregistered = isUnregistered(widget)
-    if widget.error != nil || isUnregistered {
-      let mark = BarPart(" !", color: color("color.error"), isBold: true)
+    if isMarked {
+      let mark = BarPart(BarReader.mark, color: color("color.error"), isBold: true)
       line.end(with: mark)
       short.end(with: mark)
       if showsReasons, let error = widget.error,
-        let reason = reason(error, room: columnsMax - line.columns)
+        let reason = reason(
+          error, room: columnsMax - line.columns - (isStale ? staleMarkColumns : 0))
       {
         line.end(with: BarPart(" " + reason, color: color("color.error")))
       }
@@ -92,8 +99,7 @@ public struct BarReader: Sendable {
     if line.isCut {
       block.tooltip = line.whole + (block.tooltip.isEmpty ? "" : "\n" + block.tooltip)
     }
-    let problems = (isConnected ? [] : ["no connection to the daemon"]) + failures
-    block.tooltip = (problems + (block.tooltip.isEmpty ? [] : [block.tooltip]))
+    block.tooltip = (failures + (block.tooltip.isEmpty ? [] : [block.tooltip]))
       .joined(separator: "\n").prefix(bytes: BarReader.tooltipBytesMax)
     let states = [
       isUnregistered ? "unregistered" : nil, isStale ? "stale" : nil,
@@ -103,6 +109,14 @@ public struct BarReader: Sendable {
     block.classes = ([widget.kind.rawValue] + states.compactMap(\.self) + block.classes)
       .map(BarReader.className).removingDuplicates()
     return block
+  }
+
+  /// The mark of a failed widget, after its text.
+  static let mark = " !"
+
+  /// The text with blanks for line breaks, and without control characters.
+  static func onOneLine(_ text: String) -> String {
+    DisplayText.lines(of: text).joined(separator: " ").filter { $0 != "\u{200B}" }
   }
 
   /// The reason of a failure, cut to the room beside the text. Nil if there is too little.
@@ -274,7 +288,7 @@ private struct Reading {
 
   private mutating func readIcon(_ node: Node) {
     guard icon.isEmpty else { return }
-    icon = DisplayText.onOneLine(node.text(node.type == .image ? "source" : "icon"))
+    icon = BarReader.onOneLine(node.text(node.type == .image ? "source" : "icon"))
   }
 
   private mutating func readChildren(of node: Node, _ around: Surroundings, depth: Int) {
@@ -320,7 +334,7 @@ private struct Reading {
     }
     if !short.isEmpty {
       shortParts.removeSubrange(shortCount...)
-      shortParts.append(BarPart(DisplayText.onOneLine(short)))
+      shortParts.append(BarPart(BarReader.onOneLine(short)))
     }
   }
 
@@ -328,7 +342,7 @@ private struct Reading {
     _ text: String, _ around: Surroundings, isUnderlined: Bool = false,
     isStruckThrough: Bool = false
   ) {
-    let text = DisplayText.lines(of: text).joined(separator: " ").filter { $0 != "\u{200B}" }
+    let text = BarReader.onOneLine(text)
     guard !text.isEmpty else { return }
     let part = BarPart(
       text, color: around.color, background: around.background, isBold: around.isBold,
@@ -357,6 +371,7 @@ private struct BarLine {
     whole = more.map(\.text).joined()
     isCut = more.reduce(0) { $0 + TextColumns.width(of: $1.text) } > columnsMax
     guard isCut else { return more.forEach { join($0) } }
+    guard columnsMax > 0 else { return }
     // One column is for the ellipsis.
     var room = columnsMax - 1
     for part in more {

@@ -98,6 +98,25 @@ private func block(_ text: String, node: String = "") -> BarBlock {
     #expect(lines.contains { $0.hasPrefix("percentage|") })
   }
 
+  @Test func `a tooltip of several widgets names them, and says once what concerns all`() {
+    func tooltip(_ tooltips: [String]) -> Value? {
+      let blocks = tooltips.enumerated().map { index, tooltip in
+        var one = block("x")
+        (one.widget, one.tooltip) = (WidgetID("w\(index)"), tooltip)
+        return one
+      }
+      guard
+        case .json(.map(let map)) = BarEncoder(format: .waybar).output(blocks, notice: "away")
+      else { return nil }
+      return map["tooltip"]
+    }
+    #expect(tooltip(["a\nb", "", "c"]) == .string("away\nw0: a\n  b\nw2: c"))
+    #expect(tooltip(["a\nb"]) == .string("away\na\nb"))
+    let output = BarEncoder(format: .eww).output([block("x"), block("y")], notice: "away")
+    guard case .json(.list(let blocks)) = output else { return #expect(Bool(false)) }
+    for case .map(let map) in blocks { #expect(map["tooltip"] == .string("away")) }
+  }
+
   @Test func `waybar's alt is a name, which is no markup`() {
     var one = block("x")
     one.icon = "<span foreground='red'>&#0;"

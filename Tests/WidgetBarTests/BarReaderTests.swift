@@ -101,6 +101,26 @@ private let red = ThemeColor(red: 255, green: 0, blue: 0)
     #expect(narrow.block(of: widget([label("日本")])).text == "…")
   }
 
+  @Test(arguments: 1...12)
+  func `marks count as columns`(columns: Int) {
+    var narrow = reader
+    narrow.columnsMax = columns
+    narrow.staleMarkColumns = 2
+    let error = WidgetError(reason: "SOURCE_FAILED", message: "no answer")
+    for (isStale, error) in [(false, error), (true, nil), (true, error)] {
+      let block = narrow.block(of: widget([label("water level")], isStale: isStale, error: error))
+      let mark = isStale ? 2 : 0
+      #expect(TextColumns.width(of: block.text) + mark <= max(columns, 1 + mark), "\(block.text)")
+      #expect(block.text.hasSuffix("!") == (error != nil))
+    }
+  }
+
+  @Test func `line breaks are blanks, also in the short text`() {
+    let node = label("a\nb", ["shortText": .string("c\nd")])
+    let block = reader.block(of: widget([node]))
+    #expect(block.text == "a b" && block.shortText == "c d")
+  }
+
   @Test func `a label says something shorter where there is little room`() {
     let nodes = stack([
       label("battery", id: "a", ["shortText": .string("B")]), label("43%", id: "b"),
@@ -119,7 +139,8 @@ private let red = ThemeColor(red: 255, green: 0, blue: 0)
     #expect(stale.classes == ["cpu", "stale"])
     #expect(stale.parts[0].color == Theme.standard.color("color.secondary", .dark))
     let lost = reader.block(of: widget([label("5")]), isConnected: false)
-    #expect(lost.classes.contains("stale") && lost.tooltip.contains("no connection"))
+    // The bar says so, once.
+    #expect(lost.classes.contains("stale") && lost.tooltip.isEmpty)
   }
 
   @Test func `the reason of a failure fits beside the text, or is left out`() {

@@ -18,9 +18,9 @@ import WidgetProto
 
   private func synced(_ board: BarBoard, _ widgets: [Widget]) throws -> BarBoard {
     var board = board
-    try board.take(.opened(WatchOpened(subscriptionID: 1, epoch: 1, revision: 1)))
-    try board.take(.snapshot(SnapshotChunk(widgets: widgets)))
-    try board.take(.synced(WatchSynced(revision: 1)))
+    try board.take(.opened(WatchOpened(subscriptionID: 1, epoch: 1, revision: 1)), at: .epoch)
+    try board.take(.snapshot(SnapshotChunk(widgets: widgets)), at: .epoch)
+    try board.take(.synced(WatchSynced(revision: 1)), at: .epoch)
     return board
   }
 
@@ -28,30 +28,67 @@ import WidgetProto
     var board = try synced(board(), [LiveSamples.widget("a", says: "x")])
     #expect(board.next(dates) == "x 0\n")
     #expect(board.next(dates) == nil)
-    try board.take(.progress(WatchProgress(revision: 2)))
+    try board.take(.progress(WatchProgress(revision: 2)), at: .epoch)
     #expect(board.next(dates) == nil)
-    try board.take(.synced(WatchSynced(revision: 3)))
+    try board.take(.synced(WatchSynced(revision: 3)), at: .epoch)
     #expect(board.next(dates) == "\n")
   }
 
   @Test func `nothing is written before the state is there`() throws {
     var board = board()
     #expect(board.next(dates) == nil)
-    try board.take(.opened(WatchOpened(subscriptionID: 1, epoch: 1, revision: 1)))
+    try board.take(.opened(WatchOpened(subscriptionID: 1, epoch: 1, revision: 1)), at: .epoch)
     #expect(board.next(dates) == nil)
   }
 
   @Test func `without a daemon a bar says so, and later keeps the last state as stale`() throws {
     var board = board(.json)
-    try board.take(.disconnected(.connectionLost(socketPath: "/s")))
+    try board.take(.disconnected(.connectionLost(socketPath: "/s")), at: .epoch)
     #expect(board.next(dates)?.contains("widgetd?") == true)
     board = try synced(board, [LiveSamples.widget("a", says: "x")])
     #expect(board.next(dates)?.contains("\"classes\":[\"k\"]") == true)
-    try board.take(.disconnected(.connectionLost(socketPath: "/s")))
+    try board.take(.disconnected(.connectionLost(socketPath: "/s")), at: .epoch)
     let next = board.next(dates)
     let line = try #require(next)
     #expect(line.contains("x 0") && line.contains("\"classes\":[\"k\",\"stale\"]"))
-    #expect(line.contains("no connection"))
+    #expect(line.contains("\"tooltip\":\"widgetd is away since 1970-01-01 00:00\""), "\(line)")
+  }
+
+  @Test func `a lost daemon is told to viewers, once and since when`() throws {
+    let widgets = ["a", "b"].map { LiveSamples.widget($0, says: "x") }
+    var board = try synced(board(.waybar), widgets)
+    let shutdown = ClientError.status(
+      RPCStatus(code: .unavailable, message: "The daemon is shutting down. Connect again."))
+    try board.take(.disconnected(shutdown), at: .epoch)
+    let line = board.next(dates) ?? ""
+    #expect(line.contains("\"tooltip\":\"widgetd is away since 1970-01-01 00:00\""), "\(line)")
+    // Later attempts change nothing.
+    let later = try #require(Timestamp(seconds: 300, nanoseconds: 0))
+    try board.take(.disconnected(.unavailable(.refused, socketPath: "/s")), at: later)
+    #expect(board.next(dates) == nil)
+  }
+
+  @Test func `a widget that was removed is not there any more`() throws {
+    var board = try synced(
+      board(.json, ids: ["a", "b"].map { Samples.id($0) }), [LiveSamples.widget("a")])
+    #expect(board.next(dates)?.contains(#"there is no widget \"b\" yet"#) == true)
+    try board.take(.synced(WatchSynced(revision: 3)), at: .epoch)
+    let line = board.next(dates) ?? ""
+    #expect(line.contains(#"there is no widget \"a\" any more"#), "\(line)")
+    #expect(line.contains(#"there is no widget \"b\" yet"#), "\(line)")
+  }
+
+  @Test func `a mistake in the selection is not taken for a missing daemon`() {
+    var board = board()
+    board.fail("--where: 1:15: the expression ends too early", isSelectionWrong: true)
+    #expect(board.next(dates) == "selection?\n")
+    board = self.board(.waybar)
+    board.fail("permission denied")
+    #expect(board.next(dates)?.contains("widgetd?") == true)
+    let violation = FieldViolation(field: "selector.expression", description: "it ends too early")
+    let refusal = RPCStatus(code: .invalidArgument, message: "no", fieldViolations: [violation])
+    #expect(BarSession.isAboutSelection(ClientError.status(refusal)))
+    #expect(!BarSession.isAboutSelection(ClientError.connectionLost(socketPath: "/s")))
   }
 
   @Test func `widgets come in the order that was asked for, and missing ones are named`() throws {
@@ -76,7 +113,7 @@ import WidgetProto
     ] {
       var board = try synced(board(format), widgets)
       #expect(board.next(dates)?.contains(separator) == false)
-      try board.take(.disconnected(.connectionLost(socketPath: "/s")))
+      try board.take(.disconnected(.connectionLost(socketPath: "/s")), at: .epoch)
       let line = board.next(dates) ?? ""
       #expect(line.contains(separator), "\(line)")
     }
@@ -175,6 +212,12 @@ import WidgetProto
     let one = BarConfiguration(
       format: .waybar, arguments: ["bar/volume"], widget: Samples.id("bar/volume"), socket: "/s")
     #expect(one.text.contains("\"custom/bar-volume\": {"))
+    #expect(one.text.contains("\"modules-right\": [\"custom/bar-volume\"]"))
+    let tmux = BarConfiguration(format: .tmux, arguments: ["cpu"], widget: nil).text
+    for line in ["status-interval 1", "status-right-length 120", "status-right \"#(widgetctl"] {
+      #expect(tmux.contains("set -g \(line)"))
+    }
+    #expect(tmux.hasSuffix(" %H:%M\"\n"))
     #expect(one.text.contains("widgetctl bar --click 3 bar/volume --socket /s\""))
     #expect(
       BarConfiguration.command(3, Samples.id("a"), BarPart("x", node: "n/it's"), socket: nil)

@@ -161,9 +161,9 @@ import WidgetTerminal
       ids: [], leavesOutStanding: false, encoder: BarEncoder(format: .waybar), appearance: .dark,
       columnsMax: 60)
     board.providers = Self.facts("bundle/feed", [Self.host(isStale: true)])
-    try board.take(.opened(WatchOpened(subscriptionID: 1, epoch: 1, revision: 1)))
-    try board.take(.snapshot(SnapshotChunk(widgets: [Self.stale()])))
-    try board.take(.synced(WatchSynced(revision: 1)))
+    try board.take(.opened(WatchOpened(subscriptionID: 1, epoch: 1, revision: 1)), at: .epoch)
+    try board.take(.snapshot(SnapshotChunk(widgets: [Self.stale()])), at: .epoch)
+    try board.take(.synced(WatchSynced(revision: 1)), at: .epoch)
     // An age would change the text all the time.
     let time = Self.dates.text(Samples.time(1180), style: "datetime", pattern: "", zone: "")
     #expect(board.blocks(Self.dates)[0].tooltip == "stale: widgetd-host is away since \(time)")

@@ -14,8 +14,16 @@ struct BarBoard: Sendable {
   var columnsMax: Int
   private(set) var mirror = WidgetMirror()
   private var theme = Theme.standard
-  /// Why the connection is lost. Nil while it is up.
-  private var loss: String?
+  /// Since when the connection is lost. Nil while it is up.
+  private var lostSince: Timestamp?
+  /// Why there was no connection before the first snapshot.
+  private var absence = ""
+  /// Why there will be no more frames.
+  private var end: String?
+  /// Whether the end is a mistake in the selection.
+  private var isSelectionWrong = false
+  /// The named widgets that were there.
+  private var seen: Set<WidgetID> = []
   /// The kinds of the widgets, as far as the daemon has described them.
   private(set) var kinds: [KindName: Kind] = [:]
   /// What the daemon says about the providers of stale widgets.
@@ -35,21 +43,39 @@ struct BarBoard: Sendable {
     self.columnsMax = columnsMax
   }
 
-  mutating func take(_ frame: WatchFrame) throws(WidgetMirror.Inconsistency) {
+  mutating func take(
+    _ frame: WatchFrame, at now: Timestamp
+  ) throws(WidgetMirror.Inconsistency) {
     switch frame {
     case .theme(let state): theme = state.theme
-    case .disconnected(let error): loss = CommandFailure(error).message
-    case .opened, .reconnected: loss = nil
+    case .disconnected(let error):
+      if lostSince == nil { lostSince = now }
+      absence = error.absence ?? ""
+    case .opened, .reconnected: lostSince = nil
     default: break
     }
     _ = try mirror.apply(frame)
+    seen.formUnion(ids.filter { mirror[$0] != nil })
   }
 
   /// Shows the entries of timelines whose date is there.
   mutating func advance(to now: Timestamp) { _ = mirror.advance(to: now) }
 
   /// Says why there will be no more frames.
-  mutating func fail(_ words: String) { loss = words }
+  ///
+  /// - Parameter isSelectionWrong: Whether the reason is a mistake in the selection.
+  mutating func fail(_ words: String, isSelectionWrong: Bool = false) {
+    (end, self.isSelectionWrong) = (words, isSelectionWrong)
+  }
+
+  private var isConnected: Bool { lostSince == nil && end == nil }
+
+  /// What concerns all widgets: why their state may be old. Empty while there is a connection.
+  private func notice(_ dates: DateText) -> String {
+    if let end { return end }
+    if !mirror.isSynced, !absence.isEmpty, lostSince != nil { return absence }
+    return lostSince.map { "widgetd is away \(BarBoard.since($0, dates))" } ?? ""
+  }
 
   mutating func describe(_ kind: Kind) { kinds[kind.name] = kind }
 
@@ -67,8 +93,8 @@ struct BarBoard: Sendable {
   /// The next text to write, with its newline. Nil if it equals the last one.
   mutating func next(_ dates: DateText) -> String? {
     // Before the first snapshot, an absent widget is not yet a missing one.
-    guard mirror.isSynced || loss != nil else { return nil }
-    let line = text(blocks(dates))
+    guard mirror.isSynced || !isConnected else { return nil }
+    let line = text(blocks(dates), notice(dates))
     guard line != printed else { return nil }
     printed = line
     return line
@@ -101,8 +127,12 @@ struct BarBoard: Sendable {
       failures: { BarBoard.failures(of: $0, providers.staleness(of: $0), dates) })
     reader.isUnregistered = { $0.isOfUnknownKind }
     reader.showsReasons = !encoder.format.showsTooltips
-    guard mirror.isSynced else { return [notice("widgetd?", loss ?? "", reader)] }
-    let isConnected = loss == nil
+    // " ↻"
+    reader.staleMarkColumns = encoder.format == .plain ? 2 : 0
+    guard mirror.isSynced else {
+      return [notice(isSelectionWrong ? "selection?" : "widgetd?", "", reader)]
+    }
+    let isConnected = isConnected
     func block(of widget: Widget) -> BarBlock {
       var block = reader.block(of: widget, isConnected: isConnected)
       guard encoder.format == .polybar else { return block }
@@ -131,13 +161,12 @@ struct BarBoard: Sendable {
         } else {
           blocks.append(
             notice(
-              "\(id)?", "there is no widget \"\(id)\" yet; `widgetctl ls` lists all widgets",
+              "\(id)?",
+              "there is no widget \"\(id)\" \(seen.contains(id) ? "any more" : "yet"); "
+                + "`widgetctl ls` lists all widgets",
               reader, of: id))
         }
       }
-    }
-    if let loss, !blocks.isEmpty {
-      for index in blocks.indices { blocks[index].tooltip += "\n\(loss)" }
     }
     return blocks
   }
@@ -157,9 +186,7 @@ struct BarBoard: Sendable {
   private static func failures(
     of widget: Widget, _ staleness: Staleness?, _ dates: DateText
   ) -> [String] {
-    func since(_ time: Timestamp) -> String {
-      "since \(dates.text(time, style: "datetime", pattern: "", zone: ""))"
-    }
+    func since(_ time: Timestamp) -> String { BarBoard.since(time, dates) }
     var lines = widget.kindProblem(since).map { [$0] } ?? []
     if let staleness {
       lines.append(
@@ -172,11 +199,16 @@ struct BarBoard: Sendable {
     return lines
   }
 
-  private func text(_ blocks: [BarBlock]) -> String {
+  private static func since(_ time: Timestamp, _ dates: DateText) -> String {
+    "since \(dates.text(time, style: "datetime", pattern: "", zone: ""))"
+  }
+
+  private func text(_ blocks: [BarBlock], _ notice: String) -> String {
     var encoder = encoder
+    let notice = DisplayText.lines(of: notice).joined(separator: "\n")
     // Dim like the widgets beside it.
-    if loss != nil { encoder.separatorColor = theme.color("color.secondary", appearance) }
-    return switch encoder.output(blocks) {
+    if !isConnected { encoder.separatorColor = theme.color("color.secondary", appearance) }
+    return switch encoder.output(blocks, notice: notice) {
     case .text(let text): text + "\n"
     case .json(let value):
       JSONWriter.compact(value)

@@ -72,6 +72,7 @@ struct BarCommand: AsyncParsableCommand {
   var maxLength = 60
 
   @Option(
+    name: .appearance,
     help: ArgumentHelp(
       "The theme's colours: light, dark or high-contrast. Default: dark.", valueName: "appearance"),
     completion: .list(Theme.Appearance.allCases.map(\.name)), transform: parseAppearance)
@@ -84,7 +85,7 @@ struct BarCommand: AsyncParsableCommand {
     help: ArgumentHelp(
       """
       Send a click to the widget and end: 1 left, 2 middle, 3 right, 4 to 7 the wheel up, down, \
-      left and right.
+      left and right, 8 back, 9 forward.
       """, valueName: "button"))
   var click: Int?
 
@@ -174,6 +175,24 @@ struct BarCommand: AsyncParsableCommand {
       throw CommandFailure(
         .notFound,
         "widget \"\(widget.id)\" has no node \"\(node)\" in family \(family.name)\(nearest)")
+    }
+    switch widget.presence.state {
+    case .visible: break
+    case .hidden:
+      throw CommandFailure(
+        .refused,
+        "widget \"\(widget.id)\" is hidden and takes no clicks; show it with "
+          + "`widgetctl show \(widget.id)`")
+    case .disabled:
+      throw CommandFailure(
+        .refused,
+        "widget \"\(widget.id)\" is disabled and takes no clicks; enable it with "
+          + "`widgetctl enable \(widget.id)`")
+    }
+    for (property, state) in [("visible", "hidden"), ("enabled", "disabled")] {
+      guard let node, widget.content?[node]?.properties[property] == .bool(false) else { continue }
+      throw CommandFailure(
+        .refused, "node \"\(node)\" of widget \"\(widget.id)\" is \(state) and takes no clicks")
     }
     let click = BarClick(button: button, node: node)
     guard let event = click.event(for: widget, kind: kind) else {

@@ -42,8 +42,10 @@ struct BarConfiguration {
         ["\"return-type\": \"json\"", "\"exec\": \(JSONWriter.quoted(command))"]
         + clicks(buttons) { "\"\($0)\": \(JSONWriter.quoted($1))" }
       return [
-        "// In ~/.config/waybar/config; add \"custom/\(name)\" to a list of modules.",
-        "\"custom/\(name)\": {", keys.map { "  " + $0 }.joined(separator: ",\n"), "}",
+        "// All of ~/.config/waybar/config. If you have this file, add the module to it, and",
+        "// \"custom/\(name)\" to a list of modules.",
+        "{", "  \"modules-right\": [\"custom/\(name)\"],", "  \"custom/\(name)\": {",
+        keys.map { "    " + $0 }.joined(separator: ",\n"), "  }", "}",
       ]
     case .i3bar, .swaybar:
       return [
@@ -74,14 +76,17 @@ struct BarConfiguration {
         + " &"
       // eww ends a command that takes longer than 200 ms, unless it is in the background.
       return [
-        "; In ~/.config/eww/eww.yuck.",
+        "; In ~/.config/eww/eww.yuck; add (\(name)-view) to a window.",
         "(deflisten \(name) :initial \"[]\" \(JSONWriter.quoted(command)))",
         "(defwidget \(name)-view []", "  (box (for block in \(name)",
         "    (button :tooltip {block.tooltip} :class {block.classes[0]}",
         "            :onclick \(JSONWriter.quoted(onClick)) {block.text}))))",
       ]
     case .tmux:
-      return ["# In ~/.tmux.conf.", "set -g status-right \"\(command.inTmuxStatus) %H:%M\""]
+      return [
+        "# In ~/.tmux.conf.", "set -g status-interval 1", "set -g status-right-length 120",
+        "set -g status-right \"\(command.inTmuxStatus) %H:%M\"",
+      ]
     case .json, .plain: return [command]
     }
   }

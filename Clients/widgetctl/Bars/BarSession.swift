@@ -86,7 +86,7 @@ struct BarSession: Sendable {
       switch happened {
       case .frame(let frame):
         if isOnce, case .disconnected(let error) = frame { throw error }
-        try state.board.take(frame)
+        try state.board.take(frame, at: Terminal.now)
         // Kinds may be others after a lost connection, and a query may have failed.
         if case .opened = frame { state.forgetKinds() }
         state.look(self, post)
@@ -115,7 +115,8 @@ struct BarSession: Sendable {
       case .isShown(let isShown): state.isShown = isShown
       case .failed(let error):
         // Users see the bar, but not its log.
-        state.board.fail(BarSession.words(for: error))
+        state.board.fail(
+          BarSession.words(for: error), isSelectionWrong: BarSession.isAboutSelection(error))
         if !isOnce, let text = state.board.next(DateText(now: Terminal.now)) { Output.write(text) }
         throw error
       }
@@ -288,6 +289,12 @@ struct BarSession: Sendable {
     case let error as CommandFailure: error.message
     default: "\(error)"
     }
+  }
+
+  /// Whether the daemon refused the selection: it has a mistake.
+  static func isAboutSelection(_ error: any Error) -> Bool {
+    guard case .status(let status)? = error as? ClientError else { return false }
+    return status.fieldViolations.contains { $0.field.hasPrefix("selector") }
   }
 
   /// Sends the event for a click on a widget. Does nothing if the widget takes no such event.
