@@ -141,7 +141,7 @@ extension ConnectFailure: CustomStringConvertible {
     switch self {
     case .noSuchFile: "there is no such socket; is widgetd running, and is this its socket?"
     case .refused:
-      "no program listens there: the socket is stale, or this is not a socket; start widgetd"
+      "no program listens there: the daemon has ended, or this is not a socket; start widgetd"
     case .permissionDenied:
       "permission denied; run as the daemon's user, or join the group that owns the socket"
     case .pathTooLong: "the path is too long for a socket (at most 103 bytes); use a shorter one"

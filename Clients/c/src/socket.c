@@ -65,7 +65,7 @@ static wc_code cannot_connect(const char *path, int number, wc_error *error) {
     what = "there is no such socket; is widgetd running, and is this its socket?";
     break;
   case ECONNREFUSED:
-    what = "no program listens there: the socket is stale, or this is not a socket; start widgetd";
+    what = "no program listens there: the daemon has ended, or this is not a socket; start widgetd";
     break;
   case EACCES:
   case EPERM:

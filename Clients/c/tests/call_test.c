@@ -443,7 +443,7 @@ static void the_socket_is_found(void) {
   close(server.listener);
   server.listener = -1;
   CHECK(wc_connect(server.path, &error) == NULL);
-  CHECK(strstr(error.message, "socket is stale") != NULL);
+  CHECK(strstr(error.message, "daemon has ended") != NULL);
   fake_stop(&server);
 }
 

@@ -22,7 +22,7 @@ PATH_BYTES_MAX = 103
 _REASONS = {
     errno.ENOENT: "there is no such socket; is widgetd running, and is this its socket?",
     errno.ENOTDIR: "there is no such socket; is widgetd running, and is this its socket?",
-    errno.ECONNREFUSED: "no program listens there: the socket is stale, or this is not a socket; "
+    errno.ECONNREFUSED: "no program listens there: the daemon has ended, or this is not a socket; "
     "start widgetd",
     errno.EACCES: "permission denied; run as the daemon's user, or join the group that owns "
     "the socket",
