@@ -32,7 +32,8 @@ final class Checkpointer: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - path: A database in WAL mode.
-  ///   - onFailure: Called on the thread when a pass fails, and not in the way in which the last one did. Nothing is lost; the log grows.
+  ///   - onFailure: Called on the thread when a pass fails in another way than the last one. Nothing is
+  ///     lost; the log grows.
   init(
     path: String, busyTimeoutMilliseconds: Int32,
     onFailure: @escaping @Sendable (StorageError) -> Void
