@@ -250,7 +250,7 @@ extension ObjectShape {
           + "UTC."),
       Key(
         "entries", .expression,
-        "A list of maps, one for each entry: `date` (a timestamp), `score`, and the fields of `entry`. "
+        "A list of maps, one for each entry: `date` (a timestamp), `score`, `duration`, and the fields of `entry`. "
           + "The expression reads `data` and `parameters`."),
     ])
 

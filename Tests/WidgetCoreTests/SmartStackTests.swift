@@ -180,6 +180,17 @@ struct SmartStackTests {
     #expect(!store.needsSettling)
   }
 
+  @Test func `an expression selects no stacks, so stacks come to rest`() throws {
+    var store = try store(["where": .string("data.current == ''")])
+    try store.run(
+      .create(
+        WidgetSpec(
+          id: "other", kind: .smartStack, parameters: ["where": .string("data.current != ''")])))
+    settle(&store)
+    #expect(shown(store) == "")
+    #expect(!store.needsSettling)
+  }
+
   @Test(
     arguments: [
       (["widgets": .list([.string("no id")])], "parameters[widgets]"),

@@ -28,7 +28,11 @@ final class EmbedLinks {
   /// what readers have seen of them.
   var restored: Set<WidgetID> = []
   /// Widgets of kind `smart-stack`.
-  var stacks: [WidgetID: StackMembers] = [:]
+  private(set) var stacks: [WidgetID: StackMembers] = [:]
+  /// The stacks with an expression.
+  private(set) var selectingStacks: Set<WidgetID> = []
+  /// The revision up to which these know of all changes.
+  var newsRevision: Revision = 0
   /// Grows whenever a link comes or goes.
   private(set) var version: UInt64 = 0
 
@@ -38,7 +42,8 @@ final class EmbedLinks {
     let other = EmbedLinks()
     (other.targets, other.embedders, other.queue) = (targets, embedders, queue)
     (other.isQueued, other.unkept, other.restored) = (isQueued, unkept, restored)
-    (other.stacks, other.version) = (stacks, version)
+    (other.stacks, other.selectingStacks) = (stacks, selectingStacks)
+    (other.newsRevision, other.version) = (newsRevision, version)
     return other
   }
 
@@ -70,6 +75,15 @@ final class EmbedLinks {
 
   /// Whether a widget's content for readers is nowhere kept, so that nobody can tell whether it changed.
   func hasUnkeptContent(_ id: WidgetID) -> Bool { unkept.contains(id) }
+
+  func setStack(_ id: WidgetID, to stack: StackMembers?) {
+    stacks[id] = stack
+    if stack?.expression.isEmpty ?? true {
+      selectingStacks.remove(id)
+    } else {
+      selectingStacks.insert(id)
+    }
+  }
 
   // MARK: - Links
 

@@ -129,10 +129,10 @@ enum SmartStackKind {
 /// The widgets of a stack that its expression selects.
 struct StackMembers {
   var selected: [WidgetID] = []
-  /// The revision of the store at which they were looked for; nil for never.
-  var lookedAt: Revision?
   /// The expression with which they were looked for.
   var expression = ""
+  /// Whether all widgets have to be looked at again.
+  var isOutdated = true
 }
 
 /// What a stack shows.

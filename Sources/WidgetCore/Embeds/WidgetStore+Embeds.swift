@@ -14,7 +14,7 @@ extension WidgetStore {
   public var needsSettling: Bool { records.embeds.hasQueue || hasNewsForStacks }
 
   private var hasNewsForStacks: Bool {
-    records.embeds.stacks.values.contains { !$0.expression.isEmpty && $0.lookedAt != revision }
+    !records.embeds.selectingStacks.isEmpty && records.embeds.newsRevision != revision
   }
 
   var embedSource: EmbedSource {
@@ -46,10 +46,8 @@ extension WidgetStore {
       contents.count(ContentEvaluation.nodeCost)
     }
     result.isChange = revision != before
-    // What was looked at just now is no news.
-    for id in records.embeds.stacks.keys where records.embeds.stacks[id]?.lookedAt != nil {
-      records.embeds.stacks[id]?.lookedAt = revision
-    }
+    // No expression selects stacks, so what the looks changed is no news.
+    records.embeds.newsRevision = revision
     result.hasMore = records.embeds.hasQueue
     return result
   }
@@ -60,7 +58,7 @@ extension WidgetStore {
     guard let slot = slot(of: id), let kind = records[slot]?.kind else {
       links.setTargets(of: id, to: [])
       links.setFurtherTargets(of: id, to: [])
-      links.stacks[id] = nil
+      links.setStack(id, to: nil)
       links.restored.remove(id)
       return
     }
@@ -72,6 +70,16 @@ extension WidgetStore {
     var members: Set<WidgetID> = []
     if kind == .smartStack { members = chooseForStack(slot, inRevision: next, at: now) }
     links.setTargets(of: id, to: members.union(records[slot]?.shown.embedTargets ?? []))
+    let (isOther, further) = resolve(slot, id, inRevision: next)
+    links.setFurtherTargets(of: id, to: further)
+    if isOther || wasUnkept { change(slot, inRevision: next, at: now) { _ in } }
+  }
+
+  /// Makes the embeds of a widget true. Returns whether that changed it, and what embeds name in content that
+  /// was made for it. The source ends here: while it is there, a change of the records would copy them.
+  private mutating func resolve(
+    _ slot: Int, _ id: WidgetID, inRevision next: Revision
+  ) -> (isOther: Bool, further: Set<WidgetID>) {
     let source = embedSource
     var further: Set<WidgetID> = []
     var cost = 0
@@ -86,8 +94,7 @@ extension WidgetStore {
         &table, of: record, in: look.family, at: next, limits: limits, look)
     }
     contents.count(cost)
-    links.setFurtherTargets(of: id, to: further)
-    if isOther || wasUnkept { change(slot, inRevision: next, at: now) { _ in } }
+    return (isOther, further)
   }
 
   /// Changes a widget in the revision of the look, which the first change takes.
@@ -134,28 +141,36 @@ extension WidgetStore {
   // MARK: - Stacks
 
   /// Has stacks looked at whose expressions may select other widgets now.
-  private func lookForNews() {
+  private mutating func lookForNews() {
     let links = records.embeds
-    for (id, stack) in links.stacks where !stack.expression.isEmpty {
-      guard let cursor = stack.lookedAt, cursor != revision else { continue }
-      guard let changes = changedWidgets(since: cursor, atMost: WidgetStore.stackNewsMax) else {
-        links.stacks[id]?.lookedAt = nil
-        links.enqueue(id)
-        continue
-      }
-      let test = test(for: Selector(expression: stack.expression))
-      let members = Set(stack.selected)
-      let isOther =
-        changes.removed.contains(where: members.contains)
-        || changes.changed.contains { other in
-          guard let record = slot(of: other).flatMap({ records[$0] }) else { return false }
-          return passes(other, test) != members.contains(other)
-            || members.contains(other) && record.positionRevision > cursor
-        }
-      guard isOther else { continue }
-      links.stacks[id]?.lookedAt = nil
+    guard hasNewsForStacks else { return }
+    let cursor = links.newsRevision
+    links.newsRevision = revision
+    let changes = changedWidgets(since: cursor, atMost: WidgetStore.stackNewsMax)
+    for id in links.selectingStacks {
+      guard var stack = links.stacks[id] else { continue }
+      stack.isOutdated =
+        changes.map { isNews($0.changed, $0.removed, to: stack, since: cursor) } ?? true
+      contents.count((changes?.changed.count ?? 0) + 1)
+      guard stack.isOutdated else { continue }
+      links.setStack(id, to: stack)
       links.enqueue(id)
     }
+  }
+
+  /// Whether changed widgets are, or were, members of a stack by its expression.
+  private func isNews(
+    _ changed: [WidgetID], _ removed: [WidgetID], to stack: StackMembers, since cursor: Revision
+  ) -> Bool {
+    let test = test(for: Selector(expression: stack.expression))
+    let members = Set(stack.selected)
+    return removed.contains(where: members.contains)
+      || changed.contains { other in
+        guard let record = slot(of: other).flatMap({ records[$0] }) else { return false }
+        let isPicked = record.kind != .smartStack && passes(other, test)
+        return isPicked != members.contains(other)
+          || members.contains(other) && record.positionRevision > cursor
+      }
   }
 
   /// How many changed widgets are looked at before a stack looks at all widgets again.
@@ -200,7 +215,7 @@ extension WidgetStore {
   private func membersOfStack(_ record: Record) -> [WidgetID] {
     let links = records.embeds
     var stack = links.stacks[record.id] ?? StackMembers()
-    if stack.expression != record.stackExpression || stack.lookedAt == nil {
+    if stack.expression != record.stackExpression || stack.isOutdated {
       stack.expression = record.stackExpression
       stack.selected = []
       if !stack.expression.isEmpty {
@@ -208,13 +223,14 @@ extension WidgetStore {
           behind: nil, selecting: Selector(expression: stack.expression),
           costMax: limits.scanCostMax
         ) { found in
-          if found.id != record.id { stack.selected.append(found.id) }
+          // Else two stacks could change each other for ever.
+          if found.kind != .smartStack { stack.selected.append(found.id) }
           return stack.selected.count < SmartStackKind.membersMax
         }
       }
-      stack.lookedAt = revision
+      stack.isOutdated = false
+      links.setStack(record.id, to: stack)
     }
-    links.stacks[record.id] = stack
     var members: [WidgetID] = []
     var seen: Set<WidgetID> = [record.id]
     for id in record.stackIDs + stack.selected
