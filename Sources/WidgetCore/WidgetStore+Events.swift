@@ -62,6 +62,9 @@ extension WidgetStore {
     _ draft: EventDraft, on record: Record, spending budget: inout Int
   ) throws(StoreError) -> EventDraft? {
     guard let (embed, rest) = NodeID.splitAtEmbed(draft.nodeID) else { return nil }
+    guard draft.nodeID.ranges(of: NodeID.embedSeparator).count <= EmbedSource.depthMax else {
+      throw .nodeNotFound(record.id, draft.nodeID)
+    }
     let kept = ([record.content?.table] + record.familyContents.map { $0.content?.table })
       .compactMap(\.self).first { $0.origin(of: draft.nodeID) != nil }
     let node: NodeStanding?

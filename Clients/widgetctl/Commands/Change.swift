@@ -240,6 +240,9 @@ struct SetCommand: AsyncParsableCommand {
   }
 
   static func released(_ path: String, in widget: Widget, owners: [FieldOwner]) -> String {
+    if path == FieldOwner.position {
+      return "the next change of the file or set moves \(widget.id) to its place"
+    }
     let field = owners.first { $0.path == path } ?? FieldOwner(path: path, owner: "")
     let value = field.value(in: widget).map(JSONWriter.compact) ?? "not set"
     let ending =

@@ -80,10 +80,14 @@ final class EmbedLinks {
     stacks[id] = stack
     if stack?.expression.isEmpty ?? true {
       selectingStacks.remove(id)
-    } else {
+    } else if selectingStacks.count < EmbedLinks.selectingMax {
       selectingStacks.insert(id)
     }
   }
+
+  /// How many stacks with an expression follow the changes of widgets. Every change is compared with each
+  /// of these expressions.
+  private static let selectingMax = 64
 
   // MARK: - Links
 

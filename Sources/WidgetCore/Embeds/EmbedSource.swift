@@ -22,6 +22,8 @@ enum EmbedResult {
 struct EmbedSource {
   /// How deep embeds may be nested.
   static let depthMax = 4
+  /// How many embeds of a content show something.
+  static let countMax = 32
 
   let slots: [Record?]
   let index: [WidgetID: Int32]
@@ -140,8 +142,13 @@ struct EmbedSource {
     _ table: inout ContentTable, of record: Record, in family: Family, at revision: Revision,
     limits: StoreLimits, _ look: Look
   ) -> Bool {
-    table.resolveEmbeds(at: revision, limits: limits) {
-      find($0, of: record.id, in: family, look)
+    var count = 0
+    return table.resolveEmbeds(at: revision, limits: limits) { request in
+      count += 1
+      guard count <= EmbedSource.countMax else {
+        return .failure("A widget shows at most \(EmbedSource.countMax) others.")
+      }
+      return find(request, of: record.id, in: family, look)
     }
   }
 

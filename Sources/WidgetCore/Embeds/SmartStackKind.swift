@@ -131,6 +131,8 @@ struct StackMembers {
   var selected: [WidgetID] = []
   /// The expression with which they were looked for.
   var expression = ""
+  /// The compiled expression; nil if it is empty.
+  var test: WidgetTest?
   /// Whether all widgets have to be looked at again.
   var isOutdated = true
 }

@@ -162,7 +162,7 @@ extension WidgetStore {
   private func isNews(
     _ changed: [WidgetID], _ removed: [WidgetID], to stack: StackMembers, since cursor: Revision
   ) -> Bool {
-    let test = test(for: Selector(expression: stack.expression))
+    guard let test = stack.test else { return false }
     let members = Set(stack.selected)
     return removed.contains(where: members.contains)
       || changed.contains { other in
@@ -216,7 +216,11 @@ extension WidgetStore {
     let links = records.embeds
     var stack = links.stacks[record.id] ?? StackMembers()
     if stack.expression != record.stackExpression || stack.isOutdated {
-      stack.expression = record.stackExpression
+      if stack.test == nil || stack.expression != record.stackExpression {
+        stack.expression = record.stackExpression
+        stack.test =
+          stack.expression.isEmpty ? nil : test(for: Selector(expression: stack.expression))
+      }
       stack.selected = []
       if !stack.expression.isEmpty {
         forEachRecord(
@@ -263,11 +267,13 @@ extension WidgetStore {
       }
     }
     if case .string(let text)? = parameters["rotate"], !text.isEmpty {
-      guard let rotate = DurationSyntax.parse(text), rotate >= SmartStackKind.rotateMin else {
+      guard let rotate = DurationSyntax.parse(text), rotate >= SmartStackKind.rotateMin,
+        rotate.components.attoseconds == 0
+      else {
         throw .invalid(
           field: "\(field)[rotate]",
           description:
-            "\"\(text.prefix(64))\" is not a time of at least 1s; use for example 30s or 5m.")
+            "\"\(text.prefix(64))\" is not a whole number of seconds; use for example 30s or 5m.")
       }
     }
     if case .string(let text)? = parameters["hold"] {
