@@ -383,6 +383,10 @@ extension WidgetStore {
           ? nil : FieldOwner(path: entry.path, owner: entry.owner)
       }
     }
+    // From now on a manager declares the widget, so its values that are set aside have an owner.
+    for entry in ownership.entries where entry.isAside && entry.owner == FieldOwner.earlier {
+      ownership[entry.path]?.owner = FieldOwner.user(record.ownerUID)
+    }
     result.ownership = ownership
     result.patch = try fitted(result.patch, for: record, field: field)
     return result

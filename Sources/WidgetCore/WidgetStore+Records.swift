@@ -41,7 +41,7 @@ extension WidgetStore {
     _ transition: Transition?, at now: Timestamp, further: (inout RecordState) -> Void = { _ in }
   ) {
     let revision = revision
-    let isUndeclared = ownership != nil && records[slot]?.isUndeclared == true
+    let isUndeclared = ownership != nil && records[slot]?.ownership?.isUndeclared == true
     modify(slot) { state in
       state.apply(patch, at: revision)
       further(&state)

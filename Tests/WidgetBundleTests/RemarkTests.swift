@@ -16,7 +16,7 @@ import WidgetModel
     #expect(bundle.remarks.first?.message.contains("no kind \"clokc\"") == true)
     #expect(bundle.remarks.first?.hint == "did you mean \"clock\"?")
     #expect(bundle.remarks.first?.excerpt.contains("clokc") == true)
-    #expect(bundle.remarks.last?.hint.contains("provides") == true)
+    #expect(bundle.remarks.last?.message.contains("no other program provides it") == true)
   }
 
   @Test(

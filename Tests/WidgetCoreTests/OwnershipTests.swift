@@ -373,6 +373,22 @@ struct OwnershipTests {
     #expect(store.checkInvariants() == [])
   }
 
+  @Test func `after a declaration without fields, users own what they set`() throws {
+    var store = Store()
+    try store.create("c", kind: "counter", data: ["note": .int(1)])
+    try store.register([Self.counter()], provider: Self.manager)
+    try store.declare([WidgetSpec(id: "c", kind: "counter")], in: Self.manager, owns: true)
+    // The value that did not fit has an owner from now on.
+    #expect(owner("data.note", in: store) == "user 1000")
+    #expect(store.checkInvariants() == [])
+    try store.set("c", ["count": .int(4)])
+    #expect(owner("data.count", in: store) == "user 1000")
+    try store.create("plain", kind: "counter")
+    try store.declare([WidgetSpec(id: "plain", kind: "counter")], in: "desk", owns: true)
+    try store.set("plain", ["count": .int(4)])
+    #expect(store.owners(of: "plain").map(\.owner) == ["user 1000"])
+  }
+
   @Test func `a new value replaces the one that is set aside, in a widget of its own`() throws {
     var store = Store()
     try store.create("w", kind: "weather", data: ["t": .int(5)])

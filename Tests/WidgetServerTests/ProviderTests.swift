@@ -84,7 +84,8 @@ import WidgetTransport
         result.kinds == [
           KindResult(
             name: Self.gauge.name, action: .created, widgetsChanged: 1,
-            lostFields: [LostField(widgetID: lost, path: "data.old")], lostFieldsCount: 1)
+            lostFields: [LostField(widgetID: lost, path: "data.old", isSetAside: true)],
+            lostFieldsCount: 1)
         ])
       let request = try provider.dataRequest()
       #expect(request.widget.id.rawValue == "a")
