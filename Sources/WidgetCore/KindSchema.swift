@@ -310,7 +310,7 @@ struct KindSchema {
           former?.field(entry.key, of: part)?.defaultValue != entry.value,
           owner?.isManaged != true
         else { continue }
-        // The value of a field whose own is set aside is a default.
+        // A field whose value is set aside has a default, which is no loss.
         guard owner?.isAside != true else { continue }
         let isSetAside =
           owner.flatMap { declaredFitting($0, part, entry.key) } == nil

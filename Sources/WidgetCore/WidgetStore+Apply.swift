@@ -44,7 +44,7 @@ extension WidgetStore {
         }
         if declaration.widgets.count > 1 { try store.checkContents() }
       }
-      // Who moved a widget by hand keeps it where it is.
+      // A widget that a user has moved stays where it is.
       let arranged =
         declaration.ownsFields
         ? slots.filter { store.records[$0]?.ownership?[FieldOwner.position] == nil } : slots

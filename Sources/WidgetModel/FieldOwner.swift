@@ -42,8 +42,8 @@ public struct FieldOwner: Hashable, Sendable {
   /// Whether the owner is a declared set.
   public var isManaged: Bool { !owner.utf8.contains(UInt8(ascii: " ")) }
 
-  /// The path of the widget's place among the widgets. It has an owner only after a user has moved
-  /// the widget.
+  /// The path that stands for the widget's position. It has an owner only after a user has moved the
+  /// widget.
   public static let position = "position"
 
   /// The owner of fields that a user set.

@@ -13,7 +13,7 @@ struct FieldWordsTests {
     ("patch.set_data[rows][0]", "data rows[0]"),
     ("widget.parameters[zone]", "--param zone"),
     ("selector.labels[a]", "--label a"),
-    ("payload[button]", "the event's value button"),
+    ("payload[button]", "the event's field button"),
     ("payload[values][title]", "the form's value title"),
     ("widgets[3].id", "widgets[3].id"),
     ("resume_token", "resume_token"),

@@ -22,7 +22,7 @@ final class EmbedLinks {
   private var embedders: [WidgetID: Set<WidgetID>] = [:]
   private var queue: Deque<WidgetID> = []
   private var isQueued: Set<WidgetID> = []
-  /// Widgets with embeds in content that was made for a reader, and that nobody keeps.
+  /// Widgets whose embeds are in content that was made for one reader and is not kept.
   private var unkept: Set<WidgetID> = []
   /// Widgets that were there when the store was opened, and that were not looked at since: nobody knows
   /// what readers have seen of them.
@@ -103,7 +103,7 @@ final class EmbedLinks {
     set(next, of: id)
   }
 
-  /// Sets what the embeds name in content that was made for the embeds of a widget.
+  /// Sets what embeds of embeds name, in content that was made for the embeds of a widget.
   func setFurtherTargets(of id: WidgetID, to further: Set<WidgetID>) {
     unkept.remove(id)
     var next = targets[id] ?? Targets()

@@ -204,7 +204,7 @@ struct Draft {
         results.append(ApplyResult(id: id, action: .created))
       }
     }
-    // Who has moved a widget by hand keeps it where it is.
+    // A widget that a user has moved stays where it is.
     let arranged = ids.filter {
       !declaration.ownsFields || owners[$0]?[FieldOwner.position] == nil
     }
