@@ -179,12 +179,44 @@ void fail(int status, const char *format, ...) {
   exit(status);
 }
 
+/* The command line, for messages about it. */
+static int word_count;
+static char **all_words;
+
+/* Cuts a long argument wherever the line has it, so that its mistake stays in sight. */
+static void cut_argument(text *line, const char *argument) {
+  static const int characters_max = 80;
+  const char *at = argument, *cut = argument;
+  int characters = 0;
+  for (; *at != 0 && characters <= characters_max; characters++) {
+    if (characters == characters_max - 1) cut = at;
+    if (next_scalar(&at) < 0) return;
+  }
+  if (characters <= characters_max) return;
+  size_t length = strlen(argument);
+  text shorter = {0};
+  const char *from = line->bytes;
+  for (const char *found; (found = strstr(from, argument)) != NULL; from = found + length) {
+    add_bytes(&shorter, from, (size_t)(found - from));
+    add_bytes(&shorter, argument, (size_t)(cut - argument));
+    add(&shorter, "…");
+  }
+  add(&shorter, from);
+  free(line->bytes);
+  *line = shorter;
+}
+
 void fail_usage(const char *format, ...) {
   text line = {0};
   va_list arguments;
   va_start(arguments, format);
   add_arguments(&line, format, arguments);
   va_end(arguments);
+  for (int i = 1; i < word_count; i++) {
+    const char *equals = strchr(all_words[i], '=');
+    cut_argument(&line, all_words[i]);
+    if (all_words[i][0] == '-' && equals != NULL) cut_argument(&line, equals + 1);
+  }
   say("%s\nsee `%s --help`", line.bytes, program);
   free(line.bytes);
   exit(STATUS_USAGE);
@@ -267,6 +299,35 @@ static bool add_command(text *to, const wc_error *error) {
   return true;
 }
 
+/* Appends a message of the daemon. The field of the request that it begins with is called as the
+ * argument that stands for it, as widgetctl calls it. */
+static void add_message(text *to, const char *message) {
+  static const char *const names[][2] = {
+      {"payload: ", "the event's fields: "}, {"name: ", "the event's name: "},
+      {"node_id: ", "the node: "},           {"widget_id: ", "the id: "},
+      {"selector.expression: ", "--where: "}};
+  static const char field[] = "payload[", form[] = "payload[values][";
+  if (strncmp(message, "name: Widgets ", 14) == 0) {
+    addf(to, "widgets %s", message + 14);
+    return;
+  }
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    size_t length = strlen(names[i][0]);
+    if (strncmp(message, names[i][0], length) != 0) continue;
+    addf(to, "%s%s", names[i][1], message + length);
+    return;
+  }
+  bool is_form = strncmp(message, form, sizeof form - 1) == 0;
+  const char *key = message + (is_form ? sizeof form - 1 : sizeof field - 1);
+  const char *end = strncmp(message, field, sizeof field - 1) == 0 ? strchr(key, ']') : NULL;
+  if (end == NULL) {
+    add(to, message);
+    return;
+  }
+  addf(to, "%s %.*s%s", is_form ? "the form's value" : "the event's field", (int)(end - key), key,
+       end + 1);
+}
+
 const char *error_words(const wc_error *error, const char *socket) {
   static text words;
   clear(&words);
@@ -287,9 +348,10 @@ const char *error_words(const wc_error *error, const char *socket) {
     /* The library names its functions. */
     static const char function[] = "with wc_set_timeout";
     const char *named = strstr(error->message, function);
-    add_bytes(&words, error->message,
-              named == NULL ? strlen(error->message) : (size_t)(named - error->message));
-    if (named != NULL) {
+    if (named == NULL) {
+      add_message(&words, error->message);
+    } else {
+      add_bytes(&words, error->message, (size_t)(named - error->message));
       add(&words, "with --timeout");
       add(&words, named + sizeof function - 1);
     }
@@ -314,6 +376,8 @@ void fail_error(const wc_error *error, const char *socket) {
 
 void begin(const char *name, int count, char **words) {
   program = name;
+  word_count = count;
+  all_words = words;
   /* open(2) returns the lowest free number. All lower ones are in use, so that is `descriptor`. */
   for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; descriptor++)
     if (fcntl(descriptor, F_GETFD) < 0) (void)!open("/dev/null", O_RDONLY);
