@@ -12,7 +12,7 @@ struct FieldWordsTests {
     ("patch.set_data[percent]", "data percent"),
     ("patch.set_data[rows][0]", "data rows[0]"),
     ("widget.parameters[zone]", "--param zone"),
-    ("selector.labels[a]", "--label a"),
+    ("selector.labels[a]", "--selector a"),
     ("payload[button]", "the event's field button"),
     ("payload[values][title]", "the form's value title"),
     ("widgets[3].id", "widgets[3].id"),
