@@ -94,7 +94,9 @@ struct BlockInstance {
       }
     case .property(let property):
       let name = property.name
-      var (value, failure) = (plan.placeholder, String?.none)
+      // What may be private is private: a locked screen must not show it because of a mistake.
+      let placeholder = plan.placeholder ?? (name == "privacy" ? .bool(true) : nil)
+      var (value, failure) = (placeholder, String?.none)
       switch result {
       case .success(.null): break
       case .success(let result):
@@ -110,7 +112,7 @@ struct BlockInstance {
           failure
           ?? "there is no room for it: a widget's content has at most "
           + "\(evaluation.limits.contentBytesMax) bytes (content_bytes_max)"
-        if !slots.set(name, to: plan.placeholder, on: slot, evaluation) {
+        if !slots.set(name, to: placeholder, on: slot, evaluation) {
           _ = slots.set(name, to: nil, on: slot, evaluation)
         }
       }

@@ -229,4 +229,41 @@ struct RedactionTests {
     #expect(shown?.content?["box"]?.type == .label)
     #expect(!tells(shown as Any, "secret"))
   }
+
+  @Test(arguments: ["1 / data.zero > 0", "data.unset", "data.zero == 1"])
+  func `a node is private unless its expression says that it is not`(expression: String) throws {
+    let label = NodeTemplate(
+      id: "s", type: .label,
+      properties: ["text": Binding("data.s"), "privacy": Binding(expression)])
+    var store = Store()
+    try store.register([
+      Kind(
+        name: "k",
+        data: [
+          Field(name: "s", type: .string, defaultValue: .string("HUSH")),
+          Field(name: "zero", type: .int, defaultValue: .int(0)),
+          Field(name: "unset", type: .bool),
+        ], content: [ContentTemplate(root: label)])
+    ])
+    try store.create("w", kind: "k")
+    let shown = store.widget("w", taking: .redacted(nil))?.content?.nodes.first?.properties["text"]
+    let isPublic = expression == "data.zero == 1"
+    #expect(shown == .string(isPublic ? "HUSH" : Redaction.text))
+  }
+
+  @Test func `the data of an unregistered kind is private in an embed too`() throws {
+    let frame = NodeTemplate(
+      id: "inner", type: .embed, properties: ["widget": Binding(value: .string("w"))])
+    var store = Store()
+    try store.register([Kind(name: "frame", content: [ContentTemplate(root: frame)])])
+    try store.create("w", kind: "stray", data: ["pin": .string("HUSH")])
+    try store.create("f", kind: "frame")
+    store.commitGroup(at: .at(0))
+    store.settleEmbeds()
+    func texts(_ choice: ContentChoice) -> String {
+      "\(store.widget("f", taking: choice)?.content?.nodes.map(\.properties) ?? [])"
+    }
+    #expect(texts(.own).contains("HUSH"))
+    #expect(!texts(.redacted(nil)).contains("HUSH"))
+  }
 }

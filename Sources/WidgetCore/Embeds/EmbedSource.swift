@@ -93,10 +93,14 @@ struct EmbedSource {
       return .failure("Embeds are nested more than \(EmbedSource.depthMax) deep.")
     }
     look.cost += content.nodes.count
-    guard !record.presence.isEnabled else { return .content(content, depth: depth) }
+    guard !record.presence.isEnabled || record.isPlain else {
+      return .content(content, depth: depth)
+    }
     var nodes = content.nodes
     if let top = nodes.firstIndex(where: { $0.id == content.rootID }) {
-      nodes[top].properties["enabled"] = .bool(false)
+      if !record.presence.isEnabled { nodes[top].properties["enabled"] = .bool(false) }
+      // A widget of a kind that is not registered shows its data, of which nobody said what is private.
+      if record.isPlain { nodes[top].properties["privacy"] = .bool(true) }
     }
     return .content(Content(rootID: content.rootID, nodes: nodes), depth: depth)
   }
