@@ -101,7 +101,7 @@ void workload_idle(struct bench *bench) {
   bench_begin(bench, options->widgets);
   bench_subscribe_all(bench);
   // A moment for what the server puts off until it is idle.
-  nanosleep(&(struct timespec){.tv_sec = 3}, NULL);
+  nanosleep(&(struct timespec){.tv_sec = 6}, NULL);
 
   window_open(&bench->window, options->server);
   struct timespec left = {.tv_sec = (time_t)options->seconds};

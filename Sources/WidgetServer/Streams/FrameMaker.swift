@@ -12,6 +12,9 @@ final class FrameMaker {
   private let releaseMemory: @Sendable () -> Void
   private var nextReleaseAt = NIODeadline.uptimeNanoseconds(0)
   private var encodedWidgets = EncodedWidgets(bytesMax: FrameMaker.encodedBytesMax)
+  /// How many caches wait to be freed, and how many bytes were freed since memory was given back.
+  private var waitingToFree = 0
+  private var freedBytes = 0
   /// Whether something waits to free the encoded widgets.
   private var isEncodedKept = false
   /// When encoded widgets were last used.
@@ -231,13 +234,17 @@ final class FrameMaker {
     after idle: TimeAmount, unusedSince: @escaping () -> NIODeadline?, _ body: @escaping () -> Int
   ) {
     guard let used = unusedSince() else { return }
+    waitingToFree += 1
     context.schedule(at: used + idle) {
-      guard let used = unusedSince() else { return }
-      if used + idle <= .now() {
-        self.releaseMemory(afterFreeing: body())
-      } else {
-        self.free(after: idle, unusedSince: unusedSince, body)
+      self.waitingToFree -= 1
+      if let used = unusedSince(), used + idle > .now() {
+        return self.free(after: idle, unusedSince: unusedSince, body)
       }
+      self.freedBytes += body()
+      // Once for all that is freed: the system gets memory back only now and then.
+      guard self.waitingToFree == 0 else { return }
+      self.releaseMemory(afterFreeing: self.freedBytes)
+      self.freedBytes = 0
     }
   }
 
@@ -253,7 +260,7 @@ final class FrameMaker {
   private static var releasedBytesMin: Int { 1 << 20 }
   /// The most bytes of widgets that are kept encoded.
   private static var encodedBytesMax: Int { 16 << 20 }
-  private static var encodedKept: TimeAmount { .seconds(5) }
+  private static var encodedKept: TimeAmount { .seconds(3) }
 
   /// What changed, as parts of a snapshot: whole widgets, and ids of removed ones.
   private func snapshotMessages(
