@@ -15,6 +15,7 @@ struct FieldWordsTests {
     ("selector.labels[a]", "--selector a"),
     ("payload[button]", "the event's field button"),
     ("payload[values][title]", "the form's value title"),
+    ("patch.release[0]", "--release"),
     ("widgets[3].id", "widgets[3].id"),
     ("resume_token", "resume_token"),
     ("a]b[", "a]b["),

@@ -273,7 +273,8 @@ extension WidgetStore {
         throw .invalid(
           field: "\(field)[rotate]",
           description:
-            "\"\(text.prefix(64))\" is not a whole number of seconds; use for example 30s or 5m.")
+            "\"\(text.prefix(64))\" is not a time of whole seconds, at least 1s; use for example 30s or 5m."
+        )
       }
     }
     if case .string(let text)? = parameters["hold"] {

@@ -52,21 +52,21 @@ extension WidgetStore {
         ? [] : ["\(record.id) has content without a template, or none with one"]
     }
     var violations = table.checkInvariants()
-    var anew = ContentTable(program, of: record, limits: limits)
-    _ = embedSource.resolve(&anew, of: record, as: record.family, isKept: true)
+    var fresh = ContentTable(program, of: record, limits: limits)
+    _ = embedSource.resolve(&fresh, of: record, as: record.family, isKept: true)
     // Until it is looked at, an embed may show what was there before.
-    if !needsSettling, table.content != anew.content {
+    if !needsSettling, table.content != fresh.content {
       violations.append("content is not what the state says")
     }
     if table.change(since: record.revision) != nil { violations.append("a node is newer than it") }
     for kept in record.familyContents {
       let program = ContentMaker.program(of: record.kind, for: kept.family, in: schemas)
-      let anew = program.map {
+      let fresh = program.map {
         var table = ContentTable($0, of: record, as: kept.family, limits: limits)
         _ = embedSource.resolve(&table, of: record, as: kept.family, isKept: true)
         return table.content
       }
-      if !needsSettling, kept.content?.table.content != anew {
+      if !needsSettling, kept.content?.table.content != fresh {
         violations.append("\(kept.family) is not what the state says")
       }
       violations += kept.content?.table.checkInvariants() ?? []

@@ -52,10 +52,15 @@ struct Store {
   /// number of steps.
   @discardableResult
   mutating func advance(to now: Timestamp, costMax: Int = .max) -> Int {
+    proceed { $0.advance(to: now, costMax: costMax) }
+  }
+
+  /// Takes steps between groups until nothing is left to do.
+  private mutating func proceed(_ step: (inout WidgetStore) -> WidgetStore.Advance) -> Int {
     detach()
     var steps = 0
     while true {
-      let result = box.store.advance(to: now, costMax: costMax)
+      let result = step(&box.store)
       if result.needsReservation {
         box.store.reserveRevisions()
         reserved.append(box.store.pendingGroup())
@@ -70,19 +75,7 @@ struct Store {
   /// Makes embeds and stacks true, as the daemon does. Returns the number of steps.
   @discardableResult
   mutating func settleEmbeds(at now: Timestamp = .at(0), costMax: Int = .max) -> Int {
-    detach()
-    var steps = 0
-    while true {
-      let result = box.store.settleEmbeds(at: now, costMax: costMax)
-      if result.needsReservation {
-        box.store.reserveRevisions()
-        reserved.append(box.store.pendingGroup())
-        box.store.commitGroup(at: .at(0))
-        continue
-      }
-      if result.isChange { steps += 1 }
-      if !result.hasMore { return steps }
-    }
+    proceed { $0.settleEmbeds(at: now, costMax: costMax) }
   }
 
   /// Does what is due of activities, as the daemon does. Returns the number of steps.
