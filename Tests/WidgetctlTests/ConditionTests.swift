@@ -21,6 +21,41 @@ struct ConditionTests {
   }
 
   @Test(arguments: [
+    ("a.b:c.data.m==5", "widget \"a.b:c\" has no data \"m\" yet; waiting for it; did you mean \"n\"?"),
+    ("a.b:c.data.gone!=1", nil), ("a.b:c.data.n==5", nil), ("a.b:c.data.n==0.5", nil),
+    ("a.b:c.data.n==null", nil), ("a.b:c.revision==9", nil), ("a.b:c:stale", nil),
+    (
+      "a.b:c.data.t==12",
+      "\"t\" of widget \"a.b:c\" is string now, and the condition compares it with int 12; waiting"
+    ),
+    (
+      "a.b:c.labels.panl==top",
+      "widget \"a.b:c\" has no label \"panl\" yet; waiting for it; did you mean \"panel\"?"
+    ),
+  ] as [(String, String?)])
+  func `a condition that may never hold says why`(text: String, doubt: String?) throws {
+    #expect(try Condition(text).doubt(about: Self.widget(), nil) == doubt)
+  }
+
+  @Test func `a condition about what the kind does not declare says so`() throws {
+    let name = try #require(KindName("gauge"))
+    let kind = Kind(name: name, data: [Field(name: "later", type: .int)])
+    func doubt(_ text: String) throws -> String? {
+      try Condition(text).doubt(about: Self.widget(), kind)
+    }
+    #expect(try doubt("a.b:c.data.later==1") == nil)
+    #expect(try doubt("a.b:c.data.later[0].x==1") == nil)
+    #expect(
+      try doubt("a.b:c.data.latr==1")
+        == "the kind of widget \"a.b:c\" declares no data \"latr\"; the condition does not hold "
+        + "until it does; did you mean \"later\"?")
+    #expect(
+      try doubt("a.b:c.parameters.mx==1")
+        == "the kind of widget \"a.b:c\" declares no parameter \"mx\"; the condition does not "
+        + "hold until it does; did you mean \"max\"?")
+  }
+
+  @Test(arguments: [
     ("a.b:c.data.n==5", true), ("a.b:c.data.n=5", true), ("a.b:c.data.n == 5.0", true),
     ("a.b:c.data.n!=5", false), ("a.b:c.data.n<5", false), ("a.b:c.data.n<=5", true),
     ("a.b:c.data.n>4.5", true), ("a.b:c.data.n>=6", false), ("a.b:c.data.x<1", true),

@@ -190,6 +190,20 @@ struct TableTests {
     #expect(table.text(width: 13, Samples.plain) == "A  B\n1  012345678…\n")
   }
 
+  @Test(arguments: [
+    // A short last column needs no more room.
+    (80, "n=1", "panel/overview/extended (unregistered)  n=1"),
+    (60, "n=1 text=\"0123456789abcdef\"", "panel/overview/extended (u…  n=1 text=\"0123456789abcdef\""),
+    (30, "n=1 text=\"0123456789abcdef\"", "panel/overv…  n=1 text=\"0…"),
+  ])
+  func `a column that yields is cut before the last one`(
+    width: Int, data: String, row: String
+  ) {
+    var table = Table("ID", "KIND", "DATA", yielding: "KIND")
+    table.add(.init("a"), .init("panel/overview/extended (unregistered)"), .init(data))
+    #expect(table.text(width: width, Samples.plain).split(separator: "\n").last == "a   \(row)")
+  }
+
   @Test func `colours do not count as width`() {
     var table = Table("A", "B")
     table.add(.init("on", .good), .init("x"))

@@ -167,12 +167,29 @@ struct WatchCommand: AsyncParsableCommand {
       case .synced:
         if let there = found {
           await FollowOptions.noteMissing(of: ids, among: there, waits: true, session)
+          await noteDoubts(about: conditions.filter { there.contains($0.id) }, session)
           if there.isEmpty, !selection.isEmpty, Terminal.errorIsTerminal {
             await selection.noteNothing(in: session, " yet; waiting")
           }
         }
         found = nil
       default: break
+      }
+    }
+  }
+
+  /// Tells on standard error which conditions may never hold.
+  private static func noteDoubts(about conditions: [Condition], _ session: Session) async {
+    for condition in conditions {
+      guard
+        let widget = try? await session.client.getWidget(
+          GetWidgetRequest(id: condition.id), options: session.options
+        ).widget
+      else { continue }
+      let kind = try? await session.client.getKind(
+        GetKindRequest(name: widget.kind), options: session.options)
+      if let doubt = condition.doubt(about: widget, kind?.kind.kind) {
+        Output.writeError("widgetctl: \(doubt)\n")
       }
     }
   }

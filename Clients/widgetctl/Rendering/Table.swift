@@ -13,22 +13,38 @@ struct Table {
     }
   }
 
+  /// The columns that the last one has at least, if another column can yield.
+  static let lastColumnsMin = 32
+  /// The columns that a yielding column keeps.
+  static let yieldingColumnsMin = 12
+
   let header: [String]
   private(set) var rows: [[Cell]] = []
+  /// The column that is cut before the last one gets short. Nil: none is.
+  private let yielding: Int?
 
-  init(_ header: String...) { self.header = header }
+  init(_ header: String..., yielding: String? = nil) {
+    self.header = header
+    self.yielding = header.firstIndex { $0 == yielding }
+  }
 
   mutating func add(_ cells: Cell...) { rows.append(cells) }
 
   /// The lines, each ending in a newline; without rows only the header.
   ///
   /// - Parameters:
-  ///   - width: the last column is cut so that lines keep within this; nil: never.
+  ///   - width: the yielding and the last column are cut so that lines keep within this; nil: never.
   ///   - painter: colours.
   func text(width: Int?, _ painter: Painter) -> String {
     let all = [header.map { Cell($0, .header) }] + rows
-    let widths = header.indices.map { column in
+    var widths = header.indices.map { column in
       all.map { column < $0.count ? $0[column].text.columns : 0 }.max() ?? 0
+    }
+    if let yielding, let width, let last = widths.last {
+      let left = width - widths.dropLast().reduce(0) { $0 + $1 + 2 }
+      let missing = max(0, min(last, Self.lastColumnsMin) - left)
+      widths[yielding] = min(
+        widths[yielding], max(widths[yielding] - missing, Self.yieldingColumnsMin))
     }
     return all.map { row in
       var line = ""
@@ -37,6 +53,7 @@ struct Table {
         let isLast = column == row.count - 1
         var text = cell.text
         if isLast, let width { text = text.cut(toColumns: max(width - used, 8)) }
+        if !isLast { text = text.cut(toColumns: widths[column]) }
         line += painter.paint(text, cell.style)
         guard !isLast, row[(column + 1)...].contains(where: { !$0.text.isEmpty }) else { break }
         let gap = widths[column] - text.columns + 2

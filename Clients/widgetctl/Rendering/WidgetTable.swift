@@ -10,7 +10,7 @@ extension Table {
   ///   - now: what ages are measured from.
   ///   - mask: what was asked for; what was not stays empty.
   static func of(_ widgets: [Widget], now: Timestamp, mask: ReadMask = .all) -> Table {
-    var table = Table("ID", "KIND", "STATE", "REVISION", "AGE", "DATA")
+    var table = Table("ID", "KIND", "STATE", "REVISION", "AGE", "DATA", yielding: "KIND")
     for widget in widgets {
       table.add(
         Cell(widget.id.rawValue),
