@@ -106,7 +106,7 @@ struct BundleFileReader {
     if BundleFileReader.isForApply(item) {
       reading.report(
         item, "this is not a bundle, but a set of widgets and kinds",
-        hint: "make it true with `widgetctl apply -f FILE`, or begin a bundle with bundle: ID")
+        hint: "apply it with `widgetctl apply -f FILE`; a bundle begins with bundle: ID")
       return nil
     }
     guard let object = reading.object(item, .bundle) else { return nil }

@@ -48,6 +48,16 @@ public struct ObjectShape: Hashable, Sendable {
 
   var isOpen: Bool { others != nil }
 
+  /// The key whose own object has a key of this name: the author may have written it one level too
+  /// high. Nil if there is none.
+  func home(of key: String) -> String? {
+    entries.first { entry in
+      entry.type.shapes.contains { name in
+        ObjectShape.all.contains { $0.name == name && $0.keys.contains(key) }
+      }
+    }?.name
+  }
+
   /// A key that every object may have, for remarks in JSON. What it says is not read.
   public static let remark = "//"
 }
@@ -80,6 +90,15 @@ public indirect enum KeyType: Hashable, Sendable {
 
   /// An action's name, a step, or a list of such.
   static let steps = oneOrMore(.shape("step"))
+
+  /// The shapes that a value can have.
+  fileprivate var shapes: [String] {
+    switch self {
+    case .shape(let name): [name]
+    case .any(let types): types.flatMap(\.shapes)
+    default: []
+    }
+  }
 
   /// As the reference has it.
   public var words: String {

@@ -114,7 +114,8 @@ final class Reading {
         "unknown key \"\(entry.key.prefix(64))\"",
         hint: entry.key.contains { ")]'\"".contains($0) }
           ? "the comma before it ended a value; put that value in quotes"
-          : suggestion(entry.key, among: shape.keys))
+          : shape.home(of: entry.key).map { "\"\(entry.key)\" is a key of \"\($0)\"" }
+            ?? suggestion(entry.key, among: shape.keys))
     }
   }
 

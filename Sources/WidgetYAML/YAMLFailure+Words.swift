@@ -96,7 +96,8 @@ extension YAMLFailure {
 
   // MARK: - Syntax
 
-  private static func isQuoteOpen(_ problem: String) -> Bool {
+  /// Whether libyaml says by this that a quoted text has no end.
+  static func isQuoteOpen(_ problem: String) -> Bool {
     problem.contains("end of stream") || problem.contains("unexpected document indicator")
   }
 

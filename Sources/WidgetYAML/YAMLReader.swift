@@ -159,8 +159,11 @@ public struct YAMLReader: ~Copyable {
         place: place(ofByte: offset),
         reason: .character(isNUL ? "there is a NUL character" : words, byte: offset))
     default:
-      return YAMLFailure(
-        place: placeInText(parser.pointee.problem_mark), reason: .syntax(words))
+      // A missing quote is noticed at the end of the text, but the author looks for where it opens.
+      let mark =
+        YAMLFailure.isQuoteOpen(words)
+        ? parser.pointee.context_mark : parser.pointee.problem_mark
+      return YAMLFailure(place: placeInText(mark), reason: .syntax(words))
     }
   }
 

@@ -66,6 +66,9 @@ import WidgetModel
     Mistake("on: {click: {unset: m}}", "1:21", "no data \"m\""),
     Mistake("reducers: [{event: a, set: {n: event.paylod.x}}]", "1:38", "'paylod'"),
     // Content.
+    Mistake(
+      "sources: {x: {http: 'https://a.b/', errorPath: a}}", "1:37", "unknown key \"errorPath\"",
+      hint: "\"errorPath\" is a key of \"parse\""),
     Mistake("content: {lable: x}", "1:11", "\"lable\" is not a family", hint: "\"label\""),
     Mistake("content: {label: x, url: y}", "1:26", "a label has no \"url\""),
     Mistake(
@@ -287,7 +290,7 @@ import WidgetModel
     ("bundle: b\nkinds:\n\tk: 1", "3:1: a tab cannot indent YAML; indent with spaces"),
     ("bundle: @b", "1:9: a text cannot begin with \"@\"; put it in quotes"),
     ("bundle: {a: [1}", "1:15: a comma or the closing bracket is missing before this"),
-    ("bundle: \"b", "1:11: the closing quote is missing; add it"),
+    ("bundle: \"b", "1:9: the closing quote is missing; add it"),
     ("{\"bundle\": \"b\",}\n{}", "2:1:"),
     ("--- {}\n--- {}\n", "2:1: there is more than one document"),
     ("bundle: !!python/object b", "1:9: tags such as"),

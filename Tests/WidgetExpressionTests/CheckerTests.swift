@@ -43,6 +43,27 @@ struct CheckerTests {
     #expect(expression.references.map(\.description) == references)
   }
 
+  @Test(arguments: [
+    ("data.load.sortBy(x, x, 'desc')", 11, "sortBy() does not take these arguments; write list.sortBy(x, KEY)"),
+    ("sortBy(data.load, x, x)", 1, "'sortBy' is a method; write list.sortBy(x, KEY) or"),
+    ("data.load.map(x)", 11, "map() does not take these arguments; write list.map(x, VALUE)"),
+    ("data.load.filter(x, y, x > 1.0, x)", 11, "write list.filter(x, CONDITION)"),
+    ("data.load.existsOne(x)", 11, "existsOne() does not take these arguments; write list.existsOne("),
+    ("data.load.transformMap(x, x)", 11, "write map.transformMap(k, v, VALUE)"),
+    ("cel.bind(x, 1)", 5, "bind() does not take these arguments; write cel.bind(x, VALUE, RESULT)"),
+  ])
+  func `a macro with wrong arguments is one mistake`(
+    source: String, column: Int, message: String
+  ) throws {
+    let error = try #require(throws: ExpressionError.self) {
+      try CompiledExpression(source, in: Sample.environment)
+    }
+    #expect(error.problems.count == 1)
+    let problem = try #require(error.problems.first)
+    #expect(problem.offset == column - 1)
+    #expect(problem.message.contains(message))
+  }
+
   @Test(
     arguments: [
       ("data.lod[0]", "UNKNOWN_FIELD", 1, 6, "did you mean 'load'"),
@@ -73,8 +94,8 @@ struct CheckerTests {
       ("{1.5: 1}", "TYPE_MISMATCH", 1, 2, "key"), ("Foo{a: 1}", "UNSUPPORTED", 1, 1, "messages"),
       ("'a'.matches('(')", "INVALID_ARGUMENT", 1, 5, "not closed"),
       ("timestamp('x')", "INVALID_ARGUMENT", 1, 1, "RFC|2026"),
-      ("all([1], x, x)", "UNKNOWN_FUNCTION", 1, 1, "x.all"),
-      ("[1].map(x)", "NO_SUCH_OVERLOAD", 1, 5, "variable"),
+      ("all([1], x, x)", "UNKNOWN_FUNCTION", 1, 1, "list.all(x"),
+      ("[1].map(x)", "NO_SUCH_OVERLOAD", 1, 5, "list.map(x, VALUE)"),
     ] as [(String, String, Int, Int, String)])
   func `a mistake has its place, a reason and advice`(
     source: String, reason: String, line: Int, column: Int, advice: String

@@ -3,6 +3,13 @@ extension Checker {
   mutating func call(
     _ name: String, _ target: Int?, _ arguments: [Int], isAbsolute: Bool, at node: Int
   ) -> Typed {
+    if wantsProblems, let message = misuse(of: name, isMethod: target != nil) {
+      // The arguments are not checked, because they name variables that only the macro brings.
+      if let target, name != MacroKind.bind.rawValue { _ = check(target) }
+      let offset = tree.offsets[node]
+      report(target == nil ? .unknownFunction : .noSuchOverload, message, at: offset)
+      return Typed(type: .dyn, code: fail(.unchecked, "no such call of '\(name)'", at: offset))
+    }
     guard let target else {
       let typed = arguments.map { check($0) }
       return function(name, typed, isAbsolute: isAbsolute, at: node)
@@ -52,9 +59,6 @@ extension Checker {
         at: offset)
     } else if functions.find(name, isMember: true, arity: max(1, arguments.count)) != nil {
       report(.unknownFunction, "'\(name)' is a method: write x.\(name)(…)", at: offset)
-    } else if MacroKind(rawValue: name) != nil {
-      report(
-        .unknownFunction, "'\(name)' needs a list or a map: write x.\(name)(…)", at: offset)
     } else {
       let names = functions.names(isMember: false) + ["has", "asc", "desc"]
       let hint = Suggestion.hint(for: name, among: names)
@@ -77,16 +81,24 @@ extension Checker {
       report(.noSuchOverload, message, at: offset)
     } else if functions.find(name, isMember: false, arity: arguments.count) != nil {
       report(.unknownFunction, "'\(name)' is not a method: write \(name)(x…)", at: offset)
-    } else if MacroKind(rawValue: name) != nil || name == "existsOne" {
-      report(
-        .noSuchOverload,
-        "\(name)() needs a variable and an expression, such as list.\(name)(x, …)", at: offset)
     } else {
       let names = functions.names(isMember: true) + MacroKind.allCases.map(\.rawValue)
       let hint = Suggestion.hint(for: name, among: names)
       report(.unknownFunction, "unknown method '\(name)'\(hint)", at: offset)
     }
     return Typed(type: .dyn, code: fail(.unchecked, "no such method '\(name)'", at: offset))
+  }
+
+  /// How to write a macro, if a call has the name of one but not its form: the parser turns the right
+  /// form into a macro. Nil for other names.
+  private func misuse(of name: String, isMethod: Bool) -> String? {
+    guard let kind = name == "existsOne" ? .existsOne : MacroKind(rawValue: name),
+      functions.all(named: name, isMember: isMethod).isEmpty
+    else { return nil }
+    let form = "write \(kind.form(name))"
+    return isMethod || kind == .bind
+      ? "\(name)() does not take these arguments; \(form)"
+      : "'\(name)' is a method; \(form)"
   }
 
   private static func wrongCount(

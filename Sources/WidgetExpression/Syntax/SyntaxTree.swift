@@ -91,4 +91,17 @@ enum MacroKind: String, Sendable, CaseIterable {
   case transformList, transformMap, transformMapEntry
   case sortBy
   case bind
+
+  /// How a call of the macro is written.
+  func form(_ name: String) -> String {
+    switch self {
+    case .all, .exists, .existsOne, .filter: "list.\(name)(x, CONDITION)"
+    case .map: "list.\(name)(x, VALUE) or list.\(name)(x, CONDITION, VALUE)"
+    case .transformList: "list.\(name)(i, x, VALUE)"
+    case .transformMap: "map.\(name)(k, v, VALUE)"
+    case .transformMapEntry: "map.\(name)(k, v, {KEY: VALUE})"
+    case .sortBy: "list.\(name)(x, KEY) or list.\(name)(x, [asc(KEY), desc(KEY)])"
+    case .bind: "cel.\(name)(x, VALUE, RESULT)"
+    }
+  }
 }
