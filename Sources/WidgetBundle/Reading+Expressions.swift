@@ -140,16 +140,38 @@ extension Reading {
     return compiled.doubts.contains { $0.alwaysFails }
   }
 
-  /// Warns of text that looks like an expression without its `=`, such as `data.n`.
+  /// Warns of text that looks like an expression without its `=`, such as `data.n`, and of text with
+  /// braces around one.
   private func remarkForgottenSign(_ text: String, _ item: Item, _ variables: Variables) {
+    let start = "\"\(text.prefix(60))\" is shown as it is"
+    if let hint = forgottenSign(text, variables) {
+      remark(item, start, hint: hint)
+    } else if let inside = embedded(text, variables) {
+      remark(
+        item, start + ", because braces insert no value",
+        hint: "write an expression, such as =\"…\" + string(\(inside))")
+    }
+  }
+
+  /// The advice for a text that looks like an expression without its `=`. Nil for other text.
+  private func forgottenSign(_ text: String, _ variables: Variables) -> String? {
     let name = text.prefix { $0 == "_" || $0.isLetter || $0.isNumber }
     guard text.dropFirst(name.count).first.map({ $0 == "." || $0 == "[" }) == true,
       variables.environment.variables.contains(where: { $0.name == name }),
       let compiled = try? CompiledExpression(text, in: variables.environment),
       !compiled.references.isEmpty
-    else { return }
-    let start = "\"\(text.prefix(60))\" is shown as it is"
-    remark(item, start, hint: "write =\(text.prefix(60)) for its value")
+    else { return nil }
+    return "write =\(text.prefix(60)) for its value"
+  }
+
+  /// The first expression that stands between braces in a text: `data.n` in `{data.n} %`.
+  private func embedded(_ text: String, _ variables: Variables) -> String? {
+    for part in text.split(separator: "{").dropFirst(text.hasPrefix("{") ? 0 : 1) {
+      guard let end = part.firstIndex(of: "}") else { continue }
+      let inside = String(part[..<end])
+      if forgottenSign(inside, variables) != nil { return inside }
+    }
+    return nil
   }
 
   /// The source with the settings as constants. The bundle is loaded again when the user changes a
@@ -265,7 +287,8 @@ extension Reading {
       if wanted == .string, isPlain { return .constant(.string(text.droppingEscape)) }
       guard let value = constant(item) else { return nil }
       guard let wanted else { return .constant(value) }
-      return fitted(value, wanted, item).map { .constant($0) }
+      let hint = forgottenSign(text, variables) ?? ""
+      return fitted(value, wanted, item, hint: hint).map { .constant($0) }
     case .list(let elements):
       var wantedElement: FieldType?
       if case .list(let type)? = wanted { wantedElement = type }

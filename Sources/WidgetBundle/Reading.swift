@@ -315,12 +315,12 @@ final class Reading {
 
   /// The value as a declared type has it: also a duration or a time that is written as text. nil, and
   /// reported, if it does not fit.
-  func fitted(_ value: Value, _ type: FieldType, _ item: Item) -> Value? {
+  func fitted(_ value: Value, _ type: FieldType, _ item: Item, hint: String = "") -> Value? {
     if let fitted = type.fitted(value) { return fitted }
     if let converted = Reading.converted(value, type), let fitted = type.fitted(converted) {
       return fitted
     }
-    report(item, "expected a value of type \(type), not \(value.typeName)")
+    report(item, "expected a value of type \(type), not \(value.typeName)", hint: hint)
     return nil
   }
 

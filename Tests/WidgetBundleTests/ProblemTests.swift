@@ -69,6 +69,9 @@ import WidgetModel
     Mistake(
       "sources: {x: {http: 'https://a.b/', errorPath: a}}", "1:37", "unknown key \"errorPath\"",
       hint: "\"errorPath\" is a key of \"parse\""),
+    Mistake(
+      "content: {label: x, visible: data.n > 1}", "1:30", "expected a value of type bool",
+      hint: "write =data.n > 1 for its value"),
     Mistake("content: {lable: x}", "1:11", "\"lable\" is not a family", hint: "\"label\""),
     Mistake("content: {label: x, url: y}", "1:26", "a label has no \"url\""),
     Mistake(

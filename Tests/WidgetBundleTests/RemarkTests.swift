@@ -26,6 +26,9 @@ import WidgetModel
       (#"=formatDate(\#(time), "time long")"#, "or a date and a time"),
       ("data.n", "write =data.n for its value"),
       ("data.list[0]", "write =data.list[0] for its value"),
+      ("{data.n} %", "write an expression, such as =\"…\" + string(data.n)"),
+      ("at ${data.n}", "write an expression, such as =\"…\" + string(data.n)"),
+      ("{n} and {data.}", nil),
       (#"=formatDate(\#(time), "long time", "UTC", "de")"#, nil),
       (#"=formatDate(\#(time), "%H:%M")"#, nil), ("data.other", nil), ("data", nil), ("Data.", nil),
     ] as [(String, String?)])
