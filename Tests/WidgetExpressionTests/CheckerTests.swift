@@ -44,11 +44,17 @@ struct CheckerTests {
   }
 
   @Test(arguments: [
-    ("data.load.sortBy(x, x, 'desc')", 11, "sortBy() does not take these arguments; write list.sortBy(x, KEY)"),
+    (
+      "data.load.sortBy(x, x, 'desc')", 11,
+      "sortBy() does not take these arguments; write list.sortBy(x, KEY)"
+    ),
     ("sortBy(data.load, x, x)", 1, "'sortBy' is a method; write list.sortBy(x, KEY) or"),
     ("data.load.map(x)", 11, "map() does not take these arguments; write list.map(x, VALUE)"),
     ("data.load.filter(x, y, x > 1.0, x)", 11, "write list.filter(x, CONDITION)"),
-    ("data.load.existsOne(x)", 11, "existsOne() does not take these arguments; write list.existsOne("),
+    (
+      "data.load.existsOne(x)", 11,
+      "existsOne() does not take these arguments; write list.existsOne("
+    ),
     ("data.load.transformMap(x, x)", 11, "write map.transformMap(k, v, VALUE)"),
     ("cel.bind(x, 1)", 5, "bind() does not take these arguments; write cel.bind(x, VALUE, RESULT)"),
   ])

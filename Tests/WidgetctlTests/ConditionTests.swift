@@ -20,19 +20,23 @@ struct ConditionTests {
     return widget
   }
 
-  @Test(arguments: [
-    ("a.b:c.data.m==5", "widget \"a.b:c\" has no data \"m\" yet; waiting for it; did you mean \"n\"?"),
-    ("a.b:c.data.gone!=1", nil), ("a.b:c.data.n==5", nil), ("a.b:c.data.n==0.5", nil),
-    ("a.b:c.data.n==null", nil), ("a.b:c.revision==9", nil), ("a.b:c:stale", nil),
-    (
-      "a.b:c.data.t==12",
-      "\"t\" of widget \"a.b:c\" is string now, and the condition compares it with int 12; waiting"
-    ),
-    (
-      "a.b:c.labels.panl==top",
-      "widget \"a.b:c\" has no label \"panl\" yet; waiting for it; did you mean \"panel\"?"
-    ),
-  ] as [(String, String?)])
+  @Test(
+    arguments: [
+      (
+        "a.b:c.data.m==5",
+        "widget \"a.b:c\" has no data \"m\" yet; waiting for it; did you mean \"n\"?"
+      ),
+      ("a.b:c.data.gone!=1", nil), ("a.b:c.data.n==5", nil), ("a.b:c.data.n==0.5", nil),
+      ("a.b:c.data.n==null", nil), ("a.b:c.revision==9", nil), ("a.b:c:stale", nil),
+      (
+        "a.b:c.data.t==12",
+        "\"t\" of widget \"a.b:c\" is string now, and the condition compares it with int 12; waiting"
+      ),
+      (
+        "a.b:c.labels.panl==top",
+        "widget \"a.b:c\" has no label \"panl\" yet; waiting for it; did you mean \"panel\"?"
+      ),
+    ] as [(String, String?)])
   func `a condition that may never hold says why`(text: String, doubt: String?) throws {
     #expect(try Condition(text).doubt(about: Self.widget(), nil) == doubt)
   }

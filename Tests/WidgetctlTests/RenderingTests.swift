@@ -193,7 +193,10 @@ struct TableTests {
   @Test(arguments: [
     // A short last column needs no more room.
     (80, "n=1", "panel/overview/extended (unregistered)  n=1"),
-    (60, "n=1 text=\"0123456789abcdef\"", "panel/overview/extended (u…  n=1 text=\"0123456789abcdef\""),
+    (
+      60, "n=1 text=\"0123456789abcdef\"",
+      "panel/overview/extended (u…  n=1 text=\"0123456789abcdef\""
+    ),
     (30, "n=1 text=\"0123456789abcdef\"", "panel/overv…  n=1 text=\"0…"),
   ])
   func `a column that yields is cut before the last one`(
