@@ -1,0 +1,132 @@
+import WidgetModel
+
+/// The objects at the top of a file, and the list of all objects.
+extension ObjectShape {
+  public static let set = ObjectShape(
+    "set", "Kinds and widgets for `widgetctl apply`, which the daemon runs without a host.",
+    [
+      Key("$schema", .text, "Path or URL of the schema, for editors."),
+      Key("set", .text, "Name of the set. Default: `default`."),
+      Key(
+        "let", .map(.expression),
+        "Names for expressions, which the expressions of all kinds can use."),
+      Key(
+        "transforms", .map(.expression),
+        "Transforms, by name: expressions that read `value`. Bindings name them."),
+      Key(
+        "kinds", .any([.map(.shape("kind")), .list(.shape("kind"))]),
+        "Kinds of widgets, by name. `sources`, `actions`, and steps other than `set` and `unset` "
+          + "need a bundle."),
+      Key(
+        "widgets", .any([.list(.shape("widget")), .map(.shape("widget"))]), "Widgets, by id."),
+    ])
+
+  public static let bundle = ObjectShape(
+    "bundle", "A bundle: widgets without code.",
+    [
+      Key("$schema", .text, "Path or URL of the schema, for editors. The host ignores it."),
+      Key(
+        "bundle", .name(pattern: "^[a-z0-9][a-z0-9-]{0,63}$"),
+        "Id: 1 to 64 lowercase letters, digits and `-`. Also the name of the bundle's "
+          + "folder.",
+        isRequired: true),
+      Key("format", .words(["1"]), "Format of this file: 1.", isRequired: true),
+      Key(
+        "version", .name(pattern: "^[0-9]{1,9}\\.[0-9]{1,9}\\.[0-9]{1,9}$"),
+        "Version: three numbers, such as `1.0.0`.", isRequired: true),
+      Key("name", .text, "Name for people."),
+      Key("description", .text, "Purpose of the bundle."),
+      Key(
+        "permissions", .shape("permissions"),
+        "Files, hosts, programs, variables, sockets and D-Bus services that the bundle may use."),
+      Key(
+        "defaults", .shape("fields"),
+        "Settings of the bundle: `defaults.NAME` in expressions. Users change them with "
+          + "`widgetctl bundle set`."),
+      Key(
+        "services", .map(.shape("service")),
+        "Servers, by name, with the common values of their requests. A request names its "
+          + "server with `service`."
+      ),
+      Key(
+        "let", .map(.expression),
+        "Names for expressions, which the expressions of all kinds can use."),
+      Key(
+        "transforms", .map(.expression),
+        "Transforms, by name: expressions that read `value`. Bindings name them."),
+      Key(
+        "kinds", .any([.map(.shape("kind")), .list(.shape("kind"))]),
+        "Kinds of widgets, by name."),
+      Key(
+        "widgets", .any([.list(.shape("widget")), .map(.shape("widget"))]),
+        "Widgets that exist as long as the bundle is installed."),
+    ])
+
+  public static let permissions = ObjectShape(
+    "permissions",
+    "The files, hosts, programs, variables, sockets and D-Bus services that a bundle may use. "
+      + "Everything else is refused.",
+    [
+      Key(
+        "read", .list(.text),
+        "Files, and folders with everything below them: absolute paths, or paths below "
+          + "`${home}`. The bundle's folder, `${bundle}`, may always be read."),
+      Key(
+        "hosts", .list(.text),
+        "Hosts for HTTP: `api.example.org` (ports 80 and 443), `127.0.0.1:8080`, `*.example.org`."),
+      Key(
+        "commands", .list(.text),
+        "Programs: absolute paths, names, or paths that begin with `${bundle}/`."),
+      Key(
+        "environment", .list(.text),
+        "Environment variables of the host, such as `SWAYSOCK` or `XDG_*`. Programs get "
+          + "them, and expressions read them as `environment.NAME`."),
+      Key(
+        "sockets", .list(.text),
+        "Paths of Unix sockets: absolute, below `${home}`, or with a variable, "
+          + "`${environment.XDG_RUNTIME_DIR}/mpd.sock`."),
+      Key(
+        "dbus", .list(.text),
+        "Names of services on D-Bus: `org.freedesktop.UPower`, `org.mpris.MediaPlayer2.*`. "
+          + "Covers all properties, signals and methods of the service."),
+    ])
+
+  public static let service = ObjectShape(
+    "service",
+    "Common values of the requests to a server. They cannot read the data of "
+      + "widgets. A request adds values, and replaces values with the same name.",
+    [
+      Key(
+        "url", .textTemplate, "`http://` or `https://`, the host, and the beginning of the path.",
+        isRequired: true),
+      Key("query", .map(.template), "Query parameters of each request. They are encoded."),
+      Key("headers", .map(.textTemplate), "Headers of each request."),
+      Key(
+        "auth", .any([.textTemplate, .shape("auth")]),
+        "Path of a file with a bearer token. No client sees the token."),
+      Key("timeout", .duration, "Time limit of a request. Default: 15 s."),
+    ])
+
+  public static let widget = ObjectShape(
+    "widget", "A widget that exists as long as the bundle is installed.",
+    [
+      Key("id", .text, "Id, if widgets are a list."),
+      Key("kind", .text, "Kind: one of the bundle's, or `help`.", isRequired: true),
+      Key("family", .words(Family.allCases.map(\.name)), "Family."),
+      Key("labels", .map(.text), "Labels."),
+      Key("visible", .bool, "Whether the widget is shown at first. Default: true."),
+      Key("enabled", .bool, "Whether the widget takes events at first. Default: true."),
+      Key("parameters", .map(.constant), "Parameters."),
+      Key("data", .map(.constant), "Initial data, beside the defaults."),
+    ])
+
+  public static let all = [
+    bundle, set, permissions, service, kind, field, schedule, recommendation, event,
+    reducer, node, binding, rows, source,
+    socket,
+    dbus, http,
+    auth, part,
+    parse,
+    action, handler, require, step, on, every, widget,
+  ]
+}
