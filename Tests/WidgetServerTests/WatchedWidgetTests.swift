@@ -1,0 +1,185 @@
+import NIOCore
+import Testing
+import WidgetCore
+import WidgetModel
+import WidgetProto
+import WidgetStorage
+
+@testable import WidgetServer
+
+/// Which widgets are watched, without a daemon.
+@Suite struct WatchedWidgetValues {
+  private static func store(_ count: Int) throws -> WidgetStore {
+    var store = WidgetStore(image: StoreImage(epoch: 1), isRevocable: false)
+    for number in 0..<count { try create("w\(number)", in: &store) }
+    return store
+  }
+
+  private static func create(
+    _ id: String, labels: Labels = [:], in store: inout WidgetStore
+  ) throws {
+    let spec = WidgetSpec(id: try .make(id), kind: try .make("gauge"), labels: labels)
+    _ = try store.apply(
+      .create(spec, transition: nil), by: Caller(uid: 0, pid: 0, client: ""), at: .epoch)
+  }
+
+  private static func at(_ milliseconds: Int64) -> NIODeadline {
+    .uptimeNanoseconds(0) + .milliseconds(milliseconds)
+  }
+
+  @Test func `selectors that are added and removed leave nothing behind`() throws {
+    let store = try Self.store(1)
+    let selectors = [
+      Selector(), Selector(ids: [try .make("w0")]), Selector(kinds: [try .make("gauge")]),
+      Selector(labels: [LabelRequirement(key: "a", operator: .notExists)]),
+      Selector(expression: "widget.id == 'w0'"),
+      Selector(ids: [try .make("w0")], kinds: [try .make("gauge")]),
+    ]
+    for selector in selectors {
+      var watched = WatchedSelectors()
+      func isWatched() throws -> Bool {
+        var cost = 0
+        return watched.select(try .make("w0"), try .make("gauge"), in: store, cost: &cost)
+      }
+      #expect(try !isWatched())
+      watched.add(selector, in: store)
+      watched.add(selector, in: store)
+      #expect(try isWatched(), "\(selector)")
+      watched.remove(selector)
+      #expect(try isWatched(), "\(selector)")
+      watched.remove(selector)
+      #expect(try !isWatched(), "\(selector)")
+    }
+  }
+
+  @Test func `whoever watches a widget watches what its embeds show`() throws {
+    var store = try Self.store(2)
+    let frame = Kind(
+      name: try .make("frame"),
+      data: [Field(name: "shown", type: .string, defaultValue: .string(""))],
+      content: [
+        ContentTemplate(
+          root: NodeTemplate(
+            id: "frame", type: .embed, properties: ["widget": Binding("data.shown")]))
+      ])
+    let caller = Caller(uid: 0, pid: 0, client: "")
+    _ = try store.apply(
+      .applyKinds(KindDeclaration(provider: "test", kinds: [frame])), by: caller, at: .epoch)
+    for (id, shown) in [("inner", "w0"), ("outer", "inner")] {
+      let spec = WidgetSpec(
+        id: try .make(id), kind: frame.name, data: ["shown": .string(shown)])
+      _ = try store.apply(.create(spec), by: caller, at: .epoch)
+    }
+    var selectors = WatchedSelectors()
+    selectors.add(Selector(ids: [try .make("outer")]), in: store)
+    var watched = WatchedWidgets()
+    func look(_ time: Int64) throws {
+      watched.look(in: store, selectors, at: Self.at(time)) {
+        [(try? .make("gauge")) ?? frame.name: "p"]
+      }
+      watched.look(in: store, selectors, at: Self.at(time + 1)) { [:] }
+    }
+    watched.invalidate()
+    try look(0)
+    #expect(watched["p"].ids.isEmpty)
+    // The widgets in the embeds have not changed.
+    _ = store.settleEmbeds(at: .epoch)
+    try look(1_000)
+    #expect(watched["p"].ids == [try .make("w0")])
+  }
+
+  @Test func `many widgets and selectors are looked at in parts`() throws {
+    let store = try Self.store(200)
+    var selectors = WatchedSelectors()
+    for number in 0..<100 {
+      selectors.add(Selector(expression: "widget.id == 'none\(number)'"), in: store)
+    }
+    selectors.add(Selector(expression: "widget.id == 'w199'"), in: store)
+    var watched = WatchedWidgets()
+    watched.invalidate()
+    let kinds = [try KindName.make("gauge"): "desk"]
+    var turns = 0
+    repeat {
+      watched.look(in: store, selectors, at: Self.at(Int64(turns))) { kinds }
+      // Others have their turn: the next part comes a pause later.
+      watched.look(in: store, selectors, at: Self.at(Int64(turns))) { kinds }
+      turns += 1
+      #expect(turns < 1_000)
+    } while watched.isInPass
+    #expect(watched["desk"].ids == [try .make("w199")])
+    // 200 widgets × 101 expressions, each for 16, of 4,096 in a turn.
+    #expect(turns > 50 && watched.passesBegun == 1)
+  }
+
+  @Test func `a pass that is dropped does not hold up who comes next`() throws {
+    let store = try Self.store(200)
+    var selectors = WatchedSelectors()
+    for number in 0..<100 {
+      selectors.add(Selector(expression: "widget.id == 'none\(number)'"), in: store)
+    }
+    let kinds = [try KindName.make("gauge"): "desk"]
+    var watched = WatchedWidgets()
+    watched.invalidate()
+    watched.look(in: store, selectors, at: Self.at(0)) { kinds }
+    #expect(watched.isInPass)
+    watched.clear()
+    // The next session waits for the pass that begins with it.
+    let firstPass = watched.passesBegun + 1
+    watched.invalidate()
+    var turns: Int64 = 1
+    repeat {
+      watched.look(in: store, selectors, at: Self.at(turns)) { kinds }
+      turns += 1
+    } while watched.isInPass && turns < 1_000
+    #expect(watched.passesEnded == firstPass)
+  }
+
+  @Test func `beyond so many selectors of a sort every widget counts as watched`() throws {
+    let store = try Self.store(1)
+    func isWatched(with count: Int, _ selector: @escaping (Int) throws -> Selector) throws -> Bool {
+      var selectors = WatchedSelectors()
+      for number in 0..<count { selectors.add(try selector(number), in: store) }
+      var cost = 0
+      return selectors.select(try .make("w0"), try .make("gauge"), in: store, cost: &cost)
+    }
+    for (most, selector) in [
+      (
+        WatchedSelectors.plainMax,
+        { number in
+          Selector(
+            labels: [LabelRequirement(key: "a", operator: .isIn, values: ["\(number)"])])
+        }
+      ),
+      (
+        WatchedSelectors.expressionsMax,
+        { number in Selector(expression: "widget.id == 'none\(number)'") }
+      ),
+    ] as [(Int, (Int) throws -> Selector)] {
+      #expect(try !isWatched(with: most, selector))
+      #expect(try isWatched(with: most + 1, selector))
+    }
+  }
+
+  @Test func `a change of a widget is looked at alone, not before the interval is over`() throws {
+    var store = try Self.store(3)
+    var selectors = WatchedSelectors()
+    selectors.add(
+      Selector(labels: [LabelRequirement(key: "on", operator: .exists)]), in: store)
+    var watched = WatchedWidgets()
+    watched.invalidate()
+    let kinds = [try KindName.make("gauge"): "desk"]
+    watched.look(in: store, selectors, at: Self.at(0)) { kinds }
+    #expect(watched.passesEnded == 1 && watched["desk"].ids == [])
+    try Self.create("new", labels: ["on": "1"], in: &store)
+    watched.look(in: store, selectors, at: Self.at(199)) { kinds }
+    #expect(watched["desk"].ids == [] && watched.isBehind(store.revision))
+    watched.look(in: store, selectors, at: Self.at(200)) { kinds }
+    #expect(watched["desk"].ids == [try .make("new")])
+    #expect(watched.passesBegun == 1 && !watched.isBehind(store.revision))
+    _ = try store.apply(
+      .delete(try .make("new"), ifRevision: nil, allowMissing: false, transition: nil),
+      by: Caller(uid: 0, pid: 0, client: ""), at: .epoch)
+    watched.look(in: store, selectors, at: Self.at(400)) { kinds }
+    #expect(watched["desk"].ids == [])
+  }
+}
