@@ -233,6 +233,10 @@ let package = Package(
       path: "benchmarks/mirrors", exclude: ["run", "mirror.c", "mirror.py"]),
 
     // Tests.
+    .target(name: "SeededRandom", path: "Tests/Support/Random"),
+    .target(
+      name: "NodeSamples", dependencies: ["SeededRandom", "WidgetModel"],
+      path: "Tests/Support/Nodes"),
     .testTarget(
       name: "WidgetdSysmonTests",
       dependencies: [
@@ -241,14 +245,16 @@ let package = Package(
       ]),
     .testTarget(name: "TaskThreadsTests", dependencies: ["TaskThreads"]),
     .testTarget(
-      name: "WidgetModelTests", dependencies: ["WidgetModel"]),
+      name: "WidgetModelTests", dependencies: ["SeededRandom", "WidgetModel"]),
     .testTarget(
-      name: "WidgetExpressionTests", dependencies: ["WidgetExpression", "WidgetModel"]),
-    .testTarget(name: "WidgetYAMLTests", dependencies: ["WidgetYAML"]),
+      name: "WidgetExpressionTests",
+      dependencies: ["SeededRandom", "WidgetExpression", "WidgetModel"]),
+    .testTarget(name: "WidgetYAMLTests", dependencies: ["SeededRandom", "WidgetYAML"]),
     .testTarget(
       name: "WidgetBundleTests",
       dependencies: [
-        "WidgetBundle", "WidgetCore", "WidgetExpression", "WidgetModel", "WidgetRender",
+        "SeededRandom", "WidgetBundle", "WidgetCore", "WidgetExpression", "WidgetModel",
+        "WidgetRender",
       ],
       exclude: ["Golden", "Samples"]),
     .testTarget(
@@ -258,35 +264,42 @@ let package = Package(
       name: "WidgetCoreTests",
       dependencies: ["WidgetCore", "WidgetExpression", "WidgetModel", "WidgetTimeZones"]),
     .testTarget(
-      name: "WidgetLayoutTests", dependencies: ["WidgetLayout", "WidgetModel"]),
+      name: "WidgetLayoutTests",
+      dependencies: ["NodeSamples", "SeededRandom", "WidgetLayout", "WidgetModel"]),
     .testTarget(
-      name: "WidgetRenderTests", dependencies: ["WidgetRender", "WidgetLayout", "WidgetModel"],
+      name: "WidgetRenderTests",
+      dependencies: ["NodeSamples", "SeededRandom", "WidgetRender", "WidgetLayout", "WidgetModel"],
       exclude: ["Golden"]),
     .testTarget(
       name: "WidgetDrawingTests",
       dependencies: [
-        "WidgetCairo", "WidgetDrawing", "WidgetLayout", "WidgetModel", "WidgetRender",
+        "NodeSamples", "SeededRandom", "WidgetCairo", "WidgetDrawing", "WidgetLayout",
+        "WidgetModel",
+        "WidgetRender",
       ],
       exclude: ["Golden"]),
     .testTarget(
       name: "WidgetBarTests", dependencies: ["WidgetBar", "WidgetLayout", "WidgetModel"]),
     .testTarget(
-      name: "WidgetTerminalTests", dependencies: ["WidgetTerminal", "WidgetRender"]),
+      name: "WidgetTerminalTests", dependencies: ["SeededRandom", "WidgetTerminal", "WidgetRender"]),
     .testTarget(
-      name: "WidgetProtoTests", dependencies: ["WidgetProto", "WidgetModel", "CWidgetProto"],
+      name: "WidgetProtoTests",
+      dependencies: ["SeededRandom", "WidgetProto", "WidgetModel", "CWidgetProto"],
       exclude: ["Python"]),
     .testTarget(
-      name: "WidgetTransportTests", dependencies: ["WidgetTransport", nioCore, nioEmbedded]),
+      name: "WidgetTransportTests",
+      dependencies: ["SeededRandom", "WidgetTransport", nioCore, nioEmbedded]),
     .testTarget(
       name: "WidgetTimeZonesTests", dependencies: ["WidgetTimeZones", "WidgetExpression"]),
     .testTarget(
-      name: "WidgetStorageTests", dependencies: ["WidgetStorage", "WidgetCore", "WidgetModel"]),
+      name: "WidgetStorageTests",
+      dependencies: ["SeededRandom", "WidgetStorage", "WidgetCore", "WidgetModel"]),
     .testTarget(
       name: "WidgetSystemdTests", dependencies: ["WidgetSystemd", "widgetd", logging]),
     .testTarget(
       name: "WidgetServerTests",
       dependencies: [
-        "WidgetServer", "WidgetStorage", "WidgetCore", "WidgetModel", "WidgetProto",
+        "SeededRandom", "WidgetServer", "WidgetStorage", "WidgetCore", "WidgetModel", "WidgetProto",
         "WidgetTransport", "WidgetClient", nioCore, nioPosix, nioEmbedded, logging,
       ],
       exclude: ["Go"]),
@@ -299,7 +312,7 @@ let package = Package(
       ] + grpc),
     .testTarget(
       name: "WidgetClientTests",
-      dependencies: ["WidgetClient", "WidgetModel", "WidgetProto"]),
+      dependencies: ["SeededRandom", "WidgetClient", "WidgetModel", "WidgetProto"]),
     .testTarget(
       name: "WidgetProviderTests",
       dependencies: [
@@ -314,7 +327,8 @@ let package = Package(
     .testTarget(
       name: "WidgetctlTests",
       dependencies: [
-        "widgetctl", "WidgetBar", "WidgetBundle", "WidgetClient", "WidgetDrawing", "WidgetLayout",
+        "SeededRandom", "widgetctl", "WidgetBar", "WidgetBundle", "WidgetClient", "WidgetDrawing",
+        "WidgetLayout",
         "WidgetModel",
         "WidgetProto", "WidgetRender", "WidgetTerminal",
       ],

@@ -1,3 +1,4 @@
+import SeededRandom
 import Testing
 import WidgetBundle
 import WidgetCore
@@ -179,7 +180,7 @@ import WidgetModel
 
   @Test(arguments: 0..<2)
   func `what is left of a mutated bundle is taken too`(seed: Int) {
-    var generator = HostileTests.Generator(state: UInt64(seed) &* 104_729 &+ 5)
+    var generator = SeededGenerator(seed: UInt64(seed) &* 104_729 &+ 5)
     let original = Array(Samples.full.utf8)
     var taken = 0
     for _ in 0..<75 {

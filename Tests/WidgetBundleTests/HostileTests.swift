@@ -1,3 +1,4 @@
+import SeededRandom
 import Testing
 import WidgetBundle
 import WidgetModel
@@ -105,25 +106,13 @@ import WidgetModel
 
   // MARK: - Mutations
 
-  /// SplitMix64, so that a run can be repeated.
-  struct Generator: RandomNumberGenerator {
-    var state: UInt64
-    mutating func next() -> UInt64 {
-      state &+= 0x9E37_79B9_7F4A_7C15
-      var z = state
-      z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-      z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-      return z ^ (z >> 31)
-    }
-  }
-
   private static let snippets = [
     "=", "==", "{", "}", "[", "]", ": ", "- ", "\n", "\t", "'", "\"", "|", ">", "#", "&a ", "*a ",
     "!!x ", "null", "~", "-1", "1e999", "99999999999999999999", "=data", "=now", "${bundle}", "..",
     "\\u0000", "é", "😀", "//", "if", "do", "rows", "?", "%", "@", "`", "---\n", "...\n",
   ]
 
-  static func mutated(_ bytes: [UInt8], _ generator: inout Generator) -> [UInt8] {
+  static func mutated(_ bytes: [UInt8], _ generator: inout SeededGenerator) -> [UInt8] {
     var bytes = bytes
     for _ in 0..<Int.random(in: 1...4, using: &generator) {
       let place = Int.random(in: 0..<max(1, bytes.count), using: &generator)
@@ -156,7 +145,7 @@ import WidgetModel
 
   @Test(arguments: 0..<4)
   func `mutated bundles are read or refused`(seed: Int) {
-    var generator = Generator(state: UInt64(seed) &* 7919 &+ 1)
+    var generator = SeededGenerator(seed: UInt64(seed) &* 7919 &+ 1)
     let original = Array(Samples.full.utf8)
     var (read, refused) = (0, 0)
     for _ in 0..<150 {

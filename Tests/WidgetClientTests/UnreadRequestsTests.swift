@@ -1,3 +1,4 @@
+import SeededRandom
 import Testing
 import WidgetModel
 import WidgetProto
@@ -22,7 +23,7 @@ struct UnreadRequestsTests {
 
   @Test(arguments: 0..<20)
   func `it is read in order, and of each widget the last data request`(seed: UInt64) {
-    var random = SeededGenerator(state: seed)
+    var random = SeededGenerator(seed: seed)
     var unread = UnreadRequests()
     var model: [ProviderRequest] = []
     for number in 1...2_000 {
@@ -58,18 +59,5 @@ struct UnreadRequestsTests {
       unread.append(Self.request(UInt64(number), about: number % 10))
       #expect(unread.placeCount <= 2 * (11 + UnreadRequests.emptyMax))
     }
-  }
-}
-
-/// SplitMix64.
-private struct SeededGenerator: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-    return mixed ^ (mixed >> 31)
   }
 }

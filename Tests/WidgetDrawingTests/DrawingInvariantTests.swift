@@ -1,4 +1,6 @@
 import Foundation
+import NodeSamples
+import SeededRandom
 import Testing
 import WidgetDrawing
 import WidgetLayout

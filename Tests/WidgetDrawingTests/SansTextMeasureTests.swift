@@ -1,3 +1,4 @@
+import NodeSamples
 import Testing
 import WidgetDrawing
 import WidgetModel

@@ -1,3 +1,5 @@
+import NodeSamples
+import SeededRandom
 import Testing
 import WidgetModel
 

@@ -1,3 +1,4 @@
+import SeededRandom
 import Testing
 import WidgetModel
 
@@ -203,7 +204,7 @@ import WidgetModel
 
   @Test(arguments: 0..<300 as Range<UInt64>)
   func `random changes give what a naive reader has`(seed: UInt64) {
-    var random = Numbers(seed: seed)
+    var random = SeededGenerator(seed: seed)
     let names = (0..<12).map { "n\($0)" }
     var content: Content?
     var table = NodeTable()
@@ -251,7 +252,7 @@ import WidgetModel
   }
 
   /// A change that keeps the tree a tree: new texts, new and removed children, and moved ones.
-  private func wellFormed(_ content: Content, _ random: inout Numbers) -> ContentChange {
+  private func wellFormed(_ content: Content, _ random: inout SeededGenerator) -> ContentChange {
     var nodes = Dictionary(content.nodes.map { ($0.id, $0) }, uniquingKeysWith: { $1 })
     var change = ContentChange()
     for _ in 0..<(1 + random.below(3)) {
@@ -296,21 +297,4 @@ import WidgetModel
     }
     #expect(reached == table.count)
   }
-}
-
-/// Numbers that are the same for the same seed.
-private struct Numbers {
-  var state: UInt64
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-    return z ^ (z >> 31)
-  }
-  mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
-  mutating func chance(_ percent: Int) -> Bool { below(100) < percent }
-  mutating func pick<T>(_ choices: [T]) -> T { choices[below(choices.count)] }
 }

@@ -1,4 +1,5 @@
 import CWidgetProto
+import SeededRandom
 import Testing
 import WidgetModel
 

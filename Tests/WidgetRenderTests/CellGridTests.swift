@@ -1,3 +1,5 @@
+import NodeSamples
+import SeededRandom
 import Testing
 import WidgetLayout
 import WidgetRender
@@ -82,7 +84,7 @@ struct CellGridTests {
 
   @Test(arguments: 0..<200)
   func `halves of wide characters stay together whatever is drawn`(seed: Int) {
-    var random = Seeded(UInt64(seed))
+    var random = SeededGenerator(seed: UInt64(seed))
     var grid = CellGrid(width: .random(in: 0...20, using: &random), height: 4)
     for _ in 0..<40 {
       random.draw(on: &grid)

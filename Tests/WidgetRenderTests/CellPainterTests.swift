@@ -1,3 +1,5 @@
+import NodeSamples
+import SeededRandom
 import Testing
 import WidgetLayout
 import WidgetModel
@@ -142,7 +144,7 @@ struct CellPainterTests {
 
   @Test(arguments: 0..<200)
   func `rows that are painted alone are those of the whole picture`(seed: Int) {
-    var random = Seeded(UInt64(seed))
+    var random = SeededGenerator(seed: UInt64(seed))
     let parts = (0..<6).map { index -> Gallery.Part in
       switch Int.random(in: 0..<4, using: &random) {
       case 0: Gallery.part(.button, "n\(index)", ["text": "go"])
@@ -311,7 +313,7 @@ struct CellPainterTests {
 
   @Test(arguments: 0..<300)
   func `whatever a daemon sends, the picture is whole and harmless`(seed: Int) {
-    var random = Seeded(UInt64(seed))
+    var random = SeededGenerator(seed: UInt64(seed))
     var ids = 0
     func part(_ depth: Int) -> Gallery.Part {
       ids += 1
@@ -348,7 +350,7 @@ struct CellPainterTests {
     }
   }
 
-  private func value(_ random: inout Seeded, _ depth: Int) -> Value {
+  private func value(_ random: inout SeededGenerator, _ depth: Int) -> Value {
     let words = [
       "error", "primary", "#ff000080", "#123", "title", "caption", "horizontal", "layered", "bar",
       "ring", "sparkline", "center", "end", "multiline", "secret", "checkmark", "offset.basic4",

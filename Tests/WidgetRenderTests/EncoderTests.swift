@@ -1,3 +1,5 @@
+import NodeSamples
+import SeededRandom
 import Testing
 import WidgetRender
 
@@ -6,7 +8,7 @@ struct EncoderTests {
 
   @Test(arguments: 0..<300)
   func `a difference makes the new grid of the old one`(seed: Int) {
-    var random = Seeded(UInt64(seed))
+    var random = SeededGenerator(seed: UInt64(seed))
     let (width, height) = (
       Int.random(in: 1...24, using: &random), Int.random(in: 1...6, using: &random)
     )
@@ -26,7 +28,7 @@ struct EncoderTests {
 
   @Test(arguments: 0..<200, ColorDepth.allCases)
   func `hostile text brings no escape sequences`(seed: Int, depth: ColorDepth) {
-    var random = Seeded(UInt64(seed) + 1000)
+    var random = SeededGenerator(seed: UInt64(seed) + 1000)
     let grid = random.grid(width: 20, height: 5)
     let encoder = ANSIEncoder(depth: depth)
     var terminal = TerminalEmulator(width: 20, height: 5)

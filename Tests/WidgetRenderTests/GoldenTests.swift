@@ -1,4 +1,5 @@
 import Foundation
+import NodeSamples
 import Testing
 import WidgetModel
 import WidgetRender

@@ -1,3 +1,5 @@
+import NodeSamples
+import SeededRandom
 import Testing
 
 @testable import WidgetRender
@@ -163,7 +165,7 @@ import Testing
     ]
     for file in files {
       for cut in 0..<file.count { _ = try? PNGDecoder.image(Array(file[..<cut])) }
-      var random = Seeded(7)
+      var random = SeededGenerator(seed: 7)
       for _ in 0..<3000 {
         var bytes = file
         for _ in 0..<3 {

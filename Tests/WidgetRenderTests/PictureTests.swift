@@ -1,3 +1,5 @@
+import NodeSamples
+import SeededRandom
 import Testing
 import WidgetLayout
 import WidgetRender
@@ -71,7 +73,7 @@ struct PictureTests {
 
   @Test(arguments: 0..<40)
   func `sixels show the pixels that they were made of`(seed: Int) throws {
-    var random = Seeded(UInt64(seed))
+    var random = SeededGenerator(seed: UInt64(seed))
     let (width, height) = (
       Int.random(in: 1...30, using: &random), Int.random(in: 1...20, using: &random)
     )

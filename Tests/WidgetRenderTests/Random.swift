@@ -1,22 +1,9 @@
+import NodeSamples
+import SeededRandom
 import WidgetLayout
 import WidgetRender
 
-/// A generator that a seed reproduces (SplitMix64).
-struct Seeded: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(_ seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-    return z ^ (z >> 31)
-  }
-}
-
-extension Seeded {
+extension SeededGenerator {
   /// What texts are made of: letters, wide and joined characters, and what terminals obey.
   private static let pieces = [
     "a", "Z", "0", " ", "~", "é", "e\u{301}", "ß", "日", "本", "한", "\u{1112}\u{1161}\u{11AB}",
@@ -35,7 +22,8 @@ extension Seeded {
         let value = UInt32.random(in: 0...0x10FFFF, using: &self)
         if let scalar = Unicode.Scalar(value) { text.unicodeScalars.append(scalar) }
       } else {
-        text += Seeded.pieces[Int.random(in: 0..<Seeded.pieces.count, using: &self)]
+        text +=
+          SeededGenerator.pieces[Int.random(in: 0..<SeededGenerator.pieces.count, using: &self)]
       }
     }
     return text

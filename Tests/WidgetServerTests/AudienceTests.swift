@@ -1,4 +1,5 @@
 import NIOCore
+import SeededRandom
 import Testing
 import WidgetCore
 import WidgetModel

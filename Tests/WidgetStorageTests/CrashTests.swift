@@ -1,4 +1,5 @@
 import Foundation
+import SeededRandom
 import Synchronization
 import Testing
 import WidgetCore
@@ -57,7 +58,7 @@ import WidgetModel
   ) rethrows {
     Thread.detachNewThread {
       while !isTime() { sched_yield() }
-      var random = SeededGenerator(state: seed)
+      var random = SeededGenerator(seed: seed)
       for _ in 0..<Int.random(in: 0..<delaysMax, using: &random) { _ = random.next() }
       kill(getpid(), SIGKILL)
     }

@@ -1,4 +1,5 @@
 import Foundation
+import SeededRandom
 import Testing
 import WidgetCore
 import WidgetModel
@@ -40,19 +41,6 @@ final class TemporaryFolder {
     try SQLiteCommitLog(
       directory: try StateDirectory(path: path), options: options, newEpoch: newEpoch,
       schema: schema, bootID: bootID, onCheckpointFailure: onCheckpointFailure)
-  }
-}
-
-/// SplitMix64: the same numbers for the same seed, everywhere.
-struct SeededGenerator: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-    return z ^ (z >> 31)
   }
 }
 
@@ -156,7 +144,7 @@ func group(
 
 /// A history of groups with all that groups can have, the same for the same seed.
 func randomGroups(_ count: Int, seed: UInt64) throws -> [CommitGroup] {
-  var random = SeededGenerator(state: seed)
+  var random = SeededGenerator(seed: seed)
   var revision: Revision = 0
   var compact: Revision = 0
   var ceiling: UInt64 = 0

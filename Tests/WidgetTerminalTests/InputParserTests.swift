@@ -1,3 +1,4 @@
+import SeededRandom
 import Testing
 import WidgetTerminal
 
@@ -186,7 +187,7 @@ struct InputParserTests {
 
   @Test(arguments: 0..<300)
   func `no input traps, and splitting it changes nothing`(seed: Int) {
-    var random = SystemSeeded(UInt64(seed))
+    var random = SeededGenerator(seed: UInt64(seed))
     let pieces = Self.cases.map { Array($0.bytes.utf8) }
     var bytes: [UInt8] = []
     for _ in 0..<60 {
@@ -203,20 +204,5 @@ struct InputParserTests {
     var split = InputParser(pasteBytesMax: 16)
     #expect(bytes.flatMap { split.feed([$0]) } == expected)
     #expect(split.timeout() == whole.timeout())
-  }
-}
-
-/// A generator that a seed reproduces (SplitMix64).
-struct SystemSeeded: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(_ seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-    return z ^ (z >> 31)
   }
 }

@@ -1,4 +1,5 @@
 import NIOCore
+import SeededRandom
 import Testing
 import WidgetTransport
 
@@ -6,7 +7,7 @@ import WidgetTransport
 @Suite struct FuzzTests {
   @Test(arguments: 0..<16 as Range<UInt64>)
   func `random bytes neither crash nor pile up`(seed: UInt64) {
-    var random = SeededGenerator(state: seed)
+    var random = SeededGenerator(seed: seed)
     var reader = FrameReader()
     var server = ServerStreams(openStreamsMax: 4)
     var client = ClientStreams()
@@ -41,7 +42,7 @@ import WidgetTransport
 
   @Test(arguments: 0..<16 as Range<UInt64>)
   func `whatever frames are sent, and however they are cut, they are read`(seed: UInt64) {
-    var random = SeededGenerator(state: seed)
+    var random = SeededGenerator(seed: seed)
     let frames = (0..<40).map { _ in
       Frame.sample(
         FrameType(rawValue: .random(in: 0...4, using: &random)),

@@ -1,3 +1,4 @@
+import SeededRandom
 import Testing
 import WidgetYAML
 
@@ -203,31 +204,17 @@ private func flow(_ node: YAMLNode) -> String {
   /// libyaml and the reader end, and answer, whatever the text is.
   @Test(arguments: 0..<20)
   func `random texts`(seed: UInt64) {
-    var random = SplitMix(seed: seed)
+    var random = SeededGenerator(seed: seed)
     let parts = [
       "a", ": ", "\n", "  ", "- ", "[", "]", "{", "}", ",", "&x ", "*x", "\"", "'", "|", ">", "#",
       "---", "...", "!", "!!str ", "%YAML 1.1", "\t", "\u{0}", "\u{feff}", "é", "😀", "? ", "\\u00",
     ]
     for _ in 0..<300 {
-      let text = (0..<random.next(below: 40)).map { _ in parts[random.next(below: parts.count)] }
+      let text = (0..<random.below(40)).map { _ in parts[random.below(parts.count)] }
         .joined()
       guard let failure = failure(text) else { continue }
       #expect(failure.place.line >= 1 && failure.place.column >= 1)
       #expect(!failure.words(in: text).message.isEmpty)
     }
-  }
-}
-
-private struct SplitMix {
-  var state: UInt64
-
-  init(seed: UInt64) { state = seed }
-
-  mutating func next(below bound: Int) -> Int {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-    return Int((mixed ^ (mixed >> 31)) % UInt64(bound))
   }
 }

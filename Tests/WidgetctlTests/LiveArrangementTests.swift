@@ -1,4 +1,5 @@
 import Glibc
+import SeededRandom
 import Testing
 import WidgetClient
 import WidgetLayout
@@ -256,7 +257,7 @@ import WidgetTerminal
 
   @Test(arguments: 0..<200)
   func `what w writes shows the same again, whatever is shown`(seed: UInt64) throws {
-    var random = SeededGenerator(seed)
+    var random = SeededGenerator(seed: seed)
     let families: [Family] = [.small, .medium, .medium, .large, .large, .extraLarge]
     let widgets = (0..<Int.random(in: 1...12, using: &random)).map { index in
       LiveSamples.widget(

@@ -1,3 +1,4 @@
+import SeededRandom
 import Testing
 import WidgetClient
 import WidgetLayout
@@ -118,7 +119,7 @@ import WidgetTerminal
 
   @Test(arguments: 0..<20)
   func `only rows that were drawn are compared, and the screen is the same`(seed: Int) throws {
-    var random = SeededGenerator(UInt64(seed))
+    var random = SeededGenerator(seed: UInt64(seed))
     var board = try LiveSamples.board(
       (0..<9).map { LiveSamples.widget("w\($0)", says: "text \($0)", position: Int64($0)) },
       columns: 80, rows: 16, look: CellLook()
@@ -314,20 +315,5 @@ import WidgetTerminal
       #expect(board.picture().grid == still(board))
       #expect(!board.isMoving)
     }
-  }
-}
-
-/// The same numbers for the same seed (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-  private var state: UInt64
-
-  init(_ seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-    return z ^ (z >> 31)
   }
 }

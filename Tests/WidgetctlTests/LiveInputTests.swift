@@ -1,4 +1,5 @@
 import Foundation
+import SeededRandom
 import Testing
 import WidgetClient
 import WidgetModel
@@ -57,7 +58,7 @@ private struct InputHistory {
   private var sent: [LiveEvent] = []
 
   init(_ seed: UInt64) throws {
-    random = SeededGenerator(seed)
+    random = SeededGenerator(seed: seed)
     let nodes =
       [
         Node(id: "box", type: .stack, childIDs: Self.inputs + ["on", "form"]),

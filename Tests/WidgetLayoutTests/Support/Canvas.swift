@@ -1,3 +1,5 @@
+import NodeSamples
+
 @testable import WidgetLayout
 
 /// Draws a layout in cells as a person would, so that tests can say what it looks like.

@@ -1,16 +1,20 @@
-import WidgetModel
+package import SeededRandom
+package import WidgetModel
 
 /// Trees of all types with properties good and bad, decided by a seed.
-struct RandomTree {
-  var random: SeededGenerator
+package struct RandomTree {
+  package var random: SeededGenerator
   private var left: Int
+  /// How many of a hundred nodes have paddings and margins that may be wider than all there is.
+  private let tight: Int
 
-  init(seed: UInt64, nodes: Int = 40) {
+  package init(seed: UInt64, nodes: Int = 40, tight: Int = 0) {
     random = SeededGenerator(seed: seed)
     left = nodes
+    self.tight = tight
   }
 
-  mutating func tree(depth: Int = 0) -> Tree {
+  package mutating func tree(depth: Int = 0) -> Tree {
     left -= 1
     let isContainer = depth == 0 || (depth < 7 && chance(45))
     let type: NodeType? =
@@ -27,6 +31,9 @@ struct RandomTree {
     for name in Self.common where chance(7) {
       properties[name] = chance(20) ? hostile() : value(of: name)
     }
+    if tight > 0 {
+      for name in ["padding", "margin"] where chance(tight) { properties[name] = edges() }
+    }
     var tree = Tree(type, properties)
     if isContainer {
       let count = Int.random(in: 0...5, using: &random)
@@ -41,7 +48,7 @@ struct RandomTree {
   }
 
   /// Another node in the place of one, with the same children.
-  mutating func changed(_ node: Node) -> Node {
+  package mutating func changed(_ node: Node) -> Node {
     var node = node
     let name = pick(names(of: node.type) + Self.common)
     node.properties[name] = chance(20) ? nil : value(of: name)
@@ -109,6 +116,15 @@ struct RandomTree {
 
   private mutating func length() -> Value { pick([0, 4, 8, 16, 40, 100, 1.5]) }
 
+  private mutating func edges() -> Value {
+    let room: [Value] = [0, 8, 24, 100, 400, 5_000]
+    return chance(30)
+      ? pick(room)
+      : [
+        "leading": pick(room), "trailing": pick(room), "top": pick(room), "bottom": pick(room),
+      ]
+  }
+
   private mutating func hostile() -> Value {
     pick([
       .null, .double(.nan), .double(.infinity), -1, .int(.max), .int(.min), "offset.none", [], [:],
@@ -126,9 +142,9 @@ struct RandomTree {
     return .string((0..<count).map { _ in pick(words) }.joined(separator: " "))
   }
 
-  mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
+  package mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
 
-  mutating func pick<T>(_ choices: [T]) -> T {
+  package mutating func pick<T>(_ choices: [T]) -> T {
     choices[Int.random(in: 0..<choices.count, using: &random)]
   }
 }

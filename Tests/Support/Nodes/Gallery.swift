@@ -1,16 +1,16 @@
-import WidgetModel
+package import WidgetModel
 
 /// Contents to look at: each type of node in its forms and states.
-enum Gallery {
+package enum Gallery {
   /// A node with its children, before it is part of a content.
-  struct Part {
-    var node: Node
-    var children: [Part]
+  package struct Part {
+    package var node: Node
+    package var children: [Part]
 
-    var all: [Node] { [node] + children.flatMap(\.all) }
+    package var all: [Node] { [node] + children.flatMap(\.all) }
   }
 
-  static func part(
+  package static func part(
     _ type: NodeType?, _ id: String, _ properties: ValueMap = [:], problem: String = "",
     events: [String] = [], _ children: [Part] = []
   ) -> Part {
@@ -21,7 +21,9 @@ enum Gallery {
       children: children)
   }
 
-  static func content(_ root: Part) -> Content { Content(rootID: root.node.id, nodes: root.all) }
+  package static func content(_ root: Part) -> Content {
+    Content(rootID: root.node.id, nodes: root.all)
+  }
 
   private static func column(_ children: [Part]) -> Content {
     content(part(.stack, "root", [:], children))
@@ -29,7 +31,7 @@ enum Gallery {
 
   private static let cells: [Value] = [.double(1), .double(4), .double(2), .double(8), .double(5)]
 
-  static let contents: [(name: String, content: Content)] = [
+  package static let contents: [(name: String, content: Content)] = [
     (
       "label",
       column([
@@ -66,8 +68,8 @@ enum Gallery {
       "image",
       column([
         part(.image, "words", ["alt": "A cat"]),
-        part(.image, "box", ["alt": "A cat", "width": 96, "height": 64]),
-        part(.image, "pixels", ["source": "pixels", "width": 64, "height": 48]),
+        part(.image, "box", ["alt": "A cat", "width": 96.0, "height": 64.0]),
+        part(.image, "pixels", ["source": "pixels", "width": 64.0, "height": 48.0]),
       ])
     ),
     (
@@ -110,33 +112,33 @@ enum Gallery {
       "gauge",
       column([
         part(.gauge, "half", ["text": "CPU", "value": 0.47]),
-        part(.gauge, "tint", ["value": 30, "max": 40, "tint": "warning"]),
+        part(.gauge, "tint", ["value": 30.0, "max": 40.0, "tint": "warning"]),
         part(.gauge, "none", ["text": "Unknown"]),
-        part(.gauge, "ring", ["text": "Ring", "value": 1, "style": "ring"]),
+        part(.gauge, "ring", ["text": "Ring", "value": 1.0, "style": "ring"]),
         part(.gauge, "private", ["text": "Secret", "value": 0.9, "privacy": true]),
       ])
     ),
     (
       "chart",
       column([
-        part(.chart, "line", ["text": "Load", "values": .list(cells), "height": 64]),
+        part(.chart, "line", ["text": "Load", "values": .list(cells), "height": 64.0]),
         part(.chart, "spark", ["text": "Spark", "values": .list(cells), "style": "sparkline"]),
         part(
           .chart, "bar",
           [
-            "values": .list(cells), "style": "bar", "min": 0,
+            "values": .list(cells), "style": "bar", "min": 0.0,
             "labels": .list(["a", "b", "c", "d", "e"]),
           ]),
-        part(.chart, "gap", ["values": .list([1, .null, 3]), "style": "sparkline"]),
+        part(.chart, "gap", ["values": .list([1.0, .null, 3.0]), "style": "sparkline"]),
       ])
     ),
     (
       "stack",
       column([
         part(
-          .stack, "row", ["axis": "horizontal", "spacing": 8, "divider": true],
+          .stack, "row", ["axis": "horizontal", "spacing": 8.0, "divider": true],
           [
-            part(.label, "left", ["text": "left", "grow": 1]),
+            part(.label, "left", ["text": "left", "grow": 1.0]),
             part(.label, "right", ["text": "right"]),
           ]),
         part(
@@ -147,7 +149,7 @@ enum Gallery {
             part(.label, "three", ["text": "three", "accessory": "activity"]),
           ]),
         part(
-          .stack, "card", ["padding": 16, "corner": 8, "background": "surface"],
+          .stack, "card", ["padding": 16.0, "corner": 8.0, "background": "surface"],
           [part(.label, "inside", ["text": "in a box"])]),
         part(
           .stack, "over", ["axis": "layered"],
@@ -161,7 +163,7 @@ enum Gallery {
       "grid",
       content(
         part(
-          .grid, "root", ["columns": .int(3), "spacing": 8],
+          .grid, "root", ["columns": .int(3), "spacing": 8.0],
           (1...5).map { part(.label, "c\($0)", ["text": .string("cell \($0)")]) }))
     ),
     (
@@ -250,13 +252,4 @@ enum Gallery {
         part(.label, id + "/size", ["text": .string(size)]),
       ])
   }
-}
-
-extension Value: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral,
-  ExpressibleByFloatLiteral, ExpressibleByIntegerLiteral
-{
-  init(stringLiteral value: String) { self = .string(value) }
-  init(booleanLiteral value: Bool) { self = .bool(value) }
-  init(floatLiteral value: Double) { self = .double(value) }
-  init(integerLiteral value: Int) { self = .double(Double(value)) }
 }
