@@ -38,8 +38,8 @@ struct GlobalOptions: ParsableArguments {
     name: .long,
     help: ArgumentHelp(
       """
-      Give up after this long: 500ms, 5s, 1m30s; 0 is never. Default: 30s; no default for commands \
-      that follow changes, and for bar.
+      Give up after this time: 500ms, 5s, 1m30s; 0 is no timeout. Default: 30s; no timeout for \
+      commands that follow changes, and for bar.
       """, valueName: "duration"),
     transform: parseDuration)
   var timeout: Duration?

@@ -19,7 +19,7 @@ struct Widgetctl: AsyncParsableCommand {
       {"$bytes": BASE64}, {"$timestamp": RFC3339}, {"$duration": "1.5s"}, {"$double": "NaN"}. \
       `apply` reads the output of `ls` and `get`.
 
-      Exit status (`status` and `doctor` have their own):
+      Exit status (`status` and `doctor` have other statuses):
       \(ExitStatus.table)
       Ctrl-C ends a command (130 in a shell). A command ends with status 0 when its output is \
       closed (`| head`).

@@ -167,7 +167,7 @@ def _parser() -> argparse.ArgumentParser:
         "--wait", action="store_true", help="Wait for the daemon if it is not running."
     )
     events = command(
-        "events", _events, "Follow events: what users and programs do to widgets.", picking
+        "events", _events, "Follow events, which users and programs send to widgets.", picking
     )
     events.add_argument("ids", nargs="*", metavar="ID", help="Only events of these widgets.")
     events.add_argument(

@@ -25,12 +25,13 @@ struct BarCommand: AsyncParsableCommand {
         tmux              #(widgetctl bar --format tmux) in status-right
         json, plain       a list of blocks per line; text alone
 
-      A click sends an event. The left button presses a button or toggle, or a node that takes \
-      `press`. If nothing takes a press, it sends `click`. Other buttons send `click` and the wheel \
-      sends `scroll`, with the button's number as `button`, if the node or the widget's kind takes \
-      them. i3bar and swaybar write clicks to standard input. polybar runs commands that are in \
-      the text. i3blocks 1.4 passes no clicks. The other bars run `widgetctl bar --click BUTTON ID` \
-      from their configuration. --print-config prints a configuration for the bar.
+      A click sends an event. The left mouse button presses a button or toggle, or a node that \
+      takes `press`. If nothing takes a press, the left mouse button sends `click`. Other mouse \
+      buttons send `click` and the wheel sends `scroll`, with the number of the mouse button as \
+      `button`, if the node or the widget's kind takes these events. i3bar and swaybar write \
+      clicks to standard input. polybar runs commands that are in the text. i3blocks 1.4 passes no \
+      clicks. The other bars run `widgetctl bar --click BUTTON ID` from their configuration. \
+      --print-config prints a configuration for the bar.
 
       Examples:
         widgetctl bar --format waybar battery

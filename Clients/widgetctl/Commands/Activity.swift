@@ -6,12 +6,12 @@ import WidgetProto
 /// `activity`: widgets that show a task while it lasts.
 struct ActivityCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "activity", abstract: "Show a task as a widget while it lasts.",
+    commandName: "activity", abstract: "Show a task as a widget while the task runs.",
     discussion: """
-      An activity is a widget with a start and an end. Its attributes (--param, --title) stay. Its \
-      state (--set, --status, --progress) has at most 4096 bytes. The daemon ends it when its \
-      lifetime is over (8 h), and removes its widget some time after the end (4 h). \
-      `widgetctl run --activity` shows a command this way.
+      An activity is a widget with a start and an end. Its attributes (--param, --title) do not \
+      change. Its state (--set, --status, --progress) changes, and has at most 4096 bytes. The \
+      daemon ends the activity after its lifetime (8 h), and removes the widget some time after \
+      the end (4 h). `widgetctl run --activity` shows a command as an activity.
 
       Examples:
         widgetctl activity start backup --title Backup --stale-after 5m
@@ -27,11 +27,11 @@ struct ActivityCommand: AsyncParsableCommand {
 
 /// The state of an activity, as options.
 struct StateOptions: ParsableArguments {
-  @Option(help: "What is going on, in a few words: the data value `status`.")
+  @Option(help: "The present step of the task: the data value `status`.")
   var status: String?
 
   @Option(
-    help: "How much is done, from 0 to 1, or such as 40%: the data value `progress`.",
+    help: "The finished part, 0 to 1 or a percentage such as 40%: the data value `progress`.",
     transform: parseProgress)
   var progress: Double?
 
@@ -62,7 +62,7 @@ struct StateOptions: ParsableArguments {
 struct StaleOption: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Mark the widget stale after this time, if no update comes before. Default: never.",
+      "Mark the widget stale if no update comes within this time. Default: never.",
       valueName: "duration"),
     transform: parseDuration)
   var staleAfter: Duration?
@@ -86,7 +86,7 @@ struct ActivityStartCommand: AsyncParsableCommand {
     transform: parseID)
   var id: WidgetID?
 
-  @Option(help: "What the task is called: the parameter `title`.")
+  @Option(help: "The name of the task: the parameter `title`.")
   var title: String?
 
   @Option(help: "The widget's kind. Default: activity.", transform: parseKind)
@@ -113,7 +113,7 @@ struct ActivityStartCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "End the activity after this time at the latest. Default: 8h, which is also the most.",
+      "The time after which the daemon ends the activity. Default: 8h. Maximum: 8h.",
       valueName: "duration"),
     transform: parseDuration)
   var lifetime: Duration?
@@ -197,7 +197,7 @@ struct ActivityEndCommand: AsyncParsableCommand {
   var id: WidgetID
 
   @Option(
-    help: "How it ended: succeeded, failed or stopped. The data value `outcome`.",
+    help: "The outcome: succeeded, failed or stopped. The data value `outcome`.",
     completion: .list(["succeeded", "failed", "stopped"]))
   var outcome: String?
 
@@ -236,8 +236,8 @@ struct DismissOption: ParsableArguments {
     name: .customLong("dismiss"),
     help: ArgumentHelp(
       """
-      When to remove the widget: now, default (4 h after the end, which is also the latest), or a \
-      duration after the end, such as 10m.
+      The time of the widget's removal: now, default (4 h after the end), or a duration after the \
+      end, such as 10m. Maximum: 4h.
       """, valueName: "when"),
     transform: DismissOption.parse)
   var dismissal: Activity.Dismissal = .standard
@@ -260,8 +260,8 @@ struct ActivityListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "List activities, in display order.",
     discussion: """
-      With -o json or yaml, the command prints one object with the store's revision and the list of \
-      widgets, as `ls` does. TIME is how long the activity lasts, or lasted.
+      With -o json or yaml, the command prints one object with the store's revision and the list \
+      of widgets, as `ls` does. TIME is the time since the start, or from the start to the end.
 
       Examples:
         widgetctl activity list

@@ -9,7 +9,7 @@ struct ApplyCommand: AsyncParsableCommand {
     commandName: "apply", abstract: "Create and update a declared set of widgets and kinds.",
     discussion: """
       The command reads JSON, JSON lines or YAML: {set: NAME, kinds: {...}, widgets: {...}}, a \
-      list of widgets, or one widget. Kinds and widgets have the form that bundles have. \
+      list of widgets, or one widget. Kinds and widgets have the same form as in bundles. \
       docs/kinds.md describes this form, and the long form with lists. A widget has id, kind, \
       family, labels, visible, enabled, parameters and data. The command ignores fields that the \
       daemon fills (revision, state, ...), so you can apply the output of `ls -o yaml`. All \
@@ -17,13 +17,13 @@ struct ApplyCommand: AsyncParsableCommand {
 
       The command creates missing widgets and updates widgets that differ. A widget gets exactly \
       the declared labels and parameters. Data keys that are not declared stay, because other \
-      programs may set them. With --prune, the command removes the widgets and kinds that an \
-      earlier apply of the same set declared and this one does not.
+      programs may set them. With --prune, the command removes widgets and kinds that the set \
+      declared at an earlier apply, and no longer declares.
 
       With --own, the set owns only the fields (data keys, parameters and labels) that it \
-      declares. Other fields stay, and so do fields that another user or program has set since. \
-      A field that the set declared before and does not declare now is removed. `get ID --owners` \
-      shows the owners. `set ID --release FIELD` gives a field back to the set.
+      declares. Other fields stay, and so do fields that another user or program has set later. \
+      The command removes a field that the set no longer declares. `get ID --owners` shows the \
+      owners. `set ID --release FIELD` gives a field back to the set.
 
       The command first registers the kinds in a separate change, all or none. They stay even if \
       the daemon then refuses the widgets. A dry run checks the widgets against the kinds as they \
@@ -51,7 +51,7 @@ struct ApplyCommand: AsyncParsableCommand {
   @Flag(help: "Remove the widgets and kinds that the set no longer declares.")
   var prune = false
 
-  @Flag(help: "Own only the declared fields. Fields that others have set since stay.")
+  @Flag(help: "Own only the declared fields. Fields that others have set later stay.")
   var own = false
 
   @Flag(help: "Print the changes without making them.")

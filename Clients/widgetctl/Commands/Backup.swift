@@ -22,8 +22,8 @@ struct BackupCommand: AsyncParsableCommand {
     abstract: "Copy the whole store to a file, even while the daemon runs.",
     discussion: """
       The command reads the files of the store, not the socket, so run it as the daemon's user or \
-      as root. The file has the state of one moment. The command checks it, and replaces no \
-      existing file. `restore` puts it back, and `doctor --store FILE` checks it again.
+      as root. The file has the state of one moment. The command checks the file, and replaces no \
+      existing file. `restore` puts the state back, and `doctor --store FILE` checks it again.
 
       Examples:
         widgetctl backup widgets.backup
@@ -51,9 +51,10 @@ struct RestoreCommand: AsyncParsableCommand {
     commandName: "restore",
     abstract: "Replace the store with a backup, while the daemon is stopped.",
     discussion: """
-      The command checks the backup before it replaces anything, and refuses while a daemon has the \
-      store. The former database stays in the folder, with `.before-restore-` and the time in its \
-      name. Readers that resume get a new snapshot. Run the command as the daemon's user or as root.
+      The command checks the backup before it replaces the store. While a daemon uses the store, \
+      the command refuses. The former database stays in the folder, with `.before-restore-` and \
+      the time in its name. Readers that resume get a new snapshot. Run the command as the \
+      daemon's user or as root.
 
       Examples:
         widgetctl restore widgets.backup
@@ -63,7 +64,7 @@ struct RestoreCommand: AsyncParsableCommand {
       """)
 
   @Argument(
-    help: "A file that `backup` has written, or another whole database.", completion: .file())
+    help: "A file of `backup`, or another complete database.", completion: .file())
   var file: String
   @OptionGroup var store: StoreOptions
   @OptionGroup var global: GlobalOptions

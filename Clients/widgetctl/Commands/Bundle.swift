@@ -265,9 +265,9 @@ struct BundleValidateCommand: AsyncParsableCommand {
     discussion: """
       The command takes files and folders of bundles, zip or tar.gz archives, and https URLs of \
       these. It prints the file, line and column of each mistake, the line, and a hint. If there \
-      is a mistake, it exits with status 10. Possible mistakes are warnings. If a daemon answers, \
-      the command also warns about kinds that belong to another provider, and about widgets of the \
-      bundle's kinds that others created.
+      is a mistake, it exits with status 10. It prints possible mistakes as warnings. If a daemon \
+      answers, the command also warns about kinds that belong to another provider, and about \
+      widgets of the bundle's kinds that others created.
 
       Examples:
         widgetctl bundle validate clock

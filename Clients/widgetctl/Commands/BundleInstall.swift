@@ -158,13 +158,14 @@ struct BundleListCommand: AsyncParsableCommand {
 
         running   the bundle works
         failing   a source or an action of its widgets has failed
-        failed    the file has a mistake, or the daemon refuses the bundle
+        failed    the file has a mistake, or the host or the daemon refuses the bundle
         stopped   widgetd-host has ended
 
       The reason follows the state. STATE is "not running" if no host runs the folder of bundles, \
-      and ok if no daemon answers. If the file has a mistake, STATE is the mistake. "+2 of others" is the number of widgets of the bundle's kinds \
-      that others created, with the first ids. A note below the table names each field whose \
-      value in the file has no effect, because another user or program has set the field.
+      and ok if no daemon answers. If the file has a mistake, STATE shows the mistake. \
+      "+2 of others" is the number of widgets of the bundle's kinds that others created, with the \
+      first ids. A note below the table names each field whose value in the file has no effect, \
+      because another user or program has set the field.
 
       Examples:
         widgetctl bundle ls
@@ -333,7 +334,7 @@ struct BundleRemoveCommand: AsyncParsableCommand {
   @Argument(help: "The bundles' ids.")
   var ids: [String]
 
-  @Flag(help: "Also delete files that were not installed, but written into the folder.")
+  @Flag(help: "Also delete files that you wrote into the folder.")
   var force = false
 
   @OptionGroup var remote: BundleRemoteOptions

@@ -171,7 +171,7 @@ struct SetCommand: AsyncParsableCommand {
   @Flag(help: "Remove the widget's error.")
   var clearError = false
 
-  @Option(help: "Only if the widget still has this etag; otherwise exit with status 5.")
+  @Option(help: "Change the widget only if it still has this etag; otherwise exit with status 5.")
   var etag: String?
 
   @OptionGroup var transition: TransitionOptions
@@ -259,8 +259,8 @@ struct RemoveCommand: AsyncParsableCommand {
     commandName: "rm", abstract: "Remove widgets.",
     discussion: """
       The command removes the widgets one after the other. If it cannot remove one, it still \
-      removes the others, and exits with the status of the first failure. With several ids, \
-      --request-id R means R-1, R-2, and so on.
+      removes the others, and exits with the status of the first failure. With --request-id R and \
+      several ids, the request ids are R-1, R-2, and so on.
 
       The command refuses to remove a widget of a bundle: remove the bundle, or edit its file. It \
       also refuses to remove the widgets that show the state of widgetd-host and of bundles. With \
@@ -290,7 +290,7 @@ struct RemoveCommand: AsyncParsableCommand {
   @Flag(help: "Also remove widgets of bundles; widgetd-host restores widgets of running bundles.")
   var force = false
 
-  @Option(help: "Only if the widget still has this etag; otherwise exit with status 5.")
+  @Option(help: "Remove the widget only if it still has this etag; otherwise exit with status 5.")
   var etag: String?
 
   @OptionGroup var transition: TransitionOptions
@@ -427,19 +427,19 @@ struct MoveCommand: AsyncParsableCommand {
   @Argument(help: "The widget's id.", completion: idCompletion, transform: parseID)
   var id: WidgetID
 
-  @Flag(help: "Move it before all others.")
+  @Flag(help: "Move the widget before all others.")
   var first = false
 
-  @Flag(help: "Move it after all others.")
+  @Flag(help: "Move the widget after all others.")
   var last = false
 
   @Option(
-    help: ArgumentHelp("Move it directly before this widget.", valueName: "id"),
+    help: ArgumentHelp("Move the widget directly before this one.", valueName: "id"),
     completion: idCompletion, transform: parseID)
   var before: WidgetID?
 
   @Option(
-    help: ArgumentHelp("Move it directly after this widget.", valueName: "id"),
+    help: ArgumentHelp("Move the widget directly after this one.", valueName: "id"),
     completion: idCompletion, transform: parseID)
   var after: WidgetID?
 

@@ -84,9 +84,9 @@ struct ReloadCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "reload", abstract: "Reload the daemon's configuration.",
     discussion: """
-      The command waits until the daemon has read its settings. It prints which settings are in \
-      force, and which need a restart. If a setting is invalid, the daemon keeps the old settings, \
-      and the command prints the reason and exits with status 5.
+      The command waits until the daemon has read its settings. It prints the settings that are \
+      now in force, and the settings that need a restart. If a setting is invalid, the daemon \
+      keeps the old settings, and the command prints the reason and exits with status 5.
 
       Example:
         widgetctl reload

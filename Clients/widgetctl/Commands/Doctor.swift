@@ -9,14 +9,15 @@ struct DoctorCommand: AsyncParsableCommand {
     commandName: "doctor",
     abstract: "Find out why the daemon does not work, and how to fix it.",
     discussion: """
-      The command checks which socket is used and why, its file, its systemd units and its \
-      permissions. Then it asks the daemon for its health, your permissions, its version and its \
-      last errors. Below each problem, it prints the command that fixes it. It changes nothing, \
-      but its connection starts a socket-activated service. It waits 3s for each answer of the \
-      daemon, or as long as --timeout.
+      The command checks the choice of the socket, the socket's file and permissions, and the \
+      systemd units. Then it asks the daemon for its health, your permissions, its version and its \
+      last errors. Below each problem, it prints the command that fixes it. The doctor changes \
+      nothing, but its connection starts a socket-activated service. It waits for each answer of \
+      the daemon for 3s, or for the time of --timeout.
 
-      With --store, the command checks the files of the store instead: the mark, all pages of the \
-      database, and the checksum of each row. It changes nothing, and works while the daemon runs. \
+      With --store, the command checks the files of the store instead: store.mark, all pages of \
+      the database, and the checksum of each row. It changes no file, and works while the daemon \
+      runs. \
       PATH is a state directory, or a file of `widgetctl backup`. Run the command as the daemon's \
       user or as root.
 

@@ -7,7 +7,7 @@ import WidgetTimeZones
 /// `eval`: evaluates an expression.
 struct EvalCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "eval", abstract: "Evaluate an expression, like a kind does.",
+    commandName: "eval", abstract: "Evaluate an expression as in a kind.",
     discussion: """
       Expressions are CEL. The command needs a daemon only with --widget. --data and --parameters \
       each read a JSON or YAML object. --widget takes both from a widget of the daemon. The \

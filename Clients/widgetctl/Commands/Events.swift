@@ -5,7 +5,7 @@ import WidgetModel
 /// `events`: follows events.
 struct EventsCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "events", abstract: "Follow events: what users and programs do to widgets.",
+    commandName: "events", abstract: "Follow events, which users and programs send to widgets.",
     discussion: """
       On a terminal, or with -o table, the command prints one line per event. Otherwise, or with \
       -o json or jsonl, it prints one JSON object per line, of type event or gap. A gap has the \
@@ -15,8 +15,8 @@ struct EventsCommand: AsyncParsableCommand {
       After a restart of the daemon, the command reconnects. It ends with Ctrl-C, after --count \
       events, with --timeout (status 8), or when its output is closed.
 
-      --after-sequence also prints recent events, from the daemon's start on. A restart of the \
-      daemon loses them.
+      --after-sequence also prints recent events. The daemon keeps recent events only until it \
+      restarts.
 
       Examples:
         widgetctl events

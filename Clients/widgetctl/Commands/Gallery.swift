@@ -9,9 +9,9 @@ struct GalleryCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "gallery", abstract: "Show what kinds look like, with their samples.",
     discussion: """
-      The command shows each kind in each of its families, with the kind's sample as data. No provider \
-      is asked, and no widget is made. Below the pictures of a kind are its recommendations: named \
-      sets of parameters. `add KIND --recommendation NAME` adds such a widget.
+      The command shows each kind in each of its families, with the kind's sample as data. It asks \
+      no provider, and creates no widget. Below the pictures of a kind are its recommendations: \
+      named sets of parameters. `add KIND --recommendation NAME` adds such a widget.
 
       With --folder, the command writes pictures instead: KIND-FAMILY.svg, or .png. It replaces \
       files of that name.

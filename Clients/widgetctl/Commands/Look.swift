@@ -80,8 +80,9 @@ struct GetCommand: AsyncParsableCommand {
       With --field, the table format has only the values, one per line: text as it is, all other \
       values as JSON. If a data key or parameter is missing, the command exits with status 3.
 
-      On a terminal, control characters in text are escaped. In a pipe or a file they are not, \
-      because a program gets the text. If it passes the text on to a terminal, use --escape.
+      On a terminal, the command escapes control characters in text. In a pipe or a file, it \
+      prints the text unchanged, for programs. If a program prints the text to a terminal, use \
+      --escape.
 
       Examples:
         widgetctl get clock
@@ -97,14 +98,14 @@ struct GetCommand: AsyncParsableCommand {
   @Flag(
     help: """
       Show the owners of the data keys, parameters and labels that a bundle or a set declares. The \
-      owner is the bundle or set, or the user or program that has set the field since.
+      owner is the bundle or set, or the user or program that has changed the field later.
       """)
   var owners = false
 
   @Flag(
     help: """
-      Escape control characters in the text of --field, also if the output is no terminal. For text \
-      that goes to a terminal in the end.
+      Escape control characters in the text of --field, even if the output is not a terminal. Use \
+      it if a program prints the text to a terminal.
       """)
   var escape = false
 

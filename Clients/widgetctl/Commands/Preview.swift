@@ -30,7 +30,7 @@ struct PlaceholderCommand: AsyncParsableCommand {
 /// `snapshot`: what an instance of a kind would show now.
 struct SnapshotCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "snapshot", abstract: "Show what an instance of a kind would show now.",
+    commandName: "snapshot", abstract: "Show the present content of an instance of a kind.",
     discussion: """
       The daemon asks the provider of the kind, and creates no widget. If the provider does not \
       answer within 2 s, the command shows the kind's sample and the reason.

@@ -9,8 +9,8 @@ struct RefreshCommand: AsyncParsableCommand {
     commandName: "refresh", abstract: "Ask the providers of widgets for fresh data.",
     discussion: """
       The daemon forwards the request and does not wait for the data. `watch` shows new data when \
-      it arrives. The command prints the number of widgets without a running provider. They do not \
-      change.
+      it arrives. Widgets without a running provider do not change; the command prints their \
+      number.
 
       A kind has a limited number of refreshes in an hour. `describe` shows how many are left.
 

@@ -7,8 +7,8 @@ struct SendCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "send", abstract: "Send an event to a widget.",
     discussion: """
-      A hidden or disabled widget or node takes no events (status 5). With --force, it takes them; \
-      only root and the daemon's user may use --force. \(Assignment.help)
+      A hidden or disabled widget or node takes no events (status 5). With --force, it takes the \
+      event. Only root and the daemon's user may use --force. \(Assignment.help)
 
       With --wait, the command waits until everything that the event starts has ended: the kind's \
       reducers, and the actions of a bundle. If one of them fails, the command prints the reason \

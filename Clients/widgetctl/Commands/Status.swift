@@ -10,7 +10,7 @@ struct StatusCommand: AsyncParsableCommand {
       counters and last errors: changes that could not be stored, exceeded limits, invalid \
       settings. It leaves out values that you may not see. If the daemon does not answer, it \
       prints the first problem that `doctor` finds. The connection starts a socket-activated \
-      service. The command waits 3s for each answer, or as long as --timeout.
+      service. The command waits for each answer for 3s, or for the time of --timeout.
 
       Exit status, like systemctl: 0 running and serving, 3 not running or not serving, 4 unknown \
       (permission denied, or no answer in time).

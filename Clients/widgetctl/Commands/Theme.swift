@@ -29,7 +29,7 @@ struct ThemeGetCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "get", abstract: "Show the theme, or the value of one token.",
     discussion: """
-      The mark * is for values that differ from the standard theme.
+      The mark * shows the values that differ from the standard theme.
 
       Examples:
         widgetctl theme get

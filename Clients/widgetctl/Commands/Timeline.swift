@@ -8,8 +8,8 @@ struct TimelineCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "timeline", abstract: "List the entries of a widget: what it shows, and when.",
     discussion: """
-      The first entry is the current one, marked with `*`. A schedule has entries without end, so the \
-      command lists only the first ones. `--limit` sets their number.
+      The first entry is the current one, marked with `*`. A schedule has no last entry, so the \
+      command lists only the first entries. `--limit` sets their number.
 
       Examples:
         widgetctl timeline clock

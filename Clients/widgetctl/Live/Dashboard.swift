@@ -12,17 +12,18 @@ struct DashboardCommand: AsyncParsableCommand {
     commandName: "dashboard",
     abstract: "Use widgets full screen: look, press, type, scroll.",
     discussion: """
-      The command shows the visible widgets, or those of the ids or the selection, and follows \
-      every change. Widgets fill columns in position order. A large widget takes two columns, an \
-      extra-large one takes all. An arrangement file gives widgets fixed places: the key `w` \
-      writes it. The title of a widget shows whether the widget is stale or has failed.
+      The command shows the widgets of the ids or the selection, else all visible widgets, and \
+      follows every change. Widgets fill columns in position order. A large widget takes two \
+      columns, an extra-large widget takes all columns. An arrangement file gives widgets fixed \
+      places; the key `w` writes this file. The title of a widget shows whether the widget is \
+      stale or has failed.
 
       Tab and the arrows move the focus. Enter and Space press, switch and select. Type text into \
       inputs, and submit it with Enter. The mouse presses and scrolls; a drag copies text. Hold \
       Shift while you drag for the terminal's own selection. `/` filters, `i` shows a widget's \
       data, `?` shows all keys, `q` quits. Ctrl-Z suspends.
 
-      If the daemon goes away, the last state stays, marked as stale, until the daemon is back. \
+      If the daemon ends, the last state stays, marked as stale, until the daemon is back. \
       `view --live` is the same. Without ids and selection, the status widgets of a host and its \
       bundles are shown only while they report an error.
 

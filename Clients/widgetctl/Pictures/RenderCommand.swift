@@ -217,7 +217,7 @@ struct ConnectionOptions: ParsableArguments {
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "Give up after this long: 500ms, 5s, 1m30s; 0 is never. Default: 30s; none with --watch.",
+      "Give up after this time: 500ms, 5s; 0 is no timeout. Default: 30s; none with --watch.",
       valueName: "duration"),
     transform: parseDuration)
   var timeout: Duration?

@@ -8,12 +8,13 @@ struct RunCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "run", abstract: "Run a command, and show it as a widget.",
     discussion: """
-      The command has the terminal: its input, output and errors are as without widgetctl. Signals are \
-      passed on. The exit status is the command's; if a signal ends the command, it also ends \
-      widgetctl. If the daemon cannot be reached, the command runs without a widget.
+      The command keeps the terminal for its input, output and errors. widgetctl passes signals on \
+      to the command. The exit status is the status of the command. If a signal ends the command, \
+      the same signal ends widgetctl. If the daemon cannot be reached, the command runs without a \
+      widget.
 
-      The widget shows the time since the start, the progress, and at the end the outcome. The command \
-      reports progress in one of two ways. Both are in its environment:
+      The widget shows the time since the start, the progress, and at the end the outcome. The \
+      command can report its progress in two ways, with these variables of its environment:
         $WIDGETD_PROGRESS_FD  a file descriptor for lines such as `40%` and `0.4 copying photos`
         $WIDGETD_ACTIVITY     the widget's id, for `widgetctl activity update`
 
@@ -26,13 +27,13 @@ struct RunCommand: AsyncParsableCommand {
           echo "$((n * 25))% step $n" >&$WIDGETD_PROGRESS_FD; sleep 1; done'
       """)
 
-  @Option(help: "What the command is called: the title of the widget.")
+  @Option(help: "The title of the widget.")
   var activity: String
 
   @Option(
     help: """
-      The widget's id. The next run with this id takes the place of this one. Default: the daemon \
-      chooses one.
+      The widget's id. The next run with this id replaces this run. Default: the daemon chooses an \
+      id.
       """, transform: parseID)
   var id: WidgetID?
 
@@ -50,7 +51,7 @@ struct RunCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Mark the widget stale this long after widgetctl was killed. Default: 90s.",
+      "The time after which the widget is stale if widgetctl was killed. Default: 90s.",
       valueName: "duration"),
     transform: parseDuration)
   var staleAfter: Duration = .seconds(90)
