@@ -99,6 +99,39 @@ enum ArgumentOrder {
     return word.closest(among: commandNames)
   }
 
+  /// The message for the first option that the command does not have; nil if it has them all.
+  static func unknownOption(_ arguments: [String]) -> String? {
+    guard let command = command(of: arguments) else { return nil }
+    let help = command.helpMessage(includeHidden: true, columns: 1000)
+    let known = Set(
+      help.split { !($0 == "-" || $0.isLetter || $0.isNumber) }
+        .filter { $0.hasPrefix("--") && $0.count > 2 }.map(String.init))
+    for argument in arguments.prefix(while: { $0 != "--" }) where argument.hasPrefix("--") {
+      let option = String(argument.prefix { $0 != "=" })
+      guard !known.contains(option) else { continue }
+      let hint = option.closest(among: known.sorted()).map { "; did you mean \"\($0)\"?" } ?? ""
+      return "there is no option \"\(option)\"\(hint)".cuttingLongArguments(arguments)
+    }
+    return nil
+  }
+
+  /// The command that the first words name; nil if there is none.
+  private static func command(of arguments: [String]) -> (any ParsableCommand.Type)? {
+    func named(_ word: String, of commands: [any ParsableCommand.Type])
+      -> (any ParsableCommand.Type)?
+    {
+      commands.first {
+        $0.configuration.commandName == word || $0.configuration.aliases.contains(word)
+      }
+    }
+    guard let first = arguments.first,
+      let command = named(
+        first, of: Widgetctl.configuration.groupedSubcommands.flatMap(\.subcommands))
+    else { return nil }
+    guard arguments.count > 1 else { return command }
+    return named(arguments[1], of: command.configuration.subcommands) ?? command
+  }
+
   /// Where help on the command line is to be had: `widgetctl ls --help`.
   static func help(_ arguments: [String]) -> String {
     var command = arguments.first.map { isCommand($0) ? "\($0) " : "" } ?? ""

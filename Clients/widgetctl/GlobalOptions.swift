@@ -170,6 +170,11 @@ struct SelectorOptions: ParsableArguments {
         Output.writeError("widgetctl: \(failure.text.safeForTerminal)\n")
       }
     }
+    await noteUnregisteredKinds(in: session)
+  }
+
+  /// Tells on standard error which of the kinds are not registered: that may be meant, or mistyped.
+  func noteUnregisteredKinds(in session: Session) async {
     guard !kinds.isEmpty, let registered = try? await session.kinds().kinds else { return }
     let names = registered.map(\.kind.name.rawValue)
     for kind in kinds where !names.contains(kind.rawValue) {

@@ -61,7 +61,13 @@ enum Main {
     }
     let isUsage = code == .validationFailure
     let status: ExitStatus = isUsage ? .usage : .otherError
-    let message = Widgetctl.message(for: error).cuttingLongArguments(arguments)
+    var message = Widgetctl.message(for: error).cuttingLongArguments(arguments)
+    // The parser looks at values and their number first, which a misspelt option makes wrong.
+    if isUsage, !message.hasPrefix("Unknown option"),
+      let words = ArgumentOrder.unknownOption(arguments)
+    {
+      message = words
+    }
     if isJSON || !isUsage {
       report(CommandFailure(status, message), isJSON: isJSON)
     } else {

@@ -41,14 +41,16 @@ public struct BundleDefaults: Sendable {
           ?? "there are \(names.joined(separator: ", "))"
       throw UnfitSetting(message: "there is no setting \"\(name.prefix(64))\"; \(hint)")
     }
-    if case .string(let text) = value, field.type != .string,
-      let read = Reading.value(of: text, as: field.type)
-    {
-      return read
+    var read: Value?
+    if case .string(let text) = value, field.type != .string {
+      read = Reading.value(of: text, as: field.type)
     }
-    guard let fitted = field.type.fitted(value) else {
+    guard let fitted = read ?? field.type.fitted(value) else {
       throw UnfitSetting(
         message: "\"\(name)\" takes a value of type \(field.type), not \(value.typeName)")
+    }
+    guard field.takes(fitted) else {
+      throw UnfitSetting(message: "\"\(name)\" takes one of: \(field.choiceWords)")
     }
     return fitted
   }

@@ -16,12 +16,20 @@ public struct BundleDifference: Hashable, Sendable, CustomStringConvertible {
 
   /// `+ path: after`, `- path: before`, or `~ path: before → after`.
   public var description: String {
-    switch (before, after) {
-    case (let before?, let after?): "~ \(path): \(before) → \(after)"
-    case (nil, let after?): "+ \(path): \(after)"
-    case (let before?, nil): "- \(path): \(before)"
-    case (nil, nil): path
-    }
+    let change =
+      switch (before, after) {
+      case (let before?, let after?): "~ \(path): \(before) → \(after)"
+      case (nil, let after?): "+ \(path): \(after)"
+      case (let before?, nil): "- \(path): \(before)"
+      case (nil, nil): path
+      }
+    return change + (isOfNewWidgets ? " (for new widgets)" : "")
+  }
+
+  /// Whether the difference is nothing to a widget that exists, because users show, hide and disable
+  /// widgets.
+  private var isOfNewWidgets: Bool {
+    path.hasPrefix("widgets") && (path.hasSuffix(".visible") || path.hasSuffix(".enabled"))
   }
 
   /// What all of a bundle is different from, each permission by itself.

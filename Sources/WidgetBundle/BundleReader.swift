@@ -179,7 +179,7 @@ struct BundleFileReader {
           hint: "use 1 to 64 of a-z, A-Z, 0-9 and . _ - / :, a letter or digit first")
         continue
       }
-      guard name != .help else {
+      guard !BundleReader.builtInKinds.contains(name) else {
         reading.report(
           kind.nameItem, "every daemon has a kind \"\(name)\" already", hint: "choose another name")
         continue

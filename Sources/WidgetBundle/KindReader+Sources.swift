@@ -128,17 +128,19 @@ extension KindReader {
   }
 
   /// Warns of sources that make each other read again: each sets data that the input of the next
-  /// one reads. This is not an error, because the readings end when the values do not change any more.
+  /// one reads, by itself or by the steps on its life events. This is not an error, because the readings
+  /// end when the values do not change any more.
   func warnOfCycles(among sources: [Source], _ items: [Named]) {
     let readers = sources.map { source in
-      sources.indices.filter { index in
-        sources[index].name != source.name
-          && sources[index].dependencies.contains { reference in
-            guard reference.variable == "data", case .field(let key)? = reference.path.first else {
-              return false
-            }
-            return source.assignments.values.contains { $0.key == key }
+      let own = Set(source.assignments.values.map(\.key))
+      let keys = own.union(keysSet(after: source.name))
+      return sources.indices.filter { index in
+        sources[index].dependencies.contains { reference in
+          guard reference.variable == "data", case .field(let key)? = reference.path.first else {
+            return false
           }
+          return keys.contains(key)
+        }
       }
     }
     var done: Set<Int> = []
@@ -146,15 +148,54 @@ extension KindReader {
       guard let cycle = shortestCycle(from: start, readers) else { continue }
       done.formUnion(cycle)
       let names = (cycle + [start]).map { sources[$0].name }.joined(separator: " → ")
+      let isAlone = cycle.count == 1
       guard let item = items.first(where: { $0.name == sources[start].name })?.item else {
         continue
       }
       reading.remark(
-        item, "sources have one another read again and again: \(names)",
+        item,
+        isAlone
+          ? "the source changes data that it reads, so the host reads it again and again"
+          : "sources have one another read again and again: \(names)",
         hint:
-          "let one of them read something else; while the values change, each is read ten times a"
-          + " second")
+          "let \(isAlone ? "it" : "one of them") read something else; while the values change, "
+          + "\(isAlone ? "it" : "each") is read ten times a second")
     }
+  }
+
+  /// The data that steps on the life events of a source set or remove.
+  private func keysSet(after source: String) -> Set<String> {
+    func isOfSource(_ event: String) -> Bool { LifePhase.split(event)?.name == source }
+    var keys: Set<String> = []
+    var actionsSeen: Set<String> = []
+    func collect(_ steps: [Step]) {
+      for step in steps {
+        switch step {
+        case .set(let assignments), .http(_, _, let assignments, _),
+          .command(_, _, let assignments, _), .bus(_, let assignments, _),
+          .socket(_, let assignments, _):
+          keys.formUnion(assignments.values.map(\.key))
+        case .unset(let names): keys.formUnion(names)
+        case .run(let name):
+          if actionsSeen.insert(name).inserted, let action = actions[name] { collect(action) }
+        case .action(let action): collect(action)
+        case .presence, .reload, .emit, .cancel: break
+        }
+      }
+    }
+    func collect(_ action: Action) {
+      keys.formUnion(action.optimistic.values.map(\.key))
+      for steps in [action.steps, action.otherwise, action.success, action.failure] {
+        collect(steps)
+      }
+    }
+    for reducer in kind.reducers where reducer.nodeID.isEmpty && isOfSource(reducer.event) {
+      keys.formUnion(Array(reducer.assignments.keys) + reducer.unset)
+    }
+    for trigger in triggers {
+      if case .event(let name, nil) = trigger.when, isOfSource(name) { collect(trigger.steps) }
+    }
+    return keys
   }
 
   /// The shortest cycle of sources that begins and ends at `start`.

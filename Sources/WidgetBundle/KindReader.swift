@@ -86,12 +86,12 @@ final class KindReader {
       currentAction = nil
     }
     reportCycles(actionItems)
-    warnOfCycles(among: sources, sourceItems)
     // Steps that only change data become reducers, so read the actions before the events.
     noteLifeEvents(object["on"])
     for handler in handlers { read(handler) }
     if let item = object["on"] { on(item) }
     reportReloadCircles()
+    warnOfCycles(among: sources, sourceItems)
     // Without a host, programs can handle events that no node has a handler for.
     if context.hasHost { noteNodeEvents() }
     warnOfIdleButtons()

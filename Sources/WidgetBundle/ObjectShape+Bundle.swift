@@ -114,8 +114,14 @@ extension ObjectShape {
       Key("kind", .text, "Kind: one of the bundle's, or `help`.", isRequired: true),
       Key("family", .words(Family.allCases.map(\.name)), "Family."),
       Key("labels", .map(.text), "Labels."),
-      Key("visible", .bool, "Whether the widget is shown at first. Default: true."),
-      Key("enabled", .bool, "Whether the widget takes events at first. Default: true."),
+      Key(
+        "visible", .bool,
+        "Whether a new widget is shown. An existing widget stays as it is. "
+          + "Default: true."),
+      Key(
+        "enabled", .bool,
+        "Whether a new widget takes events. An existing widget stays as it is. "
+          + "Default: true."),
       Key("parameters", .map(.constant), "Parameters."),
       Key("data", .map(.constant), "Initial data, beside the defaults."),
     ])

@@ -1,3 +1,4 @@
+import WidgetExpression
 import WidgetModel
 
 /// Fields: names with types, defaults and descriptions.
@@ -97,6 +98,9 @@ extension Reading {
         field.choices.append(value)
       }
     }
+    if let (_, item) = defaultValue, let value = field.defaultValue, !field.takes(value) {
+      report(item, "the default is not one of the choices", hint: "use \(field.choiceWords)")
+    }
     field.summary = text(object["description"]) ?? ""
     field.isRequired = bool(object["required"]) ?? false
     if field.isRequired, let item = object["required"] {
@@ -109,5 +113,17 @@ extension Reading {
       }
     }
     return field
+  }
+}
+
+extension Field {
+  /// Whether the value is one of the choices, if there are any.
+  func takes(_ value: Value) -> Bool {
+    choices.isEmpty || value == .null || choices.contains(value)
+  }
+
+  /// The choices, as people read them.
+  var choiceWords: String {
+    choices.map { ExpressionValue($0).text ?? $0.typeName }.joined(separator: ", ")
   }
 }

@@ -112,10 +112,8 @@ final class Reading {
       report(
         line: entry.line, column: entry.column, item.path,
         "unknown key \"\(entry.key.prefix(64))\"",
-        hint: entry.key.contains { ")]'\"".contains($0) }
-          ? "the comma before it ended a value; put that value in quotes"
-          : shape.home(of: entry.key).map { "\"\(entry.key)\" is a key of \"\($0)\"" }
-            ?? suggestion(entry.key, among: shape.keys))
+        hint: shape.home(of: entry.key).map { "\"\(entry.key)\" is a key of \"\($0)\"" }
+          ?? suggestion(entry.key, among: shape.keys))
     }
   }
 
@@ -235,6 +233,9 @@ final class Reading {
 
   /// `did you mean "x"?`, or what there is.
   func suggestion(_ name: String, among names: some Collection<String>) -> String {
+    if name.contains(where: { ")]'\"".contains($0) }) {
+      return "the comma before it ended a value; put that value in quotes"
+    }
     if let closest = name.closest(among: names) { return "did you mean \"\(closest)\"?" }
     guard !names.isEmpty else { return "" }
     return "there is: " + names.prefix(16).joined(separator: ", ") + (names.count > 16 ? ", …" : "")

@@ -108,8 +108,9 @@ public struct BundleInstaller: Sendable {
               "\(inner.path) holds the bundle \"\(found.bundle.id)\"",
               hint: folder.entry(found.bundle.id) == nil
                 ? "rename the folder to \(found.bundle.id)"
-                : "\(folder.path)/\(found.bundle.id) is there already; write bundle: \(name) in the"
-                  + " file, or remove one of the folders"))
+                : "\(folder.path)/\(found.bundle.id) is there already; "
+                  + (BundleReader.isID(name) ? "write bundle: \(name) in the file, or " : "")
+                  + "remove one of the folders"))
       } catch { bundle = .failure(error) }
       result.append(
         Installed(

@@ -14,9 +14,16 @@ struct FormInputs {
     let isFlag: Bool
   }
 
-  /// The inputs of each form, by form id. Templates of several families may share a form id: a
-  /// submission is valid if one of them accepts it.
-  private var forms: [String: [[Input]]] = [:]
+  private struct Form {
+    var inputs: [Input] = []
+    /// Whether the names of all inputs are known. Rows can repeat an input, and an expression can
+    /// compute its name.
+    var isComplete = true
+  }
+
+  /// The forms by their ids. Templates of several families may share a form id: a submission is valid if
+  /// one of them accepts it.
+  private var forms: [String: [Form]] = [:]
 
   init(_ kind: Kind) {
     for template in kind.content { find(in: template.root) }
@@ -24,25 +31,32 @@ struct FormInputs {
 
   private mutating func find(in node: NodeTemplate) {
     if node.type == .form {
-      var inputs: [Input] = []
-      for child in node.children { FormInputs.collect(child, &inputs) }
-      forms[node.id, default: []].append(inputs)
+      var form = Form()
+      for child in node.children { FormInputs.collect(child, &form) }
+      forms[node.id, default: []].append(form)
     }
     for child in node.children { find(in: child) }
   }
 
   /// Collects the inputs outside rows. A row may repeat an input any number of times.
-  private static func collect(_ node: NodeTemplate, _ inputs: inout [Input]) {
-    guard node.rows == nil, node.type != .form else { return }
-    if node.type == .input || node.type == .toggle, let name = text("name", of: node), !name.isEmpty
-    {
-      inputs.append(
+  private static func collect(_ node: NodeTemplate, _ form: inout Form) {
+    guard node.type != .form else { return }
+    guard node.rows == nil else {
+      form.isComplete = false
+      return
+    }
+    let isInput = node.type == .input || node.type == .toggle
+    if isInput, node.properties["name"].map({ !$0.expression.isEmpty }) == true {
+      form.isComplete = false
+    }
+    if isInput, let name = text("name", of: node), !name.isEmpty {
+      form.inputs.append(
         Input(
           name: name, label: text("text", of: node) ?? "",
           isRequired: constant("required", of: node) == .bool(true),
           isNumber: constant("mode", of: node) == .string("number"), isFlag: node.type == .toggle))
     }
-    for child in node.children { collect(child, &inputs) }
+    for child in node.children { collect(child, &form) }
   }
 
   private static func text(_ name: String, of node: NodeTemplate) -> String? {
@@ -57,17 +71,19 @@ struct FormInputs {
   func complaint(
     about payload: ValueMap, of node: String
   ) -> (name: String, words: String)? {
-    guard let form = forms.first(where: { NodeID.isNode(node, of: $0.key) })?.value else {
+    guard let versions = forms.first(where: { NodeID.isNode(node, of: $0.key) })?.value else {
       return nil
     }
     var values: ValueMap = [:]
     if case .map(let map)? = payload["values"] { values = map }
     var first: (name: String, words: String)?
-    for inputs in form {
-      let complaint = inputs.lazy.compactMap { input in
+    for form in versions {
+      let complaint = form.inputs.lazy.compactMap { input in
         FormInputs.words(about: input, values[input.name] ?? .null).map { (input.name, $0) }
       }.first
-      guard let complaint else { return nil }
+      guard let complaint = complaint ?? FormInputs.words(aboutOthers: values, than: form) else {
+        return nil
+      }
       first = first ?? complaint
     }
     return first
@@ -103,6 +119,23 @@ struct FormInputs {
     return number.utf8.allSatisfy(numeric.contains) && Double(number)?.isFinite == true
   }
 
+  /// The first value for which a form has no input.
+  private static func words(
+    aboutOthers values: ValueMap, than form: Form
+  ) -> (name: String, words: String)? {
+    guard form.isComplete else { return nil }
+    let names = form.inputs.map(\.name)
+    guard
+      let other = values.keys.first(where: { key in
+        !names.contains { $0.hasSameBytes(as: key) }
+      })
+    else { return nil }
+    let hint =
+      other.closest(among: names).map { "did you mean \"\($0)\"?" }
+      ?? (names.isEmpty ? "it has none." : "there is: \(names.joined(separator: ", ")).")
+    return (other, "The form has no input \"\(other.prefix(64))\"; \(hint)")
+  }
+
   private static func words(about input: Input, _ value: Value) -> String? {
     let label = input.label.isEmpty ? input.name : input.label
     if input.isFlag {
@@ -118,9 +151,11 @@ struct FormInputs {
     case .string(let text) where input.isNumber:
       return isDecimalNumber(text)
         ? nil : "\(label) takes a number, not \"\(text.prefix(40))\"."
-    case .int: return nil
+    case .string, .int: return nil
     case .double(let number) where number.isFinite: return nil
-    default: return input.isNumber ? "\(label) takes a number." : nil
+    default:
+      return "\(label) takes a \(input.isNumber ? "number" : "text"), not a value of type "
+        + "\(value.typeName)."
     }
   }
 }

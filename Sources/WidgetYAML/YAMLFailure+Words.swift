@@ -108,7 +108,11 @@ extension YAMLFailure {
     if place.character == "\t" || says("tab character") {
       return ("a tab cannot indent YAML", "indent with spaces")
     }
-    if isQuoteOpen(problem) { return ("the closing quote is missing", "add it") }
+    if isQuoteOpen(problem) {
+      return place.isInsideQuotes
+        ? ("a comma ended the value before this quote", quotes)
+        : ("the closing quote is missing", "add it")
+    }
     if place.isDirective { return directive(problem) }
     if says("cannot start any token") {
       let shown = place.character.map { "\"\($0)\"" } ?? "this character"
@@ -188,6 +192,9 @@ private struct SyntaxPlace {
   /// The value that the place is in, up to its end in the line.
   let value: String
   let valuePlace: YAMLPlace
+  /// Whether the character is a quote, and an odd number of these is before it in its line: the author
+  /// most likely meant it as the end of a text inside a value.
+  let isInsideQuotes: Bool
   /// Whether the line is a directive, and whether a line above is one.
   let isDirective: Bool
   let hasDirective: Bool
@@ -198,6 +205,13 @@ private struct SyntaxPlace {
     let scalars = Array(line.unicodeScalars)
     let index = min(max(0, place.column - 1), scalars.count)
     character = scalars.indices.contains(index) ? Character(scalars[index]) : nil
+    if let quote = scalars.indices.contains(index) ? scalars[index] : nil,
+      quote == "\"" || quote == "'"
+    {
+      isInsideQuotes = scalars[..<index].count { $0 == quote } % 2 == 1
+    } else {
+      isInsideQuotes = false
+    }
     isDirective = scalars.first == "%"
     hasDirective = lines.prefix(max(0, place.line - 1)).contains { $0.hasPrefix("%") }
     let start = SyntaxPlace.start(around: index, in: scalars)

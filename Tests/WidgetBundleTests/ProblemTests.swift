@@ -72,6 +72,12 @@ import WidgetModel
     Mistake(
       "content: {label: x, visible: data.n > 1}", "1:30", "expected a value of type bool",
       hint: "write =data.n > 1 for its value"),
+    Mistake(
+      "on: {click: {set: {n: math.greatest(data.n, 2), text: data.text}}}", "1:45",
+      "no data \"2)\"", hint: "the comma before it ended a value"),
+    Mistake(
+      "data: {c: {type: string, default: d, choices: [a, b]}}", "1:35",
+      "the default is not one of the choices", hint: "use a, b"),
     Mistake("content: {lable: x}", "1:11", "\"lable\" is not a family", hint: "\"label\""),
     Mistake("content: {label: x, url: y}", "1:26", "a label has no \"url\""),
     Mistake(
@@ -294,6 +300,10 @@ import WidgetModel
     ("bundle: @b", "1:9: a text cannot begin with \"@\"; put it in quotes"),
     ("bundle: {a: [1}", "1:15: a comma or the closing bracket is missing before this"),
     ("bundle: \"b", "1:9: the closing quote is missing; add it"),
+    (
+      "bundle: {a: =x.map(y, y).join(\", \")}",
+      "1:34: a comma ended the value before this quote; put the value in quotes"
+    ),
     ("{\"bundle\": \"b\",}\n{}", "2:1:"),
     ("--- {}\n--- {}\n", "2:1: there is more than one document"),
     ("bundle: !!python/object b", "1:9: tags such as"),

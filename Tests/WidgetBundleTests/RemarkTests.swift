@@ -41,6 +41,20 @@ import WidgetModel
   }
 
   @Test(arguments: [
+    ("{s.success: {set: {q: data.q + 1}}}", true), ("{s.success: b}", true),
+    ("{s.success: {do: {run: b}}}", true), ("{s.success: c}", false), ("{press: b}", false),
+  ])
+  func `a source that changes what it reads is remarked on`(on: String, isTold: Bool) throws {
+    let bundle = try Samples.read(
+      "bundle: b\nformat: 1\nversion: 1.0.0\nkinds:\n  k:\n    data: {n: 0, q: 0, m: 0}\n"
+        + "    sources: {s: {value: =data.q, set: {n: result}}}\n"
+        + "    actions: {b: {do: {set: {q: data.q + 1}}}, c: {do: {set: {m: data.q}}}}\n"
+        + "    on: \(on)\n")
+    let words = "the source changes data that it reads, so the host reads it again and again"
+    #expect(bundle.remarks.map(\.message).contains(words) == isTold, "\(bundle.remarks)")
+  }
+
+  @Test(arguments: [
     ("laod", "did you mean \"load\"?"), ("evry", "did you mean \"every\"?"),
     ("pres", "did you mean \"press\"?"), ("save.sucess", "did you mean \"save.success\"?"),
     ("feed.done", "there is: start, progress, ready, success, error"), ("load", nil),

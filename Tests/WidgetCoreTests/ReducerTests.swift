@@ -56,7 +56,12 @@ struct ReducerTests {
     arguments: [
       ([:], "Title is needed."), (["title": .string("  ")], "Title is needed."),
       (["title": .string("x"), "n": .string("many")], "n takes a number, not \"many\"."),
-      (["title": .string("x"), "n": .bool(true)], "n takes a number."),
+      (["title": .string("x"), "n": .bool(true)], "n takes a number, not a value of type bool."),
+      (["title": .list([.string("a")])], "Title takes a text, not a value of type list."),
+      (
+        ["title": .string("x"), "titel": .int(1)],
+        "The form has no input \"titel\"; did you mean \"title\"?"
+      ),
       (["title": .string("x"), "n": .string("1 000")], "n takes a number, not \"1 000\"."),
       (["title": .string("x"), "n": .string("0x10")], "n takes a number, not \"0x10\"."),
       (["title": .string("x"), "n": .string("inf")], "n takes a number, not \"inf\"."),
@@ -107,7 +112,9 @@ struct ReducerTests {
       #expect(store.widget("a")?.data["n"] == .int(1))
       return
     }
-    let name = words.hasPrefix("Title") ? "title" : String(words.prefix(1))
+    let name =
+      words.hasPrefix("The form")
+      ? "titel" : words.hasPrefix("Title") ? "title" : String(words.prefix(1))
     #expect(
       store.refusal(of: submit)
         == .invalid(field: "payload[values][\(name)]", description: words))

@@ -410,6 +410,13 @@ struct ActionTests {
     next.widgets = scene.widgets
     next.tell(.snapshot(left))
     #expect(next.status("save", "code") == .string("ABORTED"))
+    // Failure is state: the widget shows it, and the log has it.
+    #expect(next.widget?.error?.reason == "ACTION_FAILED")
+    #expect(next.widget?.error?.message.contains("It was interrupted; try again.") == true)
+    #expect(
+      next.effects.contains {
+        if case .report(let text) = $0 { text.contains("It was interrupted") } else { false }
+      })
   }
 
   @Test func `an answer to an earlier version of the bundle is nothing to the next`() throws {

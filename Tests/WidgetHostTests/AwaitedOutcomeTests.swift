@@ -49,6 +49,17 @@ struct AwaitedOutcomeTests {
     #expect(outcome(scene, "code") == .string("RESOURCE_EXHAUSTED"))
   }
 
+  @Test func `a loop of life events is a failed outcome`() throws {
+    var limits = HostLimits()
+    limits.chainMax = 4
+    var scene = try Scene(
+      "{data: {n: 0}, actions: {a: {do: [{set: {n: data.n + 1}}, {reload: all}]}}, "
+        + "on: {go: a, a.success: a}}", limits: limits)
+    try scene.event("go", wantsOutcome: true)
+    for _ in 0..<limits.chainMax where outcome(scene) == nil { try deliver(&scene) }
+    #expect(outcome(scene, "code") == .string("RESOURCE_EXHAUSTED"))
+  }
+
   @Test(arguments: ["{reload: s}", "s", "{do: [], then: s}"])
   func `an event waits for the reading that its step asks for`(step: String) throws {
     for (error, state) in [("", "success"), ("no", "failure")] {

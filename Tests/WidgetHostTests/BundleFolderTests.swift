@@ -45,6 +45,25 @@ struct BundleFolderTests {
     return body()
   }
 
+  @Test(arguments: [
+    ("clock.yaml", "# A clock.\nbundle: clock\n", true),
+    ("bundle.json", "{\"bundle\": \"clock\"}", true),
+    ("clock.yaml", "kinds: {}\n", false), ("clock.txt", "bundle: clock\n", false),
+  ])
+  func `a bundle's file without a folder of its own is told of`(
+    name: String, text: String, isTold: Bool
+  ) throws {
+    let place = try Place(nil)
+    let file = "\(place.path)/\(name)"
+    try Data(text.utf8).write(to: URL(fileURLWithPath: file))
+    let found = BundleFolders.subfolders(of: place.path).filter { $0.hasSuffix(name) }
+    #expect(found.count == (isTold ? 1 : 0))
+    for path in found {
+      #expect(look(into: path).contains("is not in a folder of its own"))
+      #expect(look(into: path).contains("widgetctl bundle install"))
+    }
+  }
+
   @Test func `a folder without a bundle's file is not a bundle`() throws {
     let place = try Place(nil)
     #expect(look(into: place.bundle) == "nothing")

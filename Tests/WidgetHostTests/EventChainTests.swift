@@ -28,6 +28,41 @@ struct EventChainTests {
     #expect(scene.instance.failures.count == 1)
   }
 
+  @Test func `an event loop between two bundles ends`() throws {
+    var limits = HostLimits()
+    limits.chainMax = 6
+    func scene(_ id: String, sendingTo other: String, _ generation: UInt64) throws -> Scene {
+      try Scene(
+        "{data: {n: 0}, on: {ping: [{emit: ping, widget: '=\"\(other)\"'}]}}", widgets: [id],
+        limits: limits, generation: generation)
+    }
+    var scenes = [
+      try scene("a", sendingTo: "b", 1), try scene("b", sendingTo: "a", 2),
+    ]
+    try scenes[0].event("ping", of: "a")
+    var count = 0
+    while count < 100 {
+      let (sender, receiver) = (count % 2, (count + 1) % 2)
+      let effects = scenes[sender].taken()
+      // The chain is told before the event is sent, because the event can be faster than its answer.
+      for effect in effects {
+        if case .lead(let sent, let names, let generation) = effect {
+          #expect(generation == UInt64(sender + 1))
+          scenes[receiver].tell(.led(sent, names: names))
+        }
+      }
+      let sent = effects.compactMap { effect -> RequestID? in
+        if case .send(let id, _, "ping", _, _) = effect { id } else { nil }
+      }.first
+      guard let sent else { break }
+      count += 1
+      scenes[sender].tell(.sent(sent, 0))
+      try scenes[receiver].event("ping", of: ["a", "b"][receiver], client: BundleInstance.sender)
+    }
+    #expect(count == 5)
+    #expect(scenes.map(\.instance.failures.count).reduce(0, +) == 1)
+  }
+
   @Test func `events that follow from one another after a delay are no loop`() throws {
     var limits = HostLimits()
     limits.chainMax = 3

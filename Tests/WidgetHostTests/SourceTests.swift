@@ -86,6 +86,8 @@ struct SourceTests {
     var waits: [Duration] = []
     var id = first.id
     for _ in 0..<4 {
+      // A line before the end does not shorten the next wait.
+      scene.tell(.line(id, Array("c".utf8)))
       scene.tell(.failed(id, Failure("ABORTED", "ended")))
       #expect(scene.status("log") == .string("failure"))
       let start = scene.time.uptime

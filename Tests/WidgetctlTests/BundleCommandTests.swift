@@ -50,7 +50,14 @@ struct BundleCommandTests {
     #expect {
       _ = try DocumentReader.documents("kinds:\n\t- {name: a}\n", name: "f.yaml")
     } throws: {
-      ($0 as? CommandFailure)?.message == "f.yaml:2:1: a tab cannot indent YAML; indent with spaces"
+      ($0 as? CommandFailure)?.message
+        == "f.yaml:2:1: a tab cannot indent YAML; indent with spaces\n  2 | →- {name: a}\n    | ^"
+    }
+    #expect {
+      _ = try DocumentReader.documents("{\n\"a\": 1\n\"b\": 2}", name: "f.json")
+    } throws: {
+      ($0 as? CommandFailure)?.message
+        == "f.json:3:1: expected , or } in an object\n  3 | \"b\": 2}\n    | ^"
     }
   }
 

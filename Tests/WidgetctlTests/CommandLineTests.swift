@@ -224,6 +224,26 @@ struct CommandLineTests {
     }
   }
 
+  @Test(
+    arguments: [
+      (["set", "cpu", "--bogus"], "there is no option \"--bogus\""),
+      (
+        ["send", "cpu", "press", "--nod", "click"],
+        "there is no option \"--nod\"; did you mean \"--node\"?"
+      ),
+      (
+        ["bundle", "install", "a", "--dri=x"],
+        "there is no option \"--dri\"; did you mean \"--dir\"?"
+      ),
+      (["send", "cpu", "press", "--node", "click", "-ojson"], nil), (["ls", "-l", "a=b"], nil),
+      (["set", "cpu", "--", "--bogus"], nil), (["frob", "--x"], nil),
+    ] as [([String], String?)])
+  func `an option that the command does not have is found`(
+    _ arguments: [String], message: String?
+  ) {
+    #expect(ArgumentOrder.unknownOption(arguments) == message)
+  }
+
   @Test(arguments: [
     (["ls", "--nope"], "widgetctl ls --help"), (["list"], "widgetctl list --help"),
     (["--nope"], "widgetctl --help"), ([], "widgetctl --help"),

@@ -58,6 +58,31 @@ struct EventCheckTests {
     #expect(open.warning("click") == nil)
   }
 
+  @Test func `of a kind with a program of its own nobody else knows what it handles`() throws {
+    var check = try check(provider: "sysmon")
+    #expect(check.warning("click") != nil)
+    check = EventCheck(
+      kind: RegisteredKind(kind: check.kind.kind, provider: "sysmon", isAttended: true))
+    #expect(check.warning("click") == nil)
+  }
+
+  @Test(
+    arguments: [
+      (OutcomeWait.Handler.bundle, nil, "done"), (.daemon, nil, "done"),
+      (.program("sysmon"), nil, "sent to sysmon, which reports no outcome"),
+      (.program("sysmon"), "PROVIDER_AWAY", "sent, but not handled yet"),
+      (.nobody, nil, "sent, but its kind is not registered, so there is no outcome"),
+      (.daemon, "EVENT_NOT_HANDLED", "sent, but nothing handles it"),
+    ] as [(OutcomeWait.Handler, String?, String)])
+  func `only what has an outcome is done`(
+    handler: OutcomeWait.Handler, warning: String?, words: String
+  ) throws {
+    let id = try #require(WidgetID("w"))
+    let text = OutcomeWait.done(
+      SendEventRequest(widgetID: id, name: "click"), 4, .null, handler, warning: warning)
+    #expect(text == "w click \(words) (event 4)\n")
+  }
+
   @Test func `an event that nodes take names one of them`() throws {
     let nodes = [
       Node(id: "top", type: .stack), Node(id: "plus", type: .button, events: ["press"]),

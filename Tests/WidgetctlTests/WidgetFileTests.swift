@@ -351,7 +351,9 @@ struct WidgetFileTests {
     let failure = #expect(throws: CommandFailure.self) {
       try Self.read("[\n{\"id\": a}]", name: "f.json")
     }
-    #expect(failure?.message == "f.json:2:8: this is not a value")
+    #expect(
+      failure?.message
+        == "f.json:2:8: this is not a value\n  2 | {\"id\": a}]\n    |        ^")
   }
 
   @Test func `aliases cannot multiply without bound`() {

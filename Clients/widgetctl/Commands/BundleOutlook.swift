@@ -160,8 +160,8 @@ struct BundleOutlook: Hashable, Sendable {
     return Remark(
       path: "kinds.\(kind.name)",
       message: "\(count) not fit the kind \"\(kind.name)\" of the bundle: \(list)",
-      hint: "values that a user has set are set aside and come back when they fit again; "
-        + "`widgetctl get ID --owners` shows them")
+      hint: "values that a user has set are set aside and come back when they fit again, unless "
+        + "the file sets the field; `widgetctl get ID --owners` shows them")
   }
 
   /// A widget that is there with another kind. A bundle replaces its own; others' widgets stay, and

@@ -112,7 +112,11 @@ enum BundleRemote {
     }
     for warning in answer.warnings { BundleText.warn(advice(warning)) }
     let bundle = answer.bundle
-    if let rival = await BundleStanding.rival(of: bundle.id, installedIn: bundle.folder, global) {
+    // The answer has the folder of the bundle itself, which is in the folder of bundles.
+    let folder = bundle.folder.lastIndex(of: "/").map { String(bundle.folder[..<$0]) }
+    if let folder,
+      let rival = await BundleStanding.rival(of: bundle.id, installedIn: folder, global)
+    {
       BundleText.warn(rival)
     }
     session.printer.print(

@@ -89,6 +89,8 @@ struct EventCheck: Hashable, Sendable {
     let declared = kind.kind.events.map(\.name)
     // If events are declared, the daemon refuses any other.
     guard declared.isEmpty || kind.kind.isOpen else { return nil }
+    // Its program gets every event, and nobody else knows which ones it handles.
+    if handled == nil, kind.isAttended { return nil }
     let reduced = kind.kind.reducers.filter(\.nodeID.isEmpty).map(\.event)
     let known = Set(declared + reduced + (handled ?? []))
     guard !known.contains(name) else { return nil }

@@ -76,6 +76,7 @@ struct EventsCommand: AsyncParsableCommand {
         if case .opened = frame, !hasLooked {
           hasLooked = true
           try await FollowOptions.noteMissing(of: ids, session)
+          await selection.noteUnregisteredKinds(in: session)
         }
         switch frame {
         case .events(let batch):

@@ -121,30 +121,45 @@ struct OutcomeWait: Sendable {
       guard let widget = mirror[request.widgetID] else {
         throw CommandFailure(.notFound, "widget \"\(request.widgetID)\" was removed meanwhile")
       }
-      guard case .map(let status)? = widget.data["status"], await isOfBundle(widget.kind) else {
-        return await told(answer, .null)
+      let handler = await handler(of: widget.kind)
+      guard case .map(let status)? = widget.data["status"], handler == .bundle else {
+        return await told(answer, .null, handler)
       }
       guard case .map(let outcomes)? = status["$outcomes"],
         case .map(let outcome)? = outcomes["\(answer.sequence)"]
       else { continue }
-      guard outcome["failed"] == .bool(true) else { return await told(answer, .map(outcome)) }
+      guard outcome["failed"] == .bool(true) else {
+        return await told(answer, .map(outcome), handler)
+      }
       throw failure(outcome)
     }
   }
 
-  /// Whether a bundle declares the kind. Only widgets of such kinds get outcomes.
-  private func isOfBundle(_ kind: KindName) async -> Bool {
+  /// Who handles the events of a kind.
+  enum Handler: Hashable {
+    /// A bundle. Only widgets of such kinds get outcomes.
+    case bundle
+    /// A program that is connected for its kinds, and reports no outcomes.
+    case program(String)
+    /// The daemon alone, with the reducers of the kind.
+    case daemon
+    /// The kind is not registered.
+    case nobody
+  }
+
+  private func handler(of kind: KindName) async -> Handler {
     do throws(ClientError) {
-      let answer = try await session.client.getKind(
-        GetKindRequest(name: kind), options: session.options)
-      return answer.kind.provider.hasPrefix("bundle/")
+      let registered = try await session.client.getKind(
+        GetKindRequest(name: kind), options: session.options
+      ).kind
+      if registered.provider.hasPrefix("bundle/") { return .bundle }
+      return registered.isAttended ? .program(registered.provider) : .daemon
     } catch {
-      // Widgets of a kind that nobody has registered get no outcomes.
-      return error.status?.code != .notFound
+      return error.status?.code == .notFound ? .nobody : .bundle
     }
   }
 
-  private func told(_ answer: SendEventResponse, _ outcome: Value) async {
+  private func told(_ answer: SendEventResponse, _ outcome: Value, _ handler: Handler) async {
     let warning = await EventCheck.warning(request, session)
     if let warning { Output.warn([warning]) }
     session.printer.print(
@@ -154,15 +169,25 @@ struct OutcomeWait: Sendable {
       ])
     ) {
       OutcomeWait.done(
-        request, answer.sequence, outcome, isHandled: warning?.reason != "EVENT_NOT_HANDLED")
+        request, answer.sequence, outcome, handler, warning: warning?.reason)
     }
   }
 
   /// `album submit done: Saved (event 4)`
+  ///
+  /// - Parameter warning: the reason of the warning that is printed too, if there is one.
   static func done(
-    _ request: SendEventRequest, _ sequence: UInt64, _ outcome: Value, isHandled: Bool
+    _ request: SendEventRequest, _ sequence: UInt64, _ outcome: Value, _ handler: Handler,
+    warning: String?
   ) -> String {
-    var word = isHandled ? "done" : "sent, but nothing handles it"
+    var word =
+      switch (warning, handler) {
+      case ("PROVIDER_AWAY"?, _): "sent, but not handled yet"
+      case ("EVENT_NOT_HANDLED"?, _): "sent, but nothing handles it"
+      case (_, .program(let name)): "sent to \(name), which reports no outcome"
+      case (_, .nobody): "sent, but its kind is not registered, so there is no outcome"
+      case (_, .bundle), (_, .daemon): "done"
+      }
     if case .map(let map) = outcome, case .string(let message)? = map["message"], !message.isEmpty {
       word += ": \(message)"
     }

@@ -24,15 +24,24 @@ struct DocumentPlaces: Hashable {
   func message(_ path: String, _ reason: String) -> String {
     let described = path.isEmpty ? reason : "\(path): \(reason)"
     guard let place = place(of: path) else { return "\(name): \(described)" }
-    let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
     // A mistake in an expression shows the expression already.
-    guard !reason.contains("\n"), lines.indices.contains(place.line - 1) else {
-      return "\(name):\(place.line):\(place.column): \(described)"
+    return DocumentPlaces.message(
+      described, name: name, at: place, in: reason.contains("\n") ? "" : text)
+  }
+
+  /// The message with its place in front, and the line below it if the text has that line.
+  static func message(
+    _ reason: String, name: String, at place: YAMLPlace, in text: String
+  ) -> String {
+    let message = "\(name):\(place.line):\(place.column): \(reason)"
+    let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+    guard lines.indices.contains(place.line - 1), !lines[place.line - 1].isEmpty else {
+      return message
     }
     let excerpt = SourceExcerpt.text(
       line: String(lines[place.line - 1]), number: place.line, column: place.column)
-    let indented = excerpt.split(separator: "\n").map { "  \($0)" }.joined(separator: "\n")
-    return "\(name):\(place.line):\(place.column): \(described)\n\(indented)"
+    return message + "\n"
+      + excerpt.split(separator: "\n").map { "  \($0)" }.joined(separator: "\n")
   }
 
   /// The messages of several failures, in the order of the file.

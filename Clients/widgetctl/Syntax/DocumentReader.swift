@@ -18,7 +18,10 @@ enum DocumentReader {
     let looksLikeJSON = first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
     if looksLikeJSON || name.hasSuffix(".json") {
       do throws(JSONReader.Failure) { return try JSONReader.values(of: text) } catch {
-        let failure = CommandFailure(.invalidArgument, "\(name):\(error)")
+        let place = YAMLPlace(line: error.line, column: error.column)
+        let failure = CommandFailure(
+          .invalidArgument,
+          DocumentPlaces.message(error.reason, name: name, at: place, in: text))
         guard !name.hasSuffix(".json") else { throw failure }
         // YAML's flow style starts the same way. Only JSON has quotes around every key.
         let next = text.utf8.lazy.filter { ![0x20, 0x0A, 0x0D, 0x09].contains($0) }.dropFirst()
@@ -48,7 +51,7 @@ enum DocumentReader {
       let hint = words.hint.isEmpty ? "" : "; \(words.hint)"
       throw CommandFailure(
         .invalidArgument,
-        "\(name):\(words.place.line):\(words.place.column): \(words.message)\(hint)")
+        DocumentPlaces.message(words.message + hint, name: name, at: words.place, in: text))
     }
   }
 

@@ -318,7 +318,7 @@ struct Parser {
     _ symbol: Token.Symbol, _ place: String, opened: Int? = nil
   ) throws(ParseFailure) {
     guard token == .symbol(symbol) else {
-      let place = opened.map { "\(place) of column \(column($0))" } ?? place
+      let place = opened.map { "\(place) of column \(column($0)) of the expression" } ?? place
       throw ParseFailure(
         "'\(symbol.rawValue)' is expected \(place), not \(token.description)", at: tokenStart)
     }

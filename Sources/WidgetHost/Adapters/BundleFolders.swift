@@ -15,8 +15,8 @@ enum BundleFolders {
   /// The maximum size of a file of settings, in bytes.
   static let settingsBytesMax = 1 << 16
 
-  /// All folders in a folder, by name: without symbolic links. One that this process may not read stands for
-  /// itself, so that it is told of as a bundle's is.
+  /// All folders in a folder, by name: without symbolic links. Two more have a problem that `look` tells:
+  /// the folder itself, if this process may not read it, and a bundle's file that has no folder of its own.
   static func subfolders(of root: String) -> [String] {
     guard let directory = opendir(root) else { return errno == EACCES ? [root] : [] }
     defer { closedir(directory) }
@@ -33,9 +33,21 @@ enum BundleFolders {
         continue
       }
       var status = stat()
-      if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { found.append(path) }
+      guard stat(path, &status) == 0 else { continue }
+      if status.st_mode & S_IFMT == S_IFDIR || isStray(path, status) { found.append(path) }
     }
     return found
+  }
+
+  /// Whether this is a file that begins as a bundle does, where only folders are looked at.
+  private static func isStray(_ path: String, _ status: stat) -> Bool {
+    guard status.st_mode & S_IFMT == S_IFREG,
+      [".yaml", ".yml", ".json"].contains(where: { path.hasSuffix($0) }),
+      let bytes = try? FileReading.read(path: path, bytesMax: BundleReader.bytesMax)
+    else { return false }
+    return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).contains {
+      $0.hasPrefix("bundle:") || $0.drop { " {".contains($0) }.hasPrefix("\"bundle\"")
+    }
   }
 
   /// Why there can be no bundles in what is to be a folder of them; nil if there can, or it is not there.
@@ -76,6 +88,14 @@ enum BundleFolders {
   static func look(into folder: String, _ read: Reader) -> HostState.Found? {
     let files = files(in: folder)
     guard let file = files.first else {
+      var status = stat()
+      if stat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFREG {
+        let name = Paths.lastComponent(folder)
+        let root = folder.dropLast(name.utf8.count + 1)
+        return .broken(
+          problem: "\(folder) is not in a folder of its own, so it is not run; install it with "
+            + "`widgetctl bundle install \(folder) --dir \(root)`, and remove the file", digest: 0)
+      }
       guard isForbidden(folder) else { return nil }
       return .broken(
         problem: "\(folder): \(user), the user of widgetd-host, may not read this folder; "

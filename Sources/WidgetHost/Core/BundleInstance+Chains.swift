@@ -30,9 +30,22 @@ extension BundleInstance {
         "event loop: … → \(shown); \(chain.names.count) events follow from one another without a delay"
       )
     }
-    // Events for widgets of other bundles do not come back to this instance.
-    guard widgets[receiver] != nil else { return }
     let sent = SentEvent(widgetID: receiver, name: name)
+    if widgets[receiver] != nil {
+      remember(chain, of: sent)
+    } else {
+      // The widget may be of another bundle, whose instance has to know the chain before the event.
+      effects.append(.lead(sent, names: chain.names, from: generation))
+    }
+  }
+
+  /// Takes over the chain of an event that a step of another bundle sends. Nobody waits for its outcome.
+  mutating func take(chain names: [String], of sent: SentEvent) {
+    guard widgets[sent.widgetID] != nil else { return }
+    remember(EventChain(names: names), of: sent)
+  }
+
+  private mutating func remember(_ chain: EventChain, of sent: SentEvent) {
     guard sentChains[sent, default: []].count < limits.queuedMax else { return }
     sentChains[sent, default: []].append(chain)
   }
@@ -65,7 +78,7 @@ extension BundleInstance {
   /// How many events of a loop are named.
   private static var chainShown: Int { 3 }
 
-  /// Takes over what led to an event, if steps of this bundle have sent it.
+  /// Takes over what led to an event, if a step has sent it.
   mutating func follow(_ event: Event) {
     guard event.origin.client == BundleInstance.sender else { return }
     let sent = SentEvent(widgetID: event.widgetID, name: event.name)

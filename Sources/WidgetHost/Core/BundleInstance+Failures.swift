@@ -222,7 +222,11 @@ extension BundleInstance {
   // MARK: Failures of a former host or version
 
   /// Takes over the failures in a widget's data. Clears the mark if its source or action no longer exists.
-  mutating func inheritFailures(_ id: WidgetID, _ facts: KindFacts) {
+  ///
+  /// - Parameter interrupted: the actions that have just failed, because the former host or version ended.
+  mutating func inheritFailures(
+    _ id: WidgetID, _ facts: KindFacts, interrupted: Set<String> = []
+  ) {
     guard let state = widgets[id] else { return }
     let names = facts.kind.sources.enumerated().map { ($1.name, FailureKey.source($0)) }
     let actions = facts.kind.actions.keys.sorted().map { ($0, FailureKey.action($0)) }
@@ -232,10 +236,13 @@ extension BundleInstance {
       widgets[id]?.failures[key] = StandingFailure(
         status: status, names: [name], isCaught: facts.isCaught(key))
       if case .source(let index) = key { armStaleness(id, index) }
+      if interrupted.contains(name) {
+        effects.append(.report("\(place(id, key)): \(status.message)"))
+      }
     }
     failuresVersion += 1
     // If the mark is gone, a client has cleared it. The next failure sets it again.
-    if state.view.error == nil {
+    if state.view.error == nil, interrupted.isEmpty {
       let mark = failureMark(id)
       widgets[id]?.mark = mark
     }

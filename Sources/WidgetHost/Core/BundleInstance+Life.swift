@@ -15,7 +15,7 @@ extension BundleInstance {
     guard let facts = facts(of: id), facts.lifeEvents.contains(event) else { return }
     if let run {
       do throws(Failure) { try extendChain(of: run, sending: event, to: id) } catch {
-        return dropLife(name, id, error)
+        return dropLife(name, id, error, cause: run.event)
       }
     }
     let taken = facts.takesEvent(event).details
@@ -45,12 +45,14 @@ extension BundleInstance {
     }
   }
 
-  private mutating func dropLife(_ name: String, _ id: WidgetID, _ failure: Failure) {
-    failed(
-      id, .dropped,
-      ActionStatus(
-        state: .failure, title: facts(of: id)?.failureTitle(name) ?? "", message: failure.message,
-        code: failure.code))
+  private mutating func dropLife(
+    _ name: String, _ id: WidgetID, _ failure: Failure, cause: Event?
+  ) {
+    let status = ActionStatus(
+      state: .failure, title: facts(of: id)?.failureTitle(name) ?? "", message: failure.message,
+      code: failure.code)
+    failed(id, .dropped, status)
+    noteOutcome(of: cause, status)
     deadlines[.dropped(id)] = now.uptime + limits.droppedFor
   }
 

@@ -90,7 +90,8 @@ extension BundleInstance {
     _ id: WidgetID, _ index: Int, _ source: Source, _ message: String
   ) {
     setStatus(id, source.name, ActionStatus(state: .success, message: message))
-    widgets[id]?.sources[index].attempts = 0
+    // A result is no sign that a program or a socket goes on; `continuousEnded` counts for these.
+    if !source.isContinuous { widgets[id]?.sources[index].attempts = 0 }
     succeeded(id, .source(index))
   }
 

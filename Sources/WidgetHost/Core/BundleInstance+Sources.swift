@@ -237,7 +237,10 @@ extension BundleInstance {
   mutating func serviceIsAbsent(_ id: WidgetID, _ index: Int, _ failure: Failure) {
     // A source of signals waits for its service, which is a state only if it is optional.
     if let source = source(id, index), source.isOfSignals, !source.isOptional { return }
+    let attempts = state(id, index).attempts
     sourceFailed(id, index, failure)
+    // The request goes on, so the next one does not wait longer.
+    widgets[id]?.sources[index].attempts = attempts
   }
 
   /// The service of a source of signals exists. The source is then as before its first signal.
@@ -259,7 +262,6 @@ extension BundleInstance {
     if now.uptime - started >= limits.steadyAfter { widgets[id]?.sources[index].attempts = 0 }
     let attempts = state(id, index).attempts
     sourceFailed(id, index, failure)
-    // A line that was read in between is no sign that it will go on.
     widgets[id]?.sources[index].attempts = attempts + 1
     arm(id, index, source, atLeast: backoff(attempts + 1))
   }

@@ -40,9 +40,9 @@ extension BundleInstance {
     widgets[id] = WidgetState(
       widget, sources: facts.kind.sources.map { _ in SourceState() })
     touched.insert(id)
-    settleStatuses(id, facts)
+    let interrupted = settleStatuses(id, facts)
     inheritOutcomes(id)
-    inheritFailures(id, facts)
+    inheritFailures(id, facts, interrupted: interrupted)
     for (index, source) in facts.kind.sources.enumerated() {
       if source.isLoadedAtStart {
         read(id, index, isAsked: true)
@@ -62,8 +62,11 @@ extension BundleInstance {
 
   /// Adapts the statuses of a former host or version: nothing is running; sources and actions that
   /// are no longer in the file are removed; new ones are idle.
-  private mutating func settleStatuses(_ id: WidgetID, _ facts: KindFacts) {
-    guard facts.takesStatus else { return }
+  ///
+  /// - Returns: the actions that ran when the former host or version ended.
+  private mutating func settleStatuses(_ id: WidgetID, _ facts: KindFacts) -> Set<String> {
+    guard facts.takesStatus else { return [] }
+    var interrupted: Set<String> = []
     var known = ValueMap()
     if case .map(let map)? = widgets[id]?.view.data[BundleScope.statusKey] { known = map }
     var settled = ValueMap()
@@ -77,8 +80,10 @@ extension BundleInstance {
           state: .failure, title: errorTitle(of: name, id) ?? facts.failureTitle(name),
           message: "It was interrupted; try again.", code: "ABORTED", since: now.wall
         ).value
+      if facts.kind.actions[name] != nil { interrupted.insert(name) }
     }
     if settled != known { widgets[id]?.set(BundleScope.statusKey, .map(settled)) }
+    return interrupted
   }
 
   mutating func remove(_ id: WidgetID) {

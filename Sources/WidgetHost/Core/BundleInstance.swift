@@ -83,7 +83,7 @@ public struct BundleInstance: Sendable {
   }
 
   /// An event on its way through the daemon.
-  struct SentEvent: Hashable, Sendable {
+  public struct SentEvent: Hashable, Sendable {
     let widgetID: WidgetID
     let name: String
   }
@@ -212,6 +212,7 @@ public struct BundleInstance: Sendable {
     case .emitted(let request, let sequence):
       noteSender(of: sequence, by: request)
       take(sent: request, 0)
+    case .led(let sent, let names): take(chain: names, of: sent)
     case .fetched(let request, let widget):
       guard case .event(let event)? = purposes.removeValue(forKey: request) else { return }
       take(widget, isAnew: false)

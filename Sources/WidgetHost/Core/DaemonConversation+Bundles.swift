@@ -490,7 +490,8 @@ extension DaemonConversation {
       case .answer(_, let id, let patch):
         guard let session = link.session else { continue }
         call = .answer(session, id, patch)
-      case .acknowledge, .readFile, .readFolder, .watchFile, .run, .web, .connect, .tellSocket,
+      case .acknowledge, .lead, .readFile, .readFolder, .watchFile, .run, .web, .connect,
+        .tellSocket,
         .bus, .cancel, .trace, .report, .note:
         continue
       }

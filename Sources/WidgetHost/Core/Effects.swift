@@ -202,6 +202,9 @@ public enum Effect: Hashable, Sendable {
   case patch(RequestID, WidgetID, WidgetPatch)
   case presence(RequestID, PresenceAction, [WidgetID])
   case send(RequestID, WidgetID, name: String, payload: ValueMap, force: Bool)
+  /// Tells the other bundles which events led to the event that this bundle sends next. Nobody waits
+  /// for an answer.
+  case lead(BundleInstance.SentEvent, names: [String], from: UInt64)
   /// Answered with `fetched` or `failed`.
   case fetchWidget(RequestID, WidgetID)
   /// Acknowledges this event and all before it. Nobody waits for an answer.
@@ -259,6 +262,8 @@ public enum BundleInput: Hashable, Sendable {
   case sent(RequestID, Revision)
   /// An event was sent; the daemon gave it this sequence number.
   case emitted(RequestID, sequence: UInt64)
+  /// Another bundle sends this event next, which follows from the events with these names.
+  case led(BundleInstance.SentEvent, names: [String])
   case fetched(RequestID, Widget)
   case fileChanged(RequestID)
   case failed(RequestID, Failure)

@@ -206,6 +206,11 @@ struct HostMachine: Sendable {
     case .patch(let id, _, _), .presence(let id, _, _), .send(let id, _, _, _, _),
       .fetchWidget(let id, _), .answer(let id, _, _):
       daemon.add(effect, id.generation)
+    case .lead(let sent, let names, let generation):
+      guard !isStopped else { return }
+      for other in daemon.links.keys.sorted() where other != generation {
+        pass(bundles.handle(.led(sent, names: names), generation: other, at: now), at: now)
+      }
     case .trace(let id, let lines, let dropped):
       guard let bundle = daemon.links[id.generation]?.bundle.id, !isStopped else { return }
       daemon.traces.keep(lines, dropped, of: bundle, at: now.uptime)

@@ -82,13 +82,17 @@ extension RPCStatus {
         metadata: ["kind": name.rawValue])
     case .kindClaimed(let name, let provider):
       let bundle = "bundle/"
-      let command =
-        provider.hasPrefix(bundle)
-        ? "bundle rm \(provider.dropFirst(bundle.count))" : "rm-kind \(name)"
+      let advice =
+        switch provider {
+        // Nobody can remove the kinds of the daemon.
+        case "widgetd": "Choose another name."
+        case _ where provider.hasPrefix(bundle):
+          "Choose another name, or remove the bundle "
+            + "(`widgetctl bundle rm \(provider.dropFirst(bundle.count))`)."
+        default: "Choose another name, or remove the kind (`widgetctl rm-kind \(name)`)."
+        }
       self.init(
-        .alreadyExists, error.reason,
-        "Kind \"\(name)\" belongs to \"\(provider)\". Choose another name, or have that provider "
-          + "give it up (`widgetctl \(command)`).",
+        .alreadyExists, error.reason, "Kind \"\(name)\" belongs to \"\(provider)\". \(advice)",
         metadata: ["kind": name.rawValue, "provider": provider])
     case .themeChanged(let current):
       self.init(

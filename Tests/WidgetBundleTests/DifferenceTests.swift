@@ -1,0 +1,16 @@
+import Testing
+import WidgetBundle
+
+/// How two versions of a bundle's file differ.
+struct DifferenceTests {
+  @Test func `what only new widgets take says so`() {
+    let differences = BundleDifference.between(
+      "widgets: {a: {kind: k, enabled: false}}",
+      "widgets: {a: {kind: k, visible: false, family: small}}")
+    #expect(
+      differences.map(\.description) == [
+        "+ widgets.a.visible: false (for new widgets)", "+ widgets.a.family: small",
+        "- widgets.a.enabled: false (for new widgets)",
+      ])
+  }
+}
