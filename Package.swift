@@ -17,6 +17,30 @@ let unchecked: [SwiftSetting] = [
   .unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))
 ]
 
+/// How releases are linked. The toolchain's own linker (lld) packs the addresses that the loader fills in,
+/// which are 2 to 3 MB otherwise (glibc 2.36 and later read them).
+///
+/// A module is left out if no code here gets to it: Swift's tables of types keep it in the program otherwise.
+/// If a program calls one of them nevertheless, it does not link.
+func release(withoutModules modules: [String] = []) -> [LinkerSetting] {
+  let packed = ["-z", "pack-relative-relocs"]
+  let leftOut = modules.map { "--remap-inputs=*/\($0).build/*=/dev/null" }
+  return [
+    .unsafeFlags(
+      ["-use-ld=lld"] + (packed + leftOut).flatMap { ["-Xlinker", $0] },
+      .when(platforms: [.linux], configuration: .release))
+  ]
+}
+
+/// What grpc-swift's transport has for TLS and for listeners and clients of its own. The daemon gives it
+/// connections of a Unix socket, and needs none of that.
+let unusedByDaemon = [
+  "AsyncAlgorithms", "CCryptoBoringSSL", "CCryptoBoringSSLShims", "CNIOBoringSSL",
+  "CNIOBoringSSLShims", "CXKCP", "CXKCPShims", "Crypto", "CryptoBoringWrapper", "CryptoExtras",
+  "GRPCNIOTransportHTTP2Posix", "NIOCertificateReloading", "NIOEmbedded", "NIOSSL",
+  "ServiceLifecycle", "SwiftASN1", "UnixSignals", "X509", "_CertificateInternals", "_CryptoExtras",
+]
+
 let nio = "swift-nio"
 let nioCore = Target.Dependency.product(name: "NIOCore", package: nio)
 let nioPosix = Target.Dependency.product(name: "NIOPosix", package: nio)
@@ -166,7 +190,8 @@ let package = Package(
         .target(name: "WidgetGRPC", condition: withGRPC),
         .product(name: "Configuration", package: "swift-configuration"),
         .product(name: "SystemPackage", package: "swift-system"),
-      ]),
+      ],
+      linkerSettings: release(withoutModules: unusedByDaemon)),
 
     // Clients.
     .target(
@@ -184,14 +209,16 @@ let package = Package(
         "WidgetProto", "WidgetRender", "WidgetStorage", "WidgetTerminal", "WidgetTimeZones",
         "WidgetYAML", arguments,
       ],
-      path: "Clients/widgetctl"),
+      path: "Clients/widgetctl",
+      linkerSettings: release()),
     .executableTarget(
       name: "widgetd-sysmon",
       dependencies: [
         "TaskThreads", "WidgetClient", "WidgetModel", "WidgetProcess", "WidgetProvider",
         "WidgetSystemd", arguments,
       ],
-      path: "Clients/widgetd-sysmon"),
+      path: "Clients/widgetd-sysmon",
+      linkerSettings: release()),
 
     // Bundles, run. What it touches is in the adapters; the rest is a state machine.
     .target(name: "CHostSystem"),
@@ -211,7 +238,8 @@ let package = Package(
         "TaskThreads", "WidgetBundle", "WidgetBundleInstaller", "WidgetClient", "WidgetHost",
         "WidgetModel", "WidgetProcess", "WidgetSystemd", "WidgetTimeZones", arguments,
       ],
-      path: "Clients/widgetd-host"),
+      path: "Clients/widgetd-host",
+      linkerSettings: release(withoutModules: ["NIOEmbedded"])),
 
     // The conformance suite's drivers for Swift. See Clients/conformance/README.md.
     .executableTarget(
