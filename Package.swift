@@ -323,7 +323,7 @@ let package = Package(
       name: "WidgetStorageTests",
       dependencies: ["SeededRandom", "WidgetStorage", "WidgetCore", "WidgetModel"]),
     .testTarget(
-      name: "WidgetSystemdTests", dependencies: ["WidgetSystemd", "widgetd", logging]),
+      name: "WidgetSystemdTests", dependencies: ["WidgetSystemd", "widgetd", arguments, logging]),
     .testTarget(
       name: "WidgetServerTests",
       dependencies: [

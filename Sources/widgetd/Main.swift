@@ -16,6 +16,9 @@ enum Main {
     // A limit on the size of files (RLIMIT_FSIZE) is then a failed write, as a full disk is.
     signal(SIGXFSZ, SIG_IGN)
     do {
+      if let launch = Launch(Array(CommandLine.arguments.dropFirst())) {
+        return try await launch.run()
+      }
       var command = try await Widgetd.asyncParseAsRoot()
       if let daemon = command as? Widgetd {
         try await daemon.run()

@@ -30,18 +30,11 @@ struct Settings: Equatable {
 
   /// Reads all sources. Fails with the name of the setting that is wrong, and what would be right.
   static func read(flags: [String: String], file: String?) async throws -> Settings {
-    var providers: [any ConfigProvider] = [
-      InMemoryProvider(
-        name: "flags",
-        values: Dictionary(
-          uniqueKeysWithValues: flags.map { key, value in
-            (
-              AbsoluteConfigKey(key.split(separator: ".").map(String.init)),
-              .init(stringLiteral: value)
-            )
-          })),
-      EnvironmentVariablesProvider().prefixKeys(with: "widgetd"),
-    ]
+    var providers: [any ConfigProvider] = []
+    let variables = inEnvironment()
+    if variables.isEmpty || variables.contains(where: { $0.hasPrefix(prefix) }) {
+      providers.append(EnvironmentVariablesProvider().prefixKeys(with: "widgetd"))
+    }
     let path = file ?? defaultFile
     let settings = bytes(of: path)
     if let error = settings.error, error != ENOENT || file != nil {
@@ -57,13 +50,17 @@ struct Settings: Equatable {
         throw unreadable(path, "\(error)")
       }
     }
-    let limits = try limits(among: inEnvironment()) + limits(among: names(in: settings.bytes))
+    let limits = try limits(among: variables) + limits(among: names(in: settings.bytes))
+    let source = Source(
+      flags: flags, config: providers.isEmpty ? nil : ConfigReader(providers: providers))
     return try Settings(
-      Source(config: ConfigReader(providers: providers)), limits: flags.keys + limits)
+      source, limits: flags.keys.filter { $0.hasPrefix("limits.") } + limits)
   }
 
-  /// The beginning of the environment variables that set limits.
-  private static let limitPrefix = "WIDGETD_LIMITS_"
+  /// The beginning of the environment variables that are settings.
+  private static let prefix = "WIDGETD_"
+  /// The beginning of those that set limits.
+  private static let limitPrefix = prefix + "LIMITS_"
 
   /// The keys of the limits that variables set. Refuses variables that look like limits and name
   /// none. Each is otherwise ignored silently.
@@ -131,6 +128,7 @@ struct Settings: Equatable {
     clientGroup = source.text("client_group")
     logLevel = try source.choice("log_level", Logger.Level.self) ?? .info
     limits = ServerLimits()
+    guard !keys.isEmpty else { return }
     for (name, path) in ServerLimits.names where keys.contains("limits." + name) {
       guard let text = try source.number("limits", name) else { continue }
       guard let value = Int(text), value > 0 else {
@@ -143,17 +141,22 @@ struct Settings: Equatable {
     }
   }
 
-  /// One key after the other, from all providers.
+  /// One key after the other.
   private struct Source {
-    let config: ConfigReader
+    let flags: [String: String]
+    /// The environment and the file; nil if neither has settings, because the library takes a while.
+    let config: ConfigReader?
 
-    func text(_ name: String) -> String? { config.string(forKey: ConfigKey([name])) }
+    func text(_ name: String) -> String? {
+      flags[name] ?? config?.string(forKey: ConfigKey([name]))
+    }
 
     /// A number, whether the source has it as a number or as text.
     func number(_ scope: String, _ name: String) throws -> String? {
+      if let flag = flags["\(scope).\(name)"] { return flag }
       let key = ConfigKey([scope, name])
-      if let value = config.int(forKey: key) { return "\(value)" }
-      return config.string(forKey: key)
+      if let value = config?.int(forKey: key) { return "\(value)" }
+      return config?.string(forKey: key)
     }
 
     func choice<C: RawRepresentable<String> & CaseIterable>(

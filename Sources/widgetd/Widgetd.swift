@@ -1,17 +1,7 @@
 import ArgumentParser
-import Glibc
-import Logging
-import WidgetCore
-import WidgetProcess
 import WidgetServer
-import WidgetStorage
-import WidgetSystemd
 
-#if GRPC
-  import WidgetGRPC
-#endif
-
-/// The daemon: parse, build, run.
+/// The daemon's command line.
 struct Widgetd: AsyncParsableCommand {
   static let version = "0.1.0"
 
@@ -118,146 +108,24 @@ struct Widgetd: AsyncParsableCommand {
     }
   }
 
-  private var flags: [String: String] {
-    var result: [String: String] = [:]
-    result["socket"] = socket
-    result["socket_mode"] = socketMode
-    result["state_directory"] = stateDirectory
-    result["store"] = store
-    result["durability"] = durability
-    result["client_group"] = clientGroup
-    result["log_level"] = logLevel
+  var launch: Launch {
+    var launch = Launch()
+    launch.flags["socket"] = socket
+    launch.flags["socket_mode"] = socketMode
+    launch.flags["state_directory"] = stateDirectory
+    launch.flags["store"] = store
+    launch.flags["durability"] = durability
+    launch.flags["client_group"] = clientGroup
+    launch.flags["log_level"] = logLevel
     for limit in limits {
       let parts = limit.split(separator: "=", maxSplits: 1)
-      if parts.count == 2 { result["limits.\(parts[0])"] = String(parts[1]) }
+      if parts.count == 2 { launch.flags["limits.\(parts[0])"] = String(parts[1]) }
     }
-    return result
+    launch.config = config
+    launch.clock = clock
+    launch.printsLimits = printLimits
+    return launch
   }
 
-  func run() async throws {
-    do {
-      let settings = try await Settings.read(flags: flags, file: config)
-      if printLimits {
-        for (name, path) in ServerLimits.names {
-          print("\(name)=\(settings.limits[keyPath: path])")
-        }
-        return
-      }
-      try await serve(settings)
-    } catch let error as SettingsError {
-      throw Widgetd.failure("\(error)", status: 2)
-    } catch let error as UnknownLimit {
-      throw Widgetd.failure("\(error)", status: 2)
-    } catch {
-      throw Widgetd.failure("\(error)", status: 1)
-    }
-  }
-
-  /// Says why there is no daemon.
-  private static func failure(_ message: String, status: CInt) -> ExitCode {
-    errorLog.write(message, .error)
-    return ExitCode(status)
-  }
-
-  private func serve(_ settings: Settings) async throws {
-    var logger = Logger(label: "widgetd", factory: { makeLogHandler(label: $0) })
-    logger.logLevel = settings.logLevel
-    if clock == "fake", settings.store != .memory, stateDirectory == nil {
-      throw Widgetd.failure(
-        "--clock fake is not for a store that is in use; add --store memory, or --state-directory "
-          + "with a scratch folder", status: 2)
-    }
-    let manager = try ServiceManager(logger: logger)
-    raiseOpenFileLimit()
-    var clientGID: UInt32?
-    if let name = settings.clientGroup {
-      guard let gid = groupID(named: name) else {
-        throw SettingsError(name: "client_group", value: name, expected: "a group of this system")
-      }
-      clientGID = gid
-    }
-    let server = try await WidgetServer.start(
-      .init(
-        socketPath: settings.socket, socketMode: settings.socketMode,
-        policy: .current(clientGID: clientGID), limits: settings.limits,
-        version: Widgetd.version, inheritedListeners: manager.listeners,
-        blobFolder: settings.store == .sqlite ? settings.stateDirectory : "/tmp",
-        releaseMemory: releaseMemory, clock: clock == "fake" ? .fake() : .real),
-      guests: guests, takingOver: manager.takeConnections(), logger: logger,
-      makeLog: { [logger] () throws(StorageError) in try openLog(settings, logger) }
-    )
-    releaseMemory()
-    let reloader = Reloader(settings: settings, flags: flags, file: config, server: server)
-    try await server.onReload {
-      manager.reloading()
-      defer { manager.reloaded() }
-      return await reloader.reload()
-    }
-    let socket = manager.listenerPaths ?? settings.socket
-    await manager.ready(server, socket: socket)
-    logger.notice(
-      "serving",
-      metadata: [
-        "socket": "\(socket)", "store": "\(settings.store.rawValue)",
-        "version": "\(Widgetd.version)",
-      ])
-    for await number in Signals.arrivals(of: Signals.terminating + [SIGHUP]) {
-      guard number == SIGHUP else { break }
-      manager.reloading()
-      let outcome = await reloader.reload()
-      manager.reloaded()
-      logger.logLevel = await reloader.logLevel
-      if let error = outcome.error {
-        logger.error("the settings stay unchanged", metadata: ["error": "\(error)"])
-      } else {
-        logger.notice(
-          "reloaded the settings",
-          metadata: [
-            "applied": "\(outcome.applied)", "needs_restart": "\(outcome.needsRestart)",
-          ])
-      }
-    }
-    logger.notice("stopping")
-    try await manager.end(server)
-  }
-}
-
-/// What is spoken on the socket beside ttrpc.
-private var guests: [any GuestProtocol] {
-  #if GRPC
-    [GRPCProtocol()]
-  #else
-    []
-  #endif
-}
-
-/// Opens the commit log that the settings ask for.
-@Sendable private func openLog(
-  _ settings: Settings, _ logger: Logger
-) throws(StorageError) -> any CommitLog {
-  switch settings.store {
-  case .memory: return MemoryCommitLog(epoch: randomEpoch())
-  case .sqlite:
-    var options = SQLiteCommitLog.Options()
-    options.durability = settings.durability
-    // The event loop waits that long for another program that has the database open.
-    options.busyTimeout = .milliseconds(100)
-    options.requestsKeptMax = settings.limits.store.requestsKeptMax
-    options.requestBytesKeptMax = settings.limits.store.requestBytesKeptMax
-    let log = try SQLiteCommitLog(
-      directory: StateDirectory(path: settings.stateDirectory), options: options,
-      newEpoch: randomEpoch(),
-      onCheckpointFailure: { error in
-        logger.warning("the write-ahead log grows", metadata: ["error": "\(error)"])
-      })
-    for notice in log.notices { logger.warning("\(notice)") }
-    if log.isHistoryCut {
-      var metadata: Logger.Metadata = ["path": "\(log.path)"]
-      if let lost = log.lostRevisions {
-        metadata["lost_revisions"] = "\(lost.lowerBound) to \(lost.upperBound)"
-      }
-      logger.warning("the latest changes may be missing; readers start again", metadata: metadata)
-    }
-    return log
-  }
+  func run() async throws { try await launch.run() }
 }
