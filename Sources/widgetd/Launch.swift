@@ -58,6 +58,9 @@ extension Launch {
       throw Launch.failure("\(error)", status: 2)
     } catch let error as UnknownLimit {
       throw Launch.failure("\(error)", status: 2)
+    } catch let code as ExitCode {
+      // It has been said why.
+      throw code
     } catch {
       throw Launch.failure("\(error)", status: 1)
     }
