@@ -392,6 +392,7 @@ struct BundleFileReader {
     spec.parameters = values(
       object["parameters"], of: "parameters", kind?.parameters, isOpen: kind?.isOpen ?? true)
     spec.data = values(object["data"], of: "data", kind?.data, isOpen: kind?.isOpen ?? true)
+    if let item = object["timeline"] { spec.timeline = timeline(item, of: kind) }
     for field in kind?.parameters ?? [] where field.isRequired {
       guard spec.parameters[field.name] ?? .null == .null else { continue }
       reading.report(
@@ -402,7 +403,7 @@ struct BundleFileReader {
     return spec
   }
 
-  private func values(
+  func values(
     _ item: Item?, of what: String, _ fields: [Field]?, isOpen: Bool
   ) -> ValueMap {
     guard let item, let entries = reading.entries(item, of: what) else { return [:] }

@@ -124,6 +124,40 @@ extension ObjectShape {
           + "Default: true."),
       Key("parameters", .map(.constant), "Parameters."),
       Key("data", .map(.constant), "Initial data, beside the defaults."),
+      Key(
+        "timeline", .shape("timeline"),
+        "Entries with a date. Leave it out if a program sets timelines of the widget."),
+    ])
+
+  public static let timeline = ObjectShape(
+    "timeline", "Entries of a widget, each shown from its date on.",
+    [
+      Key(
+        "entries", .list(.shape("entry")),
+        "Entries, in any order. Of entries with the same date, the last one counts.",
+        isRequired: true),
+      Key(
+        "policy", .words(Timeline.Policy.allCases.map(\.name)),
+        "When the kind's provider is asked for a new timeline: when the last entry becomes current "
+          + "(`at-end`), at `refreshTime` (`after`), or `never`. Default: `at-end`."),
+      Key(
+        "refreshTime", .text,
+        "For `after`: the time of the request, such as `2026-01-01T08:00:00Z`."
+      ),
+      Key("staleTime", .text, "Time from which the widget is stale. Default: never."),
+    ])
+
+  public static let timelineEntry = ObjectShape(
+    "entry", "An entry of a timeline.",
+    [
+      Key(
+        "date", .text, "Time from which the entry is current, such as `2026-01-01T08:00:00Z`.",
+        isRequired: true),
+      Key("values", .map(.constant), "Values of the fields that the kind declares under `entry`."),
+      Key("score", .constant, "Relevance in smart stacks, 0 to 1,000,000. Default: 0."),
+      Key(
+        "duration", .duration,
+        "How long the score counts. Default: as long as the entry is current."),
     ])
 
   public static let all = [
@@ -133,6 +167,7 @@ extension ObjectShape {
     dbus, http,
     auth, part,
     parse,
-    action, handler, require, step, on, every, widget,
+    action, handler, require, step, on, every, widget, timeline,
+    timelineEntry,
   ]
 }

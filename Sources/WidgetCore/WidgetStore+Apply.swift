@@ -71,10 +71,16 @@ extension WidgetStore {
       throw .kindMismatch(record.id, is: record.kind, declared: spec.kind)
     }
     let applySet = declaration.applySet
-    let plan =
+    var plan =
       declaration.ownsFields
       ? try owning(record, try fittedOnly(spec, field: field), by: applySet, field: field)
       : try replacing(record, by: spec, applySet, field: field)
+    if let timeline = try fittedTimeline(of: spec, field: field),
+      !timeline.isSame(as: record.timeline)
+    {
+      plan.patch.timeline = .some(timeline)
+      if declaration.ownsFields { plan.changed.append("timeline") }
+    }
     let presence = Presence(
       isVisible: spec.isVisible ?? record.presence.isVisible,
       isEnabled: spec.isEnabled ?? record.presence.isEnabled)

@@ -138,6 +138,7 @@ extension WidgetStore {
       state.transition = transition
       state.transitionRevision = revision
     }
+    state.timeline = spec.timeline
     further(&state)
     state.costBytes = state.cost
     return Record(

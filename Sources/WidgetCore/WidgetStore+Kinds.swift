@@ -159,6 +159,8 @@ extension WidgetStore {
   func fitted(
     _ spec: WidgetSpec, field: String, isDeclared: Bool = false
   ) throws(StoreError) -> WidgetSpec {
+    var spec = spec
+    spec.timeline = try fittedTimeline(of: spec, field: field)
     if spec.kind == HelpKind.name {
       guard isDeclared || spec.data.isEmpty else { throw HelpKind.ownData(field: "\(field).data") }
       return try helpFitted(spec, field: field)
@@ -200,12 +202,24 @@ extension WidgetStore {
     return try schemas[spec.kind]?.fittedOnly(spec, path: field) ?? spec
   }
 
+  /// The timeline of a spec as the kind has it; nil for none.
+  func fittedTimeline(of spec: WidgetSpec, field: String) throws(StoreError) -> Timeline? {
+    guard let timeline = spec.timeline else { return nil }
+    guard spec.kind != .smartStack else {
+      throw SmartStackKind.ownTimeline(field: "\(field).timeline")
+    }
+    return try fitted(timeline, for: spec.kind, field: "\(field).timeline")
+  }
+
   /// What a patch does according to the widget's kind.
   func fitted(
     _ patch: WidgetPatch, for record: Record, field: String
   ) throws(StoreError) -> WidgetPatch {
     var patch = patch
     if let timeline = patch.timeline ?? nil {
+      guard record.kind != .smartStack else {
+        throw SmartStackKind.ownTimeline(field: "\(field).timeline")
+      }
       patch.timeline = .some(try fitted(timeline, for: record.kind, field: "\(field).timeline"))
     }
     if record.kind == HelpKind.name { return try helpFitted(patch, for: record, field: field) }

@@ -89,6 +89,11 @@ extension WidgetStore {
 
   // MARK: - Reading
 
+  /// The timeline that was set for a widget; nil for none. O(1).
+  public func storedTimeline(of id: WidgetID) -> Timeline? {
+    slot(of: id).flatMap { records[$0]?.timeline }
+  }
+
   /// A page of a widget's timeline.
   public struct TimelinePage: Hashable, Sendable {
     public var entries: [ShownEntry] = []

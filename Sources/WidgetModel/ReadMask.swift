@@ -20,6 +20,8 @@ public struct ReadMask: Hashable, Sendable {
     case etag
     /// Only if the mask names it: a mask without paths does not include it.
     case owners
+    /// Likewise.
+    case storedTimeline = "stored_timeline"
   }
 
   /// Fields that are wanted whole. Empty, with the two lists below empty too, means everything.
@@ -74,7 +76,7 @@ public struct ReadMask: Hashable, Sendable {
   }
 
   public func wants(_ field: Field) -> Bool {
-    fields.contains(field) || (isEverything && field != .owners)
+    fields.contains(field) || (isEverything && field != .owners && field != .storedTimeline)
   }
 
   /// The widget with what is not wanted emptied.

@@ -11,12 +11,15 @@ public struct WidgetSpec: Hashable, Sendable {
   public var isEnabled: Bool?
   public var parameters: ValueMap
   public var data: ValueMap
+  /// nil: none for a new widget, unchanged otherwise.
+  public var timeline: Timeline?
 
   public init(
     id: WidgetID? = nil, kind: KindName, family: Family? = nil, labels: Labels = [:],
     isVisible: Bool? = nil, isEnabled: Bool? = nil, parameters: ValueMap = [:],
-    data: ValueMap = [:]
+    data: ValueMap = [:], timeline: Timeline? = nil
   ) {
+    self.timeline = timeline
     self.id = id
     self.kind = kind
     self.family = family

@@ -10,11 +10,16 @@ public struct TaggedWidget: Hashable, Sendable {
   public var etag: String
   /// The owners of fields; empty unless the read mask names `owners`.
   public var owners: [FieldOwner]
+  /// The timeline that was set; nil for none, and unless the read mask names `stored_timeline`.
+  public var storedTimeline: Timeline?
 
-  public init(widget: Widget, etag: String = "", owners: [FieldOwner] = []) {
+  public init(
+    widget: Widget, etag: String = "", owners: [FieldOwner] = [], storedTimeline: Timeline? = nil
+  ) {
     self.widget = widget
     self.etag = etag
     self.owners = owners
+    self.storedTimeline = storedTimeline
   }
 }
 
@@ -23,6 +28,7 @@ extension TaggedWidget: ConvertibleMessage {
     widget = try Widget(c: c, reader)
     etag = reader.string(c.pointee.etag)
     owners = try reader.owners("owners", c.pointee.n_owners, c.pointee.owners)
+    storedTimeline = try reader.optional("stored_timeline", c.pointee.stored_timeline)
   }
 
   func fill(_ c: UnsafeMutablePointer<Widgetd__V1__Widget>, _ writer: Writer) throws(WireError) {
@@ -33,6 +39,9 @@ extension TaggedWidget: ConvertibleMessage {
     if !owners.isEmpty, writer.mask.wants(.owners) {
       c.pointee.n_owners = owners.count
       c.pointee.owners = try writer.list("owners", owners)
+    }
+    if let storedTimeline, writer.mask.wants(.storedTimeline) {
+      c.pointee.stored_timeline = try writer.message("stored_timeline", storedTimeline)
     }
   }
 }

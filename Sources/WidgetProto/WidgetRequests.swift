@@ -111,11 +111,16 @@ public struct GetWidgetResponse: Hashable, Sendable {
   public var etag: String
   /// The owners of fields; empty unless the read mask names `owners`.
   public var owners: [FieldOwner]
+  /// The timeline that was set; nil for none, and unless the read mask names `stored_timeline`.
+  public var storedTimeline: Timeline?
 
-  public init(widget: Widget, etag: String = "", owners: [FieldOwner] = []) {
+  public init(
+    widget: Widget, etag: String = "", owners: [FieldOwner] = [], storedTimeline: Timeline? = nil
+  ) {
     self.widget = widget
     self.etag = etag
     self.owners = owners
+    self.storedTimeline = storedTimeline
   }
 }
 
@@ -123,13 +128,15 @@ extension GetWidgetResponse: ConvertibleMessage {
   init(c: UnsafePointer<Widgetd__V1__GetWidgetResponse>, _ reader: Reader) throws(WireError) {
     let tagged = try reader.required("widget", c.pointee.widget, as: TaggedWidget.self)
     (widget, etag, owners) = (tagged.widget, tagged.etag, tagged.owners)
+    storedTimeline = tagged.storedTimeline
   }
 
   func fill(
     _ c: UnsafeMutablePointer<Widgetd__V1__GetWidgetResponse>, _ writer: Writer
   ) throws(WireError) {
     c.pointee.widget = try writer.message(
-      "widget", TaggedWidget(widget: widget, etag: etag, owners: owners))
+      "widget",
+      TaggedWidget(widget: widget, etag: etag, owners: owners, storedTimeline: storedTimeline))
   }
 }
 

@@ -18,6 +18,7 @@ extension WidgetSpec: ConvertibleMessage {
     }
     parameters = try reader.values("parameters", c.pointee.n_parameters, c.pointee.parameters)
     data = try reader.values("data", c.pointee.n_data, c.pointee.data)
+    timeline = try reader.optional("timeline", c.pointee.timeline)
   }
 
   func fill(
@@ -42,6 +43,7 @@ extension WidgetSpec: ConvertibleMessage {
       "parameters", parameters, of: Widgetd__V1__WidgetSpec__ParametersEntry.self)
     c.pointee.n_data = data.count
     c.pointee.data = try writer.entries("data", data, of: Widgetd__V1__WidgetSpec__DataEntry.self)
+    c.pointee.timeline = try writer.message("timeline", optional: timeline)
   }
 }
 

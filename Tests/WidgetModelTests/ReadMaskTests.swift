@@ -46,8 +46,8 @@ struct ReadMaskTests {
     #expect(mask.isEverything)
     #expect(mask.filter(try widget()) == (try widget()))
     #expect(mask.filter(try update()) == (try update()))
-    // Only a mask that names `owners` includes them.
-    #expect(ReadMask.Field.allCases.filter { !mask.wants($0) } == [.owners])
+    // Only a mask that names them includes these.
+    #expect(ReadMask.Field.allCases.filter { !mask.wants($0) } == [.owners, .storedTimeline])
   }
 
   @Test(arguments: [
@@ -89,7 +89,7 @@ struct ReadMaskTests {
     case .content: expected.content = full.content
     case .timeline: expected.timeline = full.timeline
     case .activity: expected.activity = full.activity
-    case .etag, .owners: break
+    case .etag, .owners, .storedTimeline: break
     }
     #expect(mask.filter(full) == expected)
     #expect(mask.wants(field))

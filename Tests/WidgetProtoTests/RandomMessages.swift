@@ -431,7 +431,7 @@ struct RandomMessages {
     WidgetSpec(
       id: maybe { $0.id() }, kind: kind(), family: pick(Family.allCases + [nil]),
       labels: labels(), isVisible: maybe { $0.flag() }, isEnabled: maybe { $0.flag() },
-      parameters: map(), data: map())
+      parameters: map(), data: map(), timeline: maybe { $0.timeline() })
   }
 
   private mutating func registeredKind() -> RegisteredKind {

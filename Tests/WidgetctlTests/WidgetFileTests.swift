@@ -41,6 +41,86 @@ struct WidgetFileTests {
     #expect(WidgetFile.isShort(document) == isShort)
   }
 
+  static let timeline = """
+    timeline:
+      policy: after
+      refreshTime: 2026-01-01T09:00:00Z
+      staleTime: "2026-01-02T00:00:00Z"
+      entries:
+      - {date: 2026-01-01T08:00:00Z, values: {n: 3}, score: 2, duration: 90s}
+      - {date: "2026-01-01T07:00:00+01:00"}
+    """
+
+  @Test func `both forms read a timeline`() throws {
+    let indented = { (spaces: String) in
+      Self.timeline.split(separator: "\n").map { spaces + $0 }.joined(separator: "\n")
+    }
+    let long = try Self.readShort("id: w\nkind: k\n" + Self.timeline)
+    let short = try Self.readShort("widgets:\n  w:\n    kind: k\n" + indented("    "))
+    let time = { (text: String) in RFC3339.timestamp(text) ?? .epoch }
+    let expected = Timeline(
+      entries: [
+        TimelineEntry(
+          date: time("2026-01-01T08:00:00Z"), values: ["n": .int(3)], score: 2,
+          duration: .seconds(90)),
+        TimelineEntry(date: time("2026-01-01T06:00:00Z")),
+      ], policy: .after, refreshTime: time("2026-01-01T09:00:00Z"),
+      staleTime: time("2026-01-02T00:00:00Z"))
+    #expect(long.widgets.map(\.timeline) == [expected])
+    #expect(short.widgets.map(\.timeline) == [expected])
+  }
+
+  @Test func `what get prints of a timeline is read again`() throws {
+    var widget = Widget(id: try #require(WidgetID("w")), kind: try #require(KindName("k")))
+    let entry = TimelineEntry(
+      date: .epoch, values: ["at": .timestamp(.epoch)], score: 0.5, duration: .milliseconds(1_500))
+    widget.timeline = TimelineStatus(current: entry, nextTime: .epoch, refreshTime: .epoch)
+    for policy in Timeline.Policy.allCases {
+      let timeline = Timeline(
+        entries: [entry], policy: policy, refreshTime: policy == .after ? .epoch : nil)
+      let printed = JSONWriter.compact(widget.document(stored: timeline))
+      #expect(try Self.read(printed).widgets.map(\.timeline) == [timeline])
+    }
+    // The place in a schedule declares nothing.
+    let printed = JSONWriter.compact(widget.document())
+    #expect(try Self.read(printed).widgets.map(\.timeline) == [nil])
+  }
+
+  @Test(arguments: [
+    ("{}", "timeline.entries: is missing"),
+    ("{policy: never}", "timeline.entries: is missing"),
+    ("{entries: [{values: {}}]}", "timeline.entries[0].date: is missing"),
+    ("{entries: [{date: soon}]}", "timeline.entries[0].date: must be a time"),
+    ("{entries: [], policy: later}", "timeline.policy: must be one of at-end, after, never"),
+    ("{entries: [], stale: 1}", "timeline.stale: unknown field; use entries"),
+    ("{entries: [{date: 2026-01-01T08:00:00Z, duration: x}]}", "duration: must be a duration"),
+    ("3", "timeline: must be an object"),
+  ])
+  func `a mistake in a timeline is named`(timeline: String, words: String) {
+    let failure = #expect(throws: CommandFailure.self) {
+      try Self.read("{id: w, kind: k, timeline: \(timeline)}")
+    }
+    #expect(failure?.message.contains(words) == true, "\(String(describing: failure?.message))")
+  }
+
+  @Test(arguments: [
+    ("{}", "the entries are missing"), ("{entries: 3}", "expected a list of entries"),
+    ("{entries: [{values: {}}]}", "the entry has no date"),
+    ("{entries: [{date: soon}]}", "is not a time"),
+    ("{entries: [], policy: nver}", "did you mean \"never\"?"),
+    ("{entries: [], policy: after}", "the policy after needs a refreshTime"),
+    ("{entries: [], refreshTime: 2026-01-01T08:00:00Z}", "only the policy after has a refreshTime"),
+    ("{entries: [{date: 2026-01-01T08:00:00Z, score: -1}]}", "the score is not a number from 0"),
+    ("{entries: [{date: 2026-01-01T08:00:00Z, values: {m: 1}}]}", "the kind has no entry \"m\""),
+  ])
+  func `a mistake in a timeline of the short form is named`(timeline: String, words: String) {
+    let failure = #expect(throws: CommandFailure.self) {
+      try Self.readShort(
+        "kinds: {k: {entry: {n: 0}}}\nwidgets: {w: {kind: k, timeline: \(timeline)}}")
+    }
+    #expect(failure?.message.contains(words) == true, "\(String(describing: failure?.message))")
+  }
+
   @Test func `both forms give the same kinds and widgets`() throws {
     let long = try Self.readShort(
       """

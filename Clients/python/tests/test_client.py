@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import threading
 import unittest
+from datetime import datetime, timezone
 
 import widgetd
 from widgetd import frames, methods
@@ -27,6 +28,7 @@ from .fake import (
     widget,
 )
 
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 SOON = RetryPolicy(delay_initial=0.001, delay_max=0.05)
 
 
@@ -184,8 +186,33 @@ class CallTests(DaemonCase):
             held,
         )
         self.widgets(
-            lambda c: c.apply_widgets([widgetd.WidgetSpec("a", "k")], prune=True),
-            pb.ApplyWidgetsRequest(widgets=[pb.WidgetSpec(id="a", kind="k")], prune=True),
+            lambda c: c.apply_widgets(
+                [
+                    widgetd.WidgetSpec("a", "k"),
+                    widgetd.WidgetSpec(
+                        "b",
+                        "k",
+                        timeline=widgetd.Timeline(
+                            [widgetd.TimelineEntry(EPOCH, {"n": 1})], policy="never"
+                        ),
+                    ),
+                ],
+                prune=True,
+            ),
+            pb.ApplyWidgetsRequest(
+                widgets=[
+                    pb.WidgetSpec(id="a", kind="k"),
+                    pb.WidgetSpec(
+                        id="b",
+                        kind="k",
+                        timeline={
+                            "policy": 3,
+                            "entries": [{"date": {}, "values": {"n": {"int_value": 1}}}],
+                        },
+                    ),
+                ],
+                prune=True,
+            ),
             pb.ApplyWidgetsResponse(results=[pb.ApplyResult(id="a", action=1)], revision=2),
             widgetd.Applied((("a", widgetd.ApplyAction.CREATED),), 0, 2),
         )

@@ -32,7 +32,7 @@ from ._values import (
     to_values,
 )
 from .activities import Activity
-from .timelines import RefreshBudget, TimelineStatus
+from .timelines import RefreshBudget, Timeline, TimelineStatus
 
 # --- Enums ----------------------------------------------------------------------------------------
 
@@ -453,6 +453,7 @@ class WidgetSpec:
     enabled: Optional[bool] = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     data: Mapping[str, Any] = field(default_factory=dict)
+    timeline: Optional[Timeline] = None
 
     def message_pb(self) -> widget_service_pb2.WidgetSpec:
         spec = widget_service_pb2.WidgetSpec(
@@ -462,6 +463,7 @@ class WidgetSpec:
             labels=labels(self.labels),
             parameters=to_values(self.parameters),
             data=to_values(self.data),
+            timeline=None if self.timeline is None else self.timeline.message_pb(),
         )
         if self.visible is not None:
             spec.visible = self.visible

@@ -25,13 +25,16 @@ struct ListCommand: AsyncParsableCommand {
 
   func run() async throws {
     let session = try global.session()
-    let mask = try fields.mask()
+    let mask = try fields.mask(for: session.printer.format)
     // The list is sorted here, by position.
     let (widgets, revision) = try await session.list(
-      selection.selector(), mask: try fields.mask(adding: ["position"]))
+      selection.selector(),
+      mask: try fields.mask(for: session.printer.format, adding: ["position"]))
     if widgets.isEmpty, !selection.isEmpty { await selection.noteNothing(in: session) }
     session.printer.print(
-      list: widgets.map { $0.widget.document(etag: $0.etag, mask: mask) },
+      list: widgets.map {
+        $0.widget.document(etag: $0.etag, mask: mask, stored: $0.storedTimeline)
+      },
       around: { .map(["revision": .revision(revision), "widgets": $0]) }
     ) {
       session.printer.table(
@@ -125,8 +128,11 @@ struct GetCommand: AsyncParsableCommand {
     let session = try global.session()
     if owners { return try await showOwners(session) }
     let answer = try await session.client.getWidget(
-      GetWidgetRequest(id: id, readMask: try fields.mask()), options: session.options)
-    let document = answer.widget.document(etag: answer.etag, mask: try fields.mask())
+      GetWidgetRequest(id: id, readMask: try fields.mask(for: session.printer.format)),
+      options: session.options)
+    let document = answer.widget.document(
+      etag: answer.etag, mask: try fields.mask(for: session.printer.format),
+      stored: answer.storedTimeline)
     var values: [String] = []
     if session.printer.format == .table, !fields.paths.isEmpty {
       do throws(CommandFailure) {
@@ -250,6 +256,13 @@ struct FieldOptions: ParsableArguments {
   var paths: [String] = []
 
   func validate() throws { _ = try mask() }
+
+  /// The read mask for a command that prints widgets. A document has all that a file for `apply` has.
+  func mask(for format: OutputFormat, adding needed: [String] = []) throws -> ReadMask {
+    guard paths.isEmpty, format != .table else { return try mask(adding: needed) }
+    let names = ReadMask.Field.allCases.filter { $0 != .owners }.map(\.rawValue)
+    return try ReadMask(paths: names)
+  }
 
   /// The read mask, with what else is needed.
   func mask(adding needed: [String] = []) throws -> ReadMask {

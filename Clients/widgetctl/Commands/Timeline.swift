@@ -1,4 +1,5 @@
 import ArgumentParser
+import WidgetBundle
 import WidgetClient
 import WidgetModel
 import WidgetProto
@@ -145,24 +146,28 @@ extension TimelineEntry {
   }
 }
 
+extension Timeline {
+  /// The fields of a declared timeline, beside those of the status.
+  func added(to status: ValueMap) -> ValueMap {
+    var map = status
+    map["entries"] = .list(entries.map { .map($0.documentMap) })
+    map["policy"] = .string(policy.name)
+    if let refreshTime { map["refreshTime"] = .string(RFC3339.text(refreshTime)) }
+    if let staleTime { map["staleTime"] = .string(RFC3339.text(staleTime)) }
+    return map
+  }
+}
+
 extension TimelineStatus {
-  var document: Value {
+  var document: Value { .map(documentMap) }
+
+  var documentMap: ValueMap {
     var map = ValueMap()
     if let current { map["current"] = .map(current.documentMap) }
     if let nextTime { map["nextTime"] = .string(RFC3339.text(nextTime)) }
     if let refreshTime { map["refreshTime"] = .string(RFC3339.text(refreshTime)) }
     if let staleTime { map["staleTime"] = .string(RFC3339.text(staleTime)) }
     if !problem.isEmpty { map["problem"] = .string(problem) }
-    return .map(map)
-  }
-}
-
-extension Timeline.Policy {
-  var name: String {
-    switch self {
-    case .atEnd: "at-end"
-    case .after: "after"
-    case .never: "never"
-    }
+    return map
   }
 }

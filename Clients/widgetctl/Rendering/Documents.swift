@@ -9,7 +9,11 @@ import WidgetModel
 
 extension Widget {
   /// The widget as a document. Fields that say nothing (no error, not stale, no set) are left out.
-  func document(etag: String = "", mask: ReadMask = .all) -> Value {
+  ///
+  /// - Parameter stored: the timeline that was set.
+  func document(
+    etag: String = "", mask: ReadMask = .all, stored: Timeline? = nil
+  ) -> Value {
     var map: ValueMap = [
       "id": .string(id.rawValue), "kind": .string(kind.rawValue), "revision": .revision(revision),
       "createdRevision": .revision(createdRevision),
@@ -29,7 +33,8 @@ extension Widget {
     if mask.wants(.ownerUID) { map["ownerUid"] = .int(Int64(ownerUID)) }
     if mask.wants(.applySet), !applySet.isEmpty { map["applySet"] = .string(applySet) }
     if mask.wants(.content), let content { map["content"] = content.document }
-    if mask.wants(.timeline), let timeline { map["timeline"] = timeline.document }
+    let status = mask.wants(.timeline) ? timeline?.documentMap : nil
+    if let whole = stored?.added(to: status ?? [:]) ?? status { map["timeline"] = .map(whole) }
     if mask.wants(.activity), let activity { map["activity"] = activity.document }
     if !etag.isEmpty { map["etag"] = .string(etag) }
     return .map(map)

@@ -55,12 +55,12 @@ struct WidgetFile: Hashable {
 
   /// The fields of a widget that are read, in the order in which messages name them.
   static let fields = [
-    "id", "kind", "family", "labels", "visible", "enabled", "parameters", "data",
+    "id", "kind", "family", "labels", "visible", "enabled", "parameters", "data", "timeline",
   ]
   /// Fields that are printed but belong to the daemon.
   static let passedOver: Set<String> = [
     "activity", "applySet", "content", "createTime", "createdRevision", "error", "etag", "ownerUid",
-    "position", "revision", "stale", "state", "timeline", "updateTime",
+    "position", "revision", "stale", "state", "updateTime",
   ]
   /// Fields beside `set` and `widgets` that `ls -o json` prints.
   private static let passedOverInSet: Set<String> = ["resumeToken", "revision"]
@@ -337,6 +337,13 @@ struct WidgetFile: Hashable {
     spec.isEnabled = try map.bool("enabled")
     spec.parameters = try map.data("parameters")
     spec.data = try map.data("data")
+    if map["timeline"] != nil {
+      do throws(FieldFailure) {
+        spec.timeline = try TimelineDocument.timeline(try map.object("timeline"))
+      } catch {
+        throw error.path == "timeline" ? error : error.inside("timeline")
+      }
+    }
     return spec
   }
 }

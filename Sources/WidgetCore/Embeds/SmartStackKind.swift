@@ -97,6 +97,12 @@ enum SmartStackKind {
         + "previous or select.")
   }
 
+  static func ownTimeline(field: String) -> StoreError {
+    .invalid(
+      field: field,
+      description: "A widget of kind \"smart-stack\" has no timeline; set those of its widgets.")
+  }
+
   /// What a user's event does to a stack; nil for nothing.
   static func patch(for event: Event, on record: Record) throws(StoreError) -> WidgetPatch? {
     let members = record.data["members"].texts

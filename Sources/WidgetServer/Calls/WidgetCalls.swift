@@ -58,7 +58,9 @@ extension ServiceLoop {
       widget: tagged.widget,
       etag: request.readMask.wants(.etag) ? tagged.etag : "",
       owners: request.readMask.wants(.owners) && !request.isRedacted
-        ? context.store.owners(of: request.id) : [])
+        ? context.store.owners(of: request.id) : [],
+      storedTimeline: request.readMask.wants(.storedTimeline) && !request.isRedacted
+        ? context.store.storedTimeline(of: request.id) : nil)
     let bytes = try encode(response, mask: request.readMask)
     if isWhole { widgetCache.keep(bytes, for: request.id, at: revision) }
     responder.respond(encoded: bytes, to: call)
@@ -275,7 +277,9 @@ extension ServiceLoop {
           widget: widget,
           etag: request.readMask.wants(.etag) ? etag(widget.revision) : "",
           owners: request.readMask.wants(.owners) && !request.isRedacted
-            ? context.store.owners(of: widget.id) : [])
+            ? context.store.owners(of: widget.id) : [],
+          storedTimeline: request.readMask.wants(.storedTimeline) && !request.isRedacted
+            ? context.store.storedTimeline(of: widget.id) : nil)
       }, revision: context.store.revision)
     if let next = page.next {
       response.nextPageToken = String(UInt64(bitPattern: next), radix: 36)

@@ -124,6 +124,13 @@ struct Store {
     box.store.rollbackGroup()
   }
 
+  mutating func nextDuty() -> Timestamp? {
+    detach()
+    return box.store.nextDuty()
+  }
+
+  func storedTimeline(of id: WidgetID) -> Timeline? { box.store.storedTimeline(of: id) }
+
   var theme: RevisedTheme { box.store.theme }
 
   var limits: StoreLimits {

@@ -422,6 +422,7 @@ def normalise(schema, message):
         message.family = known(message.family, 7, 2)
         # Written only for a read mask that names them.
         message.ClearField("owners")
+        message.ClearField("stored_timeline")
     if name == "Widget":
         if not message.HasField("presence"):
             message.presence.visible = message.presence.enabled = True

@@ -19,7 +19,7 @@ from widgetd._proto.v1 import timeline_pb2 as widgetd_dot_python_dot_v1_dot_time
 from widgetd._proto.v1 import value_pb2 as widgetd_dot_python_dot_v1_dot_value__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ewidgetd/python/v1/widget.proto\x12\x11widgetd.python.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a widgetd/python/v1/activity.proto\x1a\x1cwidgetd/python/v1/node.proto\x1a widgetd/python/v1/timeline.proto\x1a\x1dwidgetd/python/v1/value.proto\"\xba\x07\n\x06Widget\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12)\n\x06\x66\x61mily\x18\x03 \x01(\x0e\x32\x19.widgetd.python.v1.Family\x12\x35\n\x06labels\x18\x04 \x03(\x0b\x32%.widgetd.python.v1.Widget.LabelsEntry\x12-\n\x08presence\x18\x05 \x01(\x0b\x32\x1b.widgetd.python.v1.Presence\x12\x10\n\x08position\x18\x06 \x01(\x03\x12=\n\nparameters\x18\x07 \x03(\x0b\x32).widgetd.python.v1.Widget.ParametersEntry\x12\x31\n\x04\x64\x61ta\x18\x08 \x03(\x0b\x32#.widgetd.python.v1.Widget.DataEntry\x12\r\n\x05stale\x18\t \x01(\x08\x12-\n\x05\x65rror\x18\n \x01(\x0b\x32\x1e.widgetd.python.v1.WidgetError\x12\x18\n\x10\x63reated_revision\x18\x0b \x01(\x04\x12\x10\n\x08revision\x18\x0c \x01(\x04\x12/\n\x0b\x63reate_time\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\towner_uid\x18\x0f \x01(\r\x12\x11\n\tapply_set\x18\x10 \x01(\t\x12\x0c\n\x04\x65tag\x18\x11 \x01(\t\x12+\n\x07\x63ontent\x18\x12 \x01(\x0b\x32\x1a.widgetd.python.v1.Content\x12-\n\x06owners\x18\x13 \x03(\x0b\x32\x1d.widgetd.python.v1.FieldOwner\x12\x33\n\x08timeline\x18\x14 \x01(\x0b\x32!.widgetd.python.v1.TimelineStatus\x12-\n\x08\x61\x63tivity\x18\x15 \x01(\x0b\x32\x1b.widgetd.python.v1.Activity\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1aK\n\x0fParametersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.widgetd.python.v1.Value:\x02\x38\x01\x1a\x45\n\tDataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.widgetd.python.v1.Value:\x02\x38\x01\"f\n\nFieldOwner\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\r\n\x05owner\x18\x02 \x01(\t\x12\x0f\n\x07manager\x18\x03 \x01(\t\x12*\n\x08\x64\x65\x63lared\x18\x04 \x01(\x0b\x32\x18.widgetd.python.v1.Value\"]\n\x08Presence\x12\x0f\n\x07visible\x18\x01 \x01(\x08\x12\x0f\n\x07\x65nabled\x18\x02 \x01(\x08\x12/\n\x05state\x18\x03 \x01(\x0e\x32 .widgetd.python.v1.PresenceState\"Y\n\x0bWidgetError\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12)\n\x05since\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x93\x01\n\nTransition\x12\'\n\x05\x63urve\x18\x01 \x01(\x0e\x32\x18.widgetd.python.v1.Curve\x12+\n\x08\x64uration\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x17\n\x0fspring_response\x18\x03 \x01(\x01\x12\x16\n\x0espring_damping\x18\x04 \x01(\x01\"\xa2\x01\n\x0eWidgetSelector\x12\x0b\n\x03ids\x18\x01 \x03(\t\x12\r\n\x05kinds\x18\x02 \x03(\t\x12+\n\x08\x66\x61milies\x18\x03 \x03(\x0e\x32\x19.widgetd.python.v1.Family\x12\x33\n\x06labels\x18\x04 \x03(\x0b\x32#.widgetd.python.v1.LabelRequirement\x12\x12\n\nexpression\x18\x05 \x01(\t\"c\n\x10LabelRequirement\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x32\n\x08operator\x18\x02 \x01(\x0e\x32 .widgetd.python.v1.LabelOperator\x12\x0e\n\x06values\x18\x03 \x03(\t*\xaf\x01\n\x06\x46\x61mily\x12\x16\n\x12\x46\x41MILY_UNSPECIFIED\x10\x00\x12\x10\n\x0c\x46\x41MILY_SMALL\x10\x01\x12\x11\n\rFAMILY_MEDIUM\x10\x02\x12\x10\n\x0c\x46\x41MILY_LARGE\x10\x03\x12\x16\n\x12\x46\x41MILY_EXTRA_LARGE\x10\x04\x12\x11\n\rFAMILY_INLINE\x10\x05\x12\x13\n\x0f\x46\x41MILY_CIRCULAR\x10\x06\x12\x16\n\x12\x46\x41MILY_RECTANGULAR\x10\x07*\x83\x01\n\rPresenceState\x12\x1e\n\x1aPRESENCE_STATE_UNSPECIFIED\x10\x00\x12\x1a\n\x16PRESENCE_STATE_VISIBLE\x10\x01\x12\x19\n\x15PRESENCE_STATE_HIDDEN\x10\x02\x12\x1b\n\x17PRESENCE_STATE_DISABLED\x10\x03*\xa3\x01\n\x05\x43urve\x12\x15\n\x11\x43URVE_UNSPECIFIED\x10\x00\x12\x0e\n\nCURVE_NONE\x10\x01\x12\x10\n\x0c\x43URVE_LINEAR\x10\x02\x12\x11\n\rCURVE_EASE_IN\x10\x03\x12\x12\n\x0e\x43URVE_EASE_OUT\x10\x04\x12\x15\n\x11\x43URVE_EASE_IN_OUT\x10\x05\x12\x10\n\x0c\x43URVE_SPRING\x10\x06\x12\x11\n\rCURVE_OPACITY\x10\x07*\x9b\x01\n\rLabelOperator\x12\x1e\n\x1aLABEL_OPERATOR_UNSPECIFIED\x10\x00\x12\x15\n\x11LABEL_OPERATOR_IN\x10\x01\x12\x19\n\x15LABEL_OPERATOR_NOT_IN\x10\x02\x12\x19\n\x15LABEL_OPERATOR_EXISTS\x10\x03\x12\x1d\n\x19LABEL_OPERATOR_NOT_EXISTS\x10\x04\x42H\n\x0e\x63om.widgetd.v1B\x0bWidgetProtoP\x01Z\x14widgetd/v1;widgetdv1\xa2\x02\x03WXX\xaa\x02\nWidgetd.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ewidgetd/python/v1/widget.proto\x12\x11widgetd.python.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a widgetd/python/v1/activity.proto\x1a\x1cwidgetd/python/v1/node.proto\x1a widgetd/python/v1/timeline.proto\x1a\x1dwidgetd/python/v1/value.proto\"\xf0\x07\n\x06Widget\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12)\n\x06\x66\x61mily\x18\x03 \x01(\x0e\x32\x19.widgetd.python.v1.Family\x12\x35\n\x06labels\x18\x04 \x03(\x0b\x32%.widgetd.python.v1.Widget.LabelsEntry\x12-\n\x08presence\x18\x05 \x01(\x0b\x32\x1b.widgetd.python.v1.Presence\x12\x10\n\x08position\x18\x06 \x01(\x03\x12=\n\nparameters\x18\x07 \x03(\x0b\x32).widgetd.python.v1.Widget.ParametersEntry\x12\x31\n\x04\x64\x61ta\x18\x08 \x03(\x0b\x32#.widgetd.python.v1.Widget.DataEntry\x12\r\n\x05stale\x18\t \x01(\x08\x12-\n\x05\x65rror\x18\n \x01(\x0b\x32\x1e.widgetd.python.v1.WidgetError\x12\x18\n\x10\x63reated_revision\x18\x0b \x01(\x04\x12\x10\n\x08revision\x18\x0c \x01(\x04\x12/\n\x0b\x63reate_time\x18\r \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\towner_uid\x18\x0f \x01(\r\x12\x11\n\tapply_set\x18\x10 \x01(\t\x12\x0c\n\x04\x65tag\x18\x11 \x01(\t\x12+\n\x07\x63ontent\x18\x12 \x01(\x0b\x32\x1a.widgetd.python.v1.Content\x12-\n\x06owners\x18\x13 \x03(\x0b\x32\x1d.widgetd.python.v1.FieldOwner\x12\x33\n\x08timeline\x18\x14 \x01(\x0b\x32!.widgetd.python.v1.TimelineStatus\x12-\n\x08\x61\x63tivity\x18\x15 \x01(\x0b\x32\x1b.widgetd.python.v1.Activity\x12\x34\n\x0fstored_timeline\x18\x16 \x01(\x0b\x32\x1b.widgetd.python.v1.Timeline\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1aK\n\x0fParametersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.widgetd.python.v1.Value:\x02\x38\x01\x1a\x45\n\tDataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.widgetd.python.v1.Value:\x02\x38\x01\"f\n\nFieldOwner\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\r\n\x05owner\x18\x02 \x01(\t\x12\x0f\n\x07manager\x18\x03 \x01(\t\x12*\n\x08\x64\x65\x63lared\x18\x04 \x01(\x0b\x32\x18.widgetd.python.v1.Value\"]\n\x08Presence\x12\x0f\n\x07visible\x18\x01 \x01(\x08\x12\x0f\n\x07\x65nabled\x18\x02 \x01(\x08\x12/\n\x05state\x18\x03 \x01(\x0e\x32 .widgetd.python.v1.PresenceState\"Y\n\x0bWidgetError\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12)\n\x05since\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x93\x01\n\nTransition\x12\'\n\x05\x63urve\x18\x01 \x01(\x0e\x32\x18.widgetd.python.v1.Curve\x12+\n\x08\x64uration\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x17\n\x0fspring_response\x18\x03 \x01(\x01\x12\x16\n\x0espring_damping\x18\x04 \x01(\x01\"\xa2\x01\n\x0eWidgetSelector\x12\x0b\n\x03ids\x18\x01 \x03(\t\x12\r\n\x05kinds\x18\x02 \x03(\t\x12+\n\x08\x66\x61milies\x18\x03 \x03(\x0e\x32\x19.widgetd.python.v1.Family\x12\x33\n\x06labels\x18\x04 \x03(\x0b\x32#.widgetd.python.v1.LabelRequirement\x12\x12\n\nexpression\x18\x05 \x01(\t\"c\n\x10LabelRequirement\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x32\n\x08operator\x18\x02 \x01(\x0e\x32 .widgetd.python.v1.LabelOperator\x12\x0e\n\x06values\x18\x03 \x03(\t*\xaf\x01\n\x06\x46\x61mily\x12\x16\n\x12\x46\x41MILY_UNSPECIFIED\x10\x00\x12\x10\n\x0c\x46\x41MILY_SMALL\x10\x01\x12\x11\n\rFAMILY_MEDIUM\x10\x02\x12\x10\n\x0c\x46\x41MILY_LARGE\x10\x03\x12\x16\n\x12\x46\x41MILY_EXTRA_LARGE\x10\x04\x12\x11\n\rFAMILY_INLINE\x10\x05\x12\x13\n\x0f\x46\x41MILY_CIRCULAR\x10\x06\x12\x16\n\x12\x46\x41MILY_RECTANGULAR\x10\x07*\x83\x01\n\rPresenceState\x12\x1e\n\x1aPRESENCE_STATE_UNSPECIFIED\x10\x00\x12\x1a\n\x16PRESENCE_STATE_VISIBLE\x10\x01\x12\x19\n\x15PRESENCE_STATE_HIDDEN\x10\x02\x12\x1b\n\x17PRESENCE_STATE_DISABLED\x10\x03*\xa3\x01\n\x05\x43urve\x12\x15\n\x11\x43URVE_UNSPECIFIED\x10\x00\x12\x0e\n\nCURVE_NONE\x10\x01\x12\x10\n\x0c\x43URVE_LINEAR\x10\x02\x12\x11\n\rCURVE_EASE_IN\x10\x03\x12\x12\n\x0e\x43URVE_EASE_OUT\x10\x04\x12\x15\n\x11\x43URVE_EASE_IN_OUT\x10\x05\x12\x10\n\x0c\x43URVE_SPRING\x10\x06\x12\x11\n\rCURVE_OPACITY\x10\x07*\x9b\x01\n\rLabelOperator\x12\x1e\n\x1aLABEL_OPERATOR_UNSPECIFIED\x10\x00\x12\x15\n\x11LABEL_OPERATOR_IN\x10\x01\x12\x19\n\x15LABEL_OPERATOR_NOT_IN\x10\x02\x12\x19\n\x15LABEL_OPERATOR_EXISTS\x10\x03\x12\x1d\n\x19LABEL_OPERATOR_NOT_EXISTS\x10\x04\x42H\n\x0e\x63om.widgetd.v1B\x0bWidgetProtoP\x01Z\x14widgetd/v1;widgetdv1\xa2\x02\x03WXX\xaa\x02\nWidgetd.V1b\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'widgetd.python.v1.widget_pb2', globals())
@@ -33,32 +33,32 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _WIDGET_PARAMETERSENTRY._serialized_options = b'8\001'
   _WIDGET_DATAENTRY._options = None
   _WIDGET_DATAENTRY._serialized_options = b'8\001'
-  _FAMILY._serialized_start=1911
-  _FAMILY._serialized_end=2086
-  _PRESENCESTATE._serialized_start=2089
-  _PRESENCESTATE._serialized_end=2220
-  _CURVE._serialized_start=2223
-  _CURVE._serialized_end=2386
-  _LABELOPERATOR._serialized_start=2389
-  _LABELOPERATOR._serialized_end=2544
+  _FAMILY._serialized_start=1965
+  _FAMILY._serialized_end=2140
+  _PRESENCESTATE._serialized_start=2143
+  _PRESENCESTATE._serialized_end=2274
+  _CURVE._serialized_start=2277
+  _CURVE._serialized_end=2440
+  _LABELOPERATOR._serialized_start=2443
+  _LABELOPERATOR._serialized_end=2598
   _WIDGET._serialized_start=248
-  _WIDGET._serialized_end=1202
-  _WIDGET_LABELSENTRY._serialized_start=1009
-  _WIDGET_LABELSENTRY._serialized_end=1054
-  _WIDGET_PARAMETERSENTRY._serialized_start=1056
-  _WIDGET_PARAMETERSENTRY._serialized_end=1131
-  _WIDGET_DATAENTRY._serialized_start=1133
-  _WIDGET_DATAENTRY._serialized_end=1202
-  _FIELDOWNER._serialized_start=1204
-  _FIELDOWNER._serialized_end=1306
-  _PRESENCE._serialized_start=1308
-  _PRESENCE._serialized_end=1401
-  _WIDGETERROR._serialized_start=1403
-  _WIDGETERROR._serialized_end=1492
-  _TRANSITION._serialized_start=1495
-  _TRANSITION._serialized_end=1642
-  _WIDGETSELECTOR._serialized_start=1645
-  _WIDGETSELECTOR._serialized_end=1807
-  _LABELREQUIREMENT._serialized_start=1809
-  _LABELREQUIREMENT._serialized_end=1908
+  _WIDGET._serialized_end=1256
+  _WIDGET_LABELSENTRY._serialized_start=1063
+  _WIDGET_LABELSENTRY._serialized_end=1108
+  _WIDGET_PARAMETERSENTRY._serialized_start=1110
+  _WIDGET_PARAMETERSENTRY._serialized_end=1185
+  _WIDGET_DATAENTRY._serialized_start=1187
+  _WIDGET_DATAENTRY._serialized_end=1256
+  _FIELDOWNER._serialized_start=1258
+  _FIELDOWNER._serialized_end=1360
+  _PRESENCE._serialized_start=1362
+  _PRESENCE._serialized_end=1455
+  _WIDGETERROR._serialized_start=1457
+  _WIDGETERROR._serialized_end=1546
+  _TRANSITION._serialized_start=1549
+  _TRANSITION._serialized_end=1696
+  _WIDGETSELECTOR._serialized_start=1699
+  _WIDGETSELECTOR._serialized_end=1861
+  _LABELREQUIREMENT._serialized_start=1863
+  _LABELREQUIREMENT._serialized_end=1962
 # @@protoc_insertion_point(module_scope)

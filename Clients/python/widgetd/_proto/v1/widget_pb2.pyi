@@ -124,6 +124,7 @@ class Widget(_message.Message):
     PRESENCE_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     STALE_FIELD_NUMBER: _ClassVar[int]
+    STORED_TIMELINE_FIELD_NUMBER: _ClassVar[int]
     TIMELINE_FIELD_NUMBER: _ClassVar[int]
     UPDATE_TIME_FIELD_NUMBER: _ClassVar[int]
     activity: _activity_pb2.Activity
@@ -145,9 +146,10 @@ class Widget(_message.Message):
     presence: Presence
     revision: int
     stale: bool
+    stored_timeline: _timeline_pb2.Timeline
     timeline: _timeline_pb2.TimelineStatus
     update_time: _timestamp_pb2.Timestamp
-    def __init__(self, id: _Optional[str] = ..., kind: _Optional[str] = ..., family: _Optional[_Union[Family, str]] = ..., labels: _Optional[_Mapping[str, str]] = ..., presence: _Optional[_Union[Presence, _Mapping[str, object]]] = ..., position: _Optional[int] = ..., parameters: _Optional[_Mapping[str, _value_pb2.Value]] = ..., data: _Optional[_Mapping[str, _value_pb2.Value]] = ..., stale: bool = ..., error: _Optional[_Union[WidgetError, _Mapping[str, object]]] = ..., created_revision: _Optional[int] = ..., revision: _Optional[int] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., owner_uid: _Optional[int] = ..., apply_set: _Optional[str] = ..., etag: _Optional[str] = ..., content: _Optional[_Union[_node_pb2.Content, _Mapping[str, object]]] = ..., owners: _Optional[_Iterable[_Union[FieldOwner, _Mapping[str, object]]]] = ..., timeline: _Optional[_Union[_timeline_pb2.TimelineStatus, _Mapping[str, object]]] = ..., activity: _Optional[_Union[_activity_pb2.Activity, _Mapping[str, object]]] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., kind: _Optional[str] = ..., family: _Optional[_Union[Family, str]] = ..., labels: _Optional[_Mapping[str, str]] = ..., presence: _Optional[_Union[Presence, _Mapping[str, object]]] = ..., position: _Optional[int] = ..., parameters: _Optional[_Mapping[str, _value_pb2.Value]] = ..., data: _Optional[_Mapping[str, _value_pb2.Value]] = ..., stale: bool = ..., error: _Optional[_Union[WidgetError, _Mapping[str, object]]] = ..., created_revision: _Optional[int] = ..., revision: _Optional[int] = ..., create_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., owner_uid: _Optional[int] = ..., apply_set: _Optional[str] = ..., etag: _Optional[str] = ..., content: _Optional[_Union[_node_pb2.Content, _Mapping[str, object]]] = ..., owners: _Optional[_Iterable[_Union[FieldOwner, _Mapping[str, object]]]] = ..., timeline: _Optional[_Union[_timeline_pb2.TimelineStatus, _Mapping[str, object]]] = ..., activity: _Optional[_Union[_activity_pb2.Activity, _Mapping[str, object]]] = ..., stored_timeline: _Optional[_Union[_timeline_pb2.Timeline, _Mapping[str, object]]] = ...) -> None: ...
 
 class WidgetError(_message.Message):
     __slots__: tuple[str, ...]

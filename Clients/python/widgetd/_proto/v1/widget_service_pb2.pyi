@@ -606,6 +606,7 @@ class WidgetSpec(_message.Message):
     KIND_FIELD_NUMBER: _ClassVar[int]
     LABELS_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    TIMELINE_FIELD_NUMBER: _ClassVar[int]
     VISIBLE_FIELD_NUMBER: _ClassVar[int]
     data: _containers.MessageMap[str, _value_pb2.Value]
     enabled: bool
@@ -614,8 +615,9 @@ class WidgetSpec(_message.Message):
     kind: str
     labels: _containers.ScalarMap[str, str]
     parameters: _containers.MessageMap[str, _value_pb2.Value]
+    timeline: _timeline_pb2.Timeline
     visible: bool
-    def __init__(self, id: _Optional[str] = ..., kind: _Optional[str] = ..., family: _Optional[_Union[_widget_pb2.Family, str]] = ..., labels: _Optional[_Mapping[str, str]] = ..., visible: bool = ..., enabled: bool = ..., parameters: _Optional[_Mapping[str, _value_pb2.Value]] = ..., data: _Optional[_Mapping[str, _value_pb2.Value]] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., kind: _Optional[str] = ..., family: _Optional[_Union[_widget_pb2.Family, str]] = ..., labels: _Optional[_Mapping[str, str]] = ..., visible: bool = ..., enabled: bool = ..., parameters: _Optional[_Mapping[str, _value_pb2.Value]] = ..., data: _Optional[_Mapping[str, _value_pb2.Value]] = ..., timeline: _Optional[_Union[_timeline_pb2.Timeline, _Mapping[str, object]]] = ...) -> None: ...
 
 class WidgetUpdated(_message.Message):
     __slots__: tuple[str, ...]

@@ -494,7 +494,7 @@ const ProtobufCMessageDescriptor widgetd__v1__widget__data_entry__descriptor =
   (ProtobufCMessageInit) widgetd__v1__widget__data_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__widget__field_descriptors[21] =
+static const ProtobufCFieldDescriptor widgetd__v1__widget__field_descriptors[22] =
 {
   {
     "id",
@@ -748,6 +748,18 @@ static const ProtobufCFieldDescriptor widgetd__v1__widget__field_descriptors[21]
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "stored_timeline",
+    22,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Widget, stored_timeline),
+    &widgetd__v1__timeline__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__widget__field_indices_by_name[] = {
   20,   /* field[20] = activity */
@@ -769,13 +781,14 @@ static const unsigned widgetd__v1__widget__field_indices_by_name[] = {
   4,   /* field[4] = presence */
   11,   /* field[11] = revision */
   8,   /* field[8] = stale */
+  21,   /* field[21] = stored_timeline */
   19,   /* field[19] = timeline */
   13,   /* field[13] = update_time */
 };
 static const ProtobufCIntRange widgetd__v1__widget__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 21 }
+  { 0, 22 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__widget__descriptor =
 {
@@ -785,7 +798,7 @@ const ProtobufCMessageDescriptor widgetd__v1__widget__descriptor =
   "Widgetd__V1__Widget",
   "widgetd.v1",
   sizeof(Widgetd__V1__Widget),
-  21,
+  22,
   widgetd__v1__widget__field_descriptors,
   widgetd__v1__widget__field_indices_by_name,
   1,  widgetd__v1__widget__number_ranges,

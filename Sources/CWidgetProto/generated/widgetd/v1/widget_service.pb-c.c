@@ -2342,7 +2342,7 @@ const ProtobufCMessageDescriptor widgetd__v1__widget_spec__data_entry__descripto
   (ProtobufCMessageInit) widgetd__v1__widget_spec__data_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__widget_spec__field_descriptors[8] =
+static const ProtobufCFieldDescriptor widgetd__v1__widget_spec__field_descriptors[9] =
 {
   {
     "id",
@@ -2440,6 +2440,18 @@ static const ProtobufCFieldDescriptor widgetd__v1__widget_spec__field_descriptor
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "timeline",
+    9,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__WidgetSpec, timeline),
+    &widgetd__v1__timeline__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__widget_spec__field_indices_by_name[] = {
   7,   /* field[7] = data */
@@ -2449,12 +2461,13 @@ static const unsigned widgetd__v1__widget_spec__field_indices_by_name[] = {
   1,   /* field[1] = kind */
   3,   /* field[3] = labels */
   6,   /* field[6] = parameters */
+  8,   /* field[8] = timeline */
   4,   /* field[4] = visible */
 };
 static const ProtobufCIntRange widgetd__v1__widget_spec__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 8 }
+  { 0, 9 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__widget_spec__descriptor =
 {
@@ -2464,7 +2477,7 @@ const ProtobufCMessageDescriptor widgetd__v1__widget_spec__descriptor =
   "Widgetd__V1__WidgetSpec",
   "widgetd.v1",
   sizeof(Widgetd__V1__WidgetSpec),
-  8,
+  9,
   widgetd__v1__widget_spec__field_descriptors,
   widgetd__v1__widget_spec__field_indices_by_name,
   1,  widgetd__v1__widget_spec__number_ranges,

@@ -137,10 +137,11 @@ struct  Widgetd__V1__Widget
   Widgetd__V1__FieldOwner **owners;
   Widgetd__V1__TimelineStatus *timeline;
   Widgetd__V1__Activity *activity;
+  Widgetd__V1__Timeline *stored_timeline;
 };
 #define WIDGETD__V1__WIDGET__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__widget__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, 0,NULL, NULL, 0, 0,NULL, 0,NULL, 0, NULL, 0, 0, NULL, NULL, 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, 0,NULL, NULL, NULL }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, 0,NULL, NULL, 0, 0,NULL, 0,NULL, 0, NULL, 0, 0, NULL, NULL, 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, 0,NULL, NULL, NULL, NULL }
 
 
 struct  Widgetd__V1__FieldOwner

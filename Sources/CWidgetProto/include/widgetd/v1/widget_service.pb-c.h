@@ -165,6 +165,7 @@ struct  Widgetd__V1__WidgetSpec
   Widgetd__V1__WidgetSpec__ParametersEntry **parameters;
   size_t n_data;
   Widgetd__V1__WidgetSpec__DataEntry **data;
+  Widgetd__V1__Timeline *timeline;
   Widgetd__V1__WidgetSpec__VisibleCase _visible_case;
   union {
     protobuf_c_boolean visible;
@@ -176,7 +177,7 @@ struct  Widgetd__V1__WidgetSpec
 };
 #define WIDGETD__V1__WIDGET_SPEC__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__widget_spec__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, 0,NULL, 0,NULL, 0,NULL, WIDGETD__V1__WIDGET_SPEC___VISIBLE__NOT_SET, {0}, WIDGETD__V1__WIDGET_SPEC___ENABLED__NOT_SET, {0} }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, 0,NULL, 0,NULL, 0,NULL, NULL, WIDGETD__V1__WIDGET_SPEC___VISIBLE__NOT_SET, {0}, WIDGETD__V1__WIDGET_SPEC___ENABLED__NOT_SET, {0} }
 
 
 struct  Widgetd__V1__CreateWidgetRequest
