@@ -20,6 +20,8 @@ public struct StoreImage: Hashable, Sendable {
   public var theme: RevisedTheme
   /// How long the store has run.
   public var runningTime = RunningTime.zero
+  /// How often the widgets of some kinds may still be refreshed.
+  public var refreshBudgets: [RefreshBudgetImage] = []
 
   /// An empty store's image.
   public init(
@@ -67,6 +69,8 @@ public struct CommitGroup: Hashable, Sendable {
   public var theme: RevisedTheme?
   /// How long the store has run; a log keeps the longest.
   public var runningTime = RunningTime.zero
+  /// All budgets that have to be stored. Nil if they have not changed.
+  public var refreshBudgets: [RefreshBudgetImage]?
 
   public init(
     revision: Revision, compactRevision: Revision, eventSequenceCeiling: UInt64,
@@ -87,6 +91,21 @@ public struct CommitGroup: Hashable, Sendable {
     self.upserts = upserts
     self.tombstones = tombstones
     self.requests = requests
+  }
+}
+
+/// How often the widgets of a kind could be refreshed at a time.
+public struct RefreshBudgetImage: Hashable, Sendable {
+  public var kind: KindName
+  /// How many calls were left, in thousandths.
+  public var leftThousandths: Int64
+  /// In seconds since 1970.
+  public var seconds: Int64
+
+  public init(kind: KindName, leftThousandths: Int64, seconds: Int64) {
+    self.kind = kind
+    self.leftThousandths = leftThousandths
+    self.seconds = seconds
   }
 }
 

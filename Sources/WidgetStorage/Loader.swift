@@ -23,6 +23,7 @@ struct Loader {
       events: try loadEvents(), lostEvents: try loadLostEvents(),
       theme: try loadTheme())
     image.runningTime = saved.runningTime
+    image.refreshBudgets = try loadBudgets()
     return Loaded(image: image, expiredThrough: requests.expiredThrough)
   }
 
@@ -111,6 +112,26 @@ struct Loader {
       ranges[kind] = UInt64(rows.number(1))...UInt64(rows.number(2))
     }
     return ranges
+  }
+
+  private func loadBudgets() throws(StorageError) -> [RefreshBudgetImage] {
+    var budgets: [RefreshBudgetImage] = []
+    let rows = try Statement(
+      "SELECT kind, left_thousandths, seconds, checksum FROM refresh_budgets ORDER BY kind",
+      on: connection)
+    while try rows.step() {
+      try check(
+        rows,
+        RowChecksum("refresh_budgets", text: rows.bytes(0)).adding(rows.number(1))
+          .adding(rows.number(2)), 3, "table refresh_budgets, row '\(rows.text(0))'")
+      guard let kind = KindName(rows.text(0)), rows.number(1) >= 0 else {
+        throw corrupt("the budget of '\(rows.text(0))' is impossible")
+      }
+      budgets.append(
+        RefreshBudgetImage(
+          kind: kind, leftThousandths: rows.number(1), seconds: rows.number(2)))
+    }
+    return budgets
   }
 
   private func loadTombstones() throws(StorageError) -> [TombstoneImage] {

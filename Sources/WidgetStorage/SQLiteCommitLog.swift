@@ -283,6 +283,7 @@ public final class SQLiteCommitLog: CommitLog {
         stored, key: SQLiteCommitLog.themeRow, at: (1, 2), upsert,
         checksum: (3, { RowChecksum("theme", text: $0, blob: $1) }))
     }
+    if let budgets = group.refreshBudgets { try write(budgets, on: connection) }
     for tombstone in group.tombstones {
       try statements.insertTombstone.bind(tombstone.revision, at: 1)
       try writeRow(
@@ -309,6 +310,27 @@ public final class SQLiteCommitLog: CommitLog {
     try statements.updateState.bind(
       max(saved.runningTime, group.runningTime).storedNanoseconds, at: 5)
     try statements.updateState.run()
+  }
+
+  private func write(
+    _ budgets: [RefreshBudgetImage], on connection: DatabaseConnection
+  ) throws(StorageError) {
+    try connection.execute("DELETE FROM refresh_budgets")
+    // Too rare to be kept ready.
+    let insert = try Statement(
+      "INSERT INTO refresh_budgets (kind, left_thousandths, seconds, checksum) VALUES (?1, ?2, ?3, ?4)",
+      on: connection)
+    for budget in budgets {
+      try insert.bind(budget.kind.rawValue, at: 1)
+      try insert.bind(budget.leftThousandths, at: 2)
+      try insert.bind(budget.seconds, at: 3)
+      var checksum = RowChecksum("refresh_budgets")
+      checksum.add(budget.kind.rawValue)
+      checksum.add(budget.leftThousandths)
+      checksum.add(budget.seconds)
+      try insert.bind(checksum.value, at: 4)
+      try insert.run()
+    }
   }
 
   private func writeEvents(

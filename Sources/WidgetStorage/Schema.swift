@@ -37,6 +37,9 @@
 /// - `state.running_nanoseconds`: how long the store had run at the last group.
 /// - `requests.expires_seconds` and `expires_nanoseconds` are in this time. Old answers begin again.
 ///
+/// Version 11 adds:
+/// - `refresh_budgets`: for a kind, how many calls of RefreshWidgets were left, and when.
+///
 /// Tables without row ids are one tree each, so loading, which reads every row, also visits every
 /// page that is in use.
 struct Schema: Sendable {
@@ -138,6 +141,14 @@ struct Schema: Sendable {
     UPDATE requests SET checksum = row_checksum('requests', sequence, uid, request_id, fingerprint,
       response, expires_seconds, expires_nanoseconds);
     """,
+    """
+    CREATE TABLE refresh_budgets (
+      kind TEXT PRIMARY KEY,
+      left_thousandths INTEGER NOT NULL,
+      seconds INTEGER NOT NULL,
+      checksum INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    """,
   ])
 
   /// From this version on, a database names its store and counts its groups.
@@ -146,9 +157,12 @@ struct Schema: Sendable {
   /// From this version on, rows have checksums.
   static let versionWithChecksums = 9
 
+  /// From this version on, there are budgets.
+  private static let versionWithBudgets = 11
+
   /// What the checksum of each row is made of, and what names the row. In the order in which loading
   /// finds damage.
-  static let checkedTables: [(name: String, key: String, columns: String)] = [
+  private static let checkedTables: [(name: String, key: String, columns: String)] = [
     (
       "requests", "sequence",
       "sequence, uid, request_id, fingerprint, response, expires_seconds, expires_nanoseconds"
@@ -159,7 +173,16 @@ struct Schema: Sendable {
     ("events", "sequence", "kind, sequence, body"),
     ("lost_events", "kind", "kind, first, last"),
     ("theme", "name", "name, body"),
+    ("refresh_budgets", "kind", "kind, left_thousandths, seconds"),
   ]
+
+  /// The tables with checksums that a database of a version has.
+  static func checkedTables(
+    version: Int = current.version
+  ) -> [(name: String, key: String, columns: String)] {
+    guard version >= versionWithChecksums else { return [] }
+    return version >= versionWithBudgets ? checkedTables : Array(checkedTables.dropLast())
+  }
 
   /// What kind of file a connection has opened. Changes nothing.
   func version(of connection: DatabaseConnection) throws(StorageError) -> Int {

@@ -124,7 +124,7 @@ public struct StoreInspection: Sendable {
     try RowChecksum.register(on: connection)
     var count: Int64 = 0
     var wrong: [String] = []
-    for table in Schema.checkedTables {
+    for table in Schema.checkedTables(version: version) {
       do throws(StorageError) {
         count += try connection.number("SELECT count(*) FROM \(table.name)")
         let rows = try Statement(

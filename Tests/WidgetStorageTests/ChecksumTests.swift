@@ -30,6 +30,9 @@ import WidgetModel
         event: Event(sequence: 4_000, widgetID: try id("w"), name: "press", time: noon))
     ]
     last.theme = RevisedTheme(overrides: ["offset.basic": .offset(2)], revision: 1_000)
+    last.refreshBudgets = [
+      RefreshBudgetImage(kind: try kind("clock"), leftThousandths: 1_500, seconds: 60)
+    ]
     try log.append(last)
     let image = try log.load()
     try log.close()
@@ -59,6 +62,9 @@ import WidgetModel
     ("UPDATE events SET kind = 'k0' WHERE sequence = 4000", "table events, row 4000"),
     ("UPDATE lost_events SET last = 5 WHERE kind = 'clock'", "table lost_events, row 'clock'"),
     ("UPDATE theme SET checksum = 0", "table theme, row 'overrides'"),
+    (
+      "UPDATE refresh_budgets SET left_thousandths = 9000", "table refresh_budgets, row 'clock'"
+    ),
   ])
   func `a changed row is refused by its name`(sql: String, words: String) throws {
     _ = try fill()
@@ -72,10 +78,12 @@ import WidgetModel
   }
 
   @Test func `rows from before there were checksums get theirs, and nothing else changes`() throws {
-    let image = try fill()
+    var image = try fill()
+    image.refreshBudgets = []
     do {
       let old = try DatabaseConnection(path: folder.database, busyTimeoutMilliseconds: 0)
-      for table in Schema.checkedTables {
+      try old.execute("DROP TABLE refresh_budgets")
+      for table in Schema.checkedTables(version: Schema.versionWithChecksums) {
         try old.execute("ALTER TABLE \(table.name) DROP COLUMN checksum")
       }
       try old.execute("ALTER TABLE state DROP COLUMN running_nanoseconds")
@@ -94,7 +102,7 @@ import WidgetModel
     _ = try fill()
     let connection = try DatabaseConnection(path: folder.database, busyTimeoutMilliseconds: 0)
     try RowChecksum.register(on: connection)
-    for table in Schema.checkedTables {
+    for table in Schema.checkedTables() {
       #expect(try connection.number("SELECT count(*) FROM \(table.name)") > 0, "\(table.name)")
       let wrong = """
         SELECT count(*) FROM \(table.name)

@@ -100,7 +100,7 @@ import WidgetModel
       try other.execute(sql)
       // As if they had been written so.
       try RowChecksum.register(on: other)
-      for table in Schema.checkedTables where sql != "DROP TABLE \(table.name)" {
+      for table in Schema.checkedTables() where sql != "DROP TABLE \(table.name)" {
         try other.execute(
           "UPDATE \(table.name) SET checksum = row_checksum('\(table.name)', \(table.columns))")
       }

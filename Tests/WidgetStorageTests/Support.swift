@@ -70,6 +70,7 @@ struct NaiveHistory {
       image.requests.append(request)
     }
     if let theme = group.theme { image.theme = theme }
+    if let budgets = group.refreshBudgets { image.refreshBudgets = budgets }
     image.kinds.removeAll { group.kindDeletions.contains($0.kind.name) }
     for registered in group.kindUpserts {
       image.kinds.removeAll { $0.kind.name == registered.kind.name }
@@ -165,6 +166,12 @@ func randomGroups(_ count: Int, seed: UInt64) throws -> [CommitGroup] {
         let note = String(repeating: "é", count: Int.random(in: 0..<3_000, using: &random))
         result.upserts.removeAll { $0.widget.id.rawValue == name }
         result.upserts.append(try record(name, revision: revision, note: note))
+      }
+    }
+    if number % 7 == 3 {
+      result.refreshBudgets = try (0..<number % 3).map { index in
+        RefreshBudgetImage(
+          kind: try kind("k\(index)"), leftThousandths: Int64(number), seconds: Int64(number))
       }
     }
     if Int.random(in: 0..<3, using: &random) == 0 {

@@ -10,15 +10,16 @@ import WidgetProto
 final class Providers {
   let bundleCalls: BundleCalls
   let snapshots: Snapshots
-  private var budgets = RefreshBudgets()
+  private let budgets: BudgetKeeper
   private let context: ServiceContext
   let audience: ProviderAudience
   private let delivery: ProviderDelivery
   private(set) var table = ProviderTable()
   private var lost = LostProviders()
 
-  init(_ context: ServiceContext, audience: ProviderAudience) {
+  init(_ context: ServiceContext, audience: ProviderAudience, budgets: BudgetKeeper) {
     self.context = context
+    self.budgets = budgets
     self.audience = audience
     delivery = ProviderDelivery(context, audience: audience)
     bundleCalls = BundleCalls(context)
@@ -405,7 +406,7 @@ final class Providers {
   ) throws(RPCStatus) -> RefreshWidgetsResponse {
     if case .selector(let selector) = request.target { try context.checkTerms(selector) }
     var response = RefreshWidgetsResponse()
-    var budgets: [KindName: Bool] = [:]
+    var allowed: [KindName: Bool] = [:]
     do throws(StoreError) {
       try context.store.forEachWidget(in: request.target) { id, kind in
         guard let name = context.store.provider(of: kind), let session = table.byName[name] else {
@@ -413,8 +414,8 @@ final class Providers {
           return
         }
         // One call of each kind, however many widgets it names.
-        let isAllowed = budgets[kind] ?? takeRefresh(of: kind)
-        budgets[kind] = isAllowed
+        let isAllowed = allowed[kind] ?? budgets.take(kind)
+        allowed[kind] = isAllowed
         guard isAllowed else {
           response.limitedCount += 1
           return
@@ -426,8 +427,8 @@ final class Providers {
     } catch {
       throw RPCStatus(error)
     }
-    response.budgets = budgets.keys.sorted { $0.rawValue.precedesByBytes($1.rawValue) }
-      .map(budget)
+    response.budgets = allowed.keys.sorted { $0.rawValue.precedesByBytes($1.rawValue) }
+      .map(budgets.budget)
     if response.askedCount == 0, let exhausted = response.budgets.first {
       throw .refreshBudgetExhausted(exhausted, at: context.turn.now)
     }
@@ -435,17 +436,7 @@ final class Providers {
   }
 
   /// How often the widgets of a kind may still be refreshed.
-  func budget(of kind: KindName) -> RefreshBudget {
-    budgets.budget(of: kind, capacity: refreshCapacity(of: kind), at: context.turn.now)
-  }
-
-  private func takeRefresh(of kind: KindName) -> Bool {
-    budgets.take(kind, capacity: refreshCapacity(of: kind), at: context.turn.now)
-  }
-
-  private func refreshCapacity(of kind: KindName) -> Int {
-    context.store.kind(kind)?.kind.refreshesPerHour ?? context.limits.refreshesPerHourMax
-  }
+  func budget(of kind: KindName) -> RefreshBudget { budgets.budget(of: kind) }
 
   /// Asks providers for new timelines. One that is away is asked about everything when it is back.
   func askForTimelines(_ ids: [WidgetID]) {

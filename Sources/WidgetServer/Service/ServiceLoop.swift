@@ -24,6 +24,7 @@ final class ServiceLoop {
   let gate: LoopGate
   let log: any CommitLog
   let time: TimeKeeper
+  let budgets: BudgetKeeper
   let policy: AccessPolicy
   let version: String
   let startTime: Timestamp
@@ -68,7 +69,8 @@ final class ServiceLoop {
       context, audience: audience, releaseMemory: configuration.releaseMemory)
     time = TimeKeeper(context, log: log, readers: streams.rounds)
     health = HealthWatches(context)
-    providers = Providers(context, audience: audience)
+    budgets = BudgetKeeper(context, log: log, stored: image.refreshBudgets)
+    providers = Providers(context, audience: audience, budgets: budgets)
     connections = Connections(context, configuration.policy)
     incompleteRequests = IncompleteRequests(context, policy)
     blobs = Blobs(context, folder: configuration.blobFolder)
@@ -100,6 +102,7 @@ final class ServiceLoop {
     time.settleActivities()
     commit()
     time.advance()
+    budgets.save()
     providers.askForTimelines(context.store.takeRefreshes())
     providers.groupEnded()
     turn.sendAnswers()

@@ -4,11 +4,45 @@ import WidgetModel
 /// How often RefreshWidgets may still ask about the widgets of each kind.
 ///
 /// Each kind has a number of calls that comes back evenly over an hour. A value: the time is an argument.
+///
+/// What is stored promises fewer calls than are left, so that not every call has to be stored: after a
+/// crash, a kind has at most `1 / slices` of its calls fewer, and never more.
 struct RefreshBudgets {
-  /// Of each kind that has used some: the calls that were left, and when.
-  private var used: [KindName: (left: Double, at: Timestamp)] = [:]
+  /// The calls that were left at a time.
+  private struct Level: Hashable {
+    var left: Double
+    var at: Timestamp
+    var capacity: Int
+
+    func left(_ capacity: Int, _ now: Timestamp) -> Double {
+      // A clock that went back gives nothing and takes nothing.
+      let seconds = max(0, now.duration(since: at) / .seconds(1))
+      return min(Double(capacity), left + seconds * Double(capacity) / RefreshBudgets.hour)
+    }
+  }
+
+  /// Of each kind that has used some.
+  private var used: [KindName: Level] = [:]
+  /// What is stored of them.
+  private var stored: [KindName: Level] = [:]
+  /// Whether a kind has fewer calls left than the stored level promises.
+  private(set) var needsStoring = false
 
   private static let hour = 3_600.0
+  /// In how many writes a full budget can be used up.
+  private static let slices = 16.0
+
+  /// The budgets of an earlier run.
+  init(_ images: [RefreshBudgetImage] = []) {
+    for image in images {
+      // The capacity of the kind counts as soon as somebody asks.
+      guard let time = Timestamp(seconds: image.seconds, nanoseconds: 0) else { continue }
+      let level = Level(
+        left: Double(image.leftThousandths) / 1_000, at: time, capacity: 0)
+      used[image.kind] = level
+      stored[image.kind] = level
+    }
+  }
 
   /// What is left for a kind.
   func budget(of kind: KindName, capacity: Int, at now: Timestamp) -> RefreshBudget {
@@ -27,18 +61,38 @@ struct RefreshBudgets {
   mutating func take(_ kind: KindName, capacity: Int, at now: Timestamp) -> Bool {
     let left = left(kind, capacity, now)
     guard left >= 1 else { return false }
-    used[kind] = (left - 1, now)
+    let level = Level(left: left - 1, at: now, capacity: capacity)
+    used[kind] = level
+    let promised = stored[kind]?.left(capacity, now) ?? Double(capacity)
+    needsStoring = needsStoring || promised > level.left
     // Of kinds that have everything again, nothing need be known.
-    if used.count > 1_024 {
-      used = used.filter { self.left($0.key, capacity, now) < Double(capacity) }
-    }
+    if used.count > 1_024 { used = used.filter { isUsed($0.value, at: now) } }
     return true
   }
 
+  /// What is to be stored. It counts as stored from now on.
+  mutating func takeImages(at now: Timestamp) -> [RefreshBudgetImage] {
+    needsStoring = false
+    used = used.filter { isUsed($0.value, at: now) }
+    stored = used.mapValues { level in
+      let slice = max(1, Double(level.capacity) / RefreshBudgets.slices)
+      return Level(left: max(0, level.left - slice), at: level.at, capacity: level.capacity)
+    }
+    return stored.map { kind, level in
+      RefreshBudgetImage(
+        kind: kind, leftThousandths: Int64(level.left * 1_000), seconds: level.at.seconds)
+    }.sorted { $0.kind.rawValue.precedesByBytes($1.kind.rawValue) }
+  }
+
+  /// What was to be stored could not be.
+  mutating func storingFailed() { needsStoring = true }
+
   private func left(_ kind: KindName, _ capacity: Int, _ now: Timestamp) -> Double {
-    guard let (left, at) = used[kind] else { return Double(capacity) }
-    // A clock that went back gives nothing and takes nothing.
-    let seconds = max(0, now.duration(since: at) / .seconds(1))
-    return min(Double(capacity), left + seconds * Double(capacity) / RefreshBudgets.hour)
+    used[kind]?.left(capacity, now) ?? Double(capacity)
+  }
+
+  /// Whether a kind does not have all of its calls again.
+  private func isUsed(_ level: Level, at now: Timestamp) -> Bool {
+    now.duration(since: level.at) < .seconds(RefreshBudgets.hour)
   }
 }

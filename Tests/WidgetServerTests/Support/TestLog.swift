@@ -114,6 +114,7 @@ extension StoreImage {
     events += group.events
     requests += group.requests
     if let theme = group.theme { self.theme = theme }
+    if let budgets = group.refreshBudgets { refreshBudgets = budgets }
   }
 
   /// A store of widgets "w0", "w1", …, each made by a commit of its own.

@@ -1,0 +1,53 @@
+import NIOCore
+import WidgetCore
+import WidgetModel
+import WidgetStorage
+
+/// Keeps the budgets of RefreshWidgets over restarts.
+///
+/// They are stored in groups of their own, after the turn's group. So a full disk refuses no refresh, and a
+/// refresh is no change that could be refused.
+final class BudgetKeeper {
+  private let context: ServiceContext
+  private let log: any CommitLog
+  private var budgets: RefreshBudgets
+  /// Until when nothing is stored, because it failed.
+  private var pausedUntil: NIODeadline?
+
+  private static let pause = TimeAmount.seconds(1)
+
+  init(_ context: ServiceContext, log: any CommitLog, stored: [RefreshBudgetImage]) {
+    self.context = context
+    self.log = log
+    budgets = RefreshBudgets(stored)
+  }
+
+  /// How often the widgets of a kind may still be refreshed.
+  func budget(of kind: KindName) -> RefreshBudget {
+    budgets.budget(of: kind, capacity: capacity(of: kind), at: context.turn.now)
+  }
+
+  /// Takes one call of a kind. Returns whether there was one.
+  func take(_ kind: KindName) -> Bool {
+    budgets.take(kind, capacity: capacity(of: kind), at: context.turn.now)
+  }
+
+  /// Stores what has to be. Call it between groups only.
+  func save() {
+    guard budgets.needsStoring, log.needsGroups else { return }
+    if let until = pausedUntil, NIODeadline.now() < until { return }
+    pausedUntil = nil
+    var group = context.store.pendingGroup()
+    group.runningTime = context.turn.runningTime
+    group.refreshBudgets = budgets.takeImages(at: context.turn.now)
+    do throws(StorageError) { try log.append(group) } catch {
+      budgets.storingFailed()
+      pausedUntil = .now() + BudgetKeeper.pause
+      context.recentErrors.add(.storageFailed(error), area: "storage", at: context.turn.now)
+    }
+  }
+
+  private func capacity(of kind: KindName) -> Int {
+    context.store.kind(kind)?.kind.refreshesPerHour ?? context.limits.refreshesPerHourMax
+  }
+}

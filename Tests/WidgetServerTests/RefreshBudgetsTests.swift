@@ -1,0 +1,112 @@
+import Testing
+import WidgetCore
+import WidgetModel
+import WidgetProto
+import WidgetStorage
+
+@testable import WidgetServer
+
+/// Budgets of RefreshWidgets: how they come back, and what of them is stored.
+@Suite struct RefreshBudgetsTests {
+  private static let start = Timestamp.fakeStart
+
+  private func time(_ seconds: Int64) -> Timestamp { Self.start.advanced(by: .seconds(seconds)) }
+
+  @Test func `calls come back evenly over an hour`() throws {
+    var budgets = RefreshBudgets()
+    let kind: KindName = try .make("gauge")
+    let taken = (0..<4).map { _ in budgets.take(kind, capacity: 4, at: time(0)) }
+    #expect(taken == [true, true, true, true])
+    let early = budgets.take(kind, capacity: 4, at: time(899))
+    #expect(!early)
+    #expect(budgets.budget(of: kind, capacity: 4, at: time(0)).nextTime == time(900))
+    let late = budgets.take(kind, capacity: 4, at: time(900))
+    #expect(late)
+    #expect(budgets.budget(of: kind, capacity: 4, at: time(4_500)).remaining == 4)
+  }
+
+  /// A run that ends at any call without a last word.
+  @Test(arguments: [1, 4, 16, 100, 600])
+  func `what is stored never gives a call back, and loses few`(capacity: Int) throws {
+    let kind: KindName = try .make("gauge")
+    var budgets = RefreshBudgets()
+    var images: [RefreshBudgetImage] = []
+    var writes = 0
+    for call in 0..<capacity {
+      let now = time(Int64(call))
+      let isTaken = budgets.take(kind, capacity: capacity, at: now)
+      #expect(isTaken)
+      if budgets.needsStoring {
+        images = budgets.takeImages(at: now)
+        writes += 1
+      }
+      let left = budgets.budget(of: kind, capacity: capacity, at: now).remaining
+      let restored = RefreshBudgets(images).budget(of: kind, capacity: capacity, at: now).remaining
+      #expect(restored <= left)
+      #expect(restored >= left - max(1, capacity / 16) - 1, "call \(call): \(restored) of \(left)")
+    }
+    #expect(writes <= 17)
+  }
+
+  @Test func `kinds that have everything again are not stored`() throws {
+    var budgets = RefreshBudgets()
+    _ = budgets.take(try .make("a"), capacity: 4, at: time(0))
+    _ = budgets.take(try .make("b"), capacity: 4, at: time(3_600))
+    let images = budgets.takeImages(at: time(3_600))
+    #expect(images.map(\.kind.rawValue) == ["b"])
+  }
+
+  @Test func `survive a restart, and cost no write for each call`() async throws {
+    let log = TestLog.State()
+    let kind = Kind(name: try .make("gauge"))
+    let used = 100
+    try await withServer(log: log) { server in
+      let client = try server.connect()
+      let provider = try RawProvider(server.connect())
+      try provider.open(kinds: [kind])
+      try client.create("a", kind: "gauge")
+      let groups = log.groups.count
+      for _ in 0..<used {
+        _ = try client.call(
+          "RefreshWidgets", RefreshWidgetsRequest(.all), as: RefreshWidgetsResponse.self)
+      }
+      #expect(log.groups.count - groups <= 4)
+      let stored = try #require(log.image.refreshBudgets.first)
+      #expect(stored.kind == kind.name)
+    }
+    try await withServer(log: log) { server in
+      let client = try server.connect()
+      let budget = try #require(
+        client.call(
+          "GetKind", GetKindRequest(name: kind.name), as: GetKindResponse.self,
+          service: "widgetd.v1.CatalogService"
+        ).kind.refreshBudget)
+      // Some may have come back meanwhile.
+      #expect((600 - used - 38...600 - used + 5).contains(budget.remaining), "\(budget)")
+    }
+  }
+
+  @Test func `that cannot be stored refuse no refresh, and are stored later`() async throws {
+    let log = TestLog.State()
+    let kind = Kind(name: try .make("gauge"))
+    try await withServer(log: log) { server in
+      let client = try server.connect()
+      let provider = try RawProvider(server.connect())
+      try provider.open(kinds: [kind])
+      try client.create("a", kind: "gauge")
+      let refresh = {
+        try client.call(
+          "RefreshWidgets", RefreshWidgetsRequest(.all), as: RefreshWidgetsResponse.self
+        ).askedCount
+      }
+      log.failure = .full(path: "widgetd.db")
+      #expect(try refresh() == 1)
+      #expect(log.image.refreshBudgets.isEmpty)
+      log.failure = nil
+      try server.eventually { loop in
+        loop.turn.open()
+        return !log.image.refreshBudgets.isEmpty
+      }
+    }
+  }
+}
