@@ -119,7 +119,9 @@ struct ContentMaker {
     now = time
   }
 
-  mutating func setSchema(_ schema: KindSchema?, of kind: KindName) { schemas[kind] = schema }
+  mutating func setSchema(_ schema: KindSchema?, of kind: KindName, isAttended: Bool = false) {
+    schemas.set(kind, to: schema, isAttended: isAttended)
+  }
 
   /// Counts a content that a command made by itself.
   mutating func count(_ table: ContentTable) { cost += table.cost }

@@ -6,11 +6,21 @@ import WidgetModel
 /// rest of the daemon's start.
 struct KindSchemas {
   private var registered: [KindName: KindSchema] = [:]
+  /// The kinds that were declared in a session of their provider.
+  private var attended: Set<KindName> = []
 
   subscript(name: KindName) -> KindSchema? {
-    get { registered[name] ?? BuiltInKind.schema(of: name) }
-    set { registered[name] = newValue }
+    registered[name] ?? BuiltInKind.schema(of: name)
   }
+
+  /// Registers a kind, or removes it.
+  mutating func set(_ name: KindName, to schema: KindSchema?, isAttended: Bool) {
+    registered[name] = schema
+    if isAttended { attended.insert(name) } else { attended.remove(name) }
+  }
+
+  /// Whether a kind was declared in a session of its provider.
+  func isAttended(_ name: KindName) -> Bool { attended.contains(name) }
 
   /// The names of the registered kinds whose data does not outlive a restart.
   var volatileKinds: Set<KindName> {

@@ -423,11 +423,11 @@ struct RecordTable: ~Copyable {
     activityAgenda.popDue(at: now, of: slots) { $0.activity?.due }
   }
 
-  /// Lets `popDue` give the widgets whose current entry is after a time. For a clock that went back.
+  /// Lets `popDue` give the widgets that cannot be true at a time. For a clock that went back.
   /// O(all records).
   mutating func appointAhead(of now: Timestamp) {
     for (slot, record) in slots.enumerated() {
-      guard let record, let moment = record.moment, moment.isAhead(of: now) else { continue }
+      guard let record, let moment = record.moment, moment.isOutdated(at: now) else { continue }
       record.state.moment = moment.dueAtOnce
       appoint(record, in: Int32(slot))
     }

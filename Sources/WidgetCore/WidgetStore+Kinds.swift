@@ -148,7 +148,7 @@ extension WidgetStore {
   /// Registers, or removes, without a trace in the journal.
   mutating func setKind(_ name: KindName, to registered: RegisteredKind?, schema: KindSchema?) {
     registeredKinds[name] = registered
-    contents.setSchema(schema, of: name)
+    contents.setSchema(schema, of: name, isAttended: registered?.isAttended ?? false)
   }
 
   // MARK: - Widgets

@@ -223,12 +223,21 @@ extension WidgetStore {
         field: "patch.release", description: "Give fields back with UpdateWidget instead.")
     }
     var patch = try fitted(update.patch, for: record, field: "patch")
-    if patch.isStale == nil { patch.isStale = false }
+    let isError = (patch.error ?? nil) != nil
+    // With an error, a widget whose timeline is too old stays stale.
+    let isTooOld =
+      isError && patch.timeline == nil
+      && (record.timeline?.staleTime.map { $0 <= time } ?? false)
+    if patch.isStale == nil, !isTooOld { patch.isStale = false }
+    let endsRequest =
+      !isError && patch.timeline == nil && record.moment?.awaitsTimeline == true
     let ownership = record.ownership(after: patch, by: .provider(provider))
     let effect = try admittedEffect(of: patch, on: slot, plus: record.growth(to: ownership))
-    guard effect.isChange else { return false }
+    guard effect.isChange || endsRequest else { return false }
     let transition = update.transition ?? defaultTransition(slot)
-    modify(slot, by: patch, effect, ownership, transition, at: time)
+    modify(slot, by: patch, effect, ownership, transition, at: time) { state in
+      if endsRequest { state.moment?.stopAsking() }
+    }
     return true
   }
 

@@ -256,7 +256,8 @@ extension Record {
       // The same one again begins again if its end was reached.
       let isSame = timeline.map { $0.isSame(as: self.timeline) } ?? (self.timeline == nil)
       let wasReached =
-        timeline.map { $0.policy != .never } ?? false && moment?.status.refreshTime == nil
+        timeline.map { $0.policy != .never } ?? false
+        && (moment?.status.refreshTime == nil || moment?.awaitsTimeline == true)
       effect.isChange = effect.isChange || !isSame || wasReached
     }
     if let isStale = patch.isStale { effect.isChange = effect.isChange || isStale != self.isStale }

@@ -112,9 +112,9 @@ public struct TimelineStatus: Hashable, Sendable {
   public var current: TimelineEntry?
   /// The date of the next entry.
   public var nextTime: Timestamp?
-  /// When the provider is asked for a new timeline; nil if it is not, or was already.
+  /// When the provider is asked for a new timeline, or asked again after a failure; nil if it is not.
   public var refreshTime: Timestamp?
-  /// When the widget becomes stale; nil for never, or if it was reached.
+  /// The time from which the widget is stale, also after it has passed; nil for never.
   public var staleTime: Timestamp?
   /// What is wrong with the kind's schedule for this widget; empty for nothing.
   public var problem: String

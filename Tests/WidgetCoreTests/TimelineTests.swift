@@ -234,6 +234,8 @@ struct TimelineTests {
     #expect(store.widget("t")?.isStale == false)
     store.advance(to: .at(60))
     #expect(store.widget("t")?.isStale == true)
+    // Readers can tell since when.
+    #expect(store.widget("t")?.timeline?.staleTime == .at(60))
     #expect(text("t", store) == "S1 0")
     try store.run(.update("t", WidgetPatch(isStale: false)), at: .at(70))
     store.commitGroup(at: .at(0))

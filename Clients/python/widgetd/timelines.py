@@ -92,9 +92,9 @@ class TimelineStatus:
     current: Optional[TimelineEntry] = None
     #: The date of the next entry.
     next_time: Optional[datetime] = None
-    #: When the provider is asked for a new timeline. None if it is not, or was already.
+    #: When the provider is asked for a new timeline, or asked again after a failure. None if it is not.
     refresh_time: Optional[datetime] = None
-    #: When the widget becomes stale. None: never, or the time has passed.
+    #: The widget is stale from this time on. None: never.
     stale_time: Optional[datetime] = None
     #: What is wrong with the kind's schedule for this widget; "" if nothing is.
     problem: str = ""

@@ -22,11 +22,24 @@ struct Moment {
   fileprivate var scheduledAt: Revision = 0
   /// The `setTime` of the timeline that the provider was asked to follow up.
   fileprivate var askedFor: Timestamp?
+  /// The requests to the provider; nil if it has answered.
+  fileprivate var attempts: TimelineAttempts?
   /// The `setTime` of the timeline that made the widget stale.
   fileprivate var staleFor: Timestamp?
 
+  /// Whether the provider was asked for a new timeline and has not answered.
+  var awaitsTimeline: Bool { attempts != nil }
+
+  /// The provider has answered with something else than a timeline, so it is not asked again.
+  mutating func stopAsking() { attempts = nil }
+
   /// Whether it cannot be true at a time, because the current entry begins later.
   func isAhead(of now: Timestamp) -> Bool { status.current.map { $0.date > now } ?? false }
+
+  /// Whether the clock was set back since it was placed, so far that it must be looked at again.
+  func isOutdated(at now: Timestamp) -> Bool {
+    isAhead(of: now) || attempts?.isTooLate(at: now) ?? false
+  }
 
   /// The same, to be looked at as soon as possible.
   var dueAtOnce: Moment {
@@ -51,6 +64,26 @@ struct Moment {
     moment.status.current = entry
     return moment
   }
+}
+
+/// Requests for a new timeline that the provider has not answered.
+private struct TimelineAttempts {
+  /// How long the daemon waits after the last request: twice as long as after the one before.
+  let pause: Duration
+  /// When the provider is asked again.
+  var next: Timestamp
+
+  /// The longest pause, unless the floor is longer.
+  private static let pauseMax = Duration.seconds(3_600)
+
+  init(after former: TimelineAttempts?, at now: Timestamp, floor: Duration) {
+    let least = max(floor, .seconds(1))
+    pause = former.map { max(least, min($0.pause * 2, TimelineAttempts.pauseMax)) } ?? least
+    next = now.advanced(by: pause)
+  }
+
+  /// Whether the clock was set back since the last request.
+  func isTooLate(at now: Timestamp) -> Bool { next > now.advanced(by: pause) }
 }
 
 extension ContentMaker {
@@ -83,44 +116,64 @@ extension ContentMaker {
     var status = TimelineStatus()
     if let timeline = state.timeline {
       (moment.schedule, moment.entries) = (nil, [])
-      if follow(timeline, &state, &moment, &status, at: now, revision, limits) {
+      follow(timeline, &state, &moment, &status, at: now, revision)
+      if isTimelineDue(timeline, of: kind, &moment, &status, at: now, limits) {
         refreshes.append(id)
       }
     } else if let schedule {
       guard follow(schedule, state, &moment, &status, at: now, revision, limits) else { return }
     }
     moment.isPlaced = true
-    moment.duty = [status.refreshTime, status.staleTime].compactMap { $0 }.min()
+    let staleTime = status.staleTime.flatMap { $0 > now ? $0 : nil }
+    moment.duty = [status.refreshTime, staleTime].compactMap { $0 }.min()
     moment.due = [status.nextTime, moment.duty].compactMap { $0 }.min()
     if status != moment.status { (moment.status, moment.revision) = (status, revision) }
     state.moment = moment
   }
 
-  /// Returns whether the provider is to be asked for a new timeline now.
   private func follow(
     _ timeline: Timeline, _ state: inout RecordState, _ moment: inout Moment,
-    _ status: inout TimelineStatus, at now: Timestamp, _ revision: Revision, _ limits: StoreLimits
-  ) -> Bool {
+    _ status: inout TimelineStatus, at now: Timestamp, _ revision: Revision
+  ) {
     let place = timeline.entries.current(at: now)
     status.current = place.map { timeline.entries[$0] }
     let following = (place ?? -1) + 1
     if following < timeline.entries.count { status.nextTime = timeline.entries[following].date }
-    if let time = timeline.staleTime, moment.staleFor != timeline.setTime {
-      if time > now {
-        status.staleTime = time
-      } else {
-        moment.staleFor = timeline.setTime
-        if !state.isStale { (state.isStale, state.statusRevision) = (true, revision) }
-      }
+    status.staleTime = timeline.staleTime
+    guard let time = timeline.staleTime, time <= now, moment.staleFor != timeline.setTime else {
+      return
     }
-    guard moment.askedFor != timeline.setTime,
-      let time = timeline.refreshTime(floor: .seconds(limits.timelineRefreshFloorSeconds))
-    else { return false }
+    moment.staleFor = timeline.setTime
+    if !state.isStale { (state.isStale, state.statusRevision) = (true, revision) }
+  }
+
+  /// Whether the provider is to be asked for a new timeline now.
+  ///
+  /// If it does not answer, or answers with an error, it is asked again, each time after twice the pause.
+  /// Only a kind that was declared in a session has somebody to ask again.
+  private func isTimelineDue(
+    _ timeline: Timeline, of kind: KindName, _ moment: inout Moment,
+    _ status: inout TimelineStatus, at now: Timestamp, _ limits: StoreLimits
+  ) -> Bool {
+    let floor = Duration.seconds(limits.timelineRefreshFloorSeconds)
+    let isAsked = moment.askedFor == timeline.setTime
+    if !isAsked { moment.attempts = nil }
+    if let attempts = moment.attempts, attempts.isTooLate(at: now) {
+      moment.attempts?.next = now.advanced(by: attempts.pause)
+    }
+    guard let time = isAsked ? moment.attempts?.next : timeline.refreshTime(floor: floor) else {
+      return false
+    }
     guard time <= now else {
       status.refreshTime = time
       return false
     }
-    moment.askedFor = timeline.setTime
+    let next = TimelineAttempts(after: moment.attempts, at: now, floor: floor)
+    (moment.askedFor, moment.attempts) = (timeline.setTime, nil)
+    if schemas.isAttended(kind) {
+      moment.attempts = next
+      status.refreshTime = next.next
+    }
     return true
   }
 

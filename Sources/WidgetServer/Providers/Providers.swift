@@ -439,12 +439,12 @@ final class Providers {
   func budget(of kind: KindName) -> RefreshBudget { budgets.budget(of: kind) }
 
   /// Asks providers for new timelines. One that is away is asked about everything when it is back.
-  func askForTimelines(_ ids: [WidgetID]) {
+  func askForTimelines(_ ids: [WidgetID], at instant: NIODeadline = .now()) {
     for id in ids {
       guard let kind = context.store.kind(of: id), let name = context.store.provider(of: kind),
         let session = table.byName[name], session.isStarted
       else { continue }
-      session.ask(about: id, .timeline)
+      session.refresh(id, .timeline, at: instant)
     }
   }
 

@@ -155,11 +155,13 @@ final class ServedSession {
   /// A pending request stands, so that a slow provider can answer at all. The next request follows
   /// its answer. If there is not an answer within a lease, the request may be lost, and the next one is
   /// queued at once.
-  func refresh(_ id: WidgetID, at instant: NIODeadline) {
+  func refresh(
+    _ id: WidgetID, _ reason: DataRequestReason = .refresh, at instant: NIODeadline
+  ) {
     if let open = asked[id], instant < open.sentAt + .nanoseconds(lease.nanoseconds) {
       askAgain.insert(id)
     } else {
-      ask(about: id, .refresh)
+      ask(about: id, reason)
     }
   }
 
@@ -185,7 +187,7 @@ final class ServedSession {
   ) -> UInt64 {
     let open = close(id)
     let number: UInt64
-    if reason == .refresh, let open {
+    if reason == .refresh || reason == .timeline, let open {
       number = open.number
     } else {
       lastRequestID += 1
