@@ -254,6 +254,9 @@ let package = Package(
       name: "widgetd-core-benchmark", dependencies: ["WidgetCore", "WidgetModel"],
       path: "benchmarks/core", exclude: ["run"]),
     .executableTarget(
+      name: "widgetd-timeline-benchmark", dependencies: ["WidgetCore", "WidgetModel"],
+      path: "benchmarks/timelines", exclude: ["run"]),
+    .executableTarget(
       name: "widgetd-layout-benchmark", dependencies: ["WidgetLayout", "WidgetModel"],
       path: "benchmarks/layout", exclude: ["run"]),
     .executableTarget(

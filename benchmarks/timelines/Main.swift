@@ -1,0 +1,143 @@
+import WidgetCore
+import WidgetModel
+
+/// What a change to the next entry costs the store, among few entries and among many, and what loading and
+/// walking many entries costs. `run` reads the lines.
+///
+/// Every widget has `entriesPerWidget` entries. The dates are spread so that each second one widget goes to
+/// its next entry. All sizes take turns, so that the machine's mood meets all of them alike.
+@main
+struct TimelineBenchmark {
+  static let entriesPerWidget = 1_000
+  static let rounds = 15
+  static let flipsPerRound = 5_000
+
+  static func main() {
+    let cases = [1_000, 1_000_000].map { FlipCase(entries: $0) }
+    var times = [[Double]](repeating: [], count: cases.count)
+    for item in cases { _ = item.sample(flipsPerRound) }
+    for _ in 0..<rounds {
+      for (index, item) in cases.enumerated() {
+        times[index].append(item.sample(flipsPerRound).nanoseconds / Double(flipsPerRound))
+      }
+    }
+    for (item, times) in zip(cases, times) {
+      print("flip \(item.entries) \(Int(times.sorted()[rounds / 2]))")
+    }
+    walk(entries: 100_000)
+  }
+
+  /// A store whose widgets go to their next entries one after another.
+  final class FlipCase {
+    let entries: Int
+    private var store: WidgetStore
+    private var second: Int64 = 0
+
+    init(entries: Int) {
+      self.entries = entries
+      store = TimelineBenchmark.store(entries: entries)
+    }
+
+    /// So many flips. When all entries were shown, the timelines are set again, which is not measured.
+    func sample(_ count: Int) -> Duration {
+      var total = Duration.zero
+      var left = count
+      while left > 0 {
+        let flips = min(left, entries - Int(second))
+        total += ContinuousClock().measure {
+          for _ in 0..<flips {
+            second += 1
+            let result = store.advance(to: TimelineBenchmark.time(second))
+            precondition(result.isChange && !result.hasMore)
+          }
+        }
+        left -= flips
+        guard second == Int64(entries) else { continue }
+        second = 0
+        store = TimelineBenchmark.store(entries: entries)
+      }
+      return total
+    }
+  }
+
+  /// Opens a store with so many entries, and shows each of them once.
+  static func walk(entries: Int) {
+    let image = image(of: store(entries: entries, isRevocable: true))
+    var opened: WidgetStore?
+    let load = ContinuousClock().measure {
+      opened = WidgetStore(image: image, limits: limits, isRevocable: false)
+      _ = opened?.advance(to: time(0))
+    }
+    guard var store = opened.take() else { preconditionFailure("no store") }
+    var flips = 0
+    let walk = ContinuousClock().measure {
+      for second in 1...Int64(entries) where store.advance(to: time(second)).isChange { flips += 1 }
+    }
+    precondition(flips == entries)
+    print("load \(entries) \(Int(load.nanoseconds))")
+    print("walk \(entries) \(Int(walk.nanoseconds))")
+  }
+
+  // MARK: - Parts
+
+  static func time(_ second: Int64) -> Timestamp {
+    Timestamp(nanosecondsSinceEpoch: (1_000_000_000 + second) * 1_000_000_000)
+  }
+
+  static var limits: StoreLimits {
+    var limits = StoreLimits()
+    limits.widgetsMax = .max
+    limits.widgetsPerUIDMax = .max
+    limits.stateBytesPerUIDMax = .max
+    limits.widgetBytesMax = .max
+    limits.contentBytesPerUIDMax = .max
+    limits.declaredWidgetsMax = .max
+    return limits
+  }
+
+  /// Widgets with entries. In each second from 1 on, one of them goes to its next entry.
+  static func store(entries: Int, isRevocable: Bool = false) -> WidgetStore {
+    var store = WidgetStore(
+      image: StoreImage(epoch: 1), limits: limits, isRevocable: isRevocable)
+    guard let name = KindName("clock") else { preconditionFailure("a bad kind") }
+    let kind = Kind(
+      name: name,
+      content: [
+        ContentTemplate(
+          root: NodeTemplate(
+            id: "text", type: .label, properties: ["text": Binding("'entry ' + string(entry.n)")]))
+      ], entry: [Field(name: "n", type: .int, defaultValue: .int(0))])
+    let widgets = entries / entriesPerWidget
+    do {
+      _ = try store.apply(
+        .applyKinds(KindDeclaration(provider: "benchmark", kinds: [kind])), by: Caller(),
+        at: time(0))
+      for number in 0..<widgets {
+        let timeline = Timeline(
+          entries: (0..<entriesPerWidget).map { place in
+            TimelineEntry(
+              date: time(Int64(1 + number + place * widgets)), values: ["n": .int(Int64(place))])
+          }, policy: .never)
+        _ = try store.apply(
+          .create(WidgetSpec(id: WidgetID("w\(number)"), kind: name, timeline: timeline)),
+          by: Caller(), at: time(0))
+      }
+    } catch {
+      preconditionFailure("the benchmark's own command was refused: \(error)")
+    }
+    return store
+  }
+
+  /// What a log would have stored.
+  private static func image(of store: consuming WidgetStore) -> StoreImage {
+    let group = store.pendingGroup()
+    return StoreImage(
+      epoch: 1, revision: group.revision, records: group.upserts, kinds: group.kindUpserts)
+  }
+}
+
+extension Duration {
+  var nanoseconds: Double {
+    Double(components.seconds) * 1e9 + Double(components.attoseconds) / 1e9
+  }
+}
