@@ -34,10 +34,7 @@ import WidgetRender
     state: .failure, title: "Feed failed", message: "127.0.0.1:8765 refused the connection")
 
   private static let states: [String: [State]] = [
-    "clock": [
-      State(name: "as it is made"), State(name: "told the time", data: ["time": .timestamp(now)]),
-      State(name: "in one line", family: .inline, data: ["time": .timestamp(now)]),
-    ],
+    "clock": [State(name: "as it is made"), State(name: "in one line", family: .inline)],
     "counter": [
       State(name: "as it is made"), State(name: "counted", data: ["n": .int(42)]),
       State(name: "in one line", family: .inline, data: ["n": .int(42)]),
