@@ -447,9 +447,9 @@ extension NodeSlots {
       _ = embed(nil, in: slot, at: revision, limits)
       setEmbedFailure(nil, slot, at: revision, limits)
       return 1
-    case .content(let content, let depth):
+    case .content(let content, let depth, let problem):
       if embed(content, in: slot, at: revision, limits) {
-        setEmbedFailure(nil, slot, at: revision, limits)
+        setEmbedFailure(problem.isEmpty ? nil : problem, slot, at: revision, limits)
         return depth + 1
       }
       showFailure(

@@ -48,6 +48,11 @@ enum Redaction {
       // Nobody else knows the number of a row.
       if shownID != id { shown.events = [] }
       shown.childIDs = node.childIDs.map(publicID)
+      if node.type == .form, holdsPrivate(node, byID) {
+        // Its inputs have no values, so nobody can submit it.
+        (shown.type, shown.events) = (.stack, [])
+        for name in ["submit", "text"] { shown.properties[name] = nil }
+      }
       if shown.childIDs != node.childIDs
         || node.childIDs.contains(where: { byID[$0].map(isPrivate) ?? false })
       {
@@ -58,6 +63,17 @@ enum Redaction {
       waiting += node.childIDs.reversed()
     }
     return Content(rootID: result.first?.id ?? "", nodes: result)
+  }
+
+  /// Whether a node in a node is private. O(nodes in it).
+  private static func holdsPrivate(_ node: Node, _ byID: [String: Node]) -> Bool {
+    var waiting = node.childIDs
+    while let id = waiting.popLast() {
+      guard let child = byID[id] else { continue }
+      if isPrivate(child) { return true }
+      waiting += child.childIDs
+    }
+    return false
   }
 
   /// What stands in the place of a private node.

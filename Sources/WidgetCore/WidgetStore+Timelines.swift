@@ -115,6 +115,10 @@ extension WidgetStore {
     guard let record = slot(of: id).flatMap({ records[$0] }) else { return nil }
     var page = TimelinePage(policy: record.timeline?.policy, status: record.moment?.status)
     page.isScheduled = record.timeline == nil && schemas[record.kind]?.schedule != nil
+    if record.kind == .smartStack {
+      page.status = page.status ?? TimelineStatus()
+      page.status?.problem = "A smart stack has no timeline; see the timelines of its widgets."
+    }
     var entries: [TimelineEntry] = []
     if let known = record.timeline?.entries ?? record.moment?.entries, !known.isEmpty {
       let rest = known[(known.current(at: start) ?? 0)...]

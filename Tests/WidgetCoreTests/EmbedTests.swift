@@ -241,6 +241,42 @@ struct EmbedTests {
     #expect(text("inner::inner::inner::title", of: "outside", store) == "title")
   }
 
+  @Test func `an embed shows that its widget is stale, or has an error`() throws {
+    var store = try store()
+    try store.create("c", kind: "counter")
+    try frame("f", showing: "c", &store)
+    settle(&store)
+    #expect(problem(of: "f", store) == "")
+    try store.update("c", WidgetPatch(isStale: true))
+    settle(&store)
+    #expect(problem(of: "f", store) == "content: The widget \"c\" is stale.")
+    #expect(text("inner::count", of: "f", store) == "0")
+    try store.update(
+      "c", WidgetPatch(error: .some(WidgetError(reason: "LOST", message: "no signal"))))
+    settle(&store)
+    #expect(problem(of: "f", store) == "content: The widget \"c\" has an error: no signal")
+    try store.update("c", WidgetPatch(isStale: false, error: .some(nil)))
+    settle(&store)
+    #expect(problem(of: "f", store) == "")
+    #expect(store.settleEmbeds() == 0)
+  }
+
+  @Test func `a frame in a stack that could show the frame says so`() throws {
+    var store = try store()
+    try store.create("c", kind: "counter")
+    try frame("f", showing: "top", &store)
+    try store.run(
+      .create(
+        WidgetSpec(
+          id: "top", kind: .smartStack,
+          parameters: ["widgets": .list([.string("c"), .string("f")])])))
+    settle(&store)
+    #expect(store.widget("top")?.data["current"] == .string("c"))
+    #expect(
+      problem(of: "f", store)
+        == "content: The widget \"top\" can show this one, so it cannot be shown here.")
+  }
+
   @Test func `embeds are nested four deep at most`() throws {
     var store = try store()
     try store.create("w0", kind: "counter")
@@ -249,8 +285,18 @@ struct EmbedTests {
     }
     settle(&store)
     #expect(text("inner::inner::inner::inner::count", of: "w4", store) == "0")
-    #expect(problem(of: "w5", store) == "content: Embeds are nested more than 4 deep.")
-    #expect(problem(of: "w6", store) == "")
+    // One more level shows the reason in place of what is too deep, and keeps the rest.
+    let deepest = "inner::inner::inner::inner::inner"
+    for outer: WidgetID in ["w5", "w6"] {
+      #expect(problem(of: outer, store) == "")
+      #expect(text("inner::inner::inner::inner::title", of: outer, store) == "title")
+      let embed = store.widget(outer)?.content?[deepest]
+      #expect(embed?.problem.hasSuffix("Embeds are nested more than 4 deep.") == true)
+      #expect(embed?.childIDs == ["\(deepest)::problem"])
+      #expect(store.widget(outer)?.content?["\(deepest)::count"] == nil)
+    }
+    #expect(store.settleEmbeds() == 0)
+    #expect(store.checkInvariants().isEmpty)
   }
 
   @Test func `what has no room is left out, and the outer widget keeps its own nodes`() throws {

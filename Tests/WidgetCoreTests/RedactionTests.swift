@@ -32,6 +32,40 @@ struct RedactionTests {
     ],
     entry: [Field(name: "note", type: .string, defaultValue: .string(""))])
 
+  private static let login = Kind(
+    name: "login", data: [Field(name: "hides", type: .bool, defaultValue: .bool(true))],
+    content: [
+      ContentTemplate(
+        root: NodeTemplate(
+          id: "form", type: .form, properties: ["text": Binding(value: .string("Log in"))],
+          children: [
+            NodeTemplate(
+              id: "row", type: .stack,
+              children: [
+                NodeTemplate(
+                  id: "secret", type: .input,
+                  properties: [
+                    "name": Binding(value: .string("s")), "privacy": Binding("data.hides"),
+                  ])
+              ])
+          ]))
+    ])
+
+  @Test func `a form with private inputs cannot be submitted`() throws {
+    var store = Store()
+    try store.register([Self.login])
+    try store.create("l", kind: "login")
+    let redacted = { (store: Store) in
+      store.widget("l")?.content.map(Redaction.redacted)?.nodes.first { $0.id == "form" }
+    }
+    let hidden = try #require(redacted(store))
+    #expect(hidden.type == .stack && hidden.events.isEmpty && hidden.properties["text"] == nil)
+    #expect(hidden.childIDs == ["row"])
+    try store.set("l", ["hides": .bool(false)])
+    let shown = try #require(redacted(store))
+    #expect(shown.type == .form && shown.events == ["submit"])
+  }
+
   private static let people = Kind(
     name: "people", data: [Field(name: "names", type: .list(.string), defaultValue: .list([]))],
     content: [

@@ -99,6 +99,57 @@ struct SmartStackTests {
     #expect(Set(seen) == ["a", "b"])
   }
 
+  @Test func `without a hold, a choice is refused in words`() throws {
+    var store = try store(["widgets": .list([.string("a"), .string("b")]), "hold": .string("0s")])
+    let draft = EventDraft(widgetID: "stack", name: "next")
+    guard case .invalid("name", let words)? = store.refusal(of: .sendEvent(draft)) else {
+      Issue.record("not refused")
+      return
+    }
+    #expect(words.contains("hold is 0s"))
+    #expect(shown(store) == "a")
+  }
+
+  @Test func `what a stack lacks, it says`() throws {
+    func problem(_ store: Store) -> String? { store.widget("stack")?.data["problem"]?.words }
+    var store = try store(["where": .string("widget.kind == 'card'")])
+    #expect(problem(store) == "")
+    for number in 3...64 { try store.create(WidgetID(stringLiteral: "w\(number)"), kind: "card") }
+    settle(&store)
+    #expect(problem(store)?.contains("more than 64 widgets") == true)
+    #expect(store.widget("stack")?.content?["problem"] != nil)
+    try store.run(.delete("w64"))
+    settle(&store)
+    #expect(problem(store) == "")
+    #expect(store.widget("stack")?.content?["problem"] == nil)
+    // A scan that ends early.
+    store.limits.scanCostMax = 10
+    try store.run(.delete("w4"))
+    settle(&store)
+    #expect(problem(store)?.contains("scan_cost_max") == true)
+  }
+
+  @Test func `a stack too many says that it follows nothing`() throws {
+    var store = try store()
+    for number in 0..<65 {
+      try store.run(
+        .create(
+          WidgetSpec(
+            id: WidgetID(stringLiteral: "s\(number)"), kind: .smartStack,
+            parameters: ["where": .string("widget.kind == 'card'")])))
+    }
+    settle(&store)
+    #expect(store.widget("s63")?.data["problem"] == .string(""))
+    #expect(store.widget("s64")?.data["problem"]?.words?.contains("at most 64") == true)
+  }
+
+  @Test func `its timeline says that it has none`() throws {
+    let store = try store()
+    let page = try #require(store.timeline(of: "stack", from: .at(0), limit: 5))
+    #expect(page.entries.isEmpty)
+    #expect(page.status?.problem.contains("has no timeline") == true)
+  }
+
   @Test func `a choice by hand holds for a while`() throws {
     var store = try store()
     try score("c", [(-5, 10, nil)], &store)

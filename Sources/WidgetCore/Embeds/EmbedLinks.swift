@@ -87,7 +87,7 @@ final class EmbedLinks {
 
   /// How many stacks with an expression follow the changes of widgets. Every change is compared with each
   /// of these expressions.
-  private static let selectingMax = 64
+  static let selectingMax = 64
 
   // MARK: - Links
 

@@ -10,8 +10,8 @@ struct EmbedRequest {
 
 /// What an embed shows.
 enum EmbedResult {
-  /// Content, and how deep embeds are nested in it.
-  case content(Content, depth: Int)
+  /// Content, how deep embeds are nested in it, and what is wrong with its widget; empty for nothing.
+  case content(Content, depth: Int, problem: String)
   /// Nothing, because the widget is hidden.
   case hidden
   /// Why there is nothing to show.
@@ -76,7 +76,8 @@ struct EmbedSource {
     guard let record = record(id) else { return .failure("There is no widget \"\(id)\".") }
     switch links.reach(from: id, to: outer, spending: &look.cost) {
     case .circle:
-      return .failure("The widget \"\(id)\" shows this one, so it cannot be shown here.")
+      let verb = record.kind == .smartStack ? "can show" : "shows"
+      return .failure("The widget \"\(id)\" \(verb) this one, so it cannot be shown here.")
     case .tooMany:
       return .failure(
         "The widget \"\(id)\" shows more than \(EmbedLinks.reachMax) other widgets.")
@@ -86,15 +87,17 @@ struct EmbedSource {
     guard let family = family(request.family, of: record, in: shown) else {
       return .failure("The kind \"\(record.kind)\" does not support the family.")
     }
-    guard let (content, depth) = content(of: record, as: family, look) else {
+    guard var (content, depth) = content(of: record, as: family, look) else {
       return .failure("The widget \"\(id)\" has no content.")
     }
-    guard depth < EmbedSource.depthMax else {
-      return .failure("Embeds are nested more than \(EmbedSource.depthMax) deep.")
+    if depth >= EmbedSource.depthMax {
+      content = EmbedSource.cut(content)
+      depth = EmbedSource.depthMax - 1
     }
     look.cost += content.nodes.count
+    let problem = problem(of: record)
     guard !record.presence.isEnabled || record.isPlain else {
-      return .content(content, depth: depth)
+      return .content(content, depth: depth, problem: problem)
     }
     var nodes = content.nodes
     if let top = nodes.firstIndex(where: { $0.id == content.rootID }) {
@@ -102,7 +105,48 @@ struct EmbedSource {
       // A widget of a kind that is not registered shows its data, of which nobody said what is private.
       if record.isPlain { nodes[top].properties["privacy"] = .bool(true) }
     }
-    return .content(Content(rootID: content.rootID, nodes: nodes), depth: depth)
+    return .content(
+      Content(rootID: content.rootID, nodes: nodes), depth: depth, problem: problem)
+  }
+
+  /// What is wrong with a widget that an embed shows: its error, or that it is stale.
+  private func problem(of record: Record) -> String {
+    if let error = record.error {
+      let message = error.message.isEmpty ? error.reason : error.message
+      return "The widget \"\(record.id)\" has an error: \(message.prefix(EmbedSource.wordsMax))"
+    }
+    return record.isStale ? "The widget \"\(record.id)\" is stale." : ""
+  }
+
+  /// How many characters of an error an embed shows.
+  private static let wordsMax = 200
+
+  /// The content of an inner widget without what would be nested too deep in the outer one. The embeds
+  /// that are one level too deep show the reason. O(nodes).
+  private static func cut(_ content: Content) -> Content {
+    let reason = "Embeds are nested more than \(depthMax) deep."
+    let byID = Dictionary(
+      content.nodes.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+    var result: [Node] = []
+    var waiting = [(id: content.rootID, depth: 0)]
+    while let (id, depth) = waiting.popLast() {
+      guard var node = byID[id] else { continue }
+      let isTooDeep = node.type == .embed && depth == depthMax - 1
+      guard isTooDeep else {
+        let next = node.type == .embed ? depth + 1 : depth
+        waiting += node.childIDs.reversed().map { ($0, next) }
+        result.append(node)
+        continue
+      }
+      let label = Node(
+        id: NodeID.embedded("problem", in: node.id), type: .label,
+        properties: [
+          "text": node.properties["fallback"] ?? .string(reason), "font": .string("font.caption"),
+        ])
+      (node.childIDs, node.problem) = ([label.id], "content: \(reason)")
+      result += [node, label]
+    }
+    return Content(rootID: content.rootID, nodes: result)
   }
 
   /// Nil if the embed names a family that the kind does not support.

@@ -34,6 +34,9 @@ enum SmartStackKind {
         Field(
           name: "position", type: .int, defaultValue: .int(0),
           summary: "The place of the shown widget among them, from 1."),
+        Field(
+          name: "problem", type: .string, defaultValue: .string(""),
+          summary: "Why widgets may be missing, for people; empty if none are."),
         Field(name: "chosen", type: .string, summary: "The widget that a user has chosen."),
         Field(name: "chosen_at", type: .timestamp, summary: "When."),
       ],
@@ -59,6 +62,13 @@ enum SmartStackKind {
         id: "stack", type: .stack,
         children: [
           shown, empty,
+          NodeTemplate(
+            id: "problem", type: .label,
+            properties: [
+              "text": Binding("data.problem"), "font": Binding(value: .string("font.caption")),
+              "color": Binding(value: .string("color.warning")),
+            ],
+            condition: "data.problem != ''"),
           NodeTemplate(
             id: "controls", type: .stack,
             properties: [
@@ -103,6 +113,12 @@ enum SmartStackKind {
       description: "A widget of kind \"smart-stack\" has no timeline; set those of its widgets.")
   }
 
+  static func holdsNothing(_ action: String) -> StoreError {
+    .invalid(
+      field: "name",
+      description: "\"\(action)\" has no effect, because the stack's hold is 0s; set a longer one.")
+  }
+
   /// What a user's event does to a stack; nil for nothing.
   static func patch(for event: Event, on record: Record) throws(StoreError) -> WidgetPatch? {
     let members = record.data["members"].texts
@@ -124,6 +140,9 @@ enum SmartStackKind {
     default: return nil
     }
     guard !members.isEmpty else { return nil }
+    guard DurationSyntax.parse(record.parameters["hold"].text) != .zero else {
+      throw holdsNothing(action)
+    }
     let id = members[place % members.count]
     return WidgetPatch(setData: [
       "chosen": .string(id), "chosen_at": .timestamp(event.time), "current": .string(id),
@@ -141,6 +160,8 @@ struct StackMembers {
   var test: WidgetTest?
   /// Whether all widgets have to be looked at again.
   var isOutdated = true
+  /// Why widgets may be missing; empty if none are.
+  var problem = ""
 }
 
 /// What a stack shows.

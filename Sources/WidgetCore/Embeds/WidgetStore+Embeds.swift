@@ -164,7 +164,7 @@ extension WidgetStore {
   ) -> Bool {
     guard let test = stack.test else { return false }
     let members = Set(stack.selected)
-    return removed.contains(where: members.contains)
+    return removed.contains { members.contains($0) || !stack.problem.isEmpty }
       || changed.contains { other in
         guard let record = slot(of: other).flatMap({ records[$0] }) else { return false }
         let isPicked = record.kind != .smartStack && passes(other, test)
@@ -199,6 +199,7 @@ extension WidgetStore {
     let data: ValueMap = [
       "current": .string(choice.current?.rawValue ?? ""),
       "members": .list(choice.members.map { .string($0.rawValue) }), "position": .int(Int64(place)),
+      "problem": .string(problem(ofStack: record.id)),
     ]
     let isOther = data.entries.contains { record.data[$0.key] != $0.value }
     if isOther || record.moment?.due != choice.nextDate {
@@ -222,14 +223,27 @@ extension WidgetStore {
           stack.expression.isEmpty ? nil : test(for: Selector(expression: stack.expression))
       }
       stack.selected = []
+      stack.problem = ""
       if !stack.expression.isEmpty {
-        forEachRecord(
+        var hasMore = false
+        let end = forEachRecord(
           behind: nil, selecting: Selector(expression: stack.expression),
           costMax: limits.scanCostMax
         ) { found in
           // Else two stacks could change each other for ever.
-          if found.kind != .smartStack { stack.selected.append(found.id) }
-          return stack.selected.count < SmartStackKind.membersMax
+          guard found.kind != .smartStack else { return true }
+          hasMore = stack.selected.count == SmartStackKind.membersMax
+          if !hasMore { stack.selected.append(found.id) }
+          return !hasMore
+        }
+        if hasMore {
+          stack.problem =
+            "The expression selects more than \(SmartStackKind.membersMax) widgets; the others are "
+            + "left out."
+        } else if end != nil {
+          stack.problem =
+            "The expression costs too much for all widgets (scan_cost_max \(limits.scanCostMax)); "
+            + "some may be missing."
         }
       }
       stack.isOutdated = false
@@ -242,6 +256,17 @@ extension WidgetStore {
       members.append(id)
     }
     return members
+  }
+
+  /// Why a stack may lack widgets; empty if it lacks none.
+  private func problem(ofStack id: WidgetID) -> String {
+    guard let stack = records.embeds.stacks[id], !stack.expression.isEmpty else { return "" }
+    guard records.embeds.selectingStacks.contains(id) else {
+      return
+        "Other stacks with expressions follow changes, at most \(EmbedLinks.selectingMax); this "
+        + "one keeps what it has selected first."
+    }
+    return stack.problem
   }
 
   /// Refuses parameters of a stack that it cannot follow.
