@@ -47,7 +47,9 @@ extension KindReader {
       } else if !TimeZoneRules.mayBeName(text, in: reading.timeZones) {
         reading.report(
           item, "there is no time zone \"\(text.prefix(64))\"",
-          hint: "use a name such as Europe/Berlin, or =parameters.zone")
+          hint: TimeZoneRules.suggestion(for: text, in: reading.timeZones).map {
+            "did you mean \($0)?"
+          } ?? "use a name such as Europe/Berlin, or =parameters.zone")
       } else {
         schedule.zone = CELText.literal(.string(text))
       }

@@ -78,7 +78,10 @@ struct RecurrenceTests {
   }
 
   @Test(arguments: [
-    ("0 0 30 2 *", "never fits"), ("60 * * * *", "\"60\" is not a minute"), ("* * *", "5 fields"),
+    ("0 0 30 2 *", "never fits"), ("60 * * * *", "\"60\" is not a minute"),
+    ("0 0 * * monday", "\"monday\" is not a day of the week; write mon"),
+    ("0 0 * * mo", "did you mean mon?"), ("0 0 * sept *", "write sep"),
+    ("0 0 * * weekdays", "use 0 to 7, or sun to sat"), ("* * *", "5 fields"),
     ("*/0 * * * *", "not a step"), ("9-5 * * * *", "begins after its end"), ("@often", "@daily"),
     ("a * * * *", "\"a\" is not a minute"), ("* * * * mon-", "\"\" is not a day of the week"),
     ("99999999999999999999 * * * *", "is not a minute"), ("", "5 fields"),

@@ -268,6 +268,15 @@ struct TimelineTests {
     try store.run(
       .create(WidgetSpec(id: "c", kind: "clock", parameters: ["zone": .string("Mars/Base")])))
     #expect(store.widget("c")?.timeline?.problem.contains("Mars/Base") == true)
+    for (zone, near) in [
+      ("berlin", "Europe/Berlin"), ("europe/berlin", "Europe/Berlin"),
+      ("New York", "America/New_York"), ("utc", "UTC"),
+    ] {
+      try store.update("c", WidgetPatch(setParameters: ["zone": .string(zone)]))
+      #expect(
+        store.widget("c")?.timeline?.problem.contains("Did you mean \"\(near)\"?") == true,
+        "\(zone)")
+    }
     #expect(store.widget("c")?.timeline?.current != nil)
   }
 

@@ -78,8 +78,8 @@ struct CronPattern: Hashable, Sendable {
         let number = Int(text), range.contains(number)
       else {
         throw Problem(
-          message: "\"\(text.prefix(16))\" is not \(name.withArticle); use \(range.lowerBound) to "
-            + "\(range.upperBound)")
+          message: "\"\(text.prefix(16))\" is not \(name.withArticle); "
+            + advice(for: text.lowercased(), range, names))
       }
       return number
     }
@@ -109,6 +109,20 @@ struct CronPattern: Hashable, Sendable {
       for value in stride(from: low, through: high, by: step) { bits |= 1 << UInt64(value) }
     }
     return bits
+  }
+
+  /// What to write in place of a word.
+  private static func advice(
+    for word: String, _ range: ClosedRange<Int>, _ names: [String: Int]
+  ) -> String {
+    let numbers = "use \(range.lowerBound) to \(range.upperBound)"
+    guard !names.isEmpty else { return numbers }
+    let start = String(word.prefix(3))
+    // monday, sept
+    if word.count > 3, names[start] != nil { return "write \(start)" }
+    if let near = word.closest(among: names.keys.sorted()) { return "did you mean \(near)?" }
+    let known = names.sorted { $0.value < $1.value }.map(\.key)
+    return "\(numbers), or \(known.first ?? "") to \(known.last ?? "")"
   }
 
   // MARK: - Searching

@@ -205,7 +205,8 @@ final class KindSchedule: Sendable {
       if let rules = TimeZoneRules(named: name, in: timeZones) { return rules }
       result.problem =
         "There is no time zone \"\(name.prefix(64))\", so times are in UTC. "
-        + "Use a name such as \"Europe/Berlin\"."
+        + (TimeZoneRules.suggestion(for: name, in: timeZones).map { "Did you mean \"\($0)\"?" }
+          ?? "Use a name such as \"Europe/Berlin\".")
     } catch {
       result.problem = "The zone cannot be computed, so times are in UTC: \(error.quoted)"
     }
@@ -241,7 +242,14 @@ final class KindSchedule: Sendable {
     }
     var timeline = Timeline()
     for (index, element) in elements.enumerated() {
-      timeline.entries.append(try entry(element, "entries[\(index)]"))
+      do throws(Failure) {
+        timeline.entries.append(try entry(element, "entries[\(index)]"))
+      } catch {
+        guard elements.count > 1 else { throw error }
+        throw Failure(
+          message: "\(error.message) One wrong entry hides all: correct it, or leave it out with "
+            + "filter(…).")
+      }
     }
     return timeline.ordered.entries
   }

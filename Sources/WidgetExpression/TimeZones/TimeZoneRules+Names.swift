@@ -35,6 +35,27 @@ extension TimeZoneRules {
     return timeZones(zone) != nil
   }
 
+  /// The name of a zone that somebody may have meant: `berlin`, `europe/berlin` and `New York` are near
+  /// `Europe/Berlin` and `America/New_York`. Nil if there is none.
+  public static func suggestion(
+    for zone: String, in timeZones: (@Sendable (String) -> TimeZoneRules?)?
+  ) -> String? {
+    guard let timeZones, zone.utf8.count <= 64 else { return nil }
+    let parts = zone.split(separator: "/").map { part in
+      part.split(whereSeparator: { $0 == "_" || $0 == " " })
+        .map { $0.prefix(1).uppercased() + $0.dropFirst().lowercased() }.joined(separator: "_")
+    }
+    let name = parts.joined(separator: "/")
+    let candidates =
+      [name, zone.uppercased()] + regions.map { "\($0)/\(parts.last ?? "")" }
+    return candidates.first { $0 != zone && timeZones($0) != nil }
+  }
+
+  /// The folders of the database that have cities.
+  private static let regions = [
+    "Europe", "America", "Asia", "Africa", "Australia", "Pacific", "Atlantic", "Indian",
+  ]
+
   /// Every database has this zone.
   private static let databaseProbe = "Etc/UTC"
 }
