@@ -210,12 +210,14 @@ extension RPCStatus {
 
   static let resumeTokenMismatch = RPCStatus(
     .invalidArgument, "RESUME_TOKEN_MISMATCH",
-    "The resume token belongs to another selector, read mask or content family. Resume with the same "
-      + "ones, or watch without a token.",
+    "The resume token belongs to another selector, read mask, content family, number of upcoming "
+      + "entries or redaction (--redacted). Resume with the same ones, or watch without a token.",
     violations: [
       FieldViolation(
         field: "resume_token",
-        description: "It belongs to another selector, read mask or content family.")
+        description:
+          "It belongs to another selector, read_mask, content_family, upcoming_entries or redacted."
+      )
     ])
 
   static let shuttingDown = RPCStatus(
