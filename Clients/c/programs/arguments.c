@@ -243,8 +243,8 @@ void read_labels(const char *labels, Widgetd__V1__WidgetSelector *selector) {
 /* In the order of `field`. */
 static const char *const field_names[] = {
     "family", "labels", "presence", "position", "parameters", "data", "stale", "error",
-    "create_time", "update_time", "owner_uid", "apply_set", "content", "timeline", "etag",
-    "owners"};
+    "create_time", "update_time", "owner_uid", "apply_set", "content", "timeline",
+    "activity", "etag", "owners"};
 #define FIELD_COUNT (sizeof field_names / sizeof *field_names)
 
 static void add_path(field_mask *mask, char *path) {

@@ -373,6 +373,19 @@ static void timeline_member(text *to, const Widgetd__V1__TimelineStatus *timelin
   add(to, "}");
 }
 
+static void activity_member(text *to, const Widgetd__V1__Activity *activity) {
+  member(to, "activity");
+  add(to, "{");
+  if (activity->dismiss_time != NULL) time_member(to, "dismissTime", activity->dismiss_time);
+  if (activity->end_time != NULL) time_member(to, "endTime", activity->end_time);
+  time_member(to, "expireTime", activity->expire_time);
+  if (activity->stale_time != NULL) time_member(to, "staleTime", activity->stale_time);
+  time_member(to, "startTime", activity->start_time);
+  enum_member(to, "state", &widgetd__v1__activity_state__descriptor, strlen("ACTIVITY_STATE_"),
+              (int)activity->state, "active");
+  add(to, "}");
+}
+
 static bool is_visible(const Widgetd__V1__Presence *presence) {
   return presence == NULL || presence->visible;
 }
@@ -390,6 +403,8 @@ static const char *state_of(const Widgetd__V1__Presence *presence) {
 void json_widget(text *to, const Widgetd__V1__Widget *widget, const field_mask *mask) {
   bool has_presence = wants(mask, FIELD_PRESENCE);
   add(to, "{");
+  if (wants(mask, FIELD_ACTIVITY) && widget->activity != NULL)
+    activity_member(to, widget->activity);
   if (wants(mask, FIELD_APPLY_SET) && widget->apply_set[0] != 0)
     string_member(to, "applySet", widget->apply_set);
   if (wants(mask, FIELD_CONTENT) && widget->content != NULL) {
@@ -441,6 +456,7 @@ static void add_content_change(text *to, const Widgetd__V1__ContentChange *chang
 
 static void add_update(text *to, const Widgetd__V1__WidgetUpdated *update, const field_mask *mask) {
   add(to, "{");
+  if (update->activity != NULL) activity_member(to, update->activity);
   if (update->_apply_set_case != 0) string_member(to, "applySet", update->apply_set);
   if (update->content != NULL) add_content_change(to, update->content);
   if (update->presence != NULL) bool_member(to, "enabled", update->presence->enabled);

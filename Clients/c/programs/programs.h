@@ -133,6 +133,7 @@ typedef enum field {
   FIELD_APPLY_SET,
   FIELD_CONTENT,
   FIELD_TIMELINE,
+  FIELD_ACTIVITY,
   FIELD_ETAG,
   FIELD_OWNERS
 } field;
