@@ -359,8 +359,7 @@ let package = Package(
       name: "WidgetctlTests",
       dependencies: [
         "SeededRandom", "widgetctl", "WidgetBar", "WidgetBundle", "WidgetClient", "WidgetDrawing",
-        "WidgetLayout",
-        "WidgetModel",
+        "WidgetExpression", "WidgetLayout", "WidgetModel",
         "WidgetProto", "WidgetRender", "WidgetTerminal",
       ],
       exclude: ["Golden"]),

@@ -12,7 +12,36 @@ enum ArgumentOrder {
   private static let withoutValue: Set<String> = ["-v", "--verbose", "--no-color"]
 
   static func normalized(_ arguments: [String]) -> [String] {
-    inOrder(withoutJoined(arguments))
+    inOrder(withNumbers(withoutJoined(arguments)))
+  }
+
+  /// Writes `--limit -1` as `--limit=-1`, and `clock advance -1m` as `clock advance -- -1m`. The argument
+  /// parser takes a number below zero for an option, and its message does not say that the number is wrong.
+  private static func withNumbers(_ arguments: [String]) -> [String] {
+    let options = arguments.prefix { $0 != "--" }
+    var result: [String] = []
+    var last: String?
+    for (index, argument) in options.enumerated() {
+      let before = index > 0 ? options[index - 1] : ""
+      guard isBelowZero(argument) else {
+        result.append(argument)
+        continue
+      }
+      if before.hasPrefix("--"), before.count > 2, !before.contains("=") {
+        result[result.count - 1] += "=\(argument)"
+      } else if before == "advance", last == nil {
+        last = argument
+      } else {
+        result.append(argument)
+      }
+    }
+    return result + (last.map { ["--", $0] } ?? []) + arguments[options.endIndex...]
+  }
+
+  /// `-1`, `-1m`, `-.5`
+  private static func isBelowZero(_ argument: String) -> Bool {
+    guard argument.hasPrefix("-"), let next = argument.dropFirst().first else { return false }
+    return next.isASCII && next.isNumber || next == "."
   }
 
   /// Writes `-lpanel=top` as `-l=panel=top`. The argument parser reads the former as an option

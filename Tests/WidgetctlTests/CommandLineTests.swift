@@ -1,6 +1,7 @@
 import ArgumentParser
 import Testing
 import WidgetClient
+import WidgetExpression
 import WidgetModel
 
 @testable import widgetctl
@@ -211,6 +212,48 @@ struct CommandLineTests {
   ])
   func `global options may come first`(_ arguments: [String], wanted: [String]) {
     #expect(ArgumentOrder.normalized(arguments) == wanted)
+  }
+
+  @Test(arguments: [
+    (["timeline", "c", "--limit", "-1"], ["timeline", "c", "--limit=-1"]),
+    (
+      ["clock", "advance", "-1m", "--timeout", "1s"],
+      ["clock", "advance", "--timeout", "1s", "--", "-1m"]
+    ),
+    (["set", "w", "n=-1", "-v"], ["set", "w", "n=-1", "-v"]),
+    (["eval", "--", "-1"], ["eval", "--", "-1"]),
+    (["clock", "-o", "json"], ["clock", "-o", "json"]),
+  ])
+  func `a number below zero is a value`(arguments: [String], wanted: [String]) {
+    #expect(ArgumentOrder.normalized(arguments) == wanted)
+  }
+
+  @Test(arguments: [
+    (["timeline", "c", "--limit", "-1"], "--limit is 1 to 1000"),
+    (["clock", "advance", "-1m"], "widgetctl clock set TIME"),
+  ])
+  func `a number below zero is refused in words`(arguments: [String], words: String) {
+    do {
+      _ = try Widgetctl.parseAsRoot(ArgumentOrder.normalized(arguments))
+      Issue.record("not refused")
+    } catch {
+      #expect(
+        Widgetctl.fullMessage(for: error).contains(words), "\(Widgetctl.fullMessage(for: error))")
+    }
+  }
+
+  @Test func `eval reads the current entry`() throws {
+    var widget = LiveSamples.widget("w")
+    widget.timeline = TimelineStatus(
+      current: TimelineEntry(date: .epoch, values: ["n": .int(2)], score: 3))
+    let value = try EvalCommand.evaluate(
+      "string(entry.date.getFullYear()) + ':' + string(entry.n) + ':' + string(entry.score)",
+      SlotBindings(EvalCommand.bindings(of: widget)))
+    #expect(value == .string("1970:2:3"))
+    widget.timeline = nil
+    #expect(
+      try EvalCommand.evaluate(
+        "entry.date == null", SlotBindings(EvalCommand.bindings(of: widget))) == .bool(true))
   }
 
   @Test func `a word that is not a command is found`() {

@@ -41,6 +41,26 @@ import WidgetTerminal
     }
   }
 
+  @Test func `of an old timeline, the reason is its stale time`() {
+    let widget = Self.stale {
+      $0.timeline = TimelineStatus(staleTime: Samples.time(900))
+    }
+    func words(_ facts: ProviderFacts) -> String? {
+      facts.staleness(of: widget)?.words(Self.dates)
+    }
+    for facts in [Self.facts("rail", isConnected: true), Self.facts("rail"), Self.facts(nil)] {
+      guard !facts.kinds.isEmpty else { continue }
+      #expect(
+        words(facts) == "its timeline is out of date for \(Self.dates.age(of: Samples.time(900)))")
+    }
+    // Who is away will not send another one.
+    #expect(words(Self.facts("rail", isConnected: false))?.contains("is connected") == true)
+    var marked = widget
+    marked.timeline?.staleTime = Samples.time(2_000)
+    #expect(
+      Self.facts("rail", isConnected: true).staleness(of: marked)?.cause == .providerSilent("rail"))
+  }
+
   private static func host(isStale: Bool) -> Widget {
     LiveSamples.widget("widgetd-host") {
       $0.isStale = isStale

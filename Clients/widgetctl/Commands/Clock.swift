@@ -61,12 +61,20 @@ struct ClockAdvanceCommand: AsyncParsableCommand {
         widgetctl clock advance 2h30m
       """)
 
-  @Argument(help: "The duration, such as 1m or 2h30m.", transform: parseDuration)
+  @Argument(help: "The duration, such as 1m or 2h30m.", transform: parseAdvance)
   var duration: Duration
 
   @OptionGroup var global: GlobalOptions
 
   func run() async throws { try await global.setTime(.advance(duration)) }
+}
+
+/// A duration that does not go back.
+@Sendable private func parseAdvance(_ text: String) throws -> Duration {
+  guard !text.hasPrefix("-") else {
+    throw ValidationError("the clock only advances; to go back, use `widgetctl clock set TIME`")
+  }
+  return try parseDuration(text)
 }
 
 extension GlobalOptions {

@@ -11,8 +11,9 @@ struct EvalCommand: AsyncParsableCommand {
     discussion: """
       Expressions are CEL. The command needs a daemon only with --widget. --data and --parameters \
       each read a JSON or YAML object. --widget takes both from a widget of the daemon. The \
-      expression can read `data`, `parameters`, `event` and `now`. With --widget it can also read \
-      `status`, and `widget` with `stale` and `error`, like --where of other commands. If the \
+      expression can read `data`, `parameters`, `event`, `entry` and `now`. With --widget it can also \
+      read `status`, and `widget` with `stale` and `error`, like --where of other commands, and `entry` \
+      is the current entry of the widget's timeline. If the \
       expression has a mistake, the command prints its place and exits with status 10. If the \
       evaluation fails, it exits with status 5. Put `--` before an expression that begins with a \
       minus sign.
@@ -65,7 +66,7 @@ struct EvalCommand: AsyncParsableCommand {
     let session = widget == nil ? global.session(socketPath: "") : try global.session()
     var bindings: [ExpressionValue?] = [
       ExpressionValue(try object(data)), ExpressionValue(try object(parameters)), nil, nil,
-      .timestamp(Terminal.now), nil,
+      .timestamp(Terminal.now), nil, EvalCommand.entry(nil),
     ]
     if let widget {
       bindings = EvalCommand.bindings(
@@ -117,8 +118,16 @@ struct EvalCommand: AsyncParsableCommand {
     return [
       ExpressionValue(widget.data), ExpressionValue(widget.parameters), nil,
       ExpressionValue(state), .timestamp(Terminal.now),
-      ExpressionValue(widget.data["status"] ?? .map([:])),
+      ExpressionValue(widget.data["status"] ?? .map([:])), entry(widget.timeline?.current),
     ]
+  }
+
+  /// The variable `entry`. Without an entry, its date and its score are null.
+  private static func entry(_ entry: TimelineEntry?) -> ExpressionValue {
+    var map = entry?.values ?? [:]
+    map["date"] = entry.map { .timestamp($0.date) } ?? .null
+    map["score"] = entry.map { .double($0.score) } ?? .null
+    return ExpressionValue(map)
   }
 
   /// Compiles an expression that can read what kinds' expressions can.
@@ -127,7 +136,10 @@ struct EvalCommand: AsyncParsableCommand {
       NullText.comparingEmpty("widget.error", in: source),
       in: ExpressionEnvironment(
         variables: ["data", "parameters", "event", "widget"].map { ExpressionVariable($0) }
-          + [ExpressionVariable("now", .timestamp), ExpressionVariable("status")],
+          + [
+            ExpressionVariable("now", .timestamp), ExpressionVariable("status"),
+            ExpressionVariable("entry"),
+          ],
         timeZones: SystemTimeZones().rules))
   }
 

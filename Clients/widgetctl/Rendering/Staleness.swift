@@ -29,6 +29,8 @@ struct Staleness: Sendable {
     case provider(String)
     /// The kind has no provider, so a program or user has marked the widget.
     case mark
+    /// The stale time of the widget's timeline has passed, and no other timeline has come.
+    case timeline(Timestamp)
     /// Nobody has updated the activity in time.
     case activitySilent
     /// The activity's lifetime was over before somebody ended it.
@@ -56,9 +58,12 @@ struct Staleness: Sendable {
     // While the host is away, older failures are not the reason.
     let failed = host?.isStale == true ? [] : widget.failedStatuses
     guard let kind else { return failed.isEmpty ? .unknown : .sources(failed) }
+    // The mark is a change of the widget, so the time has passed.
+    let old = widget.timeline?.staleTime.flatMap { $0 <= widget.updateTime ? $0 : nil }
     guard kind.isOfHost else {
       if kind.isAttended, !kind.isProviderConnected { return .providerAway(kind.provider) }
       if !failed.isEmpty { return .sources(failed) }
+      if let old { return .timeline(old) }
       if kind.isAttended { return .providerSilent(kind.provider) }
       // An apply set is not a program.
       let isProvided = !kind.provider.isEmpty && kind.provider != widget.applySet
@@ -84,7 +89,8 @@ struct Staleness: Sendable {
       return "the bundle \(kind.provider.dropFirst("bundle/".count)) is \(state)"
     case .provider(let name), .providerAway(let name):
       return "no provider \"\(name.onOneLine)\" runs the kind \"\(kind.kind.name)\""
-    case .sources, .providerSilent, .mark, .unknown, .activitySilent, .activityExpired: return nil
+    case .sources, .providerSilent, .mark, .unknown, .timeline, .activitySilent, .activityExpired:
+      return nil
     }
   }
 
@@ -94,7 +100,8 @@ struct Staleness: Sendable {
     case .hostEnded, .noHost: BundleHost.missing.mend.map { "run `\($0)`" } ?? ""
     case .bundle: "`widgetctl bundle ls` shows why"
     case .provider, .providerAway: "start its program"
-    case .sources, .providerSilent, .mark, .unknown, .activitySilent, .activityExpired: ""
+    case .sources, .providerSilent, .mark, .unknown, .timeline, .activitySilent, .activityExpired:
+      ""
     }
   }
 
@@ -123,6 +130,7 @@ struct Staleness: Sendable {
     case .provider(let name):
       return "provider \"\(name.onOneLine)\" is away or marked it, \(time)"
     case .mark: return "a program or user marked it, \(time)"
+    case .timeline(let since): return "its timeline is out of date \(span(since))"
     case .activitySilent: return "nobody updates the activity, unchanged \(time)"
     case .activityExpired: return "its lifetime is over and nobody has ended it, \(time)"
     case .unknown: return "unchanged \(time)"
@@ -137,6 +145,7 @@ struct Staleness: Sendable {
     switch cause {
     case .sources(let failures): failures.first?.since ?? widget.updateTime
     case .hostEnded(let end): end
+    case .timeline(let since): since
     case .noHost, .bundle, .providerAway, .providerSilent, .provider, .mark, .unknown,
       .activitySilent, .activityExpired:
       widget.updateTime
