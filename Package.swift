@@ -293,7 +293,9 @@ let package = Package(
       dependencies: ["WidgetBundleInstaller", "WidgetModel", "WidgetBundle"]),
     .testTarget(
       name: "WidgetCoreTests",
-      dependencies: ["WidgetCore", "WidgetExpression", "WidgetModel", "WidgetTimeZones"]),
+      dependencies: [
+        "SeededRandom", "WidgetCore", "WidgetExpression", "WidgetModel", "WidgetTimeZones",
+      ]),
     .testTarget(
       name: "WidgetLayoutTests",
       dependencies: ["NodeSamples", "SeededRandom", "WidgetLayout", "WidgetModel"]),

@@ -1,3 +1,4 @@
+import SeededRandom
 import Testing
 import WidgetExpression
 import WidgetModel
@@ -183,7 +184,7 @@ struct ContentBoundsTests: ContentSamples {
 
   @Test(arguments: 0..<12)
   func `keys of any length and look make rows of their own`(seed: UInt64) throws {
-    var random = SplitMix64(seed: seed)
+    var random = SeededGenerator(seed: seed)
     var store = Store(limits: .with { $0.contentNodesMax = 200 })
     let cell = NodeTemplate(
       id: "cell", type: .stack, rows: RowTemplate(list: "row.cells", name: "cell", key: "cell"),

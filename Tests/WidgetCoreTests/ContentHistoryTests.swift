@@ -1,3 +1,4 @@
+import SeededRandom
 import Testing
 import WidgetExpression
 import WidgetModel
@@ -14,7 +15,7 @@ struct ContentHistoryTests: ContentSamples {
   ]
 
   /// Changes the widget, or its kind, in some way.
-  private func changeAnything(_ store: inout Store, _ random: inout SplitMix64) throws {
+  private func changeAnything(_ store: inout Store, _ random: inout SeededGenerator) throws {
     let items = (0..<random.below(8)).map { _ in
       var item: ValueMap = [
         "id": .string("\(random.below(10))"), "name": .string("\(random.below(3))"),
@@ -48,7 +49,7 @@ struct ContentHistoryTests: ContentSamples {
   func `what is shown follows from the state, whatever it was before`(
     seed: UInt64, limits: StoreLimits
   ) throws {
-    var random = SplitMix64(seed: seed)
+    var random = SeededGenerator(seed: seed)
     var store = try store(limits: limits)
     for _ in 0..<60 {
       try changeAnything(&store, &random)
@@ -102,7 +103,7 @@ struct ContentHistoryTests: ContentSamples {
   func `readers at any distance hold what the widget shows`(
     seed: UInt64, limits: StoreLimits
   ) throws {
-    var random = SplitMix64(seed: seed)
+    var random = SeededGenerator(seed: seed)
     var store = try store(limits: limits)
     var readers = (0..<4).map { _ in (cursor: Revision(0), mirror: Mirror()) }
     for _ in 0..<120 {

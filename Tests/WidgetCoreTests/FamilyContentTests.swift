@@ -1,3 +1,4 @@
+import SeededRandom
 import Testing
 import WidgetModel
 
@@ -208,7 +209,7 @@ import WidgetModel
 
   @Test func `a reader of a family that goes along with random changes holds what is there`() throws
   {
-    var random = SplitMix64(seed: 4)
+    var random = SeededGenerator(seed: 4)
     // With room for what is kept, with too little of it, and without a watcher.
     for room in [1 << 20, 150, nil] {
       var store = try store()

@@ -1,3 +1,4 @@
+import SeededRandom
 import Testing
 import WidgetModel
 
@@ -24,13 +25,13 @@ struct KindTests {
         ])
     ], transition: .slow)
 
-  private func store(_ kinds: [Kind] = [clock]) throws -> Store {
+  func store(_ kinds: [Kind] = [clock]) throws -> Store {
     var store = Store()
     try store.register(kinds)
     return store
   }
 
-  private func spec(
+  func spec(
     _ id: WidgetID = "a", parameters: ValueMap = ["title": .string("T")], data: ValueMap = [:],
     family: Family? = nil
   ) -> WidgetSpec {
@@ -383,224 +384,6 @@ struct KindTests {
         == [["button": .int(1), "where": .string("left")]])
   }
 
-  // MARK: - Changing kinds
-
-  @Test func `widgets follow when their kind changes, all in one commit`() throws {
-    var store = try store()
-    try store.run(.create(spec("a", data: ["drift": .double(2), "ticks": .int(4)])))
-    try store.run(.create(spec("b")))
-    try store.create("other")
-    let cursor = store.revision
-    var changed = Self.clock
-    changed.data = [
-      // Another type that the value does not fit, and one without a default; a new one.
-      Field(name: "ticks", type: .string, defaultValue: .string("none")),
-      Field(name: "zone", type: .string, defaultValue: .string("Z")),
-    ]
-    changed.parameters.removeFirst()
-    let commit = try store.register([changed])
-    #expect(results(commit) == ["~clock(2)"])
-    #expect(store.revision == cursor + 1)
-    #expect(store.widget("a")?.data == ["ticks": .string("none"), "zone": .string("Z")])
-    #expect(store.widget("a")?.parameters == ["title": .string("T")])
-    #expect(store.widget("b")?.data == store.widget("a")?.data)
-    let delta = try store.changes(since: cursor)
-    #expect(words(delta).count == 2)
-    for change in delta.changes {
-      guard case .updated(let update) = change else {
-        Issue.record("\(change)")
-        continue
-      }
-      #expect(update.unsetParameters == ["zone"])
-      #expect(update.transition == .slow)
-    }
-    #expect(store.checkInvariants() == [])
-  }
-
-  @Test func `widgets that were there before their kind are made to fit`() throws {
-    var store = Store()
-    try store.create("early", kind: "clock", data: ["ticks": .int(3), "stray": .int(1)])
-    try store.register([Self.clock])
-    #expect(store.widget("early")?.data == ["ticks": .int(3)])
-    #expect(store.widget("early")?.parameters == ["zone": .string("UTC")])
-  }
-
-  @Test func `the values that a changed kind takes from widgets are named, at most 64`() throws {
-    var store = Store()
-    let old = Kind(
-      name: "note",
-      data: [
-        Field(name: "text", type: .string, defaultValue: .string("")),
-        Field(name: "size", type: .int, defaultValue: .int(1)), Field(name: "gone", type: .bool),
-      ])
-    try store.register([old])
-    let ids = try (1...70).map { try #require(WidgetID("w\($0)")) }
-    for id in ids { try store.create(id, kind: "note") }
-    try store.update("w1", .with { $0.setData = ["text": .string("mine"), "size": .int(4)] })
-    var new = old
-    new.data = [Field(name: "nota", type: .string), Field(name: "size", type: .string)]
-    let expected = Set(
-      ["data.size", "data.text"].map { LostField(widgetID: "w1", path: $0, isSetAside: true) })
-    for isDryRun in [true, false] {
-      let result = try store.change(new, isDryRun: isDryRun)
-      #expect(Set(result.lostFields) == expected)
-      #expect(result.lostFieldsCount == 2)
-    }
-    try store.register([old])
-    for id in ids { try store.update(id, .with { $0.setData = ["text": .string("t")] }) }
-    let result = try store.change(new)
-    #expect(result.lostFields.count == KindResult.lostFieldsMax)
-    // One more than widgets: the size of the first one came back with the former kind.
-    #expect(result.lostFieldsCount == 71)
-  }
-
-  @Test func `a kind that changes only its words changes no widget`() throws {
-    var store = try store()
-    try store.run(.create(spec()))
-    var changed = Self.clock
-    changed.summary = "Shows the time of a place."
-    #expect(results(try store.register([changed])) == ["~clock"])
-    #expect(store.revision(of: "a") == 2)
-  }
-
-  // MARK: - Help
-
-  @Test func `a help widget says what a kind declares, and follows it`() throws {
-    var store = Store()
-    try store.create("h", kind: .help)
-    #expect(store.widget("h")?.data["kind"] == .string("help"))
-    try store.update("h", .with { $0.setParameters = ["kind": .string("clock")] })
-    #expect(store.widget("h")?.data == ["known": .bool(false)])
-    try store.register([Self.clock])
-    let data = try #require(store.widget("h")?.data)
-    #expect(data["known"] == .bool(true))
-    #expect(data["display_name"] == .string("Clock"))
-    #expect(data["families"] == .list([.string("small"), .string("inline")]))
-    guard case .list(let parameters) = data["parameters"], case .map(let zone) = parameters[0]
-    else {
-      Issue.record("\(data)")
-      return
-    }
-    #expect(
-      zone == [
-        "name": .string("zone"), "type": .string("string"), "default": .string("UTC"),
-        "description": .string("IANA name."), "required": .bool(false),
-      ])
-    try store.run(.deleteKind("clock"))
-    #expect(store.widget("h")?.data == ["known": .bool(false)])
-    #expect(store.checkInvariants() == [])
-  }
-
-  @Test func `a help widget shows what it holds`() throws {
-    var store = Store()
-    try store.register([
-      Kind(
-        name: "dial", displayName: "Dial", summary: "Shows a share.", families: [.small, .inline],
-        parameters: [
-          Field(name: "most", type: .double, defaultValue: .double(1.5), summary: "The end."),
-          Field(name: "of", type: .string, isRequired: true),
-        ],
-        data: [
-          Field(name: "marks", type: .list(.int), defaultValue: .list([.int(1)])),
-          Field(
-            name: "long", type: .string, defaultValue: .string(String(repeating: "ä", count: 25))),
-        ],
-        events: [
-          EventType(name: "press"),
-          EventType(name: "turn", summary: "Turns.", payload: [Field(name: "by", type: .int)]),
-        ])
-    ])
-    try store.run(
-      .create(WidgetSpec(id: "h", kind: .help, parameters: ["kind": .string("dial")])))
-    let content = try #require(store.widget("h")?.content)
-    #expect(content.nodes.allSatisfy { $0.problem.isEmpty })
-    let texts = content.nodes.filter { $0.type == .label }.compactMap { $0.properties["text"] }
-    #expect(
-      texts
-        == [
-          "Dial", "Shows a share.", "Families: small, inline", "Parameters", "most", "double",
-          "1.5",
-          "The end.", "of", "string", "required", "", "Data", "marks", "list(int)", "[1]", "",
-          "long", "string", String(repeating: "ä", count: 23) + "…", "",
-          "Events", "press", "turn: Turns.", "by", "int", "", "",
-        ].map { .string($0) })
-    // On one line, too.
-    try store.run(
-      .create(
-        WidgetSpec(id: "i", kind: .help, family: .inline, parameters: ["kind": .string("dial")])))
-    #expect(
-      store.widget("i")?.content?.nodes.map { $0.properties["text"] }
-        == [.string("Dial: Shows a share.")])
-    // Of a kind that is gone, it says that.
-    try store.run(.deleteKind("dial"))
-    for id in ["h", "i"] as [WidgetID] {
-      let nodes = try #require(store.widget(id)?.content?.nodes)
-      #expect(nodes.allSatisfy { $0.problem.isEmpty })
-      #expect(
-        nodes.compactMap { $0.properties["text"] }
-          == [.string("There is no kind \"dial\".")])
-    }
-    #expect(store.checkInvariants() == [])
-  }
-
-  @Test func `nobody else fills a help widget`() throws {
-    var store = Store()
-    try store.create("h", kind: .help)
-    for command: Command in [
-      .update("h", .set(["known": .bool(false)])),
-      .update("h", .with { $0.replaceData = true }),
-      .update("h", .with { $0.setParameters = ["kind": .string("not a name")] }),
-      .update("h", .with { $0.setParameters = ["kind": .int(1)] }),
-      .create(WidgetSpec(kind: .help, data: ["kind": .string("x")])),
-    ] {
-      guard case .invalid = store.refusal(of: command) else {
-        Issue.record("not refused: \(command)")
-        continue
-      }
-    }
-    // What is printed of one can be applied.
-    let printed = try #require(store.widget("h"))
-    let again = try store.declare([
-      WidgetSpec(id: "h", kind: .help, parameters: printed.parameters, data: printed.data)
-    ])
-    #expect(words(again) == ["~h"])  // It belongs to the set now.
-    #expect(store.widget("h")?.data == printed.data)
-    try store.declare([WidgetSpec(id: "h", kind: .help, parameters: ["kind": .string("gone")])])
-    #expect(store.widget("h")?.data == ["known": .bool(false)])
-    #expect(store.checkInvariants() == [])
-  }
-
-  @Test func `a kind is not refused because its explanation has no room`() throws {
-    var store = Store(limits: .with { $0.widgetBytesMax = 3_000 })
-    try store.register([Kind(name: "k")])
-    try store.run(
-      .create(WidgetSpec(id: "h", kind: .help, parameters: ["kind": .string("k")])))
-    try store.register([Kind(name: "k", summary: String(repeating: "x", count: 4_000))])
-    #expect(store.widget("h")?.data == ["kind": .string("k"), "known": .bool(true)])
-    #expect(store.checkInvariants() == [])
-  }
-
-  @Test func `what is required cannot become null, and defaults of events count`() throws {
-    var store = try store()
-    try store.run(.create(spec()))
-    for command: Command in [
-      .update("a", .with { $0.setParameters = ["title": .null] }),
-      .sendEvent(EventDraft(widgetID: "a", name: "click", payload: ["where": .null])),
-    ] {
-      guard case .invalid(_, let description) = store.refusal(of: command) else {
-        Issue.record("taken: \(command)")
-        continue
-      }
-      #expect(description.contains("required") || description.contains("needs it"))
-    }
-    let large = Field(
-      name: "x", defaultValue: .string(String(repeating: "x", count: 70_000)))
-    let kind = Kind(name: "k", events: [EventType(name: "e", payload: [large])])
-    #expect(
-      store.refusal(of: .applyKinds(.init(provider: "desk", kinds: [kind])))
-        == .quotaExceeded(limit: "event_payload_bytes_max", maximum: 64 << 10))
-  }
-
   // MARK: - Histories
 
   /// Random kinds and widgets, taken back and restarted: always what a plain reading says.
@@ -652,7 +435,7 @@ struct KindTests {
     if case .sendEvent = command { true } else { false }
   }
 
-  private func results(_ commit: Commit) -> [String] {
+  func results(_ commit: Commit) -> [String] {
     guard case .kindsApplied(let results) = commit.outcome else { return ["no kinds"] }
     let signs: [ApplyAction: String] = [
       .created: "+", .updated: "~", .unchanged: "=", .deleted: "-",
@@ -674,7 +457,7 @@ extension Store {
 }
 
 extension Store {
-  fileprivate mutating func change(_ kind: Kind, isDryRun: Bool = false) throws -> KindResult {
+  mutating func change(_ kind: Kind, isDryRun: Bool = false) throws -> KindResult {
     let declaration = KindDeclaration(provider: "desk", kinds: [kind], isDryRun: isDryRun)
     guard case .kindsApplied(let results) = try run(.applyKinds(declaration)).outcome else {
       throw StoreError.kindNotFound(kind.name)
@@ -685,7 +468,7 @@ extension Store {
 
 extension Widget {
   /// What about the widget is not as its kind has it, read the plainest way.
-  fileprivate func misfit(_ kind: Kind) -> String? {
+  func misfit(_ kind: Kind) -> String? {
     for (map, fields) in [(data, kind.data), (parameters, kind.parameters)] {
       for entry in map.entries {
         let field = fields.first { $0.name == entry.key }
@@ -702,14 +485,14 @@ extension Widget {
 
 /// Random commands about few kinds and few widgets.
 private struct KindWorkload {
-  var rng: SplitMix64
+  var rng: SeededGenerator
   private let names: [KindName] = ["k", "l"]
   private let ids: [WidgetID] = ["a", "b", "h", "i"]
   private let keys = ["x", "y"]
   private let values: [Value] = [.int(1), .double(2), .string("s"), .null, .list([.int(1)])]
   private let types: [FieldType] = [.any, .int, .double, .string, .list(.double)]
 
-  init(seed: UInt64) { rng = SplitMix64(seed: seed) }
+  init(seed: UInt64) { rng = SeededGenerator(seed: seed) }
 
   mutating func command() -> Command {
     switch rng.below(12) {

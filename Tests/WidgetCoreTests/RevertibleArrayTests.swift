@@ -1,3 +1,4 @@
+import SeededRandom
 import Testing
 
 @testable import WidgetCore
@@ -6,7 +7,7 @@ import Testing
 struct RevertibleArrayTests {
   @Test(arguments: 0..<20)
   func `every copy is what an array's copy would be`(seed: UInt64) {
-    var random = SplitMix64(seed: seed)
+    var random = SeededGenerator(seed: seed)
     var copies = [(RevertibleArray<String>(), [String]())]
     for number in 0..<1_500 {
       let place = random.below(copies.count)

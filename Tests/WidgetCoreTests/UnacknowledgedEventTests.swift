@@ -1,3 +1,4 @@
+import SeededRandom
 import Testing
 import WidgetModel
 
@@ -198,7 +199,7 @@ struct UnacknowledgedEventTests {
   func `providers get all that they did not acknowledge, in order, or a gap, whatever happens`(
     seed: UInt64
   ) throws {
-    var rng = SplitMix64(seed: seed)
+    var rng = SeededGenerator(seed: seed)
     let limit = 3 + rng.below(6)
     var desk = try Desk(limits: .with { $0.eventsKeptMax = limit })
     let owners: [(name: String, kinds: Set<KindName>)] = [("desk", Self.own), ("hall", ["door"])]

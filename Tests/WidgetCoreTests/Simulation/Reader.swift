@@ -1,3 +1,4 @@
+import SeededRandom
 import WidgetModel
 
 @testable import WidgetCore
@@ -33,7 +34,7 @@ struct Reader {
 
   /// Does one step at a moment when all is durable. Returns what was wrong, in words.
   mutating func step(
-    _ store: Store, _ model: Model, _ rng: inout SplitMix64
+    _ store: Store, _ model: Model, _ rng: inout SeededGenerator
   ) -> [String] {
     if var transfer {
       guard transfer.chunk < store.chunkCount else { return endTransfer(transfer, store, model) }

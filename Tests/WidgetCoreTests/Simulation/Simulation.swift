@@ -1,3 +1,4 @@
+import SeededRandom
 import WidgetModel
 
 @testable import WidgetCore

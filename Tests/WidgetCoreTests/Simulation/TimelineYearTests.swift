@@ -1,4 +1,5 @@
 import Foundation
+import SeededRandom
 import Testing
 import WidgetExpression
 import WidgetModel
@@ -50,7 +51,7 @@ private struct TimelineYear {
   }
 
   private(set) var counts = Counts()
-  private var random: SplitMix64
+  private var random: SeededGenerator
   private var store: Store
   private var image = StoreImage(epoch: 7)
   private var models: [WidgetID: NaiveWidget] = [:]
@@ -86,7 +87,7 @@ private struct TimelineYear {
     ]
 
   init(seed: UInt64, widgets: Int) throws {
-    random = SplitMix64(seed: seed)
+    random = SeededGenerator(seed: seed)
     (now, latest) = (Self.start, Self.start)
     store = Store(image: image, timeZones: Self.rules)
     let kinds = Self.schedules.map { name, schedule, _ in

@@ -1,10 +1,11 @@
+import SeededRandom
 import WidgetModel
 
 @testable import WidgetCore
 
 /// Random commands over few names, so that they meet: most are valid, some are not.
 struct Workload {
-  var rng: SplitMix64
+  var rng: SeededGenerator
   /// The widgets that are there.
   private var present: [WidgetID] = []
   private let ids: [WidgetID] = ["a", "b", "c", "d", "e", "f", "k-1", "k-2"]
@@ -18,7 +19,7 @@ struct Workload {
   ]
   private let transitions: [Transition?] = [nil, nil, nil, .quick, .slow]
 
-  init(seed: UInt64) { rng = SplitMix64(seed: seed) }
+  init(seed: UInt64) { rng = SeededGenerator(seed: seed) }
 
   mutating func caller() -> Caller {
     Caller(uid: UInt32(1 + rng.below(3)), pid: UInt32(rng.below(2)), client: rng.pick(["", "c"]))

@@ -1,0 +1,126 @@
+import WidgetModel
+
+/// What becomes of the widgets of a kind that changes or goes.
+extension WidgetStore {
+  /// Replaces the content of widgets of removed kinds with a table of their data, and gives them the
+  /// values back that did not fit. O(all widgets).
+  mutating func release(
+    _ kinds: Set<KindName>, at revision: Revision, time: Timestamp
+  ) {
+    guard !kinds.isEmpty else { return }
+    for slot in records.indices {
+      guard let record = records[slot], kinds.contains(record.kind) else { continue }
+      var patch = WidgetPatch()
+      patch.restoreValues(of: record, for: nil)
+      // Without room for them, the values stay aside: nothing may keep a kind from being removed.
+      let isRestored =
+        patch != WidgetPatch() && (try? apply(patch, to: slot, former: nil, at: time)) == true
+      if !isRestored {
+        modify(slot) { $0.finish(nil, at: revision, time: time) }
+      }
+    }
+  }
+
+  /// Converts widgets to their changed kinds. Returns the number of changed widgets and their lost
+  /// values, by kind. O(all widgets).
+  mutating func conformWidgets(
+    of kinds: Set<KindName>, formerly former: [KindName: KindSchema], at revision: Revision,
+    time: Timestamp
+  ) throws(StoreError) -> [KindName: KindResult] {
+    var results: [KindName: KindResult] = [:]
+    guard !kinds.isEmpty else { return results }
+    for slot in records.indices {
+      guard let record = records[slot], kinds.contains(record.kind),
+        let schema = schemas[record.kind]
+      else { continue }
+      var hasChanged = record.isPlain && schema.content.program(for: record.family) != nil
+      let timeline = record.timeline.map(schema.conforming)
+      if record.isPlain || timeline != record.timeline || schema.schedule != nil
+        || record.moment != nil
+      {
+        modify(slot) { state in
+          state.timeline = timeline
+          state.costBytes = state.cost
+          state.finish(schema.kind.transition, at: revision, time: time)
+        }
+      }
+      var lost: [LostField] = []
+      if let record = records[slot],
+        let patch = schema.conforming(record, former: former[record.kind])
+      {
+        lost = schema.losses(of: record, former: former[record.kind])
+        hasChanged =
+          try apply(patch, to: slot, former: former[record.kind], at: time) || hasChanged
+      }
+      let isOther = former[record.kind].map { !schema.showsAlike($0) } ?? true
+      if hasChanged
+        || showAnew(slot, schema, inOtherFamilies: isOther, at: revision, time: time)
+      {
+        results[record.kind, default: KindResult(name: record.kind, action: .updated)]
+          .add(lost)
+      }
+      try checkContents()
+    }
+    return results
+  }
+
+  /// Makes what a widget shows what its kind now says. Returns whether that changed it.
+  ///
+  /// `isOther`: what it shows in other families may have changed too. Their readers look only at
+  /// widgets that changed.
+  private mutating func showAnew(
+    _ slot: Int, _ schema: KindSchema, inOtherFamilies isOther: Bool, at revision: Revision,
+    time: Timestamp
+  ) -> Bool {
+    guard let record = records[slot] else { return false }
+    let program = schema.content.program(for: record.family)
+    guard program !== record.content?.table.program else {
+      if isOther { markOtherFamilies(slot, at: revision, time: time) }
+      return false
+    }
+    var table = program.map { ContentTable($0, of: record, limits: limits) }
+    if let table { contents.count(table) }
+    if let old = record.content?.table, old.content == table?.content {
+      // Nobody can tell it from what was there, so that there is nothing to take back either.
+      table?.inheritHistory(of: old)
+      records.replaceContent(of: slot, with: table)
+      if isOther { markOtherFamilies(slot, at: revision, time: time) }
+      return false
+    }
+    table?.begin(at: revision)
+    // Without one, what is there goes like any other content.
+    modify(slot, showing: table) {
+      $0.finish(schema.kind.transition, at: revision, time: time)
+    }
+    return true
+  }
+
+  /// Lets readers of other families look at a widget that is the same in its own.
+  private mutating func markOtherFamilies(_ slot: Int, at revision: Revision, time: Timestamp) {
+    guard let record = records[slot], record.revision < revision else { return }
+    modify(slot) { $0.finish(nil, at: revision, time: time) }
+  }
+
+  /// Applies a patch of the daemon's own. Returns whether it changed anything.
+  mutating func apply(
+    _ patch: WidgetPatch, to slot: Int, former: KindSchema?, at time: Timestamp
+  ) throws(StoreError) -> Bool {
+    let ownership = records[slot].flatMap {
+      $0.ownership(conformedBy: patch, to: schemas[$0.kind], former: former)
+    }
+    let effect = try admittedEffect(
+      of: patch, on: slot, plus: records[slot]?.growth(to: ownership) ?? 0)
+    guard effect.isChange, let kind = records[slot]?.kind else { return false }
+    modify(slot, by: patch, effect, ownership, schemas[kind]?.kind.transition, at: time)
+    return true
+  }
+}
+
+extension KindResult {
+  /// Counts a converted widget and its lost values.
+  fileprivate mutating func add(_ lost: [LostField]) {
+    widgetsChanged += 1
+    lostFieldsCount += lost.count
+    lostFields += lost.prefix(KindResult.lostFieldsMax - lostFields.count)
+  }
+}

@@ -1,0 +1,134 @@
+public import WidgetModel
+
+/// Kinds: what providers register, and what follows for the widgets of a kind.
+///
+/// A widget may be of a kind that nobody has registered; then nothing about it is checked. When its
+/// kind is registered or changes, it is made to fit in the same commit.
+extension WidgetStore {
+  /// One kind; also those that are built in. O(1).
+  public func kind(_ name: KindName) -> RegisteredKind? {
+    registeredKinds[name] ?? BuiltInKind.named(name)
+  }
+
+  /// The kind whose name this is most likely a slip for; nil if none is near. O(all kinds).
+  public func nearestKind(to name: KindName) -> KindName? {
+    let names =
+      registeredKinds.keys.map(\.rawValue).sorted() + BuiltInKind.all.map(\.kind.name.rawValue)
+    return name.rawValue.closest(among: names).flatMap { KindName($0) }
+  }
+
+  /// How many kinds there are, without those that are built in.
+  public var kindCount: Int { registeredKinds.count }
+
+  /// The first `limit` kinds after a name, by name, and whether there are more. Ends early when they
+  /// exceed `bytesMax`. O(all kinds).
+  public func kinds(
+    after name: String, limit: Int, bytesMax: Int = .max
+  ) -> (kinds: [RegisteredKind], hasMore: Bool) {
+    let all = Array(registeredKinds.values) + BuiltInKind.all
+    let behind = all.filter { name.precedesByBytes($0.kind.name.rawValue) }
+      .sorted { $0.kind.name.rawValue.precedesByBytes($1.kind.name.rawValue) }
+    var kinds: [RegisteredKind] = []
+    var bytes = 0
+    for registered in behind {
+      if kinds.count == limit || (bytes > bytesMax && !kinds.isEmpty) { return (kinds, true) }
+      bytes += registered.kind.costBytes
+      kinds.append(registered)
+    }
+    return (kinds, false)
+  }
+
+  // MARK: - Commands
+
+  mutating func applyKinds(
+    _ declaration: KindDeclaration, by caller: Caller, at now: Timestamp
+  ) throws(StoreError) -> [KindResult] {
+    let schemas = try validate(declaration, by: caller)
+    return try atomically { (store) throws(StoreError) in
+      let before = store.revision
+      // One revision serves all of it; it is given back if nothing changed.
+      let revision = store.advanceRevision()
+      var results: [KindResult] = []
+      var changed: Set<KindName> = []
+      var former: [KindName: KindSchema] = [:]
+      let removed = declaration.prunes ? store.namesToPrune(declaration) : []
+      for name in removed { store.replaceKind(name, with: nil, schema: nil) }
+      store.release(Set(removed), at: revision, time: now)
+      for schema in schemas {
+        let kind = schema.kind
+        let old = store.registeredKinds[kind.name]
+        if let old, old.kind == kind, old.isAttended == declaration.isAttended {
+          results.append(KindResult(name: kind.name, action: .unchanged))
+          continue
+        }
+        if old == nil, store.registeredKinds.count >= store.limits.kindsMax {
+          throw .quotaExceeded(limit: "kinds_max", maximum: store.limits.kindsMax)
+        }
+        former[kind.name] = store.schemas[kind.name]
+        store.replaceKind(
+          kind.name,
+          with: RegisteredKind(
+            kind: kind, provider: declaration.provider, ownerUID: caller.uid, revision: revision,
+            updateTime: now, isAttended: declaration.isAttended), schema: schema)
+        changed.insert(kind.name)
+        results.append(KindResult(name: kind.name, action: old == nil ? .created : .updated))
+      }
+      let conformed = try store.conformWidgets(
+        of: changed, formerly: former, at: revision, time: now)
+      for place in results.indices {
+        guard let conformed = conformed[results[place].name] else { continue }
+        results[place].widgetsChanged = conformed.widgetsChanged
+        results[place].lostFields = conformed.lostFields
+        results[place].lostFieldsCount = conformed.lostFieldsCount
+      }
+      results += removed.map { KindResult(name: $0, action: .deleted) }
+      try store.refreshHelp(about: changed.union(removed), at: now)
+      let hasChanged = results.contains { $0.action != .unchanged }
+      if !hasChanged { store.revision = before }
+      return (results, hasChanged && !declaration.isDryRun)
+    }
+  }
+
+  mutating func deleteKind(
+    _ name: KindName, allowMissing: Bool, at now: Timestamp
+  ) throws(StoreError) {
+    if BuiltInKind.isBuiltIn(name) { throw .kindClaimed(name, by: BuiltInKind.provider) }
+    guard registeredKinds[name] != nil else {
+      if allowMissing { return }
+      throw .kindNotFound(name)
+    }
+    try atomically { (store) throws(StoreError) in
+      let revision = store.advanceRevision()
+      store.replaceKind(name, with: nil, schema: nil)
+      store.release([name], at: revision, time: now)
+      try store.refreshHelp(about: [name], at: now)
+      return ((), true)
+    }
+  }
+
+  func namesToPrune(_ declaration: KindDeclaration) -> [KindName] {
+    let declared = Set(declaration.kinds.map(\.name))
+    return registeredKinds.values
+      .filter { $0.provider == declaration.provider && !declared.contains($0.kind.name) }
+      .map(\.kind.name).sorted { $0.rawValue.precedesByBytes($1.rawValue) }
+  }
+
+  private mutating func replaceKind(
+    _ name: KindName, with registered: RegisteredKind?, schema: KindSchema?
+  ) {
+    addInverse(.kind(name, registeredKinds[name], schemas[name]))
+    let wasVolatile = schemas[name]?.kind.persistence == .volatile
+    setKind(name, to: registered, schema: schema)
+    // Nobody is there any more who could acknowledge them.
+    if registered == nil { forgetEvents(of: name, through: .max) }
+    guard (schema?.kind.persistence == .volatile) != wasVolatile else { return }
+    // Their data is stored from now on, or no more.
+    for slot in records.indices where records[slot]?.kind == name { records.storeAgain(slot) }
+  }
+
+  /// Registers, or removes, without a trace in the journal.
+  mutating func setKind(_ name: KindName, to registered: RegisteredKind?, schema: KindSchema?) {
+    registeredKinds[name] = registered
+    contents.setSchema(schema, of: name, isAttended: registered?.isAttended ?? false)
+  }
+}
