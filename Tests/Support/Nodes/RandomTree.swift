@@ -142,7 +142,9 @@ package struct RandomTree {
     return .string((0..<count).map { _ in pick(words) }.joined(separator: " "))
   }
 
-  package mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
+  package mutating func chance(_ percent: Int) -> Bool {
+    Int.random(in: 0..<100, using: &random) < percent
+  }
 
   package mutating func pick<T>(_ choices: [T]) -> T {
     choices[Int.random(in: 0..<choices.count, using: &random)]
