@@ -93,7 +93,7 @@ def error_of(
 #: Seconds before the retry of a call whose connection was lost.
 AGAIN = (0.0, 0.05, 0.2)
 _READS = ("GetWidget", "ListWidgets", "GetKind", "ListKinds", "GetTheme", "GetStats", "Check",
-          "RefreshWidgets")
+          "RefreshWidgets", "GetTimeline", "GetPlaceholder", "GetSnapshot", "ListBundles")
 
 
 def can_be_repeated(method: Method[Any, Any], request: Message) -> bool:
