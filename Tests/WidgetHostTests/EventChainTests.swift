@@ -63,6 +63,38 @@ struct EventChainTests {
     #expect(scenes.map(\.instance.failures.count).reduce(0, +) == 1)
   }
 
+  @Test func `the chain of an event that another bundle could not send is forgotten`() throws {
+    var limits = HostLimits()
+    limits.chainMax = 3
+    var scene = try Scene(
+      "{data: {n: 0}, on: {a: [{emit: b}], b: [{emit: c}]}}", limits: limits)
+    let sent = BundleInstance.SentEvent(widgetID: try need(WidgetID("w")), name: "a")
+    scene.tell(.led(sent, names: ["x", "y"]))
+    scene.tell(.unled(name: "a", names: ["x", "y"]))
+    try scene.event("a", client: BundleInstance.sender)
+    let next = try need(scene.sentEvent())
+    // With the chain of x and y, this event would be one too many.
+    #expect(next.name == "b")
+    scene.tell(.sent(next.id, 0))
+    try scene.event("b", client: BundleInstance.sender)
+    #expect(scene.sentEvent()?.name == "c")
+  }
+
+  @Test func `an event that cannot be sent to another bundle is taken back there`() throws {
+    var scene = try Scene("{data: {n: 0}, on: {a: [{emit: b, widget: '=\"other\"'}]}}")
+    try scene.event("a")
+    let effects = scene.taken()
+    let lead = effects.contains { if case .lead = $0 { true } else { false } }
+    #expect(lead)
+    let id = try need(
+      effects.compactMap { if case .send(let id, _, "b", _, _) = $0 { id } else { nil } }.first)
+    scene.tell(.failed(id, Failure("FAILED_PRECONDITION", "hidden")))
+    let unlead = scene.taken().contains {
+      if case .unlead("b", ["a"], _) = $0 { true } else { false }
+    }
+    #expect(unlead)
+  }
+
   @Test func `events that follow from one another after a delay are no loop`() throws {
     var limits = HostLimits()
     limits.chainMax = 3

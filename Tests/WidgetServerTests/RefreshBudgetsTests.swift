@@ -25,6 +25,21 @@ import WidgetStorage
     #expect(budgets.budget(of: kind, capacity: 4, at: time(4_500)).remaining == 4)
   }
 
+  @Test func `a clock that is set back by years blocks nothing`() throws {
+    var budgets = RefreshBudgets()
+    let kind: KindName = try .make("gauge")
+    let later: Int64 = 300_000_000
+    while budgets.take(kind, capacity: 4, at: time(later)) {}
+    var restarted = RefreshBudgets(budgets.takeImages(at: time(later)))
+    for _ in 0..<2 {
+      let isEarly = restarted.take(kind, capacity: 4, at: time(0))
+      #expect(!isEarly)
+      let isTaken = restarted.take(kind, capacity: 4, at: time(900))
+      #expect(isTaken)
+      restarted = budgets
+    }
+  }
+
   /// A run that ends at any call without a last word.
   @Test(arguments: [1, 4, 16, 100, 600])
   func `what is stored never gives a call back, and loses few`(capacity: Int) throws {

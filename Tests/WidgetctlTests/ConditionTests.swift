@@ -26,7 +26,8 @@ struct ConditionTests {
         "a.b:c.data.m==5",
         "widget \"a.b:c\" has no data \"m\" yet; waiting for it; did you mean \"n\"?"
       ),
-      ("a.b:c.data.gone!=1", nil), ("a.b:c.data.n==5", nil), ("a.b:c.data.n==0.5", nil),
+      ("a.b:c.data.gone!=1", nil), ("a.b:c.data.n!=\"x\"", nil), ("a.b:c.data.n==5", nil),
+      ("a.b:c.data.n==0.5", nil),
       ("a.b:c.data.n==null", nil), ("a.b:c.revision==9", nil), ("a.b:c:stale", nil),
       (
         "a.b:c.data.t==12",

@@ -81,6 +81,12 @@ struct WidgetFileTests {
       let printed = JSONWriter.compact(widget.document(stored: timeline))
       #expect(try Self.read(printed).widgets.map(\.timeline) == [timeline])
     }
+    // A stack has a place, but nothing to say of it.
+    widget.timeline = TimelineStatus()
+    let empty = JSONWriter.compact(widget.document())
+    #expect(!empty.contains("timeline"))
+    #expect(try Self.read(empty).widgets.map(\.timeline) == [nil])
+    widget.timeline = TimelineStatus(current: entry)
     // The place in a schedule declares nothing.
     let printed = JSONWriter.compact(widget.document())
     #expect(try Self.read(printed).widgets.map(\.timeline) == [nil])

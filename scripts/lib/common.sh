@@ -13,11 +13,17 @@ say() { printf '%s\n' "$*"; }
 
 # How a release is built; Package.swift has more for its linker. All symbols are bound when a program starts,
 # so that its table of them can be read-only (full RELRO). Nothing is exported, so that the linker leaves out
-# unused functions. The part of libstdc++ that Swift's runtime needs is small, and loading all of it takes a
-# tenth of a start.
+# unused functions.
 release_flags=(-c release --static-swift-stdlib -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now
-  -Xlinker --no-export-dynamic
-  -Xlinker "--remap-inputs=*/libstdc++.so=$(gcc -print-file-name=libstdc++.a 2>/dev/null)")
+  -Xlinker --no-export-dynamic)
+
+# Adds a flag that needs gcc, so call this after `need_packages`. The part of libstdc++ that Swift's runtime
+# needs is small, and loading all of it takes a tenth of a start.
+add_release_flags() {
+  local archive
+  archive=$(gcc -print-file-name=libstdc++.a 2>/dev/null) || return 0
+  [ ! -f "$archive" ] || release_flags+=(-Xlinker "--remap-inputs=*/libstdc++.so=$archive")
+}
 
 # Says why there is no going on, and ends the script.
 die() {

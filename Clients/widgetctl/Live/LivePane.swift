@@ -425,6 +425,10 @@ struct LivePane {
     var waiting = [root]
     while let index = waiting.popLast(), let entry = table[index] {
       if entry.node.type == .input || entry.node.type == .toggle { found.append(entry.node) }
+      // The inputs of a form inside, or of an embedded widget, are of another submission.
+      guard index == root || (entry.node.type != .form && entry.node.type != .embed) else {
+        continue
+      }
       waiting += entry.children.reversed()
     }
     return found

@@ -34,7 +34,9 @@ extension Widget {
     if mask.wants(.applySet), !applySet.isEmpty { map["applySet"] = .string(applySet) }
     if mask.wants(.content), let content { map["content"] = content.document }
     let status = mask.wants(.timeline) ? timeline?.documentMap : nil
-    if let whole = stored?.added(to: status ?? [:]) ?? status { map["timeline"] = .map(whole) }
+    if let whole = stored?.added(to: status ?? [:]) ?? status, !whole.entries.isEmpty {
+      map["timeline"] = .map(whole)
+    }
     if mask.wants(.activity), let activity { map["activity"] = activity.document }
     if !etag.isEmpty { map["etag"] = .string(etag) }
     return .map(map)

@@ -8,7 +8,9 @@ extension Condition {
   ///   - kind: its kind. Nil if it is not registered.
   /// - Returns: nil if there is nothing to say.
   func doubt(about widget: Widget, _ kind: Kind?) -> String? {
-    guard case .compare(let property, let comparison, let value) = test else { return nil }
+    guard case .compare(let property, let comparison, let value) = test, !holds(for: widget) else {
+      return nil
+    }
     switch property {
     case .data(let path):
       return doubt(

@@ -40,8 +40,8 @@ struct FormInputs {
 
   /// Collects the inputs outside rows. A row may repeat an input any number of times.
   private static func collect(_ node: NodeTemplate, _ form: inout Form) {
-    guard node.type != .form else { return }
-    guard node.rows == nil else {
+    // Clients may submit the inputs of a form inside, or of an embedded widget, too.
+    guard node.rows == nil, node.type != .form, node.type != .embed else {
       form.isComplete = false
       return
     }

@@ -246,6 +246,12 @@ extension WidgetStore {
             + "some may be missing."
         }
       }
+      let wanted = Set(record.stackIDs).union(stack.selected).subtracting([record.id])
+      if stack.problem.isEmpty, wanted.count > SmartStackKind.membersMax {
+        stack.problem =
+          "With its ids, the stack has more than \(SmartStackKind.membersMax) widgets; the others are "
+          + "left out."
+      }
       stack.isOutdated = false
       links.setStack(record.id, to: stack)
     }

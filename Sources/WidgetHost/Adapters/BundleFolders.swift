@@ -90,8 +90,7 @@ enum BundleFolders {
     guard let file = files.first else {
       var status = stat()
       if stat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFREG {
-        let name = Paths.lastComponent(folder)
-        let root = folder.dropLast(name.utf8.count + 1)
+        let root = Paths.parent(folder)
         return .broken(
           problem: "\(folder) is not in a folder of its own, so it is not run; install it with "
             + "`widgetctl bundle install \(folder) --dir \(root)`, and remove the file", digest: 0)

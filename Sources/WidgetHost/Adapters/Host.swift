@@ -302,7 +302,8 @@ public actor Host {
     case .cancel(let id):
       watcher.unwatch(.request(id))
       tasks[id]?.cancel()
-    case .acknowledge, .patch, .presence, .send, .lead, .fetchWidget, .answer, .trace, .report,
+    case .acknowledge, .patch, .presence, .send, .lead, .unlead, .fetchWidget, .answer, .trace,
+      .report,
       .note:
       // The state machine has dealt with these.
       break

@@ -73,6 +73,19 @@ extension BundleInstance {
       if sentChains[sent]?.isEmpty == true { sentChains[sent] = nil }
       return
     }
+    effects.append(.unlead(name: name, names: chain.names, from: generation))
+  }
+
+  /// Forgets the chain of an event that a step of another bundle could not send.
+  mutating func retract(name: String, names: [String]) {
+    for (sent, chains) in sentChains where sent.name == name {
+      guard let index = chains.lastIndex(where: { $0.names == names && $0.awaited == nil }) else {
+        continue
+      }
+      sentChains[sent]?.remove(at: index)
+      if sentChains[sent]?.isEmpty == true { sentChains[sent] = nil }
+      return
+    }
   }
 
   /// How many events of a loop are named.

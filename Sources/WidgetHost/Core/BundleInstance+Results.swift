@@ -90,7 +90,8 @@ extension BundleInstance {
     _ id: WidgetID, _ index: Int, _ source: Source, _ message: String
   ) {
     setStatus(id, source.name, ActionStatus(state: .success, message: message))
-    // A result is no sign that a program or a socket goes on; `continuousEnded` counts for these.
+    // Results and failures say nothing about how long a program or a socket goes on. `continuousEnded`
+    // counts the attempts of these.
     if !source.isContinuous { widgets[id]?.sources[index].attempts = 0 }
     succeeded(id, .source(index))
   }
@@ -115,7 +116,7 @@ extension BundleInstance {
       clearData(of: source, id, facts)
     default: break
     }
-    widgets[id]?.sources[index].attempts += 1
+    if !source.isContinuous { widgets[id]?.sources[index].attempts += 1 }
     touched.insert(id)
     if case .http = source.input, failure.isTransient {
       // At first sooner than it would be read anyway, then more and more seldom.

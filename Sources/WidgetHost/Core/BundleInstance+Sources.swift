@@ -237,10 +237,7 @@ extension BundleInstance {
   mutating func serviceIsAbsent(_ id: WidgetID, _ index: Int, _ failure: Failure) {
     // A source of signals waits for its service, which is a state only if it is optional.
     if let source = source(id, index), source.isOfSignals, !source.isOptional { return }
-    let attempts = state(id, index).attempts
     sourceFailed(id, index, failure)
-    // The request goes on, so the next one does not wait longer.
-    widgets[id]?.sources[index].attempts = attempts
   }
 
   /// The service of a source of signals exists. The source is then as before its first signal.

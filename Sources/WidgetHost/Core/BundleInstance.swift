@@ -213,6 +213,7 @@ public struct BundleInstance: Sendable {
       noteSender(of: sequence, by: request)
       take(sent: request, 0)
     case .led(let sent, let names): take(chain: names, of: sent)
+    case .unled(let name, let names): retract(name: name, names: names)
     case .fetched(let request, let widget):
       guard case .event(let event)? = purposes.removeValue(forKey: request) else { return }
       take(widget, isAnew: false)

@@ -490,7 +490,7 @@ extension DaemonConversation {
       case .answer(_, let id, let patch):
         guard let session = link.session else { continue }
         call = .answer(session, id, patch)
-      case .acknowledge, .lead, .readFile, .readFolder, .watchFile, .run, .web, .connect,
+      case .acknowledge, .lead, .unlead, .readFile, .readFolder, .watchFile, .run, .web, .connect,
         .tellSocket,
         .bus, .cancel, .trace, .report, .note:
         continue

@@ -205,6 +205,8 @@ public enum Effect: Hashable, Sendable {
   /// Tells the other bundles which events led to the event that this bundle sends next. Nobody waits
   /// for an answer.
   case lead(BundleInstance.SentEvent, names: [String], from: UInt64)
+  /// Takes back the last `lead` of an event with this name, because the event could not be sent.
+  case unlead(name: String, names: [String], from: UInt64)
   /// Answered with `fetched` or `failed`.
   case fetchWidget(RequestID, WidgetID)
   /// Acknowledges this event and all before it. Nobody waits for an answer.
@@ -264,6 +266,8 @@ public enum BundleInput: Hashable, Sendable {
   case emitted(RequestID, sequence: UInt64)
   /// Another bundle sends this event next, which follows from the events with these names.
   case led(BundleInstance.SentEvent, names: [String])
+  /// The other bundle could not send the event with this name.
+  case unled(name: String, names: [String])
   case fetched(RequestID, Widget)
   case fileChanged(RequestID)
   case failed(RequestID, Failure)

@@ -207,10 +207,9 @@ struct HostMachine: Sendable {
       .fetchWidget(let id, _), .answer(let id, _, _):
       daemon.add(effect, id.generation)
     case .lead(let sent, let names, let generation):
-      guard !isStopped else { return }
-      for other in daemon.links.keys.sorted() where other != generation {
-        pass(bundles.handle(.led(sent, names: names), generation: other, at: now), at: now)
-      }
+      tellOthers(.led(sent, names: names), than: generation, at: now)
+    case .unlead(let name, let names, let generation):
+      tellOthers(.unled(name: name, names: names), than: generation, at: now)
     case .trace(let id, let lines, let dropped):
       guard let bundle = daemon.links[id.generation]?.bundle.id, !isStopped else { return }
       daemon.traces.keep(lines, dropped, of: bundle, at: now.uptime)
@@ -218,6 +217,15 @@ struct HostMachine: Sendable {
     case .note(let text): say(.note(text))
     case .readFile, .readFolder, .watchFile, .run, .web, .connect, .tellSocket, .bus, .cancel:
       outputs.append(.effect(effect))
+    }
+  }
+
+  private mutating func tellOthers(
+    _ input: BundleInput, than generation: UInt64, at now: HostTime
+  ) {
+    guard !isStopped else { return }
+    for other in daemon.links.keys.sorted() where other != generation {
+      pass(bundles.handle(input, generation: other, at: now), at: now)
     }
   }
 

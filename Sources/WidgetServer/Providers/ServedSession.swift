@@ -65,7 +65,7 @@ final class ServedSession {
   private(set) var asked: [WidgetID: Asked] = [:]
   private(set) var askedWidgets: [UInt64: WidgetID] = [:]
   /// Widgets whose refresh was requested while another request was pending.
-  private var askAgain: Set<WidgetID> = []
+  private var askAgain: [WidgetID: DataRequestReason] = [:]
   var owesKeepAlive = false
   /// What the provider knows of watched widgets. Nil if it did not set `include_audience`.
   var audience: Audience?
@@ -143,7 +143,7 @@ final class ServedSession {
   /// Puts a widget in line to be asked about, if it is not.
   func ask(about id: WidgetID, _ reason: DataRequestReason) {
     if let other = reasons[id] {
-      reasons[id] = other.rawValue <= reason.rawValue ? other : reason
+      reasons[id] = other.joined(with: reason)
     } else {
       reasons[id] = reason
       queue.append(.request(id))
@@ -159,7 +159,7 @@ final class ServedSession {
     _ id: WidgetID, _ reason: DataRequestReason = .refresh, at instant: NIODeadline
   ) {
     if let open = asked[id], instant < open.sentAt + .nanoseconds(lease.nanoseconds) {
-      askAgain.insert(id)
+      askAgain[id] = askAgain[id].map { $0.joined(with: reason) } ?? reason
     } else {
       ask(about: id, reason)
     }
@@ -200,15 +200,15 @@ final class ServedSession {
 
   /// A widget was answered: it need not be asked about any more, or only again.
   func heard(of id: WidgetID) {
-    let isWanted = askAgain.contains(id)
+    let reason = askAgain[id]
     close(id)
-    if isWanted { ask(about: id, .refresh) }
+    if let reason { ask(about: id, reason) }
   }
 
   /// Takes a widget's request out of those that are open.
   @discardableResult
   private func close(_ id: WidgetID) -> Asked? {
-    askAgain.remove(id)
+    askAgain[id] = nil
     guard let open = asked.removeValue(forKey: id) else { return nil }
     askedWidgets[open.number] = nil
     return open
@@ -253,4 +253,15 @@ extension ServedSession: ServedStream {
 
   /// Sends a frame, or ends the session if the frame is too large.
   func send(_ frame: ProvideResponse) { providers.send(frame, to: self) }
+}
+
+extension DataRequestReason {
+  /// The reason of one request for two. A request for a timeline also asks for fresh data; else the
+  /// reason that says most about the widget counts.
+  fileprivate func joined(with other: DataRequestReason) -> DataRequestReason {
+    switch (self, other) {
+    case (.refresh, .timeline), (.timeline, .refresh): .timeline
+    default: rawValue <= other.rawValue ? self : other
+    }
+  }
 }

@@ -59,6 +59,7 @@ struct RefreshBudgets {
 
   /// Takes one call. Returns whether there was one.
   mutating func take(_ kind: KindName, capacity: Int, at now: Timestamp) -> Bool {
+    settle(kind, at: now)
     let left = left(kind, capacity, now)
     guard left >= 1 else { return false }
     let level = Level(left: left - 1, at: now, capacity: capacity)
@@ -86,6 +87,12 @@ struct RefreshBudgets {
 
   /// What was to be stored could not be.
   mutating func storingFailed() { needsStoring = true }
+
+  /// Lets calls come back from now on if the level is of the future, because the clock was set back.
+  private mutating func settle(_ kind: KindName, at now: Timestamp) {
+    if let level = used[kind], level.at > now { used[kind]?.at = now }
+    if let level = stored[kind], level.at > now { stored[kind]?.at = now }
+  }
 
   private func left(_ kind: KindName, _ capacity: Int, _ now: Timestamp) -> Double {
     used[kind]?.left(capacity, now) ?? Double(capacity)
