@@ -207,7 +207,7 @@ class CallTests(DaemonCase):
                         kind="k",
                         timeline={
                             "policy": 3,
-                            "entries": [{"date": {}, "values": {"n": {"int_value": 1}}}],
+                            "entries": [{"date": {}, "values": n}],
                         },
                     ),
                 ],

@@ -1,7 +1,8 @@
 """`python -m widgetd`: look at widgets, follow them, send events.
 
-Prints text for people. With --json, it prints one object a line in widgetctl's form. An interrupt
-ends it as any other program. If nobody reads its output any more, it ends quietly with 0.
+Prints text for people. With --json, it prints one object a line in widgetctl's form, without the
+entries of timelines. An interrupt ends it as any other program. If nobody reads its output any more,
+it ends quietly with 0.
 """
 
 from __future__ import annotations
