@@ -1,11 +1,11 @@
 public import WidgetModel
 
-/// One thing to do to the store. All of it happens, in one commit, or none.
+/// One change of the store. It happens as a whole, in one commit, or not at all.
 public enum Command: Hashable, Sendable {
   /// Adds a widget.
   case create(WidgetSpec, transition: Transition? = nil)
-  /// Changes a widget. With `ifRevision`, only if that is still its revision. `provider` owns the
-  /// fields that change; if it is empty, the caller owns them.
+  /// Changes a widget. With `ifRevision`, fails if the widget has another revision. `provider` owns
+  /// the fields that change; if it is empty, the caller owns them.
   case update(
     WidgetID, WidgetPatch, ifRevision: Revision? = nil, transition: Transition? = nil,
     provider: String = "")
@@ -29,13 +29,13 @@ public enum Command: Hashable, Sendable {
   case setPresence(PresenceTarget, PresenceAction, transition: Transition? = nil)
   /// Changes a widget's place in the order.
   case move(WidgetID, to: MoveDestination, transition: Transition? = nil)
-  /// Makes a declared set true.
+  /// Makes the widgets match a declared set.
   case apply(Declaration, transition: Transition? = nil)
   /// Accepts an event.
   case sendEvent(EventDraft)
-  /// Makes a declared set of kinds true.
+  /// Makes the kinds match a declared set of kinds.
   case applyKinds(KindDeclaration)
-  /// Removes a kind. Its widgets stay, as widgets of a kind that is not known.
+  /// Removes a kind. Its widgets stay, as widgets of an unknown kind.
   case deleteKind(KindName, allowMissing: Bool = false)
   /// Changes the theme. With `ifRevision`, fails if the theme has another revision.
   case updateTheme(ThemeUpdate, ifRevision: Revision? = nil)
@@ -51,14 +51,14 @@ public enum Command: Hashable, Sendable {
 public struct Declaration: Hashable, Sendable {
   /// The set's name.
   public var applySet: String
-  /// What should be, in the order in which it should be. Every spec has an id.
+  /// The declared widgets, in the declared order. Every spec has an id.
   public var widgets: [WidgetSpec]
   /// Remove widgets of the same set that are not declared any more.
   public var prunes: Bool
-  /// Change nothing; only say what would happen.
+  /// Change nothing; only return the result.
   public var isDryRun: Bool
-  /// The set owns the fields that it declares. Fields that somebody else owns stay as they are, and
-  /// so do fields that the set does not declare.
+  /// The set owns the fields that it declares. Fields of other owners do not change, and neither do
+  /// fields that the set does not declare.
   public var ownsFields: Bool
 
   public init(
@@ -75,12 +75,12 @@ public struct Declaration: Hashable, Sendable {
 
 /// A declared set of kinds.
 public struct KindDeclaration: Hashable, Sendable {
-  /// Whose kinds they are. An id's alphabet, 1 to 128 characters.
+  /// The provider of the kinds. The same characters as in an id, 1 to 128 of them.
   public var provider: String
   public var kinds: [Kind]
   /// Remove kinds of the same provider that are not declared any more.
   public var prunes: Bool
-  /// Change nothing; only say what would happen.
+  /// Change nothing; only return the result.
   public var isDryRun: Bool
   /// Whether the provider has a session; see `RegisteredKind.isAttended`.
   public var isAttended: Bool
@@ -122,10 +122,10 @@ public struct EventDraft: Hashable, Sendable {
   }
 }
 
-/// On whose behalf a command is applied.
+/// The user and client for which a command is applied.
 public typealias Caller = EventOrigin
 
-/// What applying a command did.
+/// The result of a command.
 public struct Commit: Hashable, Sendable {
   /// The store's revision afterwards.
   public var revision: Revision
@@ -136,7 +136,7 @@ public struct Commit: Hashable, Sendable {
   public enum Outcome: Hashable, Sendable {
     /// The new widget's id.
     case created(WidgetID)
-    /// The widget's id. Also of a move.
+    /// The widget's id. Also for a move.
     case updated(WidgetID)
     case deleted
     /// The widgets that changed, in position order.

@@ -1,25 +1,25 @@
 import WidgetModel
 
-/// How to take back what was done beside the records, newest last. `RecordTable` keeps the inverses of
+/// The inverses of changes outside the records, newest last. `RecordTable` keeps the inverses of
 /// changes of records.
 ///
 /// Every structural change appends its inverse while recording is on. Undoing runs the inverses in
 /// reverse order, so each finds the store exactly as it left it.
 struct Journal {
   enum Inverse {
-    /// The store's revision was this.
+    /// The store's former revision.
     case revision(Revision)
     case dropTombstone
     case dropEvent
-    /// The event of this number, the last one of its kind, was taken in as not acknowledged.
+    /// The event of this number, the last one of its kind, was added as not acknowledged.
     case dropUnacknowledged(KindName, UInt64)
-    /// These events of a kind were acknowledged, or went with it.
+    /// These events of a kind were acknowledged, or removed with it.
     case restoreUnacknowledged(KindName, UnacknowledgedEvents.Removed)
     case lowerEventCeiling(to: UInt64)
     case lowerRevisionCeiling(to: Revision)
     case dropRequest
     case renumber(KindName, to: UInt64)
-    /// What was registered under a name; nil for nothing.
+    /// The former registration under a name; nil for none.
     case kind(KindName, RegisteredKind?, KindSchema?)
     /// The theme before the change.
     case theme(RevisedTheme)

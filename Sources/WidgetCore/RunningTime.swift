@@ -1,6 +1,8 @@
-/// How long a store has run, in all its processes together: a time that no step of a clock changes.
+/// The time that a store has run, in all its processes together. Steps of the clock do not change
+/// it.
 ///
-/// Ages are counted in it. While the daemon is stopped, or the machine sleeps, it stands still.
+/// The store counts ages in this time. It stands still while the daemon is stopped or the machine
+/// sleeps.
 public struct RunningTime: Hashable, Comparable, Sendable {
   /// Since the store was made.
   public var elapsed: Duration

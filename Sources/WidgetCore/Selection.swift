@@ -20,8 +20,8 @@ struct Selection {
     return !isUnusable && predicate?.holds(for: record) ?? true
   }
 
-  /// Whether the selection contains a record. Takes what the look costs from a budget, and is right
-  /// even if that was spent.
+  /// Whether the selection contains a record. Takes the cost of the look from a budget, and is
+  /// right even if the budget is spent.
   func picks(_ record: Record, spending budget: inout Int) -> Bool {
     budget -= costOfLook
     guard
@@ -31,7 +31,7 @@ struct Selection {
     return !isUnusable && predicate?.holds(for: record, spending: &budget) ?? true
   }
 
-  /// What a look at one record costs, without the expression. A step of an expression costs 1.
+  /// The cost of a look at one record, without the expression. A step of an expression costs 1.
   private var costOfLook: Int {
     1 + (selector.kinds.count + selector.families.count + selector.labels.count) / 4
   }
@@ -107,7 +107,7 @@ final class SelectionPredicate {
     return holds(for: record, spending: &budget)
   }
 
-  /// The same; what it cost is taken from a budget.
+  /// The same, but takes the cost from a budget.
   func holds(for record: Record, spending budget: inout Int) -> Bool {
     func map(_ keys: Set<String>?, _ map: RevisedMap) -> ExpressionValue {
       keys?.isEmpty == true ? .null : .map(ExpressionMap(RecordMap(map)))
@@ -143,8 +143,8 @@ final class SelectionPredicate {
   }
 }
 
-/// Compiled predicates by their text, and the errors of those that cannot be compiled. It only
-/// saves time: without this cache the results are the same.
+/// Compiled predicates by their text, and the errors of those that cannot be compiled. The cache
+/// only saves time: without it the results are the same.
 final class PredicateCache {
   private static let countMax = 256
   private var byText: [String: Result<SelectionPredicate, StoreError>] = [:]

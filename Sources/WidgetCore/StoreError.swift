@@ -1,13 +1,13 @@
 public import WidgetModel
 
-/// Why the store refused a command. The store is unchanged whenever it throws one.
+/// The reason why the store refused a command. A command that throws does not change the store.
 ///
 /// Every case has a stable `reason`; `WidgetServer` maps each to a canonical code in one exhaustive
 /// switch, so a new case does not compile until its code is decided.
 public indirect enum StoreError: Error, Hashable, Sendable {
   /// No widget has this id.
   case widgetNotFound(WidgetID)
-  /// A widget with this id is there already.
+  /// A widget with this id exists already.
   case widgetExists(WidgetID)
   /// The widget changed since the caller read it.
   case etagMismatch(WidgetID, current: Revision)
@@ -21,11 +21,11 @@ public indirect enum StoreError: Error, Hashable, Sendable {
   case nodeHidden(WidgetID, String)
   /// The node, or one that it is in, is disabled.
   case nodeDisabled(WidgetID, String)
-  /// The widget is of another kind than the declaration says; kinds never change.
+  /// The widget's kind differs from the declared one; kinds never change.
   case kindMismatch(WidgetID, is: KindName, declared: KindName)
   /// No kind has this name.
   case kindNotFound(KindName)
-  /// The kind is another provider's.
+  /// The kind belongs to another provider.
   case kindClaimed(KindName, by: String)
   /// The theme changed since the caller read it.
   case themeChanged(current: Revision)
@@ -33,21 +33,21 @@ public indirect enum StoreError: Error, Hashable, Sendable {
   case notAnActivity(WidgetID)
   /// The activity has ended, so its state and its end stay.
   case activityEnded(WidgetID)
-  /// A reducer of the widget's kind cannot handle the event. `place` says which part of it.
+  /// A reducer of the widget's kind cannot handle the event. `place` names the part of the reducer.
   case reducerFailed(WidgetID, event: String, place: String, message: String)
-  /// A request is not acceptable. `field` is a path in the request.
+  /// A part of a request is invalid. `field` is its path in the request.
   case invalid(field: String, description: String)
   /// A limit is reached. `limit` is the name of a `StoreLimits` property.
   case quotaExceeded(limit: String, maximum: Int)
-  /// A cursor lies before what the store still remembers.
+  /// A cursor lies before the revisions that the store still has.
   case revisionCompacted(compactRevision: Revision)
   /// A cursor lies in the future: it belongs to another history.
   case revisionUnknown(current: Revision)
-  /// The widget is of a kind that this provider does not have.
+  /// This provider does not have the widget's kind.
   case notProvided(WidgetID, kind: KindName, by: String)
-  /// One of several updates cannot be made; the first number is 0.
+  /// One of several updates failed; the first one has number 0.
   case inUpdate(Int, of: WidgetID, StoreError)
-  /// The request id was used by the same user for another request.
+  /// The user already used the request id for another request.
   case requestIDReused(String)
 
   /// Stable, machine-readable, UPPER_SNAKE_CASE.

@@ -1,7 +1,7 @@
 public import WidgetModel
 
-/// Everything a store needs to come back after a restart with its history: what a commit log
-/// returns when it is opened.
+/// Everything that a store needs to continue its history after a restart. A commit log returns it
+/// when it is opened.
 public struct StoreImage: Hashable, Sendable {
   /// Identifies the history: revisions compare only within it.
   public var epoch: UInt64
@@ -15,12 +15,12 @@ public struct StoreImage: Hashable, Sendable {
   public var kinds: [RegisteredKind]
   /// Events that providers have not acknowledged.
   public var events: [EventImage]
-  /// For each kind, the range in which events were forgotten that were not acknowledged.
+  /// For each kind, the range of the events that were forgotten before they were acknowledged.
   public var lostEvents: [KindName: ClosedRange<UInt64>]
   public var theme: RevisedTheme
   /// How long the store has run.
   public var runningTime = RunningTime.zero
-  /// How often the widgets of some kinds may still be refreshed.
+  /// The refresh budgets of some kinds.
   public var refreshBudgets: [RefreshBudgetImage] = []
 
   /// An empty store's image.
@@ -45,7 +45,7 @@ public struct StoreImage: Hashable, Sendable {
   }
 }
 
-/// What has changed since the last group: what a commit log makes durable, all or nothing.
+/// The changes since the last group. A commit log makes them durable, all or nothing.
 public struct CommitGroup: Hashable, Sendable {
   /// The store's revision after the group.
   public var revision: Revision
@@ -61,7 +61,7 @@ public struct CommitGroup: Hashable, Sendable {
   /// Kinds to remove, and kinds to write. A name is in one of them at most.
   public var kindDeletions: [KindName]
   public var kindUpserts: [RegisteredKind]
-  /// What to forget of the events of some kinds. Comes before `events`.
+  /// The events of some kinds to forget. Applied before `events`.
   public var eventTrims: [EventTrim]
   /// Events to keep until they are acknowledged.
   public var events: [EventImage]
@@ -94,10 +94,10 @@ public struct CommitGroup: Hashable, Sendable {
   }
 }
 
-/// How often the widgets of a kind could be refreshed at a time.
+/// The refresh budget of a kind at a time.
 public struct RefreshBudgetImage: Hashable, Sendable {
   public var kind: KindName
-  /// How many calls were left, in thousandths.
+  /// The number of calls that were left, in thousandths.
   public var leftThousandths: Int64
   /// In seconds since 1970.
   public var seconds: Int64
@@ -121,12 +121,12 @@ public struct EventImage: Hashable, Sendable {
   }
 }
 
-/// Which events of a kind need not be stored any more.
+/// The events of a kind that need not be stored any more.
 public struct EventTrim: Hashable, Sendable {
   public var kind: KindName
   /// All events before this one.
   public var before: UInt64
-  /// What is noted of events that were forgotten before they were acknowledged.
+  /// The range of the events that were forgotten before they were acknowledged.
   public var lost: ClosedRange<UInt64>?
 
   public init(kind: KindName, before: UInt64, lost: ClosedRange<UInt64>? = nil) {
@@ -148,9 +148,9 @@ public struct RecordImage: Hashable, Sendable {
   public var statusRevision: Revision
   public var transition: Transition?
   public var transitionRevision: Revision
-  /// When it last ceased to have content.
+  /// The revision at which it last lost its content.
   public var contentRevision: Revision
-  /// Whether the content that readers hold may not be what its state gives now; see
+  /// Whether the content that readers hold may differ from the content of its state now; see
   /// `ContentTable.isCut`.
   public var contentIsCut: Bool
   /// The owners of fields; nil if no manager ever declared the widget.
@@ -197,7 +197,7 @@ public struct RevisedEntry: Hashable, Sendable {
   }
 }
 
-/// What remains of a removed widget.
+/// The trace of a removed widget.
 public struct TombstoneImage: Hashable, Sendable {
   public var id: WidgetID
   public var kind: KindName
@@ -238,7 +238,7 @@ extension RecordImage {
 }
 
 extension Record {
-  /// Rebuilds a record. Keys removed at or before the compact revision are forgotten.
+  /// Rebuilds a record. Drops keys that were removed at or before the compact revision.
   convenience init(_ image: RecordImage, compactRevision: Revision) {
     let widget = image.widget
     var state = RecordState(

@@ -4,7 +4,7 @@ public import WidgetModel
 public struct WidgetPage {
   /// In position order.
   public internal(set) var widgets: [Widget] = []
-  /// The position behind which the next page begins; nil on the last page.
+  /// The position after which the next page begins; nil on the last page.
   public internal(set) var next: Int64?
 
   public var hasMore: Bool { next != nil }

@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// Making a declared set true, in one commit.
+/// Makes the widgets match a declared set, in one commit.
 extension WidgetStore {
   mutating func declare(
     _ declaration: Declaration, _ transition: Transition?, by caller: Caller, at now: Timestamp
@@ -8,9 +8,9 @@ extension WidgetStore {
     try validate(declaration)
     return try atomically { (store) throws(StoreError) in
       let before = store.revision
-      // One revision serves all of it; it is given back if nothing changed.
+      // All changes share one revision, which is returned if nothing changed.
       let revision = store.advanceRevision()
-      // First, so that what goes makes room for what comes.
+      // Removals come first, because they make room for new widgets.
       let pruned = declaration.prunes ? store.prune(declaration, transition) : []
       var results: [ApplyResult] = []
       var slots: [Int] = []
@@ -105,7 +105,7 @@ extension WidgetStore {
       id: record.id, action: .updated, changedFields: plan.changed, keptFields: plan.kept)
   }
 
-  /// How a declaration without `ownsFields` changes a widget: the widget gets exactly the declared
+  /// The changes of a declaration without `ownsFields`: the widget gets exactly the declared
   /// parameters and labels, whoever set the former ones.
   private func replacing(
     _ record: Record, by spec: WidgetSpec, _ applySet: String, field: String
@@ -124,8 +124,8 @@ extension WidgetStore {
     return plan
   }
 
-  /// Makes the widgets' relative order that of `slots`, using the positions that they have.
-  /// Returns the slots that moved.
+  /// Puts the widgets into the order of `slots`, with the positions that they have. Returns the
+  /// slots that moved.
   private mutating func arrange(
     _ slots: [Int], _ transition: Transition?, _ revision: Revision, _ now: Timestamp
   ) -> Set<Int> {
@@ -144,7 +144,7 @@ extension WidgetStore {
     return moved
   }
 
-  /// Removes what the set no longer declares.
+  /// Removes widgets that the set no longer declares.
   private mutating func prune(
     _ declaration: Declaration, _ transition: Transition?
   ) -> [ApplyResult] {

@@ -1,18 +1,18 @@
 public import WidgetModel
 
-/// What changed, for readers that are nothing but a cursor.
+/// Changes for readers. A reader is only a cursor.
 extension WidgetStore {
-  /// What happened to the selected widgets after a cursor, conflated. O(what changed), whatever the
-  /// selector; with ids in the selector, O(ids + removals since).
+  /// Changes of the selected widgets after a cursor, conflated. O(changes) for any selector; with
+  /// ids in the selector, O(ids + removals since).
   ///
   /// Removals come first, then the changed widgets, the least recently changed first. Applied to
   /// the state at `cursor`, the result gives the state at `revision`. It may also report a removal
   /// of a widget that the reader never held; see `Record.change`.
   ///
-  /// `content`: which content the reader takes.
+  /// `content`: the content that the reader takes.
   ///
-  /// Throws `revisionCompacted` if removals after the cursor are forgotten, `revisionUnknown` if it
-  /// lies in the future.
+  /// Throws `revisionCompacted` if removals after the cursor are forgotten, and `revisionUnknown`
+  /// if the cursor lies in the future.
   public func changes(
     since cursor: Revision, selecting selector: Selector = Selector(),
     taking content: ContentChoice = .own
@@ -26,15 +26,15 @@ extension WidgetStore {
           since: cursor, selecting: selector, mayHoldNewer: false, taking: content))
   }
 
-  /// Ends a transfer that `changes(inChunk:since:)` or `widgets(inChunk:)` carried out piece by
-  /// piece while the store went on.
+  /// Ends a transfer that `changes(inChunk:since:)` or `widgets(inChunk:)` made piece by piece
+  /// while the store changed.
   ///
   /// The reader held the state at `cursor` (0: nothing) when the transfer started at revision
-  /// `start`, and has since been given every chunk as it was at some revision from `start` on. With
-  /// the result it holds the state at `revision`.
+  /// `start`. Since then it got every chunk as of some revision from `start` on. With the result it
+  /// holds the state at `revision`.
   ///
-  /// If the chunks were gone through more than once, `lastPass` is the revision at which the last
-  /// pass started; it brought everything up to there.
+  /// If there were several passes over the chunks, `lastPass` is the revision at which the last
+  /// pass started. That pass brought everything up to that revision.
   ///
   /// Throws as `changes(since:)`.
   public func changes(
@@ -43,7 +43,7 @@ extension WidgetStore {
   ) throws(StoreError) -> Delta {
     if cursor > 0 { try checkCursor(cursor) }
     try checkCursor(start)
-    // What was removed before the start is only of interest to a reader that held something.
+    // Removals before the start matter only to a reader that held something.
     let since = cursor > 0 ? cursor : start
     let removals = removals(since: since, selecting: selector, readerHeldUpTo: cursor) { removal in
       removal.revision > start
@@ -51,7 +51,7 @@ extension WidgetStore {
     var changes = changedRecords(
       since: lastPass ?? start, selecting: selector, mayHoldNewer: true,
       taking: content)
-    // A widget whose id was removed and used again, and that is not selected, is in both.
+    // A widget that is not selected is in both lists if its id was removed and used again.
     let removed = Set(removals.map(\.id))
     if !removed.isEmpty { changes.removeAll { removed.contains($0.id) } }
     return Delta(fromRevision: cursor, toRevision: revision, changes: removals + changes)
@@ -84,12 +84,12 @@ extension WidgetStore {
 
   // MARK: - Chunks
 
-  /// How many chunks the widgets are kept in. A chunk holds up to `chunkSlotCount` widgets; a
-  /// widget stays in its chunk as long as it lives.
+  /// The number of chunks. A chunk holds up to `chunkSlotCount` widgets. A widget never changes its
+  /// chunk.
   public var chunkCount: Int { records.chunkRevisions.count }
 
-  /// A revision at or after the last change of any widget in a chunk: as long as it does not
-  /// change, neither does the chunk.
+  /// A revision at or after the last change of any widget in a chunk. While it stays the same, so
+  /// does the chunk.
   public func chunkRevision(_ chunk: Int) -> Revision { records.chunkRevisions[chunk] }
 
   /// The selected widgets of a chunk. O(chunk).
@@ -97,7 +97,7 @@ extension WidgetStore {
     widgets(inChunk: chunk, from: 0, bytesMax: .max, selecting: selector).widgets
   }
 
-  /// What happened to a chunk's widgets after a cursor, removals left out. O(chunk).
+  /// Changes of a chunk's widgets after a cursor, without removals. O(chunk).
   public func changes(
     inChunk chunk: Int, since cursor: Revision, selecting selector: Selector = Selector()
   ) -> [WidgetChange] {
@@ -123,12 +123,12 @@ extension WidgetStore {
   /// A selected widget of a chunk.
   public enum SnapshotPiece: Hashable, Sendable {
     case widget(Widget, slot: Int)
-    /// The reader has this widget at its revision, and so its value was not made.
+    /// The reader has this widget at its revision, so its value was not made.
     case known(slot: Int)
   }
 
-  /// The same as `widgets(inChunk:from:bytesMax:selecting:taking:)`, without the widgets that a
-  /// reader has from before.
+  /// The same as `widgets(inChunk:from:bytesMax:selecting:taking:)`, without the widgets that the
+  /// reader already has.
   ///
   /// - Parameter isKnown: Whether the reader has the widget of a slot at this revision.
   public func snapshot(
@@ -145,9 +145,9 @@ extension WidgetStore {
     }
   }
 
-  /// A part of what happened to a chunk's widgets; see `changes(inChunk:since:selecting:)` and
-  /// `widgets(inChunk:from:bytesMax:selecting:)`. `isFirstPass`: the reader holds nothing newer than
-  /// the cursor.
+  /// A page of the changes of a chunk's widgets; see `changes(inChunk:since:selecting:)` and
+  /// `widgets(inChunk:from:bytesMax:selecting:)`. `isFirstPass`: the reader holds nothing newer
+  /// than the cursor.
   public func changes(
     inChunk chunk: Int, from slot: Int, bytesMax: Int, since cursor: Revision,
     isFirstPass: Bool = true, selecting selector: Selector = Selector(),
@@ -185,7 +185,7 @@ extension WidgetStore {
     return (elements, nil)
   }
 
-  /// The slots of a chunk in which there can be selected widgets, in order.
+  /// The slots of a chunk that can have selected widgets, in order.
   private func slots(ofChunk chunk: Int, selecting selector: Selector) -> [Int] {
     let first = chunk * WidgetStore.chunkSlotCount
     let range = first..<min(first + WidgetStore.chunkSlotCount, records.indices.upperBound)
@@ -232,8 +232,8 @@ extension WidgetStore {
     }
   }
 
-  /// Removed widgets that the reader held, and those for which `mayHold` says that it may have got
-  /// them since. An id that is selected again is left out: it comes as added.
+  /// Removed widgets that the reader held, or may have got since according to `mayHold`. An id that
+  /// is selected again is left out, because the widget comes as added.
   private func removals(
     since cursor: Revision, selecting selector: Selector, readerHeldUpTo held: Revision,
     orWhere mayHold: (Removal) -> Bool = { _ in false }

@@ -1,14 +1,15 @@
 public import WidgetModel
 
 extension WidgetStore {
-  /// Applies one command at a time: changes the state and returns what it did, or throws and
-  /// changes nothing. A command that would change nothing takes no revision.
+  /// Applies one command. Changes the state and returns the result, or throws and changes nothing.
+  /// A command that would change nothing takes no revision.
   public mutating func apply(
     _ command: Command, by caller: Caller, at now: Timestamp
   ) throws(StoreError) -> Commit {
     contents.beginCommand(at: now)
     records.beginCommand()
-    // What contents come to is known when they are made: then it may have to be taken back.
+    // The cost of contents is known only after they are made, so the command may have to be taken
+    // back.
     guard isRecording || command.changesMany || isNearContentQuota else {
       return try carryOut(command, by: caller, at: now)
     }
@@ -79,9 +80,9 @@ extension WidgetStore {
   /// Adds a widget.
   ///
   /// - Parameters:
-  ///   - former: the slot of a widget with the same id that goes in the same commit. Then a failure
-  ///     leaves changes that the caller takes back.
-  ///   - further: what else the widget is.
+  /// - former: the slot of a widget with the same id that goes in the same commit. If the call then
+  ///   fails, the caller must take back its changes.
+  /// - further: further changes of the new widget.
   mutating func create(
     _ spec: WidgetSpec, _ transition: Transition?, by caller: Caller, at now: Timestamp,
     replacing former: Int? = nil, further: (inout RecordState) -> Void = { _ in }
@@ -146,7 +147,7 @@ extension WidgetStore {
       state: state)
   }
 
-  /// "<kind>-<number>" with a number that is free, and was not given out since the store was opened.
+  /// "<kind>-<number>" with a free number that was not used since the store was opened.
   private func automaticID(
     for kind: KindName
   ) throws(StoreError) -> (id: WidgetID, number: UInt64) {
@@ -392,7 +393,7 @@ extension Presence {
 }
 
 extension Command {
-  /// Whether it may make the contents of several widgets.
+  /// Whether it may make the content of several widgets.
   fileprivate var changesMany: Bool {
     switch self {
     case .setPresence, .apply, .applyKinds, .provide, .startActivity: true
@@ -419,7 +420,8 @@ extension Labels {
 }
 
 extension Record {
-  /// The patch with a time for its error, if it has none: so every reader can tell the error's age.
+  /// The patch, with a time for an error without one, so that every reader can tell the error's
+  /// age.
   func dated(_ patch: WidgetPatch, at now: Timestamp) -> WidgetPatch {
     guard let error = patch.error ?? nil, error.since == nil else { return patch }
     var patch = patch

@@ -1,22 +1,22 @@
 public import WidgetModel
 
-/// What providers do to the widgets of their kinds, and what they are told of them.
+/// Changes by providers to the widgets of their kinds, and the changes that providers get.
 ///
-/// A widget is *stale* while whoever feeds it is gone. The store does not know who is there: it is
-/// told with `Command.abandon`, and everything that a provider says of a widget makes it fresh.
+/// A widget is *stale* while its feeder is gone. The store does not know which feeders are
+/// connected: `Command.abandon` makes widgets stale, and every update by a provider makes a widget
+/// fresh.
 extension WidgetStore {
-  /// What happened to the widgets of some kinds, each widget in one list at most.
+  /// Changes of the widgets of some kinds. Each widget is in one list at most.
   public struct ProvidedChanges: Hashable, Sendable {
-    /// Widgets that are new, the one that changed least recently first.
+    /// New widgets, the least recently changed one first.
     public var created: [WidgetID] = []
     /// Older widgets with other parameters.
     public var reconfigured: [WidgetID] = []
-    /// Widgets that are gone; also such as were created since the cursor.
+    /// Removed widgets, including widgets that were created after the cursor.
     public var removed: [WidgetID] = []
   }
 
-  /// What happened to widgets of these kinds after a cursor, as far as it is a provider's business.
-  /// O(what changed).
+  /// Changes of the widgets of these kinds after a cursor that concern a provider. O(changes).
   ///
   /// Throws `revisionCompacted` if removals after the cursor are forgotten.
   public func providedChanges(
@@ -28,7 +28,7 @@ extension WidgetStore {
     var changes = ProvidedChanges()
     records.forEachRecord(changedSince: cursor) { record in
       let isNew = record.createdRevision > cursor
-      // An activity is fed by whoever started it.
+      // The user or program that started an activity feeds it.
       guard !record.isActivity, isNew || record.parameters.hasChanges(since: cursor),
         kinds.contains(record.kind)
       else { return true }
@@ -70,7 +70,7 @@ extension WidgetStore {
     }
   }
 
-  /// Goes through the ids and kinds of widgets. O(widgets looked at).
+  /// Visits the ids and kinds of widgets. O(widgets looked at).
   ///
   /// Throws `widgetNotFound` if one of the ids does not exist.
   public func forEachWidget(
@@ -114,7 +114,7 @@ extension WidgetStore {
       isAnyUnknown
       ? sequence + 1...end : unacknowledged.lost(after: sequence, through: end, of: kinds)
     if let lost {
-      // Up to what was lost, and then as far as nothing is missing between the events.
+      // Events up to the loss, and then as long as no number is missing between them.
       for event in kept {
         guard event.sequence <= max(page.cursor + 1, lost.lowerBound) else { break }
         page.events.append(event)
@@ -137,13 +137,13 @@ extension WidgetStore {
     return page
   }
 
-  /// The sequence number before the first event, or loss of one, that a provider has not acknowledged;
-  /// nil if there is none. Only of events that are kept. O(all kinds).
+  /// The sequence number before the first event, or lost event, that a provider has not
+  /// acknowledged; nil if there is none. Counts only events that are kept. O(all kinds).
   public func sequenceBeforeUnacknowledged(of provider: String) -> UInt64? {
     unacknowledged.first(of: kindNames(of: provider)).map { $0 - 1 }
   }
 
-  /// How many events are kept because their providers have not acknowledged them.
+  /// The number of events that are kept because their providers have not acknowledged them.
   public var unacknowledgedCount: Int { unacknowledged.count }
 
   /// Whether events of a kind are kept, and stored, until its provider acknowledges them. O(1).
@@ -159,7 +159,7 @@ extension WidgetStore {
     }
   }
 
-  /// Takes events out of those that are not acknowledged.
+  /// Removes acknowledged events from the kept ones.
   mutating func forgetEvents(of kind: KindName, through sequence: UInt64) {
     guard let removed = unacknowledged.remove(of: kind, through: sequence) else { return }
     addInverse(.restoreUnacknowledged(kind, removed))
@@ -172,7 +172,7 @@ extension WidgetStore {
     Set(registeredKinds.values.lazy.filter { $0.provider == provider }.map(\.kind.name))
   }
 
-  /// Whose a kind is; nil for none that is registered. O(1).
+  /// The provider of a kind; nil if the kind is not registered. O(1).
   public func provider(of kind: KindName) -> String? { registeredKinds[kind]?.provider }
 
   /// The providers that declared kinds in a session. O(all kinds).
@@ -187,7 +187,7 @@ extension WidgetStore {
   ) throws(StoreError) {
     try atomically { (store) throws(StoreError) in
       let before = store.revision
-      // One revision serves all of it; it is given back if nothing changed.
+      // All updates share one revision, which is returned if nothing changed.
       _ = store.advanceRevision()
       var seen: Set<WidgetID> = []
       var hasChanged = false

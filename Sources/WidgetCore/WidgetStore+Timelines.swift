@@ -1,34 +1,36 @@
 public import WidgetModel
 
-/// Time: what widgets show at which moment, and what happens when it comes.
+/// Time: the content of widgets at each moment, and the changes that time makes.
 ///
-/// A change that time makes is not stored, because it follows from what is stored and from the time. It
-/// takes revisions like any other change. These must not be used again after a crash, so a block of them
-/// is reserved durably before they are used (`revisionCeiling`). After a restart, the first `advance` lets
-/// readers get the widgets with a timeline as a whole, because nobody knows which entry they saw last.
+/// A change that time makes is not stored, because it follows from the stored state and the time.
+/// It takes revisions like any other change. These must not be used again after a crash, so a block
+/// of them is reserved durably before use (`revisionCeiling`). After a restart, the first `advance`
+/// makes readers get the widgets with a timeline as a whole, because their last entry is unknown.
 extension WidgetStore {
-  /// By how much the ceiling of revisions is raised: one durable write for that many advances.
+  /// The step by which the ceiling of revisions is raised: one durable write for that many
+  /// advances.
   static var revisionBlock: UInt64 { 4_096 }
 
-  /// When `advance` is next needed, on the wall clock. Earlier than needed if an appointment was called
-  /// off since.
+  /// The next time for `advance`, on the wall clock. It can be too early if an appointment was
+  /// cancelled since.
   public var nextDate: Timestamp? { records.nextDate }
 
-  /// When `advance` is next needed even if nobody reads: widgets become stale, or providers are asked.
+  /// The next time for `advance` even if nobody reads: widgets become stale, or providers are
+  /// asked.
   public mutating func nextDuty() -> Timestamp? { records.nextDuty() }
 
-  /// What `advance` did.
+  /// The result of `advance`.
   public struct Advance: Hashable, Sendable {
     /// Whether widgets changed.
     public var isChange = false
-    /// Whether more is due: its cost did not fit into this step.
+    /// Whether more is due, because its cost did not fit into this step.
     public var hasMore = false
-    /// Whether revisions have to be reserved and made durable first; see `reserveRevisions`.
+    /// Whether revisions must first be reserved and made durable; see `reserveRevisions`.
     public var needsReservation = false
   }
 
-  /// Makes all widgets true at a time, in one revision, until that has cost `costMax`. It cannot be
-  /// refused: content that has no room is cut. Call it between groups only. O(what is due).
+  /// Updates all widgets to a time, in one revision, until that has cost `costMax`. It cannot be
+  /// refused: content without room is cut. Call it between groups only. O(what is due).
   public mutating func advance(to now: Timestamp, costMax: Int = .max) -> Advance {
     var result = Advance()
     guard let date = nextDate, date <= now else { return result }
@@ -51,20 +53,21 @@ extension WidgetStore {
         if !isPlaced { state.replacedRevision = revision }
         state.finish(transition, at: revision, time: now)
       }
-      // Each look costs something, also if nothing is evaluated.
+      // Each look has a cost, even if nothing is evaluated.
       contents.count(ContentEvaluation.nodeCost)
     }
     result.hasMore = nextDate.map { $0 <= now } ?? false
     return result
   }
 
-  /// Lets the next `advance` go back to earlier entries, because the clock went back. O(all widgets).
+  /// Makes the next `advance` go back to earlier entries, because the clock went back. O(all
+  /// widgets).
   public mutating func clockWentBack(to now: Timestamp) {
     records.appointAhead(of: now)
     for stack in records.embeds.stacks.keys { records.embeds.enqueue(stack) }
   }
 
-  /// The limits for content that cannot be refused: it has at most what its owner's quota has left.
+  /// The limits for content that cannot be refused: at most the rest of its owner's quota.
   func limitsForAdvance(of slot: Int) -> StoreLimits {
     var limits = limits
     guard let record = records[slot] else { return limits }
@@ -74,13 +77,13 @@ extension WidgetStore {
     return limits
   }
 
-  /// Reserves revisions for `advance`. They can be used when the group is durable.
+  /// Reserves revisions for `advance`. They can be used after the group is durable.
   public mutating func reserveRevisions() {
     addInverse(.lowerRevisionCeiling(to: revisionCeiling))
     revisionCeiling = revision + WidgetStore.revisionBlock
   }
 
-  /// The widgets whose providers are to be asked for a new timeline. Forgets them.
+  /// The widgets whose providers must be asked for a new timeline. Clears the list.
   public mutating func takeRefreshes() -> [WidgetID] {
     guard !contents.refreshes.isEmpty else { return [] }
     defer { contents.refreshes.removeAll() }
@@ -106,9 +109,9 @@ extension WidgetStore {
     public var isScheduled = false
   }
 
-  /// The entry of a widget that is current at a time, and those after it. With `content`, also what the
-  /// widget shows then; the page ends early if that costs more than one content may. Nil if there is no
-  /// such widget.
+  /// The entry of a widget that is current at a time, and the entries after it. With `content`,
+  /// also the widget's content at each entry; the page then ends early at the cost of one content.
+  /// Nil if the widget does not exist.
   public func timeline(
     of id: WidgetID, from start: Timestamp, limit: Int, taking content: ContentChoice = .none
   ) -> TimelinePage? {
@@ -161,7 +164,7 @@ extension WidgetStore {
     return page
   }
 
-  /// The most bytes of content that a page of a timeline has.
+  /// The maximum size of the content in a page of a timeline, in bytes.
   private static var previewBytesMax: Int { 1 << 20 }
 
   private func shown(
@@ -187,7 +190,7 @@ extension WidgetStore {
     return table
   }
 
-  /// What an instance of a kind would show with some data; without data, with the kind's sample.
+  /// A preview of an instance of a kind with some data; without data, with the kind's sample.
   public func preview(
     of kind: KindName, family: Family?, parameters: ValueMap?, data: ValueMap?, at now: Timestamp
   ) throws(StoreError) -> Preview {
@@ -224,7 +227,7 @@ extension WidgetStore {
 
   // MARK: - Checks
 
-  /// A timeline as the widget's kind has it: in order, with declared types and defaults.
+  /// A timeline as the widget's kind declares it: in order, with types and defaults.
   func fitted(
     _ timeline: Timeline, for kind: KindName, field: String
   ) throws(StoreError) -> Timeline {

@@ -1,9 +1,9 @@
 import WidgetModel
 
-/// How much of the limits for each user is used.
+/// The usage of the limits for each user.
 extension WidgetStore {
-  /// The most widgets, the most bytes of state, and the most bytes of content, that any one user has; not
-  /// necessarily the same user. Costs as much as there are users with widgets.
+  /// The highest number of widgets, bytes of state and bytes of content of any user. The three
+  /// values can come from different users. O(users with widgets).
   public var highestUsage: (widgets: Int, bytes: Int, contentBytes: Int) {
     records.usage.values.reduce((widgets: 0, bytes: 0, contentBytes: 0)) {
       (

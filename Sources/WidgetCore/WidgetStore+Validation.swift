@@ -100,7 +100,7 @@ extension WidgetStore {
 
   // MARK: - Quotas
 
-  /// Whether a new record keeps within the limits.
+  /// Throws if a new record would exceed a limit.
   func admit(_ record: Record) throws(StoreError) {
     if count >= limits.widgetsMax {
       throw .quotaExceeded(limit: "widgets_max", maximum: limits.widgetsMax)
@@ -114,7 +114,7 @@ extension WidgetStore {
     try admit(bytes: record.costBytes, growth: record.costBytes, owner: record.ownerUID)
   }
 
-  /// What a patch would do to a record, and `growth` for another reason. Throws if that exceeds a
+  /// The effect of a patch on a record, plus `growth` for another reason. Throws if it exceeds a
   /// limit. O(patch).
   func admittedEffect(
     of patch: WidgetPatch, on slot: Int, plus growth: Int = 0
@@ -127,7 +127,7 @@ extension WidgetStore {
     return effect
   }
 
-  /// Whether a command that changes several widgets may go on, after what it did to their contents.
+  /// Throws if a command that changes several widgets has spent its budget for contents.
   func checkContents() throws(StoreError) {
     // One widget alone is bounded by the other limit.
     guard contents.cost <= max(limits.contentCostPerCommandMax, limits.contentCostMax) else {
@@ -137,7 +137,7 @@ extension WidgetStore {
     try checkContentBytes()
   }
 
-  /// Whether contents that the command under way has made keep within what their owners may have.
+  /// Throws if contents of the current command exceed the quotas of their owners.
   func checkContentBytes() throws(StoreError) {
     for (owner, growth) in records.contentGrowth where growth > 0 {
       if records.usage[owner]?.contentBytes ?? 0 > limits.contentBytesPerUIDMax {
@@ -147,9 +147,9 @@ extension WidgetStore {
     }
   }
 
-  /// Whether one more change of one widget could exceed what its owner's contents may have.
+  /// Whether one more change of one widget could exceed the content quota of its owner.
   var isNearContentQuota: Bool {
-    // What is wrong with nodes has the room of the nodes once more.
+    // The problems of nodes may take as much room as the nodes.
     records.usage.values.contains {
       (limits.contentBytesPerUIDMax - $0.contentBytes) / 3 <= limits.contentBytesMax
     }
@@ -178,7 +178,7 @@ extension WidgetStore {
 extension RevisedMap {
   var costBytes: Int { map.costBytes }
 
-  /// What a patch would do. O(patch), or O(keys) when replacing.
+  /// The effect of a patch. O(patch), or O(keys) when replacing.
   func effect(
     setting set: ValueMap, unsetting unset: [String], replacing: Bool
   ) -> MapEffect {
@@ -196,7 +196,7 @@ extension RevisedMap {
     guard replacing || !unset.isEmpty else { return effect }
     var last: String?
     for key in replacing ? self.keys : unset.sorted(by: { $0.precedesByBytes($1) }) {
-      // A set of strings would take keys that only look alike for one.
+      // A set of strings would treat canonically equivalent keys as one.
       let isRepeated = last?.hasSameBytes(as: key) ?? false
       last = key
       guard !isRepeated, set[key] == nil, let old = self[key] else { continue }
@@ -208,22 +208,22 @@ extension RevisedMap {
   }
 }
 
-/// What a patch would do to a map.
+/// The effect of a patch on a map.
 struct MapEffect {
-  /// How many keys there would be.
+  /// The number of keys afterwards.
   var keys: Int
-  /// By how much the cost would grow.
+  /// The growth of the cost.
   var bytes = 0
   var isChange = false
   var removesKeys = false
 }
 
-/// What a patch would do to a record.
+/// The effect of a patch on a record.
 struct PatchEffect {
-  /// How many data keys or parameters there would be, whichever is more.
+  /// The number of data keys or of parameters afterwards, whichever is larger.
   var keys = 0
   var labels = 0
-  /// What the record would cost.
+  /// The cost of the record afterwards.
   var costBytes = 0
   var isChange = false
   var removesKeys = false
@@ -253,7 +253,7 @@ extension Record {
     }
     if let timeline = patch.timeline {
       effect.costBytes += (timeline?.costBytes ?? 0) - (self.timeline?.costBytes ?? 0)
-      // The same one again begins again if its end was reached.
+      // The same timeline begins again if its end was reached.
       let isSame = timeline.map { $0.isSame(as: self.timeline) } ?? (self.timeline == nil)
       let wasReached =
         timeline.map { $0.policy != .never } ?? false
@@ -284,7 +284,7 @@ extension Optional<WidgetError> {
 }
 
 extension Value {
-  /// Whether lists and maps are nested at most `depth` deep. Looks no deeper than that.
+  /// Whether lists and maps are nested at most `depth` deep. Does not look deeper.
   func isNested(atMost depth: Int) -> Bool {
     switch self {
     case .list(let values): depth > 0 && values.allSatisfy { $0.isNested(atMost: depth - 1) }
@@ -296,7 +296,7 @@ extension Value {
 }
 
 extension UInt8 {
-  /// Whether it is one of A-Z, 0-9 and _.
+  /// Whether it is A-Z, 0-9 or _.
   var isReasonByte: Bool {
     switch self {
     case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),

@@ -4,51 +4,52 @@ public import WidgetModel
 
 /// The state machine in the middle: all widgets, their history, and the latest events.
 ///
-/// A value without I/O, clock, randomness or locks. Commands come in through `apply`, with the time
-/// as an argument; what changed goes out through `changes(since:)`. There are no queues of changes:
-/// every record carries the revision that last changed it and is linked in that order, so a reader
-/// is nothing but a cursor, and what it gets costs O(what changed) however late it comes.
+/// A value without I/O, clock, randomness or locks. Callers change it with `apply`, and give the
+/// time as an argument. Readers get the changes with `changes(since:)`. There are no queues of
+/// changes: every record carries the revision that last changed it, and is linked in that order. So
+/// a reader is only a cursor, and its read costs O(changes), however late it comes.
 ///
-/// Work is done in groups. Everything since the last `commitGroup` can be taken back by
-/// `rollbackGroup` if the store was made with `isRevocable`; `pendingGroup` is what has to be made
-/// durable in between. Whatever forgets something (trimming, compaction, expiry) happens in
-/// `commitGroup` alone, so that a group can always be taken back whole.
+/// Work is done in groups. If the store was made with `isRevocable`, `rollbackGroup` takes back
+/// everything since the last `commitGroup`. `pendingGroup` has the changes to make durable before
+/// that. Only `commitGroup` forgets anything (trimming, compaction, expiry), so that a group can
+/// always be taken back as a whole.
 ///
-/// It cannot be copied by accident: there is one state. `copy` makes another one on purpose.
+/// It cannot be copied by accident: there is one state. `copy` makes a second store on purpose.
 ///
-/// `RecordTable` has the widgets and keeps everything true that follows from them; nobody else can.
-/// Tests check the invariants between all parts with `checkInvariants`.
+/// `RecordTable` has the widgets, and keeps everything that depends on them up to date; nothing
+/// else can. Tests check the invariants between all parts with `checkInvariants`.
 public struct WidgetStore: ~Copyable {
-  /// May be changed at any time; what exceeds a lowered limit stays, and nothing is added to it.
+  /// May be changed at any time. If a limit is lowered, existing things that exceed it stay, and
+  /// nothing is added to them.
   public var limits: StoreLimits
   /// Identifies the history. Revisions compare only within an epoch.
   public let epoch: UInt64
   /// The number of commits so far.
   public internal(set) var revision: Revision
-  /// Cursors before this revision can no longer be continued.
+  /// The store cannot continue from cursors before this revision.
   public internal(set) var compactRevision: Revision
 
   /// All widgets.
   var records = RecordTable()
-  /// What widgets show, and the schemas of the registered kinds.
+  /// The content of widgets, and the schemas of the registered kinds.
   var contents = ContentMaker()
   var tombstones: Deque<Removal> = []
   var events: EventRing
   var unacknowledged = UnacknowledgedEvents()
-  /// Kinds of which events were forgotten since the last group that was stored.
+  /// Kinds whose events were forgotten since the last group that was stored.
   private var unstoredLosses: Set<KindName> = []
   /// No event may get a higher sequence number before this is raised and made durable.
   var eventSequenceCeiling: UInt64
-  /// No change that time makes may take a higher revision before this is raised and made durable.
+  /// No change by time may take a higher revision before this is raised and made durable.
   var revisionCeiling: Revision
   var ledger = RequestLedger()
-  /// The number after which automatic ids of a kind are tried.
+  /// The number after which the store tries automatic ids of a kind.
   var numbering: [KindName: UInt64] = [:]
   var journal: Journal
-  /// Slots of widgets that have changed since they were stored, which no inverse says: they are stored with
-  /// the next group.
+  /// Slots of widgets that have changed since they were stored, without an inverse. The next group
+  /// stores them.
   private var unstored: [Int] = []
-  /// What providers have registered.
+  /// The kinds that providers have registered.
   var registeredKinds: [KindName: RegisteredKind] = [:]
   /// The values of tokens. Content does not depend on it.
   public internal(set) var theme: RevisedTheme
@@ -59,7 +60,7 @@ public struct WidgetStore: ~Copyable {
   /// Finds the rules of a time zone by its name, such as "Europe/Berlin".
   public typealias TimeZones = @Sendable (String) -> TimeZoneRules?
 
-  /// Something that a late cursor must be told is gone.
+  /// A removal that late cursors must get.
   struct Removal {
     let revision: Revision
     let what: What
@@ -72,10 +73,11 @@ public struct WidgetStore: ~Copyable {
     enum Part { case data, parameters }
   }
 
-  /// By how much the ceiling of event numbers is raised: one durable write for that many events.
+  /// The step by which the ceiling of event numbers is raised: one durable write for that many
+  /// events.
   static let eventSequenceBlock: UInt64 = 4_096
 
-  /// For how many kinds it is remembered which automatic ids were given out.
+  /// The maximum number of kinds for which the store remembers the last automatic id.
   static let numberedKindsMax = 1_024
 
   /// The schemas of the registered kinds, and of the kinds of activities and stacks.
@@ -101,7 +103,7 @@ public struct WidgetStore: ~Copyable {
     eventSequenceCeiling = image.eventSequenceCeiling
     revisionCeiling = image.revision
     journal = Journal(isRecording: false)
-    // Before the widgets, whose content they make.
+    // The kinds come before the widgets, because they make the widgets' content.
     for registered in image.kinds where !BuiltInKind.isBuiltIn(registered.kind.name) {
       setKind(
         registered.kind.name, to: registered,
@@ -129,7 +131,7 @@ public struct WidgetStore: ~Copyable {
     isRecording = isRevocable
   }
 
-  /// A second store that goes on from the same state. O(all).
+  /// A second store that continues from the same state. O(all).
   public func copy() -> WidgetStore { WidgetStore(copying: self) }
 
   private init(copying other: borrowing WidgetStore) {
@@ -154,9 +156,9 @@ public struct WidgetStore: ~Copyable {
     theme = other.theme
   }
 
-  /// Gives widgets that may not be what readers hold a revision of their own, so that who resumes gets
-  /// them as a whole: those whose data does not outlive a restart have their defaults, and those whose
-  /// content meets a limit, or did, may show something else.
+  /// Gives a new revision to widgets that may differ from the readers' copies, so that readers that
+  /// resume get them as a whole. Volatile widgets have their defaults again. Content that meets a
+  /// limit, or did, may be different.
   private mutating func markReplaced(orCut cut: Set<WidgetID>) {
     let volatile = schemas.volatileKinds
     let slots = records.indices.filter { slot in
@@ -171,8 +173,8 @@ public struct WidgetStore: ~Copyable {
     for slot in slots {
       guard let record = records[slot] else { continue }
       let isVolatile = volatile.contains(record.kind)
-      // Volatile data is of no use where it is stored. What others show now is told once, and not again
-      // after every restart.
+      // Volatile data is useless in storage. For other widgets, readers get the new content once,
+      // and not after every restart.
       if !isVolatile || record.data.newest >= 0 { unstored.append(slot) }
       var patch = WidgetPatch()
       if isVolatile {
@@ -214,7 +216,7 @@ public struct WidgetStore: ~Copyable {
 
   // MARK: - Reading
 
-  /// How many widgets there are.
+  /// The number of widgets.
   public var count: Int { records.count }
 
   /// The sum of all widgets' state, as quotas count it.
@@ -234,8 +236,8 @@ public struct WidgetStore: ~Copyable {
   }
 
   /// The first `limit` selected widgets after a position, in position order. The page ends early if
-  /// they exceed `bytesMax` for the reader or the cost of one content, or if the scan has cost
-  /// `scanCostMax`: then it can be empty, and there can be more. O(scanned widgets).
+  /// the widgets exceed `bytesMax` for the reader or the cost of one content, or if the scan has
+  /// cost `scanCostMax`. Such a page can be empty although more widgets follow. O(scanned widgets).
   public func list(
     after position: Int64?, limit: Int, bytesMax: Int = .max,
     selecting selector: Selector = Selector(), taking content: ContentChoice = .own
@@ -255,7 +257,7 @@ public struct WidgetStore: ~Copyable {
     return page
   }
 
-  /// Goes through all selected records, in position order.
+  /// Visits all selected records, in position order.
   ///
   /// - Throws: `quotaExceeded` if that costs more than `scansPerCommandMax` times `scanCostMax`.
   func forEachSelected(
@@ -272,13 +274,13 @@ public struct WidgetStore: ~Copyable {
     }
   }
 
-  /// How many times `scanCostMax` a command may spend on its selector.
+  /// The selector's budget of a command, as a multiple of `scanCostMax`.
   private static var scansPerCommandMax: Int { 10 }
 
-  /// Goes through the selected records behind a position, in position order, until the closure
-  /// returns false or the cost is spent. O(records looked at); with ids in the selector, O(ids).
+  /// Visits the selected records behind a position, in position order, until the closure returns
+  /// false or the cost is spent. O(records looked at); with ids in the selector, O(ids).
   ///
-  /// - Returns: The position to go on behind; nil if the end was reached.
+  /// - Returns: The position from which to continue; nil if the end was reached.
   @discardableResult
   func forEachRecord(
     behind position: Int64?, selecting selector: Selector, costMax: Int = .max,
@@ -334,10 +336,10 @@ public struct WidgetStore: ~Copyable {
 
   // MARK: - Groups
 
-  /// When `commitGroup` next wants to be called, even if nothing else happens.
+  /// The next time at which `commitGroup` must be called, even if nothing else happens.
   public var nextDeadline: RunningTime? { ledger.nextDeadline }
 
-  /// Whether something happened that has to be made durable. O(what was done).
+  /// Whether there are changes to make durable. O(changes).
   public var hasPendingGroup: Bool {
     !records.inverses.isEmpty
       || journal.inverses.contains { inverse in
@@ -351,9 +353,9 @@ public struct WidgetStore: ~Copyable {
       }
   }
 
-  /// What to make durable last of all, if nothing more is to happen: that the next process counts
-  /// events and revisions on from the last ones, where it would otherwise leave numbers out. nil if it
-  /// leaves none.
+  /// The last group to make durable before the daemon ends. With it, the next process continues the
+  /// numbers of events and revisions after the last ones. Without it, numbers are skipped. nil if
+  /// none would be skipped.
   public func closingGroup() -> CommitGroup? {
     guard !hasPendingGroup,
       eventSequenceCeiling > events.lastSequence || revisionCeiling > revision
@@ -363,7 +365,7 @@ public struct WidgetStore: ~Copyable {
       eventSequenceCeiling: events.lastSequence)
   }
 
-  /// What happened since the last group, each widget once. Only of a revocable store.
+  /// The changes since the last group, each widget once. Only for a revocable store.
   public func pendingGroup() -> CommitGroup {
     var group = CommitGroup(
       revision: max(revision, revisionCeiling), compactRevision: compactRevision,
@@ -419,7 +421,7 @@ public struct WidgetStore: ~Copyable {
     return group
   }
 
-  /// A widget as it is stored: without its data if that does not outlive a restart.
+  /// A widget as it is stored: without its data if the data does not outlive a restart.
   private func storedImage(of record: Record) -> RecordImage {
     var image = RecordImage(record)
     if schemas[record.kind]?.kind.persistence == .volatile {
@@ -429,10 +431,10 @@ public struct WidgetStore: ~Copyable {
     return image
   }
 
-  /// Ends the group: it can no longer be taken back. Also forgets what exceeds its limit or has
-  /// expired.
+  /// Ends the group: it can no longer be taken back. Also forgets things that exceed their limit or
+  /// have expired.
   ///
-  /// Removals after `retained` are kept whatever their number, for readers that stand there.
+  /// Keeps all removals after `retained`, whatever their number, for readers at that revision.
   public mutating func commitGroup(at now: RunningTime, retaining retained: Revision = .max) {
     // A group that failed was taken back, and left nothing pending.
     if !(unstored.isEmpty && unstoredLosses.isEmpty), hasPendingGroup {
@@ -447,14 +449,14 @@ public struct WidgetStore: ~Copyable {
     ledger.trim(countMax: limits.requestsKeptMax, bytesMax: limits.requestBytesKeptMax)
     ledger.expire(at: now)
     if tombstones.count > limits.tombstonesMax { compact(upTo: retained) }
-    // Ids stay unique without it; only their numbers begin at 1 again.
+    // Ids stay unique without the numbers, which begin at 1 again.
     if numbering.count > WidgetStore.numberedKindsMax { numbering.removeAll() }
   }
 
-  /// Takes back everything since the last group. O(what was done). Only of a revocable store.
+  /// Takes back everything since the last group. O(changes). Only for a revocable store.
   public mutating func rollbackGroup() { undo(to: .group) }
 
-  /// Forgets the older half of the removals, and all of a revision or none.
+  /// Forgets the older half of the removals. A revision's removals stay or go together.
   private mutating func compact(upTo retained: Revision) {
     let keep = limits.tombstonesMax / 2
     while let first = tombstones.first, first.revision <= retained,
