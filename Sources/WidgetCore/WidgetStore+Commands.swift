@@ -80,9 +80,9 @@ extension WidgetStore {
   /// Adds a widget.
   ///
   /// - Parameters:
-  /// - former: the slot of a widget with the same id that goes in the same commit. If the call then
-  ///   fails, the caller must take back its changes.
-  /// - further: further changes of the new widget.
+  ///   - former: the slot of a widget with the same id that goes in the same commit. If the call
+  ///     then fails, the caller must take back its changes.
+  ///   - further: further changes of the new widget.
   mutating func create(
     _ spec: WidgetSpec, _ transition: Transition?, by caller: Caller, at now: Timestamp,
     replacing former: Int? = nil, further: (inout RecordState) -> Void = { _ in }

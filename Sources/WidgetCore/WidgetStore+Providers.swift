@@ -159,7 +159,7 @@ extension WidgetStore {
     }
   }
 
-  /// Removes acknowledged events from the kept ones.
+  /// Removes the unacknowledged events of a kind up to a sequence number.
   mutating func forgetEvents(of kind: KindName, through sequence: UInt64) {
     guard let removed = unacknowledged.remove(of: kind, through: sequence) else { return }
     addInverse(.restoreUnacknowledged(kind, removed))

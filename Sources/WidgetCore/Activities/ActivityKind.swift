@@ -1,7 +1,7 @@
 import WidgetModel
 
-/// The kind of activities that name no other one: a title, what is going on, how far it is, and how it
-/// ended. Built in, so `widgetctl activity` needs no kind to be registered.
+/// The kind of activities without another kind: a title, the current step, the progress, and the
+/// result. It is built in, so `widgetctl activity` works without a registered kind.
 enum ActivityKind {
   static let schema = KindSchema(
     Kind(
@@ -12,7 +12,7 @@ enum ActivityKind {
           name: "title", type: .string, defaultValue: .string("Activity"),
           summary: "What the task is called.")
       ],
-      // Without defaults: all of the state is what the task says.
+      // No defaults, because the state is only what the task sets.
       data: [
         Field(name: "status", type: .string, summary: "What is going on, in a few words."),
         Field(
@@ -68,7 +68,7 @@ enum ActivityKind {
         ])),
   ]
 
-  /// A sample, and a widget of this kind that is no activity, have no times.
+  /// Samples, and widgets of this kind that are not activities, have no times.
   private static let isThere = "has(widget.activity)"
   private static let isActive = "(!\(isThere) || widget.activity.state == 'active')"
   private static let title = "parameters.title"
@@ -80,7 +80,7 @@ enum ActivityKind {
   private static let hasDuration = "(\(isThere) && has(widget.activity.ended))"
   private static let duration = "formatDuration(widget.activity.ended - widget.activity.started)"
   private static let hasStatus = "(has(data.status) && data.status != null && data.status != '')"
-  /// What is going on; after the end, how it ended.
+  /// The current step; after the end, the result.
   private static let words =
     "(\(isActive) ? (\(hasStatus) ? data.status : '') : "
     + "(\(hasOutcome) ? data.outcome : \(state)) + (\(hasStatus) ? ': ' + data.status : ''))"

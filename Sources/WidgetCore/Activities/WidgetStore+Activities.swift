@@ -2,9 +2,10 @@ public import WidgetModel
 
 /// Activities: widgets that show a task while it lasts.
 ///
-/// What a call or the time does to an activity is a commit like any other, and is stored: a change that
-/// time makes comes once in the life of an activity, so its cost does not matter, and every reader can
-/// resume over it. After a restart, `settleActivities` catches up with what came meanwhile.
+/// A change of an activity, by a call or by time, is a commit like any other, and is stored. Time
+/// changes an activity only a few times in its life, so the cost does not matter, and every reader
+/// can resume after it. After a restart, `settleActivities` makes the changes that came due
+/// meanwhile.
 extension WidgetStore {
   // MARK: - Calls
 
@@ -22,7 +23,8 @@ extension WidgetStore {
     let activity = Activity(
       startTime: now, expireTime: now.advanced(by: lifetime ?? lifetimeMax),
       staleTime: try staleTime(after: staleAfter, now))
-    // The former one of the same name is history. Its readers get the new one in its place.
+    // The former activity of the same name is history. Its readers get the new activity in its
+    // place.
     let former = spec.id.flatMap { slot(of: $0) }.flatMap { slot in
       records[slot].map { isEnded($0) && $0.ownerUID == caller.uid } ?? false ? slot : nil
     }
@@ -83,7 +85,7 @@ extension WidgetStore {
     record.activity.map { $0.state != .active } ?? false
   }
 
-  /// The slot of an activity that goes on.
+  /// The slot of an active activity.
   private func activeActivity(
     _ id: WidgetID
   ) throws(StoreError) -> (slot: Int, activity: Activity) {
@@ -105,7 +107,7 @@ extension WidgetStore {
     return now.advanced(by: delay)
   }
 
-  /// How long the widget of an activity stays that ends.
+  /// The time for which the widget of an ended activity stays.
   private func stay(_ dismissal: Activity.Dismissal) throws(StoreError) -> Duration {
     let most = Duration.seconds(limits.activityDismissalSecondsMax)
     switch dismissal {
@@ -130,8 +132,8 @@ extension WidgetStore {
         + "\(limits.activityStateBytesMax) are allowed (activity_state_bytes_max).")
   }
 
-  /// Refuses a patch that an activity cannot take: its attributes stay, its state is small, and nothing
-  /// of it changes after its end. Other widgets take all patches.
+  /// Refuses an invalid patch of an activity: the attributes cannot change, the state has a size
+  /// limit, and nothing changes after the end. Other widgets take all patches.
   ///
   /// - Parameters:
   ///   - data: the field of the request that changes the data.
@@ -159,13 +161,13 @@ extension WidgetStore {
 
   // MARK: - Time
 
-  /// When `settleActivities` is next needed, on the wall clock. Earlier than needed if an appointment was
-  /// called off since.
+  /// The next time for `settleActivities`, on the wall clock. It can be too early if an appointment
+  /// was cancelled since.
   public var nextActivityDate: Timestamp? { records.nextActivityDate }
 
-  /// Does what is due: makes activities stale, ends those whose lifetime is over, and removes those that
-  /// are dismissed. All in one revision, as a part of the group, until that has cost `costMax`. It cannot
-  /// be refused: content that has no room is cut. O(what is due).
+  /// Makes the changes that are due: makes activities stale, ends those whose lifetime is over, and
+  /// removes dismissed ones. All changes are in one revision, as a part of the group, until that
+  /// has cost `costMax`. They cannot be refused: content without room is cut. O(what is due).
   public mutating func settleActivities(to now: Timestamp, costMax: Int = .max) -> Advance {
     var result = Advance()
     guard let date = nextActivityDate, date <= now else { return result }

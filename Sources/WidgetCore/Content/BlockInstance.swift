@@ -1,17 +1,17 @@
 import WidgetExpression
 import WidgetModel
 
-/// The nodes that are made from a block of a template: once for the content, and once for each row.
+/// The nodes that a block of a template makes: once for the content, and once for each row.
 struct BlockInstance {
-  /// For each of the block's nodes its slot.
+  /// The slot of each of the block's nodes.
   private var nodes: [Int32] = []
-  /// For each of the block's repeated nodes its rows.
+  /// The rows of each of the block's repeated nodes.
   private var rows: [RowList]
 
   /// The slot of the block's top node.
   var top: Int32 { nodes[0] }
 
-  /// How many nodes there are, rows included.
+  /// The number of nodes, including rows.
   var nodeCount: Int { rows.reduce(nodes.count) { $0 + $1.nodeCount } }
 
   /// Makes the nodes, with ids that end with `path`.
@@ -32,13 +32,14 @@ struct BlockInstance {
     update(block, path: path, nil, in: &slots, &evaluation)
   }
 
-  /// Takes all nodes away.
+  /// Removes all nodes.
   func remove(from slots: inout NodeSlots, at revision: Revision) {
     for slot in nodes { slots.remove(slot, at: revision) }
     for list in rows { list.remove(from: &slots, at: revision) }
   }
 
-  /// Evaluates what reads something changed, or (nil) everything, in the block and its rows.
+  /// Evaluates the expressions in the block and its rows that read changed inputs, or (nil) all of
+  /// them.
   mutating func update(
     _ block: ContentProgram.Block, path: String, _ changed: Set<ContentProgram.Input>?,
     in slots: inout NodeSlots, _ evaluation: inout ContentEvaluation
@@ -88,13 +89,14 @@ struct BlockInstance {
       case .failure(let error): failure = error.message
       }
       slots.setShown(slot, isShown, at: evaluation.revision)
-      // Its parent tells of it.
+      // The parent shows the problem.
       if slots.setFailure(NodeSlots.condition, failure, on: slot, &evaluation) {
         slots.markParent(of: slot, at: evaluation.revision)
       }
     case .property(let property):
       let name = property.name
-      // What may be private is private: a locked screen must not show it because of a mistake.
+      // If `privacy` fails, the node is private: a locked screen must not show it because of a
+      // mistake.
       let placeholder = plan.placeholder ?? (name == "privacy" ? .bool(true) : nil)
       var (value, failure) = (placeholder, String?.none)
       switch result {
@@ -121,8 +123,8 @@ struct BlockInstance {
     }
   }
 
-  /// Notes which ranges of a node end below their start. The values stay: another one may change
-  /// next.
+  /// Records the ranges of a node whose end is below their start. The values stay, because another
+  /// one may change next.
   private func checkRanges(
     of slot: Int32, in slots: inout NodeSlots, _ evaluation: inout ContentEvaluation
   ) {
@@ -157,7 +159,8 @@ extension NodeSlots {
       bytesMax: evaluation.limits.contentBytesMax)
   }
 
-  /// Notes, or (with nil) forgets, what is wrong with a part of a node. Returns whether that is news.
+  /// Records, or (with nil) clears, the problem of a part of a node. Returns whether that changed
+  /// it.
   mutating func setFailure(
     _ name: String, _ message: String?, on slot: Int32, _ evaluation: inout ContentEvaluation
   ) -> Bool {

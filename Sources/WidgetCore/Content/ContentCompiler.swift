@@ -1,7 +1,7 @@
 import WidgetExpression
 import WidgetModel
 
-/// Makes a program of a template, or says what is wrong with it and where.
+/// Compiles a template to a program, or returns the problem and its place.
 struct ContentCompiler {
   private typealias Problem = KindContent.Problem
 
@@ -11,11 +11,11 @@ struct ContentCompiler {
   private let timeZones: WidgetStore.TimeZones?
   private let events: NodeEvents
   private var ids: Set<String> = []
-  /// The first constant that its property cannot take. The program goes without it, so that a kind that
-  /// an earlier version stored still shows the rest.
+  /// The first constant that does not fit its property. The program skips the constant, so that a
+  /// kind that an earlier version stored still shows the rest.
   private(set) var mismatch: KindContent.Problem?
 
-  /// The data that expressions can also read as a variable.
+  /// The data key that expressions can also read as a variable.
   static let statusKey = "status"
 
   init(_ kind: Kind, _ memory: KindMemory, nodesMax: Int, timeZones: WidgetStore.TimeZones?) {
@@ -42,7 +42,7 @@ struct ContentCompiler {
       hasEntries: kind.hasEntries)
   }
 
-  /// What expressions at one place can read.
+  /// The variables that expressions at one place can read.
   private struct Scope {
     var environment: ExpressionEnvironment
     /// The names of the rows' variables, the outermost first.
@@ -74,7 +74,7 @@ struct ContentCompiler {
       timeZones: timeZones)
   }
 
-  /// A block that is being made.
+  /// A block under construction.
   private struct Draft {
     var nodes: [ContentProgram.NodePlan] = []
     var bindings: [ContentProgram.BindingPlan] = []
@@ -89,7 +89,7 @@ struct ContentCompiler {
     return ContentProgram.Block(nodes: draft.nodes, bindings: draft.bindings, rows: draft.rows)
   }
 
-  /// Adds a node with all below it.
+  /// Adds a node and all nodes below it.
   private mutating func add(
     _ node: NodeTemplate, parent: Int, to draft: inout Draft, _ scope: Scope, _ place: String,
     depth: Int
@@ -225,7 +225,7 @@ struct ContentCompiler {
     var key: CompiledExpression?
     if !template.key.isEmpty { key = try compile(template.key, inner, "\(place).rows.key") }
     let block = try block(node, inner, place, depth: depth)
-    // What keys read outside of the row decides which rows there are, as the list does.
+    // The inputs of keys outside of the row decide which rows exist, as the list does.
     let keyInputs = key.map { inputs(of: $0, inner) } ?? []
     let own = ContentProgram.Input.row(scope.rows.count)
     return ContentProgram.RowPlan(
@@ -234,7 +234,7 @@ struct ContentCompiler {
       innerInputs: block.inputs, readsPlace: readsPlace("\(name)Index", block, key), block: block)
   }
 
-  /// Whether something in a block or a key reads a variable.
+  /// Whether an expression in a block or a key reads a variable.
   private func readsPlace(
     _ name: String, _ block: ContentProgram.Block, _ key: CompiledExpression?
   ) -> Bool {
@@ -288,10 +288,10 @@ struct ContentCompiler {
 }
 
 extension NodeProperty {
-  /// Whether it is any text, and numbers and truth values become text.
+  /// Whether it takes any text. Numbers and truth values then become text.
   var takesText: Bool { type == .field(.string) }
 
-  /// A value as nodes have it.
+  /// A value in the form that nodes have.
   func fitted(_ value: Value) throws(PropertyMismatch) -> Value {
     if let problem = patternProblem(value) { throw PropertyMismatch(message: problem, hint: "") }
     if takesText, let text = ExpressionValue(value).text { return .string(text) }

@@ -1,20 +1,20 @@
 import WidgetExpression
 import WidgetModel
 
-/// One evaluation of a content's expressions: their variables, and what they may spend.
+/// One evaluation of a content's expressions: the variables and the budget.
 struct ContentEvaluation {
   /// The widget's variables, then those of the rows.
   private var bindings: SlotBindings
   private var budget: Int
-  /// Whether something was left out for want of room, or of budget.
+  /// Whether something was left out, because there was no room or no budget.
   private(set) var metLimit = false
   /// Whether the budget was used up.
   private(set) var ranOut = false
-  /// What was spent, nodes that were made included.
+  /// The cost so far, including the nodes that were made.
   private(set) var spent = 0
   let limits: StoreLimits
   let revision: Revision
-  /// How many rows this is in.
+  /// The number of rows around the current place.
   private(set) var depth = 0
 
   init(_ record: Record, _ limits: StoreLimits, for program: ContentProgram, as family: Family?) {
@@ -33,7 +33,7 @@ struct ContentEvaluation {
     revision = record.revision
   }
 
-  /// Goes into a row: its element and place become variables.
+  /// Enters a row: its element and place become variables.
   mutating func enter(_ element: ExpressionValue, _ place: Int) {
     bindings.values += [element, .int(Int64(place))]
     depth += 1
@@ -44,7 +44,7 @@ struct ContentEvaluation {
     depth -= 1
   }
 
-  /// A value, or what is wrong.
+  /// A value, or its problem.
   mutating func value(_ expression: CompiledExpression) -> Result<ExpressionValue, Failure> {
     guard budget > 0 else {
       (metLimit, ranOut) = (true, true)
@@ -57,7 +57,7 @@ struct ContentEvaluation {
       return .success(value)
     } catch {
       if error.reason == .costExceeded { (metLimit, ranOut) = (true, true) }
-      // One that costs too much by itself is not to take everything else with it.
+      // An expression that costs too much must not take the whole budget from the others.
       let paid = error.reason == .costExceeded ? max(1, budget / 8) : budget - rest
       spent += budget - rest - paid
       spend(paid)
@@ -70,7 +70,7 @@ struct ContentEvaluation {
     spent += cost
   }
 
-  /// A value as it is stored, or what is wrong.
+  /// A value in the form that is stored, or its problem.
   mutating func stored(_ value: ExpressionValue) -> Result<Value, Failure> {
     var rest = budget
     defer { spend(budget - rest) }
@@ -84,7 +84,7 @@ struct ContentEvaluation {
     }
   }
 
-  /// A value as a property has it.
+  /// A value in the form of a property.
   mutating func stored(
     _ result: ExpressionValue, as property: NodeProperty
   ) -> Result<Value, Failure> {
@@ -99,13 +99,13 @@ struct ContentEvaluation {
     }
   }
 
-  /// Notes that something was left out for want of room.
+  /// Records that something was left out because there was no room.
   mutating func meetLimit() { metLimit = true }
 
   /// Counts nodes that were made.
   mutating func count(nodes: Int) { spent += nodes * ContentEvaluation.nodeCost }
 
-  /// What making a node costs, in steps of expressions.
+  /// The cost of making a node, in steps of expressions.
   static let nodeCost = 20
 
   struct Failure: Error {

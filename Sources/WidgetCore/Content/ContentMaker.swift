@@ -1,12 +1,12 @@
 import WidgetModel
 
-/// What a widget shows, in its own family and for readers of others.
+/// The content of a widget, for its family and for readers of other families.
 struct ShownContent {
-  /// What it shows in its own family; nil if its kind says nothing of it.
+  /// The content for the widget's family; nil if its kind has none for the family.
   private(set) var own: ContentBox?
-  /// When the widget last lost its content, or when `isPlain` last changed.
+  /// The revision at which the widget last lost its content, or `isPlain` last changed.
   fileprivate(set) var revision: Revision = 0
-  /// Whether nobody has registered the widget's kind. The widget then shows its data; see
+  /// Whether the widget's kind is not registered. The widget then shows its data; see
   /// `PlainContent`.
   fileprivate(set) var isPlain = false
   /// The cached content for other families that are watched.
@@ -17,20 +17,20 @@ struct ShownContent {
   /// The size of `families` in bytes.
   var familyBytes: Int { families.reduce(0) { $0 + $1.bytes } }
 
-  /// Whether any of it has embeds.
+  /// Whether any of the content has embeds.
   var hasEmbeds: Bool {
     own?.table.program.hasEmbeds ?? false
       || families.contains { $0.content?.table.program.hasEmbeds ?? false }
   }
 
-  /// What its embeds name.
+  /// The widgets that its embeds name.
   var embedTargets: Set<WidgetID> {
     families.reduce(into: own?.table.embedTargets ?? []) {
       $0.formUnion($1.content?.table.embedTargets ?? [])
     }
   }
 
-  /// Makes the embeds in all of it true. Returns whether that changed anything.
+  /// Updates the embeds in all of the content. Returns whether that changed anything.
   mutating func resolveEmbeds(
     _ resolve: (inout ContentTable, Family?) -> Bool
   ) -> Bool {
@@ -43,14 +43,13 @@ struct ShownContent {
     return isOther
   }
 
-  /// Takes a table that was made already.
+  /// Uses a table that exists already.
   mutating func show(_ table: ContentTable?) { own = table.map(ContentBox.init) }
 
-  /// Drops the content, because the state that it was made of is lost.
+  /// Drops the content, because the state that it was made from is lost.
   mutating func forget() { own = nil }
 
-  /// Makes the own content what the state says now. Returns what that cost, which depends on what
-  /// changed.
+  /// Updates the widget's content to its state. Returns the cost, which depends on the changes.
   fileprivate mutating func refresh(
     _ program: ContentProgram?, of record: Record, limits: StoreLimits
   ) -> Int {
@@ -62,13 +61,13 @@ struct ShownContent {
   }
 }
 
-/// Keeps a content in separate memory, so that a widget without one pays a pointer. It is shared
-/// between copies of a record, and copied before it changes.
+/// Keeps a content in separate memory, so that a widget without content costs only a pointer.
+/// Copies of a record share it until it changes.
 final class ContentBox {
   private(set) var table: ContentTable
   init(_ table: ContentTable) { self.table = table }
 
-  /// Makes the embeds of a content true. Returns whether that changed it; nil if there is none.
+  /// Updates the embeds of a content. Returns whether that changed it; nil if there is no content.
   static func resolveEmbeds(
     _ content: inout ContentBox?, _ resolve: (inout ContentTable) -> Bool
   ) -> Bool? {
@@ -80,7 +79,7 @@ final class ContentBox {
     return isOther
   }
 
-  /// Makes a content what the state says now. Returns what that cost, which depends on what changed.
+  /// Updates a content to the state. Returns the cost, which depends on the changes.
   static func refresh(
     _ content: inout ContentBox?, _ program: ContentProgram, of record: Record,
     as family: Family? = nil, limits: StoreLimits
@@ -99,17 +98,17 @@ final class ContentBox {
   }
 }
 
-/// Makes what widgets show from their state and the templates of their kinds, and counts what that
-/// costs.
+/// Makes the content of widgets from their state and the templates of their kinds, and counts the
+/// cost.
 struct ContentMaker {
   private(set) var schemas = KindSchemas()
-  /// Families whose content is kept, with how many watch them.
+  /// The families whose content is cached, with the number of watchers.
   private var keptFamilies: [Family: Int] = [:]
-  /// What the contents made by the command under way have cost; see `checkContents`.
+  /// The cost of the contents that the current command has made; see `checkContents`.
   private(set) var cost = 0
-  /// The time of the command under way; nil while the store is being read.
+  /// The time of the current command; nil while the store is being read.
   private(set) var now: Timestamp?
-  /// Widgets whose providers are to be asked for a new timeline.
+  /// Widgets whose providers must be asked for a new timeline.
   var refreshes: [WidgetID] = []
   /// The cost of the current command for cached content of other families.
   private var familyCost = 0
@@ -123,12 +122,12 @@ struct ContentMaker {
     schemas.set(kind, to: schema, isAttended: isAttended)
   }
 
-  /// Counts a content that a command made by itself.
+  /// Counts a content that a command made itself.
   mutating func count(_ table: ContentTable) { cost += table.cost }
 
   mutating func count(_ cost: Int) { self.cost += cost }
 
-  /// What a widget shows in its own family; nil for nothing.
+  /// The program for the content of a widget in its family; nil if it has none.
   func program(of record: Record) -> ContentProgram? {
     schema(of: record.kind)?.content.program(for: record.family)
   }
@@ -150,7 +149,7 @@ struct ContentMaker {
 
   // MARK: - Widgets
 
-  /// Makes what a new widget shows. `others`: the bytes that the cache has beside it.
+  /// Makes the content of a new widget. `others`: the size of the rest of the cache, in bytes.
   mutating func begin(
     _ shown: inout ShownContent, of record: Record, beside others: Int, limits: StoreLimits
   ) {
@@ -158,7 +157,8 @@ struct ContentMaker {
     refresh(&shown, of: record, beside: others, limits: limits)
   }
 
-  /// Makes what a widget shows follow from its state. `others`: the bytes that the cache has beside it.
+  /// Updates the content of a widget to its state. `others`: the size of the rest of the cache, in
+  /// bytes.
   mutating func refresh(
     _ shown: inout ShownContent, of record: Record, beside others: Int, limits: StoreLimits
   ) {
@@ -197,7 +197,7 @@ struct ContentMaker {
 
   // MARK: - Families
 
-  /// Whether content of a family is kept.
+  /// Whether content for a family is cached.
   func keeps(_ family: Family) -> Bool { keptFamilies[family] != nil }
 
   mutating func keepContent(of family: Family) { keptFamilies[family, default: 0] += 1 }

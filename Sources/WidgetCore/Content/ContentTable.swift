@@ -1,38 +1,37 @@
 import WidgetModel
 
-/// What one widget shows, node by node, and when each node last changed.
+/// The content of one widget, node by node, with the revision that last changed each node.
 ///
-/// It follows the widget: `refresh` evaluates what reads something that has changed since, and nothing
-/// else. `NodeSlots` has the nodes and the log of their changes, `BlockInstance` knows which node is made
-/// from which part of the template, `RowList` matches rows by their keys, `ContentEvaluation` is one run
-/// of the expressions.
+/// It follows the widget: `refresh` evaluates only the expressions that read changed inputs.
+/// `NodeSlots` has the nodes and the log of their changes. `BlockInstance` maps nodes to the parts
+/// of the template. `RowList` matches rows by their keys. `ContentEvaluation` is one run of the
+/// expressions.
 ///
 /// Readers are cursors here too; see `NodeSlots`.
 ///
-/// The table is never stored, because the widget and its kind determine it. After a restart it
-/// begins with its log at the widget's revision. If the content met a limit, each change makes
-/// the whole content again, because what fits depends on the nodes that are there already. Content
-/// that met no limit is the same, whether made in steps or at once. The exception is
-/// `contentCostMax`, which bounds a step; so `isCut` is checked after a restart, see
-/// `WidgetStore.markReplaced`.
+/// The table is never stored, because the widget and its kind determine it. After a restart its log
+/// begins at the widget's revision. If the content met a limit, each change makes the whole content
+/// again, because the room for new nodes depends on the existing nodes. Content that met no limit
+/// is the same, whether it was made in steps or at once. The exception is `contentCostMax`, which
+/// limits one step. So `isCut` is checked after a restart, see `WidgetStore.markReplaced`.
 struct ContentTable {
   let program: ContentProgram
   private var slots: NodeSlots
   private var root: BlockInstance
   private var evaluatedAt: Revision
   private var family: Family
-  /// The family that the widget is shown in; nil for its own.
+  /// The family for which the content is made; nil for the widget's family.
   private let shownFamily: Family?
-  /// Whether something met a limit, so that it may have less than the state says.
+  /// Whether it met a limit, so that nodes may be missing.
   private(set) var isCut: Bool
   /// Whether evaluation exceeded `contentCostMax`. Valid only for a table that was just made.
   let ranOut: Bool
-  /// What the last evaluation cost, nodes that it made included.
+  /// The cost of the last evaluation, including the nodes that it made.
   private(set) var cost: Int
-  /// How deep embeds are nested in it; 0 without embeds.
+  /// The depth of nested embeds; 0 without embeds.
   private(set) var embedDepth = 0
 
-  /// The whole content of a widget, in its own family or in another.
+  /// The whole content of a widget, for its family or another one.
   init(
     _ program: ContentProgram, of record: Record, as shownFamily: Family? = nil,
     limits: StoreLimits
@@ -44,17 +43,18 @@ struct ContentTable {
     var evaluation = ContentEvaluation(record, limits, for: program, as: shownFamily)
     var slots = NodeSlots(at: record.revision)
     root = BlockInstance(program.root, path: "", parent: -1, in: &slots, &evaluation)
-    // Whoever does not have this revision gets everything.
+    // Readers without this revision get everything.
     slots.begin(at: record.revision)
     self.slots = slots
     (cost, isCut, ranOut) = (evaluation.spent, evaluation.metLimit, evaluation.ranOut)
   }
 
-  /// Goes on from where another table with the same nodes is: readers that have those need none.
+  /// Continues the history of another table with the same nodes. Readers of that table need no
+  /// nodes.
   mutating func inheritHistory(of other: ContentTable) { slots.inheritHistory(of: other.slots) }
 
-  /// Lets whoever comes from before a revision get all nodes. What the widget is at that revision is
-  /// what the table was made of.
+  /// Makes readers from before a revision get all nodes. The table was made from the widget as of
+  /// that revision.
   mutating func begin(at revision: Revision) {
     slots.begin(at: revision)
     evaluatedAt = revision
@@ -62,21 +62,21 @@ struct ContentTable {
 
   // MARK: - Reading
 
-  /// What its nodes count.
+  /// The size of its nodes, as quotas count it.
   var bytes: Int { slots.bytes }
 
-  /// All of it.
+  /// The whole content.
   var content: Content { slots.content(below: root.top) }
 
-  /// What changed after a cursor; nil for nothing. O(what changed).
+  /// The changes after a cursor; nil for none. O(changes).
   func change(since cursor: Revision) -> ContentChange? {
     slots.change(since: cursor, below: root.top)
   }
 
-  /// How a node stands; nil if there is none now.
+  /// The state of a node; nil if it does not exist now.
   func standing(of id: String) -> NodeStanding? { slots.standing(of: id) }
 
-  /// What is wrong with it, in words; for tests.
+  /// The violated invariants, in words; for tests.
   func checkInvariants() -> [String] { slots.checkInvariants() }
 
   // MARK: - Embeds
@@ -87,10 +87,10 @@ struct ContentTable {
     return Set(slots.embedRequests.compactMap { WidgetID($0.request.widget) })
   }
 
-  /// The id of a node in the widget that it comes from; nil if there is no such node in an embed.
+  /// The id of a node in the widget that it comes from; nil if no embed has such a node.
   func origin(of id: String) -> String? { slots.origin(of: id) }
 
-  /// Shows in each embed what `find` says. Returns whether that changed anything.
+  /// Shows in each embed the result of `find`. Returns whether that changed anything.
   mutating func resolveEmbeds(
     at revision: Revision, limits: StoreLimits, _ find: (EmbedRequest) -> EmbedResult
   ) -> Bool {
@@ -99,7 +99,7 @@ struct ContentTable {
     embedDepth = 0
     let requests = slots.embedRequests
     let shown = Set(requests.map(\.slot))
-    // First, so that what goes makes room for what comes.
+    // Removals come first, because they make room for new nodes.
     for slot in slots.embedSlots where !shown.contains(slot) {
       _ = slots.show(.hidden, inEmbed: slot, at: revision, limits: limits)
     }
@@ -114,7 +114,7 @@ struct ContentTable {
 
   // MARK: - Following
 
-  /// Makes it true again after the widget changed.
+  /// Updates the content after a change of the widget.
   mutating func refresh(_ record: Record, limits: StoreLimits) {
     let changed = changedInputs(record).intersection(program.root.inputs)
     (evaluatedAt, family) = (record.revision, record.family)
@@ -123,7 +123,7 @@ struct ContentTable {
     if !isCut {
       var evaluation = ContentEvaluation(record, limits, for: program, as: shownFamily)
       root.update(program.root, path: "", changed, in: &slots, &evaluation)
-      // Words about what is wrong may have taken the room of nodes.
+      // The text of problems may have taken the room of nodes.
       isCut = evaluation.metLimit || bytes > limits.contentBytesMax
       cost = evaluation.spent
     }
@@ -131,7 +131,7 @@ struct ContentTable {
     slots.trimLog()
   }
 
-  /// Makes it as if there had been nothing before, and tells only what is other than it was.
+  /// Makes the whole content again, and records only the differences as changes.
   private mutating func makeAgain(_ record: Record, _ limits: StoreLimits) {
     let old = self
     self = ContentTable(program, of: record, as: shownFamily, limits: limits)
@@ -140,7 +140,7 @@ struct ContentTable {
   }
 
   private func changedInputs(_ record: Record) -> Set<ContentProgram.Input> {
-    // What one commit changes in several steps has one revision.
+    // All changes of one commit have one revision, even in several steps.
     let since = record.revision == evaluatedAt ? evaluatedAt - 1 : evaluatedAt
     var changed: Set<ContentProgram.Input> = []
     let data = record.data.changedKeys(since: since)
@@ -150,7 +150,7 @@ struct ContentTable {
     if !parameters.isEmpty { changed.insert(.allParameters) }
     for key in parameters { changed.insert(.parameter(key)) }
     if record.momentRevision > since { changed.insert(.entry) }
-    // Whether it is stale is none of them.
+    // `stale` is not one of these inputs.
     if max(record.labelsRevision, record.presenceRevision) > since
       || record.isActivity && record.statusRevision > since
       || shownFamily == nil && record.family != family

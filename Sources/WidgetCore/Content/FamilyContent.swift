@@ -1,16 +1,17 @@
 public import WidgetModel
 
-/// Which content of widgets a reader takes.
+/// The content of widgets that a reader takes.
 public enum ContentChoice: Hashable, Sendable {
   case none
-  /// That of each widget's own family.
+  /// The content for each widget's family.
   case own
-  /// That of one family, whatever the widgets' own is.
+  /// The content for one family, whatever the widgets' families are.
   case family(Family)
-  /// A redacted view, with the content of one family; nil for each widget's own. See `Redaction`.
+  /// A redacted view, with the content for one family; nil for each widget's family. See
+  /// `Redaction`.
   case redacted(Family?)
 
-  /// The family that it names.
+  /// The family in this choice.
   public var family: Family? {
     switch self {
     case .none, .own: nil
@@ -30,7 +31,7 @@ struct FamilyContent {
   let family: Family
   /// Nil if the kind has no content for the family.
   private(set) var content: ContentBox?
-  /// When it was made, or last lost its content.
+  /// The revision at which it was made, or last lost its content.
   private(set) var revision: Revision
 
   init(_ family: Family, _ program: ContentProgram?, of record: Record, limits: StoreLimits) {
@@ -55,7 +56,7 @@ struct FamilyContent {
     return ContentBox.refresh(&content, program, of: record, as: family, limits: limits)
   }
 
-  /// Makes its embeds true. Returns whether that changed it.
+  /// Updates its embeds. Returns whether that changed it.
   mutating func resolveEmbeds(_ resolve: (inout ContentTable) -> Bool) -> Bool {
     ContentBox.resolveEmbeds(&content, resolve) ?? false
   }
@@ -68,7 +69,7 @@ struct FamilyContent {
 
 /// Reads the content that a reader chose, and meters size and cost.
 struct ContentReader {
-  /// What it takes, redacted or not.
+  /// The reader's choice, redacted or not.
   private let choice: ContentChoice
   /// Whether the reader gets a redacted view.
   let isRedacted: Bool
@@ -111,7 +112,7 @@ struct ContentReader {
     }
   }
 
-  /// Whether the reader has used its budget for this turn.
+  /// Whether the reader has spent its budget for this turn.
   func isFull(with stateBytes: Int, bytesMax: Int) -> Bool {
     stateBytes + meter.bytes > bytesMax || meter.cost > limits.contentCostMax
   }
@@ -151,14 +152,14 @@ struct ContentReader {
     if record.isPlain, record.contentRevision <= cursor { return nil }
     guard var change = wholeChange(of: record, since: cursor) else { return nil }
     guard !mayBePrivate(record) else {
-      // What changed in private nodes cannot be told from what did not.
+      // Changes in private nodes cannot be told from changes in other nodes.
       return ContentChange(replacingBy: content(of: record))
     }
     change.setNodes = change.setNodes.map(Redaction.withoutProblem)
     return change
   }
 
-  /// Whether what the reader gets of a widget can have private nodes.
+  /// Whether the content of a widget for the reader can have private nodes.
   private func mayBePrivate(_ record: Record) -> Bool {
     if record.isPlain { return true }
     let program = ContentMaker.program(
@@ -171,7 +172,7 @@ struct ContentReader {
     case .none, .redacted: return nil
     case .own: return ownChange(of: record, since: cursor)
     case .family(let family):
-      // What the reader holds may be the other of the two.
+      // The reader may hold the other of the two contents.
       if record.familyRevision > cursor {
         return ContentChange(replacingBy: wholeContent(of: record))
       }
@@ -228,8 +229,8 @@ struct ContentReader {
 }
 
 extension WidgetStore {
-  /// What making contents of other families for readers has cost since the store began, in steps of
-  /// expressions. The difference of two readings is what happened between them.
+  /// The cost of contents for other families that were made for readers, since the store began, in
+  /// steps of expressions. The difference of two readings is the cost between them.
   public var readingCost: Int { records.familyUsage.readingCost }
 
   /// A reader of some content.
@@ -249,7 +250,8 @@ extension WidgetStore {
     if contents.dropContent(of: family) { records.evictContent(of: family) }
   }
 
-  /// Throws if a widget's kind is not made for a family. `field` is where the request names it.
+  /// Throws if a widget's kind does not support a family. `field` is the family's path in the
+  /// request.
   public func check(
     _ family: Family, isOfferedBy id: WidgetID, field: String
   ) throws(StoreError) {

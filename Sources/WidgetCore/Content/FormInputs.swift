@@ -89,9 +89,9 @@ struct FormInputs {
     return first
   }
 
-  /// What is wrong with the value of an input for a number that is in no form; nil for nothing.
+  /// The problem with the value of a number input outside of forms; nil for none.
   ///
-  /// - Parameter isTyping: The user has not finished: `-` and `1e` are right so far.
+  /// - Parameter isTyping: The user has not finished, so `-` and `1e` are valid.
   static func complaint(aboutNumber value: Value, isTyping: Bool) -> String? {
     switch value {
     case .null, .int: nil
@@ -113,7 +113,7 @@ struct FormInputs {
     return start[...end]
   }
 
-  /// Digits with an optional sign, fraction and exponent, perhaps with blanks around them.
+  /// Digits with an optional sign, fraction and exponent, and optional blanks around them.
   private static func isDecimalNumber(_ text: String) -> Bool {
     let number = trimmed(text)
     return number.utf8.allSatisfy(numeric.contains) && Double(number)?.isFinite == true

@@ -1,16 +1,17 @@
 import WidgetModel
 
-/// The nodes of a content in slots that stay the same, with a log of the changes.
+/// The nodes of a content in stable slots, with a log of the changes.
 ///
-/// `log` has the slots of the nodes that changed, in order of revisions. It is bounded; readers from
-/// before `logStart` get all nodes. A node that is gone keeps its slot (`isDead`) until the log has
+/// `log` has the slots of the changed nodes, in order of revisions. It is bounded: readers from
+/// before `logStart` get all nodes. A removed node keeps its slot (`isDead`) until the log has
 /// forgotten it.
 ///
-/// Nodes in an embed come from another widget, and `embed` puts them there. They go with their embed.
+/// Nodes in an embed come from another widget. `embed` inserts them. They are removed with their
+/// embed.
 ///
-/// Invariants: `index` has the id of every slot that is not free; the children of a live entry are live;
-/// `liveCount` counts entries that are not dead; `bytes` is the sum of their `costBytes`; `embeds` has the
-/// slots of the live embeds that are no other widget's.
+/// Invariants: `index` has the id of every slot that is not free; the children of a live entry are
+/// live; `liveCount` counts entries that are not dead; `bytes` is the sum of their `costBytes`;
+/// `embeds` has the slots of this widget's live embeds, without those from other widgets.
 struct NodeSlots {
   private var entries = RevertibleArray<Entry>()
   private var index: [String: Int32] = [:]
@@ -21,49 +22,50 @@ struct NodeSlots {
   private(set) var liveCount = 0
   private(set) var bytes = 0
   private var embeds: [Int32] = []
-  /// Grows with every change of a node.
+  /// Increases with every change of a node.
   private(set) var changeCount: UInt32 = 0
 
-  /// What a node counts beside its id, its properties and what is wrong with it.
+  /// The cost of a node beside its id, its properties and its problems.
   static let nodeCostBytes = 32
 
-  /// What the events of a node count.
+  /// The cost of a node's events.
   static func costBytes(ofEvents events: [String]) -> Int {
     events.reduce(0) { $0 + 2 + $1.utf8.count }
   }
 
-  /// How many changes are remembered: of late readers, most have less to catch up with.
+  /// The maximum number of changes in the log. Most late readers have missed fewer.
   private static let logMax = 512
 
-  /// How long the words are, in bytes, that say what is wrong with a part of a node.
+  /// The maximum length of the text of one problem, in bytes.
   private static let failureBytesMax = 512
 
-  /// How many problems of a node are listed. The others are counted.
+  /// The maximum number of listed problems of a node. The others are counted.
   static let problemsMax = 8
 
-  /// What a failure of a node's condition is called.
+  /// The name for a failure of a node's condition.
   static let condition = "condition"
 
-  /// What a failure of an embed to show its widget is called.
+  /// The name for a failure of an embed to show its widget.
   private static let embedded = "content"
 
-  /// The failures of a node of another widget, in words already.
+  /// The name for the failures of a node of another widget, which are text already.
   private static let ofOthers = ""
 
   private struct Entry {
     var id: String
     var type: NodeType
     var properties: ValueMap
-    /// Slots, those of nodes that are not shown included.
+    /// Slots, including those of nodes that are not shown.
     var children: [Int32] = []
     var parent: Int32
-    /// Whether its condition holds. It is in the content if it and all above it are shown.
+    /// Whether its condition holds. A node is in the content if it and all nodes above it are
+    /// shown.
     var isShown = true
     var isDead = false
     var revision: Revision = 0
-    /// What is wrong, by what it is wrong with.
+    /// The problems, by the part that has the problem.
     var failures: [String: String] = [:]
-    /// The events that it takes: always those of its plan.
+    /// The events that the node takes: always those of its plan.
     var events: [String] = []
     /// The id of the node in the widget that it comes from; nil for nodes of this widget.
     var origin: String?
@@ -80,29 +82,30 @@ struct NodeSlots {
     let slot: Int32
   }
 
-  /// No nodes, for readers that have nothing from before a revision.
+  /// No nodes, for readers that hold nothing from before a revision.
   init(at revision: Revision) { logStart = revision }
 
   // MARK: - History
 
-  /// The revision that last changed a node, or an earlier one that nobody needs to tell from it.
+  /// The revision that last changed a node, or an earlier one that makes no difference to readers.
   private var lastChange: Revision { log.last?.revision ?? logStart }
 
-  /// Lets whoever comes from before a revision get all nodes.
+  /// Makes readers from before a revision get all nodes.
   mutating func begin(at revision: Revision) {
     logStart = revision
     log.removeAll()
   }
 
-  /// Goes on from where other slots with the same nodes are: readers that have those need none.
+  /// Continues the history of other slots with the same nodes. Readers of those slots need no
+  /// nodes.
   mutating func inheritHistory(of other: NodeSlots) {
     logStart = other.lastChange
-    // No node has changed since, so that a change at this very revision is news.
+    // No node has changed since, so a change at this same revision is new to readers.
     for slot in entries.indices { entries[slot].revision = logStart }
   }
 
-  /// Continues the log of other slots, whose nodes these replace at a revision: only nodes that look
-  /// different are news.
+  /// Continues the log of other slots. These nodes replace the others at a revision, and only nodes
+  /// that look different are changes.
   mutating func replace(_ old: NodeSlots, at revision: Revision) {
     logStart = old.logStart
     for slot in entries.indices {
@@ -129,14 +132,14 @@ struct NodeSlots {
     }
   }
 
-  /// Whether a node is what one of other slots is, to readers.
+  /// Whether a node looks to readers like a node of other slots.
   private func looks(_ slot: Int32, like before: Int32, in old: NodeSlots) -> Bool {
     let isPresent = isPresent(slot)
     guard isPresent == old.isPresent(before) else { return false }
     return !isPresent || node(slot) == old.node(before)
   }
 
-  /// Where a node of other slots is, as one that is gone if it is not in this one.
+  /// The slot for a node of other slots. If the node is missing here, adds it as a removed one.
   private mutating func slot(of old: Entry) -> Int32 {
     if let slot = index[old.id] { return slot }
     let slot = Int32(entries.count)
@@ -147,7 +150,7 @@ struct NodeSlots {
     return slot
   }
 
-  /// Forgets the older half of the changes, and all of a revision or none.
+  /// Forgets the older half of the changes. A revision's changes stay or go together.
   mutating func trimLog() {
     guard log.count > NodeSlots.logMax else { return }
     var kept = log.count - NodeSlots.logMax / 2
@@ -165,7 +168,7 @@ struct NodeSlots {
 
   // MARK: - Reading
 
-  /// All that is shown, from a node down.
+  /// All shown nodes, from a node down.
   func content(below root: Int32) -> Content {
     var nodes: [Node] = []
     nodes.reserveCapacity(liveCount)
@@ -193,8 +196,8 @@ struct NodeSlots {
       problem: problem(of: entry), events: entry.events)
   }
 
-  /// What is wrong with a node, and with the conditions of children: one that is not there cannot say
-  /// so. A line for each problem, at most `problemsMax`.
+  /// The problems of a node, and those of the conditions of its children, because a missing child
+  /// cannot show them. One line for each problem, at most `problemsMax`.
   private func problem(of entry: Entry) -> String {
     if entry.origin != nil { return entry.failures[NodeSlots.ofOthers] ?? "" }
     var (lines, count) = ([String](), 0)
@@ -218,13 +221,13 @@ struct NodeSlots {
     return lines.joined(separator: "\n")
   }
 
-  /// What changed after a cursor; nil for nothing. `root` is the top node. O(what changed).
+  /// The changes after a cursor; nil for none. `root` is the top node. O(changes).
   func change(since cursor: Revision, below root: Int32) -> ContentChange? {
     guard cursor >= logStart else { return ContentChange(replacingBy: content(below: root)) }
     var change = ContentChange()
     for entry in log.reversed() {
       guard entry.revision > cursor else { break }
-      // Of several changes to one node, the last counts.
+      // If a node changed several times, the last change counts.
       guard entries[Int(entry.slot)].revision == entry.revision else { continue }
       if isPresent(entry.slot) {
         change.setNodes.append(node(entry.slot))
@@ -252,7 +255,7 @@ struct NodeSlots {
     return true
   }
 
-  /// How a node stands; nil if there is none now.
+  /// The state of a node; nil if it does not exist now.
   func standing(of id: String) -> NodeStanding? {
     guard let found = index[id], entries[Int(found)].id.hasSameBytes(as: id), isPresent(found)
     else {
@@ -280,7 +283,7 @@ struct NodeSlots {
 
   // MARK: - Changing
 
-  /// Adds a node as its plan has it. Its children are set later.
+  /// Adds a node from its plan. Its children are set later.
   mutating func insert(
     _ plan: ContentProgram.NodePlan, id: String, parent: Int32
   ) -> Int32 {
@@ -319,7 +322,7 @@ struct NodeSlots {
     liveCount -= 1
     bytes -= entries[Int(slot)].costBytes
     entries[Int(slot)].isDead = true
-    // Its id alone is of use to those who are late.
+    // Late readers only need its id.
     (entries[Int(slot)].properties, entries[Int(slot)].failures) = ([:], [:])
     (entries[Int(slot)].children, entries[Int(slot)].events) = ([], [])
     entries[Int(slot)].origin = nil
@@ -332,7 +335,7 @@ struct NodeSlots {
     mark(slot, at: revision)
   }
 
-  /// Shows or hides a node with all below it.
+  /// Shows or hides a node and all nodes below it.
   mutating func setShown(_ slot: Int32, _ isShown: Bool, at revision: Revision) {
     guard entries[Int(slot)].isShown != isShown else { return }
     entries[Int(slot)].isShown = isShown
@@ -361,8 +364,8 @@ struct NodeSlots {
     return true
   }
 
-  /// Notes, or (with nil) forgets, what is wrong with a part of a node. Returns whether that is news,
-  /// and whether there was room for the words.
+  /// Records, or (with nil) clears, the problem of a part of a node. Returns whether that changed
+  /// it, and whether there was room for the text.
   mutating func setFailure(
     _ name: String, to message: String?, on slot: Int32, at revision: Revision, bytesMax: Int
   ) -> (isNews: Bool, hasRoom: Bool) {
@@ -373,7 +376,7 @@ struct NodeSlots {
       String(decoding: $0.utf8.prefix(NodeSlots.failureBytesMax), as: UTF8.self)
     }
     var hasRoom = true
-    // Words have the room of the content once more, and no more.
+    // The text of problems may take as much room as the content.
     if let words = message, (bytes + words.utf8.count) / 2 > bytesMax {
       (message, hasRoom) = (nil, false)
     }
@@ -386,7 +389,7 @@ struct NodeSlots {
     return (true, hasRoom)
   }
 
-  /// Notes in the log that a node changed.
+  /// Records in the log that a node changed.
   mutating func mark(_ slot: Int32, at revision: Revision) {
     changeCount &+= 1
     guard slot >= 0, entries[Int(slot)].revision != revision else { return }
@@ -399,23 +402,23 @@ struct NodeSlots {
   }
 }
 
-/// How a node stands towards users.
+/// The state of a node for users.
 struct NodeStanding {
   let type: NodeType
-  /// Shown, with all above it.
+  /// The node, and all nodes above it, are shown.
   let isVisible: Bool
-  /// Takes events, with all above it.
+  /// The node, and all nodes above it, take events.
   let isEnabled: Bool
   /// An input for a number.
   let takesNumber: Bool
-  /// Of an embed: the id of the widget in it, as the node has it.
+  /// For an embed: the id of its widget, as the node has it.
   var embeddedWidget: String?
 }
 
 // MARK: - Embeds
 
 extension NodeSlots {
-  /// What the embeds that are shown ask for.
+  /// The requests of the shown embeds.
   var embedRequests: [(slot: Int32, request: EmbedRequest)] {
     embeds.compactMap { slot in isPresent(slot) ? (slot, request(of: slot)) : nil }
   }
@@ -431,14 +434,14 @@ extension NodeSlots {
     return EmbedRequest(widget: text("widget"), family: text("family"))
   }
 
-  /// The id of a node in the widget that it comes from; nil if there is no such node in an embed.
+  /// The id of a node in the widget that it comes from; nil if no embed has such a node.
   func origin(of id: String) -> String? {
     guard let slot = index[id], isPresent(slot) else { return nil }
     return entries[Int(slot)].origin
   }
 
-  /// Puts the nodes of another widget, or the reason why there are none, into an embed. Returns how deep
-  /// embeds are nested there, the embed included.
+  /// Puts the nodes of another widget, or the reason for their absence, into an embed. Returns the
+  /// depth of nested embeds, including this embed.
   mutating func show(
     _ result: EmbedResult, inEmbed slot: Int32, at revision: Revision, limits: StoreLimits
   ) -> Int {
@@ -461,7 +464,7 @@ extension NodeSlots {
     return 1
   }
 
-  /// Shows why an embed shows nothing, so that users see it too.
+  /// Shows the reason for an empty embed, so that users see it too.
   private mutating func showFailure(
     _ reason: String, in slot: Int32, at revision: Revision, _ limits: StoreLimits
   ) {
@@ -484,7 +487,7 @@ extension NodeSlots {
       NodeSlots.embedded, to: reason, on: slot, at: revision, bytesMax: limits.contentBytesMax)
   }
 
-  /// Makes the nodes in an embed those of a content, and notes which of them changed. Returns false, and
+  /// Makes the nodes in an embed match a content, and records the changes. Returns false, and
   /// changes nothing, if there is no room.
   private mutating func embed(
     _ content: Content?, in slot: Int32, at revision: Revision, _ limits: StoreLimits
@@ -521,7 +524,7 @@ extension NodeSlots {
     setChildren(of: slot, to: top.map { [$0] } ?? [], at: revision)
     let kept = Set(slots.values)
     for gone in old where !kept.contains(gone) {
-      // Its children go by themselves, or belong to another node by now.
+      // Its children are removed separately, or have another parent by now.
       entries[Int(gone)].children = []
       remove(gone, at: revision)
     }
@@ -534,7 +537,7 @@ extension NodeSlots {
     }
   }
 
-  /// Makes a node of another widget what it is now.
+  /// Updates a node of another widget.
   private mutating func put(_ entry: Entry, at revision: Revision) -> Int32 {
     var entry = entry
     guard let slot = index[entry.id], !entries[Int(slot)].isDead else {
@@ -557,7 +560,7 @@ extension NodeSlots {
 }
 
 extension NodeSlots {
-  /// What is wrong with it, in words; for tests.
+  /// The violated invariants, in words; for tests.
   func checkInvariants() -> [String] {
     var violations: [String] = []
     let isFree = Set(free)

@@ -1,18 +1,17 @@
 import WidgetExpression
 import WidgetModel
 
-/// The content of a widget whose kind nobody has registered: its data as a table of keys and
-/// values, and a line that says that the kind is not registered.
+/// The content of a widget whose kind is not registered: its data as a table of keys and values,
+/// and a line that says that the kind is not registered.
 ///
-/// The store does not keep this content. It makes the content from the record when somebody reads
-/// it, and the difference from the keys that changed. So an update of the widget costs nothing
-/// more.
+/// The store does not keep this content. It makes the content from the record for each read, and
+/// the difference from the changed keys. So an update of the widget costs nothing more.
 enum PlainContent {
-  /// How many keys the table shows.
+  /// The maximum number of keys in the table.
   static let rowsMax = 64
-  /// How many characters of a value the table shows.
+  /// The maximum number of characters of a value in the table.
   static let valueLengthMax = 120
-  /// How many characters of a key the table shows.
+  /// The maximum number of characters of a key in the table.
   static let keyLengthMax = 64
 
   static func content(of record: Record) -> Content {
@@ -54,18 +53,18 @@ enum PlainContent {
     return Content(rootID: "plain", nodes: nodes)
   }
 
-  // What is the same in every table.
+  // The properties that every table has.
   private static let columns: ValueMap = ["columns": .list([.string("Key"), .string("Value")])]
   private static let horizontal: ValueMap = ["axis": .string("horizontal")]
   private static let caption = ValueMap.Entry(key: "font", value: .string("caption"))
 
-  /// About how many bytes the content takes in frames. O(1).
+  /// The approximate size of the content in frames, in bytes. O(1).
   static func sizeBytes(of record: Record) -> Int {
     128 + min(record.data.liveCount, rowsMax) * 160
   }
 
   /// The nodes that changed after a cursor, if no key was added or removed since; nil if none
-  /// changed. O(changed keys), and O(`rowsMax`) if not all keys are shown.
+  /// changed. O(changed keys), or O(`rowsMax`) if not all keys are shown.
   static func change(of record: Record, since cursor: Revision) -> ContentChange? {
     guard record.data.hasChanges(since: cursor) else { return nil }
     let last = record.data.liveCount > rowsMax ? record.data.liveKey(rowsMax - 1) : nil
@@ -105,13 +104,14 @@ enum PlainContent {
     return text[..<text.index(before: end)] + "…"
   }
 
-  /// Whether the first bytes of a text are all printable ASCII. Then each of them begins a character, and
-  /// nobody has to find out where characters end, which takes a hundred times as long.
+  /// Whether the first bytes of a text are all printable ASCII. Then each byte begins a character,
+  /// and the search for the ends of characters, which takes a hundred times as long, is
+  /// unnecessary.
   private static func isPrintable(_ text: String, upTo countMax: Int) -> Bool {
     var text = text
     return text.withUTF8 { bytes in
       var hasOther = false
-      // Without a way out of the loop, the compiler looks at many bytes at a time.
+      // Because the loop has no exit, the compiler can process many bytes at a time.
       for byte in UnsafeBufferPointer(rebasing: bytes.prefix(countMax)) {
         hasOther = hasOther || byte &- 0x20 > 0x5e
       }
@@ -119,7 +119,7 @@ enum PlainContent {
     }
   }
 
-  /// A value in one line. Reads no more of the value than the line shows.
+  /// A value in one line. Reads only the part of the value that the line shows.
   static func text(of value: Value) -> String {
     if case .string(let string) = value { return line(string) }
     var text = ""
@@ -176,7 +176,8 @@ extension RevisedMap {
     }
   }
 
-  /// The live key at a place in the order, from 0; nil if there are fewer. O(place + removed keys).
+  /// The live key at a place in the order, from 0; nil if there are too few. O(place + removed
+  /// keys).
   func liveKey(_ place: Int) -> String? {
     var count = 0
     for slot in sorted where slots[Int(slot)].value != nil {

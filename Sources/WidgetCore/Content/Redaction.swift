@@ -1,13 +1,14 @@
 import WidgetModel
 
-/// What a redacted view leaves out, such as a locked screen.
+/// The rules of a redacted view, such as a locked screen.
 ///
-/// A node with `privacy` becomes a label of fixed length, and the nodes in it go. All other text is meant for
-/// everybody. What the content is made of is not sent, because private nodes may show it: data, parameters,
-/// labels, values of entries, messages of errors, and problems, which quote values. Ids of nodes in a row
-/// have the row's key, so rows with private nodes are numbered instead.
+/// A node with `privacy` becomes a label of fixed length, without the nodes in it. All other text
+/// is for everybody. The view does not have the sources of the content, because private nodes may
+/// show them: data, parameters, labels, values of entries, messages of errors, and problems, which
+/// quote values. Ids of nodes in a row have the row's key, so rows with private nodes are numbered
+/// instead.
 ///
-/// It is a view that a reader asks for, and no protection from that reader.
+/// A reader asks for this view. It does not protect the data from that reader.
 enum Redaction {
   /// The text of a private node.
   static let text = "\u{2592}\u{2592}\u{2592}\u{2592}\u{2592}\u{2592}"
@@ -20,7 +21,7 @@ enum Redaction {
     return node
   }
 
-  /// A content without what is private in it. O(nodes).
+  /// A content without its private parts. O(nodes).
   static func redacted(_ content: Content) -> Content {
     let nodes = content.nodes
     let privateRows = Set(nodes.lazy.filter(isPrivate).flatMap { rowPaths(of: $0.id) })
@@ -45,7 +46,7 @@ enum Redaction {
       }
       var shown = withoutProblem(node)
       shown.id = shownID
-      // Nobody else knows the number of a row.
+      // Only this view has the number of a row, so events could not name the node.
       if shownID != id { shown.events = [] }
       shown.childIDs = node.childIDs.map(publicID)
       if node.type == .form, holdsPrivate(node, byID) {
@@ -65,7 +66,7 @@ enum Redaction {
     return Content(rootID: result.first?.id ?? "", nodes: result)
   }
 
-  /// Whether a node in a node is private. O(nodes in it).
+  /// Whether a node has a private node in it. O(nodes in it).
   private static func holdsPrivate(_ node: Node, _ byID: [String: Node]) -> Bool {
     var waiting = node.childIDs
     while let id = waiting.popLast() {
@@ -76,7 +77,7 @@ enum Redaction {
     return false
   }
 
-  /// What stands in the place of a private node.
+  /// The replacement of a private node.
   private static func hidden(_ node: Node, id: String) -> Node {
     var properties: ValueMap = ["text": .string(text), "privacy": .bool(true)]
     if node.properties["visible"] == .bool(false) { properties["visible"] = .bool(false) }
@@ -103,7 +104,7 @@ enum Redaction {
     return paths
   }
 
-  /// What a widget of a kind shows that nobody has registered: not its data.
+  /// The content of a widget whose kind is not registered, without its data.
   static func plainContent(of record: Record) -> Content {
     Content(
       rootID: "kind",
@@ -139,7 +140,7 @@ extension Record {
       timeline: Redaction.redacted(moment?.status), activity: activity)
   }
 
-  /// Adds to an update what else a redacted view has.
+  /// Adds the other parts of a redacted view to an update.
   func redact(_ update: inout WidgetUpdate, since cursor: Revision) {
     if statusRevision > cursor {
       update.isStale = isStale

@@ -1,13 +1,13 @@
 import WidgetExpression
 import WidgetModel
 
-/// The rows of a repeated node. They are matched by their keys, so that one that stays costs a
+/// The rows of a repeated node, matched by their keys, so that an unchanged row costs only a
 /// comparison.
 struct RowList {
   private var rows: [Row] = []
 
   private struct Row {
-    /// What its nodes' ids end with: `/42`.
+    /// The end of its nodes' ids: `/42`.
     let path: String
     var element: ExpressionValue
     var place: Int
@@ -19,15 +19,15 @@ struct RowList {
   /// The slots of the rows' top nodes.
   var tops: [Int32] { rows.map(\.instance.top) }
 
-  /// How many nodes there are, rows within rows included.
+  /// The number of nodes, including rows within rows.
   var nodeCount: Int { rows.reduce(0) { $0 + $1.instance.nodeCount } }
 
-  /// Takes all rows away.
+  /// Removes all rows.
   func remove(from slots: inout NodeSlots, at revision: Revision) {
     for row in rows { row.instance.remove(from: &slots, at: revision) }
   }
 
-  /// Evaluates what reads something changed in the rows, while the list stays.
+  /// Evaluates the expressions in the rows that read changed inputs, while the list stays the same.
   mutating func update(
     _ plan: ContentProgram.RowPlan, _ changed: Set<ContentProgram.Input>,
     in slots: inout NodeSlots, _ evaluation: inout ContentEvaluation
@@ -40,7 +40,7 @@ struct RowList {
     }
   }
 
-  /// Evaluates the list, and makes the rows what it says. `changed`: what changed; nil for everything.
+  /// Evaluates the list, and updates the rows. `changed`: the changed inputs; nil for all.
   mutating func reconcile(
     _ plan: ContentProgram.RowPlan, parent: Int32, path: String,
     _ changed: Set<ContentProgram.Input>?, in slots: inout NodeSlots,
@@ -57,7 +57,7 @@ struct RowList {
       evaluation.leave()
       paths.append(RowList.path(path, key: key, seen: &seen))
     }
-    // First, so that what goes makes room for what comes.
+    // Removals come first, because they make room for new rows.
     for row in rows where !seen.contains(row.path) {
       old[row.path] = nil
       row.instance.remove(from: &slots, at: evaluation.revision)
@@ -74,7 +74,7 @@ struct RowList {
         + "\(evaluation.limits.contentNodesMax) nodes (content_nodes_max) and "
         + "\(evaluation.limits.contentBytesMax) bytes (content_bytes_max)"
     }
-    // No second copy of what changes below.
+    // Avoids a second copy of the rows that change below.
     rows = []
     var next: [Row] = []
     next.reserveCapacity(kept)
@@ -94,7 +94,7 @@ struct RowList {
         next.append(row)
       } else {
         let path = freePath(paths[place], plan, slots)
-        // Which of two gets the path depends on which came first.
+        // The path depends on which of two rows came first, so the content counts as cut.
         if path != paths[place] { evaluation.meetLimit() }
         let instance = BlockInstance(
           plan.block, path: path, parent: parent, in: &slots, &evaluation)
@@ -105,7 +105,7 @@ struct RowList {
     _ = slots.setFailure("\(plan.id).rows", failure, on: parent, &evaluation)
   }
 
-  /// How many rows, from the first on, there is room for.
+  /// The number of rows, from the first on, for which there is room.
   private func roomForRows(
     _ paths: [String], _ old: [String: Row], _ plan: ContentProgram.RowPlan,
     _ slots: NodeSlots, _ limits: StoreLimits
@@ -126,7 +126,7 @@ struct RowList {
     return paths.count
   }
 
-  /// A path that no row has: another than the key's if two that were shortened are the same.
+  /// A free path. It differs from the key's path if two shortened keys are the same.
   private func freePath(
     _ path: String, _ plan: ContentProgram.RowPlan, _ slots: NodeSlots
   ) -> String {
@@ -172,10 +172,10 @@ struct RowList {
 
   // MARK: - Paths
 
-  /// What the ids of a row's nodes end with: short enough, and another for each row.
+  /// The end of the ids of a row's nodes: short enough, and unique for each row.
   static func path(_ outer: String, key: String, seen: inout Set<String>) -> String {
     var path = "\(outer)/\(NodeID.encoded(key: key))"
-    // Room for the number below. No key is written with a colon in front.
+    // Leaves room for the number below. No encoded key begins with a colon.
     if path.utf8.count > NodeID.rowsLengthMax - NodeID.rowNumberLengthMax {
       path = "/:\(NodeID.hash(path))"
     }

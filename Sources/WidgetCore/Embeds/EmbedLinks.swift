@@ -1,18 +1,19 @@
 import DequeModule
 import WidgetModel
 
-/// Which widgets show which others in their embeds, and which of them have to be looked at again.
+/// The links between widgets through embeds, and the queue of widgets whose embeds must be checked
+/// again.
 ///
-/// A link begins at the embedding widget, also if the other one is missing or cannot be shown. So whether
-/// links make a circle does not depend on what is shown, and the looks come to an end.
+/// A link begins at the embedding widget, even if the other widget is missing or cannot be shown.
+/// So circles of links do not depend on what is shown, and the checks come to an end.
 ///
-/// Links change only between groups (`WidgetStore.settleEmbeds`). Readers share the object with the table
-/// of records, because they make content for other families that has links too.
+/// Links change only between groups (`WidgetStore.settleEmbeds`). Readers share the object with the
+/// table of records, because content for other families, which they make, has links too.
 final class EmbedLinks {
   private struct Targets {
-    /// Of the embeds in the content that is kept.
+    /// From the embeds in the cached content.
     var direct: Set<WidgetID> = []
-    /// Of embeds in content that is made for these embeds alone, or for a reader.
+    /// From embeds in content that is made only for these embeds, or for a reader.
     var further: Set<WidgetID> = []
 
     var all: Set<WidgetID> { further.isEmpty ? direct : direct.union(further) }
@@ -22,18 +23,18 @@ final class EmbedLinks {
   private var embedders: [WidgetID: Set<WidgetID>] = [:]
   private var queue: Deque<WidgetID> = []
   private var isQueued: Set<WidgetID> = []
-  /// Widgets whose embeds are in content that was made for one reader and is not kept.
+  /// Widgets whose embeds are in content that was made for one reader and not cached.
   private var unkept: Set<WidgetID> = []
-  /// Widgets that were there when the store was opened, and that were not looked at since: nobody knows
-  /// what readers have seen of them.
+  /// Widgets that existed when the store was opened, and were not checked since. Nobody knows what
+  /// readers have seen of them.
   var restored: Set<WidgetID> = []
   /// Widgets of kind `smart-stack`.
   private(set) var stacks: [WidgetID: StackMembers] = [:]
   /// The stacks with an expression.
   private(set) var selectingStacks: Set<WidgetID> = []
-  /// The revision up to which these know of all changes.
+  /// The revision up to which the stacks have processed all changes.
   var newsRevision: Revision = 0
-  /// Grows whenever a link comes or goes.
+  /// Increases whenever a link is added or removed.
   private(set) var version: UInt64 = 0
 
   init() {}
@@ -47,33 +48,35 @@ final class EmbedLinks {
     return other
   }
 
-  /// How many widgets a widget may show, those in embeds of embeds included.
+  /// The maximum number of widgets that a widget may show, including embeds of embeds.
   static let reachMax = 256
 
   // MARK: - What to look at
 
   var hasQueue: Bool { !queue.isEmpty }
 
-  /// Has a widget looked at.
+  /// Adds a widget to the queue.
   func enqueue(_ id: WidgetID) {
     if isQueued.insert(id).inserted { queue.append(id) }
   }
 
-  /// The next widget to look at.
+  /// Takes the next widget from the queue.
   func next() -> WidgetID? {
     guard let id = queue.popFirst() else { return nil }
     isQueued.remove(id)
     return id
   }
 
-  /// Has everything looked at that shows a widget, because the widget came, changed or went.
+  /// Adds all widgets that show a widget to the queue, because the widget was added, changed or
+  /// removed.
   func noteChange(of id: WidgetID, hasEmbeds: Bool) {
     if hasEmbeds || targets[id] != nil { enqueue(id) }
     guard let embedders = embedders[id] else { return }
     for embedder in embedders { enqueue(embedder) }
   }
 
-  /// Whether a widget's content for readers is nowhere kept, so that nobody can tell whether it changed.
+  /// Whether a widget has content that was made for a reader and not cached, so that its changes
+  /// are unknown.
   func hasUnkeptContent(_ id: WidgetID) -> Bool { unkept.contains(id) }
 
   func setStack(_ id: WidgetID, to stack: StackMembers?) {
@@ -85,25 +88,25 @@ final class EmbedLinks {
     }
   }
 
-  /// How many stacks with an expression follow the changes of widgets. Every change is compared with each
-  /// of these expressions.
+  /// The maximum number of stacks with an expression that follow the changes of widgets. Every
+  /// change is tested with each of these expressions.
   static let selectingMax = 64
 
   // MARK: - Links
 
   func targets(of id: WidgetID) -> Set<WidgetID> { targets[id]?.all ?? [] }
 
-  /// The widgets that show a widget in an embed of theirs.
+  /// The widgets that embed a widget.
   func embedders(of id: WidgetID) -> Set<WidgetID> { embedders[id] ?? [] }
 
-  /// Sets what the embeds of a widget name.
+  /// Sets the targets of a widget's embeds.
   func setTargets(of id: WidgetID, to direct: Set<WidgetID>) {
     var next = targets[id] ?? Targets()
     next.direct = direct
     set(next, of: id)
   }
 
-  /// Sets what embeds of embeds name, in content that was made for the embeds of a widget.
+  /// Sets the targets of embeds of embeds, in content that was made for the embeds of a widget.
   func setFurtherTargets(of id: WidgetID, to further: Set<WidgetID>) {
     unkept.remove(id)
     var next = targets[id] ?? Targets()
@@ -111,7 +114,7 @@ final class EmbedLinks {
     set(next, of: id)
   }
 
-  /// Adds what the embeds name in content that was made for a reader.
+  /// Adds the targets of the embeds in content that was made for a reader.
   func addTargets(of id: WidgetID, _ further: Set<WidgetID>, isKept: Bool) {
     if !isKept { unkept.insert(id) }
     var next = targets[id] ?? Targets()
@@ -130,7 +133,7 @@ final class EmbedLinks {
     }
     for new in after.subtracting(before) { embedders[new, default: []].insert(id) }
     guard isNews else { return }
-    // Whether there is a circle may have changed for everyone from whom a chain of links leads here.
+    // A circle may have come or gone for every widget with a chain of links to this one.
     var waiting = Array(embedders(of: id))
     var seen = Set(waiting)
     while let above = waiting.popLast() {

@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// What an embed asks for.
+/// The request of an embed.
 struct EmbedRequest {
   /// The id of the widget, as the node has it.
   var widget: String
@@ -8,21 +8,21 @@ struct EmbedRequest {
   var family: String
 }
 
-/// What an embed shows.
+/// The result for an embed.
 enum EmbedResult {
-  /// Content, how deep embeds are nested in it, and what is wrong with its widget; empty for nothing.
+  /// Content, the depth of nested embeds in it, and the problem of its widget; empty for none.
   case content(Content, depth: Int, problem: String)
   /// Nothing, because the widget is hidden.
   case hidden
-  /// Why there is nothing to show.
+  /// The reason why there is no content.
   case failure(String)
 }
 
-/// Finds what embeds show: a view of all records, for one look at one widget.
+/// Finds the content of embeds: a view of all records, for one check of one widget.
 struct EmbedSource {
-  /// How deep embeds may be nested.
+  /// The maximum depth of nested embeds.
   static let depthMax = 4
-  /// How many embeds of a content show something.
+  /// The maximum number of embeds of a content that show something.
   static let countMax = 32
 
   let slots: [Record?]
@@ -33,15 +33,15 @@ struct EmbedSource {
 
   func record(_ id: WidgetID) -> Record? { index[id].flatMap { slots[Int($0)] } }
 
-  /// One look at the embeds of a widget.
+  /// One check of the embeds of a widget.
   final class Look {
-    /// The widget that is looked at.
+    /// The widget that is checked.
     let id: WidgetID
     /// The family in which it is shown.
     let family: Family
-    /// What embeds in content name that is made for the embeds.
+    /// The targets of embeds in content that is made for the embeds.
     fileprivate(set) var furtherTargets: Set<WidgetID> = []
-    /// What the look has cost, in steps of expressions.
+    /// The cost of the check, in steps of expressions.
     fileprivate(set) var cost = 0
     /// The content that was made for the embeds.
     fileprivate var made: [Made: (content: Content, depth: Int)] = [:]
@@ -57,8 +57,8 @@ struct EmbedSource {
     }
   }
 
-  /// What an embed in the content of a widget shows. It does not depend on what is kept, nor on the widget
-  /// that is looked at.
+  /// The result for an embed in the content of a widget. It depends neither on the cache nor on the
+  /// widget that is checked.
   ///
   /// - Parameters:
   ///   - outer: the widget with the embed.
@@ -102,14 +102,14 @@ struct EmbedSource {
     var nodes = content.nodes
     if let top = nodes.firstIndex(where: { $0.id == content.rootID }) {
       if !record.presence.isEnabled { nodes[top].properties["enabled"] = .bool(false) }
-      // A widget of a kind that is not registered shows its data, of which nobody said what is private.
+      // If the kind is not registered, nothing says which data is private, so all of it is.
       if record.isPlain { nodes[top].properties["privacy"] = .bool(true) }
     }
     return .content(
       Content(rootID: content.rootID, nodes: nodes), depth: depth, problem: problem)
   }
 
-  /// What is wrong with a widget that an embed shows: its error, or that it is stale.
+  /// The problem of a widget in an embed: its error, or that it is stale.
   private func problem(of record: Record) -> String {
     if let error = record.error {
       let message = error.message.isEmpty ? error.reason : error.message
@@ -118,11 +118,11 @@ struct EmbedSource {
     return record.isStale ? "The widget \"\(record.id)\" is stale." : ""
   }
 
-  /// How many characters of an error an embed shows.
+  /// The maximum number of characters of an error in an embed.
   private static let wordsMax = 200
 
-  /// The content of an inner widget without what would be nested too deep in the outer one. The embeds
-  /// that are one level too deep show the reason. O(nodes).
+  /// The content of an inner widget, without nodes that would be nested too deep in the outer one.
+  /// The embeds that are one level too deep show the reason. O(nodes).
   private static func cut(_ content: Content) -> Content {
     let reason = "Embeds are nested more than \(depthMax) deep."
     let byID = Dictionary(
@@ -159,8 +159,8 @@ struct EmbedSource {
     return supports(shown) ? shown : record.family
   }
 
-  /// What a widget shows in a family, and how deep embeds are nested in it. Links make no circle here, so
-  /// this comes to an end, and each content is made once.
+  /// The content of a widget for a family, and the depth of nested embeds in it. Links make no
+  /// circle here, so the recursion ends, and each content is made once.
   private func content(
     of record: Record, as family: Family, _ look: Look
   ) -> (content: Content, depth: Int)? {
@@ -185,7 +185,7 @@ struct EmbedSource {
     return made
   }
 
-  /// Makes the embeds of a content true. Returns whether that changed it.
+  /// Updates the embeds of a content. Returns whether that changed it.
   func resolve(
     _ table: inout ContentTable, of record: Record, in family: Family, at revision: Revision,
     limits: StoreLimits, _ look: Look
@@ -200,9 +200,9 @@ struct EmbedSource {
     }
   }
 
-  /// Makes the embeds of a content true that was just made for a reader.
+  /// Updates the embeds of a content that was just made for a reader.
   ///
-  /// - Parameter isKept: whether the content is kept, and followed.
+  /// - Parameter isKept: whether the content is cached and updated.
   func resolve(
     _ table: inout ContentTable, of record: Record, as family: Family, isKept: Bool
   ) -> Int {

@@ -1,9 +1,10 @@
 import WidgetModel
 
-/// The kind that shows the most relevant of several widgets. Built in, because it looks at other widgets.
+/// The kind that shows the most relevant of several widgets. It is built in, because it looks at
+/// other widgets.
 ///
-/// Which widget it shows follows from the widgets, the time, and the last choice of a user. Only the choice
-/// is stored as such. See `WidgetStore.settleEmbeds`.
+/// The shown widget follows from the widgets, the time, and the last choice of a user. Only that
+/// choice is stored. See `WidgetStore.settleEmbeds`.
 enum SmartStackKind {
   static let schema = KindSchema(
     Kind(
@@ -48,7 +49,7 @@ enum SmartStackKind {
           payload: [Field(name: "widget", type: .string, summary: "Its id.", isRequired: true)]),
       ], content: content))
 
-  /// How many widgets one stack has at most.
+  /// The maximum number of widgets of one stack.
   static let membersMax = 64
   /// The shortest time of `rotate`.
   static let rotateMin = Duration.seconds(1)
@@ -119,7 +120,7 @@ enum SmartStackKind {
       description: "\"\(action)\" has no effect, because the stack's hold is 0s; set a longer one.")
   }
 
-  /// What a user's event does to a stack; nil for nothing.
+  /// The effect of a user's event on a stack; nil for none.
   static func patch(for event: Event, on record: Record) throws(StoreError) -> WidgetPatch? {
     let members = record.data["members"].texts
     let current = record.data["current"].text
@@ -154,21 +155,21 @@ enum SmartStackKind {
 /// The widgets of a stack that its expression selects.
 struct StackMembers {
   var selected: [WidgetID] = []
-  /// The expression with which they were looked for.
+  /// The expression that selected them.
   var expression = ""
   /// The compiled expression; nil if it is empty.
   var test: WidgetTest?
-  /// Whether all widgets have to be looked at again.
+  /// Whether all widgets must be checked again.
   var isOutdated = true
   /// Why widgets may be missing; empty if none are.
   var problem = ""
 }
 
-/// What a stack shows.
+/// The widget that a stack shows.
 struct StackChoice {
   var members: [WidgetID] = []
   var current: WidgetID?
-  /// When the choice may become another one by itself.
+  /// The next time at which the choice may change without other changes.
   var nextDate: Timestamp?
 
   /// Chooses among members with their relevance.

@@ -1,14 +1,16 @@
 public import WidgetModel
 
-/// Embeds: nodes that show what another widget shows.
+/// Embeds: nodes that show the content of another widget.
 ///
-/// When a widget changes, those that show it follow between two groups, in a revision of their own. So
-/// nobody's command costs more, or is refused, because of others who show its widget. Like what time changes, this is
-/// not stored, because it follows from what is stored: see `advance`. After a restart, the first look lets
-/// readers get widgets with embeds as a whole.
+/// When a widget changes, the widgets that embed it follow between two groups, in a separate
+/// revision. So a command never costs more, and is never refused, because others embed its widget.
+/// These changes are not stored, because they follow from the stored state, like changes by time:
+/// see `advance`. After a restart, the first check makes readers get widgets with embeds as a
+/// whole.
 ///
-/// The nodes of the other widget are in the content of the embedding one, as nodes in its embed. So readers need to know
-/// nothing of embeds, and the nodes count in the limits of the embedding widget.
+/// The nodes of the other widget are in the content of the embedding widget, below its embed. So
+/// readers need not know about embeds, and the nodes count against the limits of the embedding
+/// widget.
 extension WidgetStore {
   /// Whether `settleEmbeds` has something to do.
   public var needsSettling: Bool { records.embeds.hasQueue || hasNewsForStacks }
@@ -23,9 +25,9 @@ extension WidgetStore {
       links: records.embeds)
   }
 
-  /// Makes embeds and stacks true at a time, in one revision, until that has cost `costMax`. It cannot be
-  /// refused: what has no room is left out, and the embed says so. Call it between groups only, after
-  /// `advance`.
+  /// Updates embeds and stacks to a time, in one revision, until that has cost `costMax`. It cannot
+  /// be refused: content without room is left out, and the embed shows the reason. Call it between
+  /// groups only, after `advance`.
   public mutating func settleEmbeds(at now: Timestamp, costMax: Int = .max) -> Advance {
     var result = Advance()
     guard needsSettling else { return result }
@@ -46,13 +48,13 @@ extension WidgetStore {
       contents.count(ContentEvaluation.nodeCost)
     }
     result.isChange = revision != before
-    // No expression selects stacks, so what the looks changed is no news.
+    // No expression selects stacks, so the changes of the checks do not concern stacks.
     records.embeds.newsRevision = revision
     result.hasMore = records.embeds.hasQueue
     return result
   }
 
-  /// Looks at one widget.
+  /// Checks one widget.
   private mutating func settle(_ id: WidgetID, inRevision next: Revision, at now: Timestamp) {
     let links = records.embeds
     guard let slot = slot(of: id), let kind = records[slot]?.kind else {
@@ -75,8 +77,9 @@ extension WidgetStore {
     if isOther || wasUnkept { change(slot, inRevision: next, at: now) { _ in } }
   }
 
-  /// Makes the embeds of a widget true. Returns whether that changed it, and what embeds name in content that
-  /// was made for it. The source ends here: while it is there, a change of the records would copy them.
+  /// Updates the embeds of a widget. Returns whether that changed it, and the targets of embeds in
+  /// content that was made for it. The source ends here, because a change of the records would copy
+  /// them while it exists.
   private mutating func resolve(
     _ slot: Int, _ id: WidgetID, inRevision next: Revision
   ) -> (isOther: Bool, further: Set<WidgetID>) {
@@ -97,7 +100,7 @@ extension WidgetStore {
     return (isOther, further)
   }
 
-  /// Changes a widget in the revision of the look, which the first change takes.
+  /// Changes a widget in the revision of the check, which the first change takes.
   private mutating func change(
     _ slot: Int, inRevision next: Revision, at now: Timestamp, _ body: (inout RecordState) -> Void
   ) {
@@ -109,7 +112,7 @@ extension WidgetStore {
     }
   }
 
-  /// The widgets that were there when the store was opened, and have embeds.
+  /// Records the widgets with embeds that existed when the store was opened.
   func noteRestoredEmbeds() {
     for slot in records.indices {
       guard let record = records[slot], record.shown.hasEmbeds else { continue }
@@ -117,7 +120,7 @@ extension WidgetStore {
     }
   }
 
-  /// When something that a widget shows in its embeds changes by itself; nil for never. O(embeds).
+  /// The next time at which a widget in its embeds changes by time; nil for never. O(embeds).
   public func embeddedDate(of id: WidgetID) -> Timestamp? {
     var date: Timestamp?
     var seen: Set<WidgetID> = [id]
@@ -132,15 +135,15 @@ extension WidgetStore {
     return date
   }
 
-  /// The widgets that show a widget in an embed of theirs.
+  /// The widgets that embed a widget.
   public func embedders(of id: WidgetID) -> Set<WidgetID> { records.embeds.embedders(of: id) }
 
-  /// Grows whenever a widget begins or ceases to show another one.
+  /// Increases whenever a widget begins or ceases to show another one.
   public var embedVersion: UInt64 { records.embeds.version }
 
   // MARK: - Stacks
 
-  /// Has stacks looked at whose expressions may select other widgets now.
+  /// Queues stacks whose expressions may select other widgets now.
   private mutating func lookForNews() {
     let links = records.embeds
     guard hasNewsForStacks else { return }
@@ -158,7 +161,7 @@ extension WidgetStore {
     }
   }
 
-  /// Whether changed widgets are, or were, members of a stack by its expression.
+  /// Whether changed widgets are members of a stack by its expression, or were.
   private func isNews(
     _ changed: [WidgetID], _ removed: [WidgetID], to stack: StackMembers, since cursor: Revision
   ) -> Bool {
@@ -173,17 +176,18 @@ extension WidgetStore {
       }
   }
 
-  /// How many changed widgets are looked at before a stack looks at all widgets again.
+  /// The maximum number of changed widgets that a stack tests one by one. With more, it tests all
+  /// widgets again.
   private static var stackNewsMax: Int { 1_024 }
 
-  /// Sets what a stack shows. Returns the widgets that it can show.
+  /// Sets the widget that a stack shows. Returns the widgets that it can show.
   private mutating func chooseForStack(
     _ slot: Int, inRevision next: Revision, at now: Timestamp
   ) -> Set<WidgetID> {
     guard let record = records[slot] else { return [] }
     let members = membersOfStack(record)
     let links = records.embeds
-    // Before it is known who can be shown: a circle is one with these links.
+    // The links come before the choice, because a circle depends on them.
     links.setTargets(of: record.id, to: Set(members))
     var cost = 0
     let shown = members.filter { member in
@@ -230,7 +234,7 @@ extension WidgetStore {
           behind: nil, selecting: Selector(expression: stack.expression),
           costMax: limits.scanCostMax
         ) { found in
-          // Else two stacks could change each other for ever.
+          // Otherwise two stacks could change each other for ever.
           guard found.kind != .smartStack else { return true }
           hasMore = stack.selected.count == SmartStackKind.membersMax
           if !hasMore { stack.selected.append(found.id) }
@@ -264,7 +268,7 @@ extension WidgetStore {
     return members
   }
 
-  /// Why a stack may lack widgets; empty if it lacks none.
+  /// The reason why a stack may lack widgets; empty if it lacks none.
   private func problem(ofStack id: WidgetID) -> String {
     guard let stack = records.embeds.stacks[id], !stack.expression.isEmpty else { return "" }
     guard records.embeds.selectingStacks.contains(id) else {
@@ -275,7 +279,7 @@ extension WidgetStore {
     return stack.problem
   }
 
-  /// Refuses parameters of a stack that it cannot follow.
+  /// Refuses invalid parameters of a stack.
   func checkStack(_ parameters: ValueMap, field: String) throws(StoreError) {
     if case .list(let ids)? = parameters["widgets"] {
       guard ids.count <= SmartStackKind.membersMax else {

@@ -1,13 +1,13 @@
 import DequeModule
 public import WidgetModel
 
-/// The latest events, bounded in number and bytes, for readers that are late.
+/// The latest events, bounded in number and bytes, for late readers.
 ///
 /// Invariants: sequence numbers in the ring are consecutive and end at `lastSequence`.
 struct EventRing {
   struct Entry {
     let event: Event
-    /// What selectors look at, as it was when the event was accepted.
+    /// The properties for selectors, as of the event's acceptance.
     let kind: KindName
     let family: Family
     let labels: Labels

@@ -6,8 +6,8 @@ import WidgetModel
 /// Bounded in number, bytes and time; the oldest answer goes first. All answers live equally long,
 /// so the queue is in order of expiry too.
 ///
-/// An answer that has expired stays until `expire`; if its id is used again before that, the new
-/// answer hides it, so that taking the new one back brings it back.
+/// An answer that has expired stays until `expire`. If its id is used again before that, the new
+/// answer hides the old one. If the new answer is taken back, the old one is valid again.
 ///
 /// Invariants: `answers` holds the last answer of each key in the queue; `bytes` is the cost of all
 /// in the queue.
@@ -32,7 +32,7 @@ struct RequestLedger {
     answers[Key(uid: uid, requestID: requestID)]
   }
 
-  /// Keeps an answer, in place of an older one with the same id.
+  /// Keeps an answer, and replaces an older one with the same id.
   mutating func insert(_ image: RequestImage) {
     answers[image.key] = image
     queue.append(image)
@@ -67,14 +67,14 @@ struct RequestLedger {
 
 /// A kept answer.
 public struct RequestImage: Hashable, Sendable {
-  /// Whose request it was.
+  /// The user who made the request.
   public var uid: UInt32
   public var requestID: String
   /// Tells the request from another one with the same id. Stable across processes.
   public var fingerprint: UInt64
   /// The encoded answer; the store does not look inside.
   public var response: [UInt8]
-  /// In time that the store runs: a step of the clock neither ends nor prolongs it.
+  /// In the store's running time, so a step of the clock changes nothing.
   public var expires: RunningTime
 
   public init(

@@ -1,13 +1,12 @@
 import DequeModule
 import WidgetModel
 
-/// The events that providers have not acknowledged: what is stored of events.
+/// The events that providers have not acknowledged. Only these events are stored.
 ///
-/// The ring of events is for readers who listen, and a restart empties it. A provider that is away must
-/// still get the events of its widgets, so these are kept until it acknowledges them. They are kept by
-/// kind, because a provider has kinds, and bounded over all kinds: the oldest go first. `Queue.lost`
-/// says what went unacknowledged, so that the provider is told of a gap, and nobody else is.
-///
+/// The ring of events is for live readers, and a restart empties it. A provider that is away must
+/// still get the events of its widgets, so these are kept until it acknowledges them. They are kept
+/// by kind, because a provider has kinds. The limits count all kinds, and the oldest events go
+/// first. `Queue.lost` records lost events, so that only the provider gets a gap.
 /// Invariants: a queue's entries are in order of sequence; `count` and `bytes` are the sums over all
 /// queues; there is no queue without entries and losses.
 struct UnacknowledgedEvents {
@@ -18,7 +17,7 @@ struct UnacknowledgedEvents {
 
   struct Queue {
     var entries: Deque<Entry> = []
-    /// The numbers of events that were forgotten are in this range.
+    /// The range of the numbers of forgotten events.
     var lost: ClosedRange<UInt64>?
 
     var isEmpty: Bool { entries.isEmpty && lost == nil }
@@ -34,7 +33,7 @@ struct UnacknowledgedEvents {
     }
   }
 
-  /// What was taken out of a queue, for undoing.
+  /// The removed part of a queue, for undoing.
   struct Removed {
     let entries: [Entry]
     let lost: ClosedRange<UInt64>?
@@ -58,8 +57,8 @@ struct UnacknowledgedEvents {
     dropIfEmpty(kind)
   }
 
-  /// Takes out the events of a kind up to a sequence number, and what is known of losses up to it.
-  /// Returns nil if there are none.
+  /// Removes the events of a kind, and the record of losses, up to a sequence number. Returns nil
+  /// if there are none.
   mutating func remove(of kind: KindName, through sequence: UInt64) -> Removed? {
     guard let queue = queues[kind] else { return nil }
     let end = queue.index(after: sequence)
@@ -85,7 +84,7 @@ struct UnacknowledgedEvents {
     bytes += removed.entries.reduce(0) { $0 + $1.costBytes }
   }
 
-  /// Takes over what is known of losses, when a store is opened.
+  /// Takes over the record of losses when a store is opened.
   mutating func note(lost: ClosedRange<UInt64>, of kind: KindName) {
     queues[kind, default: Queue()].lost = lost
   }
@@ -138,7 +137,7 @@ struct UnacknowledgedEvents {
     return Array(events.sorted { $0.sequence < $1.sequence }.prefix(limit))
   }
 
-  /// What was lost of some kinds in a range of sequence numbers: from the first to the last of it.
+  /// The lost events of some kinds in a range of sequence numbers, from the first to the last.
   func lost(
     after sequence: UInt64, through end: UInt64, of kinds: Set<KindName>
   ) -> ClosedRange<UInt64>? {
@@ -153,7 +152,7 @@ struct UnacknowledgedEvents {
     return all
   }
 
-  /// The first number that a provider of these kinds has to be told of: an event, or a loss.
+  /// The first number for a provider of these kinds: an event, or a loss.
   func first(of kinds: Set<KindName>) -> UInt64? {
     var first: UInt64?
     for kind in kinds {

@@ -15,7 +15,7 @@ extension WidgetStore {
     }
     let node = try standing(of: draft, on: record, spending: &budget)
     let draft = try schemas[record.kind]?.fitted(draft, on: node?.type) ?? draft
-    // After the defaults are filled in, because they count too.
+    // The defaults come first, because they count too.
     try checkPayload(of: draft)
     try schemas[record.kind]?.checkForm(draft, on: node?.type)
     if node?.takesNumber == true { try checkNumber(draft) }
@@ -48,7 +48,7 @@ extension WidgetStore {
     return sequence
   }
 
-  /// Checks what is typed into an input for a number.
+  /// Checks the value of a number input.
   private func checkNumber(_ draft: EventDraft) throws(StoreError) {
     guard draft.name == "change" || draft.name == "submit", let value = draft.payload["value"],
       let words = FormInputs.complaint(aboutNumber: value, isTyping: draft.name == "change")
@@ -56,7 +56,7 @@ extension WidgetStore {
     throw .invalid(field: "payload[value]", description: words)
   }
 
-  /// The event for the widget that an embed shows, if the event is about a node in an embed. Everything
+  /// The event for the widget in an embed, if the event is about a node in an embed. Everything
   /// around the node must take events too.
   private func embedded(
     _ draft: EventDraft, on record: Record, spending budget: inout Int
@@ -100,7 +100,7 @@ extension WidgetStore {
     guard !draft.nodeID.isEmpty else { return nil }
     let own = record.content?.table
     if let standing = own?.standing(of: draft.nodeID) { return standing }
-    // Clients show a widget in any family, and users press what they see.
+    // Clients show a widget in any family, and users press the nodes that they see.
     var kept = own.map { [$0] } ?? []
     for table in record.familyContents.compactMap({ $0.content?.table }) {
       if let standing = table.standing(of: draft.nodeID) { return standing }

@@ -18,7 +18,7 @@ enum BuiltInKind {
     isBuiltIn(name) ? all.first { $0.kind.name == name } : nil
   }
 
-  /// The schema of this name, if it is built in. Not that of `help`: see `HelpKind`.
+  /// The schema of this name, if it is built in. For `help`, see `HelpKind`.
   static func schema(of name: KindName) -> KindSchema? {
     switch name {
     case .activity: ActivityKind.schema

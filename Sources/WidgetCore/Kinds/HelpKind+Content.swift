@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// What help widgets show: the kind's name and purpose, and a table for each list of fields.
+/// The content of help widgets: the kind's name and purpose, and a table for each list of fields.
 extension HelpKind {
   static let content: [ContentTemplate] = [
     ContentTemplate(
@@ -26,12 +26,12 @@ extension HelpKind {
   private static let title =
     "(data.known ? data.display_name : 'There is no kind \"' + parameters.kind + '\".')"
 
-  /// Text of a kind that is there; after `title`.
+  /// Text about a registered kind; after `title`.
   private static func known(_ condition: String, _ yes: String, _ no: String) -> String {
     " + (!data.known || \(condition) ? \(yes) : \(no))"
   }
 
-  /// A text that is cut where it is longer than people read it in a table.
+  /// A text, cut to a length that people read in a table.
   private static func short(_ text: String) -> String {
     "cel.bind(whole, \(text), size(whole) > 24 ? whole.substring(0, 23) + '…' : whole)"
   }
@@ -53,7 +53,7 @@ extension HelpKind {
       ])
   }
 
-  /// A heading and a row for each field; nothing if there is none.
+  /// A heading and a row for each field; nothing if there are no fields.
   private static func fields(_ key: String, _ title: String) -> NodeTemplate {
     NodeTemplate(
       id: key, type: .stack, condition: "has(data.\(key)) && data.\(key) != []",

@@ -1,9 +1,9 @@
 import WidgetModel
 
-/// The kind that explains kinds: built in, and filled by the daemon itself.
+/// The kind that explains kinds: built in, and filled by the daemon.
 ///
-/// A widget of kind `help` with the parameter `kind` holds what that kind declares, and follows when
-/// it changes, so any renderer can show the documentation of what is installed.
+/// A widget of kind `help` with the parameter `kind` shows the declaration of that kind, and
+/// follows its changes. So any renderer can show the documentation of the installed kinds.
 enum HelpKind {
   static let name = KindName.help
 
@@ -36,7 +36,7 @@ enum HelpKind {
           summary: "Its events: name, description, payload."),
       ], content: content))
 
-  /// Which kind a help widget explains.
+  /// The kind that a help widget explains.
   static func subject(_ parameters: ValueMap, field: String) throws(StoreError) -> KindName {
     if case .string(let text) = parameters["kind"] ?? .null, let name = KindName(text) {
       return name
@@ -51,10 +51,10 @@ enum HelpKind {
       description: "The daemon fills widgets of kind \"help\" itself; set the parameter \"kind\".")
   }
 
-  /// How deep a default value lies in what a help widget holds.
+  /// The depth of a default value in the data of a help widget.
   static let depth = 4
 
-  /// What a help widget holds.
+  /// The data of a help widget.
   static func data(about registered: RegisteredKind?) -> ValueMap {
     guard let registered else { return ["known": .bool(false)] }
     let kind = registered.kind

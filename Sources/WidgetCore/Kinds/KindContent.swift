@@ -1,9 +1,9 @@
 import WidgetExpression
 import WidgetModel
 
-/// A kind's content templates, compiled: for each family the program that makes its nodes.
+/// The compiled content templates of a kind: for each family the program that makes its nodes.
 struct KindContent {
-  /// What keeps the templates from being used.
+  /// The reason why the templates cannot be used.
   struct Problem: Error, Hashable {
     /// `content[0].root.children[2].properties[text]`
     let place: String
@@ -15,7 +15,7 @@ struct KindContent {
     }
   }
 
-  /// The first thing that is wrong with them. `applyKinds` refuses a kind that has one.
+  /// The first problem. `applyKinds` refuses a kind that has one.
   let problem: Problem?
   private var programs: [Family: ContentProgram] = [:]
   private var fallback: ContentProgram?
@@ -60,17 +60,18 @@ struct KindContent {
     self.problem = problem ?? mismatch
   }
 
-  /// What widgets of a family show; nil for nothing.
+  /// The program for the content of widgets of a family; nil for none.
   func program(for family: Family) -> ContentProgram? { programs[family] ?? fallback }
 }
 
-/// A template, compiled: what to evaluate, and what depends on what. Shared by all widgets that show it.
+/// A compiled template: the expressions and their inputs. All widgets that show it share it.
 final class ContentProgram: Sendable {
   /// The nodes outside of rows.
   let root: Block
-  /// Whether expressions can read `status`, which is a variable of its own then, before those of rows.
+  /// Whether expressions can read `status`, which is then a separate variable, before those of
+  /// rows.
   let hasStatus: Bool
-  /// Whether expressions can read `entry`, which is a variable behind `status` then.
+  /// Whether expressions can read `entry`, which is then a variable after `status`.
   let hasEntries: Bool
   /// Whether there are embeds.
   let hasEmbeds: Bool
@@ -97,10 +98,10 @@ final class ContentProgram: Sendable {
     return rowNodeIDs.contains(String(id[..<slash]))
   }
 
-  /// Something of a widget that expressions read, as fine as changes are told.
+  /// A part of a widget that expressions read, as fine as changes are known.
   enum Input: Hashable {
     case data(String)
-    /// All data: it is read in a way that depends on values.
+    /// All data, because the keys that are read depend on values.
     case allData
     case parameter(String)
     case allParameters
@@ -113,15 +114,15 @@ final class ContentProgram: Sendable {
 
   /// The nodes of one scope: the template without its rows, or one row without the rows in it.
   final class Block: Sendable {
-    /// Each before its children; the first is the top.
+    /// Each node before its children; the first is the top.
     let nodes: [NodePlan]
     let bindings: [BindingPlan]
     let rows: [RowPlan]
-    /// For each input, the places in `bindings` of those that read it.
+    /// The places in `bindings` that read each input.
     let bindingsByInput: [Input: [Int]]
-    /// Everything that something in here reads, rows included.
+    /// All inputs of the expressions in the block, including rows.
     let inputs: Set<Input>
-    /// What its nodes count before anything is evaluated, but for what rows add to their ids.
+    /// The size of its nodes before any evaluation, without the rows' part of their ids.
     let constantBytes: Int
 
     /// Whether it, or a row in it, has embeds.
@@ -167,7 +168,7 @@ final class ContentProgram: Sendable {
   struct NodePlan: Sendable {
     let id: String
     let type: NodeType
-    /// The properties that are always the same.
+    /// The properties with constant values.
     let constants: ValueMap
     /// The events that it takes.
     let events: [String]
@@ -200,24 +201,25 @@ final class ContentProgram: Sendable {
   }
 
   struct RowPlan: Sendable {
-    /// A place in `nodes`: whose children the rows are.
+    /// A place in `nodes`: the parent of the rows.
     let parent: Int
-    /// The id of the node that is repeated.
+    /// The id of the repeated node.
     let id: String
     let list: CompiledExpression
     let key: CompiledExpression?
-    /// What the list reads, and the keys outside of their row.
+    /// The inputs of the list, and of the keys outside of their row.
     let listInputs: Set<Input>
-    /// What the rows read.
+    /// The inputs of the rows.
     let innerInputs: Set<Input>
-    /// Whether something reads a row's place in the list.
+    /// Whether an expression reads a row's place in the list.
     let readsPlace: Bool
     let block: Block
   }
 }
 
 extension ContentProgram.Input {
-  /// What a reference reads. `rows` are the names of the rows' variables, the outermost first.
+  /// The input that a reference reads. `rows` are the names of the rows' variables, the outermost
+  /// first.
   init?(_ reference: ExpressionReference, rows: [String]) {
     let key: String? = if case .field(let name)? = reference.path.first { name } else { nil }
     switch reference.variable {

@@ -1,10 +1,11 @@
 import WidgetExpression
 
-/// How much memory the compiled expressions of one kind take, and may take.
+/// The memory of the compiled expressions of one kind, and its limit.
 ///
-/// The text of a kind says little about it: `matches('a{4999}')` is short, and takes 100 KiB.
+/// The length of a kind's text does not predict it: `matches('a{4999}')` is short, and takes 100
+/// KiB.
 final class KindMemory {
-  /// Why an expression cannot be used.
+  /// The reason why an expression cannot be used.
   struct Refusal: Error {
     let message: String
   }
@@ -12,12 +13,14 @@ final class KindMemory {
   private let bytesMax: Int
   private(set) var bytes = 0
 
-  /// What a kind keeps beside each expression: its place in a plan, and what depends on it.
+  /// The memory of a kind for each expression, beside the expression: its place in a plan, and its
+  /// dependents.
   private static let bytesBesideExpression = 256
 
   init(bytesMax: Int) { self.bytesMax = bytesMax }
 
-  /// Whether an expression was refused because of the memory that it needs with those before it.
+  /// Whether an expression was refused because it needs too much memory together with those before
+  /// it.
   var isExceeded: Bool { bytes > bytesMax }
 
   /// Compiles an expression and counts it.

@@ -1,20 +1,20 @@
 import WidgetExpression
 import WidgetModel
 
-/// A kind's reducers, compiled: what events do to the data of its widgets.
+/// The compiled reducers of a kind: the effects of events on the data of its widgets.
 ///
-/// Pure: the same event on the same widget always does the same. Whatever goes wrong while one runs
-/// refuses the event, so that a widget never holds half of what an event means.
+/// Pure: the same event on the same widget always has the same effect. A failure in a reducer
+/// refuses the event, so that a widget never has only a part of an event's effect.
 struct KindReducers {
-  /// What keeps the reducers from being used.
+  /// The reason why the reducers cannot be used.
   struct Problem: Hashable {
     /// `reducers[0].set[count]`
     let place: String
     let message: String
   }
 
-  /// The first thing that is wrong with them. `applyKinds` refuses a kind that has one; it can only
-  /// have one later if a newer version of the daemon reads it.
+  /// The first problem. `applyKinds` refuses a kind that has one. It can only appear later if a
+  /// newer version of the daemon reads the kind.
   let problem: Problem?
   private var byEvent: [String: [CompiledReducer]] = [:]
 
@@ -23,7 +23,7 @@ struct KindReducers {
     let nodeID: String
     let condition: CompiledExpression?
     let assignments: [Assignment]
-    /// Keys to remove, with what they get instead.
+    /// The keys to remove, with their defaults.
     let unset: [(key: String, defaultValue: Value?)]
   }
 
@@ -40,7 +40,7 @@ struct KindReducers {
     let types = Dictionary(
       kind.events.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     let nodes = NodeTypes(kind)
-    // One for each event: to make one costs what the kind declares.
+    // One environment for each event, because its cost depends on the size of the kind.
     var environments: [String: ExpressionEnvironment] = [:]
     for (index, reducer) in kind.reducers.enumerated() where problem == nil {
       let type = types[reducer.event] ?? nodes.event(reducer.event, of: reducer.nodeID)
@@ -68,7 +68,7 @@ struct KindReducers {
 
   // MARK: - Running
 
-  /// What an event does to a widget; nil for nothing.
+  /// The effect of an event on a widget; nil for none.
   func patch(
     for event: Event, on record: Record, costMax: Int, valueDepthMax: Int
   ) throws(StoreError) -> WidgetPatch? {
@@ -91,7 +91,7 @@ struct KindReducers {
   /// One event on one widget.
   private struct Run {
     var patch = WidgetPatch()
-    /// The data as the reducers so far have left it.
+    /// The data after the reducers so far.
     private var data: RecordMap
     private var bindings: SlotBindings
     private var budget: Int
@@ -144,7 +144,7 @@ struct KindReducers {
       bindings.values[0] = .map(ExpressionMap(data))
     }
 
-    /// The value as the store keeps it.
+    /// The value in the form that the store keeps.
     private mutating func stored(
       _ result: ExpressionValue, _ place: String
     ) throws(Failure) -> Value {
@@ -172,7 +172,7 @@ struct KindReducers {
     }
   }
 
-  /// What is wrong, and with which part.
+  /// The problem and its place.
   private struct Failure: Error {
     let place: String
     let message: String
@@ -260,17 +260,17 @@ struct KindReducers {
       for child in node.children { add(child) }
     }
 
-    /// What users cause on a node, or (without an id) on any.
+    /// The event that users cause on a node, or (without an id) on any node.
     func event(_ name: String, of id: String) -> EventType? {
       let candidates = id.isEmpty ? Set(types.values) : Set([types[id]].compactMap(\.self))
       let events = candidates.flatMap(\.events).filter { $0.name == name }
-      // Nodes of several types may mean different details by one name.
+      // Nodes of several types may have different details for one name.
       return Set(events.map(\.payload)).count > 1
         ? EventType(name: name, payload: [Field(name: "value")]) : events.first
     }
   }
 
-  /// The declared field of a key; nil for one that an open kind does not declare.
+  /// The declared field of a key; nil for an undeclared key of an open kind.
   private static func field(
     _ key: String, _ kind: Kind, _ fields: [String: Field], _ place: String
   ) throws(Failure) -> Field? {
@@ -287,7 +287,7 @@ struct KindReducers {
     name.closest(among: names).map { "\(problem); did you mean \"\($0)\"?" } ?? problem
   }
 
-  /// What expressions of reducers can read; `Run` binds them in the same order.
+  /// The variables for expressions of reducers; `Run` binds them in the same order.
   private static func variables(_ kind: Kind, payload: [Field]?) -> [ExpressionVariable] {
     let payloadType: ExpressionType =
       payload.map { .record(RecordType($0, isOpen: kind.isOpen)) } ?? .map(.string, .dyn)
@@ -309,7 +309,7 @@ struct KindReducers {
 }
 
 extension EvaluationError {
-  /// Why a value cannot be stored, but for its cost: whoever pays knows what the limit is called.
+  /// The reason why a value cannot be stored. For its cost, the caller knows the name of the limit.
   func storageMessage(depthMax: Int) -> String {
     reason == .tooDeep ? "lists and maps may be nested \(depthMax) deep at most" : message
   }

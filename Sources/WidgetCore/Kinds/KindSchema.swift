@@ -1,20 +1,20 @@
 import WidgetExpression
 import WidgetModel
 
-/// What a kind says of its widgets, ready to be checked against.
+/// The rules of a kind for its widgets, ready for checks.
 ///
-/// Equal to what was registered; made once, when it is.
+/// Made once, when the kind is registered, and equal to it.
 struct KindSchema {
   let kind: Kind
   let reducers: KindReducers
   let content: KindContent
-  /// The entries that the kind makes by itself; nil for none.
+  /// The schedule of the kind; nil for none.
   let schedule: KindSchedule?
-  /// What is wrong with the schedule. `applyKinds` refuses a kind that has such a problem.
+  /// The problem of the schedule. `applyKinds` refuses a kind that has one.
   let scheduleProblem: KindSchedule.Problem?
-  /// About how much memory the kind takes, in bytes, as quotas count it.
+  /// The approximate memory of the kind, in bytes, as quotas count it.
   let memoryBytes: Int
-  /// Whether its expressions take more than `kind_memory_bytes_max`. A part of it has a problem then.
+  /// Whether its expressions exceed `kind_memory_bytes_max`. Then a part of it has a problem.
   let exceedsMemory: Bool
   private let forms: FormInputs
   private let parameters: [String: Field]
@@ -48,7 +48,7 @@ struct KindSchema {
       kind.events.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// As registered, as stored, and in the plans of nodes and fields.
+  /// The registered copy, the stored copy, and the plans of nodes and fields.
   private static let copiesOfText = 3
 
   /// Whether content compiled for a former version of the kind is still valid in every family.
@@ -68,11 +68,11 @@ struct KindSchema {
     kind.reducers.reduce(into: [:]) { $0[$1.nodeID, default: []].insert($1.event) }
   }
 
-  /// Which of a widget's two maps is meant.
+  /// One of a widget's two maps.
   enum Part: String {
     case parameters, data
 
-    /// What one of its fields is called in messages.
+    /// The word for one of its fields in messages.
     var singular: String { self == .parameters ? "parameter" : "data field" }
     var other: Part { self == .parameters ? .data : .parameters }
   }
@@ -80,7 +80,7 @@ struct KindSchema {
   private func fields(_ part: Part) -> [String: Field] { part == .parameters ? parameters : data }
 
   func field(_ key: String, of part: Part) -> Field? {
-    // A dictionary takes keys that only look alike for one.
+    // A dictionary treats canonically equivalent keys as one.
     fields(part)[key].flatMap { $0.name.hasSameBytes(as: key) ? $0 : nil }
   }
 
@@ -122,7 +122,8 @@ struct KindSchema {
     return spec
   }
 
-  /// What a patch does to a widget. A key with a default never vanishes: to unset it sets the default.
+  /// The effect of a patch on a widget. A key with a default never disappears: unsetting it sets
+  /// the default.
   func fitted(_ patch: WidgetPatch, path: String) throws(StoreError) -> WidgetPatch {
     var patch = patch
     patch.setData = try fitted(patch.setData, .data, path: "\(path).set_data")
@@ -151,7 +152,7 @@ struct KindSchema {
     return patch
   }
 
-  /// The values of a timeline's entry, with types and defaults as declared.
+  /// The values of a timeline's entry, with the declared types and defaults.
   func fitted(entry values: ValueMap, path: String) throws(StoreError) -> ValueMap {
     var result = values
     for pair in values.entries {
@@ -170,7 +171,7 @@ struct KindSchema {
     return result
   }
 
-  /// A timeline whose entries have the declared fields only. A value that does not fit becomes the
+  /// A timeline whose entries have only the declared fields. A value that does not fit becomes the
   /// default.
   func conforming(_ timeline: Timeline) -> Timeline {
     var result = timeline
@@ -189,7 +190,7 @@ struct KindSchema {
     return result
   }
 
-  /// An instance of which there is no widget: with the declared types and defaults.
+  /// An instance for a preview, without a widget: with the declared types and defaults.
   func fittedAsPreview(_ spec: WidgetSpec) throws(StoreError) -> WidgetSpec {
     var spec = spec
     if spec.family == nil, let first = kind.families.first, !kind.families.contains(.medium) {
@@ -216,9 +217,9 @@ struct KindSchema {
     return spec
   }
 
-  /// An event's payload, with types and defaults as declared.
+  /// An event's payload, with the declared types and defaults.
   ///
-  /// - Parameter node: the type of the node that it is about; nil for none.
+  /// - Parameter node: the type of the node that the event is about; nil for none.
   func fitted(_ draft: EventDraft, on node: NodeType? = nil) throws(StoreError) -> EventDraft {
     guard let type = events[draft.name] ?? node?.event(draft.name) else {
       if events.isEmpty || kind.isOpen { return draft }
@@ -321,7 +322,8 @@ struct KindSchema {
     return lost
   }
 
-  /// Whether the kind does not declare the field, or with a type that the value does not fit.
+  /// Whether the kind does not declare the field, or declares it with a type that the value does
+  /// not fit.
   func refuses(_ value: Value, _ part: FieldOwner.Part, _ key: String) -> Bool {
     !declares(part, key) || isMisfit(value, part, key)
   }
@@ -455,7 +457,7 @@ struct KindSchema {
     }
   }
 
-  /// The map with the defaults of what is missing in it, of all fields or of some.
+  /// The map with defaults for the missing keys, of all fields or of some.
   private func withDefaults(
     _ map: ValueMap, _ part: Part, only keys: [String]? = nil
   ) -> ValueMap {
@@ -477,13 +479,13 @@ struct KindSchema {
 }
 
 extension Field {
-  /// The choices, as people read them.
+  /// The choices, for people.
   fileprivate var choiceWords: String {
     choices.map { ExpressionValue($0).text ?? $0.typeName }.joined(separator: ", ")
   }
 }
 
 extension NodeType {
-  /// What users cause on such nodes under this name.
+  /// The event of this name that users cause on such nodes.
   fileprivate func event(_ name: String) -> EventType? { events.first { $0.name == name } }
 }

@@ -1,9 +1,9 @@
 import WidgetModel
 
-/// The schemas of the registered kinds, and of the built-in kinds that widgets are made of.
+/// The schemas of the registered kinds, and of the built-in kinds that widgets can have.
 ///
-/// A built-in schema is made when somebody asks for it. To compile its expressions takes as long as the
-/// rest of the daemon's start.
+/// A built-in schema is made at its first use. Compiling its expressions takes as long as the rest
+/// of the daemon's start.
 struct KindSchemas {
   private var registered: [KindName: KindSchema] = [:]
   /// The kinds that were declared in a session of their provider.

@@ -1,9 +1,9 @@
 import WidgetModel
 
-/// What becomes of the widgets of a kind that changes or goes.
+/// The changes of widgets when their kind changes or is removed.
 extension WidgetStore {
-  /// Replaces the content of widgets of removed kinds with a table of their data, and gives them the
-  /// values back that did not fit. O(all widgets).
+  /// Replaces the content of widgets of removed kinds with a table of their data, and restores the
+  /// values that were set aside. O(all widgets).
   mutating func release(
     _ kinds: Set<KindName>, at revision: Revision, time: Timestamp
   ) {
@@ -12,7 +12,7 @@ extension WidgetStore {
       guard let record = records[slot], kinds.contains(record.kind) else { continue }
       var patch = WidgetPatch()
       patch.restoreValues(of: record, for: nil)
-      // Without room for them, the values stay aside: nothing may keep a kind from being removed.
+      // Without room, the values stay aside, because nothing may prevent the removal of a kind.
       let isRestored =
         patch != WidgetPatch() && (try? apply(patch, to: slot, former: nil, at: time)) == true
       if !isRestored {
@@ -64,9 +64,9 @@ extension WidgetStore {
     return results
   }
 
-  /// Makes what a widget shows what its kind now says. Returns whether that changed it.
+  /// Updates the content of a widget to its changed kind. Returns whether that changed it.
   ///
-  /// `isOther`: what it shows in other families may have changed too. Their readers look only at
+  /// `isOther`: the content for other families may have changed too. Their readers look only at
   /// widgets that changed.
   private mutating func showAnew(
     _ slot: Int, _ schema: KindSchema, inOtherFamilies isOther: Bool, at revision: Revision,
@@ -81,27 +81,27 @@ extension WidgetStore {
     var table = program.map { ContentTable($0, of: record, limits: limits) }
     if let table { contents.count(table) }
     if let old = record.content?.table, old.content == table?.content {
-      // Nobody can tell it from what was there, so that there is nothing to take back either.
+      // No reader can see a difference, so there is nothing to take back either.
       table?.inheritHistory(of: old)
       records.replaceContent(of: slot, with: table)
       if isOther { markOtherFamilies(slot, at: revision, time: time) }
       return false
     }
     table?.begin(at: revision)
-    // Without one, what is there goes like any other content.
+    // Without a table, the former content is removed like any other content.
     modify(slot, showing: table) {
       $0.finish(schema.kind.transition, at: revision, time: time)
     }
     return true
   }
 
-  /// Lets readers of other families look at a widget that is the same in its own.
+  /// Makes readers of other families look at a widget whose content for its family is unchanged.
   private mutating func markOtherFamilies(_ slot: Int, at revision: Revision, time: Timestamp) {
     guard let record = records[slot], record.revision < revision else { return }
     modify(slot) { $0.finish(nil, at: revision, time: time) }
   }
 
-  /// Applies a patch of the daemon's own. Returns whether it changed anything.
+  /// Applies a patch by the daemon. Returns whether it changed anything.
   mutating func apply(
     _ patch: WidgetPatch, to slot: Int, former: KindSchema?, at time: Timestamp
   ) throws(StoreError) -> Bool {

@@ -1,10 +1,10 @@
 import WidgetModel
 
-/// What callers say of a widget, with the types and defaults of its kind.
+/// Specs and patches by callers, with the types and defaults of the widget's kind.
 extension WidgetStore {
-  /// What a new widget is according to its kind.
+  /// The spec of a new widget, completed by its kind.
   ///
-  /// - Parameter isDeclared: whether it may be what was printed of a widget.
+  /// - Parameter isDeclared: whether the spec may come from the printed form of a widget.
   func fitted(
     _ spec: WidgetSpec, field: String, isDeclared: Bool = false
   ) throws(StoreError) -> WidgetSpec {
@@ -51,7 +51,7 @@ extension WidgetStore {
     return try schemas[spec.kind]?.fittedOnly(spec, path: field) ?? spec
   }
 
-  /// The timeline of a spec as the kind has it; nil for none.
+  /// The timeline of a spec, completed by the kind; nil for none.
   func fittedTimeline(of spec: WidgetSpec, field: String) throws(StoreError) -> Timeline? {
     guard let timeline = spec.timeline else { return nil }
     guard spec.kind != .smartStack else {
@@ -60,7 +60,7 @@ extension WidgetStore {
     return try fitted(timeline, for: spec.kind, field: "\(field).timeline")
   }
 
-  /// What a patch does according to the widget's kind.
+  /// A patch, completed by the widget's kind.
   func fitted(
     _ patch: WidgetPatch, for record: Record, field: String
   ) throws(StoreError) -> WidgetPatch {
@@ -127,7 +127,7 @@ extension WidgetStore {
     return patch
   }
 
-  /// Lets widgets that explain these kinds say what is true now. O(all widgets).
+  /// Updates widgets that explain these kinds. O(all widgets).
   mutating func refreshHelp(
     about kinds: Set<KindName>, at time: Timestamp
   ) throws(StoreError) {
@@ -138,7 +138,7 @@ extension WidgetStore {
         kinds.contains(subject)
       else { continue }
       let patch = WidgetPatch(setData: HelpKind.data(about: kind(subject)), replaceData: true)
-      // Where there is no room for an explanation, that is no reason to refuse the kind.
+      // If there is no room for an explanation, the kind is registered all the same.
       if (try? apply(patch, to: slot, former: nil, at: time)) == nil {
         let short = WidgetPatch(
           setData: ["kind": .string(subject.rawValue), "known": .bool(kind(subject) != nil)],

@@ -29,12 +29,12 @@ extension WidgetStore {
       if let other = registeredKinds[kind.name], other.provider != declaration.provider {
         throw .kindClaimed(kind.name, by: other.provider)
       }
-      // What does not change is ready already.
+      // An unchanged kind has its schema already.
       if let schema = self.schemas[kind.name], schema.kind == kind.fitted {
         schemas.append(schema)
       } else {
         let schema = try validate(kind, path: path)
-        // Before the next is compiled: a frame has room for many.
+        // Checked before the next kind is compiled, because one request can have many.
         memory -= schema.memoryBytes
         guard memory >= 0 else {
           throw .quotaExceeded(
@@ -46,8 +46,8 @@ extension WidgetStore {
     return schemas
   }
 
-  /// How much memory the kinds may take that a declaration adds or changes: what the quota has left
-  /// beside the caller's other kinds, and at least what the changed ones take now. O(all kinds).
+  /// The memory for the kinds that a declaration adds or changes: the rest of the quota beside the
+  /// caller's other kinds, and at least the memory of the changed kinds now. O(all kinds).
   private func memoryForChanges(in declaration: KindDeclaration, by caller: Caller) -> Int {
     let declared = Dictionary(
       declaration.kinds.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
@@ -95,7 +95,7 @@ extension WidgetStore {
       }
     }
     try validateReducers(of: kind, path: path)
-    // Names and types are checked where the expressions are.
+    // `KindSchema` checks names and types together with the expressions.
     let schema = KindSchema(kind.fitted, limits: limits, timeZones: timeZones)
     guard !schema.exceedsMemory else {
       throw .quotaExceeded(limit: "kind_memory_bytes_max", maximum: limits.kindMemoryBytesMax)
@@ -205,7 +205,7 @@ extension WidgetStore {
 }
 
 extension Kind {
-  /// The kind with default values as their types have them.
+  /// The kind, with default values converted to their types.
   fileprivate var fitted: Kind {
     var kind = self
     kind.parameters = parameters.map(\.fitted)

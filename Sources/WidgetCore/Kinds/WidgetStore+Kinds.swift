@@ -1,27 +1,27 @@
 public import WidgetModel
 
-/// Kinds: what providers register, and what follows for the widgets of a kind.
+/// Kinds: the registrations by providers, and their effects on widgets.
 ///
-/// A widget may be of a kind that nobody has registered; then nothing about it is checked. When its
-/// kind is registered or changes, it is made to fit in the same commit.
+/// A widget may have a kind that is not registered; then nothing about it is checked. When its kind
+/// is registered or changes, the widget is made to fit in the same commit.
 extension WidgetStore {
-  /// One kind; also those that are built in. O(1).
+  /// A kind, registered or built in. O(1).
   public func kind(_ name: KindName) -> RegisteredKind? {
     registeredKinds[name] ?? BuiltInKind.named(name)
   }
 
-  /// The kind whose name this is most likely a slip for; nil if none is near. O(all kinds).
+  /// The kind that the name is probably a slip for; nil if none is near. O(all kinds).
   public func nearestKind(to name: KindName) -> KindName? {
     let names =
       registeredKinds.keys.map(\.rawValue).sorted() + BuiltInKind.all.map(\.kind.name.rawValue)
     return name.rawValue.closest(among: names).flatMap { KindName($0) }
   }
 
-  /// How many kinds there are, without those that are built in.
+  /// The number of kinds, without the built-in ones.
   public var kindCount: Int { registeredKinds.count }
 
-  /// The first `limit` kinds after a name, by name, and whether there are more. Ends early when they
-  /// exceed `bytesMax`. O(all kinds).
+  /// The first `limit` kinds after a name, by name, and whether there are more. Ends early at
+  /// `bytesMax`. O(all kinds).
   public func kinds(
     after name: String, limit: Int, bytesMax: Int = .max
   ) -> (kinds: [RegisteredKind], hasMore: Bool) {
@@ -46,7 +46,7 @@ extension WidgetStore {
     let schemas = try validate(declaration, by: caller)
     return try atomically { (store) throws(StoreError) in
       let before = store.revision
-      // One revision serves all of it; it is given back if nothing changed.
+      // All changes share one revision, which is returned if nothing changed.
       let revision = store.advanceRevision()
       var results: [KindResult] = []
       var changed: Set<KindName> = []
@@ -119,14 +119,14 @@ extension WidgetStore {
     addInverse(.kind(name, registeredKinds[name], schemas[name]))
     let wasVolatile = schemas[name]?.kind.persistence == .volatile
     setKind(name, to: registered, schema: schema)
-    // Nobody is there any more who could acknowledge them.
+    // No provider is left that could acknowledge them.
     if registered == nil { forgetEvents(of: name, through: .max) }
     guard (schema?.kind.persistence == .volatile) != wasVolatile else { return }
-    // Their data is stored from now on, or no more.
+    // Their data is stored from now on, or no longer.
     for slot in records.indices where records[slot]?.kind == name { records.storeAgain(slot) }
   }
 
-  /// Registers, or removes, without a trace in the journal.
+  /// Registers or removes a kind, without an entry in the journal.
   mutating func setKind(_ name: KindName, to registered: RegisteredKind?, schema: KindSchema?) {
     registeredKinds[name] = registered
     contents.setSchema(schema, of: name, isAttended: registered?.isAttended ?? false)

@@ -3,9 +3,9 @@ import WidgetModel
 /// All widgets in display order: sorted (position, slot) pairs.
 ///
 /// Between commands positions are unique (the slot only tells widgets apart while several swap
-/// places). They are sparse, so a widget moves by changing its own position alone. When two
-/// neighbours leave no room, the store spreads all positions again. Look-up is O(log n); changes
-/// move O(n) small pairs.
+/// places). Positions are sparse, so moving a widget changes only its position. When two neighbours
+/// leave no room, the store spreads all positions again. Look-up is O(log n); changes move O(n)
+/// small pairs.
 struct OrderIndex {
   struct Entry: Equatable, Comparable {
     var position: Int64
@@ -19,14 +19,14 @@ struct OrderIndex {
 
   private(set) var entries: [Entry] = []
 
-  /// Where a widget goes that is added behind all others; nil if there is no room.
+  /// The position for a widget behind all others; nil if there is no room.
   var lastPosition: Int64? {
     let (sum, overflow) = (entries.last?.position ?? 0)
       .addingReportingOverflow(OrderIndex.stride)
     return overflow ? nil : sum
   }
 
-  /// Where a widget goes that is added in front of all others; nil if there is no room.
+  /// The position for a widget in front of all others; nil if there is no room.
   var firstPosition: Int64? {
     let (difference, overflow) = (entries.first?.position ?? 0)
       .subtractingReportingOverflow(OrderIndex.stride)
@@ -52,7 +52,7 @@ struct OrderIndex {
     entries.remove(at: index)
   }
 
-  /// A free position right before or after the one of a widget; nil if there is no room.
+  /// A free position right before or after that of a widget; nil if there is no room.
   func position(beside position: Int64, before: Bool) -> Int64? {
     let index = index(of: position)
     let neighbour = before ? index - 1 : index + 1

@@ -27,13 +27,13 @@ struct Ownership: Hashable {
     }
   }
 
-  /// Whether the widget was never declared by a manager: all entries are values that are set aside, and
-  /// nobody knows who set them.
+  /// Whether the widget was never declared by a manager. Then all entries are values that are set
+  /// aside, and their owners are unknown.
   var isUndeclared: Bool {
     !entries.isEmpty && entries.allSatisfy { $0.isAside && $0.owner == FieldOwner.earlier }
   }
 
-  /// How many bytes the entries count against the quota of the widget's owner.
+  /// The size of the entries, as it counts against the quota of the widget's owner, in bytes.
   var costBytes: Int {
     entries.reduce(0) { sum, entry in
       sum + 48 + entry.path.utf8.count + entry.owner.utf8.count + entry.manager.utf8.count
@@ -80,7 +80,7 @@ struct Ownership: Hashable {
   }
 }
 
-/// Who changes a widget.
+/// The writer of a change of a widget.
 enum FieldWriter {
   case user(UInt32)
   case events(KindName)
@@ -117,7 +117,7 @@ extension Record {
     }
   }
 
-  /// By how many bytes new owners make the record larger; 0 if `ownership` is nil (no change).
+  /// The growth of the record with new owners, in bytes; 0 if `ownership` is nil (no change).
   func growth(to ownership: Ownership?) -> Int {
     ownership.map { $0.costBytes - (self.ownership?.costBytes ?? 0) } ?? 0
   }
@@ -177,9 +177,9 @@ extension Record {
 }
 
 extension Record {
-  /// The owners after the patch that makes a widget fit its kind; nil if they stay. Fields that the
-  /// patch removes or resets have no owner. If the patch sets a field to the value that its manager
-  /// declares, the manager owns the field again.
+  /// The owners after the patch that makes a widget fit its kind; nil if they do not change. Fields
+  /// that the patch removes or resets have no owner. If the patch sets a field to the value that
+  /// its manager declares, the manager owns the field again.
   ///
   /// A user's value that does not fit is set aside with its owner. `KindSchema.conforming` restores it
   /// when it fits again.
@@ -192,7 +192,7 @@ extension Record {
       let path = part.path(key)
       let entry = before[path]
       if let entry, entry.isAside {
-        // It is restored, or it stays aside.
+        // It is restored, or stays aside.
         guard value != nil, value == entry.returning(to: schema) else { continue }
         after[path] = isUndeclared ? nil : FieldOwner(path: path, owner: entry.owner)
       } else if let schema, let current = self.value(part, key), schema.refuses(current, part, key)
@@ -216,8 +216,8 @@ extension Record {
   /// aside.
   var isUndeclared: Bool { ownership?.isUndeclared ?? true }
 
-  /// Whether a value that does not fit the kind is kept for later: the value of a user. Of a widget
-  /// that nobody declares, this is every value that is not a default.
+  /// Whether a value that does not fit the kind is kept for later. This is so for values of users
+  /// and, for a widget without a manager, for every value that is not a default.
   func setsAside(
     _ value: Value, _ part: FieldOwner.Part, _ key: String, former: KindSchema?
   ) -> Bool {
@@ -325,7 +325,7 @@ extension WidgetStore {
     slot(of: id).flatMap { records[$0]?.ownership?.entries } ?? []
   }
 
-  /// How a manager's declaration changes an existing widget.
+  /// The effect of a manager's declaration on an existing widget.
   struct Owning {
     var patch = WidgetPatch()
     /// The owners afterwards.
@@ -336,9 +336,9 @@ extension WidgetStore {
     var kept: [FieldOwner] = []
   }
 
-  /// How a manager's declaration changes an existing widget. The manager sets the fields that it
-  /// owns and the fields that nobody owns. It removes the fields that it owns and does not declare
-  /// any more.
+  /// The effect of a manager's declaration on an existing widget. The manager sets the fields that
+  /// it owns, and the fields without an owner. It removes the fields that it owns and no longer
+  /// declares.
   ///
   /// When a manager first declares a widget, values that differ from the declaration stay and
   /// belong to somebody else, unless they are the kind's default.

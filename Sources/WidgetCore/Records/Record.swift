@@ -1,6 +1,6 @@
 import WidgetModel
 
-// What is read of a record; its table writes it.
+// Reading a record. `RecordTable` writes it.
 extension Record {
   var revision: Revision { state.revision }
   var updateTime: Timestamp { state.updateTime }
@@ -28,7 +28,7 @@ extension Record {
   var moment: Moment? { state.moment }
   var activity: Activity? { state.activity }
   var isActivity: Bool { state.isActivity }
-  /// The revision that last changed where it is in its timeline.
+  /// The revision that last changed its place in its timeline.
   var momentRevision: Revision { max(state.moment?.revision ?? 0, state.momentClearedRevision) }
 
   var content: ContentBox? { shown.own }
@@ -36,10 +36,10 @@ extension Record {
   var isPlain: Bool { shown.isPlain }
   var familyContents: [FamilyContent] { shown.families }
   var familyBytes: Int { shown.familyBytes }
-  /// What its content counts against its owner's quota.
+  /// The size of its content, as it counts against its owner's quota.
   var contentBytes: Int { shown.own?.table.bytes ?? 0 }
 
-  /// The widget in another state, as a draft.
+  /// A draft of the widget in another state.
   func draft(_ change: (inout RecordState) -> Void) -> Record {
     var state = state
     change(&state)
@@ -60,11 +60,11 @@ extension Record {
       activity: activity)
   }
 
-  /// What happened to this widget after `cursor`, for a reader with this selector; nil if nothing
-  /// that concerns it. The record has changed after `cursor`.
+  /// The change of this widget after `cursor`, for a reader with this selector; nil if the reader
+  /// needs none. The record has changed after `cursor`.
   ///
-  /// The reader's cursor does not tell whether it held the widget, so a widget whose selection may
-  /// have changed is sent as a whole if it is selected now, and reported removed if not.
+  /// The cursor does not tell whether the reader held the widget. So if its selection may have
+  /// changed, the widget is sent as a whole if it is selected now, and reported removed if not.
   ///
   /// `mayHoldNewer`: the reader may hold widgets that are newer than its cursor.
   func change(
@@ -115,7 +115,7 @@ extension Record {
 
   // MARK: - Content
 
-  /// What of the content changed after a cursor; nil for nothing.
+  /// The change of the content after a cursor; nil for none.
   func contentChange(since cursor: Revision) -> ContentChange? {
     if let content { return content.table.change(since: cursor) }
     guard isPlain else {
@@ -134,14 +134,15 @@ extension Record {
   }
 }
 
-/// What remains of a removed widget.
+/// The trace of a removed widget.
 struct Tombstone {
   var id: WidgetID
   var kind: KindName
   var createdRevision: Revision
   var transition: Transition?
 
-  /// Whether the selector may have picked the widget at some time: what never changes decides.
+  /// Whether the selector may have picked the widget at some time. Only properties that never
+  /// change count.
   func mayHaveBeenSelected(by selector: Selector) -> Bool {
     (selector.ids.isEmpty || selector.ids.contains(id))
       && (selector.kinds.isEmpty || selector.kinds.contains(kind))

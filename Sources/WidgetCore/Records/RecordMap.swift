@@ -1,12 +1,12 @@
 import WidgetExpression
 import WidgetModel
 
-/// A widget's data or parameters as expressions read them: as they are in the record, with what has
-/// changed since. What is not read is not looked at, so an evaluation costs what it reads, not what
-/// there is.
+/// A widget's data or parameters for expressions: the values of the record, with later changes. An
+/// evaluation reads only the keys that it needs, so it costs what it reads, whatever the size of
+/// the record.
 ///
-/// It is made for an evaluation and gone after it, on the thread that owns the store: what is stored of a
-/// result are values. So nobody else reads it, though expressions may go anywhere (`@unchecked`).
+/// It exists only during an evaluation, on the thread that owns the store. Results are stored as
+/// values. So nothing else reads it, although expressions may go to other threads (`@unchecked`).
 final class RecordMap: ExpressionObject, @unchecked Sendable {
   let base: RevisedMap
   /// New values, by declared names; nil for removed.
@@ -29,12 +29,12 @@ final class RecordMap: ExpressionObject, @unchecked Sendable {
   }
 
   private func isUnchanged(_ name: String) -> Bool {
-    // A dictionary takes keys that only look alike for one.
+    // A dictionary treats canonically equivalent keys as one.
     changed.index(forKey: name).map { !changed[$0].key.hasSameBytes(as: name) } ?? true
   }
 }
 
-/// The variable `widget`: what expressions can read of a widget beside its maps.
+/// The variable `widget`: the properties of a widget that expressions can read beside its maps.
 enum WidgetVariable {
   private static let fields: [String: ExpressionType] = [
     "id": .string, "kind": .string, "family": .string, "labels": .map(.string, .string),

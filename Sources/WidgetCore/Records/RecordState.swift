@@ -1,8 +1,8 @@
 import WidgetModel
 
-/// What commands change of a widget, and the revision that last changed each part of it.
+/// The parts of a widget that commands change, and the revision that last changed each part.
 ///
-/// A value. The state of a widget in the store changes only through `RecordTable`.
+/// This is a value. The state of a widget in the store changes only through `RecordTable`.
 struct RecordState {
   /// The last change of any part. `RecordTable` sets it with every change.
   var revision: Revision
@@ -29,24 +29,25 @@ struct RecordState {
   /// The latest hint, and the revision it came with.
   @Boxed var transition: Transition?
   var transitionRevision: Revision = 0
-  /// Readers from before this revision get the widget as a whole: what it held then is lost, so that what
-  /// changed cannot be told.
+  /// Readers from before this revision get the widget as a whole, because its former state is lost
+  /// and the changes are unknown.
   var replacedRevision: Revision = 0
   /// When the widget's family last changed.
   var familyRevision: Revision = 0
-  /// What its provider says that it shows at which time; nil for nothing.
+  /// The timeline that its provider set; nil for none.
   @Boxed var timeline: Timeline?
-  /// Where it is in its timeline or schedule; nil if it has neither. `RecordTable` keeps it true.
+  /// Its place in its timeline or schedule; nil if it has neither. `RecordTable` keeps it up to
+  /// date.
   @Boxed var moment: Moment?
   /// The activity that it shows; nil for none. It changes with the status.
   @Boxed var activity: Activity?
   var isActivity: Bool { _activity.isThere }
-  /// When it last ceased to have a moment.
+  /// When it last lost its moment.
   var momentClearedRevision: Revision = 0
-  /// What the widget counts against its owner's quota: always `cost`.
+  /// The cost of the widget against its owner's quota: always `cost`.
   var costBytes = 0
 
-  /// A widget that has nothing yet.
+  /// A widget without any content yet.
   init(family: Family, position: Int64, revision: Revision, time: Timestamp) {
     self.family = family
     self.position = position
@@ -58,17 +59,17 @@ struct RecordState {
     updateTime = time
   }
 
-  /// What a widget costs before it holds anything.
+  /// The cost of an empty widget.
   static let baseCostBytes = 256
 
-  /// What all of it counts against its owner's quota. O(keys).
+  /// The cost of the whole widget against its owner's quota. O(keys).
   var cost: Int {
     RecordState.baseCostBytes + labels.costBytes + data.costBytes + parameters.costBytes
       + error.costBytes + applySet.utf8.count + (ownership?.costBytes ?? 0)
       + (timeline?.costBytes ?? 0)
   }
 
-  /// What every change ends with.
+  /// The last step of every change.
   mutating func finish(_ transition: Transition?, at revision: Revision, time: Timestamp) {
     updateTime = time
     if let transition {
@@ -107,7 +108,7 @@ struct RecordState {
   }
 }
 
-/// Keeps a value that is seldom there in separate memory, so that its absence costs a pointer.
+/// Keeps a rare value in separate memory, so that its absence costs only a pointer.
 @propertyWrapper
 struct Boxed<Value> {
   private final class Box {

@@ -2,7 +2,7 @@ import WidgetModel
 
 /// A widget in the store.
 ///
-/// An object, so that looking at one costs one reference count and not one for each of its parts. Only
+/// An object, so that a look at a record costs one reference count, and not one for each part. Only
 /// `RecordTable` writes it. A record outside of a table is a draft: it never changes.
 final class Record {
   let id: WidgetID
@@ -12,7 +12,7 @@ final class Record {
   let createTime: Timestamp
 
   fileprivate(set) var state: RecordState
-  /// What the widget shows: it follows from its state and its kind.
+  /// The content of the widget, which follows from its state and its kind.
   fileprivate(set) var shown: ShownContent
   /// The neighbours in order of `revision`: slots, or -1.
   fileprivate(set) var older: Int32 = -1
@@ -51,24 +51,25 @@ final class Record {
 /// share it with the store, because they fill the cache.
 final class FamilyContentUsage {
   fileprivate(set) var bytes: Int
-  /// The sum since the store began; it only grows.
+  /// The sum since the store began, which only grows.
   var readingCost = 0
   init(bytes: Int = 0) { self.bytes = bytes }
 }
 
-/// All records, and everything that follows from them: the index, the order, the links from newest to
-/// oldest, the usage of each owner, and what each widget shows.
+/// All records, and everything that follows from them: the index, the order, the links from newest
+/// to oldest, the usage of each owner, and the content of each widget.
 ///
-/// Records change through `insert`, `modify` and `remove` only. Each keeps all of it true, and keeps the
-/// inverse while `isRecording`: `undo` runs the inverses newest first, so that each finds the table as
-/// the change left it. That is what makes restoring a record's neighbours sound.
+/// Records change only through `insert`, `modify` and `remove`. Each call keeps all parts
+/// consistent, and records the inverse while `isRecording`. `undo` runs the inverses newest first,
+/// so each inverse finds the table as the change left it. Only for this reason can a record's
+/// neighbours be restored.
 ///
 /// Invariants, checked by `checkInvariants` in tests: `index` maps every record's id to its slot;
-/// `order` holds every record once by its position; the links `newest…oldest` hold every record once in
-/// descending order of revision; `usage` is the sum of its records' costs by owner; a chunk's revision is
-/// not before that of any of its records.
+/// `order` holds every record once by its position; the links `newest…oldest` hold every record
+/// once in descending order of revision; `usage` is the sum of its records' costs by owner; a
+/// chunk's revision is not before that of any of its records.
 struct RecordTable: ~Copyable {
-  /// How many neighbouring slots share a chunk.
+  /// The number of neighbouring slots in a chunk.
   static let chunkSlotCount = 256
 
   private(set) var slots: [Record?] = []
@@ -77,27 +78,27 @@ struct RecordTable: ~Copyable {
   private(set) var order = OrderIndex()
   private(set) var newest: Int32 = -1
   private(set) var oldest: Int32 = -1
-  /// For each chunk of slots, the revision that last changed one of its records, or later.
+  /// For each chunk of slots, the revision of the last change of its records, or a later one.
   private(set) var chunkRevisions: [Revision] = []
   private(set) var usage: [UInt32: Usage] = [:]
-  /// By how much the command under way has made each user's contents grow.
+  /// The growth of each user's contents by the current command.
   private(set) var contentGrowth: [UInt32: Int] = [:]
-  /// When moments end.
+  /// The times at which moments end.
   private var agenda = Agenda()
-  /// When moments have a duty.
+  /// The times at which moments have a duty.
   private var duties = Agenda()
-  /// When time changes activities.
+  /// The times at which time changes activities.
   private var activityAgenda = Agenda()
   /// The sum of all records' `familyBytes`.
   let familyUsage: FamilyContentUsage
-  /// Which widgets show which others.
+  /// The links between widgets through embeds.
   let embeds: EmbedLinks
-  /// How to take back what was done, newest last.
+  /// The inverses of changes, newest last.
   private(set) var inverses: [Inverse] = []
   /// Whether changes can be taken back.
   var isRecording = false
 
-  /// What one user's widgets take up.
+  /// The usage of one user's widgets.
   struct Usage {
     fileprivate(set) var widgets = 0
     fileprivate(set) var bytes = 0
@@ -105,13 +106,14 @@ struct RecordTable: ~Copyable {
   }
 
   enum Inverse {
-    /// The record in a slot was this. Here and below, `chunk` is what the slot's chunk revision was.
+    /// The former record of the slot. Here and below, `chunk` is the former revision of the slot's
+    /// chunk.
     case replace(slot: Int32, with: Record, chunk: Revision)
-    /// A record was put into a slot.
+    /// A record was inserted into a slot.
     case remove(slot: Int32, chunk: Revision)
-    /// A record was taken out of a slot.
+    /// A record was removed from a slot.
     case restore(slot: Int32, Record, chunk: Revision)
-    /// The record in a slot is to be stored again, though it has not changed.
+    /// The record in a slot must be stored again, although it has not changed.
     case storeAgain(slot: Int32)
   }
 
@@ -149,10 +151,10 @@ struct RecordTable: ~Copyable {
 
   // MARK: - Reading
 
-  /// How many records there are.
+  /// The number of records.
   var count: Int { index.count }
 
-  /// All slots, those without a record included.
+  /// All slots, including empty ones.
   var indices: Range<Int> { slots.indices }
 
   /// The record in a slot.
@@ -160,7 +162,7 @@ struct RecordTable: ~Copyable {
 
   func slot(of id: WidgetID) -> Int? { index[id].map(Int.init) }
 
-  /// Goes through the records that changed after a cursor, the newest first, until the closure returns
+  /// Visits the records that changed after a cursor, the newest first, until the closure returns
   /// false. O(records looked at).
   func forEachRecord(changedSince cursor: Revision, _ body: (Record) -> Bool) {
     var slot = newest
@@ -172,12 +174,12 @@ struct RecordTable: ~Copyable {
 
   // MARK: - Changing
 
-  /// Forgets by how much contents have grown, because the next command begins.
+  /// Resets the growth of contents, because the next command begins.
   mutating func beginCommand() {
     if !contentGrowth.isEmpty { contentGrowth.removeAll(keepingCapacity: true) }
   }
 
-  /// Puts a record into a free slot, as the newest. No other has its id.
+  /// Inserts a record into a free slot, as the newest. No other record has its id.
   mutating func insert(
     _ record: Record, at revision: Revision, _ contents: inout ContentMaker, limits: StoreLimits
   ) -> Int {
@@ -207,7 +209,7 @@ struct RecordTable: ~Copyable {
 
   /// Changes a record and makes it the newest. `revision` is not before that of any record.
   ///
-  /// - Parameter content: what the widget shows, if it is made already.
+  /// - Parameter content: the widget's content, if it is made already.
   mutating func modify(
     _ slot: Int, at revision: Revision, _ contents: inout ContentMaker, limits: StoreLimits,
     showing content: ContentTable? = nil, _ change: (inout RecordState) -> Void
@@ -230,7 +232,7 @@ struct RecordTable: ~Copyable {
       &record.state, of: record.id, kind: record.kind, at: revision, limits: limits)
     appoint(record, in: Int32(slot), insteadOf: oldMoment, oldActivityDue)
     if let content { record.shown.show(content) }
-    // It follows from nothing that is still there.
+    // The former content follows from a state that is lost.
     if record.replacedRevision != oldReplaced { record.shown.forget() }
     contents.refresh(
       &record.shown, of: record, beside: familyUsage.bytes - oldFamilyBytes, limits: limits)
@@ -244,8 +246,8 @@ struct RecordTable: ~Copyable {
     linkNewest(Int32(slot))
   }
 
-  /// Lets a widget show a table that has what it shows already. No reader can tell the difference, so
-  /// that there is nothing to take back.
+  /// Replaces a widget's table with another one that has the same content. No reader can see the
+  /// difference, so there is nothing to take back.
   mutating func replaceContent(of slot: Int, with content: ContentTable?) {
     guard let record = slots[slot] else { return }
     let oldBytes = record.contentBytes
@@ -253,7 +255,7 @@ struct RecordTable: ~Copyable {
     accountContent(of: record.ownerUID, growth: record.contentBytes - oldBytes)
   }
 
-  /// Takes a record out of its slot. Returns the record.
+  /// Removes a record from its slot. Returns the record.
   @discardableResult
   mutating func remove(_ slot: Int, at revision: Revision) -> Record? {
     guard let record = slots[slot] else { return nil }
@@ -268,13 +270,13 @@ struct RecordTable: ~Copyable {
     return record
   }
 
-  /// Has a record stored with the next group, though it does not change.
+  /// Makes the next group store a record that does not change.
   mutating func storeAgain(_ slot: Int) {
     if isRecording { inverses.append(.storeAgain(slot: Int32(slot))) }
   }
 
-  /// Forgets that a key was removed from a record at a revision. The record is the one that was
-  /// created at `created`. Cannot be taken back.
+  /// Forgets that a key was removed from a record at a revision. The record was created at
+  /// `created`. Cannot be taken back.
   mutating func purge(
     _ key: String, of part: WidgetStore.Removal.Part, in slot: Int32, createdAt created: Revision,
     removedAt revision: Revision
@@ -334,7 +336,7 @@ struct RecordTable: ~Copyable {
     }
   }
 
-  /// Ends what can be taken back.
+  /// Drops the inverses, so that earlier changes can no longer be taken back.
   mutating func forgetInverses() {
     inverses.removeAll(keepingCapacity: inverses.count < 256)
   }
@@ -366,7 +368,7 @@ struct RecordTable: ~Copyable {
     freeSlots.append(slot)
   }
 
-  /// Makes the indexes true after a record's cost and position have changed.
+  /// Updates the indexes after a change of a record's cost and position.
   private mutating func account(
     for record: Record, in slot: Int32, insteadOf oldCost: Int, _ oldPosition: Int64
   ) {
@@ -379,7 +381,7 @@ struct RecordTable: ~Copyable {
     }
   }
 
-  /// Counts by how much what a user's widgets show has grown.
+  /// Counts the growth of the content of a user's widgets.
   private mutating func accountContent(of owner: UInt32, growth: Int) {
     guard growth != 0 else { return }
     usage[owner, default: Usage()].contentBytes += growth
@@ -392,8 +394,8 @@ struct RecordTable: ~Copyable {
     embeds.noteChange(of: record.id, hasEmbeds: record.shown.hasEmbeds)
   }
 
-  /// Makes the embeds of a widget true, without a change of its state. Returns whether that changed what
-  /// it shows.
+  /// Updates the embeds of a widget, without a change of its state. Returns whether that changed
+  /// its content.
   mutating func resolveEmbeds(
     _ slot: Int, _ resolve: (Record, inout ContentTable, Family?) -> Bool
   ) -> Bool {
@@ -407,24 +409,24 @@ struct RecordTable: ~Copyable {
 
   // MARK: - Appointments
 
-  /// The date of the next appointment, which may have been called off.
+  /// The date of the next appointment, which may have been cancelled.
   var nextDate: Timestamp? { agenda.nextDate }
 
-  /// Takes the next widget whose moment ends out of the agenda. Returns its slot.
+  /// Removes the next widget whose moment ends from the agenda. Returns its slot.
   mutating func popDue(at now: Timestamp) -> Int? {
     agenda.popDue(at: now, of: slots) { $0.moment?.due }
   }
 
-  /// The date of the next appointment of an activity, which may have been called off.
+  /// The date of the next appointment of an activity, which may have been cancelled.
   var nextActivityDate: Timestamp? { activityAgenda.nextDate }
 
-  /// Takes the next activity that time changes out of its agenda. Returns its slot.
+  /// Removes the next activity that time changes from its agenda. Returns its slot.
   mutating func popDueActivity(at now: Timestamp) -> Int? {
     activityAgenda.popDue(at: now, of: slots) { $0.activity?.due }
   }
 
-  /// Lets `popDue` give the widgets that cannot be true at a time. For a clock that went back.
-  /// O(all records).
+  /// Makes `popDue` return the widgets whose entries begin after a time, because the clock went
+  /// back. O(all records).
   mutating func appointAhead(of now: Timestamp) {
     for (slot, record) in slots.enumerated() {
       guard let record, let moment = record.moment, moment.isOutdated(at: now) else { continue }
@@ -474,7 +476,7 @@ struct RecordTable: ~Copyable {
     }
   }
 
-  /// Puts a record between the neighbours that it remembers.
+  /// Puts a record back between its recorded neighbours.
   private mutating func relink(_ slot: Int32) {
     guard let record = slots[Int(slot)] else { return }
     if record.older >= 0 { slots[Int(record.older)]?.newer = slot } else { oldest = slot }

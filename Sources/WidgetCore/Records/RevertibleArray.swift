@@ -1,13 +1,14 @@
-/// An array whose earlier copies stay as they were, each at the price of what was changed since.
+/// An array whose earlier copies never change. Each copy costs only the later changes.
 ///
-/// Made for values that are copied at every change, so that it can be taken back, while little of them
-/// changes and the copy is hardly ever looked at. Arrays share all elements until one of two copies
-/// changes, and then copy all; here the copy that changes takes the elements along, and leaves in the other
-/// how it differs: a change costs O(1), however many elements there are. Reading the other makes all changes
-/// the other way round first (Baker's trick), so whoever reads two copies by turns pays for it each time.
+/// It is for values that are copied at every change, so that the change can be taken back, if few
+/// elements change and the copy is rarely read. A Swift array shares all elements until one of two
+/// copies changes, and then copies all of them. Here the changed copy takes the elements, and the
+/// other copy keeps only the difference, so a change costs O(1) for any number of elements. A read
+/// of the other copy first reverses all changes (Baker's trick), so reads of two copies in turn are
+/// slow.
 ///
-/// When the differences come to a part of the elements, these are copied after all. So many changes in a
-/// row cost no more than with an array.
+/// When the differences reach a part of the elements, the elements are copied after all. So many
+/// changes in a row cost no more than with an array.
 struct RevertibleArray<Element>: RandomAccessCollection, MutableCollection {
   private var version = ArrayVersion<Element>()
   private(set) var count = 0
@@ -40,9 +41,9 @@ struct RevertibleArray<Element>: RandomAccessCollection, MutableCollection {
     count -= 1
   }
 
-  /// Makes the elements this copy's own to change.
+  /// Makes the elements belong to this copy, so that they can change.
   ///
-  /// - Parameter inverse: what takes the change back that is about to be made.
+  /// - Parameter inverse: the inverse of the change that follows.
   private mutating func prepare(_ inverse: ([Element]) -> ArrayVersion<Element>.Change) {
     version.takeElements()
     if isKnownUniquelyReferenced(&version) {
@@ -63,17 +64,18 @@ private final class ArrayVersion<Element> {
     case removeLast
   }
 
-  /// Empty if another has them.
+  /// Empty if another version has the elements.
   var elements: [Element]
-  /// How many changes ago all elements were copied, or nobody had another state of them.
+  /// The number of changes since all elements were copied, or since no other version needed them.
   var age = 0
-  /// What makes this state of the next, and the next; nil for the one that has the elements.
+  /// The change from the next version to this one; nil for the version that has the elements.
   private var difference: (change: Change, next: ArrayVersion)?
 
   init(_ elements: [Element] = []) { self.elements = elements }
 
   deinit {
-    // One after the other: each would otherwise end the next inside its own end, however many there are.
+    // Releases the versions one by one. Otherwise each would release the next one recursively,
+    // however many there are.
     var next = difference?.next
     difference = nil
     while next != nil, isKnownUniquelyReferenced(&next) {
@@ -83,7 +85,8 @@ private final class ArrayVersion<Element> {
     }
   }
 
-  /// A version that has the elements from now on. `change` makes this one of what it is going to be.
+  /// Creates the version that has the elements from now on. `change` makes this version from the
+  /// new one.
   func makeNext(_ change: Change) -> ArrayVersion {
     let next = ArrayVersion()
     swap(&next.elements, &elements)
@@ -105,7 +108,7 @@ private final class ArrayVersion<Element> {
     }
   }
 
-  /// Makes a change. Returns what takes it back.
+  /// Makes a change. Returns its inverse.
   private func make(_ change: Change) -> Change {
     switch change {
     case .set(let index, let element):

@@ -2,12 +2,12 @@ import WidgetModel
 
 /// A map whose entries remember the revision that last changed them.
 ///
-/// Entries live in stable slots, linked from newest to oldest change, so that reading what changed
-/// since a revision costs O(what changed · log of it) and not O(entries). `sorted` lists the slots
-/// by key: look-up is O(log n), adding or purging a key O(n) moves of four bytes.
+/// Entries live in stable slots, linked from newest to oldest change. So reading the changes since
+/// a revision costs O(changes · log(changes)) and not O(entries). `sorted` lists the slots by key:
+/// look-up is O(log n), and adding or purging a key moves O(n) times four bytes.
 ///
-/// A removed key stays behind as a tombstone (value nil) until it is purged, so that a late reader
-/// learns of it.
+/// A removed key leaves a tombstone (value nil) until it is purged, so that late readers get the
+/// removal.
 ///
 /// Invariants: `sorted` holds every slot once, in key order; the links hold every slot once, in
 /// descending order of revision; `liveCount` counts the slots with a value.
@@ -19,7 +19,7 @@ struct RevisedMap {
     var older: Int32
     var newer: Int32
 
-    /// Makes it the newest.
+    /// Makes the slot the newest.
     mutating func become(_ value: Value?, at revision: Revision, newerThan older: Int32) {
       (self.value, self.revision) = (value, revision)
       (self.older, newer) = (older, -1)
@@ -39,8 +39,7 @@ struct RevisedMap {
   /// Rebuilds a map from stored entries. If several entries have the same key, the first one
   /// counts.
   ///
-  /// - Parameter keysRevision: 0 if it is not known; the map then uses the revision of its last
-  ///   change.
+  /// - Parameter keysRevision: 0 if unknown; the map then uses the revision of its last change.
   init(_ entries: [RevisedEntry], keysRevision known: Revision = 0) {
     for entry in entries.sorted(by: { $0.revision < $1.revision }) {
       guard !position(of: entry.key).found else { continue }
@@ -49,7 +48,7 @@ struct RevisedMap {
     if known > 0 { keysRevision = known }
   }
 
-  /// The value of a key; nil if it is not there.
+  /// The value of a key; nil if the key is missing.
   subscript(key: String) -> Value? {
     let (index, found) = position(of: key)
     return found ? slots[Int(sorted[index])].value : nil
@@ -73,7 +72,7 @@ struct RevisedMap {
     return true
   }
 
-  /// Removes a key, leaving a tombstone. Returns false if it is not there.
+  /// Removes a key, and leaves a tombstone. Returns false if the key is missing.
   mutating func unset(_ key: String, at revision: Revision) -> Bool {
     let (index, found) = position(of: key)
     guard found, slots[Int(sorted[index])].value != nil else { return false }
@@ -109,7 +108,7 @@ struct RevisedMap {
     return ValueMap(entries)
   }
 
-  /// What changed after `cursor`, and what was removed. O(changed · log(changed)).
+  /// The changed and removed entries after `cursor`. O(changed · log(changed)).
   func changes(since cursor: Revision) -> (set: ValueMap, unset: [String]) {
     var set: [ValueMap.Entry] = []
     var unset: [String] = []
@@ -186,12 +185,12 @@ struct RevisedMap {
     let isNewest = slot == newest
     if !isNewest { unlink(slot) }
     let older = isNewest ? slots[Int(slot)].older : newest
-    // Each time that a slot is changed is paid for; so it is changed once.
+    // Each write to a slot has a cost, so there is only one.
     slots[Int(slot)].become(value, at: revision, newerThan: older)
     if !isNewest { becomeNewest(slot) }
   }
 
-  /// Lets the list of slots begin with one that leads to what was the newest.
+  /// Puts a slot at the beginning of the list, before the former newest one.
   private mutating func becomeNewest(_ slot: Int32) {
     if newest >= 0 { slots[Int(newest)].newer = slot } else { oldest = slot }
     newest = slot
@@ -203,7 +202,7 @@ struct RevisedMap {
     if newer >= 0 { slots[Int(newer)].older = older } else { newest = older }
   }
 
-  /// Moves a linked slot into an unlinked one's place.
+  /// Moves a linked slot to the place of an unlinked one.
   private mutating func relocate(_ from: Int32, to slot: Int32) {
     let moved = slots[Int(from)]
     slots[Int(slot)] = moved

@@ -1,8 +1,8 @@
 import WidgetModel
 
-/// The structural changes that every command is made of. Each of them can be taken back.
+/// The structural changes for all commands. Each change can be taken back.
 extension WidgetStore {
-  /// How many neighbouring slots share a chunk; see `chunkRevision`.
+  /// The number of neighbouring slots in a chunk; see `chunkRevision`.
   public static var chunkSlotCount: Int { RecordTable.chunkSlotCount }
 
   func slot(of id: WidgetID) -> Int? { records.slot(of: id) }
@@ -14,7 +14,7 @@ extension WidgetStore {
     return revision
   }
 
-  /// Puts a record into a free slot, as the newest.
+  /// Inserts a record into a free slot, as the newest.
   @discardableResult
   mutating func insert(_ record: Record) -> Int {
     records.insert(record, at: revision, &contents, limits: limits)
@@ -22,7 +22,7 @@ extension WidgetStore {
 
   /// Changes a record at the present revision, and makes it the newest.
   ///
-  /// - Parameter content: what the widget shows, if it is made already.
+  /// - Parameter content: the widget's content, if it is made already.
   mutating func modify(
     _ slot: Int, showing content: ContentTable? = nil, _ change: (inout RecordState) -> Void
   ) {
@@ -30,12 +30,12 @@ extension WidgetStore {
       slot, at: revision, &contents, limits: limits, showing: content, change)
   }
 
-  /// Changes a record by a patch that was admitted, at the present revision, and leaves tombstones
-  /// for the keys that it removes.
+  /// Changes a record by an admitted patch, at the present revision, and leaves tombstones for the
+  /// keys that the patch removes.
   ///
   /// - Parameters:
-  ///   - ownership: the owners of fields afterwards; nil if they stay.
-  ///   - further: what else changes. `effect` has its cost.
+  ///   - ownership: the owners of fields afterwards; nil if they do not change.
+  ///   - further: further changes. `effect` includes their cost.
   mutating func modify(
     _ slot: Int, by patch: WidgetPatch, _ effect: PatchEffect, _ ownership: Ownership?,
     _ transition: Transition?, at now: Timestamp, further: (inout RecordState) -> Void = { _ in }
@@ -100,8 +100,8 @@ extension WidgetStore {
     Savepoint(records: records.savepoint, others: journal.inverses.count)
   }
 
-  /// Runs the inverses after a savepoint, newest first. Those of records touch nothing else, so that
-  /// they run by themselves.
+  /// Runs the inverses after a savepoint, newest first. The inverses of records touch nothing else,
+  /// so they can run separately.
   mutating func undo(to savepoint: Savepoint) {
     records.undo(to: savepoint.records)
     while journal.inverses.count > savepoint.others, let inverse = journal.inverses.popLast() {
@@ -122,7 +122,7 @@ extension WidgetStore {
     }
   }
 
-  /// Runs `body`, and takes back what it did if it throws or says so.
+  /// Runs `body`. If `body` throws or returns `keep: false`, takes its changes back.
   mutating func atomically<R>(
     _ body: (inout WidgetStore) throws(StoreError) -> (result: R, keep: Bool)
   ) throws(StoreError) -> R {

@@ -1,8 +1,9 @@
 import HeapModule
 import WidgetModel
 
-/// When something happens to widgets by itself: at least one appointment for the due date of each. What
-/// is no longer true is dropped when its time comes, or when there is too much of it.
+/// The next changes of widgets by time: at least one appointment for the due date of each widget.
+/// Appointments that are no longer true are dropped when their time comes, or when there are too
+/// many.
 struct Agenda {
   private var appointments = Heap<Appointment>()
 
@@ -14,17 +15,17 @@ struct Agenda {
 
     static func < (a: Appointment, b: Appointment) -> Bool { a.date < b.date }
 
-    /// Whether the widget is still there, and this is still its due date.
+    /// Whether the widget still exists, and this is still its due date.
     func isTrue(_ slots: [Record?], _ due: (Record) -> Timestamp?) -> Bool {
       guard let record = slots[Int(slot)] else { return false }
       return record.createdRevision == createdRevision && due(record) == date
     }
   }
 
-  /// The date of the next appointment, which may have been called off.
+  /// The date of the next appointment, which may have been cancelled.
   var nextDate: Timestamp? { appointments.min?.date }
 
-  /// The date of the next appointment that is still true. Drops those that are not.
+  /// The date of the next true appointment. Drops the others before it.
   mutating func nextTrueDate(
     of slots: [Record?], due: (Record) -> Timestamp?
   ) -> Timestamp? {
@@ -35,14 +36,14 @@ struct Agenda {
     return nil
   }
 
-  /// Adds a date for a widget. `due` gives the date that a widget has.
+  /// Adds a date for a widget. `due` returns the current date of a widget.
   mutating func add(
     _ date: Timestamp, _ record: Record, in slot: Int32, of slots: [Record?], widgets: Int,
     due: (Record) -> Timestamp?
   ) {
     appointments.insert(
       Appointment(date: date, slot: slot, createdRevision: record.createdRevision))
-    // What was called off is more than what is true: begin again with that.
+    // If most appointments are cancelled, keeps only the true ones.
     guard appointments.count > 2 * widgets + 1_024 else { return }
     var kept: [Appointment] = []
     for appointment in appointments.unordered where appointment.isTrue(slots, due) {
@@ -51,7 +52,7 @@ struct Agenda {
     appointments = Heap(kept)
   }
 
-  /// Takes out the next widget that is due at a time. Returns its slot.
+  /// Removes the next widget that is due at a time. Returns its slot.
   mutating func popDue(
     at now: Timestamp, of slots: [Record?], due: (Record) -> Timestamp?
   ) -> Int? {

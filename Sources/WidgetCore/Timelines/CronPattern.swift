@@ -7,8 +7,8 @@ import WidgetModel
 /// days of the week also have names of three letters; 7 is a Sunday like 0. If both days are restricted,
 /// one of them must fit. `@hourly`, `@daily`, `@weekly`, `@monthly` and `@yearly` are short for patterns.
 ///
-/// Times are those of the clocks on the wall: a time that they skip does not fit, and one that they
-/// repeat fits twice.
+/// Times are local clock times. A time that the clocks skip does not fit. A time that they repeat
+/// fits twice.
 struct CronPattern: Hashable, Sendable {
   private var minutes: UInt64
   private var hours: UInt64
@@ -18,10 +18,10 @@ struct CronPattern: Hashable, Sendable {
   private var restrictsDays: Bool
   private var restrictsWeekdays: Bool
 
-  /// How far ahead and back times are searched.
+  /// The number of years, ahead and back, that a search covers.
   static let yearsMax = 12
 
-  /// What is wrong with the text of a pattern.
+  /// The problem of a pattern's text.
   struct Problem: Error, Hashable {
     let message: String
   }
@@ -49,7 +49,7 @@ struct CronPattern: Hashable, Sendable {
     if weekdays & 1 << 7 != 0 { weekdays |= 1 }
     restrictsDays = !fields[2].hasPrefix("*")
     restrictsWeekdays = !fields[4].hasPrefix("*")
-    // From a year with all days that there are.
+    // The search begins in a year that has all possible days.
     guard next(after: 946_684_800, in: .utc) != nil else {
       throw Problem(message: "\"\(text.prefix(64))\" never fits: no month has such a day")
     }
@@ -68,7 +68,7 @@ struct CronPattern: Hashable, Sendable {
     "sun": 0, "mon": 1, "tue": 2, "wed": 3, "thu": 4, "fri": 5, "sat": 6,
   ]
 
-  /// The numbers that a field has, as bits.
+  /// The numbers of a field, as bits.
   private static func set(
     _ field: String, _ range: ClosedRange<Int>, _ name: String, names: [String: Int] = [:]
   ) throws(Problem) -> UInt64 {
@@ -111,7 +111,7 @@ struct CronPattern: Hashable, Sendable {
     return bits
   }
 
-  /// What to write in place of a word.
+  /// The replacement for a word.
   private static func advice(
     for word: String, _ range: ClosedRange<Int>, _ names: [String: Int]
   ) -> String {
@@ -127,7 +127,7 @@ struct CronPattern: Hashable, Sendable {
 
   // MARK: - Searching
 
-  /// How far a time is from fitting.
+  /// The mismatch of a time.
   private enum Fit { case fits, wrongMinute, wrongHour, wrongDay }
 
   private func fit(_ local: Int) -> Fit {
@@ -144,7 +144,7 @@ struct CronPattern: Hashable, Sendable {
 
   private static let stepsMax = yearsMax * 366 + 200
 
-  /// The first second after another one, in seconds since 1970.
+  /// The first matching second after another one, in seconds since 1970.
   func next(after start: Int, in zone: TimeZoneRules) -> Int? {
     var time = start.roundedDown(to: 60) + 60
     for _ in 0..<CronPattern.stepsMax {
@@ -157,14 +157,14 @@ struct CronPattern: Hashable, Sendable {
       case .wrongDay: unit = 86_400
       }
       var target = (time + east).roundedDown(to: unit) + unit - east
-      // Where the clocks went forward meanwhile, go back to where the unit begins.
+      // If the clocks went forward meanwhile, go back to the beginning of the unit.
       target -= max(0, zone.offset(at: target) - east)
       time = max(time + 60, target)
     }
     return nil
   }
 
-  /// The last second not after another one.
+  /// The last matching second that is not after another one.
   func last(notAfter end: Int, in zone: TimeZoneRules) -> Int? {
     var time = end.roundedDown(to: 60)
     for _ in 0..<CronPattern.stepsMax {

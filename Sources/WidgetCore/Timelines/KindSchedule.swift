@@ -1,13 +1,13 @@
 import WidgetExpression
 import WidgetModel
 
-/// A kind's schedule, compiled: the entries of its widgets at any time.
+/// A compiled schedule of a kind: the entries of its widgets at any time.
 ///
 /// Pure: the same widget at the same time always has the same entries.
 ///
-/// An object, so that a widget can tell whether its schedule is still the same one.
+/// An object, so that a widget can tell whether its schedule has changed.
 final class KindSchedule: Sendable {
-  /// What keeps a schedule from being used.
+  /// The reason why a schedule cannot be used.
   struct Problem: Error, Hashable {
     /// `schedule.cron`
     let place: String
@@ -109,9 +109,9 @@ final class KindSchedule: Sendable {
     return .every(seconds: seconds, offset: start)
   }
 
-  /// What a schedule gives a widget.
+  /// The result of a schedule for a widget.
   struct Result {
-    /// The entries that `entries` gives, in order. Nil for a recurrence.
+    /// The entries from `entries`, in order. Nil for a recurrence.
     var entries: [TimelineEntry]?
     var current: TimelineEntry?
     var next: Timestamp?
@@ -120,7 +120,7 @@ final class KindSchedule: Sendable {
 
     init() {}
 
-    /// The place in entries that are known already.
+    /// The place in known entries.
     init(_ entries: [TimelineEntry], at now: Timestamp, problem: String) {
       let place = entries.current(at: now)
       self.entries = entries
@@ -134,7 +134,7 @@ final class KindSchedule: Sendable {
   /// Whether the entries depend on the data.
   var readsData: Bool { if case .entries = source { true } else { false } }
 
-  /// Where a widget is in its schedule.
+  /// The place of a widget in its schedule.
   func place(
     data: RevisedMap, parameters: RevisedMap, at now: Timestamp, limits: StoreLimits
   ) -> Result {
@@ -157,7 +157,7 @@ final class KindSchedule: Sendable {
     return result
   }
 
-  /// The entries of a recurrence: the one that is current at a time, and those after it.
+  /// The entries of a recurrence: the current entry at a time, and the entries after it.
   func entries(
     from start: Timestamp, limit: Int, parameters: RevisedMap, limits: StoreLimits
   ) -> [TimelineEntry] {
@@ -272,7 +272,7 @@ final class KindSchedule: Sendable {
         }
         continue
       }
-      // A kind may declare a field of this name.
+      // A kind may declare a field with this name.
       if pair.key == "duration", !fields.contains(where: { $0.name == "duration" }) {
         guard case .duration(let duration) = pair.value, duration >= .zero else {
           throw Failure(

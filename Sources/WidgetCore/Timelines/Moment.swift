@@ -1,26 +1,27 @@
 import WidgetModel
 
-/// Where a widget is in its timeline, or in the schedule of its kind.
+/// The place of a widget in its timeline, or in the schedule of its kind.
 ///
-/// It follows from those and the time, so it is never stored: after a restart the first `advance` finds
-/// it again.
+/// It follows from those and the time, so it is never stored: after a restart the first `advance`
+/// finds it again.
 struct Moment {
-  /// What readers see.
+  /// The status for readers.
   fileprivate(set) var status = TimelineStatus()
   /// The revision that last changed `status`.
   fileprivate(set) var revision: Revision
-  /// When something happens next; nil for never. `earliest` if the time is not known yet.
+  /// The next time of a change; nil for never. `earliest` if the time is not known yet.
   fileprivate(set) var due: Timestamp?
-  /// When the daemon has something to do for the widget, even if nobody looks at it; nil for never.
+  /// The next time at which the daemon must act for the widget, even if nobody reads it; nil for
+  /// never.
   fileprivate(set) var duty: Timestamp?
-  /// The entries that an expression of the schedule gives.
+  /// The entries from an expression of the schedule.
   fileprivate(set) var entries: [TimelineEntry] = []
-  /// Whether the time is known for which this is true.
+  /// Whether the moment belongs to a known time.
   fileprivate(set) var isPlaced = false
   fileprivate var schedule: KindSchedule?
-  /// When the schedule was last asked.
+  /// The revision of the last evaluation of the schedule.
   fileprivate var scheduledAt: Revision = 0
-  /// The `setTime` of the timeline that the provider was asked to follow up.
+  /// The `setTime` of the timeline for which the provider was asked to send the next one.
   fileprivate var askedFor: Timestamp?
   /// The requests to the provider; nil if it has answered.
   fileprivate var attempts: TimelineAttempts?
@@ -30,18 +31,18 @@ struct Moment {
   /// Whether the provider was asked for a new timeline and has not answered.
   var awaitsTimeline: Bool { attempts != nil }
 
-  /// The provider has answered with something else than a timeline, so it is not asked again.
+  /// Stops the requests, because the provider has answered without a timeline.
   mutating func stopAsking() { attempts = nil }
 
-  /// Whether it cannot be true at a time, because the current entry begins later.
+  /// Whether the current entry begins after a time, so the moment cannot be valid then.
   func isAhead(of now: Timestamp) -> Bool { status.current.map { $0.date > now } ?? false }
 
-  /// Whether the clock was set back since it was placed, so far that it must be looked at again.
+  /// Whether the clock was set back so far that the moment must be updated.
   func isOutdated(at now: Timestamp) -> Bool {
     isAhead(of: now) || attempts?.isTooLate(at: now) ?? false
   }
 
-  /// The same, to be looked at as soon as possible.
+  /// The same moment, due as soon as possible.
   var dueAtOnce: Moment {
     var moment = self
     moment.due = .earliest
@@ -50,7 +51,7 @@ struct Moment {
 
   init(revision: Revision) { self.revision = revision }
 
-  /// That of a smart stack, which shows another widget at a time. It has no entries.
+  /// The moment of a smart stack, which shows another widget at a time. It has no entries.
   init(stackUntil date: Timestamp?, revision: Revision, after former: Moment?) {
     self.init(revision: revision)
     status.nextTime = date
@@ -58,7 +59,7 @@ struct Moment {
     (due, isPlaced) = (date, true)
   }
 
-  /// The same, with another current entry: for what the widget will show.
+  /// The same moment with another current entry, for future content of the widget.
   func showing(_ entry: TimelineEntry) -> Moment {
     var moment = self
     moment.status.current = entry
@@ -68,9 +69,9 @@ struct Moment {
 
 /// Requests for a new timeline that the provider has not answered.
 private struct TimelineAttempts {
-  /// How long the daemon waits after the last request: twice as long as after the one before.
+  /// The wait after the last request: twice as long as the wait before.
   let pause: Duration
-  /// When the provider is asked again.
+  /// The time of the next request.
   var next: Timestamp
 
   /// The longest pause, unless the floor is longer.
@@ -87,20 +88,20 @@ private struct TimelineAttempts {
 }
 
 extension ContentMaker {
-  /// Makes a widget's moment true after its state, its kind or the time changed. Also makes the widget
-  /// stale if its timeline says so.
+  /// Updates a widget's moment after a change of its state, its kind or the time. Also makes the
+  /// widget stale if its timeline says so.
   mutating func place(
     _ state: inout RecordState, of id: WidgetID, kind: KindName, at revision: Revision,
     limits: StoreLimits
   ) {
-    // `WidgetStore.settleEmbeds` places it. When its time has come, it is looked at again.
+    // `WidgetStore.settleEmbeds` places it. A due moment is placed again.
     if kind == .smartStack {
       if let due = state.moment?.due, let now, due <= now { state.moment?.due = nil }
       return
     }
     let schedule = schemas[kind]?.schedule
     guard state.timeline != nil || schedule != nil else {
-      // Readers are told once that it is gone.
+      // Readers get the removal once.
       if state.moment != nil {
         state.moment = nil
         state.momentClearedRevision = revision
@@ -147,10 +148,11 @@ extension ContentMaker {
     if !state.isStale { (state.isStale, state.statusRevision) = (true, revision) }
   }
 
-  /// Whether the provider is to be asked for a new timeline now.
+  /// Whether to ask the provider for a new timeline now.
   ///
-  /// If it does not answer, or answers with an error, it is asked again, each time after twice the pause.
-  /// Only a kind that was declared in a session has somebody to ask again.
+  /// If the provider does not answer, or answers with an error, the daemon asks again, each time
+  /// after twice the pause. Only kinds that were declared in a session have a provider to ask
+  /// again.
   private func isTimelineDue(
     _ timeline: Timeline, of kind: KindName, _ moment: inout Moment,
     _ status: inout TimelineStatus, at now: Timestamp, _ limits: StoreLimits
@@ -177,7 +179,7 @@ extension ContentMaker {
     return true
   }
 
-  /// Returns false if the moment stays as it is.
+  /// Returns false if the moment does not change.
   private mutating func follow(
     _ schedule: KindSchedule, _ state: RecordState, _ moment: inout Moment,
     _ status: inout TimelineStatus, at now: Timestamp, _ revision: Revision, _ limits: StoreLimits
@@ -186,7 +188,7 @@ extension ContentMaker {
       moment.schedule !== schedule || !moment.isPlaced
       || state.parameters.hasChanges(since: moment.scheduledAt)
       || schedule.readsData && state.data.hasChanges(since: moment.scheduledAt)
-    // A clock that went back needs a look too.
+    // If the clock went back, the schedule must be evaluated too.
     let isDue = moment.due.map { $0 <= now } ?? false || moment.isAhead(of: now)
     guard hasNewInputs || isDue else { return false }
     let result: KindSchedule.Result
@@ -207,7 +209,7 @@ extension ContentMaker {
 }
 
 extension Timeline {
-  /// When the provider is to be asked for a new one; nil for never.
+  /// The time at which to ask the provider for a new timeline; nil for never.
   func refreshTime(floor: Duration) -> Timestamp? {
     let wanted: Timestamp?
     switch policy {

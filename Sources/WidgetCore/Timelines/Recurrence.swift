@@ -1,7 +1,7 @@
 import WidgetExpression
 import WidgetModel
 
-/// Times that come again and again, in the local time of a zone.
+/// Recurring times, in the local time of a zone.
 enum Recurrence: Hashable, Sendable {
   /// At whole multiples of a period since midnight of 1970-01-01 and `offset`, in seconds.
   case every(seconds: Int, offset: Int)
@@ -31,7 +31,8 @@ enum Recurrence: Hashable, Sendable {
     return found.flatMap { Timestamp(seconds: Int64($0), nanoseconds: 0) }
   }
 
-  /// How many changes of a zone's offset a search passes. Real zones have none so close together.
+  /// The maximum number of offset changes that one search passes. In real zones they are further
+  /// apart.
   private static let changesMax = 8
 
   private static func next(
@@ -43,7 +44,7 @@ enum Recurrence: Hashable, Sendable {
       let east = zone.offset(at: from)
       let candidate = (from + east - offset).roundedUp(to: period) + offset - east
       guard zone.offset(at: candidate) != east else { return candidate }
-      // The offset changes before it: count again from there.
+      // The offset changes before the candidate: count again from the change.
       from = zone.firstChange(after: from, upTo: candidate)
     }
     return nil
@@ -83,7 +84,7 @@ extension TimeZoneRules {
 }
 
 extension Int {
-  /// The greatest multiple that is not greater.
+  /// The greatest multiple that is not greater than this.
   func roundedDown(to multiple: Int) -> Int {
     let rest = self % multiple
     return self - (rest < 0 ? rest + multiple : rest)
