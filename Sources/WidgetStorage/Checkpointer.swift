@@ -1,17 +1,17 @@
 import CSQLite
 import Glibc
 
-/// Moves what is in the write-ahead log to its place in the database, on a thread and connection of
-/// its own, so that the thread that appends does not wait for it.
+/// Moves the content of the write-ahead log to the database, on a separate thread and connection,
+/// so that the appending thread does not wait for it.
 ///
-/// A pass is a passive checkpoint: it never holds off the writer. While the writer goes on, the log
-/// cannot begin again and so grows; `checkpointAndWait`, called by the writer, is a pass without a
-/// writer, after which it does.
+/// A pass is a passive checkpoint: it never blocks the writer. While the writer appends, the log
+/// cannot begin again, so it grows. The writer calls `checkpointAndWait` for a pass without a
+/// writer, after which the log can begin again.
 ///
 /// Thread-safe but for `removeLogOnClose`: everything that changes is guarded by the mutex, and the connection is used by the
 /// thread alone.
 final class Checkpointer: @unchecked Sendable {
-  /// What it has done so far.
+  /// The work so far.
   struct Counters {
     var passes: UInt64 = 0
     var failures: UInt64 = 0
@@ -32,8 +32,8 @@ final class Checkpointer: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - path: A database in WAL mode.
-  ///   - onFailure: Called on the thread when a pass fails in another way than the last one. Nothing is
-  ///     lost; the log grows.
+  ///   - onFailure: Called on the thread when a pass fails with another error than the last one.
+  ///     Nothing is lost, but the log grows.
   init(
     path: String, busyTimeoutMilliseconds: Int32,
     onFailure: @escaping @Sendable (StorageError) -> Void
@@ -45,7 +45,7 @@ final class Checkpointer: @unchecked Sendable {
     condition = .allocate(capacity: 1)
     pthread_mutex_init(mutex, nil)
     pthread_cond_init(condition, nil)
-    // Until it has read something, a connection does not know that there is a log.
+    // A connection does not know about the log before its first read.
     _ = try connection.number("SELECT count(*) FROM sqlite_schema")
     try start()
   }
@@ -57,7 +57,7 @@ final class Checkpointer: @unchecked Sendable {
     mutex.deallocate()
   }
 
-  /// What it has done so far.
+  /// The work so far.
   var counters: Counters { locked { guardedCounters } }
 
   /// Asks for a pass. Returns at once.
@@ -71,7 +71,7 @@ final class Checkpointer: @unchecked Sendable {
   /// Asks for a pass that begins after this call, and waits for its end.
   func checkpointAndWait() {
     locked {
-      // A pass that is under way takes in what was requested before it began; this one is new.
+      // A pass that is running covers earlier requests, and this request is new.
       requested += 1
       let ticket = requested
       pthread_cond_broadcast(condition)
@@ -95,7 +95,7 @@ final class Checkpointer: @unchecked Sendable {
   func removeLogOnClose() throws(StorageError) { try connection.removeLogOnClose(true) }
 
   private func start() throws(StorageError) {
-    // The daemon's signals are for its own threads: this one inherits a mask that blocks all.
+    // The daemon's other threads handle the signals. This thread inherits a mask that blocks all.
     var all = sigset_t()
     var before = sigset_t()
     sigfillset(&all)
@@ -117,7 +117,7 @@ final class Checkpointer: @unchecked Sendable {
   }
 
   private func run() {
-    // Each refused change asks for a pass on a full disk. The same failure is told of once.
+    // On a full disk each refused change asks for a pass. The same failure is reported once.
     var told: StorageError?
     while let ticket = nextTicket() {
       var failure: StorageError?
@@ -141,8 +141,8 @@ final class Checkpointer: @unchecked Sendable {
     }
   }
 
-  /// A passive checkpoint is refused as busy, without waiting, if it meets the writer in the middle
-  /// of announcing a group; so it is tried again.
+  /// A passive checkpoint fails as busy, without waiting, if the writer is announcing a group. So
+  /// it is retried.
   private func pass() throws(StorageError) {
     var code = SQLITE_BUSY
     for attempt in 0..<Checkpointer.attemptsMax where code & 0xff == SQLITE_BUSY {
@@ -153,7 +153,7 @@ final class Checkpointer: @unchecked Sendable {
     try connection.check(code)
   }
 
-  /// How often a pass is tried, a millisecond apart.
+  /// The number of attempts of a pass, a millisecond apart.
   private static let attemptsMax = 50
 
   private func locked<R>(_ body: () -> R) -> R {
@@ -163,10 +163,11 @@ final class Checkpointer: @unchecked Sendable {
   }
 }
 
-/// When to ask for a checkpoint, and when to wait for one, by the length of the write-ahead log.
+/// Decides by the length of the write-ahead log when to ask for a checkpoint, and when to wait for
+/// one.
 ///
-/// The log grows with each group until it begins again, which it does with the first group after
-/// all of it has been moved.
+/// The log grows with each group. It begins again with the first group after all of it has been
+/// moved.
 struct CheckpointPacer {
   let everyPages: Int
   let pagesMax: Int
@@ -178,7 +179,7 @@ struct CheckpointPacer {
     self.pagesMax = max(1, pagesMax)
   }
 
-  /// After a group: whether to ask.
+  /// After a group: whether to ask for a checkpoint.
   mutating func isDue(atPages pages: Int) -> Bool {
     if pages < askedAt { askedAt = 0 }
     guard pages - askedAt >= everyPages else { return false }
@@ -186,8 +187,8 @@ struct CheckpointPacer {
     return true
   }
 
-  /// Before a group: whether to wait. While checkpoints fail, this is so once in `everyPages`
-  /// pages, and the log grows.
+  /// Before a group: whether to wait for a checkpoint. While checkpoints fail, this is true once in
+  /// `everyPages` pages, and the log grows.
   mutating func mustWait(atPages pages: Int) -> Bool {
     if pages < waitedAt { waitedAt = 0 }
     guard pages >= pagesMax, waitedAt == 0 || pages - waitedAt >= everyPages else { return false }

@@ -1,18 +1,18 @@
 import CSQLite
 import Glibc
 
-/// One connection to a database file: opening, running statements, and SQLite's result codes as
-/// errors.
+/// A connection to a database file. It opens the file, runs statements, and converts SQLite's
+/// result codes to errors.
 ///
-/// Used by one thread at a time, as SQLite is told.
+/// Only one thread may use it at a time, and SQLite is configured for that.
 final class DatabaseConnection {
   let handle: OpaquePointer
   let path: String
-  /// How many pages there are in the write-ahead log since the last commit, if `watchLog` was
-  /// called. Pages that were moved count until the log begins again.
+  /// The number of pages in the write-ahead log since the last commit, if `watchLog` was called.
+  /// Pages that were moved count until the log begins again.
   private(set) var walPages = 0
 
-  /// Opens a file that exists. Nothing is read yet.
+  /// Opens an existing file. Does not read it yet.
   init(path: String, busyTimeoutMilliseconds: Int32) throws(StorageError) {
     var opened: OpaquePointer?
     let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
@@ -23,11 +23,11 @@ final class DatabaseConnection {
     guard code == SQLITE_OK else { throw error(code) }
     try check(sqlite3_busy_timeout(handle, busyTimeoutMilliseconds))
     try check(csqlite_set_defensive(handle, 1))
-    // Until the file is known to be one of ours, leave it as it is.
+    // The file does not change before it is known to be a store.
     try removeLogOnClose(false)
   }
 
-  /// Opens a file that is only read, with its write-ahead log, while another program may write.
+  /// Opens a file and its write-ahead log read-only, while another program may write.
   init(reading path: String) throws(StorageError) {
     var opened: OpaquePointer?
     let flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
@@ -41,8 +41,8 @@ final class DatabaseConnection {
     try removeLogOnClose(false)
   }
 
-  /// Opens a file that is only read, as it is: without its write-ahead log, and without locks. Only
-  /// for a file that no program changes.
+  /// Opens a file read-only without its write-ahead log, and without locks. Only for a file that no
+  /// program changes.
   init(frozen path: String) throws(StorageError) {
     var uri = "file:"
     for byte in path.utf8 {
@@ -71,7 +71,7 @@ final class DatabaseConnection {
     try check(csqlite_set_checkpoint_on_close(handle, isOn ? 1 : 0))
   }
 
-  /// Keeps `walPages` up to date, and leaves all checkpoints to whoever asks for them.
+  /// Keeps `walPages` up to date, and turns automatic checkpoints off.
   func watchLog() {
     sqlite3_wal_hook(
       handle,
@@ -88,7 +88,7 @@ final class DatabaseConnection {
     try check(sqlite3_exec(handle, sql, nil, nil, nil))
   }
 
-  /// The first column of the first row, as a number; 0 if there is none.
+  /// The first column of the first row, as a number; 0 if there is no row.
   func number(_ sql: String) throws(StorageError) -> Int64 {
     let statement = try Statement(sql, on: self)
     return try statement.step() ? statement.number(0) : 0
@@ -103,7 +103,7 @@ final class DatabaseConnection {
   /// Whether a transaction is open.
   var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
-  /// Runs `body` in a transaction; takes back what it did if it throws.
+  /// Runs `body` in a transaction. If `body` throws, takes its changes back.
   func transaction(_ body: () throws(StorageError) -> Void) throws(StorageError) {
     try execute("BEGIN IMMEDIATE")
     do throws(StorageError) {

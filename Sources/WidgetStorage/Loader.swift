@@ -2,7 +2,7 @@ import WidgetCore
 import WidgetModel
 import WidgetProto
 
-/// Reads a database's rows into an image, and refuses what cannot have been written by a log.
+/// Reads a database's rows into an image, and refuses rows that no log can have written.
 struct Loader {
   let connection: DatabaseConnection
   let codec: WireCodec
@@ -155,7 +155,7 @@ struct Loader {
     return tombstones
   }
 
-  /// Answers oldest first; of those with the same id, the last.
+  /// Answers, oldest first. If several have the same id, the last one.
   private func loadRequests() throws(StorageError) -> (
     images: [RequestImage], expiredThrough: Int64
   ) {
@@ -200,7 +200,7 @@ struct Loader {
     return newestFirst.reversed()
   }
 
-  /// Refuses a row whose bytes are not the ones that were written.
+  /// Refuses a row if its bytes differ from the written ones.
   private func check(
     _ rows: Statement, _ checksum: RowChecksum, _ column: Int32, _ row: @autoclosure () -> String
   ) throws(StorageError) {

@@ -1,6 +1,6 @@
 public import WidgetCore
 
-/// No durability: the store begins empty in a new epoch with every start of the daemon.
+/// No durability: the store begins empty in a new epoch at every start of the daemon.
 public final class MemoryCommitLog: CommitLog {
   private let epoch: UInt64
 
@@ -11,7 +11,7 @@ public final class MemoryCommitLog: CommitLog {
 
   public var name: String { "memory" }
 
-  /// False: there is nobody to append groups to, and no append that could fail.
+  /// False, because groups are not stored, and `append` cannot fail.
   public var needsGroups: Bool { false }
 
   /// An empty image.

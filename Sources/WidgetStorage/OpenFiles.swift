@@ -1,9 +1,9 @@
 import CSQLite
 import Glibc
 
-/// Whether the files that an open database uses are still the ones at their paths.
+/// Whether the files of an open database are still at their paths.
 ///
-/// SQLite goes on with a file that was removed: what it writes is gone when the file is closed.
+/// SQLite continues to use a removed file. Its writes are lost when the file is closed.
 struct OpenFiles {
   private struct Identity: Equatable {
     let device: dev_t
@@ -20,7 +20,7 @@ struct OpenFiles {
   private let database: Identity
   private let log: Identity
 
-  /// The files at this moment. Call when the database is open, and its log is.
+  /// The files at this moment. Call it after the database and its log are open.
   init(path: String) throws(StorageError) {
     self.path = path
     logPath = StoreFiles.resolved(path) + "-wal"
@@ -31,12 +31,12 @@ struct OpenFiles {
     log = Identity(status)
   }
 
-  /// What has become of the files; nil if nothing. Two system calls.
+  /// The loss of the files; nil if they are still there. Two system calls.
   func loss(on connection: DatabaseConnection) -> String? {
     if let loss = OpenFiles.loss(of: path, database, isEmpty: { true }) { return loss }
     return OpenFiles.loss(of: logPath, log) {
       guard connection.walPages > 0 else { return false }
-      // Another program may have moved all of it to the database, and SQLite knows that.
+      // If another program has moved all of the log to the database, SQLite knows it.
       var pages: Int32 = 0
       let code = sqlite3_wal_checkpoint_v2(
         connection.handle, nil, SQLITE_CHECKPOINT_PASSIVE, &pages, nil)

@@ -4,8 +4,8 @@ import WidgetModel
 
 /// The steps from a path to a database that groups can be appended to.
 ///
-/// A file is changed only once it is known to be a database of this application, in a version that
-/// this program knows.
+/// It changes a file only after it knows that the file is a database of this application, in a
+/// version that this program knows.
 struct Opening {
   let connection: DatabaseConnection
   private let files: StoreFiles
@@ -25,9 +25,9 @@ struct Opening {
     connection = try DatabaseConnection(
       path: path, busyTimeoutMilliseconds: options.busyTimeout.milliseconds)
     let version = try schema.version(of: connection)
-    // Nothing has been written: what lacks something is refused as it is.
+    // Nothing is written before this check, so an incomplete store stays as it is.
     loss = try files.compare(StoreFiles.Standing(connection, version: version), boot: boot)
-    // Detects some damage where it is met rather than later.
+    // Detects some damage at the first access rather than later.
     try connection.execute("PRAGMA cell_size_check = ON")
     try connection.execute("PRAGMA trusted_schema = OFF")
     try connection.execute("PRAGMA cache_size = \(-(options.cacheBytes >> 10))")
@@ -36,12 +36,12 @@ struct Opening {
       throw .cannotOpen(
         path: path, detail: "its file system has no shared memory for write-ahead logging")
     }
-    // A log that grew once gives its space back when it begins again.
+    // A log that has grown gives its space back when it begins again.
     try connection.execute(
       "PRAGMA journal_size_limit = \(options.checkpointPages * Opening.pageBytes)")
     connection.watchLog()
     try connection.execute("PRAGMA synchronous = FULL")
-    // Loading reads all rows, but not how the pages hang together.
+    // Loading reads all rows, but does not check the links between pages.
     if files.wasOpen { try Opening.checkPages(of: connection) }
     try schema.migrate(connection, from: version)
   }
@@ -51,10 +51,10 @@ struct Opening {
     guard found == "ok" else { throw .corrupt(path: connection.path, detail: found) }
   }
 
-  /// The size of a page that SQLite gives a new database.
+  /// SQLite's page size for a new database.
   static let pageBytes = 4_096
 
-  /// Begins a session: what is written here is on disk before any group is.
+  /// Begins a session. Its writes are on disk before any group is.
   func begin(newEpoch: UInt64) throws(StorageError) -> Session {
     let durability = options.durability
     var saved = try SavedState(from: connection)
@@ -82,23 +82,23 @@ struct Opening {
           storeID: saved.storeID, isOpen: true, durability: durability, boot: boot,
           groups: saved.groups, revision: saved.revision))
     } catch {
-      // The store works without it; it only is not missed if it is removed.
+      // The store works without its mark, but then nobody notices if the store is removed.
       session.notices.append("a removed store would not be noticed: \(error)")
     }
     return session
   }
 
-  /// What a session begins with.
+  /// The initial state of a session.
   struct Session {
     var saved: SavedState
     var isHistoryCut: Bool
     var lostRevisions: ClosedRange<Revision>?
-    /// nil if it cannot be written.
+    /// nil if the mark cannot be written.
     var mark: StoreMark?
     var notices: [String] = []
   }
 
-  /// The kept answers' sizes. O(answers).
+  /// The sizes of the kept answers. O(answers).
   func requestWindow() throws(StorageError) -> RequestWindow {
     let first = try connection.number("SELECT min(sequence) FROM requests")
     var window = RequestWindow(
@@ -117,24 +117,24 @@ struct Opening {
     return window
   }
 
-  /// Makes an empty file that nobody else may read, if there is none; SQLite gives its other files
-  /// the same permissions.
+  /// Creates an empty file that only this user may read, if the file is missing. SQLite gives its
+  /// other files the same permissions.
   private static func makeFile(_ path: String) throws(StorageError) {
     let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw StorageError(errno: errno, path: path) }
     defer { _ = Glibc.close(descriptor) }
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw StorageError(errno: errno, path: path) }
-    // A new file; what exists keeps its owner.
+    // A new file; an existing file keeps its owner.
     if status.st_size == 0 { giveToFolderOwner(descriptor, path) }
-    // SQLite would take some files that are shorter than any database for an empty one.
+    // SQLite would treat some files that are too short as an empty database.
     guard status.st_size == 0 || status.st_size >= 512 else {
       throw .corrupt(path: path, detail: "\(status.st_size) bytes are too few for a database")
     }
   }
 }
 
-/// The statements that appending uses, prepared once.
+/// The prepared statements for appending.
 struct Statements {
   let begin: Statement
   let commit: Statement

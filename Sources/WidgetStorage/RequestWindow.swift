@@ -1,15 +1,15 @@
-/// Which of the kept answers are the newest ones that fit into the limits.
+/// Finds the newest kept answers that fit into the limits.
 ///
-/// Answers are numbered without gaps, so those that can go are always the ones up to a number, and
+/// Answers are numbered without gaps, so the answers to remove are always those up to a number, and
 /// one statement removes them.
 struct RequestWindow {
   private let countMax: Int
   private let bytesMax: Int
-  /// The sizes of the answers after `floor`; those before `head` have been passed already.
+  /// The sizes of the answers after `floor`; those before `head` are passed already.
   private var sizes: [Int] = []
   private var head = 0
   private var bytes = 0
-  /// Answers up to this number can go.
+  /// Answers up to this number can be removed.
   private(set) var floor: Int64
 
   init(countMax: Int, bytesMax: Int, floor: Int64 = 0) {
@@ -18,10 +18,10 @@ struct RequestWindow {
     self.floor = floor
   }
 
-  /// The number the next answer gets.
+  /// The number of the next answer.
   var next: Int64 { floor + Int64(sizes.count - head) + 1 }
 
-  /// Takes in the answer number `next`, and passes the oldest ones that no longer fit.
+  /// Adds the answer with the number `next`, and passes the oldest answers that no longer fit.
   mutating func append(bytes size: Int) {
     sizes.append(size)
     bytes += size

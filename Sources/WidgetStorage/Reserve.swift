@@ -1,25 +1,25 @@
 import Glibc
 import WidgetCore
 
-/// Room that is held back on the store's file system, so that a full disk cannot refuse what frees
-/// room: the file `widgetd.reserve`, with nothing in it.
+/// Reserved space on the store's file system, so that a removal works on a full disk: the file
+/// `widgetd.reserve`, without content.
 ///
-/// A removal writes too: to the write-ahead log first, and then to the database. On a full disk both
-/// would fail. The reserve is given up for such a group, and taken again when there is room.
+/// A removal writes too: first to the write-ahead log, then to the database. On a full disk both
+/// would fail. The reserve is released for such a group, and taken again when there is room.
 struct Reserve {
   static let fileName = "widgetd.reserve"
 
   let path: String
-  /// How much to hold.
+  /// The size to hold.
   let bytes: Int
-  /// How much is held; less than `bytes` if there was less room.
+  /// The size that is held; less than `bytes` if there was less room.
   private(set) var heldBytes = 0
-  /// After how many more groups to try to hold some again.
+  /// The number of groups before the next attempt.
   private var groupsToWait = 0
 
-  /// How many groups there are between two attempts.
+  /// The number of groups between two attempts.
   private static let attemptEvery = 64
-  /// Less than this is of no use.
+  /// A smaller reserve is useless.
   private static let bytesMin = 256 << 10
 
   init(path: String, bytes: Int) {
@@ -27,8 +27,8 @@ struct Reserve {
     self.bytes = bytes
   }
 
-  /// Holds more of the room, but at most half of what is free: the log grows there too. Nothing
-  /// depends on it, so it does not fail.
+  /// Holds more space, but at most half of the free space, because the log grows there too. Nothing
+  /// depends on the reserve, so this does not fail.
   mutating func hold() {
     groupsToWait = Reserve.attemptEvery
     guard bytes > 0 else { return }
@@ -38,7 +38,7 @@ struct Reserve {
     giveToFolderOwner(descriptor, path)
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { return }
-    // Blocks of 512 bytes, whatever the file system's are.
+    // The unit is 512 bytes, on every file system.
     heldBytes = min(Int(status.st_size), Int(status.st_blocks) * 512)
     var room = statvfs()
     guard fstatvfs(descriptor, &room) == 0 else { return }
@@ -57,14 +57,14 @@ struct Reserve {
     if heldBytes == 0 { unlink(path) }
   }
 
-  /// After a group: tries again to hold what is not held.
+  /// After a group: tries again to hold the missing part.
   mutating func groupAppended() {
     guard heldBytes < bytes else { return }
     groupsToWait -= 1
     if groupsToWait <= 0 { hold() }
   }
 
-  /// Gives the room up.
+  /// Releases the space.
   mutating func release() {
     unlink(path)
     heldBytes = 0
@@ -73,7 +73,7 @@ struct Reserve {
 }
 
 extension CommitGroup {
-  /// Whether it only removes.
+  /// Whether the group only removes data.
   var freesRoom: Bool {
     upserts.isEmpty && kindUpserts.isEmpty && events.isEmpty && theme == nil
       && !(deletions.isEmpty && kindDeletions.isEmpty && eventTrims.isEmpty)

@@ -2,10 +2,10 @@ import CSQLite
 import Glibc
 
 /// The checksum of a row: XXH64 of the table's name and of the columns, each with the one before as
-/// its seed. So a changed byte is found, and so is a row with the value of another row or table.
+/// its seed. So it finds a changed byte, and a row with the value of another row or table.
 ///
-/// It is the column `checksum` of each table, and in SQL the function `row_checksum(table, …)`, with
-/// which old rows got theirs.
+/// It is the column `checksum` of each table. In SQL it is the function `row_checksum(table, …)`,
+/// which gave old rows their checksums.
 struct RowChecksum {
   private var hash: UInt64 = 0
 
@@ -53,7 +53,7 @@ struct RowChecksum {
 
   mutating func add(_ number: UInt64) { add(Int64(bitPattern: number)) }
 
-  /// As the database holds it.
+  /// The value in the database.
   var value: Int64 { Int64(bitPattern: hash) }
 
   /// Adds the function to a connection.
@@ -67,7 +67,7 @@ struct RowChecksum {
           switch sqlite3_value_type(value) {
           case SQLITE_INTEGER: checksum.add(sqlite3_value_int64(value))
           default:
-            // Text as it is, which is what blobs are too.
+            // The bytes of text need no conversion, and blobs are the same.
             let start = sqlite3_value_blob(value)
             checksum.add(
               UnsafeRawBufferPointer(start: start, count: Int(sqlite3_value_bytes(value))))

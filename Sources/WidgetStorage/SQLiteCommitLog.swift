@@ -7,36 +7,36 @@ import WidgetProto
 /// A commit log in an SQLite database, the file `widgetd.db` of a state directory.
 ///
 /// The database is in WAL mode: a group is one transaction, written to the end of one file. With
-/// `Durability.process` nothing waits for the disk, and yet the database is consistent after a power
-/// cut; with `.power` every group does. What is in the write-ahead log gets to its place in the
-/// database on another thread; only if that thread falls so far behind that the log reaches
-/// `walPagesMax` does an append wait for it.
+/// `Durability.process` nothing waits for the disk, but the database is consistent after a power
+/// cut. With `.power` every group waits. Another thread moves the content of the write-ahead log to
+/// the database. An append waits for that thread only if the log reaches `walPagesMax`.
 ///
-/// **Epochs.** The epoch is made with the database and stays, through restarts and kills. It changes
-/// in one case: the last daemon ran with `Durability.process`, did not close its log, and the
-/// machine has been booted since. Then groups whose effects were seen can be missing, and revisions
-/// that name them would be given out again. `isHistoryCut` tells.
+/// **Epochs.** The epoch is made with the database, and survives restarts and kills. It changes in
+/// one case: the last daemon ran with `Durability.process`, did not close its log, and the machine
+/// has been booted since. Then visible groups can be missing, and their revisions would be used
+/// again. `isHistoryCut` tells.
 ///
-/// Invariants: between calls no transaction is open, and `saved` is what the state row holds.
+/// Invariants: between calls no transaction is open, and `saved` equals the state row.
 public final class SQLiteCommitLog: CommitLog {
-  /// What can be set.
+  /// The settings.
   public struct Options: Hashable, Sendable {
-    /// What an appended group survives.
+    /// The events that an appended group survives.
     public var durability = Durability.process
-    /// How many answers to requests are kept; not less than the store's own limit.
+    /// The maximum number of kept answers to requests; not less than the store's limit.
     public var requestsKeptMax = 4_096
-    /// How many bytes kept answers may hold; not less than the store's own limit.
+    /// The maximum size of kept answers, in bytes; not less than the store's limit.
     public var requestBytesKeptMax = 4 << 20
-    /// With every so many pages more in the write-ahead log, they are moved to the database.
+    /// The number of new pages in the write-ahead log after which they are moved to the database.
     public var checkpointPages = 1_000
-    /// From how many pages in the write-ahead log an append waits until they have been moved.
+    /// The number of pages in the write-ahead log from which an append waits until they have been
+    /// moved.
     public var walPagesMax = 8_000
-    /// How long to wait for another program that has the database open: a backup, a query.
+    /// The wait for another program that has locked the database: a backup, a query.
     public var busyTimeout = Duration.seconds(2)
-    /// How much of the database SQLite keeps in memory while groups are appended.
+    /// The size of SQLite's cache while groups are appended.
     public var cacheBytes = 4 << 20
-    /// How much room to hold back on the disk for groups that only remove; 0 for none. As much as
-    /// the write-ahead log has when it is moved to the database, and some more.
+    /// The space to reserve on the disk for groups that only remove; 0 for none. The default covers
+    /// the write-ahead log at a checkpoint, and some more.
     public var reserveBytes = 8 << 20
 
     public init() {}
@@ -48,9 +48,9 @@ public final class SQLiteCommitLog: CommitLog {
     public var failedGroups: UInt64 = 0
     public var checkpoints: UInt64 = 0
     public var failedCheckpoints: UInt64 = 0
-    /// How often an append waited for a checkpoint.
+    /// The number of appends that waited for a checkpoint.
     public var checkpointWaits: UInt64 = 0
-    /// How many pages there are in the write-ahead log, moved ones included until it begins again.
+    /// The number of pages in the write-ahead log, including moved ones until it begins again.
     public var walPages = 0
   }
 
@@ -62,12 +62,11 @@ public final class SQLiteCommitLog: CommitLog {
   public let options: Options
   /// The database file.
   public let path: String
-  /// Whether opening found that the latest groups may be missing, so that the epoch is a new one.
+  /// Whether opening found that the latest groups may be missing. Then the epoch is new.
   public let isHistoryCut: Bool
-  /// The revisions that were stored before, and that opening found to be missing, if it is known
-  /// which ones.
+  /// The stored revisions that were missing at opening, if they are known.
   public let lostRevisions: ClosedRange<Revision>?
-  /// What opening found to be wrong with other files than the database.
+  /// Problems with files other than the database at opening.
   public let notices: [String]
 
   let codec: WireCodec
@@ -81,7 +80,7 @@ public final class SQLiteCommitLog: CommitLog {
   private var pacer: CheckpointPacer
   private var reserve: Reserve
 
-  /// What there is between opening and closing.
+  /// The state between opening and closing.
   struct Open {
     /// Keeps the lock.
     let directory: StateDirectory
@@ -92,13 +91,13 @@ public final class SQLiteCommitLog: CommitLog {
     let mark: StoreMark?
   }
 
-  /// Where everything was saved to when the files were found to be removed.
+  /// The path of the copy that was saved when the files had been removed.
   private var savedCopy: String?
 
-  /// Opens the database, and makes it if there is none.
+  /// Opens the database, and creates it if it is missing.
   ///
   /// - Parameters:
-  ///   - directory: Kept, and thereby locked, until the log is closed or gone.
+  ///   - directory: Kept, and so locked, until the log is closed or deallocated.
   ///   - newEpoch: The epoch of a history that begins here; random, and not 0. Used only if the
   ///     database is new or its history is cut.
   ///   - onCheckpointFailure: Called on another thread when moving data to the database fails.
@@ -128,7 +127,7 @@ public final class SQLiteCommitLog: CommitLog {
     do throws(StorageError) {
       (opening, session) = try SQLiteCommitLog.begin(path, options, schema, bootID, epoch: epoch)
     } catch {
-      // On a full disk, what is there should at least open.
+      // On a full disk, the existing data should at least open.
       guard case .full = error else { throw error }
       reserve.release()
       (opening, session) = try SQLiteCommitLog.begin(path, options, schema, bootID, epoch: epoch)
@@ -159,7 +158,7 @@ public final class SQLiteCommitLog: CommitLog {
 
   deinit { open?.checkpointer.stop() }
 
-  /// A stored widget can hold more than one message from a client may.
+  /// A stored widget can hold more than one message from a client may hold.
   static let wireLimits = WireLimits(arenaBytesMax: 512 << 20, depthMax: 80)
 
   public var name: String { "sqlite" }
@@ -178,11 +177,11 @@ public final class SQLiteCommitLog: CommitLog {
 
   // MARK: - Loading
 
-  /// Reads everything, and thereby checks that all of it can be read.
+  /// Reads everything, which also checks that all of it can be read.
   public func load() throws(StorageError) -> StoreImage {
     guard let open else { throw .closed(path: path) }
     let loaded = try Loader(connection: open.connection, codec: codec, saved: saved).load()
-    // The rows go with the next group that has answers; opening should not need to write.
+    // The next group with answers removes the rows, because opening should not need to write.
     requests.pass(through: loaded.expiredThrough)
     sqlite3_db_release_memory(open.connection.handle)
     return loaded.image
@@ -219,8 +218,8 @@ public final class SQLiteCommitLog: CommitLog {
 
   /// Writes a group again after the disk was full.
   ///
-  /// The log may have all of the room that is left, and only a checkpoint lets it begin again. The
-  /// checkpointer's thread can be late with that. A group that frees room also gets the reserve.
+  /// The log may occupy all of the remaining room, and can only begin again after a checkpoint, for
+  /// which the checkpointer's thread can be late. A group that frees room also gets the reserve.
   private func storeOnFullDisk(_ group: CommitGroup, _ open: Open) throws(StorageError) {
     open.checkpointer.checkpointAndWait()
     do throws(StorageError) { try store(group, open) } catch {
@@ -233,15 +232,15 @@ public final class SQLiteCommitLog: CommitLog {
 
   /// Writes a group in one transaction.
   private func store(_ group: CommitGroup, _ open: Open) throws(StorageError) {
-    // Only if rolling back failed before.
+    // Only if an earlier rollback failed.
     if open.connection.isInTransaction { try open.statements.rollback.run() }
     try open.statements.begin.run()
     do throws(StorageError) {
       try write(group, open.statements, on: open.connection)
       try open.statements.commit.run()
     } catch {
-      // SQLite itself has rolled back after some errors. If this fails, the next append or close
-      // tries again; the error that led here is the one to report.
+      // SQLite rolls back by itself after some errors. If this fails, the next append or close
+      // retries it. The first error is the one to report.
       if open.connection.isInTransaction { try? open.statements.rollback.run() }
       throw error
     }
@@ -276,7 +275,7 @@ public final class SQLiteCommitLog: CommitLog {
     }
     if let theme = group.theme {
       let stored = StoredTheme(values: theme.overrides, revision: theme.revision)
-      // Too rare to be kept ready.
+      // Rare, so the statement is not kept.
       let upsert = try Statement(
         "INSERT OR REPLACE INTO theme (name, body, checksum) VALUES (?1, ?2, ?3)", on: connection)
       try writeRow(
@@ -316,7 +315,7 @@ public final class SQLiteCommitLog: CommitLog {
     _ budgets: [RefreshBudgetImage], on connection: DatabaseConnection
   ) throws(StorageError) {
     try connection.execute("DELETE FROM refresh_budgets")
-    // Too rare to be kept ready.
+    // Rare, so the statement is not kept.
     let insert = try Statement(
       "INSERT INTO refresh_budgets (kind, left_thousandths, seconds, checksum) VALUES (?1, ?2, ?3, ?4)",
       on: connection)
@@ -369,7 +368,7 @@ public final class SQLiteCommitLog: CommitLog {
     }
   }
 
-  /// Runs a statement with a key and an encoded message, both bound where they lie.
+  /// Runs a statement with a key and an encoded message, both bound without a copy.
   private func writeRow<M: WireMessage>(
     _ message: M, key: String, at columns: (Int32, Int32), _ statement: Statement,
     checksum: (
@@ -429,7 +428,7 @@ public final class SQLiteCommitLog: CommitLog {
     }
   }
 
-  /// Notes what is durable now.
+  /// Records the durable state.
   private func accept(_ group: CommitGroup) {
     saved.accept(group)
     guard !group.requests.isEmpty else { return }
@@ -452,8 +451,8 @@ public final class SQLiteCommitLog: CommitLog {
       copy: savedCopy.flatMap { $0.isEmpty ? nil : $0 })
   }
 
-  /// Writes all that is stored to a new file: the removed ones are there as long as they are open.
-  /// Returns an empty text if that fails.
+  /// Writes all stored data to a new file. Removed files can be read while they are open. Returns
+  /// an empty text if that fails.
   private func saveCopy(on connection: DatabaseConnection) -> String {
     for number in 1...SQLiteCommitLog.copiesMax {
       let copy = "\(path).saved-\(saved.revision)" + (number == 1 ? "" : "-\(number)")
@@ -477,18 +476,18 @@ public final class SQLiteCommitLog: CommitLog {
     return ""
   }
 
-  /// How many copies of one revision there can be.
+  /// The maximum number of copies of one revision.
   private static let copiesMax = 9
 
   // MARK: - Closing
 
-  /// Moves everything to the database file, so that it is whole by itself, and closes it. Gives up
-  /// the state directory.
+  /// Moves everything to the database file, so that the file is complete without a log, and closes
+  /// it. Releases the state directory.
   public func close() throws(StorageError) {
     guard let open else { return }
     defer { self.open = nil }
     open.checkpointer.stop()
-    // SQLite would remove files by their names, whatever they are now.
+    // SQLite would remove files by their names, even if they are other files now.
     try check()
     let connection = open.connection
     try open.checkpointer.removeLogOnClose()
@@ -498,10 +497,10 @@ public final class SQLiteCommitLog: CommitLog {
       saved.unsyncedBoot = ""
       try saved.write(on: connection)
     }
-    // Also syncs, so what is written above is never on disk without what came before it.
+    // Also syncs, so that the data above is never on disk without the data before it.
     try connection.check(
       sqlite3_wal_checkpoint_v2(connection.handle, nil, SQLITE_CHECKPOINT_FULL, nil, nil))
-    // Before the log goes: an open store without its log has lost something.
+    // Before the log is removed, because an open store without its log counts as a loss.
     open.mark?.close()
     try connection.check(
       sqlite3_wal_checkpoint_v2(connection.handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil))
@@ -509,6 +508,6 @@ public final class SQLiteCommitLog: CommitLog {
 }
 
 extension RequestImage {
-  /// What it counts for `requestBytesKeptMax`: never more than what it counts for the store.
+  /// Its size against `requestBytesKeptMax`, which is never more than its size in the store.
   var storedBytes: Int { requestID.utf8.count + response.count }
 }

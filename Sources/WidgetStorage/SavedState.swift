@@ -8,21 +8,21 @@ struct SavedState: Equatable {
   var revision: Revision
   var compactRevision: Revision
   var eventSequenceCeiling: UInt64
-  /// The boot of the machine in which groups were written that may not be on disk: they are there
-  /// while the machine runs, and can be gone after the next boot. Empty if all groups are on disk.
+  /// The boot of the machine in which unsynced groups were written. They exist while the machine
+  /// runs, and can be lost at the next boot. Empty if all groups are on disk.
   var unsyncedBoot: String
   /// Names the store, for its mark.
   let storeID: String
-  /// How many groups were appended so far.
+  /// The number of groups that were appended so far.
   var groups: UInt64
-  /// How long the store had run at the last of them.
+  /// The store's running time at the last group.
   var runningTime: RunningTime
 
-  /// By how much the ceiling of event numbers is raised if groups may be missing that raised it.
-  /// More events than one daemon accepts between two boots.
+  /// The step by which the ceiling of event numbers is raised if groups that raised it may be
+  /// missing. One daemon never accepts so many events between two boots.
   static let eventSequenceReserve: UInt64 = 1 << 32
 
-  /// What stands for the boot where the machine does not tell.
+  /// The name of the boot if the machine has none.
   static let unknownBoot = "unknown"
 
   /// The kernel's name for the current boot.
@@ -39,7 +39,7 @@ struct SavedState: Equatable {
 
   /// Begins a session. Returns whether groups of an earlier one may be missing.
   ///
-  /// - Parameter isCut: Whether it is known already that they are.
+  /// - Parameter isCut: Whether groups are known to be missing.
   mutating func begin(
     durability: Durability, newEpoch: UInt64, bootID: String?, isCut isKnownCut: Bool = false
   ) -> Bool {

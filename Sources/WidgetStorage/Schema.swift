@@ -1,10 +1,10 @@
-/// The database's layout, and how a database of an older version becomes one of this version.
+/// The database's layout, and the upgrade of older versions to this one.
 ///
 /// Layout of version 1:
-/// - `state`: the one row of numbers that stand for the store as a whole.
+/// - `state`: the one row with the numbers of the whole store.
 /// - `widgets`: one row a widget; the body is an encoded `StoredWidget`.
 /// - `tombstones`: one row a removal, in order of revision; the body is a `StoredTombstone`.
-/// - `requests`: kept answers, oldest first. An id can be there twice; the later one counts.
+/// - `requests`: kept answers, oldest first. If an id is there twice, the later one counts.
 ///
 /// Version 2 adds:
 /// - `kinds`: one row a registered kind; the body is an encoded `Kind`.
@@ -14,7 +14,7 @@
 ///
 /// Version 4 adds:
 /// - `events`: one row an event that its provider has not acknowledged; the body is an encoded `Event`.
-/// - `lost_events`: for a kind, between which numbers such events were forgotten.
+/// - `lost_events`: for a kind, the range of the numbers of forgotten events.
 ///
 /// Version 5 adds the owners of fields to `StoredWidget`. The tables are the same. An older daemon
 /// would lose the owners of a widget that it writes, so it refuses the database.
@@ -28,26 +28,28 @@
 ///
 /// Version 8 adds:
 /// - `state.store_id`: a random name of the store, which `StoreMark` knows too.
-/// - `state.group_count`: how many groups were appended so far.
+/// - `state.group_count`: the number of groups that were appended so far.
 ///
 /// Version 9 adds to each table:
 /// - `checksum`: the `RowChecksum` of the row. Old rows get theirs in this step.
 ///
-/// Version 10 counts the age of kept answers in time that the store runs, not by the clock:
-/// - `state.running_nanoseconds`: how long the store had run at the last group.
-/// - `requests.expires_seconds` and `expires_nanoseconds` are in this time. Old answers begin again.
+/// Version 10 counts the age of kept answers in the store's running time, not by the clock:
+/// - `state.running_nanoseconds`: the running time at the last group.
+/// - `requests.expires_seconds` and `expires_nanoseconds` are in this time. The lifetime of old
+///   answers begins again.
 ///
 /// Version 11 adds:
-/// - `refresh_budgets`: for a kind, how many calls of RefreshWidgets were left, and when.
+/// - `refresh_budgets`: for a kind, the number of calls of RefreshWidgets that were left, and the
+///   time.
 ///
 /// Tables without row ids are one tree each, so loading, which reads every row, also visits every
 /// page that is in use.
 struct Schema: Sendable {
-  /// The step at index `n` makes version `n + 1` of version `n`; version 0 is an empty file. Steps
-  /// are never edited once released.
+  /// The step at index `n` makes version `n + 1` of version `n`; version 0 is an empty file.
+  /// Released steps are never edited.
   var steps: [String]
 
-  /// What a file holds at a fixed place to say whose it is: "wdgt".
+  /// The mark at a fixed place of the file that names the application: "wdgt".
   static let applicationID: Int64 = 0x7764_6774
 
   var version: Int { steps.count }
@@ -157,11 +159,11 @@ struct Schema: Sendable {
   /// From this version on, rows have checksums.
   static let versionWithChecksums = 9
 
-  /// From this version on, there are budgets.
+  /// From this version on, the database has budgets.
   private static let versionWithBudgets = 11
 
-  /// What the checksum of each row is made of, and what names the row. In the order in which loading
-  /// finds damage.
+  /// The columns for the checksum of each row, and the column that names the row. In the order in
+  /// which loading finds damage.
   private static let checkedTables: [(name: String, key: String, columns: String)] = [
     (
       "requests", "sequence",
@@ -176,7 +178,7 @@ struct Schema: Sendable {
     ("refresh_budgets", "kind", "kind, left_thousandths, seconds"),
   ]
 
-  /// The tables with checksums that a database of a version has.
+  /// The tables with checksums in a database of a version.
   static func checkedTables(
     version: Int = current.version
   ) -> [(name: String, key: String, columns: String)] {
@@ -184,7 +186,7 @@ struct Schema: Sendable {
     return version >= versionWithBudgets ? checkedTables : Array(checkedTables.dropLast())
   }
 
-  /// What kind of file a connection has opened. Changes nothing.
+  /// The version of the file that a connection has opened. Changes nothing.
   func version(of connection: DatabaseConnection) throws(StorageError) -> Int {
     let applicationID = try connection.number("PRAGMA application_id")
     let found = try connection.number("PRAGMA user_version")
@@ -200,7 +202,7 @@ struct Schema: Sendable {
     return Int(found)
   }
 
-  /// Brings a database to this version, in one transaction.
+  /// Upgrades a database to this version, in one transaction.
   func migrate(_ connection: DatabaseConnection, from found: Int) throws(StorageError) {
     guard found < version else { return }
     try RowChecksum.register(on: connection)

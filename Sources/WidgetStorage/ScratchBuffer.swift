@@ -1,16 +1,16 @@
-/// Memory that encoded rows are put into, used again from row to row.
+/// Memory for encoded rows, used again for each row.
 ///
-/// What is bound to a statement stays here while the statement runs, so a row is written once by
-/// the encoder and copied once by SQLite, into its page.
+/// Bound data stays here while the statement runs. So the encoder writes a row once, and SQLite
+/// copies it once, into its page.
 struct ScratchBuffer: ~Copyable {
   private var memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 4_096, alignment: 16)
 
-  /// What `shrink` leaves. Larger rows are rare, and idle daemons should be small.
+  /// The size that `shrink` leaves. Larger rows are rare, and idle daemons should be small.
   static let keptBytes = 256 << 10
 
   deinit { memory.deallocate() }
 
-  /// The first `count` bytes, whatever they hold. What was there before is gone.
+  /// The first `count` bytes, with undefined content. Discards the former content.
   mutating func take(_ count: Int) -> UnsafeMutableRawBufferPointer {
     if count > memory.count {
       memory.deallocate()

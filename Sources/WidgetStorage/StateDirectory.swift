@@ -1,22 +1,21 @@
 import Glibc
 
-/// The directory that holds a daemon's state, locked for as long as this object lives.
+/// The directory of a daemon's state, locked while this object exists.
 ///
-/// The lock is an advisory one on the file `widgetd.lock`; the kernel drops it when the process
-/// ends, however that happens, so no stale lock is ever left behind. The file names the process and
-/// is never removed: whoever removed it could take away the lock of another process that opened the
-/// file just before.
+/// The lock is an advisory one on the file `widgetd.lock`. The kernel releases it whenever the
+/// process ends, so a stale lock is impossible. The file names the process, and is never removed:
+/// its removal could take away the lock of another process that opened the file just before.
 public final class StateDirectory {
-  /// As given, without slashes at the end.
+  /// The given path, without slashes at the end.
   public let path: String
   private var lock: Int32?
 
   static let lockFileName = "widgetd.lock"
 
-  /// Takes the lock. Directories that are missing are made, accessible to this user alone; the
-  /// permissions of one that exists are left as they are.
+  /// Takes the lock. Creates missing directories, accessible only to this user. Existing
+  /// directories keep their permissions.
   ///
-  /// Throws `locked` if another daemon has the directory, else `readOnly`, `full` or `cannotOpen`.
+  /// Throws `locked` if another daemon uses the directory, else `readOnly`, `full` or `cannotOpen`.
   public init(path: String) throws(StorageError) {
     var path = path
     while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
@@ -30,10 +29,10 @@ public final class StateDirectory {
 
   deinit { release() }
 
-  /// Lets other daemons have the directory. Does nothing the second time.
+  /// Releases the directory for other daemons. Does nothing the second time.
   public func release() {
     guard let descriptor = lock else { return }
-    // Closing alone is not enough: a child that this process starts at this moment has a copy of the
+    // Closing alone is not enough: a child process that starts at this moment has a copy of the
     // descriptor until it runs its program.
     _ = flock(descriptor, LOCK_UN)
     // The descriptor is gone even if close reports an error.
@@ -50,8 +49,8 @@ public final class StateDirectory {
       made += index == 0 ? "\(part)" : "/\(part)"
       guard !part.isEmpty, part != ".", part != ".." else { continue }
       guard mkdir(made, 0o700) != 0 else { continue }
-      // What exists may be refused with another error than EEXIST, on a read-only file system for
-      // example; whether it is usable shows when it is used.
+      // For an existing directory the error may not be EEXIST, for example on a read-only file
+      // system. Its first use shows whether it is usable.
       let code = errno
       var status = stat()
       guard stat(made, &status) == 0 else { throw StorageError(errno: code, path: made) }
@@ -81,7 +80,7 @@ public final class StateDirectory {
     return descriptor
   }
 
-  /// The process that the lock file names.
+  /// The process in the lock file.
   private static func readHolder(_ descriptor: Int32) -> Int32? {
     var bytes = [UInt8](repeating: 0, count: 16)
     let count = pread(descriptor, &bytes, bytes.count, 0)
@@ -97,10 +96,10 @@ public final class StateDirectory {
   }
 }
 
-/// Gives a file that root has just made to the owner of its folder. Else the daemon's user could not
-/// use it: root may have run the daemon, or a command, by hand.
+/// Gives a file that root has just created to the owner of its folder. Otherwise the daemon's user
+/// could not use it, because root may have run the daemon, or a command, by hand.
 ///
-/// Only an empty file with one name: the owner of the folder could have put a link there.
+/// Only for an empty file with one name: the owner of the folder could have put a link there.
 func giveToFolderOwner(_ descriptor: Int32, _ path: String) {
   var status = stat()
   let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
@@ -121,7 +120,7 @@ extension StorageError {
     }
   }
 
-  /// What the C library says about an error number.
+  /// The C library's text for an error number.
   static func text(_ code: Int32) -> String {
     var buffer = [CChar](repeating: 0, count: 128)
     guard strerror_r(code, &buffer, buffer.count) == 0 else { return "error \(code)" }

@@ -25,8 +25,8 @@ final class Statement {
     try connection.check(sqlite3_bind_int64(handle, index, number))
   }
 
-  /// Numbers are stored by their bit pattern; all but epochs and fingerprints are far below 2^63,
-  /// where that changes the order.
+  /// Numbers are stored by their bit pattern. That changes the order from 2^63 on, but only epochs
+  /// and fingerprints are so large.
   func bind(_ number: UInt64, at index: Int32) throws(StorageError) {
     try bind(Int64(bitPattern: number), at: index)
   }
@@ -60,11 +60,11 @@ final class Statement {
 
   // MARK: Running
 
-  /// Goes to the next row; false if there is none, and the statement is ready to be run again.
+  /// Goes to the next row. Returns false after the last row; the statement can then run again.
   func step() throws(StorageError) -> Bool {
     let code = sqlite3_step(handle)
     if code == SQLITE_ROW { return true }
-    // Resetting repeats the error that stepping has returned.
+    // Resetting repeats the error of the last step.
     let reset = sqlite3_reset(handle)
     guard code == SQLITE_DONE else { throw connection.error(code) }
     try connection.check(reset)
@@ -97,5 +97,5 @@ final class Statement {
   }
 }
 
-/// Tells SQLite to copy what is bound.
+/// Makes SQLite copy the bound data.
 private let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)

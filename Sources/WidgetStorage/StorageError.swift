@@ -1,12 +1,12 @@
-/// Why state could not be read or made durable.
+/// The reason why state could not be read or made durable.
 ///
-/// Every case names the path it is about, and its description says what to do next.
+/// Every case names its path, and its description says what to do next.
 public enum StorageError: Error, Hashable, Sendable {
-  /// There is no room: the disk, the quota or the file size limit.
+  /// The disk, the quota or the file size limit has no room.
   case full(path: String)
   /// The file or its file system cannot be written.
   case readOnly(path: String)
-  /// The file is not a database, is damaged, or holds what this program did not write.
+  /// The file is not a database, is damaged, or has content from another program.
   case corrupt(path: String, detail: String)
   /// Another program (not a daemon: that is `locked`) holds the database.
   case busy(path: String)
@@ -16,7 +16,7 @@ public enum StorageError: Error, Hashable, Sendable {
   case incompatible(path: String, found: Int, supported: Int)
   /// The file is a database of another application.
   case foreign(path: String)
-  /// Another daemon uses the state directory. `pid` is nil if it has not said who it is.
+  /// Another daemon uses the state directory. `pid` is nil if the lock file does not name it.
   case locked(path: String, pid: Int32?)
   /// The directory or file cannot be opened or created.
   case cannotOpen(path: String, detail: String)
@@ -24,18 +24,17 @@ public enum StorageError: Error, Hashable, Sendable {
   case unrepresentable(path: String, detail: String)
   /// The log has been closed.
   case closed(path: String)
-  /// What was stored here is missing, or another store is in its place. Nothing was changed.
+  /// The stored data is missing, or replaced by another store. Nothing was changed.
   case lost(path: String, detail: String)
-  /// The files were removed or replaced while they were open. `copy` is where everything was saved
-  /// to.
+  /// The files were removed or replaced while they were open. `copy` is the path of the saved copy.
   case removed(path: String, detail: String, lastRevision: UInt64, copy: String?)
-  /// What should not happen.
+  /// An error that should not happen.
   case unexpected(path: String, detail: String)
 }
 
 extension StorageError {
-  /// Whether the same call can succeed later without anyone repairing or replacing the stored data:
-  /// space is freed, the other program ends, the file system becomes writable again.
+  /// Whether the same call can succeed later without a repair of the stored data: space is freed,
+  /// the other program ends, the file system becomes writable again.
   public var isTransient: Bool {
     switch self {
     case .full, .readOnly, .busy, .inputOutput, .locked: true
@@ -45,7 +44,7 @@ extension StorageError {
     }
   }
 
-  /// The file or directory it is about.
+  /// The file or directory of the error.
   public var path: String {
     switch self {
     case .full(let path), .readOnly(let path), .corrupt(let path, _), .busy(let path),

@@ -3,7 +3,7 @@ import Glibc
 import WidgetCore
 import WidgetModel
 
-/// Why a backup was not written or not restored.
+/// The reason why a backup was not written or not restored.
 public struct StoreCopyError: Error, Hashable, Sendable, CustomStringConvertible {
   public enum Kind: Sendable { case missing, exists, inUse, damaged, noAccess, other }
 
@@ -28,17 +28,17 @@ public struct StoreCopyError: Error, Hashable, Sendable, CustomStringConvertible
 
 /// Backups of a store: a database in one file, without a log.
 public enum StoreCopies {
-  /// What is in a backup.
+  /// The content of a backup.
   public struct Summary: Hashable, Sendable {
     public var revision: UInt64
     public var widgets: Int
     public var bytes: Int
-    /// Where the former database is now, after restoring; nil if there was none.
+    /// The path of the former database after restoring; nil if there was none.
     public var former: String?
   }
 
-  /// Writes all that is stored to a new file. A daemon can go on with the store: the copy is of one
-  /// moment. It has its name only when it is whole, checked and on disk.
+  /// Writes all stored data to a new file. A daemon can continue to use the store: the copy is of
+  /// one moment. The file gets its name only when it is complete, checked and on disk.
   public static func backUp(
     stateDirectory: String, to file: String
   ) throws(StoreCopyError) -> Summary {
@@ -69,14 +69,14 @@ public enum StoreCopies {
     }
   }
 
-  /// Puts a backup in the place of a store that no daemon has open. The former database stays beside
-  /// it under another name.
+  /// Replaces a store that no daemon has open with a backup. The former database stays beside it
+  /// under another name.
   ///
-  /// The restored store is another one than before, with another history: readers begin again.
+  /// The restored store has a new history, so readers begin again.
   ///
   /// - Parameters:
   ///   - epoch: The epoch of the new history; random, and not 0.
-  ///   - name: What the former database's name ends with.
+  ///   - name: The end of the former database's new name.
   public static func restore(
     _ file: String, stateDirectory: String, epoch: UInt64, name: String
   ) throws(StoreCopyError) -> Summary {
@@ -85,7 +85,7 @@ public enum StoreCopies {
       guard source.isThere else {
         throw .cannotOpen(path: file, detail: "there is no such file, or it is empty")
       }
-      // Before anything is made.
+      // Checked before anything is created.
       _ = try Schema.current.version(of: ReadingConnection(source).connection)
       let directory = try StateDirectory(path: stateDirectory)
       defer { directory.release() }
@@ -98,7 +98,7 @@ public enum StoreCopies {
         let content = try beginHistory(of: temporary, epoch: epoch)
         try sync(temporary)
         let former = try moveAway(path, to: path + ".before-restore-" + name)
-        // From here to the mark, a daemon would not start, and say why.
+        // From here to the mark, a daemon would refuse to start, and report the reason.
         guard rename(temporary, path) == 0 else { throw StorageError(errno: errno, path: path) }
         syncFolder(of: path)
         let mark = StoreFiles.markPath(besides: path)
@@ -128,7 +128,7 @@ public enum StoreCopies {
     .cannotOpen(path: path, detail: "there is no store")
   }
 
-  /// A store that has lost something is not worth a backup that looks whole.
+  /// A backup of an incomplete store would look complete, so it is refused.
   private static func check(
     _ connection: DatabaseConnection, _ files: StoreFiles
   ) throws(StorageError) {
@@ -153,13 +153,13 @@ public enum StoreCopies {
       try statement.run()
     } catch {
       unlink(file)
-      // The words of the connection are about the file that is read.
+      // The connection's error is about the file that is read.
       if case .full = error { throw .full(path: file) }
       throw error
     }
   }
 
-  /// Checks a copy. Removes it if something is wrong with it.
+  /// Checks a copy, and removes it if it is damaged.
   private static func verified(_ file: String) throws(StorageError) -> Summary {
     let found = StoreInspection(file)
     var status = stat()
@@ -190,7 +190,8 @@ public enum StoreCopies {
     guard fsync(descriptor) == 0 else { throw StorageError(errno: errno, path: file) }
   }
 
-  /// Makes a copy a store of its own. Returns its mark; nil for a database of a version without.
+  /// Makes a copy an independent store. Returns its mark; nil for a database of a version without
+  /// marks.
   private static func beginHistory(
     of file: String, epoch: UInt64
   ) throws(StorageError) -> StoreMark.Content? {
@@ -218,7 +219,7 @@ public enum StoreCopies {
       revision: standing.revision)
   }
 
-  /// Renames a database and its log. Returns the new name; nil if there is neither.
+  /// Renames a database and its log. Returns the new name; nil if both are missing.
   private static func moveAway(_ path: String, to former: String) throws(StorageError) -> String? {
     var moved: String?
     for suffix in ["", "-wal"] where exists(path + suffix) {

@@ -3,10 +3,10 @@ import Glibc
 import WidgetCore
 import WidgetModel
 
-/// The files of a store as they are before SQLite opens them, judged by the mark.
+/// The files of a store before SQLite opens them, compared with the mark.
 ///
-/// SQLite takes an empty file for a new database, and overwrites a write-ahead log that it finds
-/// beside it. So what does not fit is refused here, and left alone.
+/// SQLite treats an empty file as a new database, and overwrites a write-ahead log beside it. So
+/// files that do not match are refused here, and not changed.
 struct StoreFiles {
   /// The database.
   let path: String
@@ -24,25 +24,25 @@ struct StoreFiles {
     let nanoseconds: Int
   }
 
-  /// Whether there is a database, or a log.
+  /// Whether there is a database or a log.
   var isThere: Bool { (size ?? 0) > 0 || hasLog }
-  /// Whether a write-ahead log has something in it.
+  /// Whether there is a write-ahead log that is not empty.
   var hasLog: Bool { (log.size ?? 0) > 0 }
 
-  /// What there is, for people.
+  /// The files, for people.
   var summary: String {
     "\(path) has \(size ?? 0) bytes"
       + (hasLog ? ", its write-ahead log \(log.size ?? 0)" : ", and no write-ahead log")
   }
 
-  /// Whether nothing was written since.
+  /// Whether nothing was written since the other one.
   func isSame(as other: StoreFiles) -> Bool { stamp == other.stamp && hasLog == other.hasLog }
 
-  /// SQLite has the log beside the file that a link means.
+  /// SQLite keeps the log beside the target of a link.
   let logPath: String
   var markPath: String { StoreFiles.markPath(besides: path) }
 
-  /// The file that a path means; the path itself if there is none.
+  /// The target of a path; the path itself if the file is missing.
   static func resolved(_ path: String) -> String {
     guard let whole = realpath(path, nil) else { return path }
     defer { free(whole) }
@@ -53,7 +53,7 @@ struct StoreFiles {
     (path.lastIndex(of: "/").map { String(path[...$0]) } ?? "") + StoreMark.fileName
   }
 
-  /// Whether the last process that had the store ended without closing it.
+  /// Whether the last process ended without closing the store.
   var wasOpen: Bool {
     if case .mark(let content) = mark, content.isOpen { return true }
     return hasLog
@@ -61,13 +61,13 @@ struct StoreFiles {
 
   /// Looks at the files. Changes nothing.
   ///
-  /// - Parameter withMark: false for a file that is no store, but a copy of one.
+  /// - Parameter withMark: false for a file that is not a store, but a copy of one.
   init(path: String, withMark: Bool = true) throws(StorageError) {
     self.path = path
     mark = withMark ? try StoreMark.read(StoreFiles.markPath(besides: path)) : .none
     var status = stat()
     let isHere = stat(path, &status) == 0
-    // A folder that may not be searched is no missing store.
+    // A folder without search permission is not a missing store.
     guard isHere || errno == ENOENT || errno == ENOTDIR else {
       throw StorageError(errno: errno, path: path)
     }
@@ -118,18 +118,18 @@ struct StoreFiles {
     )
   }
 
-  /// The store that the file names by itself, without its log; nil if it does not tell.
+  /// The store's name in the database file, without its log; nil if it cannot be read.
   private var storeIDInFile: String? {
-    // In the middle of a checkpoint, the file alone is no whole database; then the log tells.
+    // During a checkpoint, the file alone is not a complete database. Then the log has the name.
     guard let connection = try? DatabaseConnection(frozen: path),
       let id = try? connection.text("SELECT store_id FROM state"), !id.isEmpty
     else { return nil }
     return id
   }
 
-  /// What a database says of itself.
+  /// The state in a database.
   struct Standing {
-    /// nil if there is nothing in the database.
+    /// nil if the database is empty.
     var storeID: String?
     var groups: UInt64 = 0
     var revision: Revision = 0
@@ -150,18 +150,18 @@ struct StoreFiles {
     }
   }
 
-  /// What is missing in a database that the mark knows.
+  /// The loss of a database that has a mark.
   enum Loss {
     case nothing
-    /// The store goes on with what there is, as a new history. The revisions are nil if no revision
-    /// is missing, or if it is not known which ones.
+    /// The store continues with the existing data, as a new history. The revisions are nil if none
+    /// is missing, or if they are unknown.
     case permitted(ClosedRange<Revision>?)
   }
 
-  /// Compares a database, with its log, with the mark. Throws if it lacks what must be there.
+  /// Compares a database and its log with the mark. Throws if required data is missing.
   func compare(_ standing: Standing, boot: String) throws(StorageError) -> Loss {
     guard case .mark(let content) = mark else {
-      // Whoever removes the mark goes on with what there is.
+      // If a user removes the mark, the store continues with the existing data.
       return (standing.storeID ?? "").isEmpty ? .nothing : .permitted(nil)
     }
     if let id = standing.storeID, id != content.storeID { throw other }
@@ -189,7 +189,7 @@ struct StoreFiles {
   }
 }
 
-/// What a write-ahead log is, by its size and its header.
+/// The state of a write-ahead log, by its size and its header.
 struct WriteAheadLogFile {
   /// nil if the file is missing.
   let size: Int?
@@ -209,7 +209,7 @@ struct WriteAheadLogFile {
     hasHeader = count == bytes.count && WriteAheadLogFile.isHeader(bytes)
   }
 
-  /// Why changes that were in the log are no longer there.
+  /// The reason why changes in the log are lost.
   var fault: String {
     switch size {
     case nil: "is missing"

@@ -2,23 +2,21 @@ import Glibc
 import WidgetCore
 import WidgetModel
 
-/// Checks a store, or a copy of a database, without changing anything: while a daemon has it open,
-/// and while none has.
+/// Checks a store, or a copy of a database, without any change. A daemon may have it open.
 public struct StoreInspection: Sendable {
-  /// How bad it is.
+  /// The severity of a finding.
   public enum Grade: Sendable { case ok, warning, failure }
 
-  /// One thing that was checked.
+  /// The result of one check.
   public struct Finding: Hashable, Sendable {
     /// `files`, `database`, `pages` or `rows`.
     public var check: String
     public var grade: Grade
-    /// What was found, and what to do about it; without a final period.
+    /// The finding, and what to do about it; without a final period.
     public var found: String
   }
 
-  /// In the order of the checks. What cannot be checked, because an earlier check failed, is left
-  /// out.
+  /// In the order of the checks. If a check fails, later checks that depend on it are left out.
   public private(set) var findings: [Finding] = []
   /// The revision of the store.
   public private(set) var revision: UInt64 = 0
@@ -27,7 +25,7 @@ public struct StoreInspection: Sendable {
   /// Whether nothing is wrong.
   public var isSound: Bool { findings.allSatisfy { $0.grade != .failure } }
 
-  /// How many damaged rows of a table are named.
+  /// The maximum number of damaged rows that are named for a table.
   private static let namedRowsMax = 10
 
   /// Checks a state directory with its mark, or the file of a database by itself.
@@ -51,7 +49,7 @@ public struct StoreInspection: Sendable {
       var copy = self
       try copy.inspect(opened, files)
       let now = try StoreFiles(path: path, withMark: withMark)
-      // A daemon that has begun to write since: what was read may be of two minds.
+      // If a daemon has begun to write since, the read data may be inconsistent.
       guard opened.isFrozen, !now.isSame(as: files) else {
         self = copy
         return
@@ -153,10 +151,10 @@ public struct StoreInspection: Sendable {
   }
 }
 
-/// A connection that reads a database, whether a daemon has it open or not, and leaves no trace.
+/// A connection that reads a database without a trace, even if a daemon has it open.
 struct ReadingConnection {
   let connection: DatabaseConnection
-  /// Whether the file is read by itself, because it has no log. Then SQLite makes none.
+  /// Whether the file is read alone, because it has no log. SQLite then creates no log.
   let isFrozen: Bool
 
   init(_ files: StoreFiles) throws(StorageError) {

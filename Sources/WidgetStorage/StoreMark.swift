@@ -3,47 +3,47 @@ import Glibc
 import WidgetCore
 import WidgetModel
 
-/// The file `store.mark` beside the database: what tells, outside of the database, that there is a
-/// store and how far it got.
+/// The file `store.mark` beside the database. It tells, outside of the database, that there is a
+/// store, and how many groups it has.
 ///
-/// A database that is gone, empty or another one cannot say so itself, and a write-ahead log that is
-/// gone leaves a database that looks whole. The mark names the store, and counts the groups that
-/// were appended. So a database that has fewer groups has lost some.
+/// A missing, empty or replaced database cannot report its loss, and without its write-ahead log a
+/// database looks complete. The mark names the store, and counts the appended groups. So a database
+/// with fewer groups has lost some.
 ///
-/// The count is written after each group, without a flush: it can be behind the database, never
-/// before it. Only after a power cut that the durability permits can the mark be the newer one.
+/// The count is written after each group, without a flush, so it can be behind the database, but
+/// never ahead. The mark can be newer only after a power cut that the durability permits.
 ///
-/// The file is made with a rename, and then written in place, within one sector: this takes no room
-/// on a full disk, and there is always a whole mark.
+/// The file is created with a rename, and then written in place, within one sector. So a write
+/// needs no room on a full disk, and the mark is always complete.
 final class StoreMark {
   static let fileName = "store.mark"
 
-  /// What a mark says.
+  /// The content of a mark.
   struct Content: Equatable {
-    /// Which store it is: `state.store_id` of its database.
+    /// The store's name: `state.store_id` of its database.
     var storeID: String
     /// Whether a log is open, or was when its process ended.
     var isOpen: Bool
-    /// What groups of the session survive.
+    /// The durability of the session's groups.
     var durability: Durability
     /// The boot of the machine in which the session began.
     var boot: String
-    /// How many groups were appended to the store so far.
+    /// The number of groups that were appended to the store so far.
     var groups: UInt64
-    /// The revision of the last of them.
+    /// The revision of the last group.
     var revision: Revision
 
-    /// Whether groups can be missing without any fault: the power was cut, and they did not wait for
-    /// the disk.
+    /// Whether groups can be missing without any fault, because the power was cut and they did not
+    /// wait for the disk.
     func permitsLoss(at boot: String) -> Bool {
       isOpen && durability == .process && (self.boot != boot || boot == SavedState.unknownBoot)
     }
   }
 
-  /// What there is at the place of a mark.
+  /// The result of reading a mark.
   enum Found: Equatable {
     case none
-    /// Not written by this program, or not as a whole.
+    /// Not written by this program, or incomplete.
     case damaged
     case mark(Content)
   }
@@ -52,7 +52,7 @@ final class StoreMark {
   private let descriptor: Int32
   private(set) var content: Content
 
-  /// Makes the mark say this.
+  /// Creates or replaces the mark with this content.
   init(path: String, replacing found: Found, content: Content) throws(StorageError) {
     self.path = path
     self.content = content
@@ -72,7 +72,7 @@ final class StoreMark {
     guard count == bytes.count, fsync(descriptor) == 0, rename(temporary, path) == 0 else {
       let code = count >= 0 && count < bytes.count ? ENOSPC : errno
       unlink(temporary)
-      // The deinitializer closes the file, because everything is set.
+      // All properties are set, so the deinitializer closes the file.
       throw StorageError(errno: code, path: path)
     }
     syncFolder(of: path)
@@ -80,26 +80,26 @@ final class StoreMark {
 
   deinit { _ = Glibc.close(descriptor) }
 
-  /// Notes a group that is in the database now.
+  /// Records a group that is in the database now.
   func note(groups: UInt64, revision: Revision) {
     content.groups = groups
     content.revision = revision
     write()
   }
 
-  /// Notes that the database is whole without a write-ahead log.
+  /// Records that the database is complete without a write-ahead log.
   func close() {
     content.isOpen = false
     write()
   }
 
-  /// A mark that is behind is no harm: it only knows of fewer groups.
+  /// A mark that is behind does no harm: it only knows of fewer groups.
   private func write() {
     let bytes = content.bytes
     _ = pwrite(descriptor, bytes, bytes.count, 0)
   }
 
-  /// Reads what is at a path.
+  /// Reads the mark at a path.
   static func read(_ path: String) throws(StorageError) -> Found {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
     guard descriptor >= 0 else {
@@ -137,7 +137,7 @@ extension StoreMark.Content {
     return text
   }
 
-  /// nil for bytes that are not a whole mark.
+  /// nil for bytes that are not a complete mark.
   fileprivate init?(_ bytes: [UInt8]) {
     guard let text = String(validating: bytes, as: UTF8.self),
       text.hasPrefix(Self.heading)
@@ -166,7 +166,7 @@ extension StoreMark.Content {
   }
 }
 
-/// Puts the names in a file's folder on disk.
+/// Flushes the names in a file's folder to disk.
 func syncFolder(of path: String) {
   let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
   let descriptor = open(folder.isEmpty ? "/" : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

@@ -1,7 +1,7 @@
 import WidgetCore
 import WidgetProto
 
-// Between the store's images and the messages that hold them in the database.
+// Conversion between the store's images and their messages in the database.
 
 extension StoredWidget {
   init(_ image: RecordImage) {
@@ -17,8 +17,8 @@ extension StoredWidget {
 }
 
 extension RecordImage {
-  /// - Parameter compactRevision: Keys removed at or before this revision are left out, as nobody
-  ///   needs to be told of them any more.
+  /// - Parameter compactRevision: Keys removed at or before this revision are left out, because no
+  ///   reader needs the removal any more.
   init(_ stored: StoredWidget, compactRevision: UInt64) {
     func entries(_ stored: [StoredEntry]) -> [RevisedEntry] {
       stored.compactMap { entry in

@@ -2,19 +2,19 @@ import WidgetCore
 import WidgetModel
 
 extension RunningTime {
-  /// In the two columns of a row.
+  /// The values for the two columns of a row.
   var stored: (seconds: Int64, nanoseconds: Int64) {
     let (seconds, attoseconds) = elapsed.components
     return (seconds, attoseconds / 1_000_000_000)
   }
 
-  /// In one column; there is room for 292 years.
+  /// The value for one column; there is room for 292 years.
   var storedNanoseconds: Int64 {
     let (product, isOver) = stored.seconds.multipliedReportingOverflow(by: 1_000_000_000)
     return isOver ? .max : product.addingReportingOverflow(stored.nanoseconds).partialValue
   }
 
-  /// nil for columns that no log has written.
+  /// nil if no log can have written the columns.
   init?(seconds: Int64, nanoseconds: Int64) {
     guard seconds >= 0, 0..<1_000_000_000 ~= nanoseconds else { return nil }
     self.init(elapsed: .seconds(seconds) + .nanoseconds(nanoseconds))
@@ -22,7 +22,7 @@ extension RunningTime {
 }
 
 extension Duration {
-  /// Whole milliseconds, within what SQLite takes.
+  /// Whole milliseconds, within SQLite's range.
   var milliseconds: Int32 {
     let (seconds, attoseconds) = components
     guard seconds < 1_000_000 else { return .max }
