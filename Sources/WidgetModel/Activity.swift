@@ -1,23 +1,24 @@
-/// A task that a widget shows while it lasts: when it began, and how far it is.
+/// A task that a widget shows while it lasts: the start, and the progress.
 ///
-/// The widget's parameters are its attributes, which stay. The widget's data is its state.
+/// The widget's parameters are its attributes, which never change. The widget's data is its state.
 public struct Activity: Hashable, Sendable {
   public var state: State
   public var startTime: Timestamp
-  /// When its lifetime is over. It ends by itself then.
+  /// The end of its lifetime. The activity ends by itself then.
   public var expireTime: Timestamp
-  /// When the widget becomes stale, if no update comes before; nil for never, or if it was reached.
+  /// The time at which the widget becomes stale without an update; nil for never, or after that
+  /// time.
   public var staleTime: Timestamp?
-  /// When it ended; nil while it goes on.
+  /// The time of its end; nil while it is active.
   public var endTime: Timestamp?
-  /// When the daemon removes the widget; nil while it goes on.
+  /// The time at which the daemon removes the widget; nil while it is active.
   public var dismissTime: Timestamp?
 
   public enum State: UInt8, Hashable, Sendable, CaseIterable {
     case active = 1
-    /// Somebody ended it.
+    /// A user or program ended it.
     case ended
-    /// Its lifetime was over before somebody ended it.
+    /// Its lifetime was over before anybody ended it.
     case expired
 
     public var name: String {
@@ -41,26 +42,26 @@ public struct Activity: Hashable, Sendable {
     self.dismissTime = dismissTime
   }
 
-  /// When time next changes it; nil for never.
+  /// The next time at which time changes it; nil for never.
   public var due: Timestamp? {
     state == .active ? min(staleTime ?? expireTime, expireTime) : dismissTime
   }
 
-  /// How long the widget of an ended activity stays.
+  /// The time for which the widget of an ended activity stays.
   public enum Dismissal: Hashable, Sendable {
-    /// As long as it may: `activity_dismissal_seconds_max`.
+    /// The maximum: `activity_dismissal_seconds_max`.
     case standard
     /// Not at all.
     case immediate
-    /// At most as long as it may.
+    /// This time, which may not exceed the maximum.
     case after(Duration)
   }
 
-  /// What time did to an activity.
+  /// The effect of time on an activity.
   public struct Passage: Hashable, Sendable {
     /// Whether the widget is stale from now on.
     public var becameStale = false
-    /// Whether the widget is to be removed.
+    /// Whether the widget must be removed.
     public var isOver = false
   }
 
@@ -72,7 +73,7 @@ public struct Activity: Hashable, Sendable {
     dismissTime = time.advanced(by: stay)
   }
 
-  /// Makes it true at a time, however late that is. `stay`: how long the widget stays if its
+  /// Updates it to a time, however late that is. `stay`: the time for which the widget stays if its
   /// lifetime is over.
   public mutating func pass(to now: Timestamp, stayingFor stay: Duration) -> Passage {
     var passage = Passage()
@@ -82,7 +83,7 @@ public struct Activity: Hashable, Sendable {
     }
     if state == .active, expireTime <= now {
       end(.expired, at: expireTime, stayingFor: stay)
-      // Nobody said how it went.
+      // The result is unknown.
       passage.becameStale = true
     }
     passage.isOver = dismissTime.map { $0 <= now } ?? false
@@ -93,7 +94,7 @@ public struct Activity: Hashable, Sendable {
 /// A change of an activity's state.
 public struct StatePatch: Hashable, Sendable {
   public var setData: ValueMap
-  /// Keys that do not exist are fine.
+  /// Missing keys are allowed.
   public var unsetData: [String]
 
   public init(setData: ValueMap = [:], unsetData: [String] = []) {

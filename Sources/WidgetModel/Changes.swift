@@ -1,11 +1,11 @@
-/// What changed in a range of revisions, conflated: of several changes to one thing, the last.
+/// The changes in a range of revisions, conflated: only the last of several changes to one thing.
 ///
-/// Whoever holds the state at `fromRevision` holds the state at `toRevision` after applying it.
+/// A reader with the state at `fromRevision` has the state at `toRevision` after applying it.
 public struct Delta: Hashable, Sendable {
   public var fromRevision: Revision
   public var toRevision: Revision
-  /// Each widget at most once. Deleted widgets come first; one that is removed because it is no
-  /// longer selected comes among the changes.
+  /// Each widget at most once. Deleted widgets come first. A widget that is removed because it is
+  /// no longer selected comes among the changes.
   public var changes: [WidgetChange]
 
   public init(fromRevision: Revision, toRevision: Revision, changes: [WidgetChange]) {
@@ -15,9 +15,9 @@ public struct Delta: Hashable, Sendable {
   }
 }
 
-/// What happened to one widget.
+/// The change of one widget.
 public enum WidgetChange: Hashable, Sendable {
-  /// New to the reader, or to be replaced as a whole.
+  /// New to the reader, or replaced as a whole.
   case added(Widget, Transition?)
   /// Some of it changed.
   case updated(WidgetUpdate)
@@ -25,7 +25,7 @@ public enum WidgetChange: Hashable, Sendable {
   case removed(WidgetID, Transition?)
 }
 
-/// What changed of one widget. What is nil or empty stayed as it was.
+/// The changes of one widget. Parts that are nil or empty have not changed.
 public struct WidgetUpdate: Hashable, Sendable {
   public var id: WidgetID
   public var revision: Revision
@@ -35,12 +35,12 @@ public struct WidgetUpdate: Hashable, Sendable {
   public var unsetData: [String] = []
   public var setParameters: ValueMap = [:]
   public var unsetParameters: [String] = []
-  /// All labels as they are now.
+  /// All labels, with their current values.
   public var labels: Labels?
   public var presence: Presence?
   public var position: Int64?
   public var isStale: Bool?
-  /// `.some(nil)`: the error is gone.
+  /// `.some(nil)`: the error is cleared.
   public var error: WidgetError??
   public var transition: Transition?
   public var applySet: String?
@@ -48,7 +48,7 @@ public struct WidgetUpdate: Hashable, Sendable {
   public var content: ContentChange?
   /// `.some(nil)`: it has neither a timeline nor a schedule any more.
   public var timeline: TimelineStatus??
-  /// All of its activity as it is now.
+  /// The whole current activity.
   public var activity: Activity?
 
   public init(id: WidgetID, revision: Revision, updateTime: Timestamp) {
@@ -57,7 +57,7 @@ public struct WidgetUpdate: Hashable, Sendable {
     self.updateTime = updateTime
   }
 
-  /// Whether it says nothing but the new revision.
+  /// Whether it has only the new revision.
   public var isEmpty: Bool {
     setData.isEmpty && unsetData.isEmpty && setParameters.isEmpty && unsetParameters.isEmpty
       && labels == nil && presence == nil && position == nil && isStale == nil && error == nil
@@ -67,7 +67,7 @@ public struct WidgetUpdate: Hashable, Sendable {
 }
 
 extension Widget {
-  /// Makes this widget what the update says, and says which nodes of its content changed.
+  /// Applies an update to this widget. Returns the changed nodes of its content.
   @discardableResult
   public mutating func apply(_ update: WidgetUpdate) -> ContentDifference {
     revision = update.revision

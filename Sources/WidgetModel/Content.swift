@@ -1,9 +1,9 @@
-/// What a widget shows: its kind's template for its family, with all bindings evaluated.
+/// The content of a widget: its kind's template for its family, with all bindings evaluated.
 ///
-/// Derived from the widget's state, and the same for everyone who reads it.
+/// Derived from the widget's state, and the same for every reader.
 ///
-/// A content that was made from a list of nodes keeps the list. `makeTable` and `apply` turn it into a
-/// `NodeTable`, as a `WidgetMirror` does with each content that it gets: looking up a node then costs
+/// A content that was made from a list of nodes keeps the list. `makeTable` and `apply` turn it
+/// into a `NodeTable`, as a `WidgetMirror` does with each new content. Then looking up a node costs
 /// O(1), a change O(changed nodes), and `nodes` O(nodes).
 public struct Content: Sendable {
   private enum Form: Sendable {
@@ -14,7 +14,7 @@ public struct Content: Sendable {
 
   public init(rootID: String, nodes: [Node]) { form = .list(rootID: rootID, nodes: nodes) }
 
-  /// The content of a table; nil if it has none.
+  /// The content of a table; nil if the table has none.
   public init?(_ table: NodeTable) {
     guard !table.rootID.isEmpty else { return nil }
     form = .table(table)
@@ -28,7 +28,7 @@ public struct Content: Sendable {
     }
   }
 
-  /// Each node before its children. Every child is in the list, and is the child of one node.
+  /// Each node before its children. Every child is in the list, and has exactly one parent.
   ///
   /// - Complexity: O(nodes) for a table, O(1) for a list. Setting it makes a list.
   public var nodes: [Node] {
@@ -41,7 +41,7 @@ public struct Content: Sendable {
     set { form = .list(rootID: rootID, nodes: newValue) }
   }
 
-  /// One node; nil if there is none with this id.
+  /// The node with this id; nil if it is missing.
   ///
   /// - Complexity: O(1) for a table, O(nodes) for a list.
   public subscript(id: String) -> Node? {
@@ -66,10 +66,10 @@ public struct Content: Sendable {
     if case .list = form { form = .table(table) }
   }
 
-  /// Applies a change, and says which nodes it changed. Content comes and goes with `replaces`.
+  /// Applies a change, and returns the changed nodes. `replaces` adds or removes the content.
   ///
-  /// The tree stays a tree, whatever the change names: see `NodeTable`. A table that has no other
-  /// copy is changed in place; otherwise the change copies a small part of it.
+  /// The tree stays a tree for any change: see `NodeTable`. A table without another copy is changed
+  /// in place; otherwise the change copies a small part of it.
   ///
   /// - Complexity: that of `NodeTable.apply`.
   @discardableResult
@@ -77,14 +77,14 @@ public struct Content: Sendable {
     _ change: ContentChange, to content: inout Content?
   ) -> ContentDifference {
     var table = content?.table ?? NodeTable()
-    // So that `table` is the only owner of what it changes.
+    // Now `table` is the only owner of its parts.
     content = nil
     let ids = table.apply(change).ids
     content = Content(table)
     return ids
   }
 
-  /// The content after a change; nil if there is none then.
+  /// The content after a change; nil if there is none.
   public static func applying(_ change: ContentChange, to content: Content?) -> Content? {
     var result = content
     apply(change, to: &result)
@@ -103,16 +103,16 @@ extension Content: Hashable {
   }
 }
 
-/// A part of what a widget shows.
+/// A part of a widget's content.
 public struct Node: Hashable, Sendable, Identifiable {
   /// Unique in its widget. In a row: the template's id, `/`, and the row's key.
   public var id: String
-  /// What it is; nil for something that a later version knows.
+  /// The type; nil for a type of a later version.
   public var type: NodeType?
-  /// What is not here has its default.
+  /// Missing properties have their default.
   public var properties: ValueMap
   public var childIDs: [String]
-  /// What is wrong with one of its bindings, for the kind's author; empty for nothing.
+  /// The problem of one of its bindings, for the kind's author; empty for none.
   public var problem: String
   /// The events that it takes, if it is visible and enabled: those of its type first.
   public var events: [String]
@@ -130,15 +130,15 @@ public struct Node: Hashable, Sendable, Identifiable {
   }
 }
 
-/// What of a widget's content changed.
+/// The change of a widget's content.
 public struct ContentChange: Hashable, Sendable {
   /// All nodes are new: forget the old ones first.
   public var replaces: Bool
-  /// The node at the top, if that changed. Empty together with `replaces`: there is no content now.
+  /// The node at the top, if it changed. Empty together with `replaces`: the content is removed.
   public var rootID: String
-  /// Nodes to add, or to replace as a whole.
+  /// Nodes to add or to replace as a whole.
   public var setNodes: [Node]
-  /// Nodes to remove, if they are there.
+  /// Nodes to remove, if they exist.
   public var removedIDs: [String]
 
   public init(
@@ -150,7 +150,7 @@ public struct ContentChange: Hashable, Sendable {
     self.removedIDs = removedIDs
   }
 
-  /// The change to a whole new content, or to none.
+  /// The change to a whole new content, or to no content.
   public init(replacingBy content: Content?) {
     self.init(replaces: true, rootID: content?.rootID ?? "", setNodes: content?.nodes ?? [])
   }

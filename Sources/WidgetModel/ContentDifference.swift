@@ -1,23 +1,23 @@
-/// Which nodes of a content changed, by their ids: what a renderer has to draw again.
+/// The changed nodes of a content, by their ids: the nodes that a renderer must draw again.
 ///
-/// Compares two states, not what was sent: a node that came and went in between, or that was sent
-/// without a change, is in no set. A node is in `inserted` or `removed` alone, or in `changed`, in
-/// `moved`, or in both.
+/// Compares two states, not the sent changes. A node that came and went in between, or was sent
+/// without a change, is in no set. A node is only in `inserted`, only in `removed`, or in
+/// `changed`, `moved` or both.
 public struct ContentDifference: Hashable, Sendable {
-  /// Nodes that stayed and have another type, properties, children, problem or events. A node whose
-  /// children came, went or changed their order is here; one whose child changed is not.
+  /// Existing nodes with another type, properties, children, problem or events. Includes a node if
+  /// its children were added, removed or reordered, but not if only a child changed.
   public var changed: Set<String> = []
-  /// Nodes that are new, with all that are below them.
+  /// New nodes, with all nodes below them.
   public var inserted: Set<String> = []
-  /// Nodes that are gone, with all that were below them.
+  /// Removed nodes, with all nodes that were below them.
   public var removed: Set<String> = []
-  /// Nodes that stayed and have another parent, or another place among those children of their parent
-  /// that stayed. Those below them moved with them, and are not here.
+  /// Existing nodes with another parent, or another place among the existing children of their
+  /// parent. Nodes below them moved with them, and are not here.
   public var moved: Set<String> = []
-  /// Another node is at the top, or the content came or went.
+  /// Another node is at the top, or the content was added or removed.
   public var isRootChanged = false
 
-  /// No difference, if nothing is given.
+  /// Without arguments, no difference.
   public init(
     changed: Set<String> = [], inserted: Set<String> = [], removed: Set<String> = [],
     moved: Set<String> = [], isRootChanged: Bool = false

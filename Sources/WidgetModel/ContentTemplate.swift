@@ -1,6 +1,6 @@
-/// What widgets of a kind show: a tree of nodes with bindings, for some families or for all.
+/// The content of widgets of a kind: a tree of nodes with bindings, for some families or for all.
 public struct ContentTemplate: Hashable, Sendable {
-  /// The families it is for; empty for all that no other template names.
+  /// The families of the template; empty for all families without another template.
   public var families: [Family]
   public var root: NodeTemplate
 
@@ -12,19 +12,19 @@ public struct ContentTemplate: Hashable, Sendable {
   var costBytes: Int { 32 + families.count + root.costBytes }
 }
 
-/// One node of a template, and all below it.
+/// One node of a template, and all nodes below it.
 public struct NodeTemplate: Hashable, Sendable {
-  /// How many nodes may be inside one another in a template.
+  /// The maximum depth of nested nodes in a template.
   public static let depthMax = 16
-  /// How many nodes with rows may be inside one another.
+  /// The maximum depth of nested nodes with rows.
   public static let rowDepthMax = 4
 
   /// Unique among the template's nodes: 1 to 64 letters, digits, `_` and `-`.
   public var id: String
   public var type: NodeType
-  /// What its properties are. Which there are, and of which type, depends on the node's type.
+  /// The values of its properties. The node's type decides which properties exist, and their types.
   public var properties: [String: Binding]
-  /// An expression that must be true for the node to be there, with all below it; empty for always.
+  /// An expression that must be true to show the node and all nodes below it; empty for always.
   public var condition: String
   /// Makes one such node for each element of a list; nil for exactly one.
   public var rows: RowTemplate?
@@ -54,21 +54,21 @@ public struct NodeTemplate: Hashable, Sendable {
   }
 }
 
-/// Where a property's value comes from.
+/// The source of a property's value.
 public struct Binding: Hashable, Sendable {
-  /// The expression that gives it; empty if it is always `value`.
+  /// The expression for the value; empty if it is always `value`.
   public var expression: String
-  /// Without an expression, the value. With one, what stands in for it while the expression fails or
+  /// Without an expression, the value. With one, the placeholder while the expression fails or
   /// gives null; nil leaves the property out then.
   public var value: Value?
 
-  /// What an expression gives, or a placeholder.
+  /// The result of an expression, or a placeholder.
   public init(_ expression: String, placeholder: Value? = nil) {
     self.expression = expression
     value = placeholder
   }
 
-  /// Always the same.
+  /// A constant value.
   public init(value: Value) {
     expression = ""
     self.value = value
@@ -77,14 +77,14 @@ public struct Binding: Hashable, Sendable {
   var costBytes: Int { 16 + expression.utf8.count + (value?.costBytes ?? 0) }
 }
 
-/// Which rows a repeated node makes.
+/// The rows of a repeated node.
 public struct RowTemplate: Hashable, Sendable {
-  /// An expression that gives a list: one row for each element.
+  /// An expression for a list: one row for each element.
   public var list: String
-  /// What expressions below call the element; `NAMEIndex` is its place in the list, from 0.
+  /// The element's name for expressions below; `NAMEIndex` is its place in the list, from 0.
   public var name: String
-  /// An expression, unique for each row, that tells a row from the others when the list changes; empty
-  /// for its place.
+  /// An expression, unique for each row, that identifies a row when the list changes; empty for its
+  /// place.
   public var key: String
 
   public init(list: String, name: String = "item", key: String = "") {

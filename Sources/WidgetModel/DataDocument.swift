@@ -31,8 +31,8 @@ package enum DataDocument {
     }
   }
 
-  /// One level of the value as other programs expect it: a time is an RFC 3339 text, a duration a number
-  /// of seconds with `s`, bytes are base64, and a number that is none is null.
+  /// One level of the value for other programs. A time is an RFC 3339 text, a duration a number of
+  /// seconds with `s`. Bytes are base64, and a number that is not finite is null.
   package static func plain(_ value: Value) -> Value {
     switch value {
     case .bytes(let bytes): .string(PaddedBase64.encode(bytes))
@@ -43,7 +43,7 @@ package enum DataDocument {
     }
   }
 
-  /// Why a tagged value cannot be read.
+  /// The reason why a tagged value cannot be read.
   package struct Failure: Error, Hashable, CustomStringConvertible {
     package let tag: String
     package let expected: String

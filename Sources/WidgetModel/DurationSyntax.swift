@@ -1,6 +1,6 @@
 /// Durations as people write them: `5s`, `250ms`, `1.5s`, `1h30m`, `2d`.
 public enum DurationSyntax {
-  /// What an option says that expects one.
+  /// The hint of an option for a duration.
   public static let hint = "a duration such as 500ms, 5s, 1m30s or 2h"
 
   /// Units by name, with their length in nanoseconds.
@@ -9,9 +9,9 @@ public enum DurationSyntax {
     ("m", 60_000_000_000), ("h", 3_600_000_000_000), ("d", 86_400_000_000_000),
   ]
 
-  /// Reads one or more numbers, each with its unit, largest unit first or not; an optional sign
-  /// comes first. A lone `0` needs no unit. Returns nil for anything else, and for more than 292
-  /// years, which 64 bits of nanoseconds do not hold.
+  /// Reads one or more numbers, each with its unit, in any order. An optional sign comes first. A
+  /// lone `0` needs no unit. Returns nil for other text, and for more than 292 years, the limit of
+  /// 64 bits of nanoseconds.
   public static func parse(_ text: String) -> Duration? {
     if text == "0" { return .zero }
     var rest = Substring(text)
@@ -43,13 +43,13 @@ public enum DurationSyntax {
     guard parts.count == 2 else { return product }
     guard !parts[1].isEmpty, parts[1].count <= 9, let digits = Int64(parts[1]) else { return nil }
     let scale = parts[1].reduce(Int64(1)) { scale, _ in scale * 10 }
-    // unit ≤ 8.64e13 and digits < 1e9 do not fit one product; their double is exact enough there.
+    // unit ≤ 8.64e13 and digits < 1e9 overflow one product; their double is exact enough there.
     let fraction = Int64((Double(digits) / Double(scale) * Double(unit)).rounded())
     let (sum, carried) = product.addingReportingOverflow(fraction)
     return carried ? nil : sum
   }
 
-  /// As documents have it: seconds with up to nine decimals, `1.5s`.
+  /// The form in documents: seconds with up to nine decimals, `1.5s`.
   public static func seconds(_ duration: Duration) -> String {
     let (seconds, attoseconds) = duration.components
     let nanoseconds = attoseconds / 1_000_000_000
@@ -61,7 +61,7 @@ public enum DurationSyntax {
     return "\(sign)\(seconds.magnitude).\(digits)s"
   }
 
-  /// As tables have it: the largest one or two units, `45s`, `3m20s`, `5h`, `12d`.
+  /// The form in tables: the largest one or two units, `45s`, `3m20s`, `5h`, `12d`.
   public static func age(_ duration: Duration) -> String {
     let seconds = max(0, duration.components.seconds)
     return switch seconds {

@@ -1,22 +1,22 @@
-/// Something that happened to a widget. Not state: it is delivered at most once on a live stream,
-/// in order of `sequence`.
+/// An occurrence on a widget. It is not state: it is delivered at most once on a live stream, in
+/// order of `sequence`.
 public struct Event: Hashable, Sendable {
   /// Its place in the order of all events; strictly increasing, never reused.
   public var sequence: UInt64
   public var widgetID: WidgetID
-  /// The part of the widget it happened to; empty for the widget as a whole.
+  /// The part of the widget with the event; empty for the widget as a whole.
   public var nodeID: String
   /// What happened: "click", "submit", …
   public var name: String
   public var payload: ValueMap
-  /// When it was accepted.
+  /// The time of its acceptance.
   public var time: Timestamp
-  /// The store's revision when it was accepted: its consequences come after.
+  /// The store's revision at its acceptance. The effects of the event come later.
   public var revision: Revision
   public var origin: EventOrigin
   /// It was sent past a hidden or disabled widget on purpose.
   public var isForced: Bool
-  /// The sender waits until what follows from it has ended.
+  /// The sender waits until the effects of the event are complete.
   public var wantsOutcome: Bool
 
   public init(
@@ -38,7 +38,8 @@ public struct Event: Hashable, Sendable {
   }
 }
 
-/// Who sent an event. The first two are the kernel's word, the last the sender's own.
+/// The sender of an event. The kernel vouches for the first two values. The sender chooses the
+/// last.
 public struct EventOrigin: Hashable, Sendable {
   public var uid: UInt32
   /// 0 if unknown.

@@ -1,16 +1,16 @@
-/// The owner of a field of a managed widget: who set a data key, a parameter or a label.
+/// The owner of a field of a managed widget: the writer of a data key, a parameter or a label.
 ///
 /// A *manager* is a declared set that owns its fields; see `Declaration.ownsFields`.
 public struct FieldOwner: Hashable, Sendable {
   /// `data.KEY`, `parameters.KEY`, `labels.KEY` or `position`.
   public var path: String
-  /// Who set the field last: the name of a declared set, or one of the names below. The name of a
-  /// set has no space; the names below have one.
+  /// The last writer of the field: the name of a declared set, or one of the names below. The name
+  /// of a set has no space; the names below have one.
   public var owner: String
   /// The declared set that declares the field while somebody else owns it; empty for none.
   public var manager: String
-  /// The value that `manager` declares. The field does not have it. Without a manager: a user's
-  /// value that is set aside, because it does not fit the widget's kind.
+  /// The value that `manager` declares, which differs from the field's value. Without a manager: a
+  /// user's value that is set aside, because it does not fit the widget's kind.
   public var declared: Value?
 
   public init(path: String, owner: String, manager: String = "", declared: Value? = nil) {
@@ -42,8 +42,8 @@ public struct FieldOwner: Hashable, Sendable {
   /// Whether the owner is a declared set.
   public var isManaged: Bool { !owner.utf8.contains(UInt8(ascii: " ")) }
 
-  /// The path that stands for the widget's position. It has an owner only after a user has moved the
-  /// widget.
+  /// The path that stands for the widget's position. It has an owner only after a user has moved
+  /// the widget.
   public static let position = "position"
 
   /// The owner of fields that a user set.
@@ -52,7 +52,7 @@ public struct FieldOwner: Hashable, Sendable {
   public static func events(of kind: KindName) -> String { "events of kind \(kind)" }
   /// The owner of fields that a provider set.
   public static func provider(_ name: String) -> String { "provider \(name)" }
-  /// The owner of values that were there before owners were recorded.
+  /// The owner of values that are older than the record of owners.
   public static let earlier = "earlier change"
 
   /// A path's part and key; nil if the path has another form.

@@ -2,7 +2,7 @@
 /// `bytes`, `timestamp`, `duration`, `list(TYPE)`, `map(string, TYPE)`, and `dyn` for any. A plain
 /// `list` is a `list(dyn)`, a plain `map` a `map(string, dyn)`.
 ///
-/// Null fits every type: a value can be unknown for the moment.
+/// Null fits every type, because a value can be temporarily unknown.
 public indirect enum FieldType: Hashable, Sendable {
   case any
   case bool
@@ -15,10 +15,10 @@ public indirect enum FieldType: Hashable, Sendable {
   case list(FieldType)
   case map(FieldType)
 
-  /// How deep lists and maps may be nested in a type.
+  /// The maximum depth of nested lists and maps in a type.
   public static let depthMax = 8
 
-  /// Reads a type. Returns nil if the text is none.
+  /// Reads a type. Returns nil if the text is not a type.
   public init?(_ text: String) {
     var rest = Substring(text)
     guard let type = FieldType.parse(&rest, depth: FieldType.depthMax), rest.isEmpty else {
@@ -42,7 +42,8 @@ public indirect enum FieldType: Hashable, Sendable {
     case "timestamp": return .timestamp
     case "duration": return .duration
     case "list":
-      // What a short form stands for is one deeper, and has to be read again when it is written out.
+      // The long form of a short form is one level deeper, and must be readable after it is
+      // written.
       guard depth > 1 else { return nil }
       guard take("(", &rest) else { return .list(.any) }
       guard let element = parse(&rest, depth: depth - 1), take(")", &rest) else {
@@ -71,8 +72,8 @@ public indirect enum FieldType: Hashable, Sendable {
     return true
   }
 
-  /// The value as this type has it, or nil if it does not fit. A whole number becomes a double where
-  /// one is wanted. O(value).
+  /// The value in the form of this type, or nil if it does not fit. A whole number becomes a double
+  /// for a double type. O(value).
   public func fitted(_ value: Value) -> Value? {
     switch (self, value) {
     case (.any, _), (_, .null), (.bool, .bool), (.int, .int), (.double, .double),
@@ -102,7 +103,7 @@ public indirect enum FieldType: Hashable, Sendable {
 }
 
 extension FieldType: CustomStringConvertible {
-  /// As it is written.
+  /// The written form.
   public var description: String {
     switch self {
     case .any: "dyn"

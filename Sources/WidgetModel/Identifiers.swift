@@ -1,7 +1,8 @@
 /// The name of one widget, unique among all widgets.
 ///
 /// 1 to 128 characters of `a-z A-Z 0-9 . _ - / :`, beginning with a letter or digit: safe in a
-/// shell, a path and a URL. Being a type of its own, it cannot be confused with a kind or a key.
+/// shell, a path and a URL. It is a separate type, so that it cannot be confused with a kind or a
+/// key.
 public struct WidgetID: Hashable, Sendable, CustomStringConvertible {
   public static let lengthMax = 128
   public let rawValue: String
@@ -15,7 +16,7 @@ public struct WidgetID: Hashable, Sendable, CustomStringConvertible {
   public var description: String { rawValue }
 }
 
-/// The name of a kind of widget. An id's alphabet, 1 to 64 characters.
+/// The name of a kind of widget. The same characters as in an id, 1 to 64 of them.
 public struct KindName: Hashable, Sendable, CustomStringConvertible {
   public static let lengthMax = 64
   public let rawValue: String
@@ -30,7 +31,7 @@ public struct KindName: Hashable, Sendable, CustomStringConvertible {
 
   /// The kind that explains kinds, which every daemon has.
   public static let help = KindName(literal: "help")
-  /// The kind of activities that name no other one, which every daemon has.
+  /// The kind of activities without another kind, which every daemon has.
   public static let activity = KindName(literal: "activity")
   /// The kind that shows the most relevant of several widgets, which every daemon has.
   public static let smartStack = KindName(literal: "smart-stack")

@@ -1,10 +1,10 @@
 /// Reads one JSON text (RFC 8259) into a `Value`.
 ///
-/// Own code rather than Foundation's, because the difference between `1` (an int) and `1.0` (a
-/// double) is part of a widget's data, and Foundation's reader loses it. A number with neither
-/// fraction nor exponent is an int. Nesting is bounded, so hostile text cannot overflow the stack.
+/// Foundation's reader loses the difference between `1` (an int) and `1.0` (a double), which is
+/// part of a widget's data. Here, a number with neither fraction nor exponent is an int. Nesting is
+/// bounded, so hostile text cannot overflow the stack.
 package struct JSONReader {
-  /// Why text is not JSON. `offset` counts bytes from 0, after a byte order mark.
+  /// The reason why text is not JSON. `offset` counts bytes from 0, after a byte order mark.
   package struct Failure: Error, Hashable, CustomStringConvertible {
     package let offset: Int
     package let line: Int
@@ -14,12 +14,12 @@ package struct JSONReader {
     package var description: String { "\(line):\(column): \(reason)" }
   }
 
-  /// Who has written the text.
+  /// The author of the text.
   package enum Origin {
-    /// A person, who wants to know of slips: a key that appears twice and an int outside 64 bits are
-    /// errors.
+    /// A person, who needs to know about mistakes: a key that appears twice and an int outside 64
+    /// bits are errors.
     case person
-    /// A program. Of a key that appears twice the last counts, and an int outside 64 bits is a double.
+    /// A program. If a key appears twice, the last one counts. An int outside 64 bits is a double.
     case program
   }
 
@@ -60,7 +60,7 @@ package struct JSONReader {
     return values
   }
 
-  /// A byte order mark at the start is not text: some editors write one.
+  /// Skips a byte order mark at the start, because some editors write one.
   private init(_ bytes: [UInt8], _ origin: Origin) {
     let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
     self.bytes = bytes.starts(with: mark) ? Array(bytes.dropFirst(mark.count)) : bytes

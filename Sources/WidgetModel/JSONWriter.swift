@@ -1,9 +1,10 @@
-/// Writes a `Value` as JSON: keys sorted by their bytes, so the same content is the same text.
+/// Writes a `Value` as JSON. Keys are sorted by their bytes, so the same content gives the same
+/// text.
 ///
-/// A double always has a point or an exponent, so that it stays one when read again. Characters
-/// that could act on a terminal (C0, DEL, C1, and Unicode's direction controls) are escaped
-/// wherever they occur. Values that JSON has no type for are tagged, so that they can be read again;
-/// see `DataDocument`.
+/// A double always has a point or an exponent, so that it stays a double when read again.
+/// Characters that could act on a terminal (C0, DEL, C1, and Unicode's direction controls) are
+/// always escaped. Values without a JSON type are tagged, so that they can be read again; see
+/// `DataDocument`.
 package enum JSONWriter {
   /// On one line, without spaces.
   package static func compact(_ value: Value) -> String {
@@ -95,8 +96,8 @@ package enum JSONWriter {
 }
 
 extension Unicode.Scalar {
-  /// Whether it could act on a terminal: control characters, and those that change text direction.
-  /// All of them have at most four hexadecimal digits.
+  /// Whether it could act on a terminal: control characters, and characters that change the text
+  /// direction. All of them have at most four hexadecimal digits.
   package var actsOnTerminal: Bool {
     switch value {
     case 0..<0x20, 0x7F..<0xA0, 0x2028...0x202E, 0x2066...0x2069: true
@@ -107,7 +108,7 @@ extension Unicode.Scalar {
 }
 
 extension String {
-  /// The text with everything that could act on a terminal shown as an escape.
+  /// The text, with escapes for all characters that could act on a terminal.
   package var safeForTerminal: String {
     guard unicodeScalars.contains(where: \.actsOnTerminal) else { return self }
     var text = ""

@@ -1,47 +1,47 @@
-/// What all widgets of one sort have in common: what they are called, what they are configured with,
-/// what they hold, what happens to them.
+/// The common properties of all widgets of one sort: their name, parameters, data and events.
 public struct Kind: Hashable, Sendable {
   public var name: KindName
-  /// What people call it; empty for its name.
+  /// The name for people; empty for `name`.
   public var displayName: String
-  /// What it shows and what it is for.
+  /// The content and the purpose.
   public var summary: String
-  /// The families it is made for; empty for all.
+  /// The supported families; empty for all.
   public var families: [Family]
-  /// What an instance is configured with.
+  /// The parameters of an instance.
   public var parameters: [Field]
-  /// What an instance holds.
+  /// The data of an instance.
   public var data: [Field]
-  /// Whether instances may have data and parameters, and be sent events, that are not declared.
+  /// Whether instances may have undeclared data and parameters, and take undeclared events.
   public var isOpen: Bool
-  /// What happens to an instance; empty for anything.
+  /// The events of an instance; empty for any.
   public var events: [EventType]
-  /// How changes that bring no hint of their own may be animated.
+  /// The animation for changes without a hint.
   public var transition: Transition?
-  /// What events do to the data, in order.
+  /// The effects of events on the data, in order.
   public var reducers: [Reducer]
-  /// The templates of what widgets show; empty if they show nothing.
+  /// The templates of the content; empty for no content.
   public var content: [ContentTemplate]
-  /// What of an instance outlives a restart of the daemon.
+  /// The parts of an instance that survive a restart of the daemon.
   public var persistence: Persistence
-  /// Whether events may be lost while the provider is away; then they are not stored.
+  /// Whether events may be lost while the provider is away. Such events are not stored.
   public var hasLosableEvents: Bool
-  /// The values of a timeline's entries. A kind that has some, or a schedule, has the variable `entry`.
+  /// The values of a timeline's entries. A kind with such values, or with a schedule, has the
+  /// variable `entry`.
   public var entry: [Field]
-  /// Entries that the daemon makes by itself; nil for none.
+  /// The schedule for entries that the daemon makes by itself; nil for none.
   public var schedule: EntrySchedule?
   /// The data of a sample, beside the defaults.
   public var sample: ValueMap
   /// Named sets of parameters to choose from.
   public var recommendations: [Recommendation]
-  /// How often its widgets may be refreshed in an hour; nil for the limit that is set for all kinds.
+  /// The maximum refreshes of its widgets in an hour; nil for the limit for all kinds.
   public var refreshesPerHour: Int?
 
-  /// The parts of a widget that outlive a restart of the daemon.
+  /// The parts of a widget that survive a restart of the daemon.
   public enum Persistence: UInt8, Hashable, Sendable, CaseIterable {
-    /// All of it.
+    /// The whole widget.
     case durable = 1
-    /// Everything except the data, which begins with the defaults again.
+    /// Everything except the data, which begins again with the defaults.
     case volatile
   }
 
@@ -73,7 +73,7 @@ public struct Kind: Hashable, Sendable {
     self.transition = transition
   }
 
-  /// What it counts against its limit: all its text and default values, in bytes.
+  /// Its size against the limit: all its text and default values, in bytes.
   public var costBytes: Int {
     let fields = parameters + data + entry + events.flatMap(\.payload)
     let samples = sample.entries.reduce(0) { $0 + $1.key.utf8.count + $1.value.costBytes }
@@ -93,13 +93,13 @@ public struct Field: Hashable, Sendable {
   /// The key.
   public var name: String
   public var type: FieldType
-  /// What it is where nothing is said; nil for absent.
+  /// The value if none is given; nil for no value.
   public var defaultValue: Value?
-  /// What it means, its unit and range.
+  /// The meaning, the unit and the range.
   public var summary: String
-  /// Whether it must be given. Has no default then.
+  /// Whether it must be given. Then it has no default.
   public var isRequired: Bool
-  /// The values that it can have; empty for all of the type.
+  /// The allowed values; empty for all values of the type.
   public var choices: [Value]
 
   public init(
@@ -120,11 +120,11 @@ public struct Field: Hashable, Sendable {
   }
 }
 
-/// Something that happens to widgets of a kind.
+/// A type of event on widgets of a kind.
 public struct EventType: Hashable, Sendable {
-  /// What events of this type are called.
+  /// The name of such events.
   public var name: String
-  /// When it happens and what follows.
+  /// The cause and the effect.
   public var summary: String
   /// Its details.
   public var payload: [Field]
@@ -136,16 +136,16 @@ public struct EventType: Hashable, Sendable {
   }
 }
 
-/// What an event does to a widget's data: pure, and in one commit with the event.
+/// The effect of an event on a widget's data: pure, and in one commit with the event.
 public struct Reducer: Hashable, Sendable {
   /// The event's name.
   public var event: String
-  /// The part of the widget that the event must be about; empty for any.
+  /// The part of the widget for the event; empty for any.
   public var nodeID: String
   /// An expression that must be true; empty for always.
   public var condition: String
-  /// Data keys and the expressions that give their new values. All of them see the data as it was
-  /// before any of them.
+  /// Data keys and the expressions for their new values. All expressions see the data before the
+  /// assignments.
   public var assignments: [String: String]
   /// Data keys to remove.
   public var unset: [String]
@@ -169,22 +169,23 @@ public struct Reducer: Hashable, Sendable {
   }
 }
 
-/// A kind as the daemon has it.
+/// A kind in the daemon.
 public struct RegisteredKind: Hashable, Sendable {
   public var kind: Kind
-  /// Whose it is; nobody else may change it.
+  /// The provider of the kind. No other provider may change it.
   public var provider: String
-  /// The user who registered it. 0 for what is built in.
+  /// The user who registered it. 0 for a built-in kind.
   public var ownerUID: UInt32
-  /// The revision that last changed it. 0 for what is built in.
+  /// The revision that last changed it. 0 for a built-in kind.
   public var revision: Revision
   public var updateTime: Timestamp
-  /// Whether it was declared in a session of its provider: while that has none, its widgets are
-  /// stale.
+  /// Whether it was declared in a session of its provider. Its widgets are stale while the provider
+  /// has no session.
   public var isAttended: Bool
-  /// Whether its provider has a session now. The store does not know it: the daemon sets it in answers.
+  /// Whether its provider has a session now. The store does not know this: the daemon sets it in
+  /// answers.
   public var isProviderConnected = false
-  /// What is left of its refreshes. The store does not know it: the daemon sets it in answers.
+  /// The rest of its refresh budget. The store does not know this: the daemon sets it in answers.
   public var refreshBudget: RefreshBudget?
 
   public init(
@@ -200,18 +201,18 @@ public struct RegisteredKind: Hashable, Sendable {
   }
 }
 
-/// What ApplyKinds did (or would do) to one kind.
+/// The result of ApplyKinds, or of its dry run, for one kind.
 public struct KindResult: Hashable, Sendable {
   public var name: KindName
   public var action: ApplyAction
-  /// How many widgets were made to fit.
+  /// The number of widgets that were made to fit.
   public var widgetsChanged: Int
   /// The values that widgets lost, at most `lostFieldsMax`.
   public var lostFields: [LostField]
   /// The number of lost values, including those beyond `lostFieldsMax`.
   public var lostFieldsCount: Int
 
-  /// How many lost values a result names.
+  /// The maximum number of lost values in a result.
   public static var lostFieldsMax: Int { 64 }
 
   public init(
@@ -243,8 +244,8 @@ public struct LostField: Hashable, Sendable {
 }
 
 extension String {
-  /// Whether this can be the name of a field: 1 to 64 letters, digits and underscores, no digit first, so
-  /// that expressions can say it.
+  /// Whether this can be the name of a field: 1 to 64 letters, digits and underscores, with no
+  /// digit first, so that it is an identifier in expressions.
   public var isFieldName: Bool {
     guard (1...64).contains(utf8.count), let first = utf8.first else { return false }
     let isDigit = { (byte: UInt8) in (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }

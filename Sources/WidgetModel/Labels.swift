@@ -1,4 +1,4 @@
-/// A widget's labels: free-form key/value pairs to select by, sorted by key.
+/// A widget's labels: free key/value pairs for selectors, sorted by key.
 public struct Labels: Hashable, Sendable, ExpressibleByDictionaryLiteral {
   /// One label.
   public struct Entry: Hashable, Sendable {
@@ -15,7 +15,7 @@ public struct Labels: Hashable, Sendable, ExpressibleByDictionaryLiteral {
 
   public init() { entries = [] }
 
-  /// Of pairs with the same key, the last one counts.
+  /// If several pairs have the same key, the last one counts.
   public init(_ pairs: [(key: String, value: String)]) {
     var sorted: [(place: Int, entry: Entry)] = pairs.enumerated().map { place, pair in
       (place, Entry(key: pair.key, value: pair.value))

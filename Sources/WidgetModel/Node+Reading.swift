@@ -1,4 +1,4 @@
-/// Properties as everything that shows a widget reads them. A wrong value counts as absent.
+/// Properties for all code that shows a widget. A wrong value counts as absent.
 extension Node {
   package func number(_ name: String) -> Double? { property(name)?.number }
 
@@ -12,7 +12,7 @@ extension Node {
     return nil
   }
 
-  /// How full a gauge is, in percent. Nil if it has no value, or its range is empty or not finite.
+  /// The fill of a gauge, in percent. Nil if it has no value, or its range is empty or not finite.
   package var percentage: Int? {
     let (low, high) = (number("min") ?? 0, number("max") ?? 1)
     guard let value = number("value"), low < high, (high - low).isFinite else { return nil }

@@ -1,6 +1,6 @@
-/// Which events the nodes of a kind take, from what their templates and the kind's reducers say.
+/// The events that the nodes of a kind take, from their templates and the kind's reducers.
 ///
-/// The answer never depends on a widget's state: `visible` and `enabled` say whether a node takes its
+/// They never depend on a widget's state: `visible` and `enabled` decide whether a node takes its
 /// events now.
 public struct NodeEvents: Sendable {
   /// The events of the reducers that name a node, by its id.
@@ -20,8 +20,8 @@ public struct NodeEvents: Sendable {
 
   /// The events that nodes of a template take: those of the type in its order, then others by name.
   ///
-  /// A reducer that names no node counts where users can cause its event by default: on a button, not
-  /// on every label.
+  /// A reducer without a node counts for nodes whose default events include its event: for a
+  /// button, not for every label.
   public func events(of node: NodeTemplate) -> [String] {
     let defaults = node.type.defaultEvents
     var taken = Set(node.events ?? defaults).union(byNode[node.id] ?? [])

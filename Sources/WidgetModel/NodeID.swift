@@ -1,15 +1,15 @@
-/// How the ids of nodes are made: the template's id and, in rows, the keys of the rows it is in.
+/// The ids of nodes: the template's id and, in rows, the keys of the rows around it.
 ///
-/// `title`, `title/42`, `cell/42/7`. In a key, everything but letters, digits, `_` and `-` is written as
-/// `.` and two hexadecimal digits for each byte, so that an id keeps to the alphabet of ids. A colon in an
-/// id is thus never part of a key: `done/a:2` is the second row with the key `a`, and keys that are too
+/// `title`, `title/42`, `cell/42/7`. In a key, letters, digits, `_` and `-` are written as they
+/// are. Other characters are written as `.` and two hexadecimal digits for each byte. So a colon in
+/// an id is never part of a key: `done/a:2` is the second row with the key `a`. Keys that are too
 /// long become a colon and a hash.
 public enum NodeID {
-  /// How long the id of a template's node may be.
+  /// The maximum length of the id of a template's node.
   public static let templateLengthMax = 64
-  /// How long the rows' part of an id may be, with its first `/`.
+  /// The maximum length of the rows' part of an id, with its first `/`.
   public static let rowsLengthMax = 64
-  /// The room in it for the number of a row whose key other rows have too, with its colon.
+  /// The room in it, with a colon, for the number of a row whose key is not unique.
   public static let rowNumberLengthMax = 8
 
   /// Whether this can be the id of a template's node.
@@ -18,7 +18,7 @@ public enum NodeID {
       && text.utf8.first.map { $0 != UInt8(ascii: "_") && $0 != UInt8(ascii: "-") } ?? false
   }
 
-  /// A row's key as it stands in ids.
+  /// A row's key as written in ids.
   public static func encoded(key: String) -> String {
     if key.utf8.allSatisfy(isPlain) { return key }
     var result: [UInt8] = []
@@ -32,9 +32,9 @@ public enum NodeID {
     return String(decoding: result, as: UTF8.self)
   }
 
-  /// The keys of the rows that a node is in, the outermost first; none outside of rows.
+  /// The keys of the rows around a node, the outermost first; none outside of rows.
   ///
-  /// Rows with equal keys give the same key. Keys that are shortened in the id stay shortened.
+  /// Rows with equal keys give the same key. Keys that are shortened in the id are not restored.
   public static func rowKeys(of id: String) -> [String] {
     id.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map {
       decoded(key: withoutNumber($0))
@@ -48,7 +48,8 @@ public enum NodeID {
     return rest.isEmpty || rest.first == UInt8(ascii: "/")
   }
 
-  /// Stands between the id of an embed and that of a node in it. No other id has two colons side by side.
+  /// The separator between the id of an embed and the id of a node in it. No other id has two
+  /// colons side by side.
   public static let embedSeparator = "::"
 
   /// The id of a node of another widget in an embed. Ids that would be too long become a hash.
@@ -59,7 +60,8 @@ public enum NodeID {
     return short.utf8.count > lengthMax ? hash(embed) + embedSeparator + hash(id) : short
   }
 
-  /// The id of the outermost embed that a node is in, and the id of the node in it. Nil outside of embeds.
+  /// The id of the outermost embed that a node is in, and the id of the node in it. Nil outside of
+  /// embeds.
   public static func splitAtEmbed(_ id: String) -> (embed: String, inner: String)? {
     let bytes = Array(id.utf8)
     guard
@@ -73,7 +75,7 @@ public enum NodeID {
     )
   }
 
-  /// How long the id of a node is at most.
+  /// The maximum length of the id of a node.
   public static let lengthMax = 128
 
   /// 128 bits in hexadecimal: FNV-1a from two beginnings.

@@ -35,7 +35,8 @@ extension NodeType {
   /// All properties of nodes of this type: the specific ones, then the common ones.
   public var allProperties: [NodeProperty] { properties + common }
 
-  /// The common properties. The default padding of containers is 0, because their children have padding.
+  /// The common properties. The default padding of containers is 0, because their children have
+  /// padding.
   public var common: [NodeProperty] { isLayout ? NodeType.layoutCommon : NodeType.common }
 
   /// The common properties, with the defaults of leaf nodes.

@@ -1,33 +1,33 @@
-/// The nodes of one content, each at an index that it keeps for as long as it is there.
+/// The nodes of one content. Each node keeps its index while it exists.
 ///
-/// A client that shows a content keeps what it knows of a node in arrays beside this table. A change
-/// touches the nodes that it names alone, and looking up an id costs O(1). A copy shares what neither
-/// side changes, so keeping an old table costs little.
+/// A client keeps its state of the nodes in arrays beside this table. A change touches only the
+/// nodes that it names, and looking up an id costs O(1). A copy shares the unchanged parts, so
+/// keeping an old table costs little.
 ///
-/// The tree of `children` is always a tree, whatever was sent: a node that is the child of several
-/// has the first of them, in the tree's order, as its parent; children that are missing, and those
-/// that would close a circle, are left out. While a content has such faults, each change costs
-/// O(all nodes). Nothing here is recursive, so a content may be as deep as it likes.
+/// The tree of `children` is always a tree, for any input. If a node is the child of several nodes,
+/// the first of them in the tree's order is its parent. Missing children, and children that would
+/// close a circle, are left out. While a content has such faults, each change costs O(all nodes).
+/// Nothing here is recursive, so a content may have any depth.
 public struct NodeTable: Sendable {
   /// A node with its place in the tree.
   public struct Entry: Sendable {
     public fileprivate(set) var node: Node
     /// Nil for the root.
     public fileprivate(set) var parent: Int?
-    /// Each is here, and has this entry as its parent.
+    /// Each child exists, and has this entry as its parent.
     public fileprivate(set) var children: [Int]
   }
 
-  /// What a change did.
+  /// The result of a change.
   public struct Changes: Hashable, Sendable {
-    /// Forget what you know of any index: the tree was made afresh.
+    /// Discard all state by index, because the tree was made again.
     public var replacesAll = false
-    /// The indices at which something else is now than before: another node, or other properties or
-    /// children of the same one. Every index that is in use if `replacesAll`.
+    /// The indices with another node than before, or with other properties or children of the same
+    /// node. All used indices if `replacesAll`.
     public var changed: [Int] = []
-    /// The indices that are no longer in use.
+    /// The indices that are free now.
     public var removed: [Int] = []
-    /// The same by ids, for those who keep no indices. It is exact even if `replacesAll`.
+    /// The same by ids, for callers without indices. It is exact even if `replacesAll`.
     public var ids = ContentDifference()
 
     public init(
@@ -44,31 +44,31 @@ public struct NodeTable: Sendable {
   private var entries = PagedArray<Entry?>()
   private var free: [Int] = []
   private var indices: [String: Int] = [:]
-  /// What the content calls its root; the node with this id may be missing.
+  /// The id of the root in the content; the node with this id may be missing.
   public private(set) var rootID = ""
-  /// Whether each child is there, has one parent, and hangs on the root.
+  /// Whether each child exists, has one parent, and is reachable from the root.
   private var isWellFormed = true
 
   /// A table without content.
   public init() {}
 
-  /// The nodes that the tree of a content reaches. O(1) for a content that is a table already.
+  /// The nodes that the tree of a content reaches. O(1) for a content that is a table.
   public init(_ content: Content?) { self = content?.table ?? NodeTable() }
 
   /// The nodes that the tree of a content reaches.
   init(replacing content: Content) { _ = rebuild(ContentChange(replacingBy: content)) }
 
-  /// How many nodes there are.
+  /// The number of nodes.
   public var count: Int { indices.count }
-  /// All indices are below this; not all of them are in use.
+  /// The end of all indices; some indices below it may be free.
   public var indexEnd: Int { entries.count }
-  /// The node at the top; nil if there is none.
+  /// The index of the node at the top; nil if there is none.
   public var root: Int? { indices[rootID] }
 
-  /// Where the node with an id is.
+  /// The index of the node with an id.
   public func index(of id: String) -> Int? { indices[id] }
 
-  /// What is at an index; nil if it is not in use.
+  /// The entry at an index; nil if the index is free.
   public subscript(index: Int) -> Entry? {
     entries.indices.contains(index) ? entries[index] : nil
   }
@@ -81,7 +81,7 @@ public struct NodeTable: Sendable {
   /// The content; nil if there is none.
   public var content: Content? { Content(self) }
 
-  /// All nodes in the order of the tree, each before its children. O(nodes).
+  /// All nodes in tree order, each before its children. O(nodes).
   public var nodes: [Node] {
     var nodes: [Node] = []
     nodes.reserveCapacity(count)
@@ -96,10 +96,10 @@ public struct NodeTable: Sendable {
 
   // MARK: - Changes
 
-  /// Applies a change. Removals come before what is set; of a node that is set twice the last one counts.
+  /// Applies a change. Removals come first. If a node is set twice, the last one counts.
   ///
-  /// - Complexity: O(nodes in the change, their children, and nodes that go with them) if the content
-  ///   is, and stays, well-formed and keeps its root; O(all nodes) otherwise.
+  /// - Complexity: O(nodes in the change, their children, and nodes that go with them) if the
+  ///   content is, and stays, well-formed and keeps its root; O(all nodes) otherwise.
   @discardableResult
   public mutating func apply(_ change: ContentChange) -> Changes {
     let keepsRoot = change.rootID.isEmpty || change.rootID == rootID
@@ -107,24 +107,25 @@ public struct NodeTable: Sendable {
     var update = Update()
     for node in change.setNodes { update.nodes[node.id] = node }
     let gone = change.removedIDs.filter { update.nodes[$0] == nil && indices[$0] != nil }
-    // All that can make it faulty is looked for before anything changes.
+    // All possible faults are checked before anything changes.
     guard plan(&update, in: change.setNodes, gone: Set(gone)) else { return replace(change) }
     return commit(update)
   }
 
-  /// What a change comes to.
+  /// The plan of a change.
   private struct Update {
-    /// The last of each id counts.
+    /// The last node for each id.
     var nodes: [String: Node] = [:]
-    /// Those that differ from what is here, each once, in the order in which they came.
+    /// Nodes that differ from the table, each once, in the order of the change.
     var different: [String] = []
-    /// The parent that a node gets.
+    /// The new parent of a node.
     var newParents: [String: String] = [:]
-    /// Children that a node no longer has.
+    /// Children that a node has lost.
     var orphans: [String] = []
   }
 
-  /// Fills in the update. False if the tree would not be well-formed, or if that takes all of it to see.
+  /// Fills in the update. Returns false if the tree would not be well-formed, or if only a look at
+  /// all nodes can tell.
   private func plan(_ update: inout Update, in setNodes: [Node], gone: Set<String>) -> Bool {
     var seen: Set<String> = []
     for id in setNodes.map(\.id) where seen.insert(id).inserted {
@@ -145,7 +146,7 @@ public struct NodeTable: Sendable {
       }
       update.orphans += before.filter { !now.contains($0) }
     }
-    // A node that is removed must be left out by its parent, and so must one that moves.
+    // The parent of a removed or moved node must drop it.
     let orphans = Set(update.orphans)
     guard !gone.contains(rootID) else { return false }
     for id in gone where !orphans.contains(id) && !willGo(id, orphans, update) { return false }
@@ -154,7 +155,7 @@ public struct NodeTable: Sendable {
         return false
       }
     }
-    // Whatever changes hangs on the root: going up from it ends there, and not in a circle.
+    // All changed nodes must hang on the root: the way up must end there, and not in a circle.
     var good: Set<String> = [rootID]
     for id in update.different {
       var path: [String] = []
@@ -172,7 +173,7 @@ public struct NodeTable: Sendable {
     return true
   }
 
-  /// The parent that a node keeps.
+  /// The unchanged parent of a node.
   private func oldParent(of id: String, _ orphans: Set<String>) -> String? {
     guard !orphans.contains(id), let parent = indices[id].flatMap({ entries[$0]?.parent }) else {
       return nil
@@ -180,11 +181,11 @@ public struct NodeTable: Sendable {
     return entries[parent]?.node.id
   }
 
-  /// Whether a node goes with one above it that no other node takes.
+  /// Whether a node is removed with a node above it, because no other node takes that one.
   private func willGo(_ id: String, _ orphans: Set<String>, _ update: Update) -> Bool {
     var current = indices[id].flatMap { entries[$0] }?.parent
     while let index = current, let entry = entries[index] {
-      // Below a node that moves or changes it is simpler to look at everything.
+      // If a node above moves or changes, it is simpler to look at all nodes.
       guard update.newParents[entry.node.id] == nil, update.nodes[entry.node.id] == nil else {
         return false
       }
@@ -196,7 +197,7 @@ public struct NodeTable: Sendable {
 
   private mutating func commit(_ update: Update) -> Changes {
     var changes = Changes()
-    // Nodes that no parent has any more go, with all below them that no other node takes.
+    // Nodes without a parent are removed, with all nodes below them that no other node takes.
     var waiting = update.orphans.filter { update.newParents[$0] == nil }.compactMap { indices[$0] }
     while let index = waiting.popLast() {
       guard let entry = entries[index] else { continue }
@@ -231,7 +232,7 @@ public struct NodeTable: Sendable {
       entries[index]?.children = children
       for child in children { entries[child]?.parent = index }
     }
-    // Not before now, so that an index is not in both lists.
+    // Only now, so that an index is not in both lists.
     free += changes.removed
     return changes
   }
@@ -249,7 +250,7 @@ public struct NodeTable: Sendable {
     return index
   }
 
-  /// Which of the children that a node has now, and that were there before, have another place.
+  /// The existing children of a node that have another place now.
   private func movedIDs(_ children: [Int], from before: [Int]) -> [String] {
     let old = Set(before)
     let now = Set(children)
@@ -259,7 +260,7 @@ public struct NodeTable: Sendable {
     return moved.compactMap { entries[$0]?.node.id }
   }
 
-  /// What is other than in another table. O(nodes of both).
+  /// The difference from another table. O(nodes of both).
   func difference(from old: NodeTable) -> ContentDifference {
     var result = ContentDifference()
     result.isRootChanged = rootID != old.rootID
@@ -270,7 +271,7 @@ public struct NodeTable: Sendable {
       }
       if entry.node != before.node { result.changed.insert(entry.node.id) }
       if id(at: entry.parent) != old.id(at: before.parent) { result.moved.insert(entry.node.id) }
-      // Those that both have as children, in either order.
+      // The children that both have, in either order.
       let (now, then) = (childIDs(of: entry), old.childIDs(of: before))
       guard now != then else { continue }
       let (inNow, inThen) = (Set(now), Set(then))
@@ -287,7 +288,7 @@ public struct NodeTable: Sendable {
     entry.children.compactMap { entries[$0]?.node.id }
   }
 
-  /// Makes the tree afresh.
+  /// Makes the tree again.
   private mutating func replace(_ change: ContentChange) -> Changes {
     let old = self
     var changes = rebuild(change)
@@ -306,8 +307,8 @@ public struct NodeTable: Sendable {
     return changes
   }
 
-  /// Takes nodes as the daemon sends them, each before its children. False if there is a fault in
-  /// them; the table is then to be made in another way.
+  /// Takes nodes in the daemon's order, each before its children. Returns false if they have a
+  /// fault; the caller must then make the table in another way.
   private mutating func fill(_ nodes: [Node]) -> Bool {
     (entries, free, indices, isWellFormed) = (PagedArray(), [], [:], true)
     guard !rootID.isEmpty, nodes.first?.id == rootID else { return false }
@@ -346,7 +347,7 @@ public struct NodeTable: Sendable {
     (entries, free, indices, isWellFormed) = (PagedArray(), [], [:], true)
 
     if rootID.isEmpty { table = [:] }
-    // Each is taken out once, so that circles end too. A parent is known before its children.
+    // Each node is taken out once, so circles end too. A parent is known before its children.
     var waiting: [(id: String, parent: Int?)] = [(rootID, nil)]
     while let (id, parent) = waiting.popLast() {
       guard let node = table.removeValue(forKey: id) else {

@@ -1,7 +1,7 @@
 extension NodeTemplate {
-  /// The properties whose constants contradict another part of the node, and why, by name.
+  /// The properties whose constants contradict another part of the node, with the reasons, by name.
   ///
-  /// Constants that do not fit their property are no part of this, and neither are expressions.
+  /// It ignores constants that do not fit their property, and expressions.
   ///
   /// - Parameter isTimeZone: Whether a time zone of that name exists.
   public func contradictions(
@@ -57,7 +57,7 @@ extension NodeTemplate {
   }
 }
 
-/// Two properties of which the first is not greater than the second.
+/// Two properties: the first must not be greater than the second.
 public struct PropertyRange: Hashable, Sendable {
   public let least: String
   public let most: String
@@ -83,7 +83,8 @@ extension NodeType {
     ranges.contains { $0.least == name || $0.most == name }
   }
 
-  /// Why the ends of a range contradict each other. Nil if they do not, or if one of them is no number.
+  /// The reason why the ends of a range contradict each other. Nil if they do not, or if one of
+  /// them is not a number.
   public func mismatch(of range: PropertyRange, among values: ValueMap) -> PropertyMismatch? {
     func number(_ name: String) -> Double? {
       switch values[name] ?? property(name)?.defaultValue {

@@ -1,4 +1,4 @@
-/// What a node is: decides its properties and what users can do to it.
+/// The type of a node, which decides its properties and its events.
 public enum NodeType: UInt8, Hashable, Sendable, CaseIterable {
   /// A text.
   case label = 1
@@ -20,23 +20,23 @@ public enum NodeType: UInt8, Hashable, Sendable, CaseIterable {
   case grid
   /// Its children as rows with cells.
   case table
-  /// Empty room.
+  /// Empty space.
   case space
-  /// A point in time, which the client keeps up to date by itself.
+  /// A point in time, which the client updates by itself.
   case date
   /// Inputs that are submitted together.
   case form
-  /// Says that something is going on.
+  /// An indicator of activity.
   case spinner
-  /// Something to open elsewhere.
+  /// A target to open elsewhere.
   case link
   /// The content of another widget.
   case embed
 
-  /// As it is written: `label`, `stack`.
+  /// The written form: `label`, `stack`.
   public var name: String { "\(self)" }
 
-  /// The property that people write behind the type: `label: TEXT` for `text`. Nil if children stand
+  /// The property after the type in the short form: `label: TEXT` for `text`. Nil if children stand
   /// there.
   public var mainProperty: String? {
     switch self {
@@ -58,7 +58,7 @@ public enum NodeType: UInt8, Hashable, Sendable, CaseIterable {
     self = type
   }
 
-  /// Whether templates give it children. Those of an embed come from another widget.
+  /// Whether templates give it children. The children of an embed come from another widget.
   public var isContainer: Bool {
     switch self {
     case .stack, .grid, .table, .form, .link, .button: true

@@ -1,4 +1,4 @@
-/// What a node's property can be. `fitted` checks a value against it.
+/// The type of a node's property. `fitted` checks a value against it.
 public indirect enum PropertyType: Hashable, Sendable {
   /// Any value of a field's type.
   case field(FieldType)
@@ -26,11 +26,11 @@ public indirect enum PropertyType: Hashable, Sendable {
   case columns
 }
 
-/// Why a value does not fit a property.
+/// The reason why a value does not fit a property.
 public struct PropertyMismatch: Error, Hashable, Sendable {
-  /// What is wrong: `"horizonal" is not a valid axis`.
+  /// The problem: `"horizonal" is not a valid axis`.
   public let message: String
-  /// What to write; empty if the message says it all.
+  /// The advice; empty if the message is enough.
   public let hint: String
 
   public init(message: String, hint: String) { (self.message, self.hint) = (message, hint) }
@@ -40,14 +40,15 @@ public struct PropertyMismatch: Error, Hashable, Sendable {
 }
 
 extension PropertyType {
-  /// The edges that a map of lengths can name. The more exact one wins: `top` over `vertical` over `all`.
+  /// The edges that a map of lengths can name. The more exact one wins: `top` over `vertical` over
+  /// `all`.
   public static let edgeNames = [
     "all", "horizontal", "vertical", "top", "bottom", "leading", "trailing",
   ]
   /// The greatest length, in points.
   public static let lengthMax = 100_000.0
 
-  /// What type an expression has to have to give such a value.
+  /// The type of expressions for such a value.
   public var fieldType: FieldType {
     switch self {
     case .field(let type): type
@@ -59,7 +60,7 @@ extension PropertyType {
     }
   }
 
-  /// What it takes, in words: `vertical or horizontal`.
+  /// The allowed values, in words: `vertical or horizontal`.
   public var words: String {
     switch self {
     case .field(let type): "\(type)"
@@ -91,10 +92,10 @@ extension PropertyType {
     if case .number(let range) = self { range } else { nil }
   }
 
-  /// The value as the property has it: tokens in full, and text where a number stands for text. Null
-  /// fits every type, and means that the property is not there. O(value).
+  /// The value in the form of the property: tokens in full, and text for a number in a text
+  /// property. Null fits every type, and means that the property is absent. O(value).
   ///
-  /// `name` is what the message calls the property.
+  /// `name` is the property's name in the message.
   public func fitted(_ value: Value, as name: String) throws(PropertyMismatch) -> Value {
     if value == .null { return .null }
     switch self {
@@ -114,7 +115,7 @@ extension PropertyType {
       return value
     case .number(let range):
       guard let number = value.propertyNumber else { throw expected("double", value) }
-      // What is not finite is nothing that can be drawn, and is left to the renderer.
+      // Numbers that are not finite are left to the renderer, because nothing can draw them.
       guard !number.isFinite || range.contains(number) else {
         throw PropertyMismatch(
           message: "\(Self.text(number)) is not a valid \(name)", hint: "use a \(words)")
@@ -263,7 +264,7 @@ extension PropertyType {
   }
 
   private static func column(_ value: Value, _ name: String) throws(PropertyMismatch) -> Value {
-    // A heading without more stays the text that it is.
+    // A heading without a map stays text.
     if case .map = value { return try object(value, name, columnProperties, shorthand: "title") }
     guard let title = value.propertyText else {
       throw PropertyMismatch(
@@ -292,8 +293,8 @@ extension PropertyType {
       })
   }
 
-  /// The same as `fitted`, for a part of a property. The message has the part's place, and the hint all
-  /// choices: the place of the property in a file does not lead to the part.
+  /// The same as `fitted`, for a part of a property. The message has the part's place, and the hint
+  /// has all choices, because the property's place in a file does not lead to the part.
   private func fitted(_ value: Value, inside place: String) throws(PropertyMismatch) -> Value {
     do throws(PropertyMismatch) {
       return try fitted(value, as: place)

@@ -1,7 +1,7 @@
-/// What a provider changes about one of its widgets.
+/// A change by a provider of one of its widgets.
 public struct ProvidedUpdate: Hashable, Sendable {
   public var id: WidgetID
-  /// May be empty: then it says that what the widget holds is still true.
+  /// May be empty, to confirm that the widget's data is still true.
   public var patch: WidgetPatch
   public var transition: Transition?
 
@@ -14,15 +14,15 @@ public struct ProvidedUpdate: Hashable, Sendable {
   }
 }
 
-/// Why a provider is asked about a widget. Of several reasons, the first.
+/// The reason for asking a provider about a widget. If there are several reasons, the first.
 public enum DataRequestReason: UInt8, Hashable, Sendable, CaseIterable {
-  /// Something that this version does not know.
+  /// A reason that this version does not know.
   case unspecified
   case created
-  /// The provider came back, or the widget's kind is its own now.
+  /// The provider came back, or now owns the widget's kind.
   case providerReturned
   case parametersChanged
-  /// Somebody asked for fresh data.
+  /// A client asked for fresh data.
   case refresh
   /// Its timeline ended, or its refresh time came.
   case timeline

@@ -1,6 +1,6 @@
 /// Points in time as text: `2026-01-02T03:04:05.678Z`, always in UTC when written.
 package enum RFC3339 {
-  /// With 0, 3, 6 or 9 digits of the second's fraction, as many as it takes.
+  /// With 0, 3, 6 or 9 digits of the second's fraction, as many as needed.
   package static func text(_ time: Timestamp) -> String {
     let days = time.seconds.flooredDivision(by: 86_400)
     let second = Int(time.seconds - days * 86_400)
@@ -24,8 +24,8 @@ package enum RFC3339 {
     return String(repeating: "0", count: max(0, width - digits.count)) + digits
   }
 
-  /// Reads `YYYY-MM-DDTHH:MM:SS[.fraction](Z|±HH:MM)`; nil if it is not that, or not within the
-  /// years 1 to 9999.
+  /// Reads `YYYY-MM-DDTHH:MM:SS[.fraction](Z|±HH:MM)`; nil for other text, or outside the years 1
+  /// to 9999.
   package static func timestamp(_ text: String) -> Timestamp? {
     var rest = text.utf8[...]
     func number(_ count: Int) -> Int? {

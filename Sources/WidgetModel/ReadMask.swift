@@ -1,4 +1,5 @@
-/// What of a widget a reader wants. `id`, `kind`, `revision` and `createdRevision` always travel.
+/// The parts of a widget that a reader wants. `id`, `kind`, `revision` and `createdRevision` are
+/// always included.
 public struct ReadMask: Hashable, Sendable {
   /// The fields of a widget that can be left out.
   public enum Field: String, Hashable, Sendable, CaseIterable {
@@ -18,17 +19,18 @@ public struct ReadMask: Hashable, Sendable {
     case timeline
     case activity
     case etag
-    /// Only if the mask names it: a mask without paths does not include it.
+    /// Only if the mask names it: an empty mask does not include it.
     case owners
-    /// Likewise.
+    /// Only if the mask names it.
     case storedTimeline = "stored_timeline"
   }
 
-  /// Fields that are wanted whole. Empty, with the two lists below empty too, means everything.
+  /// The fields that are wanted as a whole. If it and the two lists below are empty, everything is
+  /// wanted.
   public let fields: Set<Field>
-  /// Single data keys that are wanted, sorted, unique.
+  /// The data keys that are wanted, sorted, unique.
   public let dataKeys: [String]
-  /// Single parameters that are wanted, sorted, unique.
+  /// The parameters that are wanted, sorted, unique.
   public let parameterKeys: [String]
 
   /// Everything.
@@ -41,7 +43,7 @@ public struct ReadMask: Hashable, Sendable {
   }
 
   /// Reads field mask paths: a field's name, `data.KEY` or `parameters.KEY`. No paths means
-  /// everything. Fails with the first path that names nothing.
+  /// everything. Throws the first path that names nothing.
   public init(paths: [String]) throws(UnknownPath) {
     var fields: Set<Field> = []
     var dataKeys: [String] = []
@@ -63,7 +65,7 @@ public struct ReadMask: Hashable, Sendable {
     self.isBare = !paths.isEmpty
   }
 
-  /// A mask named only fields that always travel, so nothing else is wanted.
+  /// Whether the mask has only fields that are always included, so nothing else is wanted.
   private var isBare = false
 
   /// A path that names no field of a widget.
@@ -79,7 +81,7 @@ public struct ReadMask: Hashable, Sendable {
     fields.contains(field) || (isEverything && field != .owners && field != .storedTimeline)
   }
 
-  /// The widget with what is not wanted emptied.
+  /// The widget without its unwanted parts, which are empty.
   public func filter(_ widget: Widget) -> Widget {
     guard !isEverything else { return widget }
     var result = Widget(
@@ -103,7 +105,7 @@ public struct ReadMask: Hashable, Sendable {
     return result
   }
 
-  /// The update with what is not wanted left out; nil if nothing remains.
+  /// The update without its unwanted parts; nil if nothing remains.
   public func filter(_ update: WidgetUpdate) -> WidgetUpdate? {
     guard !isEverything else { return update }
     var result = WidgetUpdate(

@@ -14,7 +14,7 @@ public struct RevisedTheme: Hashable, Sendable {
   public var theme: Theme { .standard.overridden(by: overrides) }
 }
 
-/// What to change in a theme.
+/// The changes of a theme.
 public struct ThemeUpdate: Hashable, Sendable {
   /// The new values, by token.
   public var set: [String: ThemeValue]
@@ -36,11 +36,11 @@ public struct ThemeUpdate: Hashable, Sendable {
   }
 }
 
-/// Why a theme cannot be changed.
+/// The reason why a theme cannot be changed.
 public struct ThemeProblem: Error, Hashable, Sendable {
   /// `set[color.primary]`
   public let place: String
-  /// Why, and what to write.
+  /// The reason, and the advice.
   public let message: String
 }
 
@@ -72,7 +72,7 @@ extension ThemeValue {
   /// The greatest length, in points.
   public static let offsetMax = PropertyType.lengthMax
 
-  /// Why it cannot be the value of a token, and what to write. Nil if it is valid.
+  /// The reason why it cannot be the value of a token, and the advice. Nil if it is valid.
   public func problem(as token: String) -> String? {
     guard let known = ThemeToken(token) else { return ThemeToken.rule(for: token) }
     guard known.group == group else {
@@ -93,7 +93,7 @@ extension ThemeValue {
 }
 
 extension ThemeToken {
-  /// Why a text is not a token, and what to write.
+  /// The reason why a text is not a token, and the advice.
   public static func rule(for text: String) -> String {
     let problem = "\"\(text.prefix(lengthMax))\" is not a token"
     guard let meant = nearest(to: String(text.prefix(lengthMax))) else {
@@ -126,7 +126,7 @@ extension ThemeToken {
 }
 
 extension ThemeToken.Group {
-  /// What its values are, with an article.
+  /// The description of its values, with an article.
   var words: String {
     switch self {
     case .color: "a colour"
@@ -135,7 +135,7 @@ extension ThemeToken.Group {
     }
   }
 
-  /// How its values are written.
+  /// The written form of its values.
   public var howTo: String {
     switch self {
     case .color: "#rrggbb or #rrggbbaa"

@@ -1,5 +1,5 @@
-/// Picks widgets. All conditions that are set must hold; the empty selector picks every widget,
-/// the ones to come included.
+/// Selects widgets. All conditions that are set must hold. The empty selector selects every widget,
+/// including future ones.
 public struct Selector: Hashable, Sendable {
   /// If not empty, the widget's id must be one of these.
   public var ids: [WidgetID]
@@ -9,7 +9,7 @@ public struct Selector: Hashable, Sendable {
     set { (kindList, kindSet) = (newValue, Set(newValue)) }
   }
   private var kindList: [KindName]
-  /// For looking up.
+  /// The same as a set, for look-ups.
   private var kindSet: Set<KindName>
   /// If not empty, the widget's family must be one of these.
   public var families: [Family]
@@ -31,7 +31,7 @@ public struct Selector: Hashable, Sendable {
     self.expression = expression
   }
 
-  /// Whether it picks every widget.
+  /// Whether it selects every widget.
   public var isEverything: Bool {
     ids.isEmpty && kinds.isEmpty && families.isEmpty && labels.isEmpty && expression.isEmpty
   }
@@ -53,13 +53,13 @@ public struct Selector: Hashable, Sendable {
 /// One condition on a widget's labels.
 public struct LabelRequirement: Hashable, Sendable {
   public enum Operator: UInt8, Hashable, Sendable, CaseIterable {
-    /// The label is there and its value is one of `values`.
+    /// The label exists, and its value is one of `values`.
     case isIn = 1
-    /// The label is not there, or its value is none of `values`.
+    /// The label is missing, or its value is none of `values`.
     case notIn
-    /// The label is there.
+    /// The label exists.
     case exists
-    /// The label is not there.
+    /// The label is missing.
     case notExists
   }
 
@@ -70,7 +70,7 @@ public struct LabelRequirement: Hashable, Sendable {
     set { (valueList, sortedValues) = (newValue, newValue.sortedByBytes) }
   }
   private var valueList: [String]
-  /// For looking up.
+  /// Sorted for look-ups.
   private var sortedValues: [String]
 
   public init(key: String, operator: Operator, values: [String] = []) {

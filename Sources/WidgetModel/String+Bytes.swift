@@ -1,4 +1,4 @@
-/// Comparing text by its bytes: the same everywhere, whatever the language or library version.
+/// Text comparison by bytes: the same for every language and library version.
 extension String {
   /// Whether both hold the same UTF-8 bytes. Swift's `==` also takes canonically equivalent text
   /// for equal, which would lose a change from "é" to "e\u{301}".
@@ -19,7 +19,7 @@ extension String {
     }
   }
 
-  /// Lends the bytes without copying, but for text that is bridged from elsewhere.
+  /// Lends the bytes without a copy, except for text that is bridged from elsewhere.
   @inline(__always)
   private func withBytes<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R {
     if let result = utf8.withContiguousStorageIfAvailable({ body(UnsafeRawBufferPointer($0)) }) {
@@ -31,7 +31,7 @@ extension String {
 }
 
 extension UnsafeRawBufferPointer {
-  /// How many bytes at the start are the same. Eight at a time.
+  /// The number of equal bytes at the start. Compares eight at a time.
   @inline(__always)
   fileprivate func commonPrefix(with other: UnsafeRawBufferPointer) -> Int {
     let length = Swift.min(count, other.count)

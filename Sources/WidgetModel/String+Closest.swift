@@ -1,9 +1,9 @@
 extension String {
-  /// The candidate that this is most likely a slip for; nil if none is near. O(candidates · lengths).
+  /// The candidate that was probably meant; nil if none is near. O(candidates · lengths).
   public func closest(among candidates: some Sequence<String>) -> String? {
     let bytes = Array(utf8.prefix(65))
     guard (1...64).contains(bytes.count) else { return nil }
-    // One slip in short words, a third of the letters in long ones.
+    // The limit is one slip in short words, and a third of the letters in long ones.
     var best: (distance: Int, candidate: String)?
     for candidate in candidates {
       let other = Array(candidate.utf8.prefix(65))
@@ -16,7 +16,7 @@ extension String {
     return best?.candidate
   }
 
-  /// How many bytes have to be put in, taken out, changed, or swapped with their neighbour.
+  /// The number of bytes to insert, remove, change, or swap with their neighbour.
   private static func distance(_ a: [UInt8], _ b: [UInt8]) -> Int {
     var before: [Int] = []
     var previous = Array(0...b.count)

@@ -1,17 +1,17 @@
-/// Which colours, lengths and fonts tokens stand for.
+/// The colours, lengths and fonts of tokens.
 public struct Theme: Hashable, Sendable {
-  /// What each token stands for, by its full name.
+  /// The value of each token, by its full name.
   public var values: [String: ThemeValue]
 
   public init(values: [String: ThemeValue]) { self.values = values }
 
-  /// For whom colours are chosen.
+  /// The appearance for which colours are chosen.
   public enum Appearance: UInt8, Hashable, Sendable, CaseIterable {
     case light = 1
     case dark
     case highContrast
 
-    /// As it is written: `light`, `dark`, `high-contrast`.
+    /// The written form: `light`, `dark`, `high-contrast`.
     public var name: String {
       switch self {
       case .light: "light"
@@ -36,13 +36,13 @@ public struct Theme: Hashable, Sendable {
     if case .font(let font)? = values[token] { font } else { nil }
   }
 
-  /// This theme with the values of another over its own.
+  /// This theme with its values replaced by those of another.
   public func overridden(by other: [String: ThemeValue]) -> Theme {
     Theme(values: values.merging(other) { $1 })
   }
 }
 
-/// What a token stands for.
+/// The value of a token.
 public enum ThemeValue: Hashable, Sendable {
   case color(ThemeColors)
   /// In points, 0 or more.
@@ -80,7 +80,7 @@ public struct ThemeColors: Hashable, Sendable {
   }
 }
 
-/// How text looks.
+/// The look of text.
 public struct ThemeFont: Hashable, Sendable {
   /// In points.
   public var size: Double
@@ -93,11 +93,11 @@ public struct ThemeFont: Hashable, Sendable {
     case bold
     case light
 
-    /// As it is written.
+    /// The written form.
     public var name: String { "\(self)" }
   }
 
-  /// The sizes that a font can have, in points.
+  /// The allowed sizes of a font, in points.
   public static let sizes = 4.0...200.0
 
   public init(
@@ -110,7 +110,7 @@ public struct ThemeFont: Hashable, Sendable {
 }
 
 extension Theme {
-  /// The theme that a daemon has before anybody changes it, and the one that others change.
+  /// The initial theme of a daemon, on which other themes are based.
   public static let standard = Theme(
     values: standardColors.mapValues { .color($0) }
       .merging(standardOffsets.mapValues { .offset($0) }) { $1 }

@@ -2,7 +2,7 @@
 ///
 /// Nodes carry tokens, not values. A renderer resolves them with the theme it has.
 public struct ThemeToken: Hashable, Sendable {
-  /// What a token stands for.
+  /// The type of a token's value.
   public enum Group: String, Hashable, Sendable, CaseIterable {
     case color, offset, font
 
@@ -20,7 +20,7 @@ public struct ThemeToken: Hashable, Sendable {
   /// In full: `color.primary`.
   public let name: String
 
-  /// How long a token may be, in bytes.
+  /// The maximum length of a token, in bytes.
   public static let lengthMax = 64
 
   /// Reads `color.primary`. Returns nil if the text is not a token.
@@ -30,10 +30,10 @@ public struct ThemeToken: Hashable, Sendable {
     self.init(text, of: group)
   }
 
-  /// Reads a token of a group. Returns nil if the text is none.
+  /// Reads a token of a group. Returns nil if the text is not such a token.
   ///
-  /// Tokens of the standard theme have a short form: `primary`. Others are written in full, so that a
-  /// slip is found.
+  /// Tokens of the standard theme have a short form: `primary`. Others are written in full, so that
+  /// a slip is found.
   public init?(_ text: String, of group: Group) {
     let prefix = group.rawValue + "."
     guard text.hasPrefix(prefix) || Theme.standard.values[prefix + text] != nil else { return nil }
@@ -95,7 +95,7 @@ public struct ThemeColor: Hashable, Sendable {
 }
 
 extension ThemeColor: CustomStringConvertible {
-  /// As it is written: `#rrggbb`, with `aa` if it is not opaque.
+  /// The written form: `#rrggbb`, with `aa` if it is not opaque.
   public var description: String {
     ([red, green, blue] + (alpha == 255 ? [] : [alpha])).reduce("#") { text, part in
       let digits = String(part, radix: 16)

@@ -5,7 +5,8 @@ public struct TimelineEntry: Hashable, Sendable {
   public var values: ValueMap
   /// The relevance beside other widgets, from 0 to `scoreMax`.
   public var score: Double
-  /// How long the score counts, from the date on; nil for as long as the entry is current.
+  /// The time for which the score counts, from the date on; nil for as long as the entry is
+  /// current.
   public var duration: Duration?
 
   public init(
@@ -17,7 +18,7 @@ public struct TimelineEntry: Hashable, Sendable {
     self.duration = duration
   }
 
-  /// When the score ceases to count, if that is before the next entry; nil for never.
+  /// The end of the score, if it is before the next entry; nil for never.
   public var scoreEnd: Timestamp? { duration.map { date.advanced(by: $0) } }
 
   /// The relevance at a time, while the entry is current.
@@ -33,25 +34,25 @@ public struct TimelineEntry: Hashable, Sendable {
   }
 }
 
-/// What a widget shows at which time, and when its provider is asked for more.
+/// The content of a widget at each time, and the time to ask its provider for more.
 public struct Timeline: Hashable, Sendable {
   /// In order of their dates, each date once. See `ordered`.
   public var entries: [TimelineEntry]
   public var policy: Policy
-  /// For `after`: when the provider is asked.
+  /// For `after`: the time to ask the provider.
   public var refreshTime: Timestamp?
-  /// When the widget becomes stale, if no other timeline comes before.
+  /// The time at which the widget becomes stale without a new timeline.
   public var staleTime: Timestamp?
-  /// When it was set. The daemon sets it; it never travels.
+  /// The time at which it was set. The daemon sets it; it is never sent.
   public var setTime = Timestamp.epoch
 
-  /// When a provider is asked for a new timeline.
+  /// The time to ask a provider for a new timeline.
   public enum Policy: UInt8, Hashable, Sendable, CaseIterable {
     /// When the last entry becomes current.
     case atEnd = 1
     /// At `refreshTime`.
     case after
-    /// When somebody asks for it.
+    /// When a client asks for it.
     case never
   }
 
@@ -65,8 +66,8 @@ public struct Timeline: Hashable, Sendable {
     self.staleTime = staleTime
   }
 
-  /// The entries by date. Of those with the same date, the last one counts, because no other is ever
-  /// current. O(n log n), or O(n) if they are in order.
+  /// The entries by date. If several have the same date, the last one counts, because the others
+  /// are never current. O(n log n), or O(n) if they are in order.
   public var ordered: Timeline {
     let isOrdered = zip(entries, entries.dropFirst()).allSatisfy { $0.date < $1.date }
     guard !isOrdered else { return self }
@@ -82,7 +83,7 @@ public struct Timeline: Hashable, Sendable {
     return result
   }
 
-  /// Whether it says the same as another, whenever they were set.
+  /// Whether it equals another, whatever their `setTime`.
   public func isSame(as other: Timeline?) -> Bool {
     guard let other else { return false }
     return entries == other.entries && policy == other.policy && refreshTime == other.refreshTime
@@ -94,8 +95,8 @@ public struct Timeline: Hashable, Sendable {
 }
 
 extension [TimelineEntry] {
-  /// The place of the entry that is current at a time: the newest one that is not after it. Nil before
-  /// the first. The entries are in order. O(log n).
+  /// The place of the current entry at a time: the newest one that is not after it. Nil before the
+  /// first. The entries are in order. O(log n).
   public func current(at time: Timestamp) -> Int? {
     var (low, high) = (0, count)
     while low < high {
@@ -106,17 +107,18 @@ extension [TimelineEntry] {
   }
 }
 
-/// Where a widget is in its timeline.
+/// The place of a widget in its timeline.
 public struct TimelineStatus: Hashable, Sendable {
   /// The current entry; nil before the first.
   public var current: TimelineEntry?
   /// The date of the next entry.
   public var nextTime: Timestamp?
-  /// When the provider is asked for a new timeline, or asked again after a failure; nil if it is not.
+  /// The time to ask the provider for a new timeline, or again after a failure; nil if it is not
+  /// asked.
   public var refreshTime: Timestamp?
-  /// The time from which the widget is stale, also after it has passed; nil for never.
+  /// The time from which the widget is stale, even if it has passed; nil for never.
   public var staleTime: Timestamp?
-  /// What is wrong with the kind's schedule for this widget; empty for nothing.
+  /// The problem of the kind's schedule for this widget; empty for none.
   public var problem: String
 
   public init(
@@ -131,17 +133,18 @@ public struct TimelineStatus: Hashable, Sendable {
   }
 }
 
-/// Entries that a kind makes without a provider. Exactly one of `every`, `cron` and `entries` is set.
+/// Entries that a kind makes without a provider. Exactly one of `every`, `cron` and `entries` is
+/// set.
 public struct EntrySchedule: Hashable, Sendable {
   /// One entry in each such period.
   public var every: Duration?
-  /// For `every`: where the periods begin, counted from midnight.
+  /// For `every`: the beginning of the periods, counted from midnight.
   public var offset: Duration
-  /// One entry at each time that fits, as cron(8) writes it; empty for none.
+  /// One entry at each matching time, in the form of cron(8); empty for none.
   public var cron: String
-  /// An expression that gives the name of a time zone; empty for UTC.
+  /// An expression for the name of a time zone; empty for UTC.
   public var zone: String
-  /// An expression that gives the entries as a list of maps; empty for none.
+  /// An expression for the entries as a list of maps; empty for none.
   public var entries: String
 
   public init(
@@ -162,7 +165,7 @@ public struct EntrySchedule: Hashable, Sendable {
 public struct Recommendation: Hashable, Sendable {
   /// Unique in the kind.
   public var name: String
-  /// For people; empty for the name.
+  /// The name for people; empty for `name`.
   public var displayName: String
   public var parameters: ValueMap
 
@@ -179,14 +182,14 @@ public struct Recommendation: Hashable, Sendable {
   }
 }
 
-/// How often the widgets of a kind may still be refreshed.
+/// The remaining refreshes of the widgets of a kind.
 public struct RefreshBudget: Hashable, Sendable {
   public var kind: KindName
   /// The calls that are left now.
   public var remaining: Int
-  /// The most calls that can be left.
+  /// The maximum number of remaining calls.
   public var capacity: Int
-  /// When one more is left; nil if none is used.
+  /// The time at which one more call is available; nil if none is used.
   public var nextTime: Timestamp?
 
   public init(kind: KindName, remaining: Int, capacity: Int, nextTime: Timestamp? = nil) {
@@ -197,7 +200,7 @@ public struct RefreshBudget: Hashable, Sendable {
   }
 }
 
-/// One entry, and what the widget shows while it is current.
+/// One entry, and the widget's content while it is current.
 public struct ShownEntry: Hashable, Sendable {
   public var entry: TimelineEntry
   public var content: Content?
@@ -208,7 +211,7 @@ public struct ShownEntry: Hashable, Sendable {
   }
 }
 
-/// What an instance of a kind would look like. There is no such widget.
+/// A possible instance of a kind. The widget does not exist.
 public struct Preview: Hashable, Sendable {
   public var kind: KindName
   public var family: Family

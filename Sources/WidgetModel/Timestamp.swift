@@ -1,7 +1,7 @@
 /// A point in time: seconds and nanoseconds since 1970-01-01T00:00:00Z, without leap seconds.
 ///
-/// The range is years 1 to 9999, that of `google.protobuf.Timestamp`. The domain never asks what
-/// time it is; whoever calls it says.
+/// The range is years 1 to 9999, as in `google.protobuf.Timestamp`. The domain never reads a clock;
+/// its callers give the time.
 public struct Timestamp: Hashable, Comparable, Sendable {
   /// Whole seconds since the epoch, rounded down; negative before 1970.
   public let seconds: Int64
@@ -28,7 +28,7 @@ public struct Timestamp: Hashable, Comparable, Sendable {
     self.init(uncheckedSeconds: seconds, nanoseconds: nanoseconds)
   }
 
-  /// The time that many nanoseconds after 1970. Every `Int64` is within range.
+  /// The time this many nanoseconds after 1970. Every `Int64` is within range.
   public init(nanosecondsSinceEpoch total: Int64) {
     let (quotient, remainder) = total.quotientAndRemainder(dividingBy: 1_000_000_000)
     let borrow: Int64 = remainder < 0 ? 1 : 0
@@ -37,10 +37,10 @@ public struct Timestamp: Hashable, Comparable, Sendable {
       nanoseconds: Int32(remainder + borrow * 1_000_000_000))
   }
 
-  /// Nanoseconds since 1970, clamped to what an `Int64` holds (years 1677 to 2262).
+  /// Nanoseconds since 1970, clamped to the range of `Int64` (years 1677 to 2262).
   public var nanosecondsSinceEpoch: Int64 {
-    // Before 1970 the fraction counts down from the next second, so that no intermediate result
-    // lies further out than the sum.
+    // Before 1970 the fraction counts down from the next second, so that no intermediate result is
+    // further from 0 than the sum.
     let borrow: Int64 = seconds < 0 && nanoseconds > 0 ? 1 : 0
     let (product, overflow) = (seconds + borrow).multipliedReportingOverflow(by: 1_000_000_000)
     let (sum, carried) = product.addingReportingOverflow(

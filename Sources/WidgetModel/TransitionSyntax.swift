@@ -33,7 +33,7 @@ public enum TransitionSyntax {
     detail.hasPrefix(name) ? Double(detail.dropFirst(name.count)) : nil
   }
 
-  /// The transition as `parse` reads it.
+  /// The transition in the form that `parse` reads.
   public static func text(_ transition: Transition) -> String {
     var details: [String] = []
     if let duration = transition.duration { details.append(DurationSyntax.seconds(duration)) }
@@ -45,7 +45,7 @@ public enum TransitionSyntax {
 }
 
 extension Transition.Curve {
-  /// As it is written: `ease-in`.
+  /// The written form: `ease-in`.
   public var name: String {
     switch self {
     case .unspecified: "default"
@@ -59,7 +59,7 @@ extension Transition.Curve {
     }
   }
 
-  /// The curve with this name, whatever its letters' case, with `_` or `-` between words or nothing.
+  /// The curve with this name, in any letter case, with `_`, `-` or nothing between words.
   public init?(name text: String) {
     func plain(_ text: String) -> String {
       text.lowercased().filter { $0 != "-" && $0 != "_" }
@@ -70,7 +70,7 @@ extension Transition.Curve {
   }
 }
 
-/// What is wrong with text that people write.
+/// The problem of a text that people write.
 public struct SyntaxFailure: Error, Hashable, CustomStringConvertible {
   public let reason: String
   public init(_ reason: String) { self.reason = reason }

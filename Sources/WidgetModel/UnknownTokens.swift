@@ -2,9 +2,9 @@
 public struct UnknownToken: Hashable, Sendable {
   /// The node's property: `color`.
   public let property: String
-  /// In full: `color.primry`.
+  /// The full name: `color.primry`.
   public let token: String
-  /// A token of the theme that may be meant.
+  /// A token of the theme that was probably meant.
   public let suggestion: String?
 
   /// The problem, as a sentence of a node's `problem`.

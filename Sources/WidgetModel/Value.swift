@@ -1,8 +1,8 @@
-/// One dynamically typed value: what widget data, parameters and event payloads hold.
+/// One dynamically typed value, for widget data, parameters and event payloads.
 ///
-/// Equality is that of stored content: same case, same content. `1` and `1.0` differ, a NaN equals
-/// itself, and `0.0` differs from `-0.0`; so writing a value again never counts as a change, and
-/// every change that a reader could tell counts as one.
+/// Equality is equality of the stored content: same case, same content. `1` and `1.0` differ, a NaN
+/// equals itself, and `0.0` differs from `-0.0`. So writing an equal value is never a change, and
+/// every change that a reader could see is one.
 public enum Value: Hashable, Sendable {
   case null
   case bool(Bool)
@@ -47,7 +47,7 @@ public enum Value: Hashable, Sendable {
     }
   }
 
-  /// What the value costs against a quota, in bytes: its content plus 16 for every value in it.
+  /// The cost of the value against a quota, in bytes: its content plus 16 for every value in it.
   public var costBytes: Int {
     switch self {
     case .null, .bool, .int, .double, .timestamp, .duration: 16

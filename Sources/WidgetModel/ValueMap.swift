@@ -23,11 +23,11 @@ public struct ValueMap: Hashable, Sendable, ExpressibleByDictionaryLiteral {
 
   public init() { entries = [] }
 
-  /// Of entries with the same key, the last one counts.
+  /// If several entries have the same key, the last one counts.
   public init(_ unsorted: [Entry]) {
     entries = unsorted
     guard !entries.isStrictlySorted else { return }
-    // `sort` is stable in practice but does not promise it, so the original place breaks ties.
+    // `sort` does not promise to be stable, so the original place breaks ties.
     let order = entries.indices.sorted { a, b in
       if entries[a].key.precedesByBytes(entries[b].key) { return true }
       if entries[b].key.precedesByBytes(entries[a].key) { return false }
@@ -79,7 +79,7 @@ extension [ValueMap.Entry] {
     return true
   }
 
-  /// Where the key is, or where it would have to be inserted.
+  /// The index of the key, or the index at which to insert it.
   func position(of key: String) -> (index: Int, found: Bool) {
     var low = 0
     var high = count

@@ -1,32 +1,32 @@
-/// A widget as its readers see it: one consistent value.
+/// A widget for its readers: one consistent value.
 public struct Widget: Hashable, Sendable, Identifiable {
   public var id: WidgetID
   public var kind: KindName
   public var family: Family
   public var labels: Labels
   public var presence: Presence
-  /// Its place among all widgets: ascending is display order. Unique; only comparisons of two
-  /// positions mean anything.
+  /// Its place among all widgets, in ascending display order. Unique; only comparisons of two
+  /// positions have a meaning.
   public var position: Int64
   public var parameters: ValueMap
   public var data: ValueMap
-  /// Whoever fed it is gone, so its data may be old.
+  /// The widget's feeder is gone, so its data may be old.
   public var isStale: Bool
-  /// What is wrong with it; nil while nothing is.
+  /// The error of the widget; nil for none.
   public var error: WidgetError?
   public var createdRevision: Revision
   public var revision: Revision
   public var createTime: Timestamp
   public var updateTime: Timestamp
-  /// The user who created it and whose quota it counts against.
+  /// The user who created it. It counts against this user's quota.
   public var ownerUID: UInt32
   /// The declared set it belongs to; empty for none.
   public var applySet: String
-  /// What it shows; nil if its kind says nothing of its family.
+  /// Its content; nil if its kind has none for its family.
   public var content: Content?
-  /// Where it is in its timeline; nil if it has neither a timeline nor a schedule.
+  /// Its place in its timeline; nil if it has neither a timeline nor a schedule.
   public var timeline: TimelineStatus?
-  /// The activity that it shows; nil if it is none.
+  /// The activity that it shows; nil if it is not an activity.
   public var activity: Activity?
 
   public init(
@@ -59,7 +59,7 @@ public struct Widget: Hashable, Sendable, Identifiable {
   }
 }
 
-/// The size classes a widget can be made for.
+/// The size classes of widgets.
 public enum Family: UInt8, Hashable, Sendable, CaseIterable {
   case small = 1
   case medium
@@ -69,7 +69,7 @@ public enum Family: UInt8, Hashable, Sendable, CaseIterable {
   case circular
   case rectangular
 
-  /// `small`, …, `extra-large`, …: what people call it.
+  /// The name for people: `small`, …, `extra-large`, ….
   public var name: String {
     switch self {
     case .small: "small"
@@ -83,7 +83,7 @@ public enum Family: UInt8, Hashable, Sendable, CaseIterable {
   }
 }
 
-/// Two independent bits: enabling a hidden widget does not show it.
+/// Two independent flags: enabling a hidden widget does not show it.
 public struct Presence: Hashable, Sendable {
   /// Whether the widget is shown.
   public var isVisible: Bool
@@ -95,7 +95,7 @@ public struct Presence: Hashable, Sendable {
     self.isEnabled = isEnabled
   }
 
-  /// What a user sees; follows from the two bits.
+  /// The state for users, from the two flags.
   public var state: State {
     if !isVisible { return .hidden }
     return isEnabled ? .visible : .disabled
@@ -108,13 +108,13 @@ public struct Presence: Hashable, Sendable {
   }
 }
 
-/// Something that is wrong with a widget, for its users to see.
+/// An error of a widget, for its users.
 public struct WidgetError: Hashable, Sendable {
   /// Stable and machine-readable, UPPER_SNAKE_CASE, 1 to 64 characters.
   public var reason: String
-  /// What happened, and what to do next.
+  /// The cause, and what to do next.
   public var message: String
-  /// Since when. The daemon sets it, if whoever sets the error leaves it out.
+  /// The beginning of the error. The daemon sets it if it is left out.
   public var since: Timestamp?
 
   public init(reason: String, message: String, since: Timestamp? = nil) {
@@ -123,11 +123,11 @@ public struct WidgetError: Hashable, Sendable {
     self.since = since
   }
 
-  /// This error as it stands if it is set after another one: without a time, it lasts since the
-  /// same time as an error of the same reason.
+  /// This error as stored after another one. Without a time, it gets the time of a former error
+  /// with the same reason.
   ///
-  /// The daemon keeps errors like that. To know whether setting one would change a widget, compare
-  /// this with the widget's error.
+  /// The daemon keeps errors in this way. To know whether setting an error would change a widget,
+  /// compare this with the widget's error.
   public func continuing(_ former: WidgetError?) -> WidgetError {
     guard since == nil, let former, former.reason.hasSameBytes(as: reason) else { return self }
     var result = self

@@ -1,6 +1,6 @@
-/// What a widget should be. Used to create one and to declare a set.
+/// The desired state of a widget, for creating it and for declaring a set.
 public struct WidgetSpec: Hashable, Sendable {
-  /// nil: the daemon picks one. Required in `ApplyWidgetsRequest`.
+  /// nil: the daemon chooses one. Required in `ApplyWidgetsRequest`.
   public var id: WidgetID?
   public var kind: KindName
   /// nil: medium for a new widget, unchanged otherwise.
@@ -31,10 +31,10 @@ public struct WidgetSpec: Hashable, Sendable {
   }
 }
 
-/// What to change about a widget. What is not named stays.
+/// The changes of a widget. Parts that are not named do not change.
 public struct WidgetPatch: Hashable, Sendable {
   public var setData: ValueMap
-  /// Keys that do not exist are fine.
+  /// Missing keys are allowed.
   public var unsetData: [String]
   /// Remove all data keys that `setData` does not name.
   public var replaceData: Bool
@@ -42,13 +42,13 @@ public struct WidgetPatch: Hashable, Sendable {
   public var unsetParameters: [String]
   public var setLabels: Labels
   public var unsetLabels: [String]
-  /// Marks the widget stale or fresh; nil leaves it.
+  /// Marks the widget stale or fresh; nil for no change.
   public var isStale: Bool?
-  /// nil leaves it, `.some(nil)` clears it.
+  /// nil for no change, `.some(nil)` clears it.
   public var error: WidgetError??
   /// Fields to give back to the manager that declares them; see `FieldOwner.path`.
   public var releases: [String]
-  /// nil leaves it, `.some(nil)` removes it.
+  /// nil for no change, `.some(nil)` removes it.
   public var timeline: Timeline??
 
   public init(
@@ -71,27 +71,27 @@ public struct WidgetPatch: Hashable, Sendable {
   }
 }
 
-/// What to do to presence.
+/// A change of presence.
 public enum PresenceAction: UInt8, Hashable, Sendable, CaseIterable {
   case show = 1
   case hide
   case enable
   case disable
-  /// Flips the visible bit of each widget.
+  /// Flips the visible flag of each widget.
   case toggle
 }
 
-/// Which widgets a presence command means.
+/// The widgets of a presence command.
 public enum PresenceTarget: Hashable, Sendable {
-  /// These, at least one; all of them must exist.
+  /// These widgets, at least one; all of them must exist.
   case ids([WidgetID])
-  /// Every one that the selector picks; it may be none.
+  /// Every selected widget; there may be none.
   case selector(Selector)
-  /// Every one.
+  /// Every widget.
   case all
 }
 
-/// Where to move a widget to.
+/// The new place of a widget.
 public enum MoveDestination: Hashable, Sendable {
   /// In front of all others.
   case first
@@ -103,9 +103,9 @@ public enum MoveDestination: Hashable, Sendable {
   case after(WidgetID)
 }
 
-/// What ApplyWidgets did (or would do) to one widget.
+/// The result of ApplyWidgets, or of its dry run, for one widget.
 public enum ApplyAction: UInt8, Hashable, Sendable, CaseIterable {
-  /// Something that this version does not know.
+  /// A result that this version does not know.
   case unspecified
   case created
   case updated
@@ -113,14 +113,14 @@ public enum ApplyAction: UInt8, Hashable, Sendable, CaseIterable {
   case deleted
 }
 
-/// What happened to one widget of a declared set.
+/// The result for one widget of a declared set.
 public struct ApplyResult: Hashable, Sendable {
   public var id: WidgetID
   public var action: ApplyAction
   /// For a declaration that owns its fields: the fields that got another value or were removed.
   public var changedFields: [String]
-  /// The fields that have a new declared value, but keep another one because somebody else owns
-  /// them.
+  /// The fields that have a new declared value, but keep another one because they have another
+  /// owner.
   public var keptFields: [FieldOwner]
 
   public init(
