@@ -9,12 +9,13 @@ public enum Command: Hashable, Sendable {
   case update(
     WidgetID, WidgetPatch, ifRevision: Revision? = nil, transition: Transition? = nil,
     provider: String = "")
-  /// Adds a widget that is an activity. It takes the place of an ended activity of the same user and
-  /// id.
+  /// Adds a widget that is an activity. It takes the place of an ended activity of the same user
+  /// and id.
   case startActivity(
     WidgetSpec, lifetime: Duration? = nil, staleAfter: Duration? = nil,
     transition: Transition? = nil)
-  /// Changes the state of an activity, makes it fresh, and sets when it becomes stale; nil for never.
+  /// Changes the state of an activity, makes it fresh, and sets when it becomes stale; nil for
+  /// never.
   case updateActivity(
     WidgetID, StatePatch = StatePatch(), staleAfter: Duration? = nil, transition: Transition? = nil)
   /// Changes the state of an activity for the last time.

@@ -74,7 +74,8 @@ public struct StoreLimits: Hashable, Sendable {
   public var selectorExpressionBytesMax = 1_024
   /// The maximum number of entries of one widget's timeline.
   public var timelineEntriesMax = 1_000
-  /// The shortest time between setting a timeline and asking its provider for the next one, in seconds.
+  /// The shortest time between setting a timeline and asking its provider for the next one, in
+  /// seconds.
   public var timelineRefreshFloorSeconds = 60
   /// The maximum size of the data of an activity's widget, in bytes.
   public var activityStateBytesMax = 4_096

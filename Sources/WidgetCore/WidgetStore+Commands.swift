@@ -306,8 +306,8 @@ extension WidgetStore {
     ownPosition(of: slot, by: caller)
   }
 
-  /// Makes the user the owner of a declared widget's position, so that the next declaration does not
-  /// move it back.
+  /// Makes the user the owner of a declared widget's position, so that the next declaration does
+  /// not move it back.
   private mutating func ownPosition(of slot: Int, by caller: Caller) {
     guard let record = records[slot], !record.isUndeclared else { return }
     modify(slot) { state in

@@ -313,8 +313,8 @@ public struct WidgetStore: ~Copyable {
   }
 
   /// Selected events after a sequence number. The selector is compared with the widgets at the time
-  /// of the event, but its expression with the widgets as they are now. O(events looked at). The page
-  /// ends early when the cost is spent.
+  /// of the event, but its expression with the widgets as they are now. O(events looked at). The
+  /// page ends early when the cost is spent.
   public func events(
     after sequence: UInt64, limit: Int = .max, costMax: Int = .max,
     selecting selector: Selector = Selector(), names: [String] = []

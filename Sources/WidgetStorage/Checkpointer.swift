@@ -1,15 +1,15 @@
 import CSQLite
 import Glibc
 
-/// Moves the content of the write-ahead log to the database, on a separate thread and connection,
-/// so that the appending thread does not wait for it.
+/// Moves the content of the write-ahead log to the database. It uses a separate thread and
+/// connection, so that the appending thread does not wait.
 ///
 /// A pass is a passive checkpoint: it never blocks the writer. While the writer appends, the log
 /// cannot begin again, so it grows. The writer calls `checkpointAndWait` for a pass without a
 /// writer, after which the log can begin again.
 ///
-/// Thread-safe but for `removeLogOnClose`: everything that changes is guarded by the mutex, and the connection is used by the
-/// thread alone.
+/// Thread-safe except for `removeLogOnClose`: the mutex guards all mutable state, and only the
+/// thread uses the connection.
 final class Checkpointer: @unchecked Sendable {
   /// The work so far.
   struct Counters {

@@ -66,7 +66,8 @@ final class DatabaseConnection {
 
   deinit { sqlite3_close_v2(handle) }
 
-  /// Whether closing the last connection moves the write-ahead log into the database and removes it.
+  /// Whether closing the last connection moves the write-ahead log into the database and removes
+  /// it.
   func removeLogOnClose(_ isOn: Bool) throws(StorageError) {
     try check(csqlite_set_checkpoint_on_close(handle, isOn ? 1 : 0))
   }

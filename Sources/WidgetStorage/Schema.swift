@@ -13,7 +13,8 @@
 /// - `kinds.is_attended`: 1 if the kind was declared in a session of its provider.
 ///
 /// Version 4 adds:
-/// - `events`: one row an event that its provider has not acknowledged; the body is an encoded `Event`.
+/// - `events`: one row an event that its provider has not acknowledged; the body is an encoded
+///   `Event`.
 /// - `lost_events`: for a kind, the range of the numbers of forgotten events.
 ///
 /// Version 5 adds the owners of fields to `StoredWidget`. The tables are the same. An older daemon

@@ -149,8 +149,8 @@ struct BlockInstance {
 }
 
 extension NodeSlots {
-  /// Sets or (with nil) removes a property, within the limits of an evaluation. Returns false if there
-  /// is no room.
+  /// Sets or (with nil) removes a property, within the limits of an evaluation. Returns false if
+  /// there is no room.
   fileprivate mutating func set(
     _ name: String, to value: Value?, on slot: Int32, _ evaluation: ContentEvaluation
   ) -> Bool {

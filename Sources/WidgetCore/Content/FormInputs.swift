@@ -21,8 +21,8 @@ struct FormInputs {
     var isComplete = true
   }
 
-  /// The forms by their ids. Templates of several families may share a form id: a submission is valid if
-  /// one of them accepts it.
+  /// The forms by their ids. Templates of several families may share a form id: a submission is
+  /// valid if one of them accepts it.
   private var forms: [String: [Form]] = [:]
 
   init(_ kind: Kind) {

@@ -348,8 +348,8 @@ struct NodeSlots {
     for child in entries[Int(slot)].children { markAll(from: child, revision) }
   }
 
-  /// Sets or (with nil) removes a property. Returns false, and changes nothing, if the content would
-  /// exceed `bytesMax`.
+  /// Sets or (with nil) removes a property. Returns false, and changes nothing, if the content
+  /// would exceed `bytesMax`.
   mutating func set(
     _ name: String, to value: Value?, on slot: Int32, at revision: Revision, bytesMax: Int
   ) -> Bool {

@@ -7,8 +7,9 @@ import WidgetModel
 /// still get the events of its widgets, so these are kept until it acknowledges them. They are kept
 /// by kind, because a provider has kinds. The limits count all kinds, and the oldest events go
 /// first. `Queue.lost` records lost events, so that only the provider gets a gap.
-/// Invariants: a queue's entries are in order of sequence; `count` and `bytes` are the sums over all
-/// queues; there is no queue without entries and losses.
+///
+/// Invariants: a queue's entries are in order of sequence; `count` and `bytes` are the sums over
+/// all queues; there is no queue without entries and losses.
 struct UnacknowledgedEvents {
   struct Entry {
     let event: Event

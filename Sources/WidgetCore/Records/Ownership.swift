@@ -2,8 +2,8 @@ public import WidgetModel
 
 /// The owners of a widget's fields, in order of the paths.
 ///
-/// Only widgets that a manager has declared have owners. For other widgets, only values that are set
-/// aside are recorded.
+/// Only widgets that a manager has declared have owners. For other widgets, only values that are
+/// set aside are recorded.
 struct Ownership: Hashable {
   private(set) var entries: [FieldOwner] = []
 
@@ -41,8 +41,8 @@ struct Ownership: Hashable {
     }
   }
 
-  /// The owners of parameters and labels, for widgets whose data does not outlive a restart. Nil if the
-  /// widget had owners only for data that is set aside.
+  /// The owners of parameters and labels, for widgets whose data does not outlive a restart. Nil if
+  /// the widget had owners only for data that is set aside.
   var withoutData: Ownership? {
     let rest = entries.filter { FieldOwner.parse($0.path)?.part != .data }
     return rest.isEmpty && isUndeclared ? nil : Ownership(rest)
@@ -122,11 +122,11 @@ extension Record {
     ownership.map { $0.costBytes - (self.ownership?.costBytes ?? 0) } ?? 0
   }
 
-  /// The owners after a patch; nil if they stay. O(1) without owners, else O(patch · log(owners)), and
-  /// O(keys · log(owners)) if the patch replaces all data.
+  /// The owners after a patch; nil if they do not change. O(1) without owners, else O(patch ·
+  /// log(owners)), and O(keys · log(owners)) if the patch replaces all data.
   ///
-  /// - Parameter asked: the patch before defaults were added. What it does not set, the patch unsets. nil if a
-  ///   field that is unset has its default in `patch`.
+  /// - Parameter asked: the patch before defaults were added. Fields that it does not set are
+  ///   unset. If nil, `patch` itself says which fields are unset.
   func ownership(
     after patch: WidgetPatch, by writer: FieldWriter, asked: WidgetPatch? = nil
   ) -> Ownership? {
@@ -181,8 +181,8 @@ extension Record {
   /// that the patch removes or resets have no owner. If the patch sets a field to the value that
   /// its manager declares, the manager owns the field again.
   ///
-  /// A user's value that does not fit is set aside with its owner. `KindSchema.conforming` restores it
-  /// when it fits again.
+  /// A user's value that does not fit is set aside with its owner. `KindSchema.conforming` restores
+  /// it when it fits again.
   func ownership(
     conformedBy patch: WidgetPatch, to schema: KindSchema?, former: KindSchema?
   ) -> Ownership? {
@@ -228,8 +228,8 @@ extension Record {
 }
 
 extension FieldOwner {
-  /// The value that is set aside, if it fits the kind now. A kind that is not registered takes every
-  /// value.
+  /// The value that is set aside, if it fits the kind now. A kind that is not registered takes
+  /// every value.
   func returning(to schema: KindSchema?) -> Value? {
     guard isAside, let (part, key) = FieldOwner.parse(path) else { return nil }
     return schema.map { $0.returning(self, part, key) } ?? declared
@@ -262,8 +262,8 @@ extension WidgetPatch {
     return keys.contains { $0.hasSameBytes(as: key) }
   }
 
-  /// Adds the values that are set aside and fit the kind of the widget. A kind that is not registered,
-  /// nil, takes all of them.
+  /// Adds the values that are set aside and fit the kind of the widget. A kind that is not
+  /// registered, nil, takes all of them.
   mutating func restoreValues(of record: Record, for schema: KindSchema?) {
     for entry in record.ownership?.entries ?? [] {
       guard let (part, key) = FieldOwner.parse(entry.path), let value = entry.returning(to: schema)

@@ -1,10 +1,11 @@
 /// An array whose earlier copies never change. Each copy costs only the later changes.
 ///
-/// It is for values that are copied at every change, so that the change can be taken back, if few
-/// elements change and the copy is rarely read. A Swift array shares all elements until one of two
+/// It is for values that are copied at every change, so that the change can be taken back. Few
+/// elements change, and the copy is rarely read. A Swift array shares all elements until one of two
 /// copies changes, and then copies all of them. Here the changed copy takes the elements, and the
-/// other copy keeps only the difference, so a change costs O(1) for any number of elements. A read
+/// other copy keeps only the difference. So a change costs O(1) for any number of elements. A read
 /// of the other copy first reverses all changes (Baker's trick), so reads of two copies in turn are
+/// slow.
 /// slow.
 ///
 /// When the differences reach a part of the elements, the elements are copied after all. So many

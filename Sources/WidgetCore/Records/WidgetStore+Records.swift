@@ -54,7 +54,8 @@ extension WidgetStore {
     if effect.removesKeys { appendKeyRemovals(of: slot) }
   }
 
-  /// Leaves tombstones for the keys that the present revision removed from a widget. O(changed keys).
+  /// Leaves tombstones for the keys that the present revision removed from a widget. O(changed
+  /// keys).
   private mutating func appendKeyRemovals(of slot: Int) {
     guard let record = records[slot] else { return }
     for (part, map) in [(Removal.Part.data, record.data), (.parameters, record.parameters)] {

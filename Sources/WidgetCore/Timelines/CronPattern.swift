@@ -3,9 +3,10 @@ import WidgetModel
 
 /// Times as cron(8) writes them: minute, hour, day of the month, month, day of the week.
 ///
-/// Each field is `*`, a number, a range `a-b`, a step `*/n` or `a-b/n`, or a list of those. Months and
-/// days of the week also have names of three letters; 7 is a Sunday like 0. If both days are restricted,
-/// one of them must fit. `@hourly`, `@daily`, `@weekly`, `@monthly` and `@yearly` are short for patterns.
+/// Each field is `*`, a number, a range `a-b`, a step `*/n` or `a-b/n`, or a list of those. Months
+/// and days of the week also have names of three letters; 7 is a Sunday like 0. If both days are
+/// restricted, one of them must fit. `@hourly`, `@daily`, `@weekly`, `@monthly` and `@yearly` are
+/// short for patterns.
 ///
 /// Times are local clock times. A time that the clocks skip does not fit. A time that they repeat
 /// fits twice.
