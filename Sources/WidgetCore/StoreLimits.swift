@@ -9,8 +9,8 @@ public struct StoreLimits: Hashable, Sendable {
   /// The maximum size of the content of one user's widgets, in bytes. Content that exists when the
   /// store is opened stays.
   public var contentBytesPerUIDMax = 64 << 20
-  /// The most bytes of cached content for watched families other than the widgets'. Beyond it, such
-  /// content is made when it is read.
+  /// The maximum size of the cached content for watched families other than the widgets', in bytes.
+  /// Content beyond it is made when it is read.
   public var familyContentBytesMax = 64 << 20
   /// The maximum size of the state of one widget, in bytes.
   public var widgetBytesMax = 1 << 20
@@ -47,12 +47,12 @@ public struct StoreLimits: Hashable, Sendable {
   public var kindMemoryBytesMax = 16 << 20
   /// The maximum memory of all kinds that one user has registered, in bytes.
   public var kindMemoryBytesPerUIDMax = 64 << 20
-  /// The most tokens of the theme that differ from the standard theme.
+  /// The maximum number of tokens of the theme that differ from the standard theme.
   public var themeOverridesMax = 512
   /// The maximum number of reducers of one kind.
   public var reducersPerKindMax = 256
-  /// The most evaluation steps of one event: for its reducers, and for finding its node in content
-  /// for other families.
+  /// The maximum cost of one event, in evaluation steps: for its reducers, and for finding its node
+  /// in content for other families.
   public var eventCostMax = 50_000
   /// The maximum number of nodes of a template, and of the content of one widget.
   public var contentNodesMax = 2_000

@@ -8,7 +8,7 @@ extension WidgetStore {
     try validate(declaration)
     return try atomically { (store) throws(StoreError) in
       let before = store.revision
-      // All changes share one revision, which is returned if nothing changed.
+      // All changes share one revision, which is given back if nothing changed.
       let revision = store.advanceRevision()
       // Removals come first, because they make room for new widgets.
       let pruned = declaration.prunes ? store.prune(declaration, transition) : []

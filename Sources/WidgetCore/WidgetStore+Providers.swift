@@ -187,7 +187,7 @@ extension WidgetStore {
   ) throws(StoreError) {
     try atomically { (store) throws(StoreError) in
       let before = store.revision
-      // All updates share one revision, which is returned if nothing changed.
+      // All updates share one revision, which is given back if nothing changed.
       _ = store.advanceRevision()
       var seen: Set<WidgetID> = []
       var hasChanged = false

@@ -30,7 +30,7 @@ extension WidgetStore {
   }
 
   /// Updates all widgets to a time, in one revision, until that has cost `costMax`. It cannot be
-  /// refused: content without room is cut. Call it between groups only. O(what is due).
+  /// refused: content without room is cut. Call it between groups only. O(due changes).
   public mutating func advance(to now: Timestamp, costMax: Int = .max) -> Advance {
     var result = Advance()
     guard let date = nextDate, date <= now else { return result }

@@ -167,7 +167,7 @@ extension WidgetStore {
 
   /// Makes the changes that are due: makes activities stale, ends those whose lifetime is over, and
   /// removes dismissed ones. All changes are in one revision, as a part of the group, until that
-  /// has cost `costMax`. They cannot be refused: content without room is cut. O(what is due).
+  /// has cost `costMax`. They cannot be refused: content without room is cut. O(due changes).
   public mutating func settleActivities(to now: Timestamp, costMax: Int = .max) -> Advance {
     var result = Advance()
     guard let date = nextActivityDate, date <= now else { return result }

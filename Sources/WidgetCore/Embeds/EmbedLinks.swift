@@ -25,8 +25,8 @@ final class EmbedLinks {
   private var isQueued: Set<WidgetID> = []
   /// Widgets whose embeds are in content that was made for one reader and not cached.
   private var unkept: Set<WidgetID> = []
-  /// Widgets that existed when the store was opened, and were not checked since. Nobody knows what
-  /// readers have seen of them.
+  /// Widgets that existed when the store was opened, and were not checked since. It is unknown which
+  /// content of them readers have.
   var restored: Set<WidgetID> = []
   /// Widgets of kind `smart-stack`.
   private(set) var stacks: [WidgetID: StackMembers] = [:]

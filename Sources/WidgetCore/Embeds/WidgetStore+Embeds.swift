@@ -161,7 +161,7 @@ extension WidgetStore {
     }
   }
 
-  /// Whether changed widgets are members of a stack by its expression, or were.
+  /// Whether changes of widgets may change the members that a stack selects by its expression.
   private func isNews(
     _ changed: [WidgetID], _ removed: [WidgetID], to stack: StackMembers, since cursor: Revision
   ) -> Bool {

@@ -46,7 +46,7 @@ extension WidgetStore {
     let schemas = try validate(declaration, by: caller)
     return try atomically { (store) throws(StoreError) in
       let before = store.revision
-      // All changes share one revision, which is returned if nothing changed.
+      // All changes share one revision, which is given back if nothing changed.
       let revision = store.advanceRevision()
       var results: [KindResult] = []
       var changed: Set<KindName> = []

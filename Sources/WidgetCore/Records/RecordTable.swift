@@ -425,8 +425,8 @@ struct RecordTable: ~Copyable {
     activityAgenda.popDue(at: now, of: slots) { $0.activity?.due }
   }
 
-  /// Makes `popDue` return the widgets whose entries begin after a time, because the clock went
-  /// back. O(all records).
+  /// Makes `popDue` return the widgets whose moment is outdated, because the clock went back to a
+  /// time. O(all records).
   mutating func appointAhead(of now: Timestamp) {
     for (slot, record) in slots.enumerated() {
       guard let record, let moment = record.moment, moment.isOutdated(at: now) else { continue }
