@@ -10,14 +10,15 @@ public import WidgetTransport
 public enum ClientError: Error, Hashable, Sendable {
   /// The daemon answered with an error.
   case status(RPCStatus)
-  /// There is no connection to the daemon, and none could be made. Nothing was sent.
+  /// There is no connection to the daemon, and a new one failed. Nothing was sent.
   case unavailable(ConnectFailure, socketPath: String)
   /// No socket was found in any of the usual places.
   case socketNotFound(tried: [String])
-  /// The connection ended before the answer came. The daemon may or may not have done what was
-  /// asked; with a `requestID`, asking again is safe.
+  /// The connection ended before the answer came. The request may or may not have been carried out.
+  /// With a `requestID`, a retry is safe.
   case connectionLost(socketPath: String)
-  /// The answer did not come in time. As with `connectionLost`, it may have been done.
+  /// The answer did not come in time. As with `connectionLost`, the request may have been carried
+  /// out.
   case deadlineExceeded(Duration)
   /// The task that waited was cancelled.
   case cancelled
@@ -30,7 +31,7 @@ public enum ClientError: Error, Hashable, Sendable {
   /// The request is longer than a frame may be. Nothing was sent.
   case requestTooLong(FrameTooLong)
 
-  /// The daemon's status, if that is what failed.
+  /// The daemon's status, if the error is a status.
   public var status: RPCStatus? {
     if case .status(let status) = self { status } else { nil }
   }
@@ -85,7 +86,7 @@ public enum ConnectFailure: Hashable, Sendable {
 }
 
 extension ClientError: CustomStringConvertible {
-  /// What happened and what to do next, in one line.
+  /// The failure and the next step, in one line.
   public var description: String {
     switch self {
     case .status(let status):
@@ -136,7 +137,7 @@ extension ClientError {
 }
 
 extension ConnectFailure: CustomStringConvertible {
-  /// What happened and what to do next.
+  /// The failure and the next step.
   public var description: String {
     switch self {
     case .noSuchFile: "there is no such socket; is widgetd running, and is this its socket?"

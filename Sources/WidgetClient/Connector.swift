@@ -63,7 +63,7 @@ final class Connector {
     }
   }
 
-  /// Closes the shared connection; whoever waits for it or for an answer on it is told.
+  /// Closes the shared connection. Callers that wait for it or for an answer get an error.
   func close() {
     let before = shared
     shared = .closed

@@ -2,8 +2,8 @@ import NIOCore
 package import WidgetProto
 import WidgetTransport
 
-/// A stream on which both sides send, on a connection of its own: the messages that come, and the way
-/// to send others. It ends when its connection does.
+/// A stream on which both sides send, on a separate connection: the received messages, and a way to
+/// send. It ends when its connection does.
 package struct Conversation<Request: WireMessage, Message: WireMessage>: Sendable {
   package let messages: MessageStream<Message>
   private let call: NIOLoopBound<ConversationCall>
@@ -36,7 +36,7 @@ package struct Conversation<Request: WireMessage, Message: WireMessage>: Sendabl
     call.eventLoop.execute { [call] in call.value.finish() }
   }
 
-  /// Closes the connection, after what was sent.
+  /// Closes the connection, after everything was sent.
   package func close() {
     call.eventLoop.execute { [call] in call.value.close() }
   }

@@ -1,3 +1,3 @@
-/// Who imports the client also sees the messages it sends and the domain types they are made of.
+/// A module that imports the client also sees its messages and their domain types.
 @_exported public import WidgetModel
 @_exported public import WidgetProto

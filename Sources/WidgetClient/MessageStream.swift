@@ -3,9 +3,9 @@ package import WidgetProto
 
 /// The messages of one stream of one connection, in order, with backpressure.
 ///
-/// At most `messagesMax` messages wait for the reader (and what one read of the socket had in it
-/// beyond that). While as many wait, the socket is not read, so that the daemon notices and
-/// conflates; reading goes on when half of them are taken.
+/// At most `messagesMax` messages wait for the reader, and the rest of one read of the socket.
+/// While the queue is full, the socket is not read, so that the daemon notices and conflates.
+/// Reading continues when half of the messages are taken.
 package struct MessageStream<Message: WireMessage>: AsyncSequence, Sendable {
   package typealias Element = Message
   package typealias Failure = ClientError

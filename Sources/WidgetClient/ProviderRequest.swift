@@ -1,7 +1,7 @@
 public import WidgetModel
 public import WidgetProto
 
-/// What the daemon wants of a provider, or tells it; see `ProviderSession.requests`.
+/// A request or message from the daemon to a provider; see `ProviderSession.requests`.
 public enum ProviderRequest: Hashable, Sendable {
   /// The session is open, for the first time or again. Earlier requests do not count any more: the
   /// daemon asks for every widget again.
@@ -26,7 +26,7 @@ public enum ProviderRequest: Hashable, Sendable {
   /// The watched widgets: the first after `connected` has all of them, later ones are differences.
   /// Comes only with `ProviderOptions.includesAudience`. `AttachedWidgets` keeps the state.
   case audience(ProvideAudience)
-  /// Somebody wants to know what an instance would show. Comes only with
+  /// A question about the content of an instance. Comes only with
   /// `ProviderOptions.answersSnapshots`.
   case snapshotRequest(ProviderSnapshotRequest)
   /// Since `connected` every widget that there is has been asked about; others are gone.
@@ -64,7 +64,7 @@ public struct ProviderBundleRequest: Hashable, Sendable {
   }
 }
 
-/// A question about what an instance of a kind would show, and the session that it belongs to.
+/// A question about the content of an instance of a kind, and the session of the question.
 public struct ProviderSnapshotRequest: Hashable, Sendable {
   public let kind: KindName
   public let family: Family
@@ -85,10 +85,11 @@ public struct ProviderSnapshotRequest: Hashable, Sendable {
 
 /// How to provide.
 public struct ProviderOptions: Sendable {
-  /// How long the provider may seem silent before its widgets are stale; 1 to 300 s, nil for what the
-  /// daemon takes. The session keeps it alive by itself: it runs out only if the process is stuck.
+  /// The time without a message after which the provider's widgets are stale. 1 to 300 s; nil for
+  /// the daemon's default. The session renews the lease by itself: it runs out only if the process
+  /// is stuck.
   public var lease: Duration?
-  /// End another session that this provider has, instead of failing with `PROVIDER_ACTIVE`.
+  /// Ends another session of this provider, instead of failing with `PROVIDER_ACTIVE`.
   public var takesOver: Bool
   /// Remove kinds that were declared earlier and are not any more.
   public var prunesKinds: Bool
@@ -121,10 +122,10 @@ public struct ProviderOptions: Sendable {
   }
 }
 
-/// What a provider is asked and told, in order. To be read by one task at a time.
+/// The daemon's requests to a provider, in order. One task at a time may read them.
 ///
-/// It ends when the session was closed. It throws what ended the session for good: another provider
-/// took its place, its kinds were refused, the user may not provide.
+/// It ends when the session is closed. It throws the error that ended the session for good: another
+/// provider took its place, its kinds were refused, or the user may not provide.
 public struct ProviderRequests: AsyncSequence, Sendable {
   public typealias Element = ProviderRequest
   public typealias Failure = ClientError

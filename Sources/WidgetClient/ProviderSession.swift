@@ -18,15 +18,15 @@ import WidgetProto
 /// }
 /// ```
 ///
-/// It connects by itself, declares its kinds each time, keeps its lease, and after a loss comes back
-/// and goes on behind the last event that was acknowledged. Changes wait until it is connected; one
-/// that is under way when the connection is lost fails with `connectionLost`, and is not repeated: the
-/// daemon asks for every widget when the session is back.
+/// The session connects by itself, declares its kinds each time, and keeps its lease. After a loss
+/// it reconnects and continues behind the last acknowledged event. Changes wait for the connection.
+/// If the connection is lost, the change under way fails with `connectionLost`, and is not
+/// repeated: the daemon asks for every widget after the reconnect.
 ///
-/// What is not read yet is bounded: by the events that the daemon sends without an acknowledgement,
-/// and one data request for each widget. It goes on until `close`.
+/// Unread requests have a bound: the events that the daemon sends without an acknowledgement, and
+/// one data request for each widget. The session runs until `close`.
 public actor ProviderSession {
-  /// Who this is.
+  /// The provider's name.
   public nonisolated let provider: String
   private let client: WidgetClient
   private let options: ProviderOptions
@@ -49,14 +49,14 @@ public actor ProviderSession {
   private var generation = 0
   private var epoch: UInt64
   private var acknowledged: UInt64?
-  /// What went wrong with events that are to come again.
+  /// The errors of events that will come again.
   private var failures: [UInt64: WidgetError] = [:]
   /// The highest event that came in this session.
   private var delivered: UInt64 = 0
   /// The highest event, or end of a gap, that came in this epoch.
   private var highestSeen: UInt64 = 0
-  /// Events of this epoch that were handed out and are not dealt with. What somebody took in an earlier epoch
-  /// must not pass for one of this, which counts from the beginning.
+  /// Events of this epoch that were delivered and not acknowledged. An event of an earlier epoch
+  /// may have the same number, and must not count as one of these.
   private var handedOut: [UInt64: Event] = [:]
   private var isLossTold = false
   /// Whether a session was open and its kinds accepted, since the last attempt began.
@@ -88,12 +88,12 @@ public actor ProviderSession {
 
   // MARK: - What a provider does
 
-  /// What the daemon asks and tells.
+  /// The daemon's requests.
   public nonisolated var requests: ProviderRequests { ProviderRequests(session: self) }
 
   /// Waits until the session is open and the daemon has taken the kinds.
   ///
-  /// - Throws: what ended the session for good; `closed`; `cancelled`.
+  /// - Throws: the error that ended the session for good; `closed`; `cancelled`.
   public func ready() async throws(ClientError) { _ = try await connected() }
 
   /// Changes widgets of this provider's kinds: all of them in one commit, or none. They are fresh
@@ -117,7 +117,7 @@ public actor ProviderSession {
 
   /// Says that an event, and all before it, are dealt with.
   ///
-  /// - Parameter error: what went wrong with it; becomes its widget's error.
+  /// - Parameter error: the event's error; becomes its widget's error.
   public func acknowledge(
     _ event: Event, error: WidgetError? = nil
   ) async throws(ClientError) {
@@ -130,7 +130,8 @@ public actor ProviderSession {
     _ sequence: UInt64, error: WidgetError? = nil
   ) async throws(ClientError) {
     guard sequence <= highestSeen else { return }
-    // What came in an earlier session is told when it comes again, or when the next one is opened.
+    // An event of an earlier session is acknowledged when it comes again, or when the next session
+    // opens.
     guard sequence <= delivered else { return note(sequence, error) }
     let line = try await connected()
     guard sequence <= highestSeen else { return }
@@ -348,7 +349,7 @@ public actor ProviderSession {
     }
   }
 
-  /// Reads what comes until the session ends.
+  /// Reads messages until the session ends.
   private nonisolated func serve(_ line: Line) async throws(ClientError) {
     defer { line.close() }
     var messages = line.messages.makeAsyncIterator()
@@ -373,7 +374,7 @@ public actor ProviderSession {
     .open(
       ProvideOpen(
         provider: provider, lease: options.lease, acknowledgedSequence: acknowledged, epoch: epoch,
-        // Only the first time: who took this one's place later is not to be thrown out again.
+        // Only the first time: a later session that replaced this one must not be ended.
         takeOver: options.takesOver && generation == 0, managesBundles: options.managesBundles,
         includeAudience: options.includesAudience, answersSnapshots: options.answersSnapshots))
   }
@@ -422,7 +423,8 @@ public actor ProviderSession {
       (acknowledged, failures, handedOut, highestSeen) = (nil, [:], [:], 0)
     }
     epoch = opened.epoch
-    // What happens from now on is wanted, also if the connection is lost before the first event is dealt with.
+    // Events from now on are wanted, also if the connection is lost before the first
+    // acknowledgement.
     if acknowledged == nil, opened.firstSequence > 0 { acknowledged = opened.firstSequence - 1 }
     delivered = 0
     deliver(.connected(opened))
@@ -456,8 +458,8 @@ public actor ProviderSession {
     line.close()
   }
 
-  /// Whether another session is in the way for longer than what the last one of this provider may have left
-  /// behind: it is another program's then.
+  /// Whether another session blocks this one for longer than a former session of this provider
+  /// could. It is then another program's.
   private func isDisplaced(by error: ClientError) -> Bool {
     guard error.reason == "PROVIDER_ACTIVE" else {
       if error.reason != nil { displacedSince = nil }

@@ -2,7 +2,7 @@ import NIOCore
 import WidgetProto
 import WidgetTransport
 
-/// Whoever waits for the answers of one call. Confined to the connection's loop.
+/// The receiver of one call's answers. Confined to the connection's loop.
 protocol CallReceiver: AnyObject {
   /// A message of a stream arrived.
   func message(_ bytes: ByteBuffer)
@@ -41,10 +41,10 @@ final class RPCConnection: ChannelDuplexHandler {
 
   // MARK: Calls
 
-  /// Sends a request. The receiver is told what comes back.
+  /// Sends a request. The receiver gets the answers.
   ///
   /// - Returns: the call's stream id.
-  /// - Throws: what prevents the request from being sent; the receiver is then told nothing.
+  /// - Throws: the reason why the request was not sent; the receiver then gets nothing.
   func open<Request: WireMessage>(
     _ kind: ClientStreams.Kind, _ method: RPCMethod, _ request: Request, timeout: Duration?,
     metadata: [MetadataEntry], receiver: any CallReceiver
@@ -61,7 +61,7 @@ final class RPCConnection: ChannelDuplexHandler {
         method, request, streamID: streamID, kind: kind, timeout: timeout, metadata: metadata,
         allocator: context.channel.allocator)
     } catch {
-      // Nothing was sent; an id may be left out.
+      // Nothing was sent. Skipping an id is allowed.
       streams.abandon(streamID)
       throw error
     }
@@ -76,7 +76,7 @@ final class RPCConnection: ChannelDuplexHandler {
     context?.writeAndFlush(wrapOutboundOut(frame), promise: nil)
   }
 
-  /// Says that the client sends no more on a stream; what comes on it is still received.
+  /// Says that the client sends no more on a stream. Its messages are still received.
   func halfClose(_ streamID: UInt32) {
     var frame = ByteBuffer()
     frame.writeFrameHeader(

@@ -1,11 +1,10 @@
 import WidgetProto
 
-/// Drives a `Resumption`: opens the stream, delivers its frames, and when it fails waits and opens
-/// it again.
+/// Drives a `Resumption`: opens the stream and delivers its frames. After a failure it waits and
+/// opens the stream again.
 ///
-/// There is no task and no buffer in it: everything happens inside `next`, in the task of whoever
-/// reads. Who does not read makes no attempts, and cancelling that task cancels whatever `next`
-/// waits for.
+/// There is no task and no buffer in it. Everything happens inside `next`, in the reader's task.
+/// Without a reader there are no attempts. Cancelling that task cancels the wait in `next`.
 struct ResumingIterator<R: Resumption> {
   typealias Open = @Sendable (R.Request) async throws(ClientError) -> MessageStream<R.Message>
 
@@ -66,7 +65,7 @@ struct ResumingIterator<R: Resumption> {
     return R.reconnected
   }
 
-  /// Decides what to do about an error. Throws it if that is to give up.
+  /// Decides how to handle an error. Throws the error to give up.
   private mutating func recover(from error: ClientError) throws(ClientError) -> R.Frame? {
     stream = nil
     switch resumption.recover(from: error) {

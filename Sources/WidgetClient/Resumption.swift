@@ -1,7 +1,7 @@
 import WidgetProto
 
-/// What a watch remembers between two connections. A value: messages and errors in, frames and
-/// decisions out; `ResumingSequence` does what it says.
+/// The state of a watch between two connections. A value: messages and errors in, frames and
+/// decisions out; `ResumingSequence` carries the decisions out.
 protocol Resumption: Sendable {
   associatedtype Request: WireMessage
   associatedtype Message: WireMessage
@@ -11,7 +11,7 @@ protocol Resumption: Sendable {
   static var disconnected: (ClientError) -> Frame { get }
   static var reconnected: Frame { get }
 
-  /// What opens the stream so that it goes on where it stopped.
+  /// The request that continues the stream where it stopped.
   var request: Request { get }
 
   /// The stream is about to be opened (again).
@@ -26,11 +26,11 @@ protocol Resumption: Sendable {
   /// Whether the daemon opened the stream since `willOpen`.
   var isOpen: Bool { get }
 
-  /// Says what to do after the stream could not be opened, or ended with an error.
+  /// Decides how to continue after the stream could not be opened, or ended with an error.
   mutating func recover(from error: ClientError) -> Recovery<Frame>
 }
 
-/// What to do when a stream failed.
+/// The next step after a stream failed.
 enum Recovery<Frame: Sendable>: Sendable {
   /// Wait (at least this long) and open it again.
   case retry(least: Duration)
@@ -43,7 +43,7 @@ enum Recovery<Frame: Sendable>: Sendable {
 extension Recovery: Equatable where Frame: Equatable {}
 
 extension Recovery {
-  /// The decision that depends only on the error: what may pass by itself is tried again.
+  /// The decision that depends only on the error: temporary errors are retried.
   init(for error: ClientError) {
     switch error {
     case .connectionLost: self = .retry(least: .zero)

@@ -1,7 +1,7 @@
-/// How long to wait before trying again, and how often to try.
+/// The wait before a retry, and the number of retries.
 ///
-/// The wait doubles from attempt to attempt up to a bound, and is shortened at random by up to half,
-/// so that clients that lost the same daemon do not all come back at the same moment.
+/// The wait doubles with each attempt up to a bound. It is shortened at random by up to half, so
+/// that clients of the same daemon do not all reconnect at the same moment.
 public struct RetryPolicy: Sendable {
   /// The wait before the first attempt, before it is shortened.
   public var delayInitial: Duration
@@ -11,7 +11,7 @@ public struct RetryPolicy: Sendable {
   public var attemptsMax: Int?
   /// A number in 0..<1 by which waits are shortened: 0 leaves them, nearly 1 halves them.
   public var jitter: @Sendable () -> Double
-  /// What waits are measured with.
+  /// The clock for waits.
   public var clock: any Clock<Duration>
 
   public init(

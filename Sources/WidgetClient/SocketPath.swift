@@ -4,7 +4,7 @@
   import Musl
 #endif
 
-/// Where the daemon's socket is.
+/// The path of the daemon's socket.
 public enum SocketPath {
   /// The environment variable that names the socket.
   public static let variable = "WIDGETD_SOCKET"
@@ -16,9 +16,9 @@ public enum SocketPath {
   /// Finds the socket: `explicit`, else `$WIDGETD_SOCKET`, else the user's daemon
   /// (`$XDG_RUNTIME_DIR/widgetd/widgetd.sock`), else the system's (`/run/widgetd/widgetd.sock`).
   ///
-  /// The first two are taken at their word, whether or not there is such a file: who names a socket
-  /// means no other. A leading `unix:` or `unix://` is dropped. Empty means not set. Of the last
-  /// two, the first that exists is taken.
+  /// The first two are used even if the file is missing: a caller that names a socket means no
+  /// other. A leading `unix:` or `unix://` is dropped. An empty value means not set. Of the last
+  /// two, the first that exists is used.
   ///
   /// - Parameters:
   ///   - environment: looks up a variable; by default in the environment of the process.

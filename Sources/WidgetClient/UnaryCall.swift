@@ -90,7 +90,7 @@ final class UnaryCall<Request: WireMessage, Response: WireMessage>: CallReceiver
   }
 }
 
-/// Where a call and the cancellation of its task meet, whichever comes first.
+/// Connects a call with the cancellation of its task, in either order.
 enum CallSlot<Request: WireMessage, Response: WireMessage> {
   case waiting
   case started(UnaryCall<Request, Response>)

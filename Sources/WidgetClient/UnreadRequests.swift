@@ -2,14 +2,14 @@ import NIOCore
 import WidgetModel
 import WidgetProto
 
-/// What a provider has not read yet, in the order in which it came; of the data requests about a widget
-/// the last one only. Of who is watched, what follows one another is one.
+/// The unread requests of a provider, in order of arrival. Only the last data request about a
+/// widget is kept. Successive audience changes are merged into one.
 ///
-/// Everything is O(1), but for tidying up, which what came since pays for: there may be a request for each
-/// of very many widgets. One that is taken out leaves an empty place.
+/// Everything is O(1), except tidying up, whose cost is amortised over the requests since. There
+/// may be a request for each of very many widgets. A removed request leaves an empty place.
 ///
-/// Invariants: `places` has the number of the place of every data request; places are numbered from
-/// `firstNumber` on; the first one is not empty; at most half of many are.
+/// Invariants: `places` has the number of the place of every data request. Places are numbered from
+/// `firstNumber` on. The first one is not empty. At most half of many are empty.
 struct UnreadRequests {
   private var places = CircularBuffer<ProviderRequest?>()
   private var firstNumber = 0

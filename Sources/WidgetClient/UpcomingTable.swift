@@ -1,13 +1,13 @@
 import WidgetModel
 import WidgetProto
 
-/// What widgets will show, as far as the daemon has said.
+/// The upcoming content of widgets, as far as the daemon has sent it.
 struct UpcomingTable: Hashable, Sendable {
   private var entries: [WidgetID: ArraySlice<ShownEntry>] = [:]
   /// The daemon's clock is a fake one, so dates of this machine's clock say nothing.
   private(set) var hasFakeClock = false
 
-  /// Takes what the daemon says, in place of what it said about these widgets before.
+  /// Takes the daemon's entries, in place of earlier entries of these widgets.
   mutating func take(_ frame: WatchUpcoming) {
     hasFakeClock = frame.hasFakeClock
     for widget in frame.widgets { entries[widget.id] = widget.entries[...] }
@@ -25,7 +25,7 @@ struct UpcomingTable: Hashable, Sendable {
     hasFakeClock ? nil : entries.values.lazy.compactMap { $0.first?.entry.date }.min()
   }
 
-  /// What a widget shows from now on.
+  /// The content of a widget from now on.
   struct Flip: Hashable, Sendable {
     var id: WidgetID
     var shown: ShownEntry
@@ -33,7 +33,7 @@ struct UpcomingTable: Hashable, Sendable {
     var nextDate: Timestamp?
   }
 
-  /// Takes the entries whose date is there: of each widget the newest one.
+  /// Takes the entries whose date has come: the newest one of each widget.
   mutating func takeDue(at now: Timestamp) -> [Flip] {
     guard let date = nextDate, date <= now else { return [] }
     var due: [Flip] = []

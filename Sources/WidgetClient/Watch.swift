@@ -1,11 +1,10 @@
 import WidgetProto
 
-/// A watch of widgets, as `WidgetClient.watch` returns it. Nothing happens until it is iterated;
-/// each iteration is a watch of its own, on a connection of its own.
+/// A watch of widgets, as `WidgetClient.watch` returns it. Nothing happens until it is iterated.
+/// Each iteration is a separate watch, on a separate connection.
 ///
-/// It never ends by itself except when somebody ends it with `unsubscribe`. It throws when trying
-/// again cannot help: the daemon refused the request, the user may not connect, or the retry policy
-/// gave up.
+/// It ends only when somebody ends it with `unsubscribe`. It throws when a retry cannot help: the
+/// daemon refused the request, the user may not connect, or the retry policy gave up.
 public struct Watch: AsyncSequence, Sendable {
   public typealias Element = WatchFrame
   public typealias Failure = ClientError
@@ -33,7 +32,7 @@ public struct Watch: AsyncSequence, Sendable {
   }
 }
 
-/// A watch of events, as `WidgetClient.watchEvents` returns it. As `Watch` otherwise.
+/// A watch of events, as `WidgetClient.watchEvents` returns it. Otherwise like `Watch`.
 public struct EventWatch: AsyncSequence, Sendable {
   public typealias Element = EventFrame
   public typealias Failure = ClientError

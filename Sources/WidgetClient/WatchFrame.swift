@@ -1,13 +1,13 @@
 public import WidgetModel
 public import WidgetProto
 
-/// What a watch of widgets delivers: the daemon's frames, and between them what happens to the
+/// The items of a watch of widgets: the daemon's frames, and between them changes of the
 /// connection. `WidgetMirror` turns frames into state.
 ///
-/// A watch starts with `opened`, snapshots, `synced`, and goes on with changes. When the connection
-/// is lost, `disconnected` is followed (after as many attempts as it takes) by `reconnected` and
-/// `opened`, and the stream goes on where it stopped. If the daemon can no longer tell what changed
-/// in between, `reset` comes before that `opened`, and a new snapshot after it.
+/// A watch starts with `opened`, snapshots, `synced`, and continues with changes. When the
+/// connection is lost, `disconnected` comes. After the retries, `reconnected` and `opened` come, and
+/// the stream continues where it stopped. If the daemon no longer has the changes in between,
+/// `reset` comes before that `opened`, and a new snapshot after it.
 public enum WatchFrame: Hashable, Sendable {
   /// The daemon opened the stream.
   case opened(WatchOpened)
@@ -25,17 +25,17 @@ public enum WatchFrame: Hashable, Sendable {
   case progress(WatchProgress)
   /// The whole theme, after each `opened` and when it changes. Comes only with `includeTheme`.
   case theme(ThemeState)
-  /// What widgets will show. Comes only with `upcomingEntries`.
+  /// The upcoming content of widgets. Comes only with `upcomingEntries`.
   case upcoming(WatchUpcoming)
-  /// The stream cannot go on where it stopped: a snapshot follows, and replaces what was known.
+  /// The stream cannot continue where it stopped. A snapshot follows, and replaces the known state.
   case reset(ResetReason)
-  /// The connection is gone or could not be made; it is tried again.
+  /// The connection is lost or could not be made; it is retried.
   case disconnected(ClientError)
   /// The connection is back.
   case reconnected
 }
 
-/// What a watch of events delivers.
+/// The items of a watch of events.
 public enum EventFrame: Hashable, Sendable {
   /// The daemon opened the stream.
   case opened(WatchEventsOpened)
@@ -51,19 +51,19 @@ public enum EventFrame: Hashable, Sendable {
 
 /// Why a watch had to start over.
 public enum ResetReason: Hashable, Sendable {
-  /// The daemon no longer keeps what changed since (`REVISION_COMPACTED`).
+  /// The daemon no longer keeps the changes since then (`REVISION_COMPACTED`).
   case compacted
   /// The daemon's store is another one (`EPOCH_CHANGED`): its revisions compare to no earlier ones.
   case epochChanged
 }
 
-/// What to watch, and how.
+/// The options of a watch.
 public struct WatchOptions: Sendable {
   /// Which widgets, the ones to come included.
   public var selector: Selector
-  /// What to send of each.
+  /// The fields to send of each widget.
   public var readMask: ReadMask
-  /// The family whose content to send; nil for each widget's own.
+  /// The family whose content to send; nil for each widget's family.
   public var contentFamily: Family?
   /// The least time between two change frames; changes in between are conflated.
   public var minInterval: Duration?
@@ -86,7 +86,7 @@ public struct WatchOptions: Sendable {
   /// Go on after the frame this token came with, without a snapshot, as an earlier watch with the
   /// same selector, mask and family got it. If that is no longer possible, `reset` and a snapshot come.
   public var resumeToken: [UInt8]
-  /// What to do when the connection is lost.
+  /// The retry policy after a lost connection.
   public var retry: RetryPolicy
   /// Metadata to send when the stream is opened.
   public var metadata: [MetadataEntry]
@@ -121,9 +121,9 @@ public struct WatchEventsOptions: Sendable {
   public var selector: Selector
   /// Only events with one of these names; empty means all.
   public var names: [String]
-  /// Start after this event instead of now. What is no longer kept is reported as a gap.
+  /// Start after this event instead of now. Deleted events are reported as a gap.
   public var afterSequence: UInt64?
-  /// What to do when the connection is lost.
+  /// The retry policy after a lost connection.
   public var retry: RetryPolicy
   /// Metadata to send when the stream is opened.
   public var metadata: [MetadataEntry]

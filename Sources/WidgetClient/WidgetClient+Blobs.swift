@@ -36,7 +36,8 @@ extension WidgetClient {
     return answer.blobID
   }
 
-  /// Deletes what was uploaded of a file, also if the task is cancelled: that is why it was given up.
+  /// Deletes the uploaded part of a file, even if the task is cancelled: cancellation may be the
+  /// reason.
   private func abandon(_ blobID: String) async {
     guard !blobID.isEmpty else { return }
     let options = CallOptions(timeout: .seconds(2))

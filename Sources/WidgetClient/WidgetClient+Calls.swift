@@ -1,7 +1,6 @@
 public import WidgetProto
 
-// Every method of the daemon's services. What each does, and the errors it answers with, is said
-// in Protos/widgetd/v1.
+// Every method of the daemon's services. Protos/widgetd/v1 documents each method and its errors.
 
 extension WidgetClient {
   /// Adds a widget.
@@ -81,14 +80,14 @@ extension WidgetClient {
     try await call(.getTimeline, request, options)
   }
 
-  /// What a kind looks like, with its sample. Asks no provider.
+  /// The look of a kind, with its sample. Asks no provider.
   public func getPlaceholder(
     _ request: GetPlaceholderRequest, options: CallOptions = CallOptions()
   ) async throws(ClientError) -> GetPlaceholderResponse {
     try await call(.getPlaceholder, request, options)
   }
 
-  /// What an instance of a kind would show now; its sample if its provider does not answer in time.
+  /// The current content of an instance; its sample if its provider does not answer in time.
   public func getSnapshot(
     _ request: GetSnapshotRequest, options: CallOptions = CallOptions()
   ) async throws(ClientError) -> GetSnapshotResponse {
@@ -200,7 +199,7 @@ extension WidgetClient {
     try await call(.setBundleDefaults, request, options)
   }
 
-  /// Returns what installing a bundle would change.
+  /// Returns the changes that installing a bundle would make.
   public func diffBundle(
     _ request: DiffBundleRequest, options: CallOptions = CallOptions()
   ) async throws(ClientError) -> DiffBundleResponse {
@@ -273,9 +272,9 @@ extension WidgetClient {
   /// Opens a session as the provider of kinds, and keeps it open across lost connections.
   ///
   /// - Parameters:
-  ///   - provider: whose kinds they are; an id's alphabet, 1 to 128 characters. A provider has one
-  ///     session at a time.
-  ///   - kinds: what it provides.
+  ///   - provider: the owner of the kinds; an id's alphabet, 1 to 128 characters. A provider has
+  ///     one session at a time.
+  ///   - kinds: the provider's kinds.
   public func provide(
     _ provider: String, kinds: [Kind], options: ProviderOptions = ProviderOptions()
   ) -> ProviderSession {

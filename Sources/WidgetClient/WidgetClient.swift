@@ -3,7 +3,7 @@ import NIOPosix
 import WidgetProto
 import WidgetTransport
 
-/// A client of the daemon: every method of its services, for any number of tasks at once.
+/// A client of the daemon: every method of its services, for any number of concurrent tasks.
 ///
 /// ```swift
 /// let client = WidgetClient(socketPath: try SocketPath.discover())
@@ -12,13 +12,14 @@ import WidgetTransport
 /// await client.close()
 /// ```
 ///
-/// All calls share one connection. It is made by the first call, and made again by the next call
-/// after it was lost; a call that was under way then fails with `connectionLost` and is never
-/// repeated behind the caller's back. Each watch has a connection of its own: the protocol has no
-/// flow control within a connection, so a watch that is not read would otherwise hold up the answers
-/// that the same task waits for; and ending a watch is closing its connection.
+/// All calls share one connection. The first call opens it. After a loss, the next call opens it
+/// again. A call under way then fails with `connectionLost`, and the client never repeats it.
+///
+/// Each watch has a separate connection, because the protocol has no flow control within a
+/// connection. On a shared connection, an unread watch would block the answers that the same task
+/// waits for. Ending a watch closes its connection.
 public final class WidgetClient: Sendable {
-  /// Where the daemon listens.
+  /// The path of the daemon's socket.
   public let socketPath: String
   private let eventLoop: any EventLoop
   private let connector: NIOLoopBoundBox<Connector>
@@ -26,9 +27,10 @@ public final class WidgetClient: Sendable {
   /// Makes a client. Nothing is connected yet.
   ///
   /// - Parameters:
-  ///   - socketPath: where the daemon listens; see `SocketPath.discover`.
-  ///   - connectTimeout: how long one attempt to connect may take.
-  ///   - group: where its I/O runs, on one loop; by default the process's shared one.
+  ///   - socketPath: the path of the daemon's socket; see `SocketPath.discover`.
+  ///   - connectTimeout: the maximum duration of one attempt to connect.
+  ///   - group: the event loops for I/O, of which one is used; by default the process's shared
+  ///     ones.
   public init(
     socketPath: String, connectTimeout: Duration = .seconds(5),
     group: (any EventLoopGroup)? = nil
@@ -56,7 +58,7 @@ public final class WidgetClient: Sendable {
   }
 
   /// Closes the shared connection for good. Calls under way, and calls made afterwards, fail with
-  /// `closed`. Watches go on until they lose their own connection.
+  /// `closed`. Watches continue until they lose their connection.
   public func close() async {
     await withCheckedContinuation { continuation in
       eventLoop.execute { [connector] in
@@ -95,7 +97,7 @@ public final class WidgetClient: Sendable {
     return try answer.get()
   }
 
-  /// Opens a stream on a connection of its own. The connection ends with the stream, and with its
+  /// Opens a stream on a separate connection. The connection ends with the stream, and with its
   /// reader.
   func openStream<Request: WireMessage, Message: WireMessage>(
     _ method: RPCMethod, _ request: Request, metadata: [MetadataEntry]
@@ -128,7 +130,7 @@ public final class WidgetClient: Sendable {
     return try opened.get()
   }
 
-  /// Begins a conversation on a connection of its own. The connection ends with it.
+  /// Begins a conversation on a separate connection. The connection ends with it.
   func converse<Request: WireMessage, Message: WireMessage>(
     _ method: RPCMethod, _ first: Request, metadata: [MetadataEntry]
   ) async throws(ClientError) -> Conversation<Request, Message> {

@@ -3,27 +3,27 @@ import WidgetProto
 
 /// A local copy of the widgets that a watch selects, fed with the watch's frames.
 ///
-/// A plain value: `apply` takes a frame, changes the copy and says what changed, if anything became
-/// visible. What is visible is always the daemon's state at exactly one revision:
+/// A plain value: `apply` takes a frame, changes the copy and returns the visible changes, if any.
+/// The visible state is always the daemon's state at exactly one revision:
 ///
-/// - Snapshot chunks collect out of sight; `synced` makes them visible at once. If something was
-///   visible before (after a `reset`), it stays until then, and the difference is reported.
+/// - Snapshot chunks collect out of sight; `synced` makes them visible at once. State that was
+///   visible before (after a `reset`) stays until then, and the difference is reported.
 /// - Pieces of a change set (`more`) collect out of sight; the last one makes all of them visible.
-/// - What is collected when a connection is lost is dropped: the daemon sends it again.
-/// - With `WatchOptions.upcomingEntries`, call `advance(to:)` at `nextDate`: then the widgets of that date
-///   show their next entry, also without a connection.
+/// - Collected pieces are dropped when a connection is lost: the daemon sends them again.
+/// - With `WatchOptions.upcomingEntries`, call `advance(to:)` at `nextDate`. The widgets of that
+///   date then show their next entry, also without a connection.
 ///
 /// The content of a visible widget is a table (`Content.table`): looking up a node costs O(1), and a
 /// change costs as much as the nodes that it changes. `Difference.contents` names these nodes.
 public struct WidgetMirror: Hashable, Sendable {
-  /// What became visible.
+  /// The visible changes.
   public struct Difference: Hashable, Sendable {
     /// Widgets that appeared, in display order.
     public var added: [WidgetID] = []
     /// Widgets of which something changed, in display order.
     public var updated: [WidgetID] = []
-    /// The nodes that changed, for each of `updated` whose content changed. A widget that a snapshot or
-    /// `added` replaced is compared with what was visible of it.
+    /// The nodes that changed, for each of `updated` whose content changed. A widget that a
+    /// snapshot or `added` replaced is compared with its visible state.
     public var contents: [WidgetID: ContentDifference] = [:]
     /// Widgets that are gone, as they were last, in the order they were shown.
     public var removed: [Widget] = []
@@ -32,7 +32,7 @@ public struct WidgetMirror: Hashable, Sendable {
     /// The order of the widgets that stayed is another.
     public var isReordered = false
 
-    /// Nothing changed that a reader could see.
+    /// Whether a reader can see no change.
     public var isEmpty: Bool {
       added.isEmpty && updated.isEmpty && removed.isEmpty && !isReordered
     }
@@ -40,12 +40,13 @@ public struct WidgetMirror: Hashable, Sendable {
     public init() {}
   }
 
-  /// A frame that does not fit what came before it. The mirror is unchanged; watch again without a
+  /// A frame that does not fit the earlier frames. The mirror is unchanged; watch again without a
   /// resume token.
   public enum Inconsistency: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Something changed of a widget that is not there.
+    /// A change of a widget that the mirror does not have.
     case unknownWidget(WidgetID)
-    /// Changes start before what is visible, or at another revision than the pieces before them.
+    /// Changes start before the visible revision, or at another revision than the pieces before
+    /// them.
     case unexpectedRevision(from: Revision, visible: Revision)
     /// Changes came before the first snapshot was complete.
     case notSynced
@@ -68,7 +69,7 @@ public struct WidgetMirror: Hashable, Sendable {
   public private(set) var revision: Revision = 0
   /// The store's epoch, as the daemon told last.
   public private(set) var epoch: UInt64 = 0
-  /// What resumes a watch after the visible state; empty if nothing is visible.
+  /// The token that resumes a watch after the visible state; empty if nothing is visible.
   public private(set) var resumeToken: [UInt8] = []
 
   private var visible: [WidgetID: Widget] = [:]
@@ -86,11 +87,12 @@ public struct WidgetMirror: Hashable, Sendable {
   }
   private var piecesFrom: Revision?
   private var pieceChanges: [WidgetChange] = []
-  /// What the visible widgets will show.
+  /// The upcoming content of visible widgets.
   private var upcoming = UpcomingTable()
   /// The upcoming entries that came with frames that are not visible yet.
   private var collectedUpcoming = UpcomingTable()
-  /// What the daemon sent of widgets that `advance(to:)` has changed since. Its changes start from there.
+  /// The daemon's state of widgets that `advance(to:)` has changed since. The daemon's changes
+  /// start from there.
   private var sent: [WidgetID: Widget] = [:]
 
   public init() {}
@@ -109,8 +111,8 @@ public struct WidgetMirror: Hashable, Sendable {
 
   /// Takes the watch's next frame.
   ///
-  /// - Returns: what became visible; nil if this frame made nothing visible (it may still have
-  ///   moved `revision`). Empty if a snapshot turned out to be what was visible before.
+  /// - Returns: the visible changes; nil if this frame made nothing visible (it may still have
+  ///   moved `revision`). Empty if a snapshot equals the state that was visible before.
   /// - Throws: if the frame does not fit; the mirror is then unchanged.
   public mutating func apply(_ frame: WatchFrame) throws(Inconsistency) -> Difference? {
     switch frame {
@@ -206,9 +208,9 @@ public struct WidgetMirror: Hashable, Sendable {
   /// When `advance(to:)` is next needed; nil if the daemon has said nothing about the future. O(widgets).
   public var nextDate: Timestamp? { upcoming.nextDate }
 
-  /// Shows the entries whose date is there. Neither the revision nor the resume token moves.
+  /// Shows the entries whose date has come. Neither the revision nor the resume token moves.
   ///
-  /// - Returns: what changed; nil if nothing did.
+  /// - Returns: the changes; nil if there are none.
   public mutating func advance(to now: Timestamp) -> Difference? {
     var result = Difference()
     var updated: Set<WidgetID> = []
@@ -269,7 +271,7 @@ public struct WidgetMirror: Hashable, Sendable {
     return result
   }
 
-  /// The widgets whose nodes have to be compared: what the daemon says that changed is not all.
+  /// The widgets whose nodes have to be compared, because the daemon's changes are not all changes.
   private func compared(in changes: [WidgetChange]) -> Set<WidgetID> {
     let repeated = WidgetMirror.repeatedIDs(in: changes)
     guard !sent.isEmpty else { return repeated }
@@ -287,14 +289,14 @@ public struct WidgetMirror: Hashable, Sendable {
     return repeated
   }
 
-  /// What the changes make of the visible state. The same widget may be named by several pieces.
+  /// Applies the changes to the visible state. Several pieces may name the same widget.
   private func result(
     of changes: [WidgetChange]
   ) throws(Inconsistency) -> (next: [WidgetID: Widget], difference: Difference) {
     var next = visible
     var touched: Set<WidgetID> = []
     var transitions: [WidgetID: Transition] = [:]
-    // Of the widgets that were updated once; the others are compared.
+    // Only for widgets that were updated once; the others are compared.
     var contents: [WidgetID: ContentDifference] = [:]
     let repeated = compared(in: changes)
     for change in changes {

@@ -1,9 +1,9 @@
 import WidgetModel
 import WidgetProto
 
-/// What a watch of widgets remembers: the last resume token and the last event.
+/// The state of a watch of widgets: the last resume token and the last event.
 ///
-/// The token is that of the last whole frame, so pieces of a change set and an unfinished snapshot
+/// The token belongs to the last whole frame. So pieces of a change set and an unfinished snapshot
 /// are sent again after a break, and nothing is sent twice or skipped.
 struct WidgetWatchResumption: Resumption, Equatable {
   static let method = RPCMethod.watchWidgets
@@ -86,7 +86,7 @@ struct WidgetWatchResumption: Resumption, Equatable {
   }
 }
 
-/// What a watch of events remembers: the last event.
+/// The state of a watch of events: the last event.
 struct EventWatchResumption: Resumption, Equatable {
   static let method = RPCMethod.watchEvents
   static var disconnected: (ClientError) -> EventFrame { { .disconnected($0) } }

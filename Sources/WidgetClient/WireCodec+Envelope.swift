@@ -59,6 +59,6 @@ extension WireCodec {
 }
 
 extension Duration {
-  /// As the envelope holds it: at least 1, because 0 means no timeout.
+  /// The envelope's value: at least 1, because 0 means no timeout.
   fileprivate var wireNanoseconds: Int64 { max(1, TimeAmount(self).nanoseconds) }
 }

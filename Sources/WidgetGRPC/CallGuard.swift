@@ -6,19 +6,19 @@
   import WidgetProto
   import WidgetServer
 
-  /// Stands between an HTTP/2 stream and grpc-swift.
+  /// A handler between an HTTP/2 stream and grpc-swift.
   ///
   /// - It overwrites the reserved header, so that the call can be found; see `Callers`.
   /// - It refuses a call with more metadata than `metadata_bytes_max`, or with an invalid
   ///   `grpc-timeout`. grpc-swift traps on a negative one: `Timeout.init(decoding:)` of grpc-swift-2
   ///   2.4.3 reads `-1S`, and a precondition then refuses the amount. No issue is known upstream.
-  /// - It ends a call whose time is over when it begins.
+  /// - It ends a call whose deadline has already passed at the start.
   /// - It passes on the end of a stream that has no data as data. `GRPCServerStreamHandler` of
   ///   grpc-swift-nio-transport 2.9.2 ends the messages of a call only at a data frame with the end
   ///   of the stream, not at such headers. No issue is known upstream.
-  /// - It bounds what a request may take, which is the peer's to fill: each and all of a connection.
-  ///   What is refused gets a status; grpc-swift would reset the stream without one.
-  /// - It counts what the answer takes until the peer has it, or is gone. A stream makes no more
+  /// - It bounds the memory that a peer can fill with requests: for each request, and for all of a
+  ///   connection. A refused request gets a status; grpc-swift would reset the stream without one.
+  /// - It counts the bytes of the answer until the peer has it, or is gone. A stream makes no more
   ///   messages while too many of its bytes, or of its connection's, are not written.
   final class CallGuard: ChannelDuplexHandler, CallAdmission, StreamRoom {
     typealias InboundIn = HTTP2Frame.FramePayload
@@ -31,7 +31,7 @@
     private let onEnd: () -> Void
     private var receivedBytes = 0
     private var scanner = MessageScanner(bytesMax: messageBytesMax)
-    /// What of the request is not passed on whole, as the connection counts it.
+    /// The part of the request that is not passed on yet, as the connection counts it.
     private var heldBytes = 0
     private let incomplete: IncompleteRequest
     /// Whether the request is one message. A conversation has no end, only its messages have.
@@ -46,14 +46,14 @@
     private var hasHead = false
     private var context: ChannelHandlerContext?
 
-    /// How large the message of a request may be.
+    /// The maximum size of a request's message.
     static let messageBytesMax = 4 << 20
-    /// A message and what is before it.
+    /// A message and its prefix.
     private static let requestBytesMax = messageBytesMax + MessageScanner.prefixBytes
-    /// Beyond so many bytes that were not written, a stream makes no more; as much as a usual socket
-    /// holds.
+    /// A stream makes no more messages while it has so many unwritten bytes. As much as a usual
+    /// socket holds.
     private static let streamBytesMax = 128 << 10
-    /// How large a question to reflection may be: they ask for names.
+    /// The maximum size of a question to reflection. Questions are names.
     private static let questionBytesMax = 64 << 10
     /// The paths of methods that take any number of messages.
     private static let conversations = Set(
@@ -123,7 +123,7 @@
       context.fireChannelRead(wrapInboundOut(.data(body)))
     }
 
-    /// What metadata counts, as HTTP/2 counts a list of headers.
+    /// The size of metadata, as HTTP/2 counts a list of headers.
     private static func size(of headers: HPACKHeaders) -> Int {
       headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 32 }
     }
@@ -265,7 +265,8 @@
       connection.admit(self, start)
     }
 
-    /// Notes what the answer takes. Returns what the connection has to count, until it is released.
+    /// Adds to the answer's size. Returns the size that the connection counts, until it is
+    /// released.
     func hold(_ byteCount: Int) -> Int {
       guard !isOver else { return 0 }
       answerBytes += byteCount

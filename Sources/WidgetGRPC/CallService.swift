@@ -100,13 +100,13 @@
       }
     }
 
-    /// Passes on what a stream brings until it ends.
+    /// Passes on a stream's messages until it ends.
     private static func write(
       _ stream: InProcessStream, to writer: RPCWriter<ByteBuffer>
     ) async throws {
       do {
         while let batch = try await stream.next() {
-          // A little at a time: what is given to the writer is copied, whether it is sent or not.
+          // In small pieces, because the writer copies its input even if it is not sent.
           for piece in batch.pieces(bytesMin: pieceBytesMin) {
             try await writer.write(contentsOf: piece)
           }
@@ -147,7 +147,7 @@
     }
   }
 
-  /// Leaves messages as they are: what they mean is read and written by protobuf-c, in the service.
+  /// Passes messages on as bytes: protobuf-c decodes and encodes them in the service.
   struct MessageBytes: MessageSerializer, MessageDeserializer {
     func serialize<Bytes: GRPCContiguousBytes>(_ message: ByteBuffer) throws -> Bytes {
       Bytes(message.readableBytesView)

@@ -81,11 +81,11 @@
     }
   }
 
-  /// What the calls of one connection hold. Confined to the event loop.
+  /// The memory of one connection's calls. Confined to the event loop.
   ///
-  /// Flow control stops what a peer does not take from being sent, but not from being made. So calls
-  /// wait while the answers that were made and not taken are more than a bound. Streams make nothing
-  /// more while their messages are.
+  /// Flow control stops the sending to a slow peer, but not the making of answers. So calls wait
+  /// while the peer has not taken a bounded number of bytes. Streams make no more messages while
+  /// their unsent messages exceed a bound.
   final class CallerConnection {
     let client: InProcessClient
     /// How many bytes of metadata a call may have.
@@ -122,9 +122,9 @@
 
     func remove(_ streamID: UInt32) { calls[streamID] = nil }
 
-    /// Cancels the call that the peer has reset; a call that is over stays as it is.
+    /// Cancels the call that the peer has reset; an ended call does not change.
     ///
-    /// Returns false if HTTP/2 has to judge: the peer resets too much, or a stream that never was.
+    /// Returns false if HTTP/2 has to decide: too many resets, or the reset of an unknown stream.
     func cancelCall(on streamID: UInt32) -> Bool {
       let isCall = streamID <= newestStreamID && !streamID.isMultiple(of: 2)
       guard isCall, resets.take(at: .now()) else { return false }

@@ -111,7 +111,7 @@
   }
 
   extension ByteBuffer {
-    /// What was read from this buffer to get to `rest`.
+    /// The part of this buffer before `rest`.
     fileprivate func beginning(upTo rest: ByteBuffer) -> ByteBuffer {
       getSlice(at: readerIndex, length: rest.readerIndex - readerIndex) ?? ByteBuffer()
     }

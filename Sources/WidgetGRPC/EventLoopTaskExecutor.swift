@@ -3,9 +3,9 @@
 
   /// Runs tasks on an event loop.
   ///
-  /// grpc-swift handles each call in a task. On the threads that tasks use by default, every step of
-  /// a call would wake another thread, and those calls would take part in the daemon's turns one by
-  /// one. Tasks that prefer this executor, and their children, stay on the loop.
+  /// grpc-swift handles each call in a task. On the default threads of tasks, every step of a call
+  /// would wake another thread. Such calls would also take part in the daemon's turns one by one.
+  /// Tasks that prefer this executor, and their children, stay on the loop.
   final class EventLoopTaskExecutor: TaskExecutor {
     private let eventLoop: any EventLoop
 

@@ -8,12 +8,12 @@
 
   /// gRPC on the daemon's socket, beside ttrpc.
   ///
-  /// HTTP/2 and the lifecycle of calls are grpc-swift's. It gets its connections from the daemon's
-  /// listener (`HandedConnections`) and runs on the daemon's event loop (`EventLoopTaskExecutor`),
-  /// so a call takes part in a turn like any other. Messages pass as bytes to the same service that
-  /// ttrpc calls, in the name of the peer that the kernel says it is.
+  /// grpc-swift implements HTTP/2 and the lifecycle of calls. It gets its connections from the
+  /// daemon's listener (`HandedConnections`) and runs on the daemon's event loop
+  /// (`EventLoopTaskExecutor`). So a call takes part in a turn like any other. Messages pass as
+  /// bytes to the same service as over ttrpc, for the peer that the kernel reports.
   public final class GRPCProtocol: GuestProtocol {
-    /// What every HTTP/2 connection begins with.
+    /// The first bytes of every HTTP/2 connection.
     public let opening = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 
     private let callers = Callers()
@@ -61,10 +61,10 @@
         return state
       }
       state.server?.beginGracefulShutdown()
-      // Cancelling alone waits for what a peer that reads nothing never takes.
+      // Cancelling alone would wait for a peer that reads nothing.
       state.connections?.closeAll()
       state.serving?.cancel()
-      // How it ended matters to nobody any more.
+      // The result does not matter any more.
       _ = await state.serving?.result
     }
   }
@@ -73,7 +73,7 @@
     /// How the daemon speaks HTTP/2.
     static func widgetd(_ limits: ServerLimits, callers: Callers) -> Self {
       var config = Self.defaults
-      // With coalescing, what a peer does not read piles up in memory without bound. The daemon
+      // With coalescing, the memory for a peer that does not read grows without bound. The daemon
       // gathers flushes itself, see `TurnFlushing`.
       config.connection.flushCoalescing = nil
       config.connection.keepalive = .init(

@@ -5,12 +5,12 @@
   import NIOPosix
   import Synchronization
 
-  /// The listener that grpc-swift asks for, which gets its connections handed instead of accepting
-  /// them: the socket is the daemon's, and only what begins as HTTP/2 is for gRPC.
+  /// A listener for grpc-swift that gets its connections from the daemon instead of accepting them.
+  /// The daemon owns the socket, and only HTTP/2 connections are for gRPC.
   ///
   /// grpc-swift reads accepted connections from a channel. This one is a pipe on which no byte ever
   /// arrives: connections are put into its pipeline. There they pass the handler that tells them of
-  /// a graceful shutdown, then they are set up for HTTP/2, then grpc-swift takes them.
+  /// a graceful shutdown. Then they are set up for HTTP/2, and grpc-swift takes them.
   final class HandedConnections: HTTP2ServerTransport.ListenerFactory {
     typealias Connection = HTTP2ServerTransport.ConnectionConfigurator.ConnectionChannel
 
@@ -61,8 +61,8 @@
       guard let listener = listener.withLock({ $0 }), listener.isActive else { return false }
       listener.pipeline.fireChannelRead(channel)
       listener.pipeline.fireChannelReadComplete()
-      // The connection is active already: what its handlers do then, they have to do now. The HTTP/2
-      // handler has noticed by itself and would not pass it on.
+      // The connection is active already, so its handlers must start now. The HTTP/2 handler has
+      // noticed by itself and would not pass the event on.
       let pipeline = channel.pipeline.syncOperations
       guard let context = try? pipeline.context(handlerType: NIOHTTP2Handler.self) else {
         return false
@@ -77,17 +77,18 @@
       return true
     }
 
-    /// Closes what was handed over and is still open, whatever waits to be sent.
+    /// Closes the open connections, even with unsent data.
     func closeAll() {
       for channel in open.withLock({ Array($0.values) }) { channel.close(promise: nil) }
     }
   }
 
-  /// Lets a peer send more headers than grpc-swift would take, so that a call that has too many can be
-  /// refused: what HTTP/2 itself refuses ends the connection, with all that is on it.
+  /// Lets a peer send more headers than grpc-swift would take, so that a call with too many headers
+  /// can be refused. A refusal by HTTP/2 itself would end the connection with all its calls.
   /// `NIOChannelPipeline+GRPC.swift` of grpc-swift-nio-transport 2.9.2 has 16 KiB and no setting.
   ///
-  /// It holds from when the peer has acknowledged it. Beyond it, the connection ends still.
+  /// The limit holds after the peer has acknowledged it. More headers than that still end the
+  /// connection.
   private final class HeaderAllowance: ChannelInboundHandler {
     typealias InboundIn = HTTP2Frame
     typealias OutboundOut = HTTP2Frame
@@ -108,7 +109,7 @@
     }
   }
 
-  /// Sets up a connection for HTTP/2 and passes on what grpc-swift takes.
+  /// Sets up a connection for HTTP/2 and passes it on to grpc-swift.
   private final class ConnectionSetup: ChannelInboundHandler {
     typealias InboundIn = any Channel
     typealias InboundOut = HandedConnections.Connection

@@ -1,12 +1,12 @@
 #if GRPC
   import NIOCore
 
-  /// Follows where messages begin in what a peer sends on a stream: each has a flag and a length
-  /// before it. A value: bytes in, findings out.
+  /// Finds the beginnings of messages in a peer's stream: each has a flag and a length before it. A
+  /// value: bytes in, findings out.
   struct MessageScanner {
-    /// What is wrong with a message.
+    /// The fault of a message.
     enum Fault: Equatable {
-      /// It says that it is larger than it may be.
+      /// Its length is above the limit.
       case tooLarge
       /// It says that it is compressed, and may not be.
       case compressed

@@ -17,7 +17,7 @@
   }
 
   extension RPCError {
-    /// Where gRPC puts the details of an error: the encoded `google.rpc.Status`.
+    /// The metadata key of an error's details in gRPC: the encoded `google.rpc.Status`.
     static let detailsKey = "grpc-status-details-bin"
     /// Clients take 8 KiB of metadata; details larger than this are left out. They are sent as
     /// base64, which makes 4 bytes of 3.
@@ -28,7 +28,7 @@
     /// An error of the service, with its details.
     init(_ status: RPCStatus) {
       var metadata = Metadata()
-      // Of its own: errors are rare, and codecs belong to one thread.
+      // A new codec, because errors are rare and codecs belong to one thread.
       if let details = try? WireCodec().encode(status),
         details.count <= RPCError.detailsBytesMax
       {

@@ -4,10 +4,10 @@
   import WidgetProto
   import WidgetServer
 
-  /// Tells tools which services there are, and what their messages look like, from the descriptors
-  /// of the .proto files that the daemon was built from.
+  /// Describes the services and their messages to tools, from the descriptors of the .proto files
+  /// that the daemon was built from.
   ///
-  /// Older tools ask for it under the name it had before it was final; its messages are the same.
+  /// Older tools use the service's name before it was final; its messages are the same.
   struct ReflectionService: RegistrableRPCService {
     private static let names = [
       "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection",

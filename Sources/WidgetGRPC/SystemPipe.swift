@@ -1,7 +1,7 @@
 #if GRPC
   import Glibc
 
-  /// The two ends of a pipe, closed on exec. Whoever takes them closes them.
+  /// The two ends of a pipe, closed on exec. Their taker closes them.
   struct SystemPipe {
     let reading: CInt
     let writing: CInt

@@ -4,11 +4,10 @@
   /// Sends what one turn of the event loop wrote to a connection with one system call.
   ///
   /// grpc-swift flushes the head, the message and the end of each answer by themselves, see
-  /// https://github.com/grpc/grpc-swift-nio-transport/pull/175. The coalescing that came with this
-  /// change is off: decision 0011 says why. This handler sits between grpc-swift and the socket and
-  /// passes on one flush when the loop has done what was to be done.
-  /// What waits here counts as unsent, so the connection's writability, and with it flow control,
-  /// is what it would be without.
+  /// https://github.com/grpc/grpc-swift-nio-transport/pull/175. The coalescing of this change is
+  /// off; decision 0011 has the reason. This handler sits between grpc-swift and the socket. It
+  /// passes on one flush at the end of the loop's work. Waiting bytes count as unsent, so the
+  /// connection's writability and flow control do not change.
   final class TurnFlushing: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
 

@@ -1,7 +1,7 @@
 import WidgetClient
 import WidgetModel
 
-/// A kind whose types are forgotten: the one place where typed widgets meet the wire's values.
+/// A kind with its types erased: the one place where typed widgets meet the wire's values.
 struct AnyProvidedWidget: Sendable {
   let kind: Kind
   let schedule: Schedule
@@ -19,13 +19,13 @@ struct AnyProvidedWidget: Sendable {
     case snapshot
   }
 
-  /// What was done to a widget.
+  /// The result of an action on a widget.
   struct Outcome: Sendable {
     var patch: WidgetPatch
-    /// What the widget holds afterwards.
+    /// The widget's data afterwards.
     var data: ValueMap = [:]
     var transition: Transition?
-    /// What went wrong, if the widget does not say so yet.
+    /// An error that is not yet in the widget.
     var problem: String?
   }
 
@@ -64,7 +64,7 @@ struct AnyProvidedWidget: Sendable {
     await act(isAttached ? .attached : .detached, widget, isAttached, now)
   }
 
-  /// What an instance would hold now. `problem` says why that is not known.
+  /// The current data of an instance. `problem` has the reason if it is not known.
   func snapshot(_ request: ProviderSnapshotRequest, at now: Timestamp) async -> Outcome {
     guard let id = WidgetID("preview") else {
       return Outcome(patch: WidgetPatch(), problem: "there is no id for a preview")
@@ -74,7 +74,7 @@ struct AnyProvidedWidget: Sendable {
     return await act(.snapshot, preview, true, now)
   }
 
-  /// Does what an event means.
+  /// Handles an event.
   func handled(
     _ event: WidgetModel.Event, on widget: Widget, isAttached: Bool = true,
     at now: Timestamp
@@ -82,8 +82,8 @@ struct AnyProvidedWidget: Sendable {
     await act(.event(event), widget, isAttached, now)
   }
 
-  /// Events of the same name on several nodes are one event of the kind; what users cause on a node needs no
-  /// declaration.
+  /// Events of the same name on several nodes are one event of the kind. User events on a node need
+  /// no declaration.
   private static func declared<E>(_ events: [EventOf<E>]) -> [EventType] {
     var seen: Set<String> = []
     return events.filter { $0.nodeID.isEmpty && seen.insert($0.name).inserted }.map(\.type)
@@ -119,7 +119,7 @@ struct AnyProvidedWidget: Sendable {
       patch.timeline = instance.timeline.map { .some($0.untyped) }
       (patch.setData, patch.unsetData) = instance.state.difference(from: current.data)
     } catch {
-      // What was done before it failed is not half of something: nothing of it is sent.
+      // A failed action is not half done: none of its changes is sent.
       problem = WidgetError(reason: "PROVIDER_FAILED", message: "\(error)")
     }
     let isNew = problem?.continuing(current.error) != current.error

@@ -1,11 +1,11 @@
 public import WidgetModel
 
-/// What a widget shows at which time, with typed entries; see `Timeline`.
+/// The content of a widget over time, with typed entries; see `Timeline`.
 ///
 ///     train.timeline = EntryTimeline(
 ///       departures.map { .init($0.time, Departure(platform: $0.platform)) }, policy: .atEnd)
 public struct EntryTimeline<Entry: Fields>: Sendable {
-  /// In any order. Of entries with the same date, the last one counts.
+  /// In any order. If two entries have the same date, the last one counts.
   public var entries: [DatedEntry<Entry>]
   /// When `refresh` is called for a new timeline.
   public var policy: Timeline.Policy

@@ -1,7 +1,7 @@
 import WidgetModel
 
-/// What happens to widgets of a kind, as an enum. Its cases are said once, with the names and types of their
-/// details.
+/// The events of a kind's widgets, as an enum. Its cases are declared once, with the names and
+/// types of their details.
 ///
 ///     enum Event: Events {
 ///       case press
@@ -35,7 +35,7 @@ public struct Argument<T: FieldValue>: Sendable {
   }
 }
 
-/// An event that is not what its kind declares: it was accepted before the kind changed.
+/// An event that does not match its kind's declaration: it was accepted before the kind changed.
 struct InvalidEvent: Error {
   let reason: String
 }
@@ -49,8 +49,8 @@ public struct EventOf<Root: Sendable>: Sendable {
   let make: @Sendable (ValueMap) throws -> Root
 
   /// - Parameters:
-  ///   - name: what the event is called on the wire: 1 to 64 characters of an id's alphabet.
-  ///   - node: the template's node that it must be on.
+  ///   - name: the event's name on the wire: 1 to 64 characters of an id's alphabet.
+  ///   - node: the node of the template that sends the event.
   ///   - arguments: its details, in the order in which `make` takes them.
   public init<each T: FieldValue>(
     _ name: String, on node: String = "", _ summary: String = "",

@@ -1,14 +1,14 @@
 public import WidgetModel
 
-/// A type of Swift that a field of a widget can have: `Bool`, `Int`, `Int64`, `Double`, `String`,
-/// `[UInt8]`, `Timestamp`, `Duration`, `Value` for any, optionals (null), and arrays and dictionaries by
-/// text of these. Enums with text as raw values need only say that they conform.
+/// A Swift type that a field of a widget can have: `Bool`, `Int`, `Int64`, `Double`, `String`,
+/// `[UInt8]`, `Timestamp`, `Duration`, `Value` for any, optionals (null), and arrays and
+/// dictionaries by text of these. An enum with text as raw values only has to conform.
 public protocol FieldValue: FieldElement {
   /// The type as kinds declare it.
   static var fieldType: FieldType { get }
   /// The value as widgets hold it.
   var fieldValue: Value { get }
-  /// Reads what a widget holds; nil if it is not such a value.
+  /// Reads a widget's value; nil if the value has another type.
   init?(fieldValue: Value)
 }
 
@@ -93,7 +93,8 @@ extension UInt8: FieldElement {
   }
 }
 
-/// What an array can hold. Everything that is a `FieldValue`; of bytes, the array is one value.
+/// A type that an array can hold: everything that is a `FieldValue`. An array of bytes is one
+/// value.
 public protocol FieldElement: Sendable {
   static var listType: FieldType { get }
   static func list(of elements: [Self]) -> Value

@@ -1,7 +1,7 @@
 import WidgetModel
 
-/// What a widget holds or is configured with, as a struct. Its fields are said once, with key paths, so that
-/// the compiler checks names and types; their defaults are those of `init()`.
+/// The data or parameters of a widget, as a struct. Its fields are declared once, with key paths,
+/// so that the compiler checks names and types. Their defaults are those of `init()`.
 ///
 ///     struct State: Fields {
 ///       var count = 0
@@ -18,10 +18,10 @@ public protocol Fields: Sendable {
 
 /// One field of a struct: its name on the wire, and where it is.
 public struct FieldOf<Root: Sendable>: Sendable {
-  /// As the wire has it; of a dictionary with a key for each entry, what these keys begin with.
+  /// The name on the wire. If a dictionary has a key for each entry: the prefix of these keys.
   public let name: String
   public let summary: String
-  /// Whether each entry of the dictionary is a key of its own.
+  /// Whether each entry of the dictionary is a separate key.
   let isSpread: Bool
   let type: FieldType
   let isOptional: Bool
@@ -30,9 +30,9 @@ public struct FieldOf<Root: Sendable>: Sendable {
   let write: @Sendable (inout Root, Value) -> Bool
 
   /// - Parameters:
-  ///   - name: letters, digits and `_`, as the wire and expressions have it.
+  ///   - name: letters, digits and `_`, as on the wire and in expressions.
   ///   - path: the property.
-  ///   - summary: what it means, its unit and range.
+  ///   - summary: the meaning, the unit and the range.
   public init<T: FieldValue>(
     _ name: String, _ path: any WritableKeyPath<Root, T> & Sendable, _ summary: String = ""
   ) {
@@ -49,14 +49,15 @@ public struct FieldOf<Root: Sendable>: Sendable {
     }
   }
 
-  /// A dictionary with a key on the wire for each entry, so that an entry that changed is sent without the
-  /// others: `.init(each: "interface.", \.interfaces)` is `interface.lo`, `interface.eth0`, … Its kind is
-  /// open, since such names cannot be declared; expressions read `data["interface.lo"]`. Entries that are
-  /// not of the dictionary's type are left out.
+  /// A dictionary with a key on the wire for each entry, so that a changed entry is sent without
+  /// the others. For example, `.init(each: "interface.", \.interfaces)` has the keys
+  /// `interface.lo`, `interface.eth0`, … Its kind is open, because such names cannot be declared.
+  /// Expressions read `data["interface.lo"]`. Entries of another type than the dictionary's are
+  /// left out.
   ///
   /// - Parameters:
-  ///   - prefix: what the keys begin with, and no other field's name does. With it, an entry's key has at
-  ///     most 256 bytes.
+  ///   - prefix: the prefix of the keys. No other field's name may begin with it. With the prefix,
+  ///     an entry's key has at most 256 bytes.
   ///   - path: the property.
   public init<T: FieldValue>(
     each prefix: String, _ path: any WritableKeyPath<Root, [String: T]> & Sendable
@@ -76,7 +77,7 @@ public struct FieldOf<Root: Sendable>: Sendable {
     }
   }
 
-  /// What the field is in a widget's map; nil if it is not there.
+  /// The field's value in a widget's map; nil if it is missing.
   func value(in map: ValueMap) -> Value? {
     guard isSpread else { return map[name] }
     return .map(
@@ -108,7 +109,7 @@ extension Fields {
   /// Whether there are fields with names that no kind can declare.
   static var isOpen: Bool { fields.contains(where: \.isSpread) }
 
-  /// What a widget holds. A key that is missing, or of another type, has its default.
+  /// The data of a widget. A key that is missing, or of another type, has its default.
   init(reading map: ValueMap) {
     self.init()
     for field in Self.fields {
@@ -116,8 +117,8 @@ extension Fields {
     }
   }
 
-  /// What has to be set and removed so that a widget holds this. A key that is missing counts as its
-  /// default; one of another type, or with a value that the type does not know, is set right.
+  /// The keys to set and to remove so that a widget has this data. A missing key counts as its
+  /// default. A key of another type, or with an unknown value, is corrected.
   func difference(from map: ValueMap) -> (set: ValueMap, unset: [String]) {
     let defaults = Self()
     var set: ValueMap = [:]

@@ -1,7 +1,7 @@
 public import WidgetModel
 
-/// A kind of widgets, written in Swift: what it is called, what its widgets hold and are configured with,
-/// what happens to them, and what that does. All of it is checked by the compiler.
+/// A kind of widgets, written in Swift: its name, its data and parameters, its events, and its
+/// actions. The compiler checks all of it.
 ///
 ///     struct Counter: ProvidedWidget {
 ///       struct State: Fields {
@@ -17,27 +17,27 @@ public import WidgetModel
 ///       }
 ///     }
 ///
-/// A value that is shared by all widgets of its kind; what differs is in their `Instance`s.
+/// A value that all widgets of its kind share; their differences are in their `Instance`s.
 public protocol ProvidedWidget: Sendable {
-  /// What its widgets hold.
+  /// The data of its widgets.
   associatedtype State: Fields = NoFields
-  /// What they are configured with.
+  /// The parameters of its widgets.
   associatedtype Parameters: Fields = NoFields
-  /// What happens to them.
+  /// The events of its widgets.
   associatedtype Event: Events = NoEvents
-  /// What the entries of their timelines hold.
+  /// The data of timeline entries.
   associatedtype Entry: Fields = NoFields
 
   /// The kind's name, as `static let kind: KindName = "desk/clock"`; the type's without, `SystemLoadWidget`
   /// as `system-load`.
   static var kind: KindName { get }
-  /// What people call it; empty for its name.
+  /// The name for people; empty for the kind's name.
   var displayName: String { get }
-  /// What it shows and what it is for.
+  /// The content and purpose of its widgets.
   var summary: String { get }
   /// The families that it is made for; empty for all.
   var families: [Family] { get }
-  /// What its widgets show.
+  /// The content of its widgets.
   var content: [ContentTemplate] { get }
   /// Whether the data of its widgets outlives a restart of the daemon. Default: volatile, because
   /// the provider sets the data again.
@@ -58,16 +58,16 @@ public protocol ProvidedWidget: Sendable {
   /// Whether `snapshot` is called for previews. If false, previews show the sample. Default: false.
   var answersSnapshots: Bool { get }
 
-  /// Brings a widget up to date: when it is new, its parameters changed, somebody asked for it, this program
-  /// came back, or the schedule says so. What it throws becomes the widget's error.
+  /// Updates a widget: when it is new, its parameters changed, somebody asked for it, this program
+  /// connected again, or the schedule says so. A thrown error becomes the widget's error.
   func refresh(_ instance: inout Instance<Self>) async throws
 
-  /// Gives an instance the state that it would show now. There is no such widget: `isPreview` is true. It
-  /// runs beside everything else, several at once. The daemon waits two seconds. What it throws is the
-  /// reason why people see the sample. Default: `refresh`.
+  /// Gives an instance its current state for a preview. There is no such widget: `isPreview` is
+  /// true. It runs beside everything else, several at once. The daemon waits two seconds. If it
+  /// throws, people see the sample, and the error is the reason. Default: `refresh`.
   func snapshot(_ instance: inout Instance<Self>) async throws
 
-  /// Does what an event means. What it throws becomes the widget's error.
+  /// Handles an event. A thrown error becomes the widget's error.
   func handle(_ event: Event, _ instance: inout Instance<Self>) async throws
 
   /// Somebody begins to watch a widget. Only with `followsAudience`. Default: `refresh`.
@@ -84,7 +84,7 @@ public enum Schedule: Hashable, Sendable {
   case every(Duration, isAligned: Bool = true)
 }
 
-/// One widget of a kind, while something is done to it. What is changed here is sent as one change.
+/// One widget of a kind, during an action. All changes to it are sent as one change.
 public struct Instance<W: ProvidedWidget>: Sendable {
   public let id: WidgetID
   public let family: Family
@@ -108,9 +108,9 @@ public struct Instance<W: ProvidedWidget>: Sendable {
 }
 
 extension Instance {
-  /// A widget that is in no daemon, to try out what `refresh` and `handle` do to it.
+  /// A widget outside any daemon, to try out `refresh` and `handle`.
   ///
-  /// - Parameter id: 1 to 128 characters of an id's alphabet; another text is a mistake of the program.
+  /// - Parameter id: 1 to 128 characters of an id's alphabet; other text is a bug of the program.
   public init(
     _ id: String, parameters: W.Parameters = W.Parameters(), state: W.State = W.State(),
     family: Family = .medium, labels: Labels = [:], node: String = "", row: String = "",
@@ -159,7 +159,7 @@ extension KindName {
       name += character.lowercased()
       last = character
     }
-    // The names of Swift's types are within a kind's alphabet but for what is generic or nested.
+    // The names of Swift's types fit a kind's alphabet, except generic and nested types.
     let plain = name.filter { $0.isLetter || $0.isNumber || $0 == "-" }
     self = KindName(String(plain.prefix(KindName.lengthMax))) ?? "widget"
   }

@@ -10,17 +10,17 @@ import WidgetSystemd
 ///       var widgets: Widgets { Clock(); Counter() }
 ///     }
 ///
-/// That is all of it: it connects (`--socket PATH`, `$WIDGETD_SOCKET`, or the usual places), waits for the
-/// daemon, registers the kinds, and answers for their widgets until SIGTERM, SIGINT or SIGHUP. A program with
-/// options of its own makes a `ProviderRunner`.
+/// That is the whole program. It connects (`--socket PATH`, `$WIDGETD_SOCKET`, or the usual places)
+/// and waits for the daemon. Then it registers the kinds, and serves their widgets until SIGTERM,
+/// SIGINT or SIGHUP. A program with other options makes a `ProviderRunner`.
 public protocol Provider {
   init()
-  /// Whose kinds they are: an id. The type's name without, `DeskProvider` as `desk-provider`.
+  /// The provider's id. Default: from the type's name, `DeskProvider` as `desk-provider`.
   static var name: String { get }
   /// The kinds.
   @WidgetsBuilder var widgets: Widgets { get }
-  /// Widgets that should be there as long as this program is known: made if they are not there, kept as
-  /// people changed them if they are.
+  /// Widgets that should exist as long as this program is registered. Missing ones are created.
+  /// Existing ones keep people's changes.
   var instances: [WidgetSpec] { get }
 }
 

@@ -6,8 +6,8 @@ import WidgetProcess
 
 /// Keeps widgets written in Swift alive: the part with I/O.
 ///
-/// What the daemon asks and what the schedules want is done one after the other, in turns: no two things
-/// happen to widgets at the same time. An event is acknowledged when what it did is committed.
+/// The daemon's requests and the schedules are served in turns, one after the other: no two actions
+/// on widgets run at the same time. An event is acknowledged when its changes are committed.
 public struct ProviderRunner: Sendable {
   private let name: String
   private let widgets: [KindName: AnyProvidedWidget]
@@ -16,20 +16,20 @@ public struct ProviderRunner: Sendable {
   private let options: ProviderOptions
   private let now: @Sendable () -> Timestamp
   private let clock: any Clock<Duration>
-  /// Says what does not work, or may not, a line at a time.
+  /// Reports failures and possible failures, one line at a time.
   private let report: @Sendable (String) -> Void
-  /// Says what it does when all is well.
+  /// Reports the normal progress.
   private let note: @Sendable (String) -> Void
 
   /// - Parameters:
-  ///   - name: whose kinds they are: an id.
-  ///   - widgets: the kinds; of two with the same name, the first counts.
-  ///   - instances: widgets that should be there.
-  ///   - client: where the daemon is. It need not run yet.
-  ///   - now: what time it is.
-  ///   - clock: what schedules wait by.
-  ///   - report: says what does not work, or may not, a line at a time.
-  ///   - note: says what it does when all is well.
+  ///   - name: the provider's id.
+  ///   - widgets: the kinds; if two have the same name, the first counts.
+  ///   - instances: widgets that should exist.
+  ///   - client: the client of the daemon. The daemon need not run yet.
+  ///   - now: the current time.
+  ///   - clock: the clock of schedules.
+  ///   - report: reports failures and possible failures, one line at a time.
+  ///   - note: reports the normal progress.
   public init(
     name: String, widgets: Widgets, instances: [WidgetSpec] = [], client: WidgetClient,
     options: ProviderOptions = ProviderOptions(prunesKinds: true),
@@ -52,15 +52,15 @@ public struct ProviderRunner: Sendable {
 
   /// Runs until SIGTERM, SIGINT or SIGHUP.
   ///
-  /// - Throws: what trying again cannot mend: the kinds are refused or another's, another program took this
-  ///   one's place.
+  /// - Throws: an error that a retry cannot fix: the kinds are refused or another provider's, or
+  ///   another program replaced this one.
   public func runUntilStopped() async throws {
     try await Signals.untilStopped { try await run() }
   }
 
-  /// Brings the widgets up to date once: registers the kinds, makes the widgets that should be there, and
-  /// refreshes all of the kinds. As there is no session, nobody acts on events, and the widgets stay as they
-  /// are, not stale, when the program has ended. What cannot be refreshed says so in its error.
+  /// Updates the widgets once: registers the kinds, creates the missing widgets, and refreshes all
+  /// widgets of the kinds. There is no session, so nobody handles events. The widgets stay fresh
+  /// after the program has ended. If a refresh fails, the widget's error says so.
   ///
   /// - Throws: if the daemon cannot be reached, or refuses the kinds or a widget.
   public func runOnce() async throws {
@@ -188,7 +188,8 @@ public struct ProviderRunner: Sendable {
     }
   }
 
-  /// How often an event is tried while the daemon cannot be asked or cannot store what came of it.
+  /// The number of attempts for an event while the daemon cannot be reached or cannot store the
+  /// changes.
   private static var attemptsMax: Int { 6 }
 
   /// Tells a widget that it became attached or detached, and sends its update.
@@ -247,7 +248,7 @@ public struct ProviderRunner: Sendable {
     try await session.acknowledge(event)
   }
 
-  /// Makes the widgets that should be there. Those that are there keep what people changed.
+  /// Creates the missing widgets. Existing ones keep people's changes.
   private func declare() async throws(ClientError) {
     for spec in instances {
       do throws(ClientError) {
@@ -285,7 +286,7 @@ public struct ProviderRunner: Sendable {
       for current in page where !widget.followsAudience || attached.contains(current.id) {
         let outcome = await widget.refreshed(current, at: now())
         tell(outcome, current.id)
-        // What did not change is said too where the widget seems stale: it is still true.
+        // Unchanged data is sent too if the widget is stale: the data is still true.
         guard outcome.patch != WidgetPatch() || current.isStale else { continue }
         updates.append(ProvidedUpdate(current.id, outcome.patch, transition: outcome.transition))
       }
@@ -307,7 +308,7 @@ public struct ProviderRunner: Sendable {
 
   // MARK: - Parts
 
-  /// Says what went wrong with a widget, once for as long as it lasts.
+  /// Reports a widget's failure once, for as long as it lasts.
   private func tell(_ outcome: AnyProvidedWidget.Outcome, _ id: WidgetID) {
     if let problem = outcome.problem { report("\(id): \(problem)") }
   }

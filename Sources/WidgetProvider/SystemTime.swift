@@ -2,10 +2,10 @@ import Glibc
 public import WidgetModel
 
 extension Timestamp {
-  /// What the system's clock says.
+  /// The time of the system's clock.
   public static var ofSystem: Timestamp {
-    // A `timespec` by its layout: with Dispatch in the same module the compiler may take the struct for one
-    // of a module that has no name, and then lets nobody at its fields.
+    // A `timespec` by its layout. With Dispatch in the same module, the compiler may take the
+    // struct from a module without a name, and then its fields are not accessible.
     var time: (seconds: Int, nanoseconds: Int) = (0, 0)
     withUnsafeMutablePointer(to: &time) { pointer in
       _ = clock_gettime(

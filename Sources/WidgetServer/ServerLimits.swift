@@ -1,63 +1,63 @@
 public import WidgetCore
 
-/// Every limit of the daemon that is not the store's. A limit is reached when one more would exceed
-/// it.
+/// The limits of the daemon, except the store's. A limit is reached when one more would exceed it.
 public struct ServerLimits: Hashable, Sendable {
   public var store = StoreLimits()
-  /// How many connections there may be.
+  /// The maximum number of connections.
   public var connectionsMax = 8_192
-  /// How many connections one user may have.
+  /// The maximum number of connections of one user.
   public var connectionsPerUIDMax = 4_096
-  /// How many connections those may have, all together, who may only ask for health.
+  /// The maximum number of connections of all users who may only ask for health.
   public var connectionsUnauthorizedMax = 256
-  /// How many of these connections one user may have.
+  /// The maximum number of these connections of one user.
   public var connectionsUnauthorizedPerUIDMax = 32
-  /// How long such a connection may be open, in milliseconds.
+  /// The maximum duration of such a connection, in milliseconds.
   public var unauthorizedMilliseconds = 10_000
-  /// How long a connection may be open without having sent anything, in milliseconds.
+  /// The maximum time until a connection's first byte, in milliseconds.
   public var firstByteMilliseconds = 60_000
-  /// How many bytes of requests that have not arrived completely clients may have, all together.
+  /// The maximum size of all incomplete requests of clients, in bytes.
   public var incompleteBytesMax = 256 << 20
-  /// How many of these bytes one user may have.
+  /// The maximum size of the incomplete requests of one user, in bytes.
   public var incompleteBytesPerUIDMax = 64 << 20
-  /// How many of these bytes those may have, all together, who may only ask for health.
+  /// The maximum size of the incomplete requests of all users who may only ask for health, in
+  /// bytes.
   public var incompleteBytesUnauthorizedMax = 1 << 20
-  /// How long a request may take to arrive, from its first byte to its last, in milliseconds.
+  /// The maximum time from a request's first byte to its last, in milliseconds.
   public var requestMilliseconds = 30_000
-  /// How many streams one connection may have open.
+  /// The maximum number of open streams on one connection.
   public var streamsPerConnectionMax = 1_024
-  /// How many bytes of metadata a call over gRPC may have, as HTTP/2 counts them.
+  /// The maximum size of a gRPC call's metadata, in bytes as HTTP/2 counts them.
   public var metadataBytesMax = 16 << 10
-  /// How many streams a gRPC connection may reset within half a minute.
+  /// The maximum number of streams that a gRPC connection may reset within half a minute.
   public var streamResetsMax = 10_000
-  /// How many streams one user may have open.
+  /// The maximum number of open streams of one user.
   public var subscriptionsPerUIDMax = 16_384
-  /// How many providers of one user may have a session.
+  /// The maximum number of providers of one user that have a session.
   public var providersPerUIDMax = 256
-  /// How many events a provider is sent without having acknowledged them.
+  /// The maximum number of unacknowledged events that a provider is sent.
   public var providerEventsUnacknowledgedMax = 64
-  /// How many widgets a provider may change at once.
+  /// The maximum number of widgets that a provider may change at once.
   public var providerUpdatesMax = 4_096
   /// The delay between the loss of a widget's last watcher and `detached`, in milliseconds.
   public var audienceLingerMilliseconds = 5_000
-  /// How large the content of an installed bundle may be, in bytes: the host gets it in one frame.
+  /// The maximum size of an installed bundle's content, in bytes. The host gets it in one frame.
   public var bundleArchiveBytesMax = 3 << 20
-  /// How many calls about bundles may wait for the host.
+  /// The maximum number of calls about bundles that wait for the host.
   public var bundleCallsMax = 16
-  /// How many of these calls may come from callers who are not owners. The rest is for owners.
+  /// The maximum number of these calls from callers who are not owners. The rest is for owners.
   public var bundleCallsOfClientsMax = 4
-  /// How long a call about bundles waits for the host at most, in seconds.
+  /// The maximum time that a call about bundles waits for the host, in seconds.
   public var bundleCallSeconds = 60
-  /// How many ids, kinds, families, label conditions and mask paths one watch may name.
+  /// The maximum number of ids, kinds, families, label conditions and mask paths in one watch.
   public var selectorTermsMax = 1_024
-  /// How large a frame of a stream may grow before it is split, in bytes.
+  /// The size at which a stream's frame is split, in bytes.
   public var frameBytesTarget = 64 << 10
-  /// How many widgets may have changed for a late reader to get all of it in one go; beyond, it
-  /// gets them a chunk at a time, as fast as it reads.
+  /// The maximum number of changed widgets that a late reader gets at once. If there are more, it
+  /// gets them in chunks, as fast as it reads.
   public var eagerChangesMax = 512
-  /// How many bytes of state those widgets may have for that.
+  /// The maximum size of these widgets' state, in bytes.
   public var eagerBytesMax = 256 << 10
-  /// The least time between two rounds of change frames. What happens in between is conflated.
+  /// The minimum time between two rounds of change frames. Changes in between are conflated.
   public var frameIntervalMicroseconds = 1_000
   /// How many widgets a page of ListWidgets may have.
   public var pageSizeMax = 1_000
@@ -82,7 +82,7 @@ public struct ServerLimits: Hashable, Sendable {
 
   public init() {}
 
-  /// How high some limits may be set at most: what they bound has to fit in a frame.
+  /// The highest values of some limits, because what they bound has to fit in a frame.
   public static let ceilings: [String: Int] = [
     "widget_bytes_max": 3 << 20, "page_bytes_max": 2 << 20, "frame_bytes_target": 2 << 20,
     "event_payload_bytes_max": 1 << 20, "metadata_bytes_max": 64 << 10,

@@ -11,7 +11,7 @@ public import WidgetStorage
 /// `start` binds and serves; `stop` drains and ends. One instance runs one event loop thread, on
 /// which everything happens.
 public final class WidgetServer: Sendable {
-  /// What a server is made of.
+  /// The parts of a server.
   public struct Configuration: Sendable {
     /// The Unix socket's path; 1 to 103 bytes.
     public var socketPath: String
@@ -20,13 +20,13 @@ public final class WidgetServer: Sendable {
     public var policy: AccessPolicy
     public var limits: ServerLimits
     public var version: String
-    /// Sockets that listen already, instead of one that is made at `socketPath`. Their files, modes
-    /// and groups are the business of whoever made them.
+    /// Sockets that listen already, instead of a new one at `socketPath`. Their maker is
+    /// responsible for their files, modes and groups.
     public var inheritedListeners: [CInt]
     /// The folder for the files of blobs, which have no names.
     public var blobFolder: String
-    /// Called on the event loop a moment after a burst of new readers, when memory that it took has
-    /// been freed: the time to give memory back to the system.
+    /// Called on the event loop a moment after a burst of new readers, when their memory has been
+    /// freed. The callee can give memory back to the system.
     public var releaseMemory: @Sendable () -> Void
     /// The wall clock.
     public var clock: ServiceClock
@@ -205,7 +205,7 @@ public final class WidgetServer: Sendable {
         peer: peer, channel: channel, socket: socket, service: service, guests: guests))
   }
 
-  /// What reading the settings again changed.
+  /// The result of reading the settings again.
   public struct ReloadOutcome: Hashable, Sendable {
     /// Settings that are now in force.
     public var applied: [String] = []
@@ -219,7 +219,7 @@ public final class WidgetServer: Sendable {
     public init(error: String) { self.error = error }
   }
 
-  /// Sets what `AdminService.Reload` does.
+  /// Sets the action of `AdminService.Reload`.
   public func onReload(_ body: @escaping @Sendable () async -> ReloadOutcome) async throws {
     try await group.next().submit { self.loop.value.reloads.onReload = body }.get()
   }
@@ -235,7 +235,7 @@ public final class WidgetServer: Sendable {
     try? await done.get()
   }
 
-  /// What the server has to do with at the moment.
+  /// The current load of the server.
   public struct Load: Hashable, Sendable {
     public var widgets: Int
     public var connections: Int
@@ -266,13 +266,14 @@ public final class WidgetServer: Sendable {
     group.next().submit { try body(self.loop.value) }
   }
 
-  /// Stops accepting and gives the connections away, so that they go on with the server that follows:
-  /// streams stay open and their readers notice nothing but a pause. What guests serve is ended in
-  /// order. Everything that was answered is durable.
+  /// Stops accepting and hands the connections over to the next server. Streams stay open, and
+  /// their readers notice only a pause. The calls of guests are ended in order. Everything that was
+  /// answered is durable.
   ///
-  /// - Parameter connectionsMax: how many at most; those with streams come first, the others are closed.
-  /// - Returns: nil if the store does not outlive this server; then it still serves what is connected,
-  ///   and has to be stopped.
+  /// - Parameter connectionsMax: the maximum number; those with streams come first, the others are
+  ///   closed.
+  /// - Returns: nil if the store does not outlive this server; the server then still serves its
+  ///   connections, and has to be stopped.
   public func handOver(connectionsMax: Int = .max) async throws -> HandedOver? {
     for listener in listeners { try await listener.close().get() }
     let settled = try await group.next().submit { () -> EventLoopFuture<Void>? in
@@ -294,8 +295,8 @@ public final class WidgetServer: Sendable {
     return handed
   }
 
-  /// Stops accepting, ends all streams with UNAVAILABLE (SHUTTING_DOWN), lets what is under way be
-  /// written, and closes the store. Everything that was answered is durable.
+  /// Stops accepting, ends all streams with UNAVAILABLE (SHUTTING_DOWN), writes the output under
+  /// way, and closes the store. Everything that was answered is durable.
   public func stop() async throws {
     // Closed already if it could not be handed over.
     for listener in listeners { try? await listener.close().get() }

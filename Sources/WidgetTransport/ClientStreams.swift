@@ -1,11 +1,12 @@
-/// The client's side of one ttrpc connection: which calls wait for an answer, and what a frame from
-/// the server means.
+/// The client's side of one ttrpc connection: the calls that wait for an answer, and the meaning of
+/// the server's frames.
 ///
-/// A value without I/O. It numbers calls (odd, strictly increasing), matches each frame to its call,
-/// and notices a server that breaks the protocol. A call is over when `receive` says so, or when
-/// the caller gives it up (`abandon`): the protocol cannot cancel, so the server may still answer.
+/// A value without I/O. It numbers calls (odd, strictly increasing), matches each frame to its
+/// call, and detects a server that breaks the protocol. A call is over when `receive` says so, or
+/// when the caller gives it up (`abandon`). The protocol cannot cancel, so the server may still
+/// answer.
 ///
-/// What is invalid, and whose fault it is:
+/// Invalid input, by whose fault it is:
 ///
 /// - Our bug: `halfClose` or `abandon` of a call that is not open, or sending after `halfClose`.
 ///   They return false and change nothing.
@@ -15,7 +16,7 @@
 /// - Ignorable: frame types this version does not know; frames for a call that is over, because an
 ///   abandoned call may be answered late. So no memory is kept of calls that are over.
 public struct ClientStreams: Sendable {
-  /// What kind of call to open.
+  /// The kind of a new call.
   public enum Kind: Equatable, Sendable {
     /// One request, one response.
     case unary
@@ -34,7 +35,7 @@ public struct ClientStreams: Sendable {
     }
   }
 
-  /// What a frame means for the calls.
+  /// The meaning of a frame for the calls.
   public enum Action: Equatable, Sendable {
     /// The frame holds the response that ends a call or stream, with a result or an error.
     case response(streamID: UInt32)
@@ -116,7 +117,7 @@ public struct ClientStreams: Sendable {
     return true
   }
 
-  /// Gives up a call. What the server still sends for it is ignored.
+  /// Gives up a call. Later frames of the server for it are ignored.
   ///
   /// - Returns: false if the call was over already.
   @discardableResult
@@ -124,11 +125,10 @@ public struct ClientStreams: Sendable {
     calls.removeValue(forKey: streamID) != nil
   }
 
-  /// Takes the header of a frame that arrived and says what it means. O(1).
+  /// Takes the header of an arrived frame and returns its meaning. O(1).
   public mutating func receive(_ header: FrameHeader) -> Action {
     let streamID = header.streamID
-    // Of any type: a frame that long is something else than ttrpc, such as text, and waiting for the
-    // end of it would be waiting without end.
+    // Of any type: such a long frame is not ttrpc but, for example, text. Its end may never come.
     guard !header.isOversize else {
       return .violation(.oversize(streamID: streamID, dataBytes: header.dataBytes))
     }
@@ -156,7 +156,7 @@ public struct ClientStreams: Sendable {
     guard hasMessage || header.dataBytes == 0 else {
       return .violation(.dataInNoData(streamID: streamID))
     }
-    // The server's end of a stream ends all of it: what the client would still send is ignored.
+    // The server's end of a stream ends both halves: later messages of the client are ignored.
     if isLast { calls[streamID] = nil }
     switch (hasMessage, isLast) {
     case (true, _): return .message(streamID: streamID, isLast: isLast)

@@ -19,7 +19,8 @@ public struct FrameHeader: Hashable, Sendable {
   /// How many bytes of data a frame may carry. Longer frames are refused, not truncated.
   public static let frameDataBytesMax = 4 << 20
 
-  /// How many bytes of data follow. As announced by the peer: may exceed `frameDataBytesMax`.
+  /// The number of data bytes that follow, as the peer announces it. May exceed
+  /// `frameDataBytesMax`.
   public var dataBytes: UInt32
   /// The call or stream the frame belongs to; odd for those that a client opened.
   public var streamID: UInt32
@@ -37,7 +38,7 @@ public struct FrameHeader: Hashable, Sendable {
   public var isOversize: Bool { dataBytes > UInt32(FrameHeader.frameDataBytesMax) }
 }
 
-/// What a frame is for. A struct, because a peer may send types that this version does not know.
+/// The kind of a frame. A struct, because a peer may send types that this version does not know.
 public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
   public let rawValue: UInt8
 
@@ -60,7 +61,7 @@ public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConve
   }
 }
 
-/// Flags of a frame, always from the sender's view: "remote" is whoever sends the frame.
+/// Flags of a frame, always from the sender's view: "remote" is the sender of the frame.
 public struct FrameFlags: OptionSet, Hashable, Sendable {
   public let rawValue: UInt8
 
@@ -80,7 +81,7 @@ public struct FrameFlags: OptionSet, Hashable, Sendable {
 /// A whole frame.
 public struct Frame: Equatable, Sendable {
   public var header: FrameHeader
-  /// `header.dataBytes` bytes; usually a slice of what was read from the socket.
+  /// `header.dataBytes` bytes; usually a slice of one read of the socket.
   public var data: ByteBuffer
 
   public init(header: FrameHeader, data: ByteBuffer) {

@@ -2,18 +2,18 @@ public import NIOCore
 
 /// Cuts a stream of bytes into frames.
 ///
-/// Hand-rolled for the hot path: a buffer that arrives while nothing is pending is adopted as it
-/// is, and every frame in it is a slice of it; nothing is copied. Only a frame that is spread over
-/// several reads is put together by copying, each byte an amortised constant number of times.
+/// Written by hand for the hot path. A buffer that arrives while nothing is pending is adopted
+/// without copying, and every frame in it is a slice of it. Only a frame that spans several reads
+/// is copied, each byte an amortised constant number of times.
 ///
 /// A frame that announces more than `FrameHeader.frameDataBytesMax` is reported as soon as its
-/// header is there, and its data is then dropped as it arrives, so that the caller can refuse it and
-/// go on. Whatever the peer sends, the reader holds at most one read and one frame that is not too
-/// long; it reserves nothing on the word of a header.
+/// header arrives. Its data is then dropped as it arrives, so that the caller can refuse it and
+/// continue. The reader holds at most one read and one frame of valid length, whatever the peer
+/// sends. It reserves no memory because of a header.
 ///
-/// Usage: `append` what was read, then call `next` until it returns nil.
+/// Usage: `append` the received bytes, then call `next` until it returns nil.
 public struct FrameReader: Sendable {
-  /// What was found in the stream.
+  /// An item in the stream.
   public enum Item: Equatable, Sendable {
     /// A whole frame.
     case frame(Frame)
@@ -33,7 +33,7 @@ public struct FrameReader: Sendable {
     self.discardBytes = max(0, discardBytes)
   }
 
-  /// What was read and not asked for yet.
+  /// The received bytes that `next` has not returned yet.
   public var held: ByteBuffer { pending }
 
   /// How many bytes are held for frames that are not complete yet (or not asked for yet).
@@ -89,8 +89,8 @@ public struct FrameReader: Sendable {
     return header
   }
 
-  /// Lets go of frames that were handed out. What remains moves into a buffer of its own: else the
-  /// next `append` would have to copy the handed-out frames as well, which share its storage.
+  /// Releases returned frames. The rest moves into a new buffer. Otherwise the next `append` would
+  /// also copy the returned frames, which share the storage.
   private mutating func releaseAndWait() -> Item? {
     if pending.readableBytes == 0 {
       pending = ByteBuffer()

@@ -33,7 +33,7 @@ extension ByteBuffer {
 
   /// Writes a whole frame whose data `body` writes directly into this buffer.
   ///
-  /// - Throws: what `body` throws, or `FrameTooLong`; the buffer is then as it was before.
+  /// - Throws: the error of `body`, or `FrameTooLong`; the buffer is then as it was before.
   public mutating func writeFrame<Failure: Error>(
     _ type: FrameType, flags: FrameFlags = [], streamID: UInt32,
     body: (inout ByteBuffer) throws(Failure) -> Void

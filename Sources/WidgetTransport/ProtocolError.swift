@@ -8,7 +8,7 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
   }
 
   public let code: Code
-  /// What is wrong, and what would be right.
+  /// The error, and the valid form.
   public let message: String
 
   public init(code: Code, message: String) {

@@ -1,17 +1,17 @@
-/// The server's side of one ttrpc connection: which streams are open, and what a frame means.
+/// The server's side of one ttrpc connection: the open streams, and the meaning of a frame.
 ///
-/// A value without I/O: it is told the header of each frame that arrives and answers what to do; it
-/// is told when the server ends a stream. It knows no services and no messages: whether a method is
-/// unary or streams, and whether a request's flags fit it, is for the server to decide.
+/// A value without I/O. Its input is the header of each arrived frame, and the end of a stream by
+/// the server. Its output is the next action. It knows no services and no messages. The server
+/// decides whether a method is unary or streams, and whether a request's flags fit it.
 ///
 /// Opening: a request with no flags is a unary call. With `remoteClosed` the client sends nothing
 /// more and expects a stream; with `remoteOpen` it will send data as well. In both cases the
 /// request's payload holds the first message, if it is not empty.
 ///
-/// Unary calls are not recorded, so the common case touches no table; how many may be in flight is
-/// the server's quota. Only streams count against `openStreamsMax`.
+/// Unary calls are not recorded, so the common case needs no table look-up. The server has a quota
+/// for calls in flight. Only streams count against `openStreamsMax`.
 ///
-/// What is invalid, and whose fault it is:
+/// Invalid input, by whose fault it is:
 ///
 /// - Our bug: `end` for a stream that is not open. It returns false and changes nothing.
 /// - The peer's fault, answered on that stream (`refuse`, `fail`), the connection goes on:
@@ -30,7 +30,7 @@ public struct ServerStreams: Sendable {
   /// How many streams one connection may have open, unless the server says otherwise.
   public static let openStreamsMaxDefault = 1024
 
-  /// What a frame asks the server to do.
+  /// The server's next action after a frame.
   public enum Action: Equatable, Sendable {
     /// Answer the request in the frame with one response.
     case unaryCall(streamID: UInt32)
@@ -51,7 +51,7 @@ public struct ServerStreams: Sendable {
     case close(CloseReason)
   }
 
-  /// Who sends messages on a stream after the request.
+  /// The senders of messages on a stream after the request.
   public enum StreamKind: Equatable, Sendable {
     /// Only the server.
     case server
@@ -100,13 +100,14 @@ public struct ServerStreams: Sendable {
   /// How many streams are open.
   public var openCount: Int { streams.count }
 
-  /// The ids of the open streams, in no particular order: what to release when the connection ends.
+  /// The ids of the open streams, in no particular order, to release when the connection ends.
   public var openStreamIDs: [UInt32] { Array(streams.keys) }
 
   public func isOpen(_ streamID: UInt32) -> Bool { streams[streamID] != nil }
 
-  /// Takes the header of a frame that arrived (`FrameReader.Item.frame`) and says what to do.
-  /// Also right for a frame that is too long (`.oversize`), whose data was dropped. O(1).
+  /// Takes the header of an arrived frame (`FrameReader.Item.frame`) and returns the action. It
+  /// also accepts the header of a frame that is too long (`.oversize`), whose data was dropped.
+  /// O(1).
   ///
   /// - Parameter isDropped: whether the data was dropped for another reason.
   public mutating func receive(_ header: FrameHeader, isDropped: Bool = false) -> Action {
@@ -123,8 +124,8 @@ public struct ServerStreams: Sendable {
     return action
   }
 
-  /// The server ended a stream, with a response or with `endOfStream`. Both halves are over: what
-  /// the client still sends is ignored.
+  /// The server ended a stream, with a response or with `endOfStream`. Both halves are over: later
+  /// data from the client is ignored.
   ///
   /// - Returns: false if the stream was not open, which is the caller's bug.
   @discardableResult

@@ -5,23 +5,23 @@ import WidgetModel
 import WidgetSystemd
 
 /// Logs to the journal as structured entries, so that `journalctl WIDGET_ID=cpu` or `PEER_UID=1000`
-/// finds what concerns a widget or a user.
+/// finds the entries of a widget or a user.
 ///
-/// | field | what |
+/// | field | value |
 /// | --- | --- |
 /// | `MESSAGE` | the message, then the metadata as `key=value`, sorted by key |
 /// | `PRIORITY` | 7 for trace and debug, 6 info, 5 notice, 4 warning, 3 error, 2 critical |
 /// | `SYSLOG_IDENTIFIER` | the logger's label |
-/// | `CODE_FILE`, `CODE_LINE`, `CODE_FUNC` | where it was logged |
+/// | `CODE_FILE`, `CODE_LINE`, `CODE_FUNC` | the place of the log call in the code |
 /// | `PEER_UID`, `PEER_PID` | the metadata `uid` and `pid`: the client, not the daemon |
 /// | `WIDGET_ID` | the metadata `widget` and `widget_id` |
 /// | `METHOD`, `CODE`, `REVISION`, ... | any other metadata, its key in capitals; `WIDGETD_` in front where the name has a meaning of its own |
-/// | `WIDGETD_LOST_ENTRIES` | how many entries before this one were lost |
+/// | `WIDGETD_LOST_ENTRIES` | the number of lost entries before this one |
 ///
-/// Logging never waits: while journald does not read, entries are lost, and the next one that goes
-/// through says how many. If journald cannot be reached at all, lines go to standard error.
+/// Logging never waits. While journald does not read, entries are lost, and the next entry has
+/// their number. If journald cannot be reached at all, lines go to standard error.
 ///
-/// `MESSAGE` is for terminals: what could act on one is escaped. The other fields are for programs.
+/// `MESSAGE` is for terminals: characters that could act on one are escaped. The other fields are for programs.
 struct JournalLogHandler: LogHandler {
   var logLevel: Logger.Level {
     get { fallback.logLevel }
@@ -63,7 +63,7 @@ struct JournalLogHandler: LogHandler {
     }
   }
 
-  /// What the journal gets of an event.
+  /// The journal's entry for an event.
   private func entry(_ event: LogEvent, lost: Int) -> JournalEntry {
     var fields = metadata.merging(event.metadata ?? [:]) { $1 }.map {
       (key: $0.key, value: clipped("\($0.value)", to: JournalLogHandler.valueBytesMax))
@@ -77,7 +77,7 @@ struct JournalLogHandler: LogHandler {
     var message = "\(event.message)"
     for (key, value) in fields { message += " \(key)=\(quoted(value))" }
 
-    // Fields beyond what an entry takes are left out, so what matters most comes first.
+    // Fields beyond an entry's limit are left out, so the most important fields come first.
     var entry = JournalEntry()
     entry.append(
       .message, clipped(message.safeLines, to: JournalLogHandler.messageBytesMax))
@@ -113,8 +113,7 @@ struct JournalLogHandler: LogHandler {
   }
 }
 
-/// Where the daemon logs: to the journal itself if standard error leads there, else to standard
-/// error.
+/// The log handler of the daemon: the journal if standard error leads there, else standard error.
 func makeLogHandler(
   label: String, environment: ProcessEnvironment = .process
 ) -> any LogHandler {
@@ -154,7 +153,7 @@ private func quoted(_ text: String) -> String {
   return result + "\""
 }
 
-/// The beginning of a text, with dots for what is left out. No character's encoding is cut in two.
+/// The beginning of a text, with dots for the rest. No character's encoding is cut in two.
 private func clipped(_ text: String, to bytesMax: Int) -> String {
   guard text.utf8.count > bytesMax else { return text }
   let dots = "..."

@@ -11,7 +11,7 @@ import WidgetSystemd
   import WidgetGRPC
 #endif
 
-/// What the command line says, and the daemon that it starts.
+/// The command line's settings, and the daemon that it starts.
 struct Launch: Equatable {
   /// Settings, by name.
   var flags: [String: String] = [:]
@@ -23,10 +23,10 @@ struct Launch: Equatable {
 }
 
 extension Launch {
-  /// The arguments, if they are what a service usually has: options that occur once, each with its
+  /// The arguments, if they are the usual ones of a service: options that occur once, each with its
   /// value as the next argument. nil for all others; `Widgetd` reads those.
   ///
-  /// Why: the argument parser takes a third of the start to look at its own declarations.
+  /// Reason: the argument parser needs a third of the start time for its declarations.
   init?(_ arguments: [String]) {
     var rest = arguments[...]
     while let name = rest.popFirst() {
@@ -113,7 +113,8 @@ extension Launch {
         "socket": "\(socket)", "store": "\(settings.store.rawValue)",
         "version": "\(Widgetd.version)",
       ])
-    // What only the start needed. Not at once, because the first clients need much of the same code.
+    // Releases the memory that only the start needed. Not at once, because the first clients need
+    // much of the same code.
     let release = Task {
       try await Task.sleep(for: .seconds(1))
       releaseMemory()
@@ -140,7 +141,7 @@ extension Launch {
   }
 }
 
-/// What is spoken on the socket beside ttrpc.
+/// The protocols on the socket beside ttrpc.
 private var guests: [any GuestProtocol] {
   #if GRPC
     [GRPCProtocol()]

@@ -2,7 +2,7 @@ import Logging
 import WidgetCore
 import WidgetServer
 
-/// Reads the settings again and puts in force what can change while the daemon runs.
+/// Reads the settings again and applies those that can change while the daemon runs.
 actor Reloader {
   private var settings: Settings
   private let flags: [String: String]
@@ -25,7 +25,7 @@ actor Reloader {
 
   var logLevel: Logger.Level { settings.logLevel }
 
-  /// Names of what changed. With an error, nothing did.
+  /// Returns the names of changed settings. If there is an error, nothing changed.
   func reload() async -> WidgetServer.ReloadOutcome {
     let new: Settings
     do {

@@ -3,16 +3,18 @@ import Logging
 import WidgetServer
 import WidgetSystemd
 
-/// The daemon as a service of systemd: what it is given, what it tells, what it leaves.
+/// The daemon as a service of systemd: its inputs, its notifications, and the connections that it
+/// leaves.
 ///
-/// An orderly end leaves the connections to the process that follows: a description of them in a
-/// sealed memory file goes to the manager's store, then their sockets, as many as it takes. Nothing
-/// is done on them by then, so a connection that is there can go on, whatever became of the others.
-/// A process that finds the description takes it away before anything else, so that it is used once;
-/// connections without one are left over from a process that did not end in order, and nobody knows
-/// where in a frame it stopped: they are closed, and their clients connect again.
+/// An orderly end leaves the connections to the next process. A description of them, in a sealed
+/// memory file, goes to the manager's store. Then the sockets follow, as many as the store takes.
+/// The connections are idle by then, so each one in the store can continue without the others.
 ///
-/// Without systemd, nothing here does anything.
+/// A process that finds the description first removes it, so that it is used once. Connections
+/// without a description come from a process that did not end in order. Their position within a
+/// frame is unknown. So they are closed, and their clients connect again.
+///
+/// Without systemd, nothing here has an effect.
 struct ServiceManager {
   private let notifier: ServiceNotifier
   private let inherited: InheritedDescriptors
@@ -24,15 +26,15 @@ struct ServiceManager {
   /// The name of all connections: the manager passes names on in one environment variable, which has
   /// an end. Which is which is told by the sockets themselves; see `HandedOver.identity`.
   private static let connectionName = "c"
-  /// How many connections are left at most. The manager compares every descriptor that it is given
-  /// with all that it has, so more would keep it, and with it the whole system, busy for long.
+  /// The maximum number of connections left. The manager compares every new descriptor with all
+  /// that it has. More would keep it, and with it the whole system, busy for long.
   private static let connectionsMax = 2_048
-  /// How large a description may be.
+  /// The maximum size of a description.
   private static let descriptionBytesMax = 1 << 30
   /// How long the manager may take to put things into its store.
   private static let storeTimeout = Duration.seconds(20)
 
-  /// Takes what the manager passed on. Call before anything opens a descriptor.
+  /// Takes the manager's descriptors. Call before anything opens a descriptor.
   init(logger: Logger) throws {
     self.logger = logger
     inherited = try InheritedDescriptors.take()
@@ -162,7 +164,7 @@ struct ServiceManager {
     try patiently { () throws(SystemdError) in _ = try notifier.store(descriptors, name: name) }
   }
 
-  /// Waits until the manager has done what it was told.
+  /// Waits until the manager has processed the messages.
   private func waitUntilRead() throws(SystemdError) {
     try patiently { () throws(SystemdError) in
       _ = try notifier.waitForBarrier(timeout: ServiceManager.storeTimeout)

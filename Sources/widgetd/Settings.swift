@@ -6,7 +6,7 @@ import WidgetModel
 import WidgetServer
 import WidgetStorage
 
-/// What the daemon is told: flags before environment before file before defaults.
+/// The daemon's settings: flags before environment before file before defaults.
 ///
 /// One key, `limits.widgets_max` say, is `--limit widgets_max=N` on the command line,
 /// `WIDGETD_LIMITS_WIDGETS_MAX=N` in the environment, and the same line in the file.
@@ -25,10 +25,10 @@ struct Settings: Equatable {
   /// The names of settings that can change while the daemon runs.
   static let reloadable = ["log_level", "limits"]
 
-  /// Where the file is read from if no other place is said.
+  /// The default path of the file.
   static let defaultFile = "/etc/widgetd/widgetd.conf"
 
-  /// Reads all sources. Fails with the name of the setting that is wrong, and what would be right.
+  /// Reads all sources. An error has the name of the invalid setting, and the valid form.
   static func read(flags: [String: String], file: String?) async throws -> Settings {
     var providers: [any ConfigProvider] = []
     let variables = inEnvironment()
@@ -91,13 +91,13 @@ struct Settings: Equatable {
     file.split(separator: UInt8(ascii: "\n")).map { name(in: $0) }
   }
 
-  /// What stands before the equals sign.
+  /// The text before the equals sign.
   private static func name(in line: ArraySlice<UInt8>) -> String {
     String(decoding: line.prefix { $0 != UInt8(ascii: "=") }, as: UTF8.self)
       .filter { !$0.isWhitespace }
   }
 
-  /// What is in a file. An error is the number in errno.
+  /// The bytes of a file. An error is the number in errno.
   private static func bytes(of path: String) -> (bytes: [UInt8], error: Int32?) {
     guard let file = fopen(path, "re") else { return ([], errno) }
     defer { fclose(file) }

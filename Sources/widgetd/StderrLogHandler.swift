@@ -3,10 +3,10 @@ import Logging
 import WidgetModel
 import WidgetSystemd
 
-/// Logs to standard error, one line each: level, message, then the metadata sorted by key. What could
-/// act on a terminal is escaped.
+/// Logs to standard error, one line each: level, message, then the metadata sorted by key. Characters
+/// that could act on a terminal are escaped.
 ///
-/// Where standard error leads to the journal, lines begin with the priority that journald reads.
+/// If standard error leads to the journal, lines begin with the priority that journald reads.
 struct StderrLogHandler: LogHandler {
   var logLevel = Logger.Level.info
   var metadata: Logger.Metadata = [:]

@@ -8,7 +8,7 @@ func environment(_ name: String) -> String? {
   return text.isEmpty ? nil : text
 }
 
-/// What it says before it has a logger.
+/// The log before there is a logger.
 let errorLog = StandardErrorLog(name: "widgetd")
 
 /// Writes a line to standard error, in one piece.
@@ -25,9 +25,8 @@ func raiseOpenFileLimit() {
   setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
 }
 
-/// Gives memory back to the system that the process does not need at the moment: freed memory that
-/// malloc keeps, and the pages of code that only starting, or a burst, needed. What is needed again
-/// comes back by itself.
+/// Gives unused memory back to the system: freed memory that malloc keeps, and the code pages that
+/// only the start, or a burst, needed. The kernel loads the code pages again on use.
 @Sendable func releaseMemory() {
   trimHeap()
   releaseCodePages()
@@ -63,7 +62,7 @@ func groupID(named name: String) -> UInt32? {
   return getgrnam(name).map { $0.pointee.gr_gid }
 }
 
-/// A number that no other store has: what identifies a new history. Never 0.
+/// A number that no other store has. It identifies a new history. Never 0.
 func randomEpoch() -> UInt64 {
   UInt64.random(in: 1...UInt64.max)
 }

@@ -3,9 +3,9 @@ import WidgetBundle
 
 /// Looks for bundles in folders. Blocks, so it is for threads that may.
 enum BundleFolders {
-  /// What a bundle's file can be called. A folder has one of them.
+  /// The possible names of a bundle's file. A folder has one of them.
   static let fileNames = ["bundle.yaml", "bundle.yml", "bundle.json"]
-  /// Bundles in one folder; more are not looked at.
+  /// The maximum number of bundles in one folder. The rest is ignored.
   static let countMax = 1_000
 
   /// Reads a bundle from a file's text and the user's settings, or returns the mistakes as lines
@@ -15,8 +15,9 @@ enum BundleFolders {
   /// The maximum size of a file of settings, in bytes.
   static let settingsBytesMax = 1 << 16
 
-  /// All folders in a folder, by name: without symbolic links. Two more have a problem that `look` tells:
-  /// the folder itself, if this process may not read it, and a bundle's file that has no folder of its own.
+  /// All folders in a folder, by name, without symbolic links. The result also has two kinds of
+  /// paths with a problem for `look`: the folder itself, if this process may not read it, and a
+  /// bundle's file without a folder.
   static func subfolders(of root: String) -> [String] {
     guard let directory = opendir(root) else { return errno == EACCES ? [root] : [] }
     defer { closedir(directory) }
@@ -50,7 +51,7 @@ enum BundleFolders {
     }
   }
 
-  /// Why there can be no bundles in what is to be a folder of them; nil if there can, or it is not there.
+  /// The reason why a path cannot be a folder of bundles; nil if it can, or if it is missing.
   static func complaint(about root: String) -> String? {
     var status = stat()
     guard stat(root, &status) == 0 else { return nil }
@@ -67,7 +68,7 @@ enum BundleFolders {
     return fileNames.map { "\(folder)/\($0)" }.filter { stat($0, &status) == 0 }
   }
 
-  /// Whether this process may not see what is in a folder that is there.
+  /// Whether this process may not read an existing folder.
   private static func isForbidden(_ folder: String) -> Bool {
     let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { return errno == EACCES }

@@ -33,7 +33,7 @@ final class BusConnection {
     var code = sd_bus_set_address(pointer, address)
     if code >= 0 { code = sd_bus_set_bus_client(pointer, 1) }
     if code >= 0 { code = sd_bus_start(pointer) }
-    // The deinitializer ends what was begun.
+    // The deinitializer closes the connection.
     if code < 0 { throw failure(code) }
   }
 

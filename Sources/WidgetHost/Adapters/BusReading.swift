@@ -5,11 +5,11 @@ import WidgetModel
 
 /// Asks services on D-Bus. Each request has a thread and a connection, which it closes at its end.
 enum BusReading {
-  /// What is told while a request goes on.
+  /// News during a request.
   enum Told: Sendable {
     case value(Value)
     case absent(Failure)
-    /// The service whose signals are followed is there.
+    /// The service whose signals are followed exists.
     case present
   }
 
@@ -19,7 +19,7 @@ enum BusReading {
     case failed(Failure)
   }
 
-  /// - Parameter tell: takes what is told, one at a time: each waits until the last one was taken.
+  /// - Parameter tell: takes the news, one at a time: each waits until the last one was taken.
   static func run(
     _ request: BusRequest, address: String?, tell: @escaping @Sendable (Told) async -> Void
   ) async -> Outcome {
@@ -73,7 +73,7 @@ extension Failure {
     "org.freedesktop.systemd1.NoSuchUnit",
   ]
 
-  /// Whether an error says that nobody has the name, and nobody can be started who would.
+  /// Whether an error says that nobody has the name, and no service can be started for it.
   static func isAbsence(_ name: String) -> Bool {
     absences.contains(name) || name.hasPrefix("org.freedesktop.DBus.Error.Spawn.")
   }

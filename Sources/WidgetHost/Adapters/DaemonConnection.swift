@@ -400,8 +400,8 @@ private final class ClientSession: DaemonSession {
 }
 
 extension ClientError {
-  /// Whether the daemon does not want what was declared, so that somebody has to do something about it.
-  /// An end that the next attempt makes good is none.
+  /// Whether the daemon refused the declaration, so that somebody has to act. An end that the next
+  /// attempt repairs is no refusal.
   fileprivate var isRefusal: Bool {
     guard case .status(let status) = self,
       !["LEASE_EXPIRED", "REVISION_COMPACTED", "PROVIDER_ACTIVE"].contains(reason)
@@ -425,7 +425,7 @@ extension Failure {
   private static let providedAlready = "PROVIDER_ACTIVE"
   private static let kindMismatch = "KIND_MISMATCH"
 
-  /// What went wrong between here and the daemon.
+  /// A failure between the host and the daemon.
   init(_ error: ClientError) {
     switch error {
     case .status where error.reason == Failure.providedAlready:

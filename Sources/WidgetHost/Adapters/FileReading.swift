@@ -2,9 +2,9 @@ import Glibc
 
 /// Reads files for bundles. Blocks, so it is for threads that may.
 enum FileReading {
-  /// A regular file's bytes, if the bundle may read what the path really leads to.
+  /// A regular file's bytes, if the bundle may read the real path.
   ///
-  /// What was opened is what is asked about, so nobody can put a link in its place in between.
+  /// The check is on the opened file, so nobody can put a link in its place in between.
   static func read(_ request: FileRequest) throws(Failure) -> [UInt8] {
     // Opening a device or a pipe can wait, or do something.
     let file = open(request.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
@@ -32,8 +32,8 @@ enum FileReading {
     return try contents(of: file, path: path, bytesMax: bytesMax)
   }
 
-  /// Refuses a file that has another name elsewhere and another owner than its folder: whoever can
-  /// write in the folder could have linked a file that only this process may read.
+  /// Refuses a file that has another link and another owner than its folder. A user who can write
+  /// in the folder could have linked a file that only this process may read.
   private static func refuseForeignLink(_ file: CInt, _ path: String) throws(Failure) {
     var status = stat()
     guard fstat(file, &status) == 0 else { throw failure(path) }

@@ -2,12 +2,12 @@
 import Glibc
 import Synchronization
 
-/// Tells when files and folders change, by inotify(7).
+/// Reports changes of files and folders, by inotify(7).
 ///
-/// What is watched is the folder that a file is in, so that a file that is not there yet, and one that
-/// is replaced by another (as editors do), are noticed; of a folder that is not there, the nearest one
-/// above it. Changes are collected by key until somebody asks: however many there are, they take no
-/// more room than there are keys.
+/// It watches a file's folder. So it notices a missing file that is created, and a file that is
+/// replaced by another, as editors do. For a missing folder it watches the nearest existing parent.
+/// Changes are collected by key until they are taken. So their memory is bounded by the number of
+/// keys.
 final class FileWatcher: Sendable {
   enum Key: Hashable, Sendable {
     case request(RequestID)
@@ -22,9 +22,9 @@ final class FileWatcher: Sendable {
     /// Everything in it, not the thing itself.
     let isFolder: Bool
     var descriptor: CInt
-    /// Of the folder that is watched, what matters; nil for all.
+    /// The name that matters in the watched folder; nil for all.
     var name: String?
-    /// It is watched itself, or the folder it is in, not one above.
+    /// Whether the path or its folder is watched, not a folder above.
     var isNearest: Bool
   }
 
@@ -65,7 +65,8 @@ final class FileWatcher: Sendable {
   /// How many watches of the kernel are in use, for tests.
   var watchCount: Int { state.withLock { $0.keys.count } }
 
-  /// Begins to watch. Of a folder, everything in it counts, of a file the file itself. A key that is watched already is watched at the new path.
+  /// Begins to watch. For a folder, every entry counts; for a file, only the file. A key that is
+  /// watched already is watched at the new path.
   func watch(_ key: Key, path: String, isFolder asked: Bool = false) throws(Failure) {
     let isFolder = if case .request = key { asked } else { true }
     let result: Result<Void, Failure> = state.withLock { state in
@@ -83,7 +84,7 @@ final class FileWatcher: Sendable {
     }
   }
 
-  /// Lets whoever waits go on, with nothing if nothing has changed.
+  /// Resumes the waiting caller, with nothing if nothing has changed.
   func wake() {
     state.withLock { $0.waiter.take()?.resume(returning: []) }
   }
@@ -97,8 +98,8 @@ final class FileWatcher: Sendable {
     }
   }
 
-  /// Waits until something has changed, and returns what. One waits at a time. Empty after `close` and
-  /// `wake`.
+  /// Waits until something has changed, and returns the keys. Only one caller may wait. Empty after
+  /// `close` and `wake`.
   func next() async -> Set<Key> {
     await withCheckedContinuation { continuation in
       state.withLock { state in
@@ -112,7 +113,7 @@ final class FileWatcher: Sendable {
     }
   }
 
-  /// Lets whoever waits go.
+  /// Resumes the waiting caller for good.
   func close() {
     state.withLock { state in
       state.isClosed = true
@@ -132,7 +133,7 @@ final class FileWatcher: Sendable {
     while true {
       let descriptor = inotify_add_watch(inotify, folder, FileWatcher.mask)
       if descriptor >= 0 {
-        // What came into being in between would go unnoticed; who is told looks again.
+        // A file created in between would go unnoticed, so the key counts as changed.
         if !isNearest, let name, access("\(folder)/\(name)", F_OK) == 0 {
           state.changed.insert(key)
         }
@@ -208,7 +209,7 @@ final class FileWatcher: Sendable {
         guard let watched = state.watched[key] else { continue }
         guard isItself || watched.name == nil || watched.name == name else { continue }
         state.changed.insert(key)
-        // The folder went, or one nearer to what is meant has come.
+        // The folder was removed, or a folder nearer to the path was created.
         if isItself || !watched.isNearest { armAgain(key, &state) }
       }
       if mask & UInt32(IN_IGNORED) != 0 { state.keys[descriptor] = nil }
@@ -225,5 +226,5 @@ final class FileWatcher: Sendable {
   }
 }
 
-/// What errno says.
+/// The text of errno.
 func errorText() -> String { String(cString: strerror(errno)) }

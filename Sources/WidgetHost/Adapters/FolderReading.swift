@@ -3,11 +3,11 @@ import CSystemd
 import Glibc
 import WidgetModel
 
-/// Reads what is in folders for bundles. Blocks, so it is for threads that may.
+/// Reads the content of folders for bundles. Blocks, so call it only on threads that may block.
 enum FolderReading {
   /// The entries of a folder, sorted by name: maps with `name`, `kind`, `size` and `modified`.
   ///
-  /// Tells of links that they are links: where they lead need not be in what the bundle may read.
+  /// Links are reported as links, because the bundle may not be allowed to read their targets.
   static func read(_ request: FolderRequest) throws(Failure) -> Value {
     let folder = open(request.path, O_RDONLY | O_CLOEXEC | O_DIRECTORY)
     guard folder >= 0 else { throw failure(request.path) }

@@ -2,7 +2,7 @@ import WidgetBundle
 import WidgetClient
 import WidgetModel
 
-// Carries out what the core wants from the daemon, and reports what became of it.
+// Carries out the core's requests to the daemon, and reports the results.
 extension Host {
   /// A session, and the task that reports its news.
   struct OpenSession {

@@ -1,7 +1,7 @@
 import NIOPosix
 import WidgetBundle
 
-// What changes in folders and files.
+// Changes of folders and files.
 extension Host {
   func followFiles() async {
     var unsettled: Set<FileWatcher.Key> = []
@@ -57,7 +57,7 @@ extension Host {
     }
   }
 
-  /// Looks into folders, and tells the state machine what is there.
+  /// Reads folders, and tells the state machine their content.
   func look(into keys: Set<FileWatcher.Key>) async {
     let roots = options.roots
     let isRoot = keys.contains { if case .root = $0 { true } else { false } }
@@ -77,7 +77,7 @@ extension Host {
         folders.formUnion(all.filter { !before.contains($0) })
         folders.formUnion(known.filter { !all.contains($0) })
       }
-      // In the order of the roots, then by name: it decides who is first.
+      // In the order of the roots, then by name. The order decides which folder has a bundle.
       let sorted = all.filter { folders.contains($0) } + folders.subtracting(all).sorted()
       return (all, sorted.map { ($0, BundleFolders.look(into: $0, read)) })
     }
@@ -90,19 +90,19 @@ extension Host {
       for path in all where !before.contains(path) {
         watchedFolders.insert(path)
         watch(.folder(path), path)
-        // What was written between the look and now is told of by nobody.
+        // Changes between the look and the watch cause no event.
         watcher.touch(.folder(path))
       }
     }
     for (path, result) in found { tell(!isRoot || all.contains(path) ? result : nil, in: path) }
   }
 
-  /// Takes what was found in a folder; nil for nothing.
+  /// Takes the content of a folder; nil if it is missing.
   func tell(_ found: HostState.Found?, in path: String) {
     handle(machine.found(found, in: path, at: now))
   }
 
-  /// Runs what blocks on a thread that may.
+  /// Runs blocking code on a thread that may block.
   static func blocking<R: Sendable, E: Error>(
     _ body: @escaping @Sendable () throws(E) -> R
   ) async throws(E) -> R {

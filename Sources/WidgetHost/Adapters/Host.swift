@@ -85,15 +85,15 @@ public actor Host {
   private(set) var hasEnded = false
   /// Why the daemon does not have this host.
   private var refusal: Failure?
-  /// Those who wait for the end.
+  /// The callers that wait for the end.
   private var waiting: [CheckedContinuation<Void, Never>] = []
 
   /// - Parameters:
   ///   - read: reads a bundle from a file's text and the user's settings, if there are any.
   ///   - report: prints errors and warnings, one or several lines at a time.
-  ///   - note: prints what the host does.
+  ///   - note: prints the host's progress.
   ///   - manager: installs, lists, deletes and rolls back bundles for callers of the daemon.
-  /// - Throws: why the host cannot watch files.
+  /// - Throws: the reason why the host cannot watch files.
   public init(
     _ options: Options, daemon: any DaemonConnection,
     read: @escaping @Sendable (String, String?) -> Result<Bundle, BundleRefusal>,
@@ -121,7 +121,7 @@ public actor Host {
   /// Has orphans of bundles' programs become this process's, which then ends them.
   public static func becomeSubreaper() { ProcessRunner.becomeSubreaper() }
 
-  /// Takes away what programs left behind; for whoever is told that a child has ended.
+  /// Reaps the processes that programs left behind. Call it after a child has ended.
   public nonisolated func reapOrphans() { processes.sweep() }
 
   // MARK: Its life
@@ -141,7 +141,7 @@ public actor Host {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { await self.followFiles() }
       group.addTask {
-        // Nothing wakes it but the end.
+        // Only the end wakes it.
         let (never, continuation) = AsyncStream<Void>.makeStream()
         defer { continuation.finish() }
         for await _ in never {}

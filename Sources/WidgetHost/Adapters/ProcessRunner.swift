@@ -3,13 +3,13 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Runs programs for bundles: each in a process group of its own, with an environment of a few variables,
-/// bounded output and a bounded life.
+/// Runs programs for bundles: each in a new process group, with a few variables in its environment,
+/// bounded output and a bounded lifetime.
 ///
-/// Each program has a thread, which waits for its output, its end, its time and whoever wants it to
-/// end; what a program does can hold up nobody else. When a program has ended its whole group is
-/// killed, and so is what it left behind in other groups: this process is made the parent of orphans
-/// (`becomeSubreaper`), finds them, and lets nothing go on that nobody asked for.
+/// Each program has a thread, which waits for its output, its end, its timeout and its
+/// cancellation. So a program can block no other. When a program has ended, its whole group is
+/// killed, and so are its processes in other groups. This process is the parent of orphans
+/// (`becomeSubreaper`). It finds them, and ends those that nobody asked for.
 final class ProcessRunner: Sendable {
   /// Programs of all bundles together.
   static let countMax = 128
@@ -58,7 +58,7 @@ final class ProcessRunner: Sendable {
       + named.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
   }
 
-  /// What leads to the user's own services, such as systemd's: passed on where it is set.
+  /// The variables for the user's services, such as systemd's. Passed on where they are set.
   private static let ofSession = ["XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"]
 
   /// How many programs run, for tests.
@@ -67,9 +67,10 @@ final class ProcessRunner: Sendable {
   /// From now on orphans of this process's descendants become its children.
   static func becomeSubreaper() { _ = host_become_subreaper() }
 
-  /// Runs a program until it ends, and returns what it printed.
+  /// Runs a program until it ends, and returns its output.
   ///
-  /// - Parameter line: of a continuous program, takes each line; it prints no more until that returns.
+  /// - Parameter line: takes each line of a continuous program; the program prints no more until it
+  ///   returns.
   func run(
     _ request: CommandRequest, line: @escaping @Sendable ([UInt8]) async -> Void
   ) async throws(Failure) -> [UInt8] {
@@ -135,7 +136,7 @@ final class ProcessRunner: Sendable {
     }
   }
 
-  /// Where the program is: the first place that has it, if permissions name that place.
+  /// The program's path: the first place that has it, if permissions name that place.
   private static func find(_ request: CommandRequest) throws(Failure) -> String {
     let permitted = Set(request.permissions.commandCandidates.compactMap { canonical($0) })
     for candidate in request.permissions.candidates(request.program) {
@@ -146,8 +147,8 @@ final class ProcessRunner: Sendable {
     throw Failure("NOT_FOUND", "there is no program \(request.program) that can be run")
   }
 
-  /// The path without symbolic links among its folders. What the last component is stays as it is
-  /// called: some programs are many, and do what their name says.
+  /// The path without symbolic links among its folders. The last component stays, because some
+  /// programs have several names and act by their name.
   private static func canonical(_ path: String) -> String? {
     FileReading.resolved(Paths.parent(path)).map { folder in
       (folder == "/" ? "" : folder) + "/" + Paths.lastComponent(path)
@@ -200,7 +201,7 @@ final class ProcessRunner: Sendable {
 
   /// Takes the ended process away, and all that is left of its group.
   private func end(_ process: pid_t) -> CInt {
-    // As long as it has not been waited for, nobody else gets its number.
+    // The process is not reaped yet, so no other process has its number.
     kill(-process, SIGKILL)
     var status: CInt = 0
     while waitpid(process, &status, 0) < 0, errno == EINTR {}
@@ -210,7 +211,7 @@ final class ProcessRunner: Sendable {
 
   // MARK: Orphans
 
-  /// Kills and takes away what programs left behind.
+  /// Kills and reaps the processes that programs left behind.
   func sweep() {
     for orphan in orphans() {
       kill(orphan, SIGKILL)
@@ -225,7 +226,7 @@ final class ProcessRunner: Sendable {
     }
   }
 
-  /// Children that were not started here, but for those that belong to what runs.
+  /// Children that were not started here, except those in the groups of running programs.
   private func orphans() -> [pid_t] {
     table.withLock { table in
       ProcessRunner.children().filter { child in
@@ -263,7 +264,7 @@ final class ProcessRunner: Sendable {
   }
 }
 
-/// Runs a closure on a thread of its own. False if there can be no more threads.
+/// Runs a closure on a new thread. False if no thread can be created.
 func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
   final class Box {
     let body: @Sendable () -> Void
@@ -280,8 +281,8 @@ func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
     &thread, &attributes,
     { argument in
       guard let argument else { return nil }
-      // Whoever does not read its input any more is no reason for a signal (SIGPIPE), and what is meant
-      // for the process is for another thread.
+      // A program that stops reading its input must not cause a signal (SIGPIPE). Another thread
+      // handles the signals of the process.
       var all = sigset_t()
       sigfillset(&all)
       pthread_sigmask(SIG_SETMASK, &all, nil)

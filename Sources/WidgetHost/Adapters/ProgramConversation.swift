@@ -16,7 +16,7 @@ struct PipeEnds {
   }
 }
 
-/// A program that was started; -1 for what it does not have.
+/// A started program; -1 for a missing descriptor or process.
 struct StartedProgram {
   var process: pid_t = -1
   var input: CInt = -1
@@ -43,7 +43,7 @@ func spawn(
     program, &argumentPointers, &environmentPointers, folder, input, output, errors, &process)
 }
 
-/// What goes between this process and a program, until the program has ended.
+/// The exchange between this process and a program, until the program has ended.
 struct ProgramConversation {
   private let started: StartedProgram
   private let request: CommandRequest
@@ -55,9 +55,9 @@ struct ProgramConversation {
   private var areErrorsOpen = true
   private var output: [UInt8] = []
   private var errors: [UInt8] = []
-  /// Whether what it said before `errors` was dropped, so that these may begin within a line.
+  /// Whether output before `errors` was dropped, so that `errors` may begin within a line.
   private var areErrorsCut = false
-  /// The beginning of what it said on standard error: the first line is what matters.
+  /// The beginning of standard error, because its first line matters most.
   private var firstErrors: [UInt8] = []
   private var cause: Cause?
   private let clock = ContinuousClock()
@@ -119,7 +119,7 @@ struct ProgramConversation {
       && info.si_signo == SIGCHLD
   }
 
-  /// What was printed before the end and is not read yet.
+  /// Reads the output that was printed before the end.
   mutating func drain() {
     if isOutputOpen { readOutput() }
     if areErrorsOpen { readErrors() }
@@ -149,7 +149,7 @@ struct ProgramConversation {
         if count == 0 || (errno != EAGAIN && errno != EINTR) { isOutputOpen = false }
         return
       }
-      // Nobody waits for what comes now, but it is read, so that the program can end.
+      // Nobody waits for this output, but it is read, so that the program can end.
       guard cause == nil else { continue }
       output += buffer[..<count]
       if request.isContinuous { takeLines() }
@@ -231,8 +231,8 @@ struct ProgramConversation {
     return .success(output)
   }
 
-  /// What it said: the first line on standard error, and below it the end of the rest. Of a program that
-  /// said nothing there, the last line that it printed.
+  /// The program's message: the first line of standard error, and below it the end of the rest. If
+  /// standard error is empty, the last line of the output.
   private var said: String {
     func lines(_ bytes: [UInt8]) -> [String] {
       String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)

@@ -15,8 +15,8 @@ struct WebFetcher: Sendable {
   /// Connections to one host at once.
   private static let connectionsPerHost = 4
 
-  /// What the kernel takes of a body before the server does, in bytes: with its usual megabytes, a body is
-  /// sent as far as anybody can see when its first byte is.
+  /// The kernel's buffer for a body, in bytes. With the usual megabytes, a whole body seems
+  /// sent when only its first byte is.
   private static let sendBufferBytes = 64 << 10
 
   private let client: HTTPClient
@@ -28,8 +28,8 @@ struct WebFetcher: Sendable {
       WebFetcher.connectionsPerHost
     configuration.connectionPool.idleTimeout = .seconds(15)
     configuration.timeout.connect = .seconds(10)
-    // Otherwise the client tries again until the request's time is up, and the reason is lost. A source or
-    // an action has a retry of its own.
+    // Otherwise the client retries until the request's timeout, and the reason is lost. A source or
+    // an action has a retry policy.
     configuration.connectionPool.retryConnectionEstablishment = false
     configuration.http1_1ConnectionDebugInitializer = { channel in
       channel.setOption(
@@ -94,7 +94,7 @@ struct WebFetcher: Sendable {
     }
   }
 
-  /// What the system says of a connection that could not be made or was lost.
+  /// The system's message about a connection that could not be made or was lost.
   private static func words(for error: any Error, of server: String) -> String {
     switch error {
     case let error as IOError:
@@ -164,7 +164,7 @@ struct WebFetcher: Sendable {
     case .basic where line.contains(":") && !line.contains(where: \.isNewline):
       return "Basic \(PaddedBase64.encode(Array(line.utf8)))"
     case .bearer, .basic:
-      // What it holds instead is for nobody's eyes.
+      // The message does not show the file's content, because it may be a secret.
       let wanted = auth.scheme == .bearer ? "one token" : "one line, USER:PASSWORD"
       throw Failure("FAILED_PRECONDITION", "\(auth.file.path) does not hold \(wanted)")
     }
@@ -235,7 +235,7 @@ struct BodyProgress: Sendable {
 }
 
 extension WebRequest {
-  /// The headers that another server may have: they tell what the answer can be, and no secret.
+  /// The headers that another server may have: they describe the wanted answer, and have no secret.
   private static let headersForAll: Set = [
     "accept", "accept-language", "content-type", "user-agent",
   ]

@@ -4,7 +4,7 @@ import WidgetModel
 // Events that steps send start other steps. This file ends endless chains of such events. The step
 // that would continue a chain fails.
 
-/// What led to an event that a step has sent.
+/// The cause of an event that a step has sent.
 struct EventChain: Hashable, Sendable {
   /// The names of the events that led to it without a delay, the first one first.
   var names: [String] = []
@@ -13,7 +13,7 @@ struct EventChain: Hashable, Sendable {
 }
 
 extension BundleInstance {
-  /// What the host calls itself as the sender of events.
+  /// The host's name as the sender of events.
   static let sender = "widgetd-host"
 
   /// Remembers the chain of events that leads to an event that a run sends.
@@ -34,7 +34,8 @@ extension BundleInstance {
     if widgets[receiver] != nil {
       remember(chain, of: sent)
     } else {
-      // The widget may be of another bundle, whose instance has to know the chain before the event.
+      // If the widget belongs to another bundle, its instance has to know the chain before the
+      // event.
       effects.append(.lead(sent, names: chain.names, from: generation))
     }
   }
@@ -57,7 +58,7 @@ extension BundleInstance {
       awaited: run.event.flatMap { awaitedEvent(behind: $0) })
   }
 
-  /// The event whose sender waits for the outcome: the event, or the first one of those that led to it.
+  /// The event whose sender waits for the outcome: the event, or the first one that led to it.
   func awaitedEvent(behind event: Event) -> UInt64? {
     outcomes[event.sequence] != nil ? event.sequence : chains[event.sequence]?.awaited
   }
@@ -91,7 +92,7 @@ extension BundleInstance {
   /// How many events of a loop are named.
   private static var chainShown: Int { 3 }
 
-  /// Takes over what led to an event, if a step has sent it.
+  /// Takes over the chain of an event, if a step has sent it.
   mutating func follow(_ event: Event) {
     guard event.origin.client == BundleInstance.sender else { return }
     let sent = SentEvent(widgetID: event.widgetID, name: event.name)
@@ -100,7 +101,7 @@ extension BundleInstance {
     sentChains[sent] = waiting.isEmpty ? nil : waiting
   }
 
-  /// Forgets what led to events of which nothing is under way any more.
+  /// Forgets the chains of events without work under way.
   mutating func forgetChains(open: Set<UInt64>) {
     guard !chains.isEmpty else { return }
     chains = chains.filter { open.contains($0.key) }

@@ -2,8 +2,9 @@ import WidgetBundle
 import WidgetExpression
 import WidgetModel
 
-// What expressions give. Every evaluation has a budget, and all of a bundle's share an allowance: a
-// bundle that computes too much is refused for a while, and no other notices.
+// The values of expressions. Every evaluation has a budget, and all evaluations of a bundle share
+// an allowance. A bundle that computes too much is refused for a while; other bundles do not
+// notice.
 extension BundleInstance {
   func moment(
     _ id: WidgetID, event: Event? = nil, row: String = "", result: Value = .null,
@@ -38,7 +39,7 @@ extension BundleInstance {
       costs.take(allowed - remaining + 1)
       return value
     } catch {
-      // What a failed evaluation has cost is not known; one that spent all of it, has spent all.
+      // The cost of a failed evaluation is unknown, except if it spent its whole budget.
       let isSpent = error.reason == .costExceeded
       costs.take(isSpent ? allowed : 1_000)
       throw Failure(
@@ -80,7 +81,8 @@ extension BundleInstance {
     return holds
   }
 
-  /// All new values, each seeing what was before any of them. Nothing is set if one fails.
+  /// All new values. Each expression sees the values before the assignments. If one fails, nothing
+  /// is set.
   mutating func values(
     _ assignments: Assignments, _ moment: BundleScope.Moment
   ) throws(Failure) -> [(key: String, value: Value)] {

@@ -92,7 +92,7 @@ extension BundleInstance {
 
   /// Forgets a failure.
   ///
-  /// - Parameter words: what the log says of it.
+  /// - Parameter words: the log's text.
   mutating func succeeded(
     _ id: WidgetID, _ key: FailureKey, saying words: String = "works again"
   ) {
@@ -139,7 +139,7 @@ extension BundleInstance {
   /// The failures that the widget's content does not show, the newest first.
   ///
   /// - Parameter countsPlaceholders: whether a placeholder shows a failure. It does for the user of
-  ///   the widget, and not for whoever looks after the bundle.
+  ///   the widget, but not for the bundle's administrator.
   private func unshownEntries(
     _ id: WidgetID, countsPlaceholders: Bool = true
   ) -> [(key: FailureKey, value: StandingFailure)] {
@@ -204,7 +204,7 @@ extension BundleInstance {
     deadlines[.stale(id, index)] = now.uptime + left
   }
 
-  /// Whether a source of the widget has failed for so long that what it gave may be old.
+  /// Whether a source of the widget has failed for so long that its data may be old.
   func isStale(_ id: WidgetID) -> Bool {
     widgets[id]?.failures.keys.contains { key in
       if case .source(let index) = key { isStale(id, index) } else { false }

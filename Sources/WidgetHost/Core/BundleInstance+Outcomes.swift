@@ -124,7 +124,7 @@ extension BundleInstance {
     noteOutcome(of: reading.sequence, failure.status)
   }
 
-  /// Remembers what an action says that succeeded, if the sender of its event waits.
+  /// Remembers the message of a successful action, if the sender of its event waits.
   mutating func noteMessage(of event: Event?, _ message: String) {
     guard let event, !message.isEmpty else { return }
     outcomes[event.sequence]?.message = message
@@ -177,7 +177,7 @@ extension BundleInstance {
     for queue in queues.values { open.formUnion(queue.compactMap(\.event?.sequence)) }
     open.formUnion(throttled.values.map(\.sequence))
     for case .event(let event) in purposes.values { open.insert(event.sequence) }
-    // What follows from an event keeps it open, too.
+    // A following event keeps the first event open, too.
     open.formUnion(open.compactMap { chains[$0]?.awaited })
     // An event for a widget that was removed meanwhile does not come.
     for (sent, chains) in sentChains where widgets[sent.widgetID] != nil {

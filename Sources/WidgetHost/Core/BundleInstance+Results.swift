@@ -2,7 +2,7 @@ import WidgetBundle
 import WidgetExpression
 import WidgetModel
 
-// What becomes of what a source gave.
+// The processing of a source's result.
 extension BundleInstance {
   mutating func sourceRead(_ id: WidgetID, _ index: Int, _ bytes: [UInt8]) {
     widgets[id]?.sources[index].request = nil
@@ -42,7 +42,7 @@ extension BundleInstance {
       request: asked, etag: answer.etag, lastModified: answer.lastModified)
   }
 
-  /// Parses what was read, and makes data of it.
+  /// Parses the bytes, and sets the data.
   mutating func deliver(_ id: WidgetID, _ index: Int, _ bytes: [UInt8]) {
     guard let source = source(id, index) else { return }
     do throws(Failure) {
@@ -124,7 +124,7 @@ extension BundleInstance {
     }
   }
 
-  /// What an optional source reads does not exist. That is a state, and no failure.
+  /// The input of an optional source does not exist. That is a state, and no failure.
   private mutating func sourceMissing(
     _ id: WidgetID, _ index: Int, _ source: Source, _ failure: Failure
   ) {
@@ -143,13 +143,13 @@ extension BundleInstance {
       if let path = state(id, index).missingPath { watch(id, index, path) }
     case .command where source.interval == nil && !source.isContinuous,
       .bus where source.interval == nil && !source.isContinuous:
-      // Nothing else would have it read again.
+      // Otherwise it would not be read again.
       deadlines[.source(id, index)] = now.uptime + backoff(state(id, index).attempts)
     default: break
     }
   }
 
-  /// The data of what does not exist is not valid any more, so the keys get their defaults.
+  /// The data of a missing input is not valid any more, so the keys get their defaults.
   private mutating func clearData(of source: Source, _ id: WidgetID, _ facts: KindFacts) {
     for (key, _) in source.assignments.values {
       widgets[id]?.set(key, facts.types[key]?.defaultValue ?? .null)
@@ -158,8 +158,8 @@ extension BundleInstance {
 }
 
 extension Source {
-  /// Whether a failure says only that what this optional source reads does not exist. A socket on
-  /// which nobody listens, or whose program ended the connection, counts as well.
+  /// Whether a failure means only that the input of this optional source does not exist. A socket
+  /// without a listener, or whose program ended the connection, counts as well.
   fileprivate func isMissing(_ failure: Failure) -> Bool {
     guard isOptional else { return false }
     switch input {

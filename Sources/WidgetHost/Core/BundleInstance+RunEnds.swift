@@ -2,7 +2,7 @@ import WidgetBundle
 import WidgetExpression
 import WidgetModel
 
-// How actions end: what they set, undo and tell.
+// The ends of actions: the values that they set and undo, and their messages.
 extension BundleInstance {
   /// All steps of the top frame's phase are done.
   mutating func complete(_ id: UInt64) {
@@ -91,8 +91,8 @@ extension BundleInstance {
     }
   }
 
-  /// Remembers the failure of a run once: with the innermost action that has a name, or with what set it
-  /// off.
+  /// Remembers the failure of a run once: for the innermost action that has a name, or for the
+  /// trigger.
   private mutating func mark(
     _ id: UInt64, _ frame: Run.Frame, _ status: ActionStatus
   ) -> ActionStatus {
@@ -144,7 +144,7 @@ extension BundleInstance {
   private static var undoBytesMax: Int { 16_384 }
   private static var undoKey: String { "undo" }
 
-  /// Takes back what a host that is gone had set in advance.
+  /// Undoes the optimistic values of a former host.
   mutating func undo(_ status: ValueMap, _ id: WidgetID) {
     guard case .map(let entries)? = status[BundleInstance.undoKey] else { return }
     for entry in entries.entries {
@@ -155,7 +155,7 @@ extension BundleInstance {
     }
   }
 
-  /// Takes back what was set in advance, but not what somebody else has changed since.
+  /// Undoes the optimistic values, except those that somebody else has changed since.
   mutating func undo(_ frame: Run.Frame, _ id: WidgetID) {
     for entry in frame.undo.reversed() where widgets[id]?.view.data[entry.key] == entry.set {
       widgets[id]?.set(entry.key, entry.before)

@@ -159,7 +159,7 @@ extension BundleInstance {
       ?? triggerName(run.widgetID, run.trigger)
   }
 
-  /// Has a step done again when there is room for what it wants.
+  /// Defers a step if there is no room for its effect. It runs when there is.
   private mutating func waitsForTurn(_ id: UInt64) -> Bool {
     guard !hasRoom, let count = runs[id]?.frames.count else { return false }
     runs[id]?.frames[count - 1].index -= 1

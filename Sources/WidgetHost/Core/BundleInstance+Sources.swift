@@ -2,7 +2,7 @@ import WidgetBundle
 import WidgetExpression
 import WidgetModel
 
-// Reading sources: when, and what becomes of it.
+// When sources are read, and how the results are processed.
 extension BundleInstance {
   func source(_ id: WidgetID, _ index: Int) -> Source? {
     guard let sources = facts(of: id)?.kind.sources, sources.indices.contains(index) else {
@@ -173,7 +173,7 @@ extension BundleInstance {
     setStatus(id, source.name, ActionStatus(state: .running))
   }
 
-  /// Asks only for what is newer than what was read last.
+  /// Asks only for an answer that is newer than the cached one.
   private func makeConditional(
     _ request: inout WebRequest, _ cached: CachedAnswer?
   ) {
@@ -191,7 +191,7 @@ extension BundleInstance {
   mutating func watch(
     _ id: WidgetID, _ index: Int, _ path: String, isFolder: Bool = false
   ) {
-    // The kernel does not tell of changes of its own files.
+    // The kernel does not report changes of its virtual files.
     let isWatchable = !["/proc", "/sys", "/dev"].contains { Paths.contains($0, path) }
     if let watch = state(id, index).watch {
       guard watch.path != path else { return }
@@ -283,7 +283,7 @@ extension BundleInstance {
     }
   }
 
-  /// Reads sources again whose input is another than when they were read.
+  /// Reads sources again whose input has changed since the last reading.
   mutating func lookAtInputs(_ id: WidgetID) {
     guard let facts = facts(of: id), let widget = widgets[id]?.view else { return }
     for (index, source) in facts.kind.sources.enumerated() where !source.dependencies.isEmpty {
@@ -320,7 +320,7 @@ extension BundleInstance {
 
   // MARK: Conditions
 
-  /// Turns sources on and off that depend on what has changed.
+  /// Turns sources on and off whose conditions have changed.
   mutating func lookAtConditions(_ id: WidgetID) {
     guard let facts = facts(of: id) else { return }
     for (index, source) in facts.kind.sources.enumerated()

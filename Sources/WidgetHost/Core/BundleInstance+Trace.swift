@@ -18,7 +18,7 @@ public struct TraceLine: Hashable, Sendable {
   public var subject: Subject
   /// The name of the event, source or action, or the id of the node or bundle.
   public var name: String
-  /// What happened, on one line: `reads /etc/hostname`.
+  /// The event, on one line: `reads /etc/hostname`.
   public var text: String
 
   public init(

@@ -17,10 +17,10 @@ extension BundleInstance {
           ? ""
           : isReduced == true
             ? ": the daemon has changed the data" : ": the host does nothing for it"))
-    // A trace shows what reducers made of the data.
+    // A trace shows the reducers' changes of the data.
     guard isFollowed || (isTraced && isReduced == true) else { return }
-    // Steps are to see what was set before the event, and what the daemon's reducers made of it. That
-    // comes another way, and may not be here yet; the widget itself may not be.
+    // Steps need the data from before the event, and the changes of the daemon's reducers. These
+    // come another way, and may not be here yet, like the widget itself.
     effects.append(.fetchWidget(request(for: .event(event)), event.widgetID))
   }
 
@@ -68,7 +68,7 @@ extension BundleInstance {
       isSetOff = true
       offer(event, to: trigger, index)
     }
-    // A form that no trigger speaks of does what it is for.
+    // A form without a trigger runs its action.
     if let form, !isSetOff, facts.kind.actions[form.action] != nil {
       fire(BundleInstance.formTrigger, of: id, event, steps: [.run(form.action)])
     }
@@ -177,8 +177,8 @@ extension BundleInstance {
 
   // MARK: Forms
 
-  /// Looks at every field of a form. If one is wrong nothing is done, and the status of what the form
-  /// is for says what.
+  /// Checks every field of a form. If a field is invalid, no action runs, and the status of the
+  /// form's action has the reason.
   private mutating func check(_ form: Form, _ event: Event, _ facts: KindFacts) -> Bool {
     var values = ValueMap()
     if case .map(let map)? = event.payload["values"] { values = map }
@@ -210,7 +210,7 @@ extension BundleInstance {
     errorTitle(of: action, event.widgetID, event: event) ?? facts.failureTitle(action)
   }
 
-  /// What the bundle calls a failure of an action.
+  /// The bundle's title for a failure of an action.
   mutating func errorTitle(of action: String, _ id: WidgetID, event: Event? = nil) -> String? {
     guard let template = facts(of: id)?.kind.actions[action]?.errorTitle,
       let moment = try? moment(id, event: event)

@@ -129,7 +129,7 @@ public struct BundleInstance: Sendable {
     return finish()
   }
 
-  /// Says on all widgets what is wrong with the bundle's file, or that nothing is any more.
+  /// Shows the error of the bundle's file on all widgets, or clears it.
   public mutating func setProblem(_ problem: String?, at now: HostTime) -> [Effect] {
     begin(at: now)
     self.problem = problem
@@ -137,7 +137,7 @@ public struct BundleInstance: Sendable {
     return finish()
   }
 
-  /// Ends whatever is under way. Nothing is to be told to it afterwards.
+  /// Ends all work under way. The instance takes no input afterwards.
   public mutating func stop() -> [Effect] {
     let under = purposes.filter { entry in
       switch entry.value {
@@ -297,7 +297,7 @@ public struct BundleInstance: Sendable {
     case .patch(let id): changeRefused(id, request, failure)
     case .run(let run): stepFailed(run, failure)
     case .event(let event):
-      // Better on what is known than not at all.
+      // Acting on the known data is better than not acting.
       if failure.code != "NOT_FOUND" { act(on: event) }
     case .notice, nil: break
     }
@@ -365,7 +365,7 @@ public struct BundleInstance: Sendable {
   /// The reason in the error of widgets whose bundle's file is broken.
   public static let invalid = "BUNDLE_INVALID"
 
-  // MARK: What all parts use
+  // MARK: Shared by all parts
 
   var sortedIDs: [WidgetID] { widgets.keys.sorted(by: WidgetID.inOrder) }
 

@@ -89,7 +89,7 @@ public enum DaemonEffect: Sendable {
   case manage(SessionID, ProviderBundleRequest)
 }
 
-/// What the adapter of the daemon reports.
+/// The reports of the daemon's adapter.
 public enum DaemonInput: Sendable {
   case session(SessionID, SessionNews)
   /// The session is over. nil: it was closed.

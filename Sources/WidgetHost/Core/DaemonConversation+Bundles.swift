@@ -115,7 +115,7 @@ extension DaemonConversation {
     }
   }
 
-  /// Forgets what is being declared and watched, because the session begins again or is over.
+  /// Forgets the declarations and watches under way, because the session begins again or is over.
   private mutating func endWork(_ generation: UInt64) {
     guard var link = links[generation] else { return }
     cancelWork(link)
@@ -134,7 +134,7 @@ extension DaemonConversation {
     links[generation] = link
   }
 
-  /// Closes the sessions of bundles that are not there any more, or that the daemon refuses.
+  /// Closes the sessions of bundles that were removed, or that the daemon refuses.
   mutating func closeRetired(at now: HostTime) {
     guard !retiring.isEmpty else { return }
     // A refused version does not take over, so its widgets have no provider.
@@ -169,7 +169,7 @@ extension DaemonConversation {
 
   // MARK: The session
 
-  /// Begins what a bundle's conversation can begin now.
+  /// Begins the next work of a bundle's conversation.
   mutating func proceed(_ generation: UInt64, at now: HostTime) {
     connect(generation)
     proceedWork(generation)
@@ -180,8 +180,8 @@ extension DaemonConversation {
     guard let link = links[generation], link.connection == .none, link.connectAt == nil,
       host.isServing, withdrawals[link.bundle.id] == nil, !isClosing(link.bundle.id)
     else { return }
-    // Make the bundle's own widget (`bundle/ID`) first. If the folder is removed while no host
-    // runs, the next host knows from that widget what to remove.
+    // Make the bundle's widget (`bundle/ID`) first. If the folder is removed while no host runs,
+    // the next host knows from that widget what to remove.
     let needed = link.standing ?? standing.version
     links[generation]?.standing = needed
     guard standing.declared >= needed else { return }

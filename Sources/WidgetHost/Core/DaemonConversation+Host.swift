@@ -19,7 +19,7 @@ extension DaemonConversation {
     var isHolding = false
     /// Whether the host has also taken over or removed the widgets of an earlier host.
     var isServing = false
-    /// Whether another host has taken the session of this one, whose bundles wait.
+    /// Whether another host has taken this host's session, so that the bundles wait.
     var isOusted = false
     /// Kinds and widgets of the host that somebody removed.
     var restoration = Restoration()
@@ -45,7 +45,7 @@ extension DaemonConversation {
     var knownFolders: Set<String> = []
     /// The state of bundles in folders of other hosts.
     var elsewhere: [WidgetSpec] = []
-    /// What was declared last.
+    /// The last declaration.
     var sent: [WidgetSpec] = []
     /// Counts the changes of `specs`, and every other reason to declare them.
     var version: UInt64 = 0
@@ -143,7 +143,7 @@ extension DaemonConversation {
     standing.admission = nil
     cancel(host.ready)
     host.ready = nil
-    // Another host may change what this host was about to read or to declare.
+    // Another host may change the data that this host was about to read or to declare.
     cancel(standing.call)
     standing.call = nil
     standing.phase = .idle

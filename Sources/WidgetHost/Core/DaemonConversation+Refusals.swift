@@ -1,9 +1,9 @@
 import WidgetBundle
 import WidgetModel
 
-// What waits after a refusal, and what removed bundles left behind.
+// The waits after refusals, and the remains of removed bundles.
 extension DaemonConversation {
-  /// What goes on when a wait after a refusal is over.
+  /// The work that continues after the wait that follows a refusal.
   enum RestHolder: Hashable, Comparable, Sendable {
     case connection(UInt64)
     case work(UInt64)
@@ -103,8 +103,8 @@ extension DaemonConversation {
     var isUnwanted = false
   }
 
-  /// Whether something is being removed whose widgets must not be taken for others'. A refused
-  /// removal can last, so nothing waits for it.
+  /// Whether a removal is under way whose widgets must not count as others'. A refused removal can
+  /// last, so nothing waits for it.
   var isWithdrawing: Bool { withdrawals.values.contains { $0.refusal == nil } }
 
   mutating func withdraw(_ id: String) {

@@ -3,12 +3,13 @@ import WidgetClient
 import WidgetModel
 
 /// The host's conversation with the daemon: the host's session, which decides whether bundles run,
-/// a conversation for each bundle, and what earlier bundles left behind.
+/// a conversation for each bundle, and the remains of earlier bundles.
 ///
-/// A value without I/O. News of the daemon and answers go in, with the time as an argument. Calls,
-/// sessions and watches to open, and news for the bundles come out. Nothing waits here: what waits
-/// has a deadline, and `nextDeadline` is the first one. A cancelled call is forgotten, so a late
-/// answer changes nothing. Each wait after a failure is at least `HostLimits.daemonWaitInitial`.
+/// A value without I/O. Its input is the daemon's news and answers, with the time as an argument.
+/// Its output is calls, sessions and watches to open, and news for the bundles. It never blocks:
+/// each wait has a deadline, and `nextDeadline` is the first one. A cancelled call is forgotten, so
+/// a late answer changes nothing. Each wait after a failure is at least
+/// `HostLimits.daemonWaitInitial`.
 struct DaemonConversation: Sendable {
   enum Output: Sendable {
     case effect(DaemonEffect)
@@ -24,11 +25,11 @@ struct DaemonConversation: Sendable {
     case event(Event)
     case report(String)
     case note(String)
-    /// The daemon is known to take this host, or cannot be reached: print what was held back.
+    /// The daemon takes this host, or cannot be reached: print the held reports.
     case release
-    /// Print this before what is held back.
+    /// Print this before the held reports.
     case reportNow(String)
-    /// Another host serves the daemon: drop what was held back.
+    /// Another host serves the daemon: drop the held reports.
     case discard
     /// A field of a bundle's file has no effect.
     case kept(HostState.KeptField, bundle: String)
@@ -38,13 +39,13 @@ struct DaemonConversation: Sendable {
     case ended
   }
 
-  /// Who hears the news of a session.
+  /// The receiver of a session's news.
   enum SessionOwner: Hashable, Sendable {
     case host
     case bundle(UInt64)
   }
 
-  /// What a call is for.
+  /// The purpose of a call.
   enum Purpose: Hashable, Sendable {
     /// Nobody waits for the answer.
     case nothing
@@ -80,7 +81,7 @@ struct DaemonConversation: Sendable {
   var retiring: [String: [SessionID]] = [:]
   /// The sessions that are being closed, with their bundles and when to wait no longer.
   var closings: [CallID: (bundle: String, end: Duration)] = [:]
-  /// What removed bundles left behind, by bundle.
+  /// The remains of removed bundles, by bundle.
   var withdrawals: [String: Withdrawal] = [:]
   var marks: [String: Mark] = [:]
   var rests: [RestHolder: Rest] = [:]
@@ -199,8 +200,8 @@ struct DaemonConversation: Sendable {
 
   mutating func report(_ text: String) { outputs.append(.report(text)) }
 
-  /// Begins what can begin now. To be called after the outputs of each change have been handled, and
-  /// again after its own outputs, until there are none.
+  /// Begins the work that can begin now. Call it after the outputs of each change have been
+  /// handled. Call it again after its outputs, until there are none.
   mutating func settle(at now: HostTime) {
     guard stopping == nil else { return proceedStopping(at: now) }
     closeRetired(at: now)
@@ -306,7 +307,7 @@ struct DaemonConversation: Sendable {
     for id in purposes.keys.sorted(by: { $0.number < $1.number }) where !kept.contains(id) {
       cancel(id)
     }
-    // Whoever stopped the daemon first has stopped all its widgets too.
+    // If somebody stopped the daemon first, all its widgets have stopped too.
     if isServing {
       let withdrawn = Set(withdrawals.keys.compactMap { WidgetID(HostState.provider(of: $0)) })
       let specs = last + standing.others(than: last)

@@ -101,7 +101,7 @@ extension BundleInstance {
     for id in duties.asked.sorted(by: WidgetID.inOrder) {
       guard let state = widgets[id], !isReading(id) else { continue }
       duties.asked.remove(id)
-      // An answer clears what it does not say.
+      // An answer clears the fields that it leaves out.
       let patch = WidgetPatch(
         isStale: isStale(id) ? true : nil, error: state.view.error.map { .some($0) })
       effects.append(.answer(.unanswered(generation), id, patch))

@@ -50,7 +50,7 @@ public struct CommandRequest: Hashable, Sendable {
   public var timeout: Duration?
   public var outputBytesMax: Int
   public var stderrBytesMax: Int
-  /// Every line is a result of its own.
+  /// Every line is a separate result.
   public var isContinuous: Bool
   public var permissions: BundlePermissions
 }
@@ -62,7 +62,7 @@ public struct SocketRequest: Hashable, Sendable {
   public var greeting: [UInt8]
   /// The longest line or message, in bytes.
   public var lineBytesMax: Int
-  /// What to ask i3 or sway; nil for lines.
+  /// The question to i3 or sway; nil for lines.
   public var i3: I3Input?
 }
 
@@ -75,10 +75,10 @@ public struct SocketCommand: Hashable, Sendable {
   public var answerBytesMax: Int
 }
 
-/// What to ask a service on D-Bus.
+/// A request to a service on D-Bus.
 public struct BusRequest: Hashable, Sendable {
   public enum Work: Hashable, Sendable {
-    /// None named means all of them.
+    /// No names mean all properties.
     case properties([String])
     case signal(String)
     case call(String, arguments: [Value], types: [BusType])
@@ -162,7 +162,7 @@ public struct WebRequest: Hashable, Sendable {
   public var auth: Auth?
   public var timeout: Duration
   public var bodyBytesMax: Int
-  /// Where redirects may lead.
+  /// The permitted targets of redirects.
   public var permissions: BundlePermissions
 }
 
@@ -192,7 +192,8 @@ public enum Effect: Hashable, Sendable {
   case readFile(RequestID, FileRequest)
   /// Answered with `value` or `failed`.
   case readFolder(RequestID, FolderRequest)
-  /// Tell with `fileChanged` whenever the file, or what is in the folder, may be another one or read otherwise, until `cancel`.
+  /// Report `fileChanged` whenever the file or the folder's content may have changed or become
+  /// readable or unreadable, until `cancel`.
   case watchFile(RequestID, path: String, isFolder: Bool)
   /// Answered with `bytes` or `failed`; if continuous, with any number of `line` before `failed`.
   case run(RequestID, CommandRequest)
@@ -226,7 +227,7 @@ public enum Effect: Hashable, Sendable {
   case trace(RequestID, [TraceLine], dropped: Int)
   /// An error or a warning, for the log.
   case report(String)
-  /// What the host does, for the log.
+  /// The host's progress, for the log.
   case note(String)
 }
 
@@ -254,13 +255,13 @@ public enum BundleInput: Hashable, Sendable {
   case web(RequestID, WebAnswer)
   /// A result that needs no parsing.
   case value(RequestID, Value)
-  /// What is followed does not exist now. The request goes on.
+  /// The followed object does not exist now. The request goes on.
   case absent(RequestID, Failure)
   /// The service whose signals are followed exists. The request goes on.
   case present(RequestID)
   /// How much of a request or its answer has passed, 0 to 1.
   case progress(RequestID, Double)
-  /// A change was made, at this revision of the widget; 0 for what has none.
+  /// A change was made, at this revision of the widget; 0 if it has no revision.
   case sent(RequestID, Revision)
   /// An event was sent; the daemon gave it this sequence number.
   case emitted(RequestID, sequence: UInt64)

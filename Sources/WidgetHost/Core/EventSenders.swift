@@ -1,11 +1,11 @@
 import WidgetModel
 
-/// The users who are behind events that steps of the bundle have sent with `emit`, by the events'
-/// sequence numbers.
+/// The users behind events that the bundle's steps have sent with `emit`, by the events' sequence
+/// numbers.
 ///
-/// An event names the host as its sender, and any client may claim to be the host. Only the number that
-/// the daemon answers tells which event is meant, so nothing else pairs the two. Numbers may begin
-/// again in another session, so a session starts with none.
+/// An event names the host as its sender, and any client may claim to be the host. So an event is
+/// identified only by the number in the daemon's answer. Numbers may begin again in another
+/// session, so a session starts with none.
 struct EventSenders: Sendable {
   /// How many events are remembered; the oldest are forgotten first.
   static let countMax = 1024

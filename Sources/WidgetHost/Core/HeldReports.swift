@@ -6,7 +6,7 @@ struct HeldReports: Hashable, Sendable {
   enum Line: Hashable, Sendable {
     /// An error or a warning.
     case report(String)
-    /// What the host does.
+    /// The host's progress.
     case note(String)
   }
 

@@ -1,21 +1,21 @@
-/// How much a bundle may use. Every limit is per bundle unless it says otherwise; what goes beyond is
-/// refused or waits, and never takes anything from another bundle.
+/// The limits of a bundle. Every limit is per bundle unless it says otherwise. Work beyond a limit
+/// is refused or waits, and never takes anything from another bundle.
 public struct HostLimits: Hashable, Sendable {
   /// Files, programs and HTTP requests under way at once; more wait for their turn.
   public var effectsMax = 16
-  /// Programs that run on and on, at once.
+  /// Continuous programs at once.
   public var continuousMax = 16
-  /// Bytes of a file, or of what a program prints.
+  /// Bytes of a file, or of a program's output.
   public var outputBytesMax = 1 << 20
   /// Entries of a folder.
   public var folderEntriesMax = 1_000
   /// Bytes of an HTTP answer's body.
   public var bodyBytesMax = 4 << 20
-  /// How many bytes an uploaded file may have if a request sends it.
+  /// Bytes of an uploaded file that a request sends.
   public var uploadBytesMax = 16 << 20
-  /// Bytes of the end of what a program says on standard error.
+  /// Bytes of the end of a program's standard error.
   public var stderrBytesMax = 4 << 10
-  /// Values of a message of D-Bus; of its texts, `outputBytesMax` bytes.
+  /// Values of a D-Bus message. Its texts have at most `outputBytesMax` bytes.
   public var busValuesMax = 10_000
   /// Services that one source follows by their prefix.
   public var busNamesMax = 64
@@ -94,8 +94,8 @@ public struct HostLimits: Hashable, Sendable {
   public var traceLeaseMax = Duration.seconds(60)
   public var traceInterval = Duration.milliseconds(100)
 
-  /// After the daemon has refused a bundle: how often the host checks whether the owners of its
-  /// kinds and widgets have changed, and when it retries in any case.
+  /// After the daemon has refused a bundle: the interval of checks whether the owners of its kinds
+  /// and widgets have changed, and the interval of retries in any case.
   public var refusalLookInterval = Duration.seconds(1)
   public var refusalRetryInterval = Duration.seconds(30)
 
@@ -153,7 +153,7 @@ struct Allowance: Hashable, Sendable {
 public struct Failure: Error, Hashable, Sendable, CustomStringConvertible {
   /// A gRPC code's name: `NOT_FOUND`.
   public var code: String
-  /// What is wrong and what to do, for people.
+  /// The failure and the next step, for people.
   public var message: String
   /// Whether trying again later can help without anybody changing something.
   public var isTransient: Bool

@@ -5,8 +5,8 @@ import WidgetModel
 /// The host without I/O: the bundles (`HostState`) and the conversation with the daemon
 /// (`DaemonConversation`).
 ///
-/// An input goes to one of the two. What each of them has to tell the other is passed on here, until
-/// only work for the adapters is left.
+/// An input goes to one of the two. Their messages to each other are passed on here, until only
+/// work for the adapters is left.
 struct HostMachine: Sendable {
   /// Work for the adapters.
   enum Output: Sendable {

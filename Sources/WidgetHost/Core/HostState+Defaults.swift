@@ -2,8 +2,8 @@ import WidgetBundle
 import WidgetModel
 
 extension HostState {
-  /// A line for each field whose default the new file changes, and which has another value in some
-  /// widgets, because a user or an action has set it.
+  /// A line for each field whose default the new file changes, if some widgets have another value
+  /// because a user or an action has set it.
   ///
   /// Fields that sources set are left out. The next reading sets them again.
   func keptDefaults(of bundle: Bundle, after former: BundleInstance) -> [String] {

@@ -77,7 +77,7 @@ extension HostState {
     }
   }
 
-  /// `Desk 1.2.0`, `running, 3 widgets`, and below it what is wrong.
+  /// `Desk 1.2.0`, `running, 3 widgets`, and below it the problem.
   private static var content: NodeTemplate {
     NodeTemplate(
       id: "bundle", type: .stack,

@@ -35,7 +35,7 @@ public struct HostState: Sendable {
     case standing([WidgetSpec])
     /// An error or a warning, for the log.
     case report(String)
-    /// What the host does, for the log.
+    /// The host's progress, for the log.
     case note(String)
   }
 
@@ -59,7 +59,7 @@ public struct HostState: Sendable {
     public var others: [String] = []
     /// The events that its kinds do something on, by kind; not those of nodes, nor those that the daemon handles.
     public var handled: [KindName: [String]] = [:]
-    /// What may be a mistake in the bundle's file, with the place.
+    /// Possible mistakes in the bundle's file, with the place.
     public var remarks: [String] = []
   }
 
@@ -96,7 +96,8 @@ public struct HostState: Sendable {
   private var numbers: SeededNumbers
   private var lastGeneration: UInt64 = 0
   private var folders: [String: Folder] = [:]
-  /// The folders in the order in which they were found, which decides who has a bundle.
+  /// The folders in the order in which they were found. The order decides which folder has a
+  /// bundle.
   private var order: [String] = []
   /// By bundle id.
   private var running: [String: Running] = [:]
@@ -256,9 +257,9 @@ public struct HostState: Sendable {
 
   // MARK: The daemon
 
-  /// The daemon has taken what a bundle declared, or refused it.
+  /// The daemon has taken a bundle's declaration, or refused it.
   ///
-  /// A refused version is not run: the one before it goes on, as with a file that is broken.
+  /// A refused version does not run. The former version continues, as with a broken file.
   public mutating func declared(
     generation: UInt64, refusal: String?, at now: HostTime
   ) -> [Output] {
@@ -439,7 +440,7 @@ public struct HostState: Sendable {
     return running[id]?.instance.summary == before ? outputs : outputs + standing()
   }
 
-  /// Tells all bundles the time whose turn it is.
+  /// Tells the time to all bundles whose deadline has come.
   public mutating func tick(at now: HostTime) -> [Output] {
     var outputs: [Output] = []
     var hasChanged = false
@@ -462,12 +463,12 @@ public struct HostState: Sendable {
     running.first { $0.value.instance.generation == generation }?.key
   }
 
-  /// The daemon has widgets of kind `bundle`, from an earlier host perhaps: what of them no folder
-  /// stands for is removed with all that belongs to it.
+  /// The daemon has widgets of kind `bundle`, perhaps from an earlier host. Those without a folder
+  /// are removed with everything that belongs to them.
   public mutating func remembered(_ bundles: [(id: String, path: String)]) -> [Output] {
     var outputs: [Output] = []
     for (id, path) in bundles {
-      // A folder whose file is broken does not say what it was.
+      // A folder with a broken file does not tell its bundle.
       guard let folder = folders[path], folder.bundle == nil, let problem = folder.problem else {
         continue
       }
@@ -475,7 +476,7 @@ public struct HostState: Sendable {
       folders[path]?.rememberedID = id
       outputs.append(.mark(id: id, problem: problem))
     }
-    // A folder whose file is broken may be any bundle's. Other folders are known by their bundles,
+    // A folder with a broken file may be any bundle's. Other folders are known by their bundles,
     // whatever the folders' names are.
     let unread = order.compactMap { folders[$0]?.bundle == nil ? folders[$0]?.id : nil }
     let known = Set(running.keys).union(unread)
@@ -486,7 +487,7 @@ public struct HostState: Sendable {
     return outputs + standing()
   }
 
-  /// Ends everything. Returns what is under way to be cancelled, and what to show of the bundles.
+  /// Ends everything. Returns the effects to cancel, and the bundles' widgets to show.
   public mutating func stop() -> (cancelled: [Effect], standing: [WidgetSpec]) {
     isStopping = true
     var cancelled: [Effect] = []
@@ -504,7 +505,7 @@ public struct HostState: Sendable {
       let current = running[folder.id].flatMap { $0.folder == path ? $0 : nil }
       let problem = folder.problem ?? current?.refusal
       var id = folder.id
-      // The second folder of a bundle is shown under its own name.
+      // The second folder of a bundle is shown under its fallback name.
       if current == nil, folder.bundle != nil || taken.contains(id) { id = folder.fallbackID }
       var name = id
       var number = 1

@@ -6,7 +6,7 @@ import WidgetModel
 /// A message is `i3-ipc`, the length and the type of its payload in the byte order of the machine, and
 /// the payload, which is JSON. At most one request waits for its answer, however many events come.
 struct I3Conversation {
-  /// What to do after bytes have come.
+  /// The next step after bytes have arrived.
   struct Step: Equatable {
     var outgoing: [UInt8] = []
     /// Results, as JSON.
@@ -39,7 +39,7 @@ struct I3Conversation {
     self.bytesMax = bytesMax
   }
 
-  /// What to send first.
+  /// The first bytes to send.
   mutating func begin() -> [UInt8] {
     if let command { return I3Conversation.message(I3Conversation.runCommand, command) }
     var outgoing: [UInt8] = []
@@ -134,7 +134,7 @@ struct I3Conversation {
     }
   }
 
-  /// The focused container of a tree, without what is in it; null if there is none.
+  /// The focused container of a tree, without its content; null if there is none.
   static func focused(in tree: Value) -> Value {
     var waiting = [tree]
     while let node = waiting.popLast() {

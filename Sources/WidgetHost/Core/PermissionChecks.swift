@@ -1,17 +1,17 @@
 public import WidgetBundle
 import WidgetModel
 
-/// What a bundle may touch, asked with the values that its expressions gave.
+/// The permissions of a bundle, checked with the values of its expressions.
 ///
-/// Paths are compared after symbolic links were followed, which is for the adapters to do: they open
-/// a file, ask the kernel what it is that they opened, and ask here again.
+/// Paths are compared after following symbolic links, which is the adapters' task. They open a
+/// file, ask the kernel for its real path, and check again here.
 public struct BundlePermissions: Hashable, Sendable {
   public let bundleID: String
   /// The bundle's folder, absolute, without links.
   public let folder: String
   public let home: String
   private let permissions: Permissions
-  /// Where programs are looked for by their name.
+  /// The folders in which programs are searched by name.
   public let programFolders: [String]
 
   /// The folders of the system's programs.
@@ -44,11 +44,11 @@ public struct BundlePermissions: Hashable, Sendable {
   /// The folders and files that may be read, the bundle's own first.
   public var readRoots: [String] { [folder] + permissions.read.map { expanded($0) } }
 
-  /// An absolute path without `.`, `..` and doubled slashes; what is not absolute is meant to be in
-  /// the bundle's folder.
+  /// An absolute path without `.`, `..` and doubled slashes. A relative path is relative to the
+  /// bundle's folder.
   ///
-  /// - Parameter template: what gave the text. A variable of the environment that the host does not
-  ///   have gives no path; the failure names it.
+  /// - Parameter template: the source of the text. If it has a variable that the host's environment
+  ///   does not have, there is no path; the failure names the variable.
   func path(_ text: String, of template: Template? = nil) throws(Failure) -> String {
     let expanded = expanded(text)
     guard !expanded.isEmpty else {
@@ -64,7 +64,7 @@ public struct BundlePermissions: Hashable, Sendable {
     return Paths.normalized(expanded.hasPrefix("/") ? expanded : "\(folder)/\(expanded)")
   }
 
-  /// Whether a path is in what may be read, as it is written.
+  /// Whether a path, as written, is inside the readable roots.
   func allowsReading(_ path: String) -> Bool {
     readRoots.contains { Paths.contains(Paths.normalized($0), path) }
   }
@@ -123,7 +123,7 @@ public struct BundlePermissions: Hashable, Sendable {
 
   // MARK: Programs
 
-  /// Where a program of this name can be, in the order in which it is looked for.
+  /// The possible paths of a program, in the order of the search.
   public func candidates(_ program: String) -> [String] {
     program.contains("/")
       ? [Paths.normalized(program)] : programFolders.map { "\($0)/\(program)" }
@@ -134,8 +134,8 @@ public struct BundlePermissions: Hashable, Sendable {
     permissions.commands.flatMap { candidates(expanded($0)) }
   }
 
-  /// The program's name with `${bundle}` replaced, if permissions name it in some way; the adapter
-  /// compares what it finds with `commandCandidates` once more.
+  /// The program's name with `${bundle}` replaced, if permissions name it in some way. The adapter
+  /// compares the found path with `commandCandidates` again.
   func program(_ text: String) throws(Failure) -> String {
     let program = expanded(text)
     guard !program.isEmpty, !program.utf8.contains(0) else {
@@ -169,7 +169,7 @@ public struct BundlePermissions: Hashable, Sendable {
 }
 
 extension WebAddress {
-  /// As a rule would name it.
+  /// The form in a rule.
   var hostForRules: String {
     let name = host.contains(":") ? "[\(host)]" : host
     return port == 80 || port == 443 ? name : "\(name):\(port)"

@@ -4,10 +4,9 @@ import WidgetModel
 /// Bytes that were read, as the `result` that a source or a step asked for.
 enum ResultParsing {
   /// - Parameters:
-  ///   - hint: what they are said to be, a media type or a file's name; decides where the bundle does
-  ///     not say.
-  ///   - mayBeBlank: whether no JSON at all is null. An answer can have no body. A file that a program is
-  ///     about to write is empty, too, and that says nothing.
+  ///   - hint: the claimed type: a media type or a file's name. It decides if the bundle does not.
+  ///   - mayBeBlank: whether blank text instead of JSON is null. An answer can have no body. But a
+  ///     file that a program is about to write is empty, too, and that means nothing.
   static func value(
     of bytes: [UInt8], as parse: Parse, hint: String, mayBeBlank: Bool = true
   ) throws(Failure) -> Value {

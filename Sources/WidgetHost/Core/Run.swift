@@ -70,7 +70,7 @@ struct Run: Sendable {
 
   var isDelayed: Bool { wait == .delay }
 
-  /// Its failures make no events: they could be what it is about.
+  /// Its failures make no events, because its event may be about such a failure.
   var isAboutError: Bool { event?.name == "error" }
 }
 
@@ -82,7 +82,7 @@ enum TimerKey: Hashable, Sendable {
   case delay(UInt64)
   /// Retry a change of this widget.
   case release(WidgetID)
-  /// Nothing was left out for a while.
+  /// No event was dropped for a while.
   case dropped(WidgetID)
   /// The delay of a stub is over.
   case stub(RequestID)

@@ -1,10 +1,10 @@
 import WidgetBundle
 import WidgetModel
 
-/// The address of an HTTP request, taken apart and put together again: what is asked for is exactly
-/// what permissions were compared with, whatever another reader of URLs would make of the text.
+/// The address of an HTTP request, parsed and put together again. So the request goes exactly to
+/// the address that permissions were compared with, whatever another URL parser makes of the text.
 ///
-/// `http` or `https`; no user name; the host in lower case, a name or an address in numbers; the path
+/// `http` or `https`; no user name; the host in lower case, a name or a numeric address; the path
 /// and query in characters that need no encoding.
 public struct WebAddress: Hashable, Sendable {
   public var isSecure: Bool
@@ -16,10 +16,10 @@ public struct WebAddress: Hashable, Sendable {
   /// Without the `?`; empty for none.
   public var query: String
 
-  /// Nobody on the way can read what is sent.
+  /// Whether nobody on the way can read the request.
   var isPrivate: Bool { isSecure || Permissions.isLoopback(host) }
 
-  /// - Throws: what is wrong with the text (INVALID_ARGUMENT).
+  /// - Throws: the fault of the text (INVALID_ARGUMENT).
   init(_ text: String) throws(Failure) {
     func wrong(_ what: String) -> Failure {
       Failure("INVALID_ARGUMENT", "\"\(text.prefix(200))\" is not an address to ask: \(what)")
@@ -91,7 +91,7 @@ public struct WebAddress: Hashable, Sendable {
     query += "\(WebAddress.encoded(name))=\(WebAddress.encoded(value))"
   }
 
-  /// Where a `Location` leads that an answer from here named.
+  /// The address of a `Location` in an answer from here.
   func redirected(to location: String) throws(Failure) -> WebAddress {
     if location.contains("://") { return try WebAddress(location) }
     if location.hasPrefix("//") {
@@ -122,7 +122,7 @@ public struct WebAddress: Hashable, Sendable {
     isDigit(byte) || isLetter(byte) || byte == 0x2D || byte == 0x2E || byte == 0x5F
   }
 
-  /// What RFC 3986 calls unreserved: letters, digits, `-`, `.`, `_`, `~`.
+  /// The unreserved characters of RFC 3986: letters, digits, `-`, `.`, `_`, `~`.
   private static func isUnreserved(_ byte: UInt8) -> Bool {
     isHostByte(byte) || byte == 0x7E
   }
@@ -145,12 +145,12 @@ public struct WebAddress: Hashable, Sendable {
     return result
   }
 
-  /// As a form sends it: a space is `+`.
+  /// The encoding of a form: a space is `+`.
   static func formEncoded(_ text: String) -> String {
     encoded(text).split(separator: "%20", omittingEmptySubsequences: false).joined(separator: "+")
   }
 
-  /// What cannot stand in a path or query is encoded; what is encoded stays so.
+  /// Encodes characters that a path or query cannot have; encoded characters stay.
   private static func cleaned(_ text: Substring) -> String {
     var result = ""
     for byte in text.utf8 {

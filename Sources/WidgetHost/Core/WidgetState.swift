@@ -1,11 +1,12 @@
 import WidgetModel
 
-/// A widget as the host sees it: what the daemon said last, what was sent since, and what is to be sent.
+/// A widget as the host sees it: the daemon's last state, the changes sent since, and the changes
+/// to send.
 ///
 /// Expressions read `view`, which is all three on top of each other. One change is under way at a
-/// time; what comes up meanwhile is put together and goes with the next.
+/// time; later changes are merged and sent next.
 struct WidgetState: Sendable {
-  /// As the daemon has it, as far as is known.
+  /// The daemon's state, as far as known.
   private(set) var heard: Widget
   private var unanswered: [(request: RequestID, patch: WidgetPatch)] = []
   private var pending = WidgetPatch()
@@ -155,7 +156,7 @@ struct WidgetState: Sendable {
 }
 
 extension WidgetPatch {
-  /// Makes the change to what the host changes of widgets.
+  /// Applies the change to the fields that the host changes.
   fileprivate func change(_ widget: inout Widget) {
     for entry in setData.entries { widget.data[entry.key] = entry.value }
     for key in unsetData { widget.data[key] = nil }

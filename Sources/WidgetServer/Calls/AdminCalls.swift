@@ -26,7 +26,7 @@ extension ServiceLoop {
     }
   }
 
-  /// Moves a fake clock. What the new time changes comes with the end of the turn.
+  /// Moves a fake clock. The end of the turn brings the changes of the new time.
   private func setTime(_ request: SetTimeRequest) throws(RPCStatus) -> SetTimeResponse {
     let clock = context.clock
     if let target = request.target {

@@ -4,9 +4,9 @@ import WidgetProto
 typealias Method = RPCMethod
 
 extension RPCMethod {
-  /// What the daemon asks of a call, and what the call asks of the daemon.
+  /// The rules of a method: the peer's access level, and the use of the store.
   struct Policy {
-    /// What a peer must be allowed to do.
+    /// The access level that a peer needs.
     let level: AccessPolicy.Level
     let store: StoreUse
   }

@@ -97,7 +97,7 @@ extension ServiceLoop {
 }
 
 extension RPCStatus {
-  /// A command did not do what it is for: our bug.
+  /// A command had no result: a bug of the daemon.
   static let lost = RPCStatus(
     .internalError, "INTERNAL", "The daemon lost track of what it did. Please report this.")
 }

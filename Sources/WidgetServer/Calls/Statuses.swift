@@ -18,7 +18,7 @@ extension RPCStatus {
       fieldViolations: violations, retryDelay: retryDelay)
   }
 
-  /// What the store refused. Exhaustive: a new refusal does not compile until its code is decided.
+  /// A refusal by the store. Exhaustive: a new refusal does not compile until its code is decided.
   init(_ error: StoreError) {
     switch error {
     case .widgetNotFound(let id):
@@ -147,7 +147,7 @@ extension RPCStatus {
     }
   }
 
-  /// What the bytes of a request are not.
+  /// A request with invalid bytes.
   init(_ error: WireError) {
     switch error {
     case .budgetExceeded, .tooDeep:

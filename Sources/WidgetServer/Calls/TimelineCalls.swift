@@ -19,7 +19,7 @@ extension ServiceLoop {
       responder.respond(GetPlaceholderResponse(preview: preview), to: call)
     case .getSnapshot:
       let request = try context.decode(GetSnapshotRequest.self, payload)
-      // What is wrong with the request is told before anybody is asked.
+      // An invalid request is refused before a provider is asked.
       let sample = try preview(request.kind, request.family, request.parameters, [:])
       providers.snapshots.begin(request, as: sample, call, responder, in: providers.table) {
         (data, reason) throws(RPCStatus) in

@@ -215,7 +215,7 @@ extension ServiceLoop {
   /// How many warnings an answer has.
   static var warningsMax: Int { 64 }
 
-  /// What may be a mistake in widgets that were declared: kinds that nobody has registered, each once.
+  /// Possible mistakes in declared widgets: kinds that nobody has registered, each once.
   func warnings(for specs: [WidgetSpec]) -> [RequestWarning] {
     var seen: Set<KindName> = []
     var warnings: [RequestWarning] = []

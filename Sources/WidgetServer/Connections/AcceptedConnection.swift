@@ -3,14 +3,13 @@ import Logging
 import NIOCore
 import WidgetProto
 
-/// A connection of which it is not known yet what it speaks: its first byte tells.
+/// A connection whose protocol is not known yet. Its first bytes tell.
 ///
-/// ttrpc begins with the length of a frame, at most 4 MiB, so with 0. Connections that open as those
-/// of a guest protocol become that guest's when all of the opening has come. Others are closed, and
-/// so is a connection that takes too long.
+/// ttrpc begins with the length of a frame, at most 4 MiB, so with 0. A guest protocol gets a
+/// connection that begins with the guest's whole opening. Other connections are closed, and so are
+/// slow ones.
 ///
-/// It leaves the pipeline once that is decided. For a guest's connections it remains what the
-/// service counts.
+/// The handler then leaves the pipeline. The service still counts a guest's connection by it.
 final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, ServerConnection {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
@@ -22,10 +21,10 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
   private let channel: any Channel
   private var silenceTimer: Scheduled<Void>?
   private var isDecided = false
-  /// The beginning, until it is decided. At most one read, or what a guest's opening has.
+  /// The received bytes, until the protocol is known. At most one read, or a guest's opening.
   private var received = ByteBuffer()
 
-  /// What every ttrpc connection begins with.
+  /// The first byte of every ttrpc connection.
   private static let ttrpcFirstByte: UInt8 = 0
 
   /// - Parameter socket: the channel's socket.
@@ -111,7 +110,7 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
 
   var streamCount: Int { 0 }
 
-  /// What a guest has taken stays with this process.
+  /// A guest's connection stays with this process.
   var canBeHandedOver: Bool { !isDecided && received.readableBytes == 0 }
 
   func handOver() -> (connection: HandedConnection, socket: CInt)? {

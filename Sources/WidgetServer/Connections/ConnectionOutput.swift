@@ -2,14 +2,14 @@ import NIOCore
 import WidgetProto
 import WidgetTransport
 
-/// What a ttrpc connection has to send: answers of a turn, frames for the next flush, and bytes that
+/// The output of a ttrpc connection: answers of a turn, frames for the next flush, and bytes that
 /// the kernel has not taken.
 ///
-/// A value that writes to the socket alone. What the socket does not take comes back, for the channel;
-/// from then on everything goes to the channel, until it has written all of it.
+/// A value that writes only to the socket. The caller gets the bytes that the socket did not take,
+/// for the channel. Then everything goes to the channel, until the channel has written all of it.
 struct ConnectionOutput {
   private var writer: SocketWriter
-  /// What the channel was given to write, until it has.
+  /// The buffers that the channel has to write.
   private var handedToChannel = CircularBuffer<ByteBuffer>()
   /// Answers of this turn.
   private(set) var responses = ByteBuffer()
@@ -85,7 +85,7 @@ struct ConnectionOutput {
 
   /// Writes to the socket.
   ///
-  /// - Returns: what the socket did not take, for the channel; nil if it took all.
+  /// - Returns: the bytes that the socket did not take, for the channel; nil if it took all.
   mutating func write(_ buffer: ByteBuffer) -> ByteBuffer? {
     var buffer = buffer
     guard !writer.write(&buffer) else { return nil }
@@ -100,7 +100,8 @@ struct ConnectionOutput {
     _ = handedToChannel.popFirst()
   }
 
-  /// What the kernel has not taken: the end of what the channel was given, and all after it.
+  /// The bytes that the kernel has not taken: the end of the channel's data, and everything after
+  /// it.
   ///
   /// - Parameter buffered: how many bytes the channel still has. Nil if it does not say.
   func unsent(bufferedByChannel buffered: Int?) -> [UInt8]? {

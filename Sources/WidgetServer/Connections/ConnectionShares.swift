@@ -1,6 +1,6 @@
-/// How many connections each user has, and who may open one more.
+/// Counts the connections of each user, and decides whether a user may open one more.
 ///
-/// Some connections are kept for owners, so that no number of other users locks them out. Users who
+/// Some connections are reserved for owners, so that other users cannot lock them out. Users who
 /// may only ask for health share a small number.
 struct ConnectionShares {
   /// All connections.
@@ -22,7 +22,7 @@ struct ConnectionShares {
   /// How many connections of `connections_max` are kept for owners: 64, or an eighth if that is less.
   static func reserved(of connectionsMax: Int) -> Int { min(reservedMax, connectionsMax / 8) }
 
-  /// How many connections the user has who has most.
+  /// The highest number of connections of one user.
   var highestCount: Int { countByUID.values.max() ?? 0 }
 
   /// Counts one more connection, or returns the limit that it exceeds.

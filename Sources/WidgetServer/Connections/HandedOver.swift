@@ -1,17 +1,17 @@
 import Glibc
 import WidgetProto
 
-/// The connections of a server that ended, for the one that follows it.
+/// The connections of a server that ended, for the next server.
 ///
-/// The sockets are open. Whoever has this must give it to `WidgetServer.start`, pass the parts on to
-/// another process, or `discard` it.
+/// The sockets are open. The owner must give the value to `WidgetServer.start`, pass the parts on
+/// to another process, or `discard` it.
 public struct HandedOver: Sendable {
-  /// What there is to know of the connections, as bytes for another process of the same program.
+  /// The state of the connections, as bytes for another process of the same program.
   public let description: [UInt8]
-  /// The connections' sockets, by their identity, which is what the description names them by.
+  /// The connections' sockets, by identity. The description names a socket by its identity.
   public let sockets: [String: CInt]
 
-  /// What another process left.
+  /// The connections of another process.
   public init(description: [UInt8], sockets: [String: CInt]) {
     self.description = description
     self.sockets = sockets
@@ -39,7 +39,7 @@ public struct HandedOver: Sendable {
     for socket in sockets.values { close(socket) }
   }
 
-  /// What a description may take: a connection has as much as its peer did not read.
+  /// The limits of a description. A connection may have as many bytes as its peer did not read.
   static let limits = WireLimits(arenaBytesMax: 1 << 30)
 
   /// A description, as far as it can be read.

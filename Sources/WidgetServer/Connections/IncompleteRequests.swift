@@ -10,7 +10,7 @@ final class IncompleteRequests {
   private let context: ServiceContext
   private let policy: AccessPolicy
   private var bytesByUID: [UInt32: Int] = [:]
-  /// The bytes of clients, and of peers who may call nothing.
+  /// The bytes of clients, and of peers without access.
   private var bytesByLevel: [AccessPolicy.Level: Int] = [:]
   private var waiting: [ObjectIdentifier: IncompleteRequest] = [:]
   private var timer: Scheduled<Void>?

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Who is at the other end of a connection, by the kernel's word.
+/// The process at the other end of a connection, as the kernel reports it.
 public struct Peer: Hashable, Sendable {
   public var uid: UInt32
   public var gid: UInt32
@@ -49,17 +49,17 @@ public struct Peer: Hashable, Sendable {
   }
 }
 
-/// Who may do what.
+/// The access rules.
 ///
-/// The daemon's own user and root may do everything. Members of the client group, if there is one,
-/// may read, watch and send events. Everyone else may only ask for health.
+/// The daemon's user and root may do everything. Members of the client group, if there is one, may
+/// read, watch and send events. Everyone else may only ask for health.
 public struct AccessPolicy: Hashable, Sendable {
-  /// The users who may do everything.
+  /// The users with full access.
   public var ownerUIDs: Set<UInt32>
   /// The group whose members are clients; nil for none.
   public var clientGID: UInt32?
 
-  /// What a peer may do at most.
+  /// The highest access of a peer.
   public enum Level: UInt8, Comparable, Sendable {
     case nothing
     /// Read, watch, send events.

@@ -9,9 +9,9 @@ protocol ServerConnection: AnyObject {
   /// Whether the connection can go on in another process.
   var canBeHandedOver: Bool { get }
 
-  /// Gives the connection away, if that is possible: what another process has to know, and a
-  /// duplicate of its socket. Nothing more is read or written here; the channel is closed.
-  /// The connection's name is its socket's; see `HandedOver.identity`.
+  /// Gives the connection away, if possible: its state for another process, and a duplicate of its
+  /// socket. Nothing more is read or written here; the channel is closed. The connection is named
+  /// by its socket; see `HandedOver.identity`.
   func handOver() -> (connection: HandedConnection, socket: CInt)?
 
   /// How many streams are open on it.

@@ -4,13 +4,14 @@ import WidgetCore
 import WidgetModel
 import WidgetProto
 
-/// Giving connections to the process that follows, and taking them from the one before.
+/// Gives connections to the next process, and takes them from the last one.
 ///
-/// The store is the same before and after: cursors mean the same. Of a stream it is enough to say
-/// what was asked for and how far its reader is. A transfer begins again, and ends with what changed
-/// since it first began, so its reader may be sent a widget twice but misses nothing.
+/// Both processes use the same store, so cursors stay valid. A stream is described by its request
+/// and its reader's position. A transfer begins again, and ends with the changes since its first
+/// beginning. So its reader may get a widget twice but misses nothing.
 extension ServiceLoop {
-  /// Ends the streams of guests, whose connections cannot be handed over. They open no more.
+  /// Ends the streams of guests, because their connections cannot be handed over. They open no
+  /// more.
   func endGuestStreams() {
     context.phase = .handingOver
     streams.endAll { $0.sink is InProcessSink }
@@ -22,11 +23,11 @@ extension ServiceLoop {
   /// works here afterwards.
   func handOver(connectionsMax: Int) -> HandedOver {
     reloads.endAll()
-    // Events are kept in memory only: what has happened goes out before this process ends.
+    // Events are only in memory. The past ones are sent before this process ends.
     finishTurnAndRound()
     // Streams that guests had asked for before they were told are open by now.
     endGuestStreams()
-    // Providers come back to the next process, and say what they have.
+    // Providers connect to the next process, and declare their kinds again.
     providers.endAll()
     turn.finish()
     context.phase = .draining
@@ -80,7 +81,8 @@ extension ServiceLoop {
     return stream
   }
 
-  /// Looks at what another server left. nil if it does not fit this store, whose cursors it means.
+  /// Checks the state that another server left. Returns nil if its cursors do not belong to this
+  /// store.
   func accept(_ handed: HandedOver) -> [HandedConnection]? {
     guard let parsed = handed.parsed(), parsed.head.epoch == context.store.epoch,
       parsed.head.revision <= context.store.revision

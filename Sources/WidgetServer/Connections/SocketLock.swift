@@ -1,10 +1,10 @@
 import Glibc
 
-/// Makes sure that one daemon at a time uses a socket path, and that a socket file that a dead one
-/// left behind is no obstacle.
+/// Makes sure that only one daemon uses a socket path, and removes the socket file of a dead
+/// daemon.
 ///
-/// The lock is an `flock` on `<socket>.lock`. The kernel drops it when its holder ends, however it
-/// ends; so whoever holds the lock may remove the socket file, and nobody else ever does.
+/// The lock is an `flock` on `<socket>.lock`. The kernel drops it when its holder ends, for any
+/// reason. So the holder may remove the socket file, and nobody else ever does.
 final class SocketLock: Sendable {
   private let socketPath: String
   private let descriptor: CInt
@@ -46,7 +46,7 @@ final class SocketLock: Sendable {
 
   deinit { Glibc.close(descriptor) }
 
-  /// What speaks against writing into a lock file that was there already; nil if nothing does.
+  /// The reason not to write to an existing lock file; nil if there is none.
   private static func foreignness(of file: CInt) -> String? {
     var status = stat()
     guard fstat(file, &status) == 0 else { return String(cString: strerror(errno)) }

@@ -1,16 +1,15 @@
 import Glibc
 import NIOCore
 
-/// Writes to a connection's socket, straight away as long as the kernel takes it.
+/// Writes to a connection's socket directly, as long as the kernel takes the bytes.
 ///
-/// A channel's own way to the socket passes a pipeline, a list of pending writes and a promise, which
-/// together cost more than the system call; with a thousand readers that is most of the work. So
-/// bytes go to the kernel directly. What it does not take at once is handed to the channel, and so is
-/// everything after it, until the channel has written all it was given: the order stays, and the
-/// channel waits for room as it always does.
+/// A channel's write passes a pipeline, a list of pending writes and a promise. Together they cost
+/// more than the system call; with a thousand readers that is most of the work. So bytes go to the
+/// kernel directly. The channel gets the bytes that the kernel does not take, and all bytes after
+/// them, until it has written them. So the order is kept, and the channel waits for room as always.
 ///
-/// Confined to the channel's event loop. It never touches the descriptor of a channel that is not
-/// active, since the number may by then belong to another connection.
+/// Confined to the channel's event loop. It never uses the descriptor of an inactive channel,
+/// because another connection may have the number by then.
 struct SocketWriter {
   private let descriptor: CInt
   /// How many writes the channel still holds.

@@ -6,10 +6,10 @@ import WidgetTransport
 
 /// One ttrpc connection: bytes in, calls to the service, answers and frames out.
 ///
-/// A plain handler on the hot path: what one read brings is cut into frames without copying, unary
-/// calls are done on the spot, and their answers are gathered in one buffer that the turn's end
-/// sends with one write. As soon as the kernel has no room for more, nothing more is made for this
-/// peer, and nothing is read from it either: it costs its socket's buffer and what was on its way.
+/// A plain handler on the hot path. It cuts each read into frames without copying, and makes unary
+/// calls at once. It gathers their answers in one buffer, which is sent with one write at the
+/// turn's end. If the kernel has no room, the connection makes no more output and reads nothing. So
+/// a slow peer costs its socket's buffer and the data under way.
 final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnection, SlicedWork {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = Never
@@ -22,7 +22,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   private let service: ServiceLoop
   private let socket: CInt
   private var output: ConnectionOutput
-  /// What another process says of this connection, which it has served so far.
+  /// The state from the process that served this connection before.
   private var former: HandedConnection?
   private var context: ChannelHandlerContext?
   private var reader = FrameReader()
@@ -33,22 +33,22 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   private var isReadPending = false
   /// Whether there may be frames that were read and not looked at.
   private var hasUnseenFrames = false
-  /// What has arrived of a request that is not complete.
+  /// The bytes of an incomplete request.
   private let incomplete: IncompleteRequest
   /// Streams that were asked for and are not open yet.
   private var openingCount = 0
-  /// Whether the connection is over: what was read but not looked at no longer counts.
+  /// Whether the connection is over. The remaining bytes are then ignored.
   private var isClosed = false
   var isWritable: Bool { output.isWritable }
 
-  /// Beyond this, the peer's further calls wait for the next turn: what one read brings can ask for
+  /// The peer's further calls wait for the next turn above this size, because one read can ask for
   /// ten thousand times its size.
   private static let responsesBytesMax = 256 << 10
   /// Beyond this, the peer's further calls wait until streams are open: opening one can take long.
   private static let openingsMax = 16
 
   /// - Parameter socket: the channel's socket.
-  /// - Parameter former: what the process that served the connection says of it; nil if it is new.
+  /// - Parameter former: the state from the process that served the connection; nil if it is new.
   init(peer: Peer, socket: CInt, service: ServiceLoop, former: HandedConnection? = nil) {
     self.peer = peer
     self.service = service
@@ -77,19 +77,19 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     service.context.work.submit(self)
   }
 
-  /// Whether what was read can be looked at: the peer takes answers, and the turn does not gather
-  /// too many.
+  /// Whether frames can be processed: the peer takes answers, and the turn does not gather too
+  /// many.
   private var takesFrames: Bool {
     isWritable && !isClosed && output.responseBytes < TTRPCConnection.responsesBytesMax
       && openingCount < TTRPCConnection.openingsMax
   }
 
-  /// Looks at what was read, until the slice is over.
+  /// Processes the received frames, until the slice is over.
   func work(_ slice: TimeSlice) -> Bool {
     while takesFrames {
       switch reader.next() {
       case .frame(let frame):
-        // The next frame has a deadline of its own.
+        // The next frame gets a new deadline.
         _ = incomplete.hold(0)
         receive(frame.header, frame.data)
       case .oversize(let header): receive(header, ByteBuffer())
@@ -104,10 +104,10 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     return hasUnseenFrames && takesFrames
   }
 
-  /// The rest of what was read is not looked at.
+  /// The remaining frames are ignored.
   func abandon() {}
 
-  /// Counts what has arrived of the next frame. Drops the frame if a limit is exceeded.
+  /// Counts the bytes of the next frame. Drops the frame if a limit is exceeded.
   private func holdIncomplete() {
     guard let refusal = incomplete.hold(reader.bufferedBytes), let header = reader.dropFrame()
     else { return }
@@ -115,7 +115,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   }
 
   /// Ends the connection of a peer that does not send the rest of a frame. Returns false if the
-  /// daemon has not looked at what was sent.
+  /// daemon has not processed all received bytes.
   private func closeLate() -> Bool {
     guard !hasUnseenFrames else { return false }
     service.context.counters.protocolErrors += 1
@@ -130,7 +130,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     return true
   }
 
-  /// Goes on with what was read in another turn, if the peer takes answers.
+  /// Continues with the received frames in another turn, if the peer takes answers.
   private func resumeFrames() {
     if hasUnseenFrames, takesFrames { service.context.work.enqueue(self) }
   }
@@ -415,8 +415,8 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     output.addResponse(packed, to: call)
   }
 
-  /// Answers for good, whatever becomes of the turn's group: for what does not depend on the store.
-  /// The answers that do are held back as before.
+  /// Answers even if the turn's group fails, for answers that do not depend on the store. The other
+  /// answers still wait for the group.
   func answerNow(_ body: () -> Void) {
     let answers = output.exchangeResponses(with: ByteBuffer())
     body()
@@ -474,7 +474,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     touch()
   }
 
-  /// Lets go of a stream whose reader is gone. The two hold each other until then.
+  /// Releases a stream whose reader is gone. The two hold each other until then.
   private func forget(_ sink: TTRPCStreamSink) {
     sink.stream?.forget()
     sink.stream = nil

@@ -3,9 +3,9 @@ public import WidgetProto
 
 /// Makes calls without a socket: messages in, messages out, as bytes.
 ///
-/// It stands for a peer: policy, quotas, deadlines and errors are those of any connection, and calls
-/// take part in the same turns. A program that hosts a `WidgetServer` uses it to call its own daemon,
-/// and protocols other than ttrpc make their calls with it.
+/// The client acts for a peer: policy, quotas, deadlines and errors are those of any connection,
+/// and calls take part in the same turns. A program that hosts a `WidgetServer` uses it to call its
+/// daemon. Protocols other than ttrpc make their calls with it.
 ///
 /// It can be used from any task. On the event loop itself no call changes threads.
 public struct InProcessClient: Sendable {
@@ -24,7 +24,7 @@ public struct InProcessClient: Sendable {
     gate = service.gate
   }
 
-  /// Counts what has arrived of a request that is not complete. Call on the service's event loop.
+  /// Counts the bytes of an incomplete request. Call on the service's event loop.
   public func incompleteRequest() -> IncompleteRequest {
     service.value.incompleteRequests.account(of: peer)
   }
@@ -60,9 +60,9 @@ public struct InProcessClient: Sendable {
   ///
   /// - Parameter method: "widgetd.v1.WidgetService/GetWidget"
   /// - Parameter request: the encoded request.
-  /// - Parameter admission: who says when the call may be carried out; nil for at once.
+  /// - Parameter admission: decides when the call may be made; nil for at once.
   /// - Returns: the encoded response; at most 4 MiB.
-  /// - Throws: what the call ended with.
+  /// - Throws: the status of the failed call.
   public func call(
     _ method: String, _ request: ByteBuffer, admission: NIOLoopBound<any CallAdmission>? = nil
   ) async throws(RPCStatus) -> ByteBuffer {
@@ -86,8 +86,8 @@ public struct InProcessClient: Sendable {
   /// - Parameter method: "widgetd.v1.WidgetService/WatchWidgets"
   /// - Parameter request: the encoded request.
   /// - Parameter timeout: when the stream ends with DEADLINE_EXCEEDED; nil for never.
-  /// - Parameter room: bounds what is made ahead of the reader's peer; nil for the stream's own bound.
-  /// - Throws: what the call ended with, if no stream was opened.
+  /// - Parameter room: bounds the messages that the peer has not taken; nil for the stream's bound.
+  /// - Throws: the status of the call, if no stream was opened.
   public func open(
     _ method: String, _ request: ByteBuffer, timeout: Duration? = nil,
     room: NIOLoopBound<any StreamRoom>? = nil
@@ -109,8 +109,8 @@ public struct InProcessClient: Sendable {
   ///
   /// - Parameter method: "widgetd.v1.ProviderService/Provide"
   /// - Parameter timeout: when the conversation ends with DEADLINE_EXCEEDED; nil for never.
-  /// - Parameter room: bounds what is made ahead of the reader's peer; nil for the stream's own bound.
-  /// - Throws: what the call ended with, if there is to be no conversation.
+  /// - Parameter room: bounds the messages that the peer has not taken; nil for the stream's bound.
+  /// - Throws: the status of the call, if no conversation was opened.
   public func converse(
     _ method: String, timeout: Duration? = nil, room: NIOLoopBound<any StreamRoom>? = nil
   ) async throws(RPCStatus) -> InProcessStream {
@@ -161,7 +161,8 @@ public protocol CallAdmission: AnyObject {
   func admit(_ start: @escaping (_ isCancelled: Bool) -> Int)
 }
 
-/// Bounds what a stream makes ahead of its peer. Confined to the service's event loop.
+/// Bounds the messages of a stream that its peer has not taken. Confined to the service's event
+/// loop.
 public protocol StreamRoom: AnyObject {
   /// Whether the stream may make another message now.
   var hasRoom: Bool { get }

@@ -3,8 +3,8 @@ public import WidgetProto
 
 /// An open stream inside the process.
 ///
-/// It is read by one task at a time. What is not read is not queued beyond a bound: a late reader
-/// gets conflated frames, as on a socket. Letting go of it ends it.
+/// One task at a time reads it. The queue of unread messages has a bound: a slow reader gets
+/// conflated frames, as on a socket. Releasing the stream ends it.
 public final class InProcessStream: Sendable {
   private let sink: NIOLoopBound<InProcessSink>
   private let gate: LoopGate
@@ -19,7 +19,7 @@ public final class InProcessStream: Sendable {
   /// The next messages, at least one; nil when the stream has ended well or was cancelled. Cancelling
   /// the task cancels the stream.
   ///
-  /// - Throws: what the stream ended with.
+  /// - Throws: the status that ended the stream.
   public func next() async throws(RPCStatus) -> [ByteBuffer]? {
     let sink = sink
     let batch = await withTaskCancellationHandler {
@@ -37,8 +37,8 @@ public final class InProcessStream: Sendable {
     }
   }
 
-  /// Sends a message, on a conversation. Returns when it has been read and the daemon takes more: it
-  /// reads no more of who does not read its answers. One task at a time may send.
+  /// Sends a message, on a conversation. Returns when the daemon has read it and takes more. The
+  /// daemon stops reading while its answers are not read. One task at a time may send.
   ///
   /// - Returns: false if the conversation is over.
   public func send(_ message: ByteBuffer) async -> Bool {
@@ -59,7 +59,7 @@ public final class InProcessStream: Sendable {
     _ = gate.run { sink.value.halfClose() }
   }
 
-  /// Ends the stream. What waits to be read is dropped; the reader gets nil.
+  /// Ends the stream. Unread messages are dropped; the reader gets nil.
   public func cancel() { cancel(with: nil) }
 
   /// Ends the stream with an error, which the reader gets.
@@ -72,10 +72,10 @@ public final class InProcessStream: Sendable {
   }
 }
 
-/// Where a stream's messages wait until they are read. Confined to the event loop.
+/// Holds a stream's messages until they are read. Confined to the event loop.
 ///
-/// What waits is bounded: only while the reader asks for more is more taken, up to `waitingBytesMax`
-/// and what is being made at that moment. So a reader that stops costs what it has in its hands.
+/// The waiting messages have a bound: `waitingBytesMax` and the message being made. More are taken
+/// only while the reader asks for them. So a stopped reader costs only its waiting messages.
 final class InProcessSink: StreamSink, TurnParticipant {
   enum Batch: Sendable {
     case messages([ByteBuffer])
@@ -92,13 +92,13 @@ final class InProcessSink: StreamSink, TurnParticipant {
   private var isOver = false
   private var status: RPCStatus?
   private var reader: CheckedContinuation<Batch, Never>?
-  /// Who has sent a message, until another one is taken.
+  /// The sender of a message that waits until another one is taken.
   private var sender: CheckedContinuation<Bool, Never>?
   private var isTouched = false
 
-  /// How many bytes may wait for the next more to be taken; as much as a usual socket holds.
+  /// More messages are taken while fewer bytes wait. As much as a usual socket holds.
   private static let waitingBytesMax = 128 << 10
-  /// What a message counts beyond its bytes.
+  /// The cost of a message in addition to its bytes.
   private static let messageOverheadBytes = 128
 
   init(peer: Peer, service: ServiceLoop, calls: InProcessCalls, room: (any StreamRoom)?) {
@@ -172,7 +172,7 @@ final class InProcessSink: StreamSink, TurnParticipant {
     self.sender = sender
     calls.add { [self] _ in
       stream?.receive(message)
-      // What the message brings is known at the end of the turn.
+      // The result of the message is known at the end of the turn.
       service.turn.open()
       service.turn.whenDurable { self.resumeSender() }
     }
@@ -233,7 +233,7 @@ final class InProcessSink: StreamSink, TurnParticipant {
     reader.resume(returning: take())
   }
 
-  /// What is sent on a stream is durable.
+  /// The messages of a stream are durable already.
   func discardResponses() {}
 
   // MARK: - The reader's side

@@ -1,11 +1,11 @@
 import NIOCore
 
-/// Providers without a session whose widgets are to be made stale: those whose session ended, and
-/// those of the former process that have not come back in time.
+/// Providers without a session whose widgets become stale: those whose session ended, and those of
+/// the former process that did not come back in time.
 struct LostProviders {
-  /// Providers that are gone, whose widgets are to be made stale.
+  /// Lost providers whose widgets are not stale yet.
   private(set) var abandoned: Set<String> = []
-  /// Those of them that the turn under way deals with.
+  /// Lost providers whose widgets the turn under way makes stale.
   private var inTurn: Set<String> = []
   /// When to try again after the turn's group failed.
   private var retryAt: NIODeadline?
@@ -29,7 +29,7 @@ struct LostProviders {
   /// Names the providers of the process before.
   mutating func await(_ providers: Set<String>) { absent = providers }
 
-  /// Looks whether the time to come back is over.
+  /// Checks whether the time to come back is over.
   ///
   /// - Returns: what to do next; nil if no provider is absent.
   mutating func lookAtAbsent(at instant: NIODeadline, start: NIODeadline) -> LeaseWatch.Verdict? {

@@ -21,7 +21,7 @@ final class ProviderAudience {
 
   init(_ context: ServiceContext) { self.context = context }
 
-  // MARK: - Who watches, and who wants to know
+  // MARK: - Watchers, and providers that include the audience
 
   /// Adds the selector of a new stream that counts as a watcher.
   func watchBegan(_ selector: Selector) {
@@ -77,8 +77,8 @@ final class ProviderAudience {
     }
   }
 
-  /// The difference to what a provider knows; nil if it knows everything. It comes after all other
-  /// frames: the provider has then been asked about each widget that the frame names.
+  /// The changes that a provider does not know; nil if it knows everything. The frame is sent after
+  /// all others: the provider has then been asked about each widget in the frame.
   func frame(for session: ServedSession, at instant: NIODeadline) -> ProvideAudience? {
     guard session.hasSynced, let provider = session.provider, let audience = session.audience,
       watched.passesEnded >= session.firstPass

@@ -3,7 +3,7 @@ import WidgetCore
 import WidgetModel
 import WidgetProto
 
-/// Gives providers what they lack, as long as they take it: events, and questions about widgets.
+/// Sends providers events and questions about widgets, as long as they take them.
 final class ProviderDelivery {
   private let context: ServiceContext
   private let audience: ProviderAudience
@@ -19,7 +19,7 @@ final class ProviderDelivery {
   /// Whether a session could be given more.
   var hasMore: Bool { isUnfinished || audience.servesAgain }
 
-  /// Gives every session what it lacks. To be called when the turn's group is durable.
+  /// Serves all sessions. Call when the turn's group is durable.
   func serve(_ sessions: some Collection<ServedSession>, at instant: NIODeadline) {
     isUnfinished = false
     audience.beginServing()
@@ -34,7 +34,7 @@ final class ProviderDelivery {
     for session in Array(sessions) where session.isStarted { serve(session, at: instant) }
   }
 
-  /// Lets a session know of widgets whose kinds it has got.
+  /// Tells a session about widgets of newly gained kinds.
   private func refreshKinds(_ session: ServedSession) {
     guard let provider = session.provider else { return }
     let kinds = context.store.kindNames(of: provider)
@@ -79,7 +79,7 @@ final class ProviderDelivery {
     let room = context.limits.providerEventsUnacknowledgedMax - session.unacknowledged.count
     guard room > 0, session.eventCursor < context.store.lastEventSequence else { return false }
     let page = context.store.events(after: session.eventCursor, limit: room, of: session.kinds)
-    // Who has no widgets misses none of their events.
+    // A provider without kinds misses no events.
     if let gap = page.gap, !session.kinds.isEmpty {
       // The gap takes room like an event. Events after it are read again.
       session.eventCursor = gap.upperBound
@@ -97,7 +97,7 @@ final class ProviderDelivery {
     return !page.events.isEmpty
   }
 
-  /// Looks at what happened to widgets. Returns whether that is of any interest.
+  /// Processes the changes of widgets. Returns whether any of them matters.
   private func takeChanges(for session: ServedSession) -> Bool {
     guard session.revisionCursor < context.store.revision else { return false }
     let changes: WidgetStore.ProvidedChanges

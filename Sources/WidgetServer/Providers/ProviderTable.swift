@@ -5,7 +5,7 @@ import WidgetProto
 ///
 /// Invariant: each session of `byName` is in `sessions` until it is over.
 struct ProviderTable {
-  /// All sessions, also those that have not said who they are.
+  /// All sessions, also those whose provider is not known yet.
   private var sessions: [ObjectIdentifier: ServedSession] = [:]
   /// The session of each provider that has one.
   private(set) var byName: [String: ServedSession] = [:]
@@ -20,7 +20,7 @@ struct ProviderTable {
   /// The number of providers with a session.
   var count: Int { byName.count }
 
-  /// How many providers the user has who has most.
+  /// The highest number of providers of one user.
   var highestCount: Int {
     Dictionary(grouping: byName.values, by: \.peer.uid).values.map(\.count).max() ?? 0
   }

@@ -142,7 +142,8 @@ final class Providers {
     of frame: ProvideRequest, _ session: ServedSession, _ provider: String, _ attempt: Attempt
   ) throws(RPCStatus) -> ProvideResult {
     var result = ProvideResult(id: frame.id)
-    // What it says makes fresh. That its session before has ended comes first, however quickly it is back.
+    // The frame makes widgets fresh. Before that, the end of the former session makes them stale,
+    // even if the provider is back at once.
     if lost.isLost(provider), attempt.isFirst { makeStale([provider]) }
     switch frame {
     case .kinds(let declared):
@@ -239,7 +240,7 @@ final class Providers {
 
   // MARK: - The end of a turn
 
-  /// Lets what comes of a session's frames be told at the end of the turn, behind the turn's answers.
+  /// Sends the results of a session's frames at the end of the turn, after the turn's answers.
   private func takePart(_ session: ServedSession) {
     guard !session.takesPart else { return }
     session.takesPart = true
@@ -266,17 +267,17 @@ final class Providers {
     session.outputs.removeAll()
     session.effects.removeAll()
     session.answeredNow.removeAll()
-    // What was acknowledged last is durable only now.
+    // The last acknowledgement is durable only now.
     if session.ending != nil || session.isOver, let provider = session.provider {
       table.remember(provider, at: session.resumePoint)
     }
     if let ending = session.ending { finish(session, ending.status) }
   }
 
-  /// From here on the provider is told what happens.
+  /// Starts a session: from now on the provider gets events.
   private func start(_ session: ServedSession) {
     guard let provider = session.provider else { return }
-    // What was taken back since has never happened.
+    // Events whose group was rolled back since have never happened.
     session.acknowledged = min(
       session.acknowledged, context.store.lastEventSequence,
       context.store.sequenceBeforeUnacknowledged(of: provider) ?? .max)
@@ -317,7 +318,7 @@ final class Providers {
     lookAtAbsent(at: context.startedAt)
   }
 
-  /// Looks at all leases, and at who has not come back.
+  /// Checks all leases, and the absent providers.
   func expire(at instant: NIODeadline) {
     for session in table.all { expire(session, at: instant) }
     lookAtAbsent(at: instant)
@@ -365,10 +366,10 @@ final class Providers {
 
   /// Whether widgets are to be made stale, and the store did not take it.
   var waitsForRetry: Bool { lost.waitsForRetry }
-  /// The providers whose widgets are still to be made stale.
+  /// The providers whose widgets are not stale yet.
   var lostProviders: Set<String> { lost.abandoned }
 
-  /// Retries now what the store did not take.
+  /// Retries now the changes that the store did not take.
   func retryNow() {
     lost.retryNow()
     resume()
@@ -388,7 +389,7 @@ final class Providers {
   /// Whether a session could be given more.
   var hasMore: Bool { delivery.hasMore }
 
-  /// Gives every session what it lacks. To be called when the turn's group is durable.
+  /// Serves all sessions. Call when the turn's group is durable.
   func serve(at instant: NIODeadline = .now()) { delivery.serve(table.byName.values, at: instant) }
 
   /// Lets the sessions be served at the end of this turn.
@@ -450,7 +451,7 @@ final class Providers {
 
   // MARK: - Ending
 
-  /// Ends a session at the end of the turn, after what came of its frames; nil means well.
+  /// Ends a session at the end of the turn, after the results of its frames; nil means success.
   func end(_ session: ServedSession, _ status: RPCStatus?) {
     guard !session.isOver, session.ending == nil else { return }
     session.ending = .init(status: status)
@@ -511,7 +512,7 @@ extension ProvideRequest {
 }
 
 extension ProvideAnswer {
-  /// What it does to the widget.
+  /// The change to the widget.
   fileprivate var patch: WidgetPatch {
     switch outcome {
     case .error(let error): return WidgetPatch(error: .some(error))

@@ -5,17 +5,17 @@ import WidgetProto
 
 /// One session of a provider: its name, its cursors in events and widgets, and pending requests.
 ///
-/// What waits for a provider is not a queue of messages. Events are read from the store's ring when
-/// there is room for them, changes of widgets from the store, each with a cursor of its own; and of
-/// data requests only the ids of widgets wait, each once. So a provider that does not read costs a set
-/// of ids, however long.
+/// A session has no queue of messages. Events are read from the store's ring when there is room for
+/// them, and changes of widgets from the store. Each has a cursor. Data requests wait as widget
+/// ids, each once. So a provider that does not read costs only a set of ids.
 ///
-/// What a frame did is told at the end of its turn, when it is durable, and only then counts here:
-/// `outputs` and `effects` are of the turn under way, and are forgotten if its group is taken back.
+/// The result of a frame is sent at the end of its turn, when it is durable, and takes effect only
+/// then. `outputs` and `effects` belong to the turn under way, and are dropped if its group is
+/// rolled back.
 ///
-/// Invariants: `isStarted` from the end of the turn in which `open` came; `asked` and `askedWidgets`
-/// are each other's inverse; every widget of `askAgain` is in `asked`; a widget is in `queue` for every entry of `reasons`, and may be in it
-/// without one, which is then skipped.
+/// Invariants: `isStarted` from the end of the turn that received `open`; `asked` and
+/// `askedWidgets` are each other's inverse; every widget of `askAgain` is in `asked`. A widget is
+/// in `queue` for every entry of `reasons`. A queued widget without a reason is skipped.
 final class ServedSession {
   let id: UInt64
   let peer: Peer
@@ -41,7 +41,7 @@ final class ServedSession {
   /// Data requests that were answered in this turn.
   var answeredNow: Set<UInt64> = []
   var takesPart = false
-  /// Set when the session is to end with the turn; what comes after does not count.
+  /// Set when the session ends with the turn. Later frames are ignored.
   var ending: Ending?
 
   // How far it is.
@@ -52,7 +52,7 @@ final class ServedSession {
   var eventCursor: UInt64 = 0
   /// Everything up to this event is dealt with.
   var acknowledged: UInt64 = 0
-  /// What was sent and is not acknowledged, in order of sequence numbers.
+  /// Events that were sent and not acknowledged, in order of sequence numbers.
   var unacknowledged = CircularBuffer<Sent>()
   /// Everything that happened to widgets up to this revision has been looked at.
   var revisionCursor: Revision = 0
@@ -79,13 +79,13 @@ final class ServedSession {
   static let leaseDefault = Duration.seconds(15)
   static let leaseRange = Duration.seconds(1)...Duration.seconds(300)
 
-  /// What is to be sent at the end of the turn, whether the socket has room or not.
+  /// Output for the end of the turn, even if the socket has no room.
   enum Output {
     case opened
     case result(ProvideResult)
   }
 
-  /// What follows from a frame once it is durable.
+  /// The effect of a frame, once it is durable.
   enum Effect {
     case acknowledged(UInt64)
     /// These widgets need not be asked about any more.
@@ -102,7 +102,7 @@ final class ServedSession {
     let widgetID: WidgetID?
   }
 
-  /// What is to be sent of widgets, in this order.
+  /// Output about widgets, in this order.
   enum Pending {
     case request(WidgetID)
     case synced
@@ -180,8 +180,8 @@ final class ServedSession {
     return nil
   }
 
-  /// A number for a request about a widget, which takes the place of an earlier one. One that only wants
-  /// fresh data is the earlier one again: what answers that is not wrong.
+  /// A number for a request about a widget. It replaces the number of an earlier request. A request
+  /// that only wants fresh data keeps the earlier number, because an answer to that is still right.
   func numberRequest(
     about id: WidgetID, _ reason: DataRequestReason, at instant: NIODeadline
   ) -> UInt64 {
@@ -218,7 +218,7 @@ final class ServedSession {
   func forgetWidget(_ id: WidgetID) {
     close(id)
     reasons[id] = nil
-    // What is left in line for widgets that are gone is bounded by those that are there.
+    // Queued entries of removed widgets are bounded by the number of existing widgets.
     if queue.count > 2 * reasons.count + 1_024 {
       queue.removeAll { pending in
         if case .request(let id) = pending { reasons[id] == nil } else { false }

@@ -3,8 +3,8 @@ import WidgetCore
 import WidgetModel
 import WidgetProto
 
-/// The calls of GetSnapshot that wait for a provider. Each is a question of its own, so several at a
-/// time do not disturb one another. They do not touch the store.
+/// The calls of GetSnapshot that wait for a provider. Each asks a separate question, so concurrent
+/// calls do not disturb one another. They do not use the store.
 final class Snapshots {
   private let context: ServiceContext
   private var waiting: [UInt64: Waiting] = [:]

@@ -1,4 +1,4 @@
-/// What the daemon counts, since its start.
+/// The daemon's counters, since its start.
 struct Counters: Sendable {
   var calls: UInt64 = 0
   var callsFailed: UInt64 = 0

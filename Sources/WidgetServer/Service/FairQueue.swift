@@ -1,17 +1,17 @@
 import HeapModule
 
-/// A queue that shares time among its members by what each has cost so far: start-time fair queuing.
+/// A queue that shares time among its members by their cost so far: start-time fair queuing.
 ///
-/// The queue has a clock of its own, which counts cost. A member that has used much returns behind
-/// those that have used less. A member that was away begins at the queue's clock: it keeps no credit.
-/// Of equals, the one whose last piece of work cost least is first.
+/// The queue's clock counts cost. A member with a high cost returns behind members with a lower
+/// cost. A member that was away begins at the queue's clock: it keeps no credit. Among equals, the
+/// member whose last piece of work cost least is first.
 ///
 /// Source: Goyal, Vin, Cheng, "Start-time Fair Queuing", 1996.
 struct FairQueue<Member> {
-  /// What a member has used so far, on the queue's clock.
+  /// The cost of a member so far, on the queue's clock.
   struct Account {
     fileprivate var used: UInt64 = 0
-    /// What the member's last piece of work has cost.
+    /// The cost of the member's last piece of work.
     fileprivate(set) var last: UInt64 = 0
   }
 
@@ -50,7 +50,7 @@ struct FairQueue<Member> {
     return entry.member
   }
 
-  /// Notes what a member's work has cost. The unit is the caller's.
+  /// Adds the cost of a member's work. The caller chooses the unit.
   func charge(_ cost: UInt64, to account: inout Account) {
     account.used = max(clock, account.used) &+ cost
     account.last = cost

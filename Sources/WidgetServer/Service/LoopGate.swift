@@ -3,8 +3,8 @@ import Synchronization
 
 /// The way onto the service's event loop from other threads, until the server stops.
 ///
-/// What is put on an event loop that has ended is dropped, and who waits for it waits for ever. The
-/// gate is closed before the loop ends, and says so.
+/// An event loop that has ended drops new work, and a caller that waits for the work waits forever.
+/// So the gate is closed before the loop ends, and refuses the work.
 final class LoopGate: Sendable {
   private let eventLoop: any EventLoop
   private let isOpen = Mutex(true)
@@ -26,6 +26,6 @@ final class LoopGate: Sendable {
     }
   }
 
-  /// What was let through before is still done.
+  /// Closes the gate. Admitted work is still done.
   func close() { isOpen.withLock { $0 = false } }
 }

@@ -1,9 +1,10 @@
 import NIOCore
 
-/// Decides when the memory of a load is given back to the system: once after it, while little happens.
+/// Decides when the memory of a load is given back to the system: once after the load, when the
+/// daemon is quiet.
 ///
-/// malloc keeps what calls, streams and connections have freed, and the pages of code that a burst
-/// needed stay resident. A value: the caller passes in how much work there was so far.
+/// malloc keeps the freed memory of calls, streams and connections. The code pages of a burst stay
+/// resident. A value: the caller passes the amount of work so far.
 struct MemoryUpkeep {
   /// How often to look at the work.
   static let period = TimeAmount.seconds(15)

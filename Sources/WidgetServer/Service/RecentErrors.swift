@@ -1,13 +1,13 @@
 import WidgetModel
 import WidgetProto
 
-/// The last errors that are worth an administrator's look, for `GetStats`: what the daemon or its
-/// surroundings are to blame for, and quotas that are used up.
+/// The last errors that an administrator should see, for `GetStats`: errors of the daemon or its
+/// surroundings, and exhausted quotas.
 ///
-/// What fails once tends to fail for every caller. So the same reason in the same area is one entry,
-/// which counts and keeps the last message, and one kind of trouble cannot push out all others. At
-/// most `countMax` entries are kept, in order of when they happened last. They are in memory only
-/// and begin again with the process; the journal keeps them longer.
+/// An error tends to repeat for every caller. So the same reason in the same area is one entry,
+/// which counts and keeps the last message. One kind of trouble cannot push out all others. At most
+/// `countMax` entries are kept, in order of their last occurrence. They are only in memory and
+/// begin again with the process; the journal keeps them longer.
 struct RecentErrors {
   static let countMax = 16
   static let messageBytesMax = 1_024
@@ -16,8 +16,8 @@ struct RecentErrors {
 
   /// - Parameters:
   ///   - area: "storage", "connections", "settings", or a method's full name.
-  ///   - uid: whose call or connection it was; nil if nobody's, or several users' at once.
-  /// - Returns: how often this has happened so far, as far as it is remembered.
+  ///   - uid: the user of the call or connection; nil if there is none, or several.
+  /// - Returns: the number of occurrences, as far as remembered.
   @discardableResult
   mutating func add(
     _ code: StatusCode, _ reason: String, area: String, uid: UInt32? = nil, _ message: String,
@@ -49,7 +49,7 @@ struct RecentErrors {
     switch status.code {
     case .internalError, .dataLoss, .unknown: true
     case .resourceExhausted: status.errorInfo?.reason == "QUOTA_EXCEEDED"
-    // What cannot be stored is kept once for each group, not for each call in it.
+    // A storage error is kept once for each group, not for each call in the group.
     case .unavailable, .ok, .cancelled, .invalidArgument, .deadlineExceeded, .notFound,
       .alreadyExists, .permissionDenied, .failedPrecondition, .aborted, .outOfRange,
       .unimplemented, .unauthenticated:

@@ -39,7 +39,7 @@ final class Reloads {
     }
   }
 
-  /// Refuses what waits, because the process ends.
+  /// Refuses the waiting calls, because the process ends.
   func endAll() {
     for (call, responder) in waiting.values {
       responder.answerNow { responder.refuse(.shuttingDown, to: call) }

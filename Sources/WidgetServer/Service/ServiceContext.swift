@@ -6,8 +6,8 @@ import WidgetModel
 import WidgetProto
 import WidgetTransport
 
-/// What all parts of the service share: the store, the turn, the limits, and what is counted and
-/// logged. A part that owns more has private state.
+/// The shared parts of the service: the store, the turn, the limits, the counters and the log.
+/// Other state is private to its part.
 ///
 /// Confined to `eventLoop`.
 final class ServiceContext {
@@ -31,7 +31,7 @@ final class ServiceContext {
   var formerSequence: UInt64?
   /// The event after which this process began.
   private let sequenceAtStart: UInt64
-  /// Counts what may have changed the kinds of providers.
+  /// Counts the possible changes of providers' kinds.
   private(set) var kindsVersion: UInt64 = 0
 
   enum Phase {
@@ -116,13 +116,13 @@ final class ServiceContext {
     try streamAccounts.open(for: peer.uid, limit: limits.subscriptionsPerUIDMax)
   }
 
-  /// Where a reader goes on that had all events up to this one. Who had all of the process before
-  /// misses none, though the first of this one has another number than the next.
+  /// The cursor of a reader that had all events up to this one. A reader that had all events of the
+  /// former process misses none, though the numbers of this process begin later.
   func eventCursor(after sequence: UInt64) -> UInt64 {
     sequence == formerSequence ? max(sequence, sequenceAtStart) : sequence
   }
 
-  /// Bounds what looking at one widget costs: the event loop does it for every widget.
+  /// Bounds the cost of matching one widget: the event loop does it for every widget.
   func checkTerms(_ selector: Selector, _ mask: ReadMask = .all) throws(RPCStatus) {
     let terms =
       selector.ids.count + selector.kinds.count + selector.families.count
@@ -180,7 +180,7 @@ extension Timestamp {
 }
 
 extension Duration {
-  /// Whole nanoseconds, clamped to what an `Int64` holds.
+  /// Whole nanoseconds, clamped to the range of an `Int64`.
   var nanoseconds: Int64 {
     let (seconds, attoseconds) = components
     let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)

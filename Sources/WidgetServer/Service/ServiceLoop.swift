@@ -7,12 +7,12 @@ import WidgetProto
 import WidgetStorage
 import WidgetTimeZones
 
-/// The daemon's heart: carries calls out, and puts the parts of the service in order.
+/// The core of the daemon: carries calls out, and orders the parts of the service.
 ///
-/// Work of one turn of the loop is one group. Transports hand in calls as they read them; each is
-/// applied at once and its answer kept back. When everything readable has been read, `endTurn`
-/// makes the group durable, then sends the answers, then the changes. So an answer or a change is
-/// never sent before it is durable, and callers of the same turn share one transaction.
+/// The work of one turn of the loop is one group. Transports pass on calls as they read them. Each
+/// call is applied at once, and its answer waits. When everything readable has been read, `endTurn`
+/// makes the group durable, then sends the answers, then the changes. So no answer or change is
+/// sent before it is durable, and callers of the same turn share one transaction.
 ///
 /// If the transaction fails, the store is rolled back and the turn's calls are carried out again:
 /// calls that change something get UNAVAILABLE, calls that only read get the state now. Nobody has
@@ -86,8 +86,8 @@ final class ServiceLoop {
 
   // MARK: - The turn
 
-  /// Ends the turn with all streams open that were asked for, and sends what has changed without
-  /// waiting for the next round.
+  /// Ends the turn after opening all requested streams, and sends the changes without waiting for
+  /// the next round.
   func finishTurnAndRound() {
     repeat {
       streams.rounds.hurry()
@@ -180,7 +180,7 @@ final class ServiceLoop {
     context.store.rollbackGroup()
     providers.groupFailed()
     time.groupFailed()
-    // What was encoded from a state that never came to be is of no use.
+    // Widgets encoded from a rolled-back state are invalid.
     widgetCache.removeAll()
     streams.rounds.forgetFrames()
     turn.repeatCalls(after: error)
@@ -199,7 +199,7 @@ final class ServiceLoop {
     }
   }
 
-  /// Tells those who watch the health when the store's files are removed or back.
+  /// Tells health watchers when the store's files are removed or back.
   private func note(removal error: StorageError?) {
     var isRemoved = false
     if case .removed = error { isRemoved = true }

@@ -6,7 +6,7 @@ struct StreamAccounts {
   private(set) var lastID: UInt64 = 0
   private var countByUID: [UInt32: Int] = [:]
 
-  /// How many streams the user has who has most.
+  /// The highest number of streams of one user.
   var highestCount: Int { countByUID.values.max() ?? 0 }
   /// How many streams all users have.
   var count: Int { countByUID.values.reduce(0, +) }

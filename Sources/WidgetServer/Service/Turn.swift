@@ -19,10 +19,10 @@ enum Attempt {
   }
 }
 
-/// One pass of the event loop: who takes part in it, and what waits for its end.
+/// One pass of the event loop: its participants, and the work that waits for its end.
 ///
 /// Transports open the turn when they have read something. The turn ends when everything readable
-/// was read: then `atEnd` is called, which makes the turn's group durable and sends what waits here.
+/// was read. Then `atEnd` makes the turn's group durable and sends the waiting output.
 ///
 /// Confined to the event loop.
 final class Turn {
@@ -130,7 +130,7 @@ final class Turn {
     participants.removeAll(keepingCapacity: true)
   }
 
-  /// Does what has waited for the group. The calls are final.
+  /// Carries out the work that waited for the group. The calls are final.
   func carryOutDurable() {
     calls.removeAll(keepingCapacity: true)
     let durable = self.durable

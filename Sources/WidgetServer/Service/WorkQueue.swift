@@ -16,7 +16,7 @@ protocol SlicedWork: AnyObject {
   func abandon()
 }
 
-/// The owner of a workload, and what the workload has cost so far.
+/// The owner of a workload, and the workload's cost so far.
 final class WorkShare {
   let uid: UInt32
   fileprivate var account = FairQueue<any SlicedWork>.Account()
@@ -37,14 +37,14 @@ struct TimeSlice {
 
 /// Shares the loop's time: among users, and among the workloads of each user.
 ///
-/// If no workload waits, a new one is done at once. Otherwise the one that has used least gets the next
-/// slice of time. One turn has a bound, so that the loop reads again soon: a peer with little work
-/// waits for about one turn, however much others have sent.
+/// If no workload waits, a new one is done at once. Otherwise the workload with the lowest cost
+/// gets the next slice of time. One turn has a bound, so that the loop reads again soon. A peer
+/// with little work waits for about one turn, however much others have sent.
 ///
 /// Confined to the event loop.
 final class WorkQueue {
   private let turn: Turn
-  /// The time. Tests have their own.
+  /// The time. Tests replace it.
   var clock: () -> NIODeadline = { .now() }
   private var users: [UInt32: User] = [:]
   private var queue = FairQueue<UInt32>()
@@ -148,7 +148,7 @@ final class WorkQueue {
     users[share.uid] = user
   }
 
-  /// Puts a user in line who has workloads that wait.
+  /// Puts a user with waiting workloads into the queue.
   private func wait(for uid: UInt32) {
     guard let user = users[uid], !user.isWaiting, !user.workloads.isEmpty else { return }
     queue.add(uid, user.account)

@@ -3,10 +3,10 @@ import WidgetTransport
 
 /// A message of a stream, encoded once for all its subscribers.
 ///
-/// Its bytes come right behind a frame header for the stream number that most clients use, so that
-/// for them a delivery is a reference to one buffer and copies nothing. For others a small message
-/// is copied behind another header, once for all streams of the same number in a row; a large one
-/// goes out as two buffers.
+/// Its bytes follow a frame header with the stream number that most clients use. For these clients
+/// a delivery is a reference to one buffer and copies nothing. For other stream numbers a small
+/// message is copied behind another header, once for all streams of the same number in a row. A
+/// large message is sent as two buffers.
 final class EncodedMessage {
   /// Header and message.
   private let framed: ByteBuffer

@@ -2,11 +2,11 @@ import WidgetCore
 import WidgetModel
 import WidgetProto
 
-/// Widgets of the store as bytes of a snapshot, for readers that take whole widgets with their own
-/// content. Readers with different selectors share them.
+/// Widgets of the store as bytes of a snapshot, for readers that take whole widgets with each
+/// widget's content. Readers with different selectors share them.
 ///
-/// Each is a `SnapshotChunk` with one widget. Messages that are joined are one message with all
-/// elements of their repeated fields, so a frame is its header and the bytes of its widgets.
+/// Each is a `SnapshotChunk` with one widget. Concatenated messages are one message with all
+/// elements of their repeated fields. So a frame is its header and the bytes of its widgets.
 struct EncodedWidgets {
   private struct Entry {
     let revision: Revision

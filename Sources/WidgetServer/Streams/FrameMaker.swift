@@ -61,8 +61,8 @@ final class FrameMaker {
     return messages
   }
 
-  /// What widgets will show, if the group takes it. A widget for which it costs too much is left out:
-  /// its readers get each change at its date.
+  /// The upcoming entries of widgets, if the group takes them. Widgets that cost too much are left
+  /// out: their readers get each change at its date.
   private func upcomingMessages(_ group: WatchGroup, of changes: [WidgetChange]) -> [EncodedMessage]
   {
     let limit = group.filter.upcomingEntries
@@ -86,7 +86,7 @@ final class FrameMaker {
         setHorizon(group, id, embedded: context.store.embeddedDate(of: id))
         continue
       }
-      // What embeds show, and what a stack shows next, is not sent in advance.
+      // The next content of embeds and stacks is not sent in advance.
       let isUnknown = page.hasMore || page.entries.isEmpty
       let last = isUnknown ? page.entries.last?.entry.date ?? page.status?.nextTime : nil
       setHorizon(group, id, last, embedded: context.store.embeddedDate(of: id))
@@ -96,7 +96,7 @@ final class FrameMaker {
     }
     guard !found.isEmpty else { return [] }
     let isFake = context.clock.isFake
-    // What does not fit into a frame is left out, too.
+    // Entries that do not fit into a frame are left out, too.
     let messages = split(found, .all) { piece, _ in
       WatchWidgetsResponse.upcoming(WatchUpcoming(widgets: Array(piece), hasFakeClock: isFake))
     }
@@ -223,12 +223,12 @@ final class FrameMaker {
     }
   }
 
-  /// Forgets what is kept, because it is of a state that never came to be.
+  /// Forgets the encoded widgets, because their state was rolled back.
   func forgetEncoded() { encodedWidgets.removeAll() }
 
-  /// Frees something that was not used for some time, and later if it is used meanwhile.
+  /// Frees something that was unused for some time. Waits longer if it is used meanwhile.
   ///
-  /// - Parameter unusedSince: When it was used last; nil if nothing is left to free.
+  /// - Parameter unusedSince: The time of the last use; nil if nothing is left to free.
   /// - Parameter body: Returns how many bytes it frees.
   private func free(
     after idle: TimeAmount, unusedSince: @escaping () -> NIODeadline?, _ body: @escaping () -> Int
@@ -262,7 +262,7 @@ final class FrameMaker {
   private static var encodedBytesMax: Int { 16 << 20 }
   private static var encodedKept: TimeAmount { .seconds(3) }
 
-  /// What changed, as parts of a snapshot: whole widgets, and ids of removed ones.
+  /// The changes, as parts of a snapshot: whole widgets, and ids of removed ones.
   private func snapshotMessages(
     _ changes: [WidgetChange], _ group: WatchGroup
   ) -> [EncodedMessage]? {
@@ -360,8 +360,7 @@ final class FrameMaker {
     return messages
   }
 
-  /// The frames that end a transfer; nil if what it started from is too old by now, or a frame too
-  /// large.
+  /// The frames that end a transfer; nil if its start is too old by now, or a frame too large.
   func finalMessages(
     _ group: WatchGroup, _ transfer: Subscription.Transfer
   ) -> [EncodedMessage]? {

@@ -46,7 +46,7 @@ final class HealthWatches {
     return watch
   }
 
-  /// Goes on with a stream whose reader knows the state.
+  /// Continues a stream whose reader knows the state.
   func takeOver(
     _ request: HealthCheckRequest, sink: any StreamSink, peer: Peer
   ) throws(RPCStatus) -> HealthWatch {
@@ -75,7 +75,7 @@ final class HealthWatches {
     return true
   }
 
-  /// Tells those who watch that the daemon is going down, and ends their streams.
+  /// Tells health watchers that the daemon shuts down, and ends their streams.
   func endAll(where isMeant: (HealthWatch) -> Bool = { _ in true }) {
     for watch in Array(watches.values) where isMeant(watch) {
       if watch.isKnown { tell(watch) }
@@ -102,7 +102,7 @@ final class HealthWatch: ServedStream {
 
   var isKnown: Bool { HealthWatches.services.contains(service) }
 
-  /// There is never more than what was sent.
+  /// Nothing waits: each state is sent at once.
   func becameWritable() {}
 
   func forget() { watches.forget(self) }

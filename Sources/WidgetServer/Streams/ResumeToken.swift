@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// Where a watch stands: which history, which revision, and for which selector and mask.
+/// The position of a watch: the history, the revision, and the selector and mask.
 ///
 /// On the wire 24 opaque bytes: epoch, filter hash, revision, each big-endian.
 struct ResumeToken: Hashable {
@@ -37,8 +37,8 @@ struct ResumeToken: Hashable {
   }
 }
 
-/// FNV-1a, 64 bits: the same in every process and version, unlike `Hasher`. Not for adversaries:
-/// whoever provokes a collision only harms himself.
+/// FNV-1a, 64 bits: the same in every process and version, unlike `Hasher`. Not for adversaries: a
+/// client that provokes a collision harms only itself.
 struct StableHash {
   private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
 

@@ -4,7 +4,7 @@ import WidgetProto
 
 /// Calls that open streams, and unary calls about open ones.
 extension ServiceLoop {
-  /// Opens a stream whose request is decoded; to be called when the turn's group is durable.
+  /// Opens a stream whose request is decoded. Call when the turn's group is durable.
   typealias Opening = () throws(RPCStatus) -> any ServedStream
 
   /// Decodes the request for a stream, and says how to open it.

@@ -1,7 +1,7 @@
 import NIOCore
 import WidgetProto
 
-/// Where a stream's messages go: the seam between the service and a transport.
+/// The receiver of a stream's messages: the seam between the service and a transport.
 ///
 /// Confined to the service's event loop, like everything that holds one.
 protocol StreamSink: AnyObject {
@@ -16,16 +16,16 @@ protocol StreamSink: AnyObject {
   func finish(_ status: RPCStatus?)
 }
 
-/// What has something to send at the end of a turn.
+/// An object with output for the end of a turn.
 protocol TurnParticipant: AnyObject {
-  /// Sends what was gathered since the last time.
+  /// Sends the output since the last call.
   func flushResponses()
 
   /// Forgets the answers that were given since the last time.
   func discardResponses()
 }
 
-/// Where the answers to unary calls go.
+/// The receiver of the answers to unary calls.
 protocol CallResponder: TurnParticipant {
   var peer: Peer { get }
   var level: AccessPolicy.Level { get }
@@ -61,7 +61,7 @@ protocol ServedStream: AnyObject {
   /// The peer sends no more messages.
   func halfClosed()
 
-  /// What another process has to know to go on with the stream.
+  /// The state that another process needs to continue the stream.
   func handOver(streamID: UInt32) -> HandedStream
 
   /// The reader is gone.

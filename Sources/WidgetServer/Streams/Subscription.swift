@@ -2,9 +2,9 @@ import NIOCore
 import WidgetModel
 import WidgetProto
 
-/// One open stream: where it goes, what it wants, and how far it is.
+/// One open stream: its sink, its filter, and its position.
 ///
-/// All that a reader costs is one of these: however late it is, nothing is queued for it.
+/// A reader costs only this object: nothing is queued for it, however late it is.
 final class Subscription {
   let id: UInt64
   let uid: UInt32
@@ -48,7 +48,7 @@ final class Subscription {
 
   /// A transfer under way; see `WidgetStore.changes(endingTransferSince:startedAt:)`.
   struct Transfer {
-    /// What the reader held before; 0 and `isSnapshot` for nothing.
+    /// The reader's revision before the transfer; 0 and `isSnapshot` for none.
     let cursor: Revision
     let isSnapshot: Bool
     let startedAt: Revision
@@ -56,11 +56,12 @@ final class Subscription {
     private(set) var chunkCount: Int
     /// When the pass under way started.
     private(set) var passStartedAt: Revision
-    /// What the pass under way sends: what changed since. 0 in a snapshot's first pass: everything.
+    /// The pass under way sends the changes since this revision. 0 in a snapshot's first pass:
+    /// everything.
     private(set) var passSince: Revision
     private(set) var passes = 1
     private(set) var nextChunk = 0
-    /// Where to go on within the chunk; 0 at its beginning.
+    /// The next slot within the chunk; 0 at its beginning.
     private(set) var nextSlot = 0
 
     init(cursor: Revision, isSnapshot: Bool, startedAt: Revision, chunkCount: Int) {
@@ -72,7 +73,7 @@ final class Subscription {
       passSince = cursor
     }
 
-    /// Goes through the chunks again, for what changed while the last pass was under way.
+    /// Goes through the chunks again, for the changes made during the last pass.
     mutating func beginPass(at revision: Revision, chunkCount: Int) {
       (passSince, passStartedAt) = (passStartedAt, revision)
       (self.chunkCount, nextChunk, nextSlot) = (chunkCount, 0, 0)

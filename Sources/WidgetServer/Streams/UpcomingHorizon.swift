@@ -1,9 +1,10 @@
 import HeapModule
 import WidgetModel
 
-/// Until when readers know what widgets will show, because its entries were sent in advance.
+/// The date until which readers know the content of widgets, because they got its entries in
+/// advance.
 ///
-/// Until that date, nobody has to wake for the changes that time makes to these widgets.
+/// Until that date, the daemon need not wake for the changes that time makes to these widgets.
 struct UpcomingHorizon {
   /// False if readers may know less than this says. Then each change has to be sent at its date.
   var isKnown = true

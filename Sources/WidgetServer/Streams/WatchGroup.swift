@@ -2,7 +2,7 @@ import NIOCore
 import WidgetCore
 import WidgetModel
 
-/// All subscriptions that want the same: what one of them gets is encoded once for all.
+/// All subscriptions with the same filter. Their messages are encoded once for all.
 final class WatchGroup {
   let filter: Filter
   let filterHash: UInt64
@@ -17,7 +17,7 @@ final class WatchGroup {
   var changeCache: [Revision: [EncodedMessage]] = [:]
   var changeCacheRevision: Revision = 0
 
-  /// What a stream wants.
+  /// The filter of a stream.
   enum Filter: Hashable {
     case widgets(
       Selector, ReadMask, includesEvents: Bool, contentFamily: Family?, upcomingEntries: Int,
@@ -45,7 +45,7 @@ final class WatchGroup {
       }
     }
 
-    /// The family whose content is wanted; nil for each widget's own, and for none.
+    /// The family whose content is wanted; nil for each widget's family, and for no content.
     var contentFamily: Family? {
       guard mask.wants(.content), case .widgets(_, _, _, let family, _, _) = self else {
         return nil
@@ -80,14 +80,14 @@ final class WatchGroup {
 
   var isEmpty: Bool { members.isEmpty }
 
-  /// Until when the members know what widgets will show; see `upcomingEntries`.
+  /// The date until which the members know the content of widgets; see `upcomingEntries`.
   var horizon = UpcomingHorizon()
 
   /// Whether its members read content for another family, which may have to be made for them.
   var makesContent: Bool { content.family != nil }
 
-  /// Whether its members take whole widgets with their own content, so that they share encoded widgets
-  /// with other groups. Those that get entries in advance need the widgets themselves.
+  /// Whether its members take whole widgets with each widget's content, so that they share encoded
+  /// widgets with other groups. Members that get entries in advance need the widgets themselves.
   let sharesWidgets: Bool
 
   func add(_ subscription: Subscription) { members.append(subscription) }
@@ -110,7 +110,7 @@ final class WatchGroup {
     changeCache.removeAll()
   }
 
-  /// What a resume token is bound to: the same for the same conditions in another order, in every
+  /// The hash in a resume token. The same conditions in another order have the same hash, in every
   /// process.
   private static func hash(_ filter: Filter) -> UInt64 {
     let (selector, mask) = (filter.selector, filter.mask)
@@ -142,7 +142,7 @@ final class WatchGroup {
 }
 
 extension ContentChoice {
-  /// What a request takes.
+  /// The content that a request takes.
   init(_ family: Family?, _ mask: ReadMask, isRedacted: Bool) {
     guard !isRedacted else {
       self = .redacted(mask.wants(.content) ? family : nil)

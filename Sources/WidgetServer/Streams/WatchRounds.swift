@@ -3,11 +3,11 @@ import WidgetCore
 import WidgetModel
 import WidgetProto
 
-/// Gives streams what they lack: caught-up readers what changed since the last round, the others as
-/// much as they take.
+/// Sends streams their missing changes. Caught-up readers get the changes since the last round, the
+/// others as much as they take.
 ///
-/// The first change is sent at once. What follows it closely is sent together, at most once in
-/// `frameIntervalMicroseconds`.
+/// The first change is sent at once. Changes that follow it closely are sent together, at most once
+/// in `frameIntervalMicroseconds`.
 final class WatchRounds {
   private let context: ServiceContext
   private let frames: FrameMaker
@@ -57,8 +57,8 @@ final class WatchRounds {
     }
   }
 
-  /// Until when readers need no change that time makes: at once if some get each change at its date,
-  /// else when the entries run out that they were sent in advance. Nil if nobody needs any.
+  /// The date until which readers need no change that time makes: now if some get each change at
+  /// its date, else the date when their upcoming entries run out. Nil if no reader needs any.
   func horizon(_ nextDate: Timestamp) -> Timestamp? {
     var first: Timestamp?
     for group in groups.values where group.filter.wantsState {
@@ -82,7 +82,7 @@ final class WatchRounds {
     markReady(subscription)
   }
 
-  /// Forgets what was encoded from a state that never came to be.
+  /// Forgets messages encoded from a rolled-back state.
   func forgetFrames() {
     for group in groups.values { group.forgetFrames() }
     frames.forgetEncoded()
@@ -90,7 +90,7 @@ final class WatchRounds {
 
   // MARK: - When
 
-  /// Sends what has changed, if the pace allows it. Sets a timer if it does not.
+  /// Sends the changes, if the pace allows it. Sets a timer if it does not.
   func sendIfDue() {
     let hasNews =
       context.store.revision != sentRevision || context.store.lastEventSequence != sentSequence
@@ -127,8 +127,8 @@ final class WatchRounds {
 
   // MARK: - A round
 
-  /// Sends every caught-up reader what changed since the last round, and every ready one what it
-  /// lacks.
+  /// Sends every caught-up reader the changes since the last round, and every ready one its missing
+  /// changes.
   ///
   /// Content for other families has a budget: each half of the round may spend `contentCostMax`.
   /// Serving readers that are behind has a bound in time. Readers beyond either are served first in
@@ -166,7 +166,7 @@ final class WatchRounds {
       serve(subscription, slice, at: instant)
     }
     ready = leftOut + ready
-    // What readers that were behind shared is of no more use.
+    // The shared changes of late readers are not needed any more.
     for group in groups.values { group.changeCache.removeAll() }
   }
 
@@ -242,7 +242,7 @@ final class WatchRounds {
         since: cursor, moreThan: .max, selecting: group.filter.selector, taking: group.content)
   }
 
-  /// Gives a stream what it lacks, as long as it takes it.
+  /// Sends a stream its missing changes, as long as it takes them.
   private func serve(_ subscription: Subscription, _ slice: TimeSlice, at instant: NIODeadline) {
     let group = subscription.group
     var steps = 0
@@ -338,12 +338,12 @@ final class WatchRounds {
     return group.filter.upcomingEntries > 0 ? min(limit, WatchRounds.upcomingWidgetsMax) : limit
   }
 
-  /// How often the chunks are gone through before the rest is sent all at once, however much it is:
-  /// a reader slower than the changes has to arrive at some time.
+  /// The number of passes through the chunks before the rest is sent at once, whatever its size. So
+  /// a reader that is slower than the changes still catches up.
   private static var passesMax: Int { 8 }
 
-  /// How much time a turn may take to tell groups what has changed. The members of the other groups
-  /// are served one by one.
+  /// The time that a turn may take to send changes to groups. The members of the other groups are
+  /// served one by one.
   private static let broadcastMax = TimeAmount.milliseconds(4)
   /// How much time a turn may take to serve streams that are behind.
   private static let servingMax = TimeAmount.milliseconds(3)

@@ -35,7 +35,7 @@ final class WatchStreams {
 
   // MARK: - Opening
 
-  /// Opens a stream of state. Throws what the call ends with if it cannot be opened.
+  /// Opens a stream of state. Throws the call's status if it cannot be opened.
   func open(
     _ request: WatchWidgetsRequest, sink: any StreamSink, peer: Peer
   ) throws(RPCStatus) -> Subscription {
@@ -61,7 +61,7 @@ final class WatchStreams {
           chunkCount: context.store.chunkCount))
     } else {
       position = .behind(try resume(request.resumeToken, group))
-      // What an earlier stream sent in advance is not known any more.
+      // The entries that an earlier stream sent in advance are not known any more.
       group.horizon.isKnown = false
     }
     let minimum = Duration.milliseconds(context.limits.progressIntervalMillisecondsMin)
@@ -88,7 +88,7 @@ final class WatchStreams {
     return subscription
   }
 
-  /// Opens a stream of events. Throws what the call ends with if it cannot be opened.
+  /// Opens a stream of events. Throws the call's status if it cannot be opened.
   func open(
     _ request: WatchEventsRequest, sink: any StreamSink, peer: Peer
   ) throws(RPCStatus) -> Subscription {
@@ -101,7 +101,7 @@ final class WatchStreams {
       peer: peer, position: .caughtUp,
       eventCursor: request.afterSequence.map(context.eventCursor), minInterval: nil,
       progressInterval: nil)
-    // Not caught up with events: what is between the cursor and the last round comes first.
+    // Not caught up with events: the events between the cursor and the last round come first.
     subscription.position = .behind(context.store.revision)
     rounds.send(
       WatchEventsResponse.opened(
@@ -208,7 +208,7 @@ final class WatchStreams {
         contentFamily: request.contentFamily, upcomingEntries: request.upcomingEntries,
         isRedacted: request.isRedacted),
       isPassive: request.isPassive)
-    // What the former process sent in advance is not known here.
+    // The entries that the former process sent in advance are not known here.
     subscription.group.horizon.isKnown = false
     subscription.wantsProgress = handed.wantsProgress
     subscription.includesTheme = request.includeTheme

@@ -5,8 +5,8 @@ import WidgetStorage
 
 /// Keeps the budgets of RefreshWidgets over restarts.
 ///
-/// They are stored in groups of their own, after the turn's group. So a full disk refuses no refresh, and a
-/// refresh is no change that could be refused.
+/// They are stored in a separate group, after the turn's group. So a full disk refuses no refresh.
+/// The store cannot refuse a refresh, because a refresh is not a change.
 final class BudgetKeeper {
   private let context: ServiceContext
   private let log: any CommitLog
@@ -32,7 +32,7 @@ final class BudgetKeeper {
     budgets.take(kind, capacity: capacity(of: kind), at: context.turn.now)
   }
 
-  /// Stores what has to be. Call it between groups only.
+  /// Stores the budgets that need it. Call it only between groups.
   func save() {
     guard budgets.needsStoring, log.needsGroups else { return }
     if let until = pausedUntil, NIODeadline.now() < until { return }

@@ -1,12 +1,13 @@
 import WidgetCore
 import WidgetModel
 
-/// How often RefreshWidgets may still ask about the widgets of each kind.
+/// The remaining calls of RefreshWidgets for the widgets of each kind.
 ///
-/// Each kind has a number of calls that comes back evenly over an hour. A value: the time is an argument.
+/// Each kind has a number of calls that comes back evenly over an hour. A value: the time is an
+/// argument.
 ///
-/// What is stored promises fewer calls than are left, so that not every call has to be stored: after a
-/// crash, a kind has at most `1 / slices` of its calls fewer, and never more.
+/// The stored number is lower than the remaining number, so that not every call has to be stored.
+/// After a crash, a kind has at most `1 / slices` of its calls fewer, and never more.
 struct RefreshBudgets {
   /// The calls that were left at a time.
   private struct Level: Hashable {
@@ -23,7 +24,7 @@ struct RefreshBudgets {
 
   /// Of each kind that has used some.
   private var used: [KindName: Level] = [:]
-  /// What is stored of them.
+  /// The stored levels.
   private var stored: [KindName: Level] = [:]
   /// Whether a kind has fewer calls left than the stored level promises.
   private(set) var needsStoring = false
@@ -44,7 +45,7 @@ struct RefreshBudgets {
     }
   }
 
-  /// What is left for a kind.
+  /// The remaining budget of a kind.
   func budget(of kind: KindName, capacity: Int, at now: Timestamp) -> RefreshBudget {
     let left = left(kind, capacity, now)
     var budget = RefreshBudget(kind: kind, remaining: Int(left), capacity: capacity)
@@ -71,7 +72,7 @@ struct RefreshBudgets {
     return true
   }
 
-  /// What is to be stored. It counts as stored from now on.
+  /// The levels to store. They count as stored from now on.
   mutating func takeImages(at now: Timestamp) -> [RefreshBudgetImage] {
     needsStoring = false
     used = used.filter { isUsed($0.value, at: now) }
@@ -85,7 +86,7 @@ struct RefreshBudgets {
     }.sorted { $0.kind.rawValue.precedesByBytes($1.kind.rawValue) }
   }
 
-  /// What was to be stored could not be.
+  /// The levels could not be stored.
   mutating func storingFailed() { needsStoring = true }
 
   /// Lets calls come back from now on if the level is of the future, because the clock was set back.

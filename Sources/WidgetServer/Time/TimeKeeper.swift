@@ -5,10 +5,10 @@ import WidgetModel
 import WidgetProto
 import WidgetStorage
 
-/// Lets time change widgets: at the end of a turn, after its group, in steps that a turn has room for.
+/// Lets time change widgets: at the end of a turn, after its group, in steps that fit into a turn.
 ///
-/// What time changes of timelines is never stored. Only the revisions that it takes are reserved, in a
-/// group of their own, once for many. What time does to activities is stored with the turn's group.
+/// Changes of timelines by time are never stored. Only their revisions are reserved, in a separate
+/// group, many at once. Changes of activities by time are stored with the turn's group.
 final class TimeKeeper {
   private let context: ServiceContext
   private let log: any CommitLog
@@ -30,7 +30,7 @@ final class TimeKeeper {
   /// The time of the last step.
   private var lastTime = Timestamp.earliest
 
-  /// About how many steps of expressions one turn may spend on what time changes.
+  /// The approximate maximum number of expression steps that one turn spends on changes by time.
   private static let costMax = 200_000
   /// How long to wait after a failed reservation.
   private static let pause = TimeAmount.seconds(1)
@@ -103,7 +103,8 @@ final class TimeKeeper {
     return settle()
   }
 
-  /// Lets embeds follow what they show. Returns false if revisions could not be reserved.
+  /// Updates embeds after changes of the embedded widgets. Returns false if revisions could not be
+  /// reserved.
   private func settle() -> Bool {
     guard context.store.needsSettling else { return true }
     var result = context.store.settleEmbeds(at: context.turn.now, costMax: TimeKeeper.costMax)
@@ -132,8 +133,8 @@ final class TimeKeeper {
     }
   }
 
-  /// Sets the timer for the next change. Call it at the end of the turn, when readers have been sent what
-  /// they take.
+  /// Sets the timer for the next change. Call it at the end of the turn, after sending readers
+  /// their changes.
   func setTimer() {
     // A fake clock moves when somebody moves it.
     guard !context.clock.isFake, pausedUntil == nil,
