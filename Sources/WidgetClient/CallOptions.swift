@@ -2,8 +2,8 @@ public import WidgetProto
 
 /// How to make one call.
 public struct CallOptions: Sendable {
-  /// How long to wait for the answer, connecting included; nil: for ever. The daemon is told, and
-  /// the client does not wait longer whatever the daemon does.
+  /// The maximum time until the answer, connecting included; nil for no limit. The daemon gets the
+  /// timeout too. The client does not wait longer, whatever the daemon does.
   public var timeout: Duration?
   /// Metadata to send with the call. Keys may repeat.
   public var metadata: [MetadataEntry]

@@ -47,7 +47,7 @@ public enum ClientError: Error, Hashable, Sendable {
 public enum ConnectFailure: Hashable, Sendable {
   /// There is no such socket: the daemon never ran, or its directory is gone.
   case noSuchFile
-  /// The socket is there but nobody listens: the daemon has stopped.
+  /// The socket exists but has no listener: the daemon has stopped.
   case refused
   /// The user may not use the socket.
   case permissionDenied

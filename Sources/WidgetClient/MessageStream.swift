@@ -48,12 +48,12 @@ package struct MessageStream<Message: WireMessage>: AsyncSequence, Sendable {
 
 /// Lets the reader of a stream control the connection the stream comes from.
 final class StreamControl: NIOAsyncSequenceProducerDelegate {
-  /// How many messages may wait for the reader.
+  /// The maximum number of messages that wait for the reader.
   static let messagesMax = 16
 
   private let connection: NIOLoopBound<RPCConnection>
 
-  /// To be called on the connection's loop.
+  /// Call on the connection's loop.
   init(_ connection: RPCConnection, eventLoop: any EventLoop) {
     self.connection = NIOLoopBound(connection, eventLoop: eventLoop)
   }

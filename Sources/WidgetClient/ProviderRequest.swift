@@ -101,7 +101,7 @@ public struct ProviderOptions: Sendable {
   public var answersSnapshots = false
   /// The last event that was dealt with, as it was kept by an earlier process, and its epoch.
   public var acknowledged: (sequence: UInt64, epoch: UInt64)?
-  /// When to try again after the connection was lost.
+  /// The retry policy after a lost connection.
   public var retry: RetryPolicy
   public var metadata: [MetadataEntry]
 

@@ -45,7 +45,7 @@ public actor ProviderSession {
 
   private var kinds: [Kind]
   private var state = State.connecting
-  /// How many sessions were opened.
+  /// The number of opened sessions.
   private var generation = 0
   private var epoch: UInt64
   private var acknowledged: UInt64?
@@ -186,8 +186,8 @@ public actor ProviderSession {
     }.revision
   }
 
-  /// Answers a call about bundles. Does nothing if the connection was lost meanwhile, because then
-  /// nobody waits for the answer.
+  /// Answers a call about bundles. Does nothing if the connection was lost meanwhile, because the
+  /// call has then ended.
   public func answer(
     _ request: ProviderBundleRequest, with outcome: ProvideBundleAnswer.Outcome
   ) async throws(ClientError) {
@@ -199,8 +199,8 @@ public actor ProviderSession {
       }, on: line)
   }
 
-  /// Answers a snapshot request. Does nothing if the connection was lost meanwhile, because then nobody
-  /// waits for the answer.
+  /// Answers a snapshot request. Does nothing if the connection was lost meanwhile, because the
+  /// request has then ended.
   public func answer(
     _ request: ProviderSnapshotRequest, with outcome: ProvideSnapshot.Outcome
   ) async throws(ClientError) {
@@ -470,7 +470,7 @@ public actor ProviderSession {
     return .now - since > (options.lease ?? .seconds(15)) + .seconds(5)
   }
 
-  /// How long to wait at least before another attempt; nil if there is no use in it.
+  /// The minimum wait before another attempt; nil if a retry cannot help.
   private static func delay(after error: ClientError, isAgain: Bool) -> Duration? {
     switch error.reason {
     case "PROVIDER_REPLACED": return nil

@@ -14,8 +14,7 @@ protocol CallReceiver: AnyObject {
 /// One connection to the daemon: sends requests and hands each answer to the call it belongs to.
 ///
 /// A channel handler confined to its event loop. It knows the envelope (`ttrpc.Request`,
-/// `ttrpc.Response`) but no services. When the connection ends, for whatever reason, every call on
-/// it is told.
+/// `ttrpc.Response`) but no services. When the connection ends, every call on it gets an error.
 final class RPCConnection: ChannelDuplexHandler {
   typealias InboundIn = ByteBuffer
   typealias OutboundIn = ByteBuffer

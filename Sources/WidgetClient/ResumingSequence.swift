@@ -13,9 +13,9 @@ struct ResumingIterator<R: Resumption> {
   private let open: Open
   private var stream: MessageStream<R.Message>.Iterator?
   private var isFinished = false
-  /// How many attempts failed since the stream was open last.
+  /// The number of failed attempts since the stream was last open.
   private var attempt = 0
-  /// How long to wait before the next attempt.
+  /// The wait before the next attempt.
   private var wait: Duration?
   /// The reader was told of the loss, and is to be told when it is over.
   private var owesReconnected = false

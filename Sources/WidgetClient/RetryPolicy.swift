@@ -7,7 +7,7 @@ public struct RetryPolicy: Sendable {
   public var delayInitial: Duration
   /// The longest wait.
   public var delayMax: Duration
-  /// How many attempts to make in a row before giving up; nil: never give up.
+  /// The maximum number of attempts in a row; nil for no limit.
   public var attemptsMax: Int?
   /// A number in 0..<1 by which waits are shortened: 0 leaves them, nearly 1 halves them.
   public var jitter: @Sendable () -> Double
@@ -27,7 +27,7 @@ public struct RetryPolicy: Sendable {
     self.clock = clock
   }
 
-  /// Retries for ever.
+  /// Retries without a limit.
   public static var forever: RetryPolicy { RetryPolicy() }
   /// The first failure is final.
   public static var never: RetryPolicy { RetryPolicy(attemptsMax: 0) }

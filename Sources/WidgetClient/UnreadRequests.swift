@@ -16,16 +16,16 @@ struct UnreadRequests {
   private var numbers: [WidgetID: Int] = [:]
   private var emptyCount = 0
 
-  /// How many places may be empty without being tidied up.
+  /// The number of empty places that is always allowed.
   static let emptyMax = 64
 
   var isEmpty: Bool { places.isEmpty }
 
-  /// How many places there are, empty ones included.
+  /// The number of places, empty ones included.
   var placeCount: Int { places.count }
 
-  /// Puts one behind all others. A data request takes the place of an earlier one about its widget, and comes
-  /// last all the same.
+  /// Appends a request. A data request replaces an earlier one about its widget, and still comes
+  /// last.
   mutating func append(_ request: ProviderRequest) {
     if case .dataRequest(let request) = request {
       forgetDataRequest(about: request.widget.id)

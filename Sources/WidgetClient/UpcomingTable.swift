@@ -20,7 +20,8 @@ struct UpcomingTable: Hashable, Sendable {
 
   mutating func drop(_ id: WidgetID) { entries[id] = nil }
 
-  /// When a widget shows something else; nil if that is not known, or has to be waited for. O(widgets).
+  /// The date of a widget's next change; nil if it is unknown, or if the daemon's clock is
+  /// fake. O(widgets).
   var nextDate: Timestamp? {
     hasFakeClock ? nil : entries.values.lazy.compactMap { $0.first?.entry.date }.min()
   }

@@ -5,8 +5,8 @@ public import WidgetProto
 /// connection. `WidgetMirror` turns frames into state.
 ///
 /// A watch starts with `opened`, snapshots, `synced`, and continues with changes. When the
-/// connection is lost, `disconnected` comes. After the retries, `reconnected` and `opened` come, and
-/// the stream continues where it stopped. If the daemon no longer has the changes in between,
+/// connection is lost, `disconnected` comes. After the retries, `reconnected` and `opened` come,
+/// and the stream continues where it stopped. If the daemon no longer has the changes in between,
 /// `reset` comes before that `opened`, and a new snapshot after it.
 public enum WatchFrame: Hashable, Sendable {
   /// The daemon opened the stream.
@@ -43,7 +43,7 @@ public enum EventFrame: Hashable, Sendable {
   case events(EventBatch)
   /// Events that this watch will never get.
   case gap(EventGap)
-  /// The connection is gone or could not be made; it is tried again.
+  /// The connection is lost or could not be made; it is retried.
   case disconnected(ClientError)
   /// The connection is back.
   case reconnected
@@ -77,14 +77,15 @@ public struct WatchOptions: Sendable {
   public var includeTheme: Bool
   /// Do not count as a watcher. Set it in programs that store widgets but do not show them.
   public var isPassive: Bool
-  /// Also deliver, for each widget with a timeline or schedule, up to this many of its next entries with
-  /// their content; at most 60. `WidgetMirror.advance(to:)` shows them at their dates.
+  /// The maximum number of next entries to deliver with their content, for each widget with a
+  /// timeline or schedule. At most 60. `WidgetMirror.advance(to:)` shows them at their dates.
   public var upcomingEntries: Int
   /// Get a redacted view, for a screen that everybody sees: private nodes and the data of widgets are not
   /// sent. Not with `includeEvents`.
   public var isRedacted: Bool
-  /// Go on after the frame this token came with, without a snapshot, as an earlier watch with the
-  /// same selector, mask and family got it. If that is no longer possible, `reset` and a snapshot come.
+  /// Continue after the frame with this token, without a snapshot. The token must come from a watch
+  /// with the same selector, mask and family. If that is no longer possible, `reset` and a snapshot
+  /// come.
   public var resumeToken: [UInt8]
   /// The retry policy after a lost connection.
   public var retry: RetryPolicy

@@ -2,7 +2,7 @@ public import WidgetProto
 
 /// Uploads and downloads of files, in pieces.
 extension WidgetClient {
-  /// How many bytes of a file one call carries.
+  /// The size of one call's piece of a file, in bytes.
   static let blobPieceBytes = 512 << 10
 
   /// Uploads a file. If that fails, the daemon keeps nothing of it.

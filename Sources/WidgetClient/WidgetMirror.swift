@@ -97,7 +97,7 @@ public struct WidgetMirror: Hashable, Sendable {
 
   public init() {}
 
-  /// How many widgets are visible.
+  /// The number of visible widgets.
   public var count: Int { visible.count }
 
   /// The visible widgets in display order: by position, then by id.
@@ -205,7 +205,8 @@ public struct WidgetMirror: Hashable, Sendable {
 
   // MARK: - Time
 
-  /// When `advance(to:)` is next needed; nil if the daemon has said nothing about the future. O(widgets).
+  /// The date of the next `advance(to:)`; nil if the daemon has sent no upcoming entries.
+  /// O(widgets).
   public var nextDate: Timestamp? { upcoming.nextDate }
 
   /// Shows the entries whose date has come. Neither the revision nor the resume token moves.

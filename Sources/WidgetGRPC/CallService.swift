@@ -4,7 +4,7 @@
   import WidgetProto
   import WidgetServer
 
-  /// All calls of the daemon, as grpc-swift wants them: each passes the bytes of its message on.
+  /// All calls of the daemon, in grpc-swift's form: each passes on the bytes of its message.
   struct CallService: RegistrableRPCService {
     let callers: Callers
 

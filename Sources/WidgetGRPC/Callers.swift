@@ -5,12 +5,12 @@
   import Synchronization
   import WidgetServer
 
-  /// Knows which call comes from whom.
+  /// Finds the caller of each call.
   ///
-  /// grpc-swift shows a handler the metadata of its call, but not the stream. Its context has a field
-  /// for the transport (https://github.com/grpc/grpc-swift/pull/2228), which knows the connection
-  /// alone. So a reserved header of every call is overwritten with a number, before anyone reads it,
-  /// and under that number the call is found here.
+  /// grpc-swift shows a handler the metadata of its call, but not the stream. Its context has a
+  /// field for the transport (https://github.com/grpc/grpc-swift/pull/2228), which knows only the
+  /// connection. So a number overwrites a reserved header of every call, before anyone reads it.
+  /// The number identifies the call here.
   final class Callers: Sendable {
     static let header = "widgetd-connection"
 
@@ -84,11 +84,11 @@
   /// The memory of one connection's calls. Confined to the event loop.
   ///
   /// Flow control stops the sending to a slow peer, but not the making of answers. So calls wait
-  /// while the peer has not taken a bounded number of bytes. Streams make no more messages while
+  /// while more bytes of answers than a bound are not taken. Streams make no more messages while
   /// their unsent messages exceed a bound.
   final class CallerConnection {
     let client: InProcessClient
-    /// How many bytes of metadata a call may have.
+    /// The maximum size of a call's metadata, in bytes.
     let metadataBytesMax: Int
     /// Bytes of requests that are not complete.
     var receivingBytes = 0
@@ -102,11 +102,11 @@
     /// Whether the next call of `waiting` waits for the service.
     private var isQueued = false
 
-    /// Beyond so many bytes of answers that the peer has not taken, its calls wait.
+    /// Calls wait while the peer has not taken this many bytes of answers.
     private static let answerBytesMax = 4 << 20
-    /// Beyond so many bytes of messages that the peer has not taken, its streams make no more.
+    /// Streams make no more messages while the peer has not taken this many bytes of messages.
     private static let streamBytesMax = 4 << 20
-    /// How many bytes of incomplete requests a connection may have.
+    /// The maximum size of a connection's incomplete requests, in bytes.
     static let receivingBytesMax = 16 << 20
 
     init(client: InProcessClient, _ limits: ServerLimits) {

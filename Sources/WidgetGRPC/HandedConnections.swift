@@ -54,7 +54,7 @@
       }
     }
 
-    /// Hands a connection over. False if none are taken any more.
+    /// Hands a connection over. False if the listener takes no more.
     ///
     /// Call on the event loop. When it returns true, the channel's handlers are in place.
     func hand(over channel: any Channel) -> Bool {
@@ -93,7 +93,7 @@
     typealias InboundIn = HTTP2Frame
     typealias OutboundOut = HTTP2Frame
 
-    /// How many bytes of headers HTTP/2 takes, as SETTINGS_MAX_HEADER_LIST_SIZE counts them.
+    /// The maximum size of headers in HTTP/2, as SETTINGS_MAX_HEADER_LIST_SIZE counts them.
     ///
     /// NIO's HTTP/2 ends a connection at the sixth CONTINUATION frame of one header block
     /// (`maximumSequentialContinuationFrames`, which grpc-swift does not let one set). This many bytes

@@ -8,17 +8,17 @@
     enum Fault: Equatable {
       /// Its length is above the limit.
       case tooLarge
-      /// It says that it is compressed, and may not be.
+      /// It is marked as compressed, which is not allowed.
       case compressed
     }
 
-    /// How large a message may be, in bytes.
+    /// The maximum size of a message, in bytes.
     var bytesMax: Int
     var allowsCompressed = false
     private var prefix = ByteBuffer()
-    /// How many bytes of the message are still to come.
+    /// The bytes of the message that have not arrived.
     private var missingBytes = 0
-    /// How many bytes there are of a message that is not complete; 0 between messages.
+    /// The received bytes of an incomplete message; 0 between messages.
     private(set) var incompleteBytes = 0
 
     /// The flag and the length.

@@ -22,7 +22,7 @@
     /// Clients take 8 KiB of metadata; details larger than this are left out. They are sent as
     /// base64, which makes 4 bytes of 3.
     private static let detailsBytesMax = 3 << 10
-    /// How much of an error's words is sent. Each byte may become 3.
+    /// The maximum size of an error's message. Each byte may become 3.
     private static let messageBytesMax = 1 << 10
 
     /// An error of the service, with its details.

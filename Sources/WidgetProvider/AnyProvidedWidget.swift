@@ -137,7 +137,7 @@ struct AnyProvidedWidget: Sendable {
       candidate.name == event.name
         && (candidate.nodeID.isEmpty || NodeID.isNode(event.nodeID, of: candidate.nodeID))
     }
-    // One that names the node is meant before one for any.
+    // An event with the node's name comes before an event for any node.
     let found = candidates.first { !$0.nodeID.isEmpty } ?? candidates.first
     return try found?.make(event.payload)
   }

@@ -7,11 +7,11 @@ public import WidgetModel
 public struct EntryTimeline<Entry: Fields>: Sendable {
   /// In any order. If two entries have the same date, the last one counts.
   public var entries: [DatedEntry<Entry>]
-  /// When `refresh` is called for a new timeline.
+  /// The policy that decides when `refresh` is called for a new timeline.
   public var policy: Timeline.Policy
   /// For the policy `after`: when `refresh` is called.
   public var refreshTime: Timestamp?
-  /// When the widget becomes stale, if no other timeline comes before.
+  /// The time when the widget becomes stale, if no other timeline comes before.
   public var staleTime: Timestamp?
 
   public init(
@@ -40,7 +40,7 @@ public struct DatedEntry<Entry: Fields>: Sendable {
   public var entry: Entry
   /// The relevance beside other widgets, from 0 to `TimelineEntry.scoreMax`.
   public var score: Double
-  /// How long the score counts, from the date on; nil for as long as the entry is current.
+  /// The duration of the score, from the date on; nil for as long as the entry is current.
   public var duration: Duration?
 
   public init(

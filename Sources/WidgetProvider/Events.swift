@@ -50,7 +50,7 @@ public struct EventOf<Root: Sendable>: Sendable {
 
   /// - Parameters:
   ///   - name: the event's name on the wire: 1 to 64 characters of an id's alphabet.
-  ///   - node: the node of the template that sends the event.
+  ///   - node: the template's node of the event.
   ///   - arguments: its details, in the order in which `make` takes them.
   public init<each T: FieldValue>(
     _ name: String, on node: String = "", _ summary: String = "",

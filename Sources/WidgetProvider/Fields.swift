@@ -16,7 +16,7 @@ public protocol Fields: Sendable {
   static var fields: [FieldOf<Self>] { get }
 }
 
-/// One field of a struct: its name on the wire, and where it is.
+/// One field of a struct: its name on the wire, and its path.
 public struct FieldOf<Root: Sendable>: Sendable {
   /// The name on the wire. If a dictionary has a key for each entry: the prefix of these keys.
   public let name: String

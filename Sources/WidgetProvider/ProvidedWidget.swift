@@ -45,13 +45,13 @@ public protocol ProvidedWidget: Sendable {
   /// Whether events may be lost while this program is away. Default: they may not, and are stored until
   /// `handle` has dealt with them.
   var hasLosableEvents: Bool { get }
-  /// When `refresh` is called by itself.
+  /// The schedule of automatic calls of `refresh`.
   var schedule: Schedule { get }
   /// Whether the kind follows its audience. If true, `attached` and `detached` are called, and the
   /// schedule refreshes only watched widgets. Default: false.
   var followsAudience: Bool { get }
-  /// Data for a gallery, as an example. It is a part of the kind, so this program is never asked for it.
-  /// Default: none.
+  /// Example data for a gallery. It is a part of the kind, so the daemon never asks this program
+  /// for it. Default: none.
   var sample: State? { get }
   /// Named sets of parameters that most people want.
   var recommendations: [Recommended<Parameters>] { get }
@@ -77,7 +77,7 @@ public protocol ProvidedWidget: Sendable {
   func detached(_ instance: inout Instance<Self>) async throws
 }
 
-/// When widgets are refreshed by themselves.
+/// The schedule of automatic refreshes.
 public enum Schedule: Hashable, Sendable {
   case never
   /// Again and again; at multiples of the interval since 1970 if it is aligned.
@@ -93,13 +93,13 @@ public struct Instance<W: ProvidedWidget>: Sendable {
   public var state: W.State
   /// How the change may be animated.
   public var transition: Transition?
-  /// Of an event: the template's node that it is on, and the key of the row; empty outside.
+  /// The template's node of the event, and the key of the row; empty outside events.
   public let node: String
   public let row: String
-  /// When this happens.
+  /// The time of this action.
   public let now: Timestamp
-  /// Whether somebody watches the widget; true if the kind does not follow that, or the daemon does not
-  /// tell.
+  /// Whether somebody watches the widget. True if the kind does not follow that, or the daemon does
+  /// not report it.
   public let isAttached: Bool
   /// Whether this is a preview, and no widget.
   public var isPreview = false

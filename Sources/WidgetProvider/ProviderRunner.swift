@@ -111,7 +111,7 @@ public struct ProviderRunner: Sendable {
         }
       }
     } catch ClientError.cancelled {
-      // The end that was asked for.
+      // The requested end.
     }
     await session.close()
   }
@@ -159,7 +159,7 @@ public struct ProviderRunner: Sendable {
       }
     case .event(let event): await handle(event, session, attached)
     case .gap(let gap):
-      // Not all numbers were those of events: a daemon that was killed goes on with others.
+      // Not all numbers were those of events: after a crash, a daemon continues with other numbers.
       report(
         "events may be missing: the daemon has none from \(gap.firstSequence) to \(gap.lastSequence)"
       )
@@ -313,8 +313,8 @@ public struct ProviderRunner: Sendable {
     if let problem = outcome.problem { report("\(id): \(problem)") }
   }
 
-  /// Goes on after an error that the next connection or the next turn makes good, and says so. A widget
-  /// that is gone is nobody's fault, and a lost connection is told by the session.
+  /// Continues after an error that the next connection or the next turn repairs, and reports it. A
+  /// removed widget is no error, and the session reports a lost connection.
   private func tolerate(_ body: () async throws(ClientError) -> Void) async {
     do throws(ClientError) {
       try await body()

@@ -59,25 +59,25 @@ public struct ServerLimits: Hashable, Sendable {
   public var eagerBytesMax = 256 << 10
   /// The minimum time between two rounds of change frames. Changes in between are conflated.
   public var frameIntervalMicroseconds = 1_000
-  /// How many widgets a page of ListWidgets may have.
+  /// The maximum number of widgets in a page of ListWidgets.
   public var pageSizeMax = 1_000
-  /// How many a page has if the request does not say.
+  /// The default number of widgets in a page.
   public var pageSizeDefault = 100
-  /// How large a page may grow, in bytes of widget state.
+  /// The maximum size of a page, in bytes of widget state.
   public var pageBytesMax = 1 << 20
-  /// How many bytes a blob may have.
+  /// The maximum size of a blob, in bytes.
   public var blobBytesMax = 16 << 20
-  /// How many bytes the blobs of one user may have together.
+  /// The maximum size of all blobs of one user, in bytes.
   public var blobBytesPerUIDMax = 64 << 20
-  /// How many blobs one user may have.
+  /// The maximum number of blobs of one user.
   public var blobsPerUIDMax = 64
-  /// How often RefreshWidgets may ask about widgets of one kind, in an hour, if the kind says nothing.
+  /// The maximum number of RefreshWidgets calls for one kind in an hour, if the kind has no limit.
   public var refreshesPerHourMax = 600
-  /// How long the daemon keeps a blob that nobody uses, in seconds.
+  /// The maximum time that the daemon keeps an unused blob, in seconds.
   public var blobIdleSeconds = 600
   /// The least interval of progress frames, in milliseconds.
   public var progressIntervalMillisecondsMin = 100
-  /// How long open streams may take to drain at shutdown, in milliseconds.
+  /// The maximum time for open streams to drain at shutdown, in milliseconds.
   public var drainMilliseconds = 2_000
 
   public init() {}

@@ -57,7 +57,7 @@ public final class WidgetServer: Sendable {
   private let lock: SocketLock?
   private let socketPath: String
 
-  /// Binds the socket and begins to serve, and goes on with the connections of a server before it.
+  /// Binds the socket, begins to serve, and continues the connections of a former server.
   ///
   /// `makeLog` is called on the event loop's thread, where the log then lives. The guests' connections
   /// are served on the same socket. Handed connections that do not fit the store are closed.
@@ -142,7 +142,7 @@ public final class WidgetServer: Sendable {
     return listeners
   }
 
-  /// Goes on with connections that another server has served so far.
+  /// Continues the connections of another server.
   private static func takeOver(
     _ handed: HandedOver, _ guests: [any GuestProtocol], _ group: MultiThreadedEventLoopGroup,
     _ loop: NIOLoopBound<ServiceLoop>

@@ -81,7 +81,7 @@ public struct ClientStreams: Sendable {
     nextStreamID = UInt64(firstStreamID | 1)
   }
 
-  /// How many calls and streams are open.
+  /// The number of open calls and streams.
   public var openCount: Int { calls.count }
 
   /// The ids of open calls in the order in which they were opened.
@@ -89,7 +89,7 @@ public struct ClientStreams: Sendable {
 
   public func isOpen(_ streamID: UInt32) -> Bool { calls[streamID] != nil }
 
-  /// Opens a call: send a request on the id that is returned, with `kind.requestFlags`.
+  /// Opens a call: send a request with the returned id and with `kind.requestFlags`.
   ///
   /// - Returns: nil when the connection has used all of its 2^31 ids: open a new connection.
   public mutating func open(_ kind: Kind) -> UInt32? {

@@ -14,9 +14,9 @@ public import NIOCore
 
 /// The ten bytes in front of every frame's data.
 public struct FrameHeader: Hashable, Sendable {
-  /// How many bytes a header takes.
+  /// The size of a header, in bytes.
   public static let bytes = 10
-  /// How many bytes of data a frame may carry. Longer frames are refused, not truncated.
+  /// The maximum size of a frame's data, in bytes. Longer frames are refused, not truncated.
   public static let frameDataBytesMax = 4 << 20
 
   /// The number of data bytes that follow, as the peer announces it. May exceed
@@ -48,7 +48,7 @@ public struct FrameType: RawRepresentable, Hashable, Sendable, CustomStringConve
   public static let request = FrameType(rawValue: 1)
   /// Ends a unary call, or a stream with an error or a single result; only servers send it.
   public static let response = FrameType(rawValue: 2)
-  /// One message of a stream, either way.
+  /// One message of a stream, in either direction.
   public static let data = FrameType(rawValue: 3)
 
   public var description: String {

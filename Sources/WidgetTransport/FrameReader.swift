@@ -22,7 +22,7 @@ public struct FrameReader: Sendable {
   }
 
   private var pending = ByteBuffer()
-  /// How many bytes of an oversize frame are still to be dropped.
+  /// The bytes of an oversize frame that are still to be dropped.
   public private(set) var discardBytes = 0
 
   public init() {}
@@ -36,7 +36,7 @@ public struct FrameReader: Sendable {
   /// The received bytes that `next` has not returned yet.
   public var held: ByteBuffer { pending }
 
-  /// How many bytes are held for frames that are not complete yet (or not asked for yet).
+  /// The bytes of frames that are incomplete, or that `next` has not returned yet.
   public var bufferedBytes: Int { pending.readableBytes }
 
   /// Whether the stream stands inside a frame: if it ends now, it was cut off.

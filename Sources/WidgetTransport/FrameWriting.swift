@@ -64,7 +64,7 @@ extension ByteBuffer {
 
 /// A message does not fit in a frame. The peer would refuse it, so it is not sent.
 public struct FrameTooLong: Error, Hashable, Sendable, CustomStringConvertible {
-  /// How long the data is.
+  /// The size of the data.
   public let dataBytes: Int
 
   public init(dataBytes: Int) { self.dataBytes = dataBytes }

@@ -14,7 +14,7 @@
 /// Invalid input, by whose fault it is:
 ///
 /// - Our bug: `end` for a stream that is not open. It returns false and changes nothing.
-/// - The peer's fault, answered on that stream (`refuse`, `fail`), the connection goes on:
+/// - The peer's fault, answered on that stream (`refuse`, `fail`), the connection continues:
 ///   an even stream id; an id that is not higher than all before (as Go's ttrpc: a request);
 ///   contradicting flags; data after the client closed its half; a no-data frame with data; a
 ///   frame that is too long; too many open streams. If the stream was open, it is over (`fail`).
@@ -27,7 +27,7 @@
 /// carry the last message, as the protocol's text says (Go delivers the message, then fails the
 /// stream); and data for a stream that is not open is ignored (Go sends an error).
 public struct ServerStreams: Sendable {
-  /// How many streams one connection may have open, unless the server says otherwise.
+  /// The default maximum number of open streams on one connection.
   public static let openStreamsMaxDefault = 1024
 
   /// The server's next action after a frame.
@@ -74,14 +74,14 @@ public struct ServerStreams: Sendable {
 
   private enum State { case clientOpen, clientClosed }
 
-  /// How many streams may be open at once.
+  /// The maximum number of open streams.
   public let openStreamsMax: Int
   private var streams: [UInt32: State] = [:]
   /// The highest stream id that the client used.
   public private(set) var lastStreamID: UInt32 = 0
-  /// How many frames were ignored so far.
+  /// The number of ignored frames so far.
   public private(set) var ignoredFrames: UInt64 = 0
-  /// How many frames were the peer's fault so far.
+  /// The number of the peer's faulty frames so far.
   public private(set) var faultyFrames: UInt64 = 0
 
   public init(openStreamsMax: Int = ServerStreams.openStreamsMaxDefault) {
@@ -97,7 +97,7 @@ public struct ServerStreams: Sendable {
     for streamID in openStreamIDs { streams[streamID] = .clientClosed }
   }
 
-  /// How many streams are open.
+  /// The number of open streams.
   public var openCount: Int { streams.count }
 
   /// The ids of the open streams, in no particular order, to release when the connection ends.

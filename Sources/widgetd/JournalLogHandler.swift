@@ -15,13 +15,15 @@ import WidgetSystemd
 /// | `CODE_FILE`, `CODE_LINE`, `CODE_FUNC` | the place of the log call in the code |
 /// | `PEER_UID`, `PEER_PID` | the metadata `uid` and `pid`: the client, not the daemon |
 /// | `WIDGET_ID` | the metadata `widget` and `widget_id` |
-/// | `METHOD`, `CODE`, `REVISION`, ... | any other metadata, its key in capitals; `WIDGETD_` in front where the name has a meaning of its own |
+/// | `METHOD`, `CODE`, `REVISION`, ... | any other metadata, its key in capitals; `WIDGETD_` in
+/// front where the name has another meaning |
 /// | `WIDGETD_LOST_ENTRIES` | the number of lost entries before this one |
 ///
 /// Logging never waits. While journald does not read, entries are lost, and the next entry has
 /// their number. If journald cannot be reached at all, lines go to standard error.
 ///
-/// `MESSAGE` is for terminals: characters that could act on one are escaped. The other fields are for programs.
+/// `MESSAGE` is for terminals: characters that could act on one are escaped. The other fields are
+/// for programs.
 struct JournalLogHandler: LogHandler {
   var logLevel: Logger.Level {
     get { fallback.logLevel }

@@ -59,7 +59,7 @@ extension Launch {
     } catch let error as UnknownLimit {
       throw Launch.failure("\(error)", status: 2)
     } catch let code as ExitCode {
-      // It has been said why.
+      // The reason is printed already.
       throw code
     } catch {
       throw Launch.failure("\(error)", status: 1)

@@ -31,7 +31,7 @@ struct ServiceManager {
   private static let connectionsMax = 2_048
   /// The maximum size of a description.
   private static let descriptionBytesMax = 1 << 30
-  /// How long the manager may take to put things into its store.
+  /// The maximum time for the manager to put things into its store.
   private static let storeTimeout = Duration.seconds(20)
 
   /// Takes the manager's descriptors. Call before anything opens a descriptor.
@@ -64,8 +64,8 @@ struct ServiceManager {
     return paths.isEmpty ? nil : paths.sorted().joined(separator: ", ")
   }
 
-  /// Takes over the connections of the process before, out of the manager's store. nil if there are
-  /// none to go on with.
+  /// Takes over the connections of the former process, from the manager's store. nil if none can
+  /// continue.
   func takeConnections() -> HandedOver? {
     let connections = inherited.named(ServiceManager.connectionName)
     let descriptions = inherited.named(ServiceManager.descriptionName)
@@ -132,8 +132,8 @@ struct ServiceManager {
 
   func reloaded() { tell(.ready) }
 
-  /// Ends the server. Its connections go on with the next process, if there is a manager to keep them
-  /// and a store that lasts.
+  /// Ends the server. Its connections continue in the next process, if there is a manager to keep
+  /// them and a store that lasts.
   func end(_ server: WidgetServer) async throws {
     tell(.stopping)
     guard notifier.isActive,

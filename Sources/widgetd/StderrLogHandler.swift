@@ -3,8 +3,8 @@ import Logging
 import WidgetModel
 import WidgetSystemd
 
-/// Logs to standard error, one line each: level, message, then the metadata sorted by key. Characters
-/// that could act on a terminal are escaped.
+/// Logs to standard error, one line each: level, message, then the metadata sorted by key.
+/// Characters that could act on a terminal are escaped.
 ///
 /// If standard error leads to the journal, lines begin with the priority that journald reads.
 struct StderrLogHandler: LogHandler {

@@ -40,7 +40,7 @@ enum BundleFolders {
     return found
   }
 
-  /// Whether this is a file that begins as a bundle does, where only folders are looked at.
+  /// Whether this is a file that looks like a bundle, in a place only for folders.
   private static func isStray(_ path: String, _ status: stat) -> Bool {
     guard status.st_mode & S_IFMT == S_IFREG,
       [".yaml", ".yml", ".json"].contains(where: { path.hasSuffix($0) }),
@@ -79,7 +79,7 @@ enum BundleFolders {
 
   private static var user: String { name(ofUser: geteuid()) ?? "the user \(geteuid())" }
 
-  /// A user's name; nil if nobody has the number.
+  /// A user's name; nil if no user has the number.
   static func name(ofUser uid: UInt32) -> String? {
     guard let entry = getpwuid(uid), let name = entry.pointee.pw_name else { return nil }
     return String(cString: name)
@@ -109,7 +109,7 @@ enum BundleFolders {
     do throws(Failure) {
       bytes = try FileReading.read(path: file, bytesMax: BundleReader.bytesMax)
     } catch {
-      // It may just have been removed.
+      // The file may just have been removed.
       guard error.code != "NOT_FOUND" else { return nil }
       return .broken(problem: "\(file):1:1: \(error.message)", digest: 0)
     }

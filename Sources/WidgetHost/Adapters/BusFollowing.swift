@@ -26,7 +26,7 @@ final class BusFollowing {
   private var order: [String] = []
   private var isChanged = false
   private var nextResult = ContinuousClock.now
-  /// When the last of the pending calls must be answered.
+  /// The deadline of the pending calls.
   private var deadline: ContinuousClock.Instant
 
   init(

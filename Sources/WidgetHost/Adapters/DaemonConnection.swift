@@ -86,10 +86,10 @@ public protocol DaemonSession: Sendable {
   func close() async
 }
 
-/// The daemon as an ordinary client of its sees it.
+/// The daemon, as an ordinary client sees it.
 public struct ClientConnection: DaemonConnection {
   private let client: WidgetClient
-  /// How long one call may take.
+  /// The maximum time of one call.
   private let options = CallOptions(timeout: .seconds(10))
 
   public init(_ client: WidgetClient) { self.client = client }
@@ -341,7 +341,7 @@ private final class ClientSession: DaemonSession {
       state.event = event
       guard state.task == nil else { return }
       state.task = Task {
-        // One that fails comes again.
+        // A failed event comes again.
         while let next = self.takeDealtWith() { try? await self.session.acknowledge(next) }
       }
     }

@@ -62,7 +62,7 @@ final class FileWatcher: Sendable {
 
   deinit { source.cancel() }
 
-  /// How many watches of the kernel are in use, for tests.
+  /// The number of used kernel watches, for tests.
   var watchCount: Int { state.withLock { $0.keys.count } }
 
   /// Begins to watch. For a folder, every entry counts; for a file, only the file. A key that is
@@ -220,7 +220,7 @@ final class FileWatcher: Sendable {
     guard let watched = state.watched[key] else { return }
     release(key, &state)
     if case .failure = arm(key, watched.path, isFolder: watched.isFolder, &state) {
-      // The kernel has no more watches; it is tried again when somebody asks for it again.
+      // The kernel has no more watches. The next request tries again.
       state.changed.insert(key)
     }
   }

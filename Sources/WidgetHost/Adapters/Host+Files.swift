@@ -11,7 +11,7 @@ extension Host {
       deliver(&changed)
       unsettled.formUnion(changed)
       guard !unsettled.isEmpty else { continue }
-      // Editors write in several steps: wait for a rest, but not for ever.
+      // Editors write in several steps: wait for a pause, but not without a limit.
       let latest = clock.now + options.settlingMax
       while clock.now < latest, !Task.isCancelled {
         let rest = min(clock.now + options.settling, latest)

@@ -328,7 +328,7 @@ public actor Host {
     while let call = calls.first?.value { await call.value }
   }
 
-  /// How much is under way, for tests.
+  /// The work under way, for tests.
   var load: (tasks: Int, links: Int, watches: Int, programs: Int) {
     (tasks.count, machine.daemon.links.count, watcher.watchCount, processes.count)
   }

@@ -61,7 +61,7 @@ final class ProcessRunner: Sendable {
   /// The variables for the user's services, such as systemd's. Passed on where they are set.
   private static let ofSession = ["XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"]
 
-  /// How many programs run, for tests.
+  /// The number of running programs, for tests.
   var count: Int { table.withLock { $0.count } }
 
   /// From now on orphans of this process's descendants become its children.
@@ -199,7 +199,7 @@ final class ProcessRunner: Sendable {
     }
   }
 
-  /// Takes the ended process away, and all that is left of its group.
+  /// Reaps the ended process, and kills the rest of its group.
   private func end(_ process: pid_t) -> CInt {
     // The process is not reaped yet, so no other process has its number.
     kill(-process, SIGKILL)

@@ -10,7 +10,7 @@ enum SocketReading {
 
   /// Connects and delivers lines, one at a time: each waits until the last one was taken.
   ///
-  /// - Returns: Why it has ended.
+  /// - Returns: the reason of the end.
   static func run(
     _ request: SocketRequest, line: @escaping @Sendable ([UInt8]) async -> Void
   ) async -> Failure {
@@ -51,7 +51,7 @@ enum SocketReading {
 
   /// - Parameters:
   ///   - timeout: the time for everything; nil for no limit.
-  ///   - take: takes a result, and returns whether to go on.
+  ///   - take: takes a result, and returns whether to continue.
   private static func hold(
     _ request: SocketRequest, _ conversation: I3Conversation?, stop: CInt,
     timeout: Duration? = nil, take: ([UInt8]) -> Bool

@@ -35,7 +35,7 @@ struct WebFetcher: Sendable {
       channel.setOption(
         .socketOption(.so_sndbuf), value: SocketOptionValue(WebFetcher.sendBufferBytes))
     }
-    // Only such connections say how much was sent; nobody here needs another.
+    // Only HTTP/1 connections report the sent size; nothing here needs another version.
     configuration.httpVersion = .http1Only
     client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
   }
@@ -208,7 +208,8 @@ struct BodyProgress: Sendable {
   /// Smaller bodies have no progress.
   private static let bytesMin = 1 << 17
   private static let interval = Duration.milliseconds(100)
-  /// One part in this many of the body is reported at once, without waiting for the interval.
+  /// The number of parts of a body. Each part is reported at once, without waiting for the
+  /// interval.
   private static let steps = 20
 
   private let total: Int

@@ -60,7 +60,7 @@ extension BundleInstance {
     }
   }
 
-  /// How long the last result of a source stays recent. Nil if it must be read now.
+  /// The time that the last result of a source stays recent. Nil if it must be read now.
   private func wait(for source: Source, _ state: SourceState) -> Duration? {
     switch source.input {
     // The file was not watched meanwhile, and the program or connection has ended.

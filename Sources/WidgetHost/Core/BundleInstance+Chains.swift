@@ -89,7 +89,7 @@ extension BundleInstance {
     }
   }
 
-  /// How many events of a loop are named.
+  /// The number of events that the error of a loop names.
   private static var chainShown: Int { 3 }
 
   /// Takes over the chain of an event, if a step has sent it.

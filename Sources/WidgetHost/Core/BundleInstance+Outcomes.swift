@@ -34,7 +34,7 @@ struct AwaitedReading: Hashable, Sendable {
 struct ToldOutcome: Hashable, Sendable {
   let sequence: UInt64
   let time: Duration
-  /// How many bytes the outcome takes in the status.
+  /// The size of the outcome in the status, in bytes.
   let bytes: Int
   /// The last change of the widget in which the event's steps set data; 0 for none.
   let change: UInt64

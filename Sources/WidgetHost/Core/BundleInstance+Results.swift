@@ -90,8 +90,8 @@ extension BundleInstance {
     _ id: WidgetID, _ index: Int, _ source: Source, _ message: String
   ) {
     setStatus(id, source.name, ActionStatus(state: .success, message: message))
-    // Results and failures say nothing about how long a program or a socket goes on. `continuousEnded`
-    // counts the attempts of these.
+    // Results and failures say nothing about the lifetime of a program or a socket.
+    // `continuousEnded` counts the attempts of these.
     if !source.isContinuous { widgets[id]?.sources[index].attempts = 0 }
     succeeded(id, .source(index))
   }

@@ -6,7 +6,7 @@ extension BundleInstance {
   /// The progress of a run after one step.
   private enum Progress { case done, waits, entered }
 
-  /// Goes on with a run until it waits for something or has ended.
+  /// Continues a run until it waits for something or has ended.
   mutating func advance(_ id: UInt64) {
     while let run = runs[id], run.wait == .nothing {
       guard let frame = run.frames.last else { return end(id) }
@@ -246,7 +246,7 @@ extension BundleInstance {
       if isSame { abandon(other) }
     }
     runs[id]?.wait = .delay
-    // A chain with a delay is no loop, so it may go on for ever.
+    // A chain with a delay is no loop, so it may continue without a limit.
     runs[id]?.chain.names = []
     runs[id]?.hasActed = true
     deadlines[.delay(id)] = now.uptime + delay

@@ -250,7 +250,7 @@ extension BundleInstance {
     succeeded(id, .source(index))
   }
 
-  // MARK: Programs that go on
+  // MARK: Continuous programs
 
   mutating func continuousEnded(_ id: WidgetID, _ index: Int, _ failure: Failure) {
     guard let source = source(id, index) else { return }
@@ -292,7 +292,7 @@ extension BundleInstance {
       else { continue }
       widgets[id]?.sources[index].inputs = inputs
       if source.isContinuous, let request = state(id, index).request {
-        // A continuous program would keep its old arguments for ever.
+        // A continuous program would never get its new arguments.
         cancel(request)
         widgets[id]?.sources[index].request = nil
       }

@@ -6,7 +6,7 @@ public import WidgetModel
 // client can read from the widget anyway: its data, its nodes, its failures. Results, arguments,
 // payloads and addresses appear only with their shape.
 
-/// One thing that a bundle did.
+/// One action of a bundle.
 public struct TraceLine: Hashable, Sendable {
   public enum Subject: String, Hashable, Sendable, CaseIterable {
     case bundle, event, source, action, node

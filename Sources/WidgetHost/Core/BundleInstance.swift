@@ -51,11 +51,11 @@ public struct BundleInstance: Sendable {
   var outcomes: [UInt64: PendingOutcome] = [:]
   /// Readings that steps of such events have asked for.
   var awaitedReadings: [AwaitedReading] = []
-  /// When the trace ends, the lines since the last flush, and how many more lines there were.
+  /// The end of the trace, the lines since the last flush, and the number of further lines.
   var traceEnd = Duration.zero
   var traceLines: [TraceLine] = []
   var tracesDropped = 0
-  /// Widgets of its kinds that others made.
+  /// Widgets of its kinds from other owners.
   var others = OtherWidgets()
   /// Outcomes in the widgets' status, in the order in which they were written.
   var told: [WidgetID: [ToldOutcome]] = [:]
@@ -113,7 +113,7 @@ public struct BundleInstance: Sendable {
     kinds = Dictionary(bundle.kinds.map { ($0.kind.name, KindFacts($0)) }) { first, _ in first }
   }
 
-  /// When to tell it the time, at the latest.
+  /// The latest time of the next `tick`.
   public var nextDeadline: Duration? { deadlines.values.min() }
 
   public var widgetCount: Int { widgets.count }

@@ -7,7 +7,7 @@ extension DaemonConversation {
   /// is open, because a daemon has one host.
   struct HostSession: Sendable {
     var session: SessionID?
-    /// How often another host had the session since it was last open.
+    /// The number of times that another host had the session since it was last open.
     var attempts = 0
     var retryAt: Duration?
     /// The call that waits until the daemon has the host's kinds.

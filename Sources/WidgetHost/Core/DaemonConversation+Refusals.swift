@@ -19,7 +19,7 @@ extension DaemonConversation {
     var known: Circumstances?
     var look: CallID?
     var lookAt: Duration?
-    /// When to retry in any case; nil for never.
+    /// The time of the retry in any case; nil for never.
     var end: Duration?
   }
 

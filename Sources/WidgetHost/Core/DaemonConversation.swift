@@ -217,7 +217,7 @@ struct DaemonConversation: Sendable {
 
   // MARK: Time
 
-  /// When `tick` has to be called next; nil if nothing waits.
+  /// The time of the next `tick`; nil if nothing waits.
   var nextDeadline: Duration? {
     var next: Duration?
     func consider(_ deadline: Duration?) {

@@ -31,7 +31,7 @@ struct Duties: Sendable {
     return true
   }
 
-  /// How many events are not acknowledged.
+  /// The number of unacknowledged events.
   var eventCount: Int { events.count }
 
   /// With more open events than this, events that only wait in line are acknowledged. The daemon

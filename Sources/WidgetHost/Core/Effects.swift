@@ -91,7 +91,7 @@ public struct BusRequest: Hashable, Sendable {
   public var path: String
   public var interface: String
   public var work: Work
-  /// How long to wait for an answer.
+  /// The maximum wait for an answer.
   public var timeout: Duration
   /// The most values, and bytes of texts, of a message.
   public var valuesMax: Int
@@ -245,8 +245,7 @@ public enum BundleInput: Hashable, Sendable {
   case audience(attached: [WidgetID], detached: [WidgetID])
   /// Something happened to a widget. It may come again until it is acknowledged.
   case event(Event)
-  /// The daemon wants to know whether a widget's data is true; `isRefresh` if somebody wants it
-  /// read again.
+  /// The daemon asks whether a widget's data is true. `isRefresh` if a caller wants it read again.
   case asked(WidgetID, isRefresh: Bool)
   /// The data request ends because its widget was removed. Another widget may have the id now.
   case unasked(WidgetID)
@@ -255,11 +254,11 @@ public enum BundleInput: Hashable, Sendable {
   case web(RequestID, WebAnswer)
   /// A result that needs no parsing.
   case value(RequestID, Value)
-  /// The followed object does not exist now. The request goes on.
+  /// The followed object does not exist now. The request continues.
   case absent(RequestID, Failure)
-  /// The service whose signals are followed exists. The request goes on.
+  /// The service whose signals are followed exists. The request continues.
   case present(RequestID)
-  /// How much of a request or its answer has passed, 0 to 1.
+  /// The progress of a request or its answer, 0 to 1.
   case progress(RequestID, Double)
   /// A change was made, at this revision of the widget; 0 if it has no revision.
   case sent(RequestID, Revision)

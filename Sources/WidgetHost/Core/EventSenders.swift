@@ -7,7 +7,7 @@ import WidgetModel
 /// identified only by the number in the daemon's answer. Numbers may begin again in another
 /// session, so a session starts with none.
 struct EventSenders: Sendable {
-  /// How many events are remembered; the oldest are forgotten first.
+  /// The maximum number of remembered events; the oldest are forgotten first.
   static let countMax = 1024
 
   private var users: [UInt64: UInt32] = [:]

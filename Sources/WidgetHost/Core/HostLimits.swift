@@ -19,9 +19,9 @@ public struct HostLimits: Hashable, Sendable {
   public var busValuesMax = 10_000
   /// Services that one source follows by their prefix.
   public var busNamesMax = 64
-  /// How long a method of D-Bus may take if the bundle does not say.
+  /// The default timeout of a D-Bus method.
   public var busTimeout = Duration.seconds(25)
-  /// How long i3 or sway may take for a command.
+  /// The maximum time of i3 or sway for a command.
   public var socketTimeout = Duration.seconds(10)
   /// Actions that call actions.
   public var depthMax = 8
@@ -31,26 +31,26 @@ public struct HostLimits: Hashable, Sendable {
   public var queuedMax = 16
   /// Actions of a widget under way at once.
   public var runsMax = 32
-  /// How many outcomes of events a widget's status keeps.
+  /// The number of event outcomes that a widget's status keeps.
   public var outcomesMax = 16
   /// The minimum time that an outcome stays, so that every waiting sender sees it.
   public var outcomeHeldFor = Duration.seconds(10)
-  /// How many outcomes a status has at most during that time. Further outcomes wait until there is
-  /// room.
+  /// The maximum number of outcomes in a status during that time. Further outcomes wait until there
+  /// is room.
   public var outcomesHeldMax = 512
-  /// How many bytes the outcomes of a widget's status take at most, so that they fit
-  /// `widget_bytes_max` together with its other data.
+  /// The maximum size of the outcomes in a widget's status, in bytes. They fit `widget_bytes_max`
+  /// together with its other data.
   public var outcomesBytesMax = 64 << 10
   /// The maximum bytes of each text of an outcome: the title, the message, and the message of a
   /// field.
   public var outcomeTextBytesMax = 500
   /// The maximum bytes of the fields of an outcome together. Further fields are left out.
   public var outcomeFieldsBytesMax = 4 << 10
-  /// How many unknown fields of a submit are reported at once.
+  /// The maximum number of a submit's unknown fields that are reported at once.
   public var formProblemsMax = 16
   /// Events that follow from one another without a delay between them; more are a loop.
   public var chainMax = 64
-  /// How long it shows that something was left out because too much happened.
+  /// The time that a widget shows that work was dropped because too much happened.
   public var droppedFor = Duration.seconds(30)
   /// Failures that the widget of a bundle lists.
   public var failuresShownMax = 20
@@ -61,16 +61,16 @@ public struct HostLimits: Hashable, Sendable {
   /// The maximum cost of all evaluations together: at once, and per second on average.
   public var costBurst = 20_000_000
   public var costPerSecond = 5_000_000
-  /// How many triggers may fire: at once, and per second on average.
+  /// The number of triggers that may fire: at once, and per second on average.
   public var triggersBurst = 200
   public var triggersPerSecond = 50
   /// The shortest interval of sources and triggers; shorter ones are taken for this.
   public var intervalMin = Duration.milliseconds(100)
   /// The least time between two readings of a file that keeps changing.
   public var fileSpacing = Duration.milliseconds(100)
-  /// How long a program may run if the bundle does not say.
+  /// The default timeout of a program.
   public var commandTimeout = Duration.seconds(30)
-  /// How long an HTTP request may take if the bundle does not say.
+  /// The default timeout of an HTTP request.
   public var httpTimeout = Duration.seconds(15)
   /// The longest time that a bundle can ask for, for either.
   public var timeoutMax = Duration.seconds(600)
@@ -103,15 +103,15 @@ public struct HostLimits: Hashable, Sendable {
   /// the longest.
   public var daemonWaitInitial = Duration.milliseconds(200)
   public var daemonWaitMax = Duration.seconds(5)
-  /// How often the host tries to get a session that another program has, before that is a refusal.
+  /// The number of attempts to get a session that another program has, before that is a refusal.
   public var takenAttemptsMax = 6
   /// The wait before a failed watch is opened again.
   public var watchWait = Duration.seconds(1)
-  /// How long the end of the host, or of one session, may take.
+  /// The maximum time for the end of the host, or of one session.
   public var closeWaitMax = Duration.seconds(3)
 
-  /// How many lines the host holds back until the daemon has accepted it. If there are more lines,
-  /// the host prints them all.
+  /// The number of lines that the host holds back until the daemon has accepted it. If there are
+  /// more lines, the host prints them all.
   public var heldReportsMax = 1000
 
   public init() {}

@@ -19,7 +19,7 @@ struct HostMachine: Sendable {
     case note(String)
     /// A field of a bundle's file has no effect.
     case kept(HostState.KeptField, bundle: String)
-    /// How many bundles run, and how many cannot.
+    /// The number of running bundles, and of broken ones.
     case status(running: Int, failed: Int)
     /// The end. A failure tells why the daemon does not have this host.
     case ended(Failure?)

@@ -49,12 +49,12 @@ public struct HostState: Sendable {
     public var state: State
     public var problem: String
     public var path: String
-    /// When the version that runs was loaded.
+    /// The load time of the running version.
     public var loaded: Timestamp?
     public var widgetCount: Int
     /// The failures that the content of its widgets does not show, the newest first.
     public var failures: [BundleFailure] = []
-    /// How many widgets of its kinds it has not declared, and the ids of the first ones.
+    /// The number of widgets of its kinds that it has not declared, and the ids of the first ones.
     public var otherCount = 0
     public var others: [String] = []
     /// The events that its kinds do something on, by kind; not those of nodes, nor those that the daemon handles.
@@ -104,7 +104,7 @@ public struct HostState: Sendable {
   /// The daemon has something of these bundles, but no folder has them.
   private var isStopping = false
   private var told: [WidgetSpec]?
-  /// When the traces of these bundles end.
+  /// The ends of the traces, by bundle.
   private var traceEnds: [String: Duration] = [:]
 
   public init(
@@ -321,8 +321,8 @@ public struct HostState: Sendable {
         ], dropped: 0))
   }
 
-  /// Why a bundle cannot declare its widgets: one of the `known` widgets has the same id and
-  /// belongs to somebody else. nil if there is no conflict.
+  /// The reason why a bundle cannot declare its widgets: one of the `known` widgets has the same id
+  /// and another owner. nil if there is no conflict.
   public static func conflict(of bundle: Bundle, with known: [Widget]) -> String? {
     let ids = Set(bundle.widgets.compactMap(\.id))
     let set = provider(of: bundle.id)
@@ -351,7 +351,7 @@ public struct HostState: Sendable {
     let widget: WidgetID
     let field: FieldOwner
 
-    /// - Parameter names: the name of a user; nil if nobody has the number.
+    /// - Parameter names: the name of a user; nil if no user has the number.
     func message(by bundle: String, names: (UInt32) -> String? = { _ in nil }) -> String {
       "bundle \(bundle): widget \(widget): the file's \(field.path) has no effect: it was set by "
         + "\(field.ownerName(names)); \"widgetctl set \(widget) --release \(field.path)\" gives it"

@@ -1,8 +1,8 @@
 import WidgetBundle
 public import WidgetModel
 
-/// The widget that shows the host itself: whether it runs, and which folders of bundles it runs. It is
-/// stale while the host is away, as every widget of a provider is.
+/// The widget of the host: whether it runs, and which folders of bundles it runs. It is stale while
+/// the host is away, like every widget of a provider.
 public enum HostWidget {
   /// Both the id of the widget and the name of its kind.
   public static let name = "widgetd-host"

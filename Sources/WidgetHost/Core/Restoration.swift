@@ -11,7 +11,7 @@ struct Restoration: Hashable, Sendable {
   private(set) var missing: Set<WidgetID> = []
   private(set) var missingKinds: Set<KindName> = []
   private var attempts = 0
-  /// When the widgets were last declared again.
+  /// The time of the last repeated declaration.
   private var last: Duration?
 
   var isComplete: Bool { missing.isEmpty && missingKinds.isEmpty }

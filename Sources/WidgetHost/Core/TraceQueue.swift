@@ -15,11 +15,11 @@ struct TraceQueue: Sendable {
   private let limits: HostLimits
   /// The lines of this interval, by bundle.
   private var lines: [String: (lines: [TraceLine], dropped: Int)] = [:]
-  /// How many lines the daemon has refused, by bundle.
+  /// The number of lines that the daemon has refused, by bundle.
   private var refused: [String: Int] = [:]
   private var pending: [TracedEvent] = []
   private var sending: TracedEvent?
-  /// When the interval ends.
+  /// The end of the interval.
   private(set) var deadline: Duration?
 
   init(_ limits: HostLimits) { self.limits = limits }

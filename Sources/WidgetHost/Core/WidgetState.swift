@@ -13,8 +13,7 @@ struct WidgetState: Sendable {
   private(set) var view: Widget
   /// Changes are held back until the daemon can be reached again.
   private(set) var isHeld = false
-  /// How many changes were sent, and how many of those need no more thought: they are made, or refused
-  /// for good.
+  /// The number of sent changes, and of those that are settled: they are made, or refused for good.
   private var sentCount: UInt64 = 0
   private(set) var settledCount: UInt64 = 0
 
@@ -173,7 +172,7 @@ struct SourceState: Sendable {
   var isWantedAgain = false
   /// Whether the reading waits for its turn.
   var isQueued = false
-  /// Whether the condition held when it was looked at last.
+  /// Whether the condition held at its last check.
   var isOn = true
   /// Failures since the last success.
   var attempts = 0
@@ -190,7 +189,7 @@ struct SourceState: Sendable {
   var asked: AskedRequest?
   /// The message after the last reading.
   var message = ""
-  /// When the program that goes on was started.
+  /// The start of the continuous program.
   var started: Duration?
 }
 

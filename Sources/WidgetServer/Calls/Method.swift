@@ -13,11 +13,11 @@ extension RPCMethod {
 
   /// How a call depends on the store.
   enum StoreUse {
-    /// It is answered once, whatever happens to the turn's group.
+    /// The call is answered once, even if the turn's group fails.
     case none
-    /// It is answered again if the turn's group fails.
+    /// The call is answered again if the turn's group fails.
     case reads
-    /// It takes part in the turn's group: if the group fails, so does the call.
+    /// The call takes part in the turn's group: if the group fails, so does the call.
     case changes
   }
 
@@ -48,7 +48,7 @@ extension RPCMethod {
   /// "widgetd.v1.WidgetService/GetWidget".
   var fullName: String { "\(service.name)/\(name)" }
 
-  /// How many messages each side sends.
+  /// The number of messages on each side.
   enum Shape: Sendable {
     /// One each.
     case unary

@@ -33,7 +33,7 @@ extension ServiceLoop {
     }
   }
 
-  /// How many entries GetTimeline returns by default, and at most.
+  /// The default and the maximum number of entries in GetTimeline.
   private static let entriesDefault = 60
   private static let entriesMax = 1_000
 

@@ -209,10 +209,10 @@ extension ServiceLoop {
 
   // MARK: - Parts
 
-  /// How many widgets an answer lists that the request did not name.
+  /// The maximum number of widgets in an answer that the request did not name.
   private static var listedMax: Int { 10_000 }
 
-  /// How many warnings an answer has.
+  /// The maximum number of warnings in an answer.
   static var warningsMax: Int { 64 }
 
   /// Possible mistakes in declared widgets: kinds that nobody has registered, each once.
@@ -240,8 +240,8 @@ extension ServiceLoop {
     String(context.store.epoch, radix: 36) + "." + String(revision, radix: 36)
   }
 
-  /// The revision that an etag stands for; nil if there is no etag, or no widget. An etag of another
-  /// epoch, or a text that is not an etag, matches no widget.
+  /// The revision of an etag; nil if there is no etag, or no widget. An etag of another epoch, or a
+  /// text that is not an etag, matches no widget.
   private func revision(fromETag etag: String, of id: WidgetID) throws(RPCStatus) -> Revision? {
     guard !etag.isEmpty else { return nil }
     let parts = etag.split(separator: ".", omittingEmptySubsequences: false)

@@ -19,7 +19,8 @@ struct ConnectionShares {
   /// The most connections that are kept for owners.
   private static let reservedMax = 64
 
-  /// How many connections of `connections_max` are kept for owners: 64, or an eighth if that is less.
+  /// The connections of `connections_max` that are reserved for owners: 64, or an eighth if that is
+  /// less.
   static func reserved(of connectionsMax: Int) -> Int { min(reservedMax, connectionsMax / 8) }
 
   /// The highest number of connections of one user.

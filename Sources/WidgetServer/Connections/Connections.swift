@@ -53,7 +53,7 @@ final class Connections {
     open[ObjectIdentifier(connection)] = connection
   }
 
-  /// A connection goes on as another object. It is still one connection.
+  /// Replaces the object of a connection. It is still one connection.
   func replace(_ former: any ServerConnection, by connection: any ServerConnection) {
     guard open.removeValue(forKey: ObjectIdentifier(former)) != nil else { return }
     opened(connection)
@@ -102,7 +102,7 @@ final class Connections {
 
   // MARK: - Handing over
 
-  /// The connections that can go on in another process, those with streams first.
+  /// The connections that can continue in another process, those with streams first.
   func toHandOver(atMost countMax: Int) -> [any ServerConnection] {
     let all = open.values.filter(\.canBeHandedOver)
     if all.count > countMax {

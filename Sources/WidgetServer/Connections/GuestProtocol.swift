@@ -17,7 +17,7 @@ public protocol GuestProtocol: Sendable {
   /// the channel's handlers before it returns. If it cannot, it closes the channel.
   func adopt(_ channel: any Channel, for client: InProcessClient)
 
-  /// Opens no more calls and tells peers so. Calls under way go on. Called on the event loop.
+  /// Opens no more calls and tells peers so. Calls under way continue. Called on the event loop.
   func beginShutdown()
 
   /// Ends the remaining calls. All connections are closed, or their time is over.

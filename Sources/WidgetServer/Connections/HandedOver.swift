@@ -26,8 +26,8 @@ public struct HandedOver: Sendable {
     self.init(description: description, sockets: sockets)
   }
 
-  /// The inode of a socket. It identifies the socket on this machine while it is open, in every
-  /// process and under every number. nil if the number is not that of a socket.
+  /// The inode of a socket. It identifies the open socket on this machine, in every process and
+  /// under every descriptor. nil if the descriptor is not a socket.
   public static func identity(of socket: CInt) -> String? {
     var status = stat()
     guard fstat(socket, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return nil }

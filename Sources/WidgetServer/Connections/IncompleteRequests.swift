@@ -27,7 +27,7 @@ final class IncompleteRequests {
     IncompleteRequest(of: peer.uid, policy.level(of: peer), in: self)
   }
 
-  /// How many bytes of incomplete requests the user has.
+  /// The size of the user's incomplete requests, in bytes.
   func bytes(of uid: UInt32) -> Int { bytesByUID[uid, default: 0] }
 
   /// Counts the bytes that an account holds now. Returns which limit they exceed; then nothing is
@@ -89,7 +89,7 @@ final class IncompleteRequests {
 
   private func endLate(at now: NIODeadline) {
     for account in Array(waiting.values) where account.deadline <= now {
-      // The daemon itself may not have looked at the rest.
+      // The daemon may not have processed the rest yet.
       if account.isLate() { set(0, for: account) } else { account.deadline = nextDeadline }
     }
   }

@@ -6,7 +6,7 @@ import WidgetProto
 protocol ServerConnection: AnyObject {
   var peer: Peer { get }
 
-  /// Whether the connection can go on in another process.
+  /// Whether the connection can continue in another process.
   var canBeHandedOver: Bool { get }
 
   /// Gives the connection away, if possible: its state for another process, and a duplicate of its
@@ -14,7 +14,7 @@ protocol ServerConnection: AnyObject {
   /// by its socket; see `HandedOver.identity`.
   func handOver() -> (connection: HandedConnection, socket: CInt)?
 
-  /// How many streams are open on it.
+  /// The number of open streams.
   var streamCount: Int { get }
 
   /// Closes the connection when everything that was written has been sent.

@@ -57,7 +57,7 @@ extension ServiceLoop {
     return HandedOver(records: [record] + records, sockets: sockets)
   }
 
-  /// Goes on with a stream of the process before, if its reader may still have it.
+  /// Continues a stream of the former process, if its reader may still have it.
   func takeOver(
     _ handed: HandedStream, sink: any StreamSink, peer: Peer, level: AccessPolicy.Level
   ) throws(RPCStatus) -> any ServedStream {

@@ -66,7 +66,7 @@ final class SocketLock: Sendable {
     return String(decoding: bytes.prefix(max(0, count)).prefix { $0 != 10 }, as: UTF8.self)
   }
 
-  /// Removes a socket file that nobody listens on. Refuses to remove anything that is not a socket.
+  /// Removes a socket file without a listener. Refuses to remove anything that is not a socket.
   func removeStaleSocket() throws(SocketError) {
     guard try SocketLock.checkIsSocketOrNothing(socketPath) else { return }
     guard !isServed else { throw .served(socketPath) }
@@ -86,7 +86,7 @@ final class SocketLock: Sendable {
     return true
   }
 
-  /// Whether somebody accepts connections there: a program that does not know this lock.
+  /// Whether another program accepts connections there: a program that does not know this lock.
   private var isServed: Bool {
     let probe = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue), 0)
     guard probe >= 0 else { return true }
@@ -136,7 +136,7 @@ final class SocketLock: Sendable {
     }
   }
 
-  /// Gives the path up. The lock goes last: until then nobody else can have bound the path.
+  /// Releases the path. The lock goes last: until then no other process can have bound the path.
   func release() {
     unlink(socketPath)
     flock(descriptor, LOCK_UN)

@@ -12,7 +12,7 @@ import NIOCore
 /// because another connection may have the number by then.
 struct SocketWriter {
   private let descriptor: CInt
-  /// How many writes the channel still holds.
+  /// The number of writes that the channel still holds.
   private(set) var pendingWrites = 0
 
   init(descriptor: CInt) { self.descriptor = descriptor }

@@ -31,7 +31,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   /// Whether the turn's end flushes this connection.
   private var isTouched = false
   private var isReadPending = false
-  /// Whether there may be frames that were read and not looked at.
+  /// Whether there may be received frames that are not processed.
   private var hasUnseenFrames = false
   /// The bytes of an incomplete request.
   private let incomplete: IncompleteRequest
@@ -44,7 +44,8 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   /// The peer's further calls wait for the next turn above this size, because one read can ask for
   /// ten thousand times its size.
   private static let responsesBytesMax = 256 << 10
-  /// Beyond this, the peer's further calls wait until streams are open: opening one can take long.
+  /// The peer's further calls wait while this many streams are being opened. Opening a stream
+  /// can take long.
   private static let openingsMax = 16
 
   /// - Parameter socket: the channel's socket.
@@ -209,7 +210,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     context.fireChannelActive()
   }
 
-  /// Goes on where another process stopped.
+  /// Continues where another process stopped.
   private func goOn(from former: HandedConnection) {
     service.turn.open()
     streams = ServerStreams(

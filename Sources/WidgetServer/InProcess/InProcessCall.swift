@@ -40,7 +40,7 @@ final class InProcessCall: CallResponder {
     flushResponses()
   }
 
-  /// How many bytes the answer has, as far as there is one.
+  /// The size of the answer so far, in bytes.
   var answerBytes: Int {
     if case .success(let message) = answer { message.readableBytes } else { 0 }
   }

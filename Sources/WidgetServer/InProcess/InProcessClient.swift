@@ -9,7 +9,7 @@ public import WidgetProto
 ///
 /// It can be used from any task. On the event loop itself no call changes threads.
 public struct InProcessClient: Sendable {
-  /// Whom it stands for.
+  /// The peer of its calls.
   public let peer: Peer
   private let service: NIOLoopBound<ServiceLoop>
   private let calls: NIOLoopBound<InProcessCalls>
@@ -29,7 +29,7 @@ public struct InProcessClient: Sendable {
     service.value.incompleteRequests.account(of: peer)
   }
 
-  /// How long a request may take to arrive, in milliseconds. Call on the service's event loop.
+  /// The maximum time for a request to arrive, in milliseconds. Call on the service's event loop.
   public var requestMilliseconds: Int { service.value.context.limits.requestMilliseconds }
 
   /// A call that the daemon answers.
@@ -156,8 +156,8 @@ public struct InProcessClient: Sendable {
 
 /// Lets calls wait. Confined to the service's event loop.
 public protocol CallAdmission: AnyObject {
-  /// Calls `start`, now or later, but in any case once: with true if the call is not to be carried
-  /// out any more. It returns how many bytes the answer has.
+  /// Calls `start` now or later, exactly once: with true if the call is not to be carried out any
+  /// more. It returns the size of the answer in bytes.
   func admit(_ start: @escaping (_ isCancelled: Bool) -> Int)
 }
 

@@ -70,7 +70,7 @@ final class BundleCalls {
     }
   }
 
-  /// Answers a call with the provider's answer. Ignores the answer if nobody waits for it any more.
+  /// Answers a call with the provider's answer. Ignores the answer if its call has ended.
   func answer(_ answer: ProvideBundleAnswer, of session: ServedSession) throws(RPCStatus) {
     guard let asked = waiting[answer.bundleRequestID], asked.session === session else { return }
     let (call, responder) = (asked.call, asked.responder)

@@ -7,13 +7,13 @@ struct LostProviders {
   private(set) var abandoned: Set<String> = []
   /// Lost providers whose widgets the turn under way makes stale.
   private var inTurn: Set<String> = []
-  /// When to try again after the turn's group failed.
+  /// The time of the retry after the turn's group failed.
   private var retryAt: NIODeadline?
   /// Providers that had sessions before the daemon started, and have not come back.
   private var absent: Set<String> = []
   private var absenceWatch = LeaseWatch()
 
-  /// How long after the start a provider has to come back.
+  /// The time after the start in which a provider can come back.
   static let returnTime = TimeAmount.seconds(15)
   /// The pause after a failed group.
   static let retryPause = TimeAmount.seconds(1)

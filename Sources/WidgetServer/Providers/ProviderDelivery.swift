@@ -63,9 +63,9 @@ final class ProviderDelivery {
     }
   }
 
-  /// How many steps one session is served in one turn.
+  /// The maximum number of steps for one session in one turn.
   private static var providerStepsMax: Int { 64 }
-  /// How many ids a frame has that names removed widgets.
+  /// The maximum number of ids in a frame of removed widgets.
   private static var removalsPerFrameMax: Int { 256 }
 
   private func sendKeepAlive(to session: ServedSession) -> Bool {

@@ -9,10 +9,10 @@ struct ProviderTable {
   private var sessions: [ObjectIdentifier: ServedSession] = [:]
   /// The session of each provider that has one.
   private(set) var byName: [String: ServedSession] = [:]
-  /// After which event a provider without a session goes on; see `remember`.
+  /// The event after which each provider without a session continues; see `remember`.
   private var resumePoints: [String: UInt64] = [:]
 
-  /// For how many providers it is remembered where to go on.
+  /// The maximum number of remembered providers.
   static let rememberedMax = 1_024
 
   var all: [ServedSession] { Array(sessions.values) }
@@ -25,7 +25,7 @@ struct ProviderTable {
     Dictionary(grouping: byName.values, by: \.peer.uid).values.map(\.count).max() ?? 0
   }
 
-  /// How many providers a user has.
+  /// The number of providers of a user.
   func count(of uid: UInt32) -> Int { byName.values.count { $0.peer.uid == uid } }
 
   /// The session that was opened last among those that manage bundles.
@@ -53,10 +53,11 @@ struct ProviderTable {
     return true
   }
 
-  /// After which event a provider goes on, if that is known.
+  /// The event after which a provider continues, if known.
   func resumePoint(of provider: String) -> UInt64? { resumePoints[provider] }
 
-  /// Keeps where a provider goes on. Of very many, those that were heard of longest ago are forgotten.
+  /// Remembers where a provider continues. Above the limit, the least recent providers are
+  /// forgotten.
   mutating func remember(_ provider: String, at point: UInt64) {
     resumePoints[provider] = max(point, resumePoints[provider] ?? 0)
     guard resumePoints.count > ProviderTable.rememberedMax else { return }

@@ -195,7 +195,7 @@ final class Providers {
           "acknowledge.error",
           "Only an event that was sent on this session, and is not acknowledged, can have failed.")
       }
-      // Its widget may be gone, or of a kind that was given up: then nobody is to be told.
+      // If the widget is removed, or its kind was given up, nobody is told.
       if let kind = context.store.kind(of: id), context.store.provider(of: kind) == provider {
         try provide(id, WidgetPatch(error: .some(error)), nil, session, provider)
       }
@@ -414,7 +414,7 @@ final class Providers {
           response.unprovidedCount += 1
           return
         }
-        // One call of each kind, however many widgets it names.
+        // One call of each kind, whatever the number of widgets.
         let isAllowed = allowed[kind] ?? budgets.take(kind)
         allowed[kind] = isAllowed
         guard isAllowed else {
@@ -422,7 +422,7 @@ final class Providers {
           return
         }
         response.askedCount += 1
-        // One that is being opened is asked about everything anyway.
+        // A session that is being opened is asked about everything anyway.
         if session.isStarted { session.refresh(id, at: instant) }
       }
     } catch {
@@ -436,10 +436,11 @@ final class Providers {
     return response
   }
 
-  /// How often the widgets of a kind may still be refreshed.
+  /// The remaining refreshes of a kind's widgets.
   func budget(of kind: KindName) -> RefreshBudget { budgets.budget(of: kind) }
 
-  /// Asks providers for new timelines. One that is away is asked about everything when it is back.
+  /// Asks providers for new timelines. An absent provider is asked about everything when it is
+  /// back.
   func askForTimelines(_ ids: [WidgetID], at instant: NIODeadline = .now()) {
     for id in ids {
       guard let kind = context.store.kind(of: id), let name = context.store.provider(of: kind),

@@ -27,7 +27,7 @@ final class ServedSession {
   var managesBundles = false
   /// Whether the session gets snapshot requests.
   var answersSnapshots = false
-  /// How long the provider may be silent.
+  /// The maximum time without a message from the provider.
   var lease = ServedSession.leaseDefault
   var lastHeardAt = NIODeadline.now()
   var leaseWatch = LeaseWatch()
@@ -48,13 +48,13 @@ final class ServedSession {
   var isStarted = false
   var isOver = false
   var kinds: Set<KindName> = []
-  /// Everything up to this event has been looked at.
+  /// Everything up to this event has been processed.
   var eventCursor: UInt64 = 0
   /// Everything up to this event is dealt with.
   var acknowledged: UInt64 = 0
-  /// Events that were sent and not acknowledged, in order of sequence numbers.
+  /// Events and gaps that were sent and not acknowledged, in order of sequence numbers.
   var unacknowledged = CircularBuffer<Sent>()
-  /// Everything that happened to widgets up to this revision has been looked at.
+  /// All changes of widgets up to this revision have been processed.
   var revisionCursor: Revision = 0
   var removals: [WidgetID] = []
   /// Removed kinds that the provider does not know of yet.
@@ -67,7 +67,7 @@ final class ServedSession {
   /// Widgets whose refresh was requested while another request was pending.
   private var askAgain: [WidgetID: DataRequestReason] = [:]
   var owesKeepAlive = false
-  /// What the provider knows of watched widgets. Nil if it did not set `include_audience`.
+  /// The provider's knowledge of watched widgets. Nil if it did not set `include_audience`.
   var audience: Audience?
   /// The version of `WatchedWidgets.Share` that it was sent. Nil before the first frame.
   var toldVersion: UInt64?
@@ -125,10 +125,10 @@ final class ServedSession {
     self.providers = providers
   }
 
-  /// When it has been silent for too long.
+  /// The end of the lease, without another message.
   var leaseEnd: NIODeadline { lastHeardAt + .nanoseconds(lease.nanoseconds) }
 
-  /// After which event another session of this provider has to begin.
+  /// The event after which another session of this provider begins.
   var resumePoint: UInt64 {
     unacknowledged.first.map { $0.first - 1 } ?? max(acknowledged, eventCursor)
   }

@@ -13,9 +13,9 @@ final class Snapshots {
   /// Makes the answer of a call: of the provider's data, or of nil and the reason.
   typealias Completion = (ValueMap?, String) throws(RPCStatus) -> GetSnapshotResponse
 
-  /// How long a provider has by default.
+  /// The default time for a provider's answer.
   private static let patience = TimeAmount.seconds(2)
-  /// How many calls may wait.
+  /// The maximum number of waiting calls.
   private static let waitingMax = 256
 
   init(_ context: ServiceContext) { self.context = context }
@@ -61,7 +61,7 @@ final class Snapshots {
           id: number, kind: request.kind, family: sample.family, parameters: sample.parameters)))
   }
 
-  /// Takes the answer of a provider. One that nobody waits for any more is ignored.
+  /// Takes the answer of a provider. Ignores the answer if its call has ended.
   func answer(_ answer: ProvideSnapshot, of session: ServedSession) {
     guard waiting[answer.snapshotRequestID]?.session === session else { return }
     switch answer.outcome {

@@ -76,7 +76,7 @@ struct WatchedSelectors {
     var waiting = Array(above)
     above.insert(id)
     while let next = waiting.popLast() {
-      // Beyond that, it counts as watched.
+      // Above this number, the widget counts as watched.
       guard above.count <= WatchedSelectors.embeddersMax else { return true }
       if let kind = store.kind(of: next), selectAlone(next, kind, in: store, cost: &cost) {
         return true
@@ -114,7 +114,7 @@ struct WatchedSelectors {
 ///
 /// After a change of watches or providers, a pass tests all widgets of these providers. After
 /// commits, only changed widgets are tested. An update starts at most once per `interval`. A pass
-/// that has used the turn's budget goes on after `pause`. The result is stale until it ends.
+/// that has used the turn's budget continues after `pause`. The result is stale until it ends.
 struct WatchedWidgets {
   /// The watched widgets of one provider.
   struct Share {
@@ -144,7 +144,7 @@ struct WatchedWidgets {
   private(set) var passesBegun: UInt64 = 0
   private(set) var passesEnded: UInt64 = 0
   private(set) var nextLookAt = NIODeadline.uptimeNanoseconds(0)
-  /// When the last update began.
+  /// The start of the last update.
   private var lookedAt = NIODeadline.uptimeNanoseconds(0)
 
   static let interval = TimeAmount.milliseconds(200)

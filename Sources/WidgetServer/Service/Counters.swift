@@ -3,7 +3,7 @@ struct Counters: Sendable {
   var calls: UInt64 = 0
   var callsFailed: UInt64 = 0
   var commits: UInt64 = 0
-  /// How often time changed widgets.
+  /// The number of changes of widgets by time.
   var advances: UInt64 = 0
   var groups: UInt64 = 0
   var groupsFailed: UInt64 = 0
@@ -18,7 +18,7 @@ struct Counters: Sendable {
   var requestsReplayed: UInt64 = 0
   var providerFrames: UInt64 = 0
 
-  /// How much there was to do, in calls, frames and connections.
+  /// The amount of work, in calls, frames and connections.
   var work: UInt64 { calls + frames + providerFrames + connectionsAccepted }
 
   /// All of them, by the names that `GetStats` uses.

@@ -32,7 +32,7 @@ struct FairQueue<Member> {
   private var arrivals: UInt64 = 0
 
   var isEmpty: Bool { entries.isEmpty }
-  /// How many members wait.
+  /// The number of waiting members.
   var count: Int { entries.count }
 
   /// Adds a member that does not wait yet.

@@ -6,7 +6,7 @@ import NIOCore
 /// malloc keeps the freed memory of calls, streams and connections. The code pages of a burst stay
 /// resident. A value: the caller passes the amount of work so far.
 struct MemoryUpkeep {
-  /// How often to look at the work.
+  /// The interval of checks.
   static let period = TimeAmount.seconds(15)
   /// From how much work on there is something to give back.
   static let workMin: UInt64 = 2_000

@@ -1,6 +1,6 @@
 import Glibc
 
-/// How much memory the process occupies, by the kernel's word.
+/// The memory that the process occupies, as the kernel reports it.
 ///
 /// Read from /proc, which the service's sandbox leaves to the daemon. Costs one file read, so it is
 /// for questions, not for the hot path.

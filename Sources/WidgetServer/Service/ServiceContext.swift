@@ -16,7 +16,7 @@ final class ServiceContext {
   let work: WorkQueue
   let clock: ServiceClock
   let codec = WireCodec()
-  /// When the service began. Tests move it.
+  /// The start of the service. Tests move it.
   var startedAt = NIODeadline.now()
   var store: WidgetStore
   var limits: ServerLimits
@@ -156,7 +156,8 @@ final class ServiceContext {
     var level = Logger.Level.debug
     if RecentErrors.isWorthKeeping(status) {
       let count = recentErrors.add(status, area: method.fullName, uid: peer.uid, at: turn.now)
-      // The first, and then ever fewer: a caller that goes on does not fill the journal.
+      // The first failure, and then ever fewer, so that a caller that repeats it does not fill the
+      // journal.
       if count & (count - 1) == 0 { level = .warning }
     }
     guard logger.logLevel <= level else { return }

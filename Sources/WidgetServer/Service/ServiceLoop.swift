@@ -143,7 +143,7 @@ final class ServiceLoop {
     } while !slice.isOver
   }
 
-  /// How much time a turn may take to open streams.
+  /// The time that a turn may take to open streams.
   private static let openingsMax = TimeAmount.milliseconds(2)
 
   private func commit() {

@@ -8,7 +8,7 @@ struct StreamAccounts {
 
   /// The highest number of streams of one user.
   var highestCount: Int { countByUID.values.max() ?? 0 }
-  /// How many streams all users have.
+  /// The number of streams of all users.
   var count: Int { countByUID.values.reduce(0, +) }
 
   mutating func takeID() -> UInt64 {

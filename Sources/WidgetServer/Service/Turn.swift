@@ -35,9 +35,9 @@ final class Turn {
   var atEnd: () -> Void = {}
   /// The time of the turn; the same for everything in it.
   private(set) var now: Timestamp
-  /// How long the store had run when the turn began.
+  /// The running time of the store when the turn began.
   private(set) var runningTime: RunningTime
-  /// How long it had run when this process began.
+  /// The running time of the store when this process began.
   private let runningBefore: RunningTime
   private let begin = NIODeadline.now()
   /// The wall clock, which can step. Tests move it.
@@ -55,7 +55,7 @@ final class Turn {
     let perform: (Attempt) -> Void
   }
 
-  /// A stream that was asked for.
+  /// A requested stream.
   struct Opening {
     let share: WorkShare
     let begin: () -> Void

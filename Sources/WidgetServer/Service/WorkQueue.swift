@@ -48,7 +48,7 @@ final class WorkQueue {
   var clock: () -> NIODeadline = { .now() }
   private var users: [UInt32: User] = [:]
   private var queue = FairQueue<UInt32>()
-  /// How much time work has taken since the last turn ended.
+  /// The time spent on work since the last turn ended.
   private var spent = TimeAmount.zero
 
   private struct User {
@@ -58,9 +58,9 @@ final class WorkQueue {
     var isWaiting = false
   }
 
-  /// How much time a turn may spend on work.
+  /// The time that a turn may spend on work.
   static let turnMax = TimeAmount.milliseconds(4)
-  /// How much of that one workload gets before the next.
+  /// The part of that time that one workload gets before the next.
   static let sliceMax = TimeAmount.milliseconds(1)
   /// With more users than this, those without waiting work are forgotten.
   private static let usersMax = 64

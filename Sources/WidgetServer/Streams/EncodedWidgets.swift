@@ -15,7 +15,7 @@ struct EncodedWidgets {
 
   /// By the widget's slot in the store.
   private var entries: [Entry?] = []
-  /// How many bytes the entries hold.
+  /// The size of the entries, in bytes.
   private(set) var byteCount = 0
   private let bytesMax: Int
 

@@ -12,12 +12,12 @@ final class FrameMaker {
   private let releaseMemory: @Sendable () -> Void
   private var nextReleaseAt = NIODeadline.uptimeNanoseconds(0)
   private var encodedWidgets = EncodedWidgets(bytesMax: FrameMaker.encodedBytesMax)
-  /// How many caches wait to be freed, and how many bytes were freed since memory was given back.
+  /// The number of caches that wait to be freed, and the bytes freed since memory was given back.
   private var waitingToFree = 0
   private var freedBytes = 0
   /// Whether something waits to free the encoded widgets.
   private var isEncodedKept = false
-  /// When encoded widgets were last used.
+  /// The last use of encoded widgets.
   private var encodedUsedAt = NIODeadline.uptimeNanoseconds(0)
   /// The theme, encoded for streams.
   private var theme: (revision: Revision, message: EncodedMessage)?

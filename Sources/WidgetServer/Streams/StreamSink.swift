@@ -9,7 +9,7 @@ protocol StreamSink: AnyObject {
   /// `ServedStream.becameWritable`.
   var isWritable: Bool { get }
 
-  /// Sends one message. It may be sent while not writable; but the service stops then.
+  /// Sends one message. The sink takes it even if it is not writable, but the service stops then.
   func send(_ message: EncodedMessage)
 
   /// Ends the stream; nil means well.
@@ -49,7 +49,7 @@ protocol CallResponder: TurnParticipant {
 /// Confined to the service's event loop.
 protocol ServedStream: AnyObject {
   var deadlineTimer: Scheduled<Void>? { get set }
-  /// When it ends with DEADLINE_EXCEEDED; nil for never.
+  /// The time of the end with DEADLINE_EXCEEDED; nil for never.
   var deadline: NIODeadline? { get set }
 
   /// The transport takes more again.

@@ -38,11 +38,11 @@ final class Subscription {
 
   /// How far a reader is with the state.
   enum Position {
-    /// It has everything up to the last round of frames.
+    /// The reader has everything up to the last round of frames.
     case caughtUp
-    /// It has everything up to a revision.
+    /// The reader has everything up to a revision.
     case behind(Revision)
-    /// It is being given everything since a revision, a chunk at a time.
+    /// The reader is being sent everything since a revision, in chunks.
     case transferring(Transfer)
   }
 
@@ -52,9 +52,9 @@ final class Subscription {
     let cursor: Revision
     let isSnapshot: Bool
     let startedAt: Revision
-    /// How many chunks the pass under way has.
+    /// The number of chunks in the pass under way.
     private(set) var chunkCount: Int
-    /// When the pass under way started.
+    /// The revision at the start of the pass under way.
     private(set) var passStartedAt: Revision
     /// The pass under way sends the changes since this revision. 0 in a snapshot's first pass:
     /// everything.
@@ -80,7 +80,7 @@ final class Subscription {
       passes += 1
     }
 
-    /// Goes on at a slot of this chunk, or at the next chunk.
+    /// Continues at a slot of this chunk, or at the next chunk.
     mutating func advance(to slot: Int?) {
       nextChunk += slot == nil ? 1 : 0
       nextSlot = slot ?? 0

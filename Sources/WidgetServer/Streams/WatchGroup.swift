@@ -11,7 +11,7 @@ final class WatchGroup {
   /// Snapshot frames by chunk, and the revision they were encoded at. Valid as long as the chunk
   /// has not changed since.
   var snapshotCache: [(revision: Revision, messages: [EncodedMessage])?] = []
-  /// When snapshot frames were last used.
+  /// The last use of snapshot frames.
   var snapshotUsedAt = NIODeadline.uptimeNanoseconds(0)
   /// Change frames from a cursor to `changeCacheRevision`.
   var changeCache: [Revision: [EncodedMessage]] = [:]
@@ -53,7 +53,7 @@ final class WatchGroup {
       return family
     }
 
-    /// How many entries of each timeline the reader gets in advance.
+    /// The number of entries of each timeline that the reader gets in advance.
     var upcomingEntries: Int {
       if case .widgets(_, _, _, _, let count, _) = self { count } else { 0 }
     }
@@ -98,7 +98,7 @@ final class WatchGroup {
     members.removeLast()
   }
 
-  /// How many bytes the snapshot frames take.
+  /// The size of the snapshot frames, in bytes.
   var snapshotBytes: Int {
     snapshotCache.reduce(0) { sum, chunk in
       sum + (chunk?.messages.reduce(0) { $0 + $1.payload.readableBytes } ?? 0)

@@ -31,9 +31,9 @@ final class WatchRounds {
 
   /// Whether some streams could be given more.
   var hasMore: Bool { !ready.isEmpty }
-  /// How many different things streams want.
+  /// The number of different filters.
   var groupCount: Int { groups.count }
-  /// How many change frames are kept for streams that are behind.
+  /// The number of change frames that are kept for late streams.
   var keptChangeCount: Int { groups.values.reduce(0) { $0 + $1.changeCache.count } }
 
   // MARK: - Members
@@ -325,7 +325,7 @@ final class WatchRounds {
     }
   }
 
-  /// For how many changed widgets the entries to come are made at once.
+  /// The maximum number of changed widgets whose upcoming entries are made at once.
   private static var upcomingWidgetsMax: Int { 256 }
 
   /// Whether content has to be made for a group's members.
@@ -345,9 +345,9 @@ final class WatchRounds {
   /// The time that a turn may take to send changes to groups. The members of the other groups are
   /// served one by one.
   private static let broadcastMax = TimeAmount.milliseconds(4)
-  /// How much time a turn may take to serve streams that are behind.
+  /// The time that a turn may take to serve late streams.
   private static let servingMax = TimeAmount.milliseconds(3)
-  /// How many steps one stream is served in one turn.
+  /// The maximum number of steps for one stream in one turn.
   private static var stepsPerTurnMax: Int { 64 }
   private static var eventsPerFrameMax: Int { 256 }
 

@@ -112,7 +112,7 @@ final class WatchStreams {
     return subscription
   }
 
-  /// The revision to go on from.
+  /// The revision after which the stream continues.
   private func resume(_ bytes: [UInt8], _ group: WatchGroup) throws(RPCStatus) -> Revision {
     guard let token = ResumeToken(bytes: bytes) else {
       throw .invalidField(
@@ -195,7 +195,7 @@ final class WatchStreams {
 
   // MARK: - Changing processes
 
-  /// Goes on with a stream of the process before.
+  /// Continues a stream of the former process.
   func takeOver(
     _ request: WatchWidgetsRequest, of handed: HandedStream, sink: any StreamSink, peer: Peer
   ) throws(RPCStatus) -> Subscription {

@@ -11,7 +11,7 @@ final class BudgetKeeper {
   private let context: ServiceContext
   private let log: any CommitLog
   private var budgets: RefreshBudgets
-  /// Until when nothing is stored, because it failed.
+  /// The end of the pause after storing failed.
   private var pausedUntil: NIODeadline?
 
   private static let pause = TimeAmount.seconds(1)
@@ -22,7 +22,7 @@ final class BudgetKeeper {
     budgets = RefreshBudgets(stored)
   }
 
-  /// How often the widgets of a kind may still be refreshed.
+  /// The remaining refreshes of a kind's widgets.
   func budget(of kind: KindName) -> RefreshBudget {
     budgets.budget(of: kind, capacity: capacity(of: kind), at: context.turn.now)
   }

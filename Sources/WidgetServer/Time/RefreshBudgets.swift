@@ -9,7 +9,7 @@ import WidgetModel
 /// The stored number is lower than the remaining number, so that not every call has to be stored.
 /// After a crash, a kind has at most `1 / slices` of its calls fewer, and never more.
 struct RefreshBudgets {
-  /// The calls that were left at a time.
+  /// The remaining calls at a time.
   private struct Level: Hashable {
     var left: Double
     var at: Timestamp
@@ -22,7 +22,7 @@ struct RefreshBudgets {
     }
   }
 
-  /// Of each kind that has used some.
+  /// The levels of kinds with used calls.
   private var used: [KindName: Level] = [:]
   /// The stored levels.
   private var stored: [KindName: Level] = [:]
@@ -36,7 +36,7 @@ struct RefreshBudgets {
   /// The budgets of an earlier run.
   init(_ images: [RefreshBudgetImage] = []) {
     for image in images {
-      // The capacity of the kind counts as soon as somebody asks.
+      // The capacity of the kind counts from its next use.
       guard let time = Timestamp(seconds: image.seconds, nanoseconds: 0) else { continue }
       let level = Level(
         left: Double(image.leftThousandths) / 1_000, at: time, capacity: 0)
@@ -67,7 +67,7 @@ struct RefreshBudgets {
     used[kind] = level
     let promised = stored[kind]?.left(capacity, now) ?? Double(capacity)
     needsStoring = needsStoring || promised > level.left
-    // Of kinds that have everything again, nothing need be known.
+    // Kinds with a full budget need no entry.
     if used.count > 1_024 { used = used.filter { isUsed($0.value, at: now) } }
     return true
   }
@@ -99,7 +99,7 @@ struct RefreshBudgets {
     used[kind]?.left(capacity, now) ?? Double(capacity)
   }
 
-  /// Whether a kind does not have all of its calls again.
+  /// Whether a kind's budget is not full.
   private func isUsed(_ level: Level, at now: Timestamp) -> Bool {
     now.duration(since: level.at) < .seconds(RefreshBudgets.hour)
   }

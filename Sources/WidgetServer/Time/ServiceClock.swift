@@ -1,9 +1,9 @@
 public import WidgetModel
 
-/// The wall clock of a daemon. Everything that the daemon dates, it reads from here.
+/// The wall clock of a daemon. The daemon reads all its dates here.
 ///
-/// A fake clock stands still until somebody moves it. It is for tests and tutorials. Deadlines, leases
-/// and pauses do not use this clock: they are in running time.
+/// A fake clock stands still until somebody moves it. It is for tests and tutorials. Deadlines,
+/// leases and pauses do not use this clock: they are in running time.
 ///
 /// Confined to the event loop after the start.
 public final class ServiceClock: @unchecked Sendable {
@@ -31,6 +31,6 @@ public final class ServiceClock: @unchecked Sendable {
 }
 
 extension Timestamp {
-  /// Where a fake clock begins: 2026-01-01T00:00:00Z.
+  /// The start of a fake clock: 2026-01-01T00:00:00Z.
   public static let fakeStart = Timestamp(nanosecondsSinceEpoch: 1_767_225_600_000_000_000)
 }

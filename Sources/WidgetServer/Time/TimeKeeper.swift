@@ -17,22 +17,22 @@ final class TimeKeeper {
   /// Whether more is due than the last step did.
   private var hasMoreMoments = false
   var hasMore: Bool { hasMoreMoments || hasMoreEmbeds || hasMoreActivities }
-  /// Whether more embeds are to be looked at than the last step did.
+  /// Whether the last step has left embeds to process.
   private var hasMoreEmbeds = false
   /// Whether more is due of activities than the turn did.
   private var hasMoreActivities = false
   /// Whether the turn's group has changes of activities that time made.
   private var hasSettled = false
-  /// Until when activities wait, because a group with their changes failed.
+  /// The end of the pause of activities after a group with their changes failed.
   private var activitiesPausedUntil: NIODeadline?
-  /// Until when the store is not asked to reserve revisions, because it could not.
+  /// The end of the pause after reserving revisions failed.
   private var pausedUntil: NIODeadline?
   /// The time of the last step.
   private var lastTime = Timestamp.earliest
 
   /// The approximate maximum number of expression steps that one turn spends on changes by time.
   private static let costMax = 200_000
-  /// How long to wait after a failed reservation.
+  /// The pause after a failed reservation.
   private static let pause = TimeAmount.seconds(1)
 
   init(_ context: ServiceContext, log: any CommitLog, readers: WatchRounds) {
@@ -136,7 +136,7 @@ final class TimeKeeper {
   /// Sets the timer for the next change. Call it at the end of the turn, after sending readers
   /// their changes.
   func setTimer() {
-    // A fake clock moves when somebody moves it.
+    // Only a caller moves a fake clock.
     guard !context.clock.isFake, pausedUntil == nil,
       timer != nil || context.store.nextDate != nil || context.store.nextActivityDate != nil
     else { return }
@@ -155,7 +155,7 @@ final class TimeKeeper {
     context.schedule(in: .nanoseconds(bounded.nanoseconds)) { self.context.turn.open() }
   }
 
-  /// When something has to be done. While nobody needs the changes that time makes, they wait for the
+  /// The next date with work. While no reader needs the changes that time makes, they wait for the
   /// next turn.
   var wakeDate: Timestamp? {
     guard let next = context.store.nextDate else { return nil }

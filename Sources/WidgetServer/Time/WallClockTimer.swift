@@ -7,11 +7,11 @@ import WidgetModel
 /// Wakes the event loop at a time of the wall clock, also if the clock is set or the machine sleeps
 /// meanwhile.
 ///
-/// NIO's timers count running time, so they are wrong after a step of the clock. A timer file of the
-/// kernel follows the clock, and its read fails with ECANCELED when the clock is set. Then NIO closes the
-/// channel, which is a reason to look at the time, too. The next `set` makes another timer.
+/// NIO's timers count running time, so they are wrong after a step of the clock. A timer file of
+/// the kernel follows the clock, and its read fails with ECANCELED when the clock is set. Then NIO
+/// closes the channel, so the time is checked again. The next `set` makes another timer.
 ///
-/// Confined to the event loop. Without a date it does not exist, so it costs nothing.
+/// Confined to the event loop. Without a date there is no timer, so it costs nothing.
 final class WallClockTimer {
   private let eventLoop: any EventLoop
   private let ring: () -> Void
