@@ -81,8 +81,8 @@ public struct BarEncoder: Sendable {
 
   /// Encodes the blocks.
   ///
-  /// - Parameter notice: What concerns all blocks, such as a lost connection. It is in the tooltip of
-  ///   the bar once, or in that of each block if each has one.
+  /// - Parameter notice: A message about all blocks, such as a lost connection. The bar's tooltip
+  ///   has it once. If each block has a tooltip, each of them has it.
   public func output(_ blocks: [BarBlock], notice: String = "") -> BarOutput {
     switch format {
     case .i3bar, .swaybar: .json(.list(blocks.flatMap(i3Blocks)))

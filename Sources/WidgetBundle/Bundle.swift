@@ -46,8 +46,8 @@ public struct Permissions: Hashable, Sendable {
   /// Hosts for HTTP: `api.example.org` (ports 80 and 443), `127.0.0.1:8080`, `*.example.org`.
   public var hosts: [String]
   /// Programs: absolute paths, or names that are looked up in /usr/local/bin, /usr/bin and /bin,
-  /// and for a host that is not root in ~/.local/bin. What
-  /// begins with `${bundle}/` is a program of the bundle.
+  /// and for a host that is not root in ~/.local/bin. A name that begins with `${bundle}/` is a
+  /// program of the bundle.
   public var commands: [String]
   /// Variables of the host's environment that programs get and expressions read: `SWAYSOCK`, `XDG_*`.
   public var environment: [String]
@@ -118,7 +118,8 @@ public struct BundleKind: Sendable {
   }
 }
 
-/// What the expressions of one template of content read. It tells which failures the content shows.
+/// The names that the expressions of one content template read. They decide which failures the
+/// content shows.
 public struct ContentReads: Hashable, Sendable {
   /// The families of the template; empty for all families that no other template names.
   public var families: [Family]

@@ -161,7 +161,7 @@ public struct FormField: Hashable, Sendable {
 public struct ActionStatus: Hashable, Sendable {
   public enum State: String, Hashable, Sendable, CaseIterable {
     case idle, running, success, failure
-    /// What an optional source reads does not exist.
+    /// An optional source reads something that does not exist.
     case missing
   }
 

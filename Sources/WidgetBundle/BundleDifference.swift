@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// What is different between two versions of a bundle's file: by path, not by line.
+/// The differences between two versions of a bundle's file, by path and not by line.
 public struct BundleDifference: Hashable, Sendable, CustomStringConvertible {
   /// `kinds.todo.sources.load.every`; elements of lists by their `id` or `name`, if they have one.
   public let path: String
@@ -32,7 +32,8 @@ public struct BundleDifference: Hashable, Sendable, CustomStringConvertible {
     path.hasPrefix("widgets") && (path.hasSuffix(".visible") || path.hasSuffix(".enabled"))
   }
 
-  /// What all of a bundle is different from, each permission by itself.
+  /// The empty file, for a bundle without a former version. Each permission then differs
+  /// separately.
   public static let nothing =
     "permissions: {read: [], hosts: [], commands: [], environment: [], sockets: [], dbus: []}\n"
 

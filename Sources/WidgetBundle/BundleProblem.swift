@@ -1,6 +1,6 @@
 import WidgetExpression
 
-/// What is wrong with a bundle's file, and where.
+/// A problem in a bundle's file, and its place.
 public struct BundleProblem: Error, Hashable, Sendable {
   /// From 1; 1:1 if it is about the file as a whole.
   public var line: Int
@@ -8,9 +8,9 @@ public struct BundleProblem: Error, Hashable, Sendable {
   public var column: Int
   /// Where in the document: `kinds.todo.actions.save.do[0].http.url`; empty for all of it.
   public var path: String
-  /// What is wrong: one line without a full stop.
+  /// The problem: one line without a full stop.
   public var message: String
-  /// What to do next; empty for nothing more to say.
+  /// The next step. Empty if there is none.
   public var hint: String
   /// The line of the file, and below it a caret under the place; empty if there is no such line.
   public var excerpt: String

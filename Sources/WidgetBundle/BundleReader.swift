@@ -62,7 +62,7 @@ public enum BundleReader {
   }
 }
 
-/// Reads the document itself: what the bundle is called, what it may do, and which widgets it has.
+/// Reads the document itself: the bundle's name, its permissions and its widgets.
 struct BundleFileReader {
   static let kindsMax = 64
   static let widgetsMax = 1000

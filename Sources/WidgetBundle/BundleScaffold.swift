@@ -1,4 +1,4 @@
-/// What a new bundle begins with.
+/// The files of a new bundle.
 public enum BundleScaffold {
   /// A bundle that works: the machine's load, and a counter.
   public static func text(id: String) -> String {

@@ -1,8 +1,7 @@
 import WidgetModel
 
 ///
-/// It knows names, types and what is required. What expressions mean, and whether names are known, only
-/// the reader can say.
+/// It knows names, types and required keys. Only the reader checks expressions and unknown names.
 public enum BundleSchema {
   public static let id = "urn:widgetd:bundle:1"
 

@@ -76,7 +76,7 @@ extension BundleScope {
 public struct TemplateError: Error, Hashable, Sendable, CustomStringConvertible {
   /// Where in the document: `kinds.todo.actions.save.do[0].http.url`.
   public let place: String
-  /// What is wrong: one line without a full stop.
+  /// The problem: one line without a full stop.
   public let message: String
 
   public init(place: String, message: String) {

@@ -151,7 +151,7 @@ public struct SocketInput: Sendable {
   public var path: Template
   /// The line to send after connecting. Of a step: the command for i3 or sway.
   public var send: Template?
-  /// What to ask i3 or sway; nil for lines.
+  /// The request to i3 or sway. Nil for lines.
   public var i3: I3Input?
 
   public init(path: Template, send: Template? = nil, i3: I3Input? = nil) {
@@ -161,7 +161,7 @@ public struct SocketInput: Sendable {
   }
 }
 
-/// What to ask a service on D-Bus.
+/// The request to a service on D-Bus.
 public struct BusInput: Sendable {
   public enum Bus: String, Hashable, Sendable, CaseIterable { case session, system }
 
@@ -170,7 +170,8 @@ public struct BusInput: Sendable {
     case properties([String])
     /// Each signal is a result: the list of its arguments.
     case signal(String)
-    /// Calls a method; the result is the list of what it returns. A type for each argument.
+    /// Calls a method; the result is the list of the values that it returns. `types` has a type for
+    /// each argument.
     case call(String, arguments: [Template], types: [BusType], timeout: Duration?)
   }
 

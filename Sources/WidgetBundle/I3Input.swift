@@ -1,4 +1,4 @@
-/// What to ask i3 or sway over its socket. See i3's "IPC interface", and sway-ipc(7).
+/// A request to i3 or sway over its socket. See i3's "IPC interface", and sway-ipc(7).
 public struct I3Input: Hashable, Sendable {
   /// A message whose answer is the result. It is asked again at each event. Nil if the events are the
   /// results.

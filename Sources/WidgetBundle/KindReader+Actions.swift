@@ -400,7 +400,7 @@ extension KindReader {
 
   // MARK: - Reducers
 
-  /// What about a handler only a host can do.
+  /// The part of a handler that needs a host, in words.
   private static func hostWords(_ item: Item, _ steps: [Step], _ when: Trigger.When) -> String {
     switch when {
     case .load: return "\"load\""

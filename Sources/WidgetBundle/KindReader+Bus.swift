@@ -1,7 +1,7 @@
 import WidgetExpression
 import WidgetModel
 
-/// What sources and steps ask services on D-Bus.
+/// The D-Bus requests of sources and steps.
 extension KindReader {
   /// - Parameter isStep: whether it is a step, which only calls methods.
   func bus(_ item: Item, _ variables: Variables, isStep: Bool) -> BusInput? {
@@ -113,7 +113,7 @@ extension KindReader {
     }
   }
 
-  /// The type of `result` of what is asked on D-Bus.
+  /// The type of `result` of a D-Bus request.
   func resultType(_ input: BusInput) -> ExpressionType {
     switch input.work {
     case .signal, .call: .list(.dyn)

@@ -402,7 +402,7 @@ extension KindReader {
     return path
   }
 
-  /// What to ask i3 or sway; nil for a socket that gives lines.
+  /// The request to i3 or sway. Nil for a socket that gives lines.
   private func i3(_ object: Object) -> I3Input? {
     let isI3 =
       reading.choice(object["format"], "format", [("lines", false), ("i3", true)]) ?? false

@@ -427,8 +427,9 @@ final class KindReader {
   }
 }
 
-/// Ids for nodes that have none of their own: `label-1`, `label-2`, in the order of the file, over all
-/// templates of a kind, so that what is done with one is never taken for what is done with another.
+/// Ids for nodes without an id: `label-1`, `label-2`, in the order of the file. The numbers run
+/// over all templates of a kind, so an event of one node is never taken for an event of another
+/// node.
 struct NodeIDs {
   private var taken: Set<String> = []
   private var numbers: [NodeType: Int] = [:]

@@ -1,6 +1,6 @@
 import WidgetModel
 
-// The keys of nodes, made of what the model knows of their types.
+// The keys of nodes, from the model's node types.
 extension ObjectShape {
   /// The type of the value after a node type's name.
   static func mainType(_ type: NodeType) -> KeyType {

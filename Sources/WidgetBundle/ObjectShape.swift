@@ -5,14 +5,14 @@ import WidgetModel
 /// This is the one list: the reader goes by it, the JSON Schema is made of it, and the reference has its
 /// tables.
 public struct ObjectShape: Hashable, Sendable {
-  /// What the schema calls it (`$defs/NAME`).
+  /// The name in the schema (`$defs/NAME`).
   public let name: String
   public let summary: String
   /// In the order in which people would write them.
   public let entries: [Key]
-  /// What keys beside these have, which are names of the bundle's own; nil if there are none.
+  /// The type of the other keys, whose names the bundle chooses. Nil if there are no other keys.
   public let others: KeyType?
-  /// What can stand for the object; nil if nothing else can.
+  /// A value that can replace the object. Nil if none can.
   public let shorthand: KeyType?
 
   /// A key, and what it has.
@@ -20,7 +20,7 @@ public struct ObjectShape: Hashable, Sendable {
     public let name: String
     public let type: KeyType
     public let isRequired: Bool
-    /// What it means: a sentence or two.
+    /// The meaning, in a sentence or two.
     public let summary: String
 
     init(_ name: String, _ type: KeyType, _ summary: String, isRequired: Bool = false) {
@@ -48,8 +48,8 @@ public struct ObjectShape: Hashable, Sendable {
 
   var isOpen: Bool { others != nil }
 
-  /// The key whose own object has a key of this name: the author may have written it one level too
-  /// high. Nil if there is none.
+  /// The key whose object has a key of this name. The author may have written it one level too
+  /// high. Nil if no object has it.
   func home(of key: String) -> String? {
     entries.first { entry in
       entry.type.shapes.contains { name in
@@ -58,11 +58,11 @@ public struct ObjectShape: Hashable, Sendable {
     }?.name
   }
 
-  /// A key that every object may have, for remarks in JSON. What it says is not read.
+  /// A key that every object may have, for remarks in JSON. The reader ignores its value.
   public static let remark = "//"
 }
 
-/// What a key can have.
+/// The type of a key's value.
 public indirect enum KeyType: Hashable, Sendable {
   case text
   case bool

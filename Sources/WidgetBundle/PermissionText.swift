@@ -3,7 +3,7 @@ enum PathText {
   static let bundle = "${bundle}"
   static let home = "${home}"
 
-  /// What keeps the text from being a path of a file; nil for nothing.
+  /// The reason why the text is not a path of a file. Nil if it is one.
   static func problem(with text: String) -> (message: String, hint: String)? {
     let shown = "\"\(text.prefix(80))\""
     guard text.hasPrefix("/") || isBelow(text, bundle) || isBelow(text, home) else {
@@ -25,8 +25,8 @@ enum PathText {
 }
 
 extension Permissions {
-  /// Whether a path may be read. What `${home}` is does not matter; only the whole path as it is
-  /// written counts.
+  /// Whether a path may be read. The check compares the whole path as it is written, so the value
+  /// of `${home}` does not matter.
   public func allowReading(_ path: String) -> Bool {
     guard PathText.problem(with: path) == nil else { return false }
     return PathText.isBelow(path, PathText.bundle)
@@ -106,7 +106,7 @@ struct HostPermission: Hashable {
   }
 }
 
-/// Where a URL leads; nil if it is none that may be used.
+/// The target of a URL. Nil if the URL may not be used.
 struct URLTarget {
   let host: String
   let port: Int

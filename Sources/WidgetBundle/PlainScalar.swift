@@ -1,7 +1,7 @@
 public import WidgetModel
 
-/// What text without quotes means, by YAML 1.2's core schema: `yes` and `no` are text, a whole number
-/// is an int and `1.0` a double, as in JSON.
+/// The value of text without quotes, by YAML 1.2's core schema: `yes` and `no` are text, a whole
+/// number is an int and `1.0` a double, as in JSON.
 public enum PlainScalar {
   /// The value; nil for a whole number beyond 64 bits.
   public static func value(_ text: String) -> Value? {

@@ -283,7 +283,7 @@ extension Reading {
         ).map { .expression($0) }
       }
       if orText { remarkForgottenSign(text, item, variables) }
-      // Whoever writes `5` where text is wanted means "5".
+      // An author who writes `5` where text is wanted means "5".
       if wanted == .string, isPlain { return .constant(.string(text.droppingEscape)) }
       guard let value = constant(item) else { return nil }
       guard let wanted else { return .constant(value) }

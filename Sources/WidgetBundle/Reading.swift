@@ -91,7 +91,8 @@ final class Reading {
 
   // MARK: - Objects and lists
 
-  /// The object; nil, and reported, if it is none. Keys that it does not know are reported.
+  /// The object. An item that is not an object is reported and gives nil. Unknown keys are
+  /// reported.
   func object(_ item: Item, _ shape: ObjectShape, or alternatives: String = "") -> Object? {
     guard case .map(let entries) = item.node.content else {
       let keys = shape.keys.prefix(8).joined(separator: ", ")

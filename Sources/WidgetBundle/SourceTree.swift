@@ -46,7 +46,7 @@ struct SourceNode {
     }
   }
 
-  /// What people call it.
+  /// The name of the content in messages.
   var words: String {
     switch content {
     case .scalar(let text, _): text.isEmpty ? "nothing" : "\"\(text.prefix(40))\""
@@ -62,7 +62,7 @@ enum SourceReader {
   static let depthMax = 64
   static let nodesMax = 100_000
 
-  /// The document; nil if there is nothing in it.
+  /// The document; nil if the text is empty.
   static func read(_ text: String) throws(BundleProblem) -> SourceNode? {
     try checkLength(text)
     return try read(text) { (text) throws(YAMLFailure) in

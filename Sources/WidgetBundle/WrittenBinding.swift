@@ -4,9 +4,9 @@ public import WidgetModel
 /// An expression or a binding as its author wrote it.
 ///
 /// The reader of bundles makes one expression of what an author wrote: it binds the names of `let`,
-/// settings and the host's variables around it (`cel.bind`), and puts the steps of a long binding
-/// into one another. The daemon has that expression alone. This type reads it back for people. An
-/// expression of another form stays as it is.
+/// settings and the host's variables around it (`cel.bind`), and nests the steps of a long binding.
+/// The daemon stores only that expression. This type turns it back into the author's text. An
+/// expression of another form is not changed.
 public struct WrittenBinding: Hashable, Sendable {
   /// A name that `let` declares.
   public struct Name: Hashable, Sendable {

@@ -80,7 +80,7 @@ enum ArchiveCompleteness {
     }
   }
 
-  /// Where the record begins that ends a zip. Nothing but its comment may follow it.
+  /// The offset of the record at the end of a zip. Only the zip's comment may follow it.
   private static func endOfZip(_ bytes: [UInt8]) -> Int? {
     guard bytes.count >= 22 else { return nil }
     let last = bytes.count - 22

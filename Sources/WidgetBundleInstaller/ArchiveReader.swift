@@ -3,8 +3,8 @@ import Glibc
 
 /// Unpacks an archive (zip, tar, tar.gz) into a folder.
 ///
-/// libarchive only takes the archive apart; which paths there may be, how large all of it may get, and
-/// the writing itself are decided here. Nothing but files and folders is taken: no links, no devices.
+/// libarchive only splits the archive. This type checks the paths and the total size, and writes
+/// the files. It accepts files and folders only: no links, no devices.
 struct ArchiveReader {
   let limits: BundleLimits
 
@@ -31,7 +31,7 @@ struct ArchiveReader {
   static let zipMark: [UInt8] = [0x50, 0x4B]
   static let gzipMark: [UInt8] = [0x1F, 0x8B]
 
-  /// What a gzip stream holds. It may have headers and padding beyond the files' bytes, and no more.
+  /// The content of a gzip stream. Beyond the files' bytes it may have headers and padding only.
   private func contents(ofGzip bytes: [UInt8]) throws(BundleInstallerError) -> [UInt8] {
     let allowance =
       min(limits.totalBytesMax, (1 << 20) + bytes.count * limits.ratioMax)
@@ -110,7 +110,7 @@ struct ArchiveReader {
       throw .refused("the name of an entry is not UTF-8", hint: "rename it, and pack it again")
     }
     guard let path = try EntryPath(name, depthMax: limits.depthMax) else { return }
-    // What another system's archiver puts beside the files.
+    // Files that the archiver of another system adds.
     if path.components[0] == "__MACOSX" || path.components.last == ".DS_Store" { return }
     guard !entry.is_encrypted else {
       throw .refused("the archive is encrypted", hint: "pack it without a password")

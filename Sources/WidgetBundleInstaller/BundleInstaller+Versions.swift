@@ -106,7 +106,7 @@ extension BundleInstaller {
   /// Exchanges what two paths lead to.
   private func exchange(_ one: String, with other: String) throws(BundleInstallerError) {
     guard clibarchive_exchange(one, other) != 0 else { return }
-    // Some file systems cannot; for a moment there is none then.
+    // Some file systems cannot exchange files. There, for a moment, no version is in place.
     let aside = "\(one).aside"
     guard [EINVAL, ENOSYS, EOPNOTSUPP].contains(errno), rename(other, aside) == 0 else {
       throw Folder.failure("replace", other)
@@ -119,7 +119,7 @@ extension BundleInstaller {
     guard rename(aside, one) == 0 else { throw Folder.failure("keep", one) }
   }
 
-  /// What goes from a version to the next one.
+  /// The files and settings that pass from a version to the next one.
   private struct Carried {
     /// Files that the next version has now, and that the former one need not keep.
     var moving: [String] = []
@@ -224,7 +224,7 @@ extension BundleInstaller {
       }
       return true
     }
-    // Neither a pipe nor a link to a file of another user.
+    // The file is neither a pipe nor a link to another user's file.
     guard case .file? = source.entry(name) else { return false }
     let bytes = try source.read(name, bytesMax: .max)
     try target.write(name, WholeBytes(bytes), source.access(of: name))

@@ -4,12 +4,13 @@ public import WidgetBundle
 public import WidgetExpression
 import WidgetModel
 
-/// The folder with the bundles: `DIR/ID/bundle.yaml`, with whatever files belong to it.
+/// The folder with the bundles: `DIR/ID/bundle.yaml`, with the other files of the bundle.
 ///
-/// A bundle comes as a whole or not at all. It is unpacked beside its place, read and checked there, and
-/// then exchanged with the former version at once; until then the former one stays as it is, and other
-/// bundles are never touched. The former version is kept for `rollback`. Whoever watches the folder sees
-/// complete bundles only: what is under way has a name that begins with a dot.
+/// A bundle is installed as a whole or not at all. It is unpacked in a staging folder, read and
+/// checked there, and then exchanged with the former version at once. Until then the former version
+/// does not change. Other bundles never change. The former version is kept for `rollback`. A
+/// program that watches the folder sees complete bundles only, because the name of a staging folder
+/// begins with a dot.
 public struct BundleInstaller: Sendable {
   /// The folder of the bundles.
   public let path: String
@@ -128,8 +129,8 @@ public struct BundleInstaller: Sendable {
     return try? Folder(String(cString: path))
   }
 
-  /// What installing a bundle would change, permissions first. If no bundle with its id is
-  /// installed, everything is new.
+  /// The changes that installing a bundle would make, permissions first. If no bundle with its id
+  /// is installed, everything is new.
   ///
   /// - Throws: Also if the installed bundle cannot be read.
   public func differences(
@@ -210,7 +211,7 @@ public struct BundleInstaller: Sendable {
     let bundles = try Folder(path)
     let lock = try InstallerLock(bundles)
     defer { lock.release() }
-    // Whoever held the lock before and did not get to the end.
+    // A former holder of the lock may have stopped before its end.
     for name in try bundles.names() where name.hasPrefix(BundleInstaller.stagingPrefix) {
       try bundles.remove(name)
     }
@@ -323,7 +324,7 @@ public struct BundleInstaller: Sendable {
           hint: "move it elsewhere to keep it, or delete it with --force")
       }
     }
-    // Gone at once for whoever watches; then its files go.
+    // The bundle disappears at once for programs that watch the folder. Then its files are removed.
     if isLive {
       let aside = "\(BundleInstaller.stagingPrefix)\(getpid())"
       try bundles.remove(aside)

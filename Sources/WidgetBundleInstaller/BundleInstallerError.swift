@@ -1,10 +1,10 @@
 public import WidgetBundle
 
-/// Why a bundle could not be installed, read or removed. Nothing has changed then.
+/// Why a bundle could not be installed, read or removed. After an error the folder has not changed.
 public enum BundleInstallerError: Error, Sendable {
   /// The file of a bundle is not right.
   case invalid(file: String, InvalidBundle)
-  /// What was given is not what was promised, or cannot be taken. `hint` says what to do.
+  /// The given bundle is not the promised one, or cannot be installed. `hint` is the next step.
   case refused(String, hint: String)
   /// There is no such bundle or file.
   case notFound(String, hint: String)

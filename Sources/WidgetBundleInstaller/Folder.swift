@@ -25,7 +25,7 @@ final class Folder {
     .system("cannot \(what) \(path)", errno: errno)
   }
 
-  /// What a name in a folder is; links are not followed.
+  /// The type of a folder's entry. Links are not followed.
   enum Entry: Hashable {
     case file(bytes: Int, isExecutable: Bool)
     case folder
@@ -55,7 +55,7 @@ final class Folder {
 
   /// The names in it, sorted.
   func names() throws(BundleInstallerError) -> [String] {
-    // A description of its own, as reading moves on in it.
+    // A separate description, because reading moves its position.
     let copy = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard copy >= 0, let stream = fdopendir(copy) else {
       if copy >= 0 { close(copy) }
@@ -96,10 +96,10 @@ final class Folder {
     return made
   }
 
-  /// Who may do what with a file or folder.
+  /// The mode and the owner of a file or folder.
   struct Access {
     var mode: UInt32
-    /// nil: whoever made it.
+    /// nil: the user who created it.
     var owner: (user: uid_t, group: gid_t)?
 
     /// Only root can give a file away; for others the owner is already the right one.
@@ -126,7 +126,7 @@ final class Folder {
     return count >= 0 ? Array(text[...count]) : nil
   }
 
-  /// What a link says, as text; nil if this is no link.
+  /// The target of a link, as text. Nil if the entry is no link.
   func textOfLink(_ name: String) -> String? {
     target(ofLink: name).map { text in
       String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -181,7 +181,7 @@ final class Folder {
     return try FileBytes.all(of: file, "\(path)/\(name)", bytesMax: bytesMax)
   }
 
-  /// Removes a file, or a folder with all in it. What is not there is fine.
+  /// Removes a file, or a folder with its content. A missing entry is no error.
   func remove(_ name: String) throws(BundleInstallerError) {
     guard let entry = entry(name) else { return }
     if entry == .folder {
@@ -216,7 +216,7 @@ enum FileMode {
   static let folder: UInt32 = 0o040000
   static let ownerExecutes: UInt32 = 0o100
 
-  /// Of what a path leads to, through links; nil with `errno` if that cannot be said.
+  /// The value for a path, after following links. Nil with `errno` set if it cannot be read.
   static func of(_ path: String) -> UInt32? {
     var status = stat()
     return stat(path, &status) == 0 ? status.st_mode : nil

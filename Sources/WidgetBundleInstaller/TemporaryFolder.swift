@@ -1,6 +1,6 @@
 import Glibc
 
-/// A folder of this program alone, in `$TMPDIR` or `/tmp`, for what is looked at and not kept.
+/// A private folder in `$TMPDIR` or `/tmp`, for files that are read and not kept.
 struct TemporaryFolder {
   let folder: Folder
   private let parent: Folder

@@ -77,7 +77,7 @@ public struct WidgetCard: Sendable {
     var above = lines(
       isInline ? [] : notes.failures,
       width: max(inner - (hasCornerMark ? Self.staleMark.width : 0), 1))
-    // Neither messages nor content lie under the mark.
+    // Messages and content stay outside of the mark.
     if hasCornerMark { above.height = max(above.height, Self.staleMark.height) }
     let below = lines(isInline ? [] : notes.problems, width: inner)
     let taken = 2 * inset.ends + above.height + below.height

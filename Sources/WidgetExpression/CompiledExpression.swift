@@ -7,7 +7,8 @@ public struct CompiledExpression: Sendable {
   public let source: String
   /// The type of the result, as far as it is known before evaluation.
   public let resultType: ExpressionType
-  /// What it reads, without parts of parts, sorted: the result can only change if one of these does.
+  /// The references that it reads, without parts of parts, sorted. The result can only change if
+  /// one of these changes.
   public let references: [ExpressionReference]
   /// Constants that are probably mistakes. The expression is valid all the same.
   public let doubts: [ExpressionDoubt]
@@ -67,8 +68,8 @@ public struct CompiledExpression: Sendable {
     return (value, max(0, budget) - evaluator.context.meter.remaining)
   }
 
-  /// The value; what it cost is taken from the budget, also if there is none. An end of the budget
-  /// leaves 0.
+  /// The value. Its cost is subtracted from the budget, also if the evaluation fails. An exhausted
+  /// budget is 0.
   public func evaluate(
     _ bindings: some ExpressionBindings, spending budget: inout Int
   ) throws(EvaluationError) -> ExpressionValue {

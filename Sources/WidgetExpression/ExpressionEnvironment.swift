@@ -1,4 +1,4 @@
-/// What expressions of one purpose may use: variables, functions, a time zone database, and limits.
+/// The variables, functions, time zone database and limits of expressions of one purpose.
 ///
 ///     let environment = ExpressionEnvironment(variables: [
 ///       ExpressionVariable("data", .record(RecordType(["load": .list(.double)]))),
@@ -65,7 +65,8 @@ public struct ExpressionLimits: Hashable, Sendable {
   public var depthMax = 100
   /// Problems reported for one expression.
   public var problemsMax = 10
-  /// What an evaluation may cost if the caller does not say; see ``CompiledExpression/evaluate(_:budget:)``.
+  /// The default for the most that an evaluation may cost; see
+  /// ``CompiledExpression/evaluate(_:budget:)``.
   public var budget = 1_000_000
   /// Lists and maps inside one another in a value that an expression makes. Never more than 200.
   public var valueDepthMax = 64

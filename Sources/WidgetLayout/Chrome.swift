@@ -1,4 +1,4 @@
-/// What controls take beside their text, in the units of one scale.
+/// The room that controls take beside their text, in the units of one scale.
 struct Chrome {
   /// Between the parts of a control: mark and text, name and bar.
   let gap: Int

@@ -69,7 +69,7 @@ enum Distribution {
     let smaller = gaps > 0 ? max(0, min(gap, (length - least) / gaps)) : gap
     let rest = max(0, length - gaps * smaller)
     if least <= rest {
-      // What the gaps leave over.
+      // The room that the gaps leave.
       return (level(extents.map(\.firm), floors: extents.map(\.least), to: rest), smaller)
     }
     return (level(extents.map(\.least), floors: extents.map { _ in 0 }, to: rest), smaller)

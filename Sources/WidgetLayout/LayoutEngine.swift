@@ -15,7 +15,7 @@ public struct LayoutEngine: Sendable {
   public let metrics: LayoutMetrics
   private let chrome: Chrome
   private var nodes: [MeasuredNode] = []
-  /// What changed since the last layout.
+  /// The nodes that changed since the last layout.
   private var pending: [Int] = []
   private var previous = PreviousLayout()
 
@@ -89,7 +89,7 @@ extension LayoutEngine {
   }
 }
 
-/// What an engine knows of one node.
+/// An engine's state of one node.
 struct MeasuredNode: Sendable {
   /// Whether `facts` are those of the node.
   var isKnown = false
@@ -98,7 +98,7 @@ struct MeasuredNode: Sendable {
   var facts = NodeFacts.none
 
   var depth = 0
-  /// What all of it takes horizontally, its margin included.
+  /// The horizontal extent of the whole node, its margin included.
   var extent = Extent.zero
   /// The children that are shown in their places: not hidden ones, nor an accessory.
   var flow: [Int] = []
@@ -127,7 +127,7 @@ struct MeasuredNode: Sendable {
   var isShown: Bool { isKnown && facts.style.isVisible }
 }
 
-/// What a node says, read once. An object, because it is looked at often and large to copy.
+/// The properties of a node, read once. An object, because it is read often and large to copy.
 final class NodeFacts: Sendable {
   let type: NodeType?
   let id: String

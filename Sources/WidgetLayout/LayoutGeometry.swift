@@ -44,7 +44,7 @@ public struct LayoutRect: Hashable, Sendable {
     x >= self.x && x < endX && y >= self.y && y < endY
   }
 
-  /// What is in both; empty, and somewhere in this one, if nothing is.
+  /// The intersection of both. If they share nothing, an empty rectangle inside this one.
   public func intersection(_ other: LayoutRect) -> LayoutRect {
     let left = min(max(x, other.x), endX)
     let top = min(max(y, other.y), endY)

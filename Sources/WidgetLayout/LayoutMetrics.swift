@@ -1,8 +1,8 @@
 public import WidgetModel
 
-/// What one layout measures with: how long a point is, how large text is, and what a date says.
+/// The measures of one layout: the size of a point, the size of text, and the text of dates.
 public struct LayoutMetrics: Sendable {
-  /// What a unit is.
+  /// The unit of lengths.
   public enum Scale: Hashable, Sendable {
     /// A cell of a terminal, which stands for 8 by 16 points.
     case cells
@@ -14,9 +14,9 @@ public struct LayoutMetrics: Sendable {
   public var measure: any TextMeasure {
     didSet { measuresColumns = measure is CellTextMeasure }
   }
-  /// What tokens stand for.
+  /// The values of tokens.
   public var theme: Theme
-  /// What a date says. Tell the engine which nodes to invalidate when it says something else.
+  /// The text of a date. When the text changes, tell the engine which nodes to invalidate.
   public var dateText: @Sendable (Node) -> String
   /// Whether links show where they lead. Switch it off where a link can be followed otherwise.
   public var showsURLs = true

@@ -2,7 +2,7 @@ import WidgetModel
 
 /// Buttons and links: what is in them stands beside each other.
 extension LayoutPass {
-  /// What is in a button or link beside each other: its icon, its text, its children, its address.
+  /// The items of a button or link, side by side: its icon, its text, its children, its address.
   private enum InlineItem {
     case icon
     case name

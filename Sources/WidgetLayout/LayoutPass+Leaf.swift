@@ -9,7 +9,7 @@ extension LayoutPass {
     Extent(ideal: width, firm: chrome.textLeast, least: chrome.textLeast)
   }
 
-  /// What a bar or a line is called, which stays while the bar can be shorter.
+  /// The name of a bar or line. It keeps its width while the bar can be shorter.
   private func nameExtent(_ width: Int) -> Extent {
     Extent(ideal: width, firm: chrome.nameFirm, least: chrome.textLeast)
   }
@@ -173,7 +173,7 @@ extension LayoutPass {
   mutating func wrapped(_ index: Int, width: Int) -> WrappedLines {
     if let known = nodes[index].lines, known.width == width { return known }
     let facts = nodes[index].facts
-    // Where there is next to no room, one line that is cut says as much as many.
+    // With almost no room, one cut line shows as much as many lines.
     let isNarrow = width < min(chrome.wrapLeast, facts.content.paragraphsWidth)
     let isOneLine = nodes[index].isOneLine && facts.content.lines == 0
     let most = isNarrow || isOneLine ? 1 : facts.content.lines

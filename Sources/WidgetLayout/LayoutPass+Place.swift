@@ -96,7 +96,7 @@ extension LayoutPass {
     nodes[index].facts.style.align ?? given
   }
 
-  /// The padding, or as much of it as leaves a unit for what is inside.
+  /// The padding, reduced so that a unit is left for the content.
   func fitting(_ edges: LayoutEdges, in size: LayoutSize) -> LayoutEdges {
     let sides = fitting(edges.leading, edges.trailing, in: size.width)
     let ends = fitting(edges.top, edges.bottom, in: size.height)

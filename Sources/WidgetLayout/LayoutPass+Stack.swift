@@ -87,7 +87,7 @@ extension LayoutPass {
     return heights.reduce(gaps, +)
   }
 
-  /// What each child of a column takes, with the line below it.
+  /// The height of each child of a column, with the line below it.
   private mutating func columnHeights(_ index: Int, width: Int) -> [Int] {
     let flow = nodes[index].flow
     var heights: [Int] = []
@@ -107,7 +107,7 @@ extension LayoutPass {
     }
   }
 
-  /// What a child takes in a column, without a line.
+  /// The height of a child in a column, without a line.
   private mutating func slotHeight(_ child: Int, in index: Int, width: Int) -> Int {
     let width = crossWidth(child, in: width, nodes[index].facts.style.crossAlign)
     return height(child, width: width)
@@ -130,7 +130,7 @@ extension LayoutPass {
 
   // MARK: - Widths
 
-  /// What a child takes of a width that it has for itself.
+  /// The width that a child takes of a given width.
   func crossWidth(_ child: Int, in width: Int, _ parentAlign: NodeStyle.Alignment?) -> Int {
     let facts = nodes[child].facts
     let ideal = nodes[child].extent.ideal
@@ -269,7 +269,7 @@ extension LayoutPass {
     }
   }
 
-  /// What can be scrolled gives up room for the others, down to a few lines.
+  /// A node that can be scrolled gives up room for the others, down to a few lines.
   private func shrinkHeights(_ heights: inout [Int], of flow: [Int], to room: Int) {
     let parts = zip(flow, heights).map { child, height in
       guard nodes[child].isShrinkable else { return Extent(fixed: height) }
@@ -311,7 +311,7 @@ extension LayoutPass {
         (nodes[child].facts.type == .label ? nil : nodes[child].facts.style.align) ?? facts.style
         .crossAlign
         ?? .center
-      // What can be scrolled has no more room than there is.
+      // A node that can be scrolled gets at most the available room.
       let isWhole = align == .fill || nodes[child].isShrinkable || nodes[child].facts.type == .space
       let height = isWhole && nodes[child].facts.style.height == nil ? inner.height : natural
       let spare = max(0, inner.height - height)

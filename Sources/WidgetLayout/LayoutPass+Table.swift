@@ -41,7 +41,7 @@ extension LayoutPass {
     return (widths, gap)
   }
 
-  /// What a cell takes of its column.
+  /// The width that a cell takes of its column.
   private func cellWidth(_ child: Int, in width: Int, _ align: NodeStyle.Alignment?) -> Int {
     crossWidth(child, in: width, nodes[child].facts.type == .label ? nil : align)
   }
@@ -157,7 +157,7 @@ extension LayoutPass {
     return extent
   }
 
-  /// What the buttons and other controls in a column take at least, 0 without any.
+  /// The least width of the buttons and other controls in a column. 0 if it has none.
   private func controlsLeast(in column: Int, of index: Int) -> Int {
     nodes[index].flow.reduce(0) { most, row in
       guard nodes[row].isRow, column < nodes[row].flow.count else { return most }
@@ -238,7 +238,7 @@ extension LayoutPass {
     return lineHeight(index) + (nodes[index].facts.style.isDividing ? chrome.separator : 0)
   }
 
-  /// What each row takes, with the line below it.
+  /// The height of each row, with the line below it.
   private mutating func tableHeights(
     _ index: Int, _ rows: TableRows, _ widths: [Int], width: Int
   ) -> [Int] {
@@ -260,7 +260,7 @@ extension LayoutPass {
     return heights
   }
 
-  /// What a row takes with columns of some widths.
+  /// The height of a row for given column widths.
   private mutating func rowHeight(_ row: Int, _ shape: RowShape) -> Int {
     if let known = nodes[row].rowHeight, known.shape == shape { return known.height }
     let style = nodes[row].facts.style

@@ -16,17 +16,17 @@ struct LayoutPass: ~Copyable {
   /// Where the node that is being placed begins, in this layout and in the previous one.
   var origin: (now: PlacedCounts, before: PlacedCounts?) = (PlacedCounts(), PlacedCounts())
 
-  /// What a node gets from its parent.
+  /// The room that a node gets from its parent.
   struct Slot: Hashable {
     /// Its margin included.
     var rect: LayoutRect
-    /// What can be seen there.
+    /// The visible part.
     var clip: LayoutRect
     /// Where its text begins, if it does not say so itself.
     var align: NodeStyle.Alignment?
     /// Whether a line is drawn below it.
     var hasSeparator = false
-    /// What a row needs to know of its table.
+    /// The table's facts that a row needs.
     var row: RowPlan?
   }
 
@@ -200,7 +200,7 @@ struct LayoutPass: ~Copyable {
     }
   }
 
-  /// What the line below a child takes.
+  /// The height of the line below a child.
   func separatorHeight(_ index: Int, last: Bool, dividing: Bool) -> Int {
     switch nodes[index].facts.style.separator {
     case .always: chrome.separator

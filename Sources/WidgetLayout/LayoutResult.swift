@@ -4,13 +4,13 @@ public import WidgetModel
 public struct LayoutResult: Hashable, Sendable {
   /// The width that was asked for, and the height: the one that was given, else what the content takes.
   public var size: LayoutSize
-  /// What the content would take without a limit to its height.
+  /// The size of the content without a limit to its height.
   public var contentSize: LayoutSize
-  /// What there is to draw: parents before their children, siblings in their order.
+  /// The nodes to draw: parents before their children, siblings in their order.
   public var placed: [PlacedNode]
-  /// What can be focused, in the order in which one reads.
+  /// The nodes that can be focused, in reading order.
   public var focusable: [FocusTarget]
-  /// What can be scrolled, outer before inner ones.
+  /// The nodes that can be scrolled, outer before inner ones.
   public var scrollRegions: [ScrollRegion]
   /// Whether something has no room and cannot be scrolled to.
   public var isClipped: Bool
@@ -34,11 +34,11 @@ public struct PlacedNode: Hashable, Sendable {
   public var frame: LayoutRect
   /// Within padding, accessory and separator: text and children are here.
   public var inner: LayoutRect
-  /// Nothing of it may be drawn outside of this.
+  /// Draw nothing of the node outside of this.
   public var clip: LayoutRect
   /// Text, which is wrapped, cut and safe to draw. Each is one line, or a part of one.
   public var texts: [PlacedText]
-  /// What else is drawn of it.
+  /// The other parts to draw.
   public var parts: [PlacedPart]
   /// The line below it; in its frame.
   public var separator: LayoutRect?
@@ -62,27 +62,27 @@ public struct PlacedNode: Hashable, Sendable {
 
 /// One line of text, or the part of it that is one run.
 public struct PlacedText: Hashable, Sendable {
-  /// What a text is for its node.
+  /// The role of a text in its node.
   public enum Role: Hashable, Sendable {
-    /// What a label, button or link says.
+    /// The text of a label, button or link.
     case text
-    /// What an input, toggle, gauge, chart, form or spinner is called.
+    /// The name of an input, toggle, gauge, chart, form or spinner.
     case name
-    /// What is in an input, a date, or how full a gauge is.
+    /// The value of an input, date or gauge.
     case value
-    /// What an empty input or table says.
+    /// The text of an empty input or table.
     case placeholder
-    /// What is wrong with an input.
+    /// The problem of an input.
     case problem
     /// The heading of a table's column.
     case heading
-    /// What names a value of a chart.
+    /// The name of a chart's value.
     case label
     /// Where a link leads.
     case url
-    /// What stands for a picture.
+    /// The text in place of a picture.
     case alternative
-    /// What a form's button says.
+    /// The text of a form's button.
     case submit
   }
 
@@ -123,7 +123,7 @@ public struct PlacedPart: Hashable, Sendable {
     case image
     /// A button's icon.
     case icon
-    /// What moves while a spinner is active.
+    /// The moving part of an active spinner.
     case spinner
     /// A form's button, with its border.
     case submit
@@ -131,7 +131,7 @@ public struct PlacedPart: Hashable, Sendable {
     case more
     /// The line below a table's headings.
     case headingSeparator
-    /// Stands for what is nested too deep to be shown.
+    /// In place of a node that is nested too deep to be shown.
     case tooDeep
   }
 
@@ -167,7 +167,7 @@ public struct ScrollRegion: Hashable, Sendable {
   public var viewport: LayoutRect
   /// How far it is scrolled: 0 to `offsetMax`.
   public var offset: Int
-  /// What its content takes along the axis.
+  /// The length of its content along the axis.
   public var contentLength: Int
   /// Where pages begin, from 0 on; empty if it does not page.
   public var pages: [Int]
@@ -236,7 +236,8 @@ public struct FocusTarget: Hashable, Sendable {
   public var id: String
   public var kind: Kind
   public var frame: LayoutRect
-  /// What of `frame` can be seen is in this; the focus may be outside of it, in a scroll region.
+  /// The visible part of `frame` is inside this. The focus can be outside of it, in a scroll
+  /// region.
   public var clip: LayoutRect
 
   public init(index: Int, id: String, kind: Kind, frame: LayoutRect, clip: LayoutRect) {

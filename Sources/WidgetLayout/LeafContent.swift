@@ -1,8 +1,8 @@
 import WidgetModel
 
-/// What a node says itself, made safe to show and measured once.
+/// The texts of a node, made safe to show and measured once.
 struct LeafContent: Sendable {
-  /// Text of any number of lines: what a label says, what a form is called, what an empty table says.
+  /// Text of any number of lines: a label's text, a form's name, an empty table's text.
   var paragraphs: [String] = []
   /// The width of the widest one.
   var paragraphsWidth = 0
@@ -15,14 +15,14 @@ struct LeafContent: Sendable {
   /// On one line: what a control is called.
   var name = ""
   var nameWidth = 0
-  /// On one line: what is in an input, how full a gauge is, what a form's button says.
+  /// On one line: the value of an input or gauge, or the text of a form's button.
   var value = ""
   var valueWidth = 0
-  /// Whether an input is empty, and `value` is what it says then.
+  /// Whether an input is empty, so that `value` is its placeholder.
   var isPlaceholder = false
-  /// What is wrong with an input.
+  /// The problem of an input.
   var problem: [String] = []
-  /// What is in an input of several lines.
+  /// Whether an input has several lines.
   var isMultiline = false
   /// The bars of a chart.
   var bars: [Bar] = []
@@ -219,7 +219,7 @@ struct LeafContent: Sendable {
 }
 
 extension Node {
-  /// What stands for a picture.
+  /// The text in place of a picture.
   fileprivate var alternative: String {
     for name in ["alt", "source", "fallback"] {
       let words = text(name)

@@ -1,7 +1,7 @@
 import WidgetModel
 
-/// The properties of a node that its layout depends on, read once. What is missing or wrong has its
-/// default.
+/// The properties of a node that its layout depends on, read once. Missing or wrong properties have
+/// their default.
 struct NodeStyle {
   enum Alignment: Hashable { case start, center, end, fill }
   enum Distribution: Hashable { case start, center, end, fill, equal, between }
@@ -39,7 +39,7 @@ struct NodeStyle {
   var isPaging = false
   var isDividing = false
   var isSection = false
-  /// Of a space, in points along its parent's axis.
+  /// The size of a space, in points along its parent's axis.
   var size: Double?
 
   init() {}
@@ -157,7 +157,7 @@ struct NodeStyle {
 }
 
 extension LayoutMetrics {
-  /// A length: a number of points, or a theme's token; nil for what is none.
+  /// A length: a number of points, or a theme's token; nil for another value.
   func points(_ value: Value?) -> Double? {
     switch value {
     case .string(let token)?: offset(token)

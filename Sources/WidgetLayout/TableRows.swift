@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// What a table shows beside its rows' cells, and how wide its columns want to be.
+/// The parts of a table beside its rows' cells, and the ideal widths of its columns.
 struct TableRows: Sendable {
   struct Column: Sendable {
     var title = ""
@@ -25,7 +25,7 @@ struct TableRows: Sendable {
   /// The room at both ends of the rows, and for their accessories.
   var insets = LayoutEdges()
   var accessoryWidth = 0
-  /// What each row takes, with the line below it, at a width of the table.
+  /// The height of each row, with the line below it, at a width of the table.
   var heights: (width: Int, heights: [Int])?
 }
 
@@ -37,13 +37,13 @@ struct TableWidths {
   var accessory: Int
 }
 
-/// What the height of a row depends on.
+/// The inputs that the height of a row depends on.
 struct RowShape: Hashable, Sendable {
   var widths: [Int]
   var alignments: [NodeStyle.Alignment?]
 }
 
-/// What a row needs to know of its table to place its cells.
+/// The table's facts that a row needs to place its cells.
 struct RowPlan: Hashable, Sendable {
   var columns: [LayoutSpan]
   var alignments: [NodeStyle.Alignment?]

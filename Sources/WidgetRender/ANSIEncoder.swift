@@ -26,13 +26,13 @@ public struct ANSIEncoder: Sendable {
     return pen.output
   }
 
-  /// What turns a screen that shows one grid into one that shows another: empty if they are the same.
-  /// The cursor's place afterwards is of no meaning; the style is the default.
+  /// The text that changes a screen from one grid to another. Empty if they are the same.
+  /// Afterwards the cursor's place is undefined and the style is the default.
   ///
   /// The upper left cell is the screen's, and the screen has at least the size of `new`. O(cells).
   ///
-  /// - Parameter old: What the screen shows; nil if that is not known. Then, and if the sizes differ,
-  ///   the screen is cleared and written whole.
+  /// - Parameter old: The grid on the screen. Nil if it is unknown. If it is nil or the sizes
+  ///   differ, the screen is cleared and written whole.
   ///
   /// - Parameter rows: The rows that differ. Default: found by comparison.
   public func difference(

@@ -42,7 +42,7 @@ extension CellGrid {
     guard rect.width > 0, rect.height > 0 else { return }
     for (offset, value) in values.suffix(rect.width).enumerated() {
       guard let share = CellGrid.share(value, scale) else { continue }
-      // What is there is seen, however small.
+      // A value above zero shows at least one step, however small it is.
       let eighths = max(CellGrid.steps(share, rect.height * 8), 1)
       for level in 0..<rect.height {
         let part = eighths - level * 8

@@ -1,10 +1,10 @@
 public import WidgetLayout
 
 extension CellGrid {
-  /// Draws a picture with half blocks: two pixels in each cell, so that pixels are about square. It is
-  /// as large as it fits into the rectangle with its proportions, and in its middle.
+  /// Draws a picture with half blocks: two pixels in each cell, so that pixels are about square.
+  /// The picture keeps its proportions, is as large as the rectangle allows, and is centred in it.
   ///
-  /// Pixels that are less than half opaque leave what is there.
+  /// Pixels that are less than half opaque do not change the cell.
   public mutating func picture(_ image: PixelImage, in rect: LayoutRect, clip: LayoutRect? = nil) {
     guard rect.width > 0, rect.height > 0, rect.width <= CellGrid.sideMax,
       rect.height <= CellGrid.sideMax

@@ -15,7 +15,8 @@ public struct CellGrid: Hashable, Sendable {
   public let height: Int
   private(set) var cells: [Cell]
 
-  /// A grid of blanks. Sides are held to 0 to `sideMax`, and the height to what `cellsMax` leaves.
+  /// A grid of blanks. Each side is limited to 0 to `sideMax`. The height is also limited by
+  /// `cellsMax`.
   public init(width: Int, height: Int) {
     self.width = min(max(width, 0), CellGrid.sideMax)
     self.height = min(
@@ -56,14 +57,14 @@ public struct CellGrid: Hashable, Sendable {
     }
   }
 
-  /// Writes text in one row, and returns the columns it takes, also of what was clipped.
+  /// Writes text in one row, and returns the columns it takes, clipped columns included.
   ///
-  /// A style without background keeps the one that is there. A wide character of which only a half
-  /// has room becomes a blank.
+  /// A style without background keeps the cell's background. A wide character with room for only
+  /// one half becomes a blank.
   ///
   /// - Parameters:
-  ///   - clip: Cells outside of it stay as they are. Default: the grid.
-  ///   - link: Where a press on the text leads; dropped unless it is http, https or mailto.
+  ///   - clip: Cells outside of it do not change. Default: the grid.
+  ///   - link: The target of a press on the text; dropped unless it is http, https or mailto.
   @discardableResult
   public mutating func put(
     _ text: some StringProtocol, column: Int, row: Int, style: CellStyle = .plain,

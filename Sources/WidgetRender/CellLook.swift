@@ -111,7 +111,7 @@ public struct CellLook: Sendable {
 
   // MARK: Fonts
 
-  /// What of a font a cell can show: large and bold is bold, small and light is dim.
+  /// The attributes of a font that a cell can show: large and bold is bold, small and light is dim.
   func attributes(ofFont value: Value?) -> CellAttributes {
     guard case .string(let text)? = value, let token = ThemeToken(text, of: .font),
       let font = theme.font(token.name) ?? Theme.standard.font(token.name)

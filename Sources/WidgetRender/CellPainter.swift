@@ -106,17 +106,17 @@ extension PlacedNode {
   }
 }
 
-/// What a node hands on to its children.
+/// The style that a node passes to its children.
 struct Setting {
   /// The text's colour; nil for the usual one.
   var color: CellColor?
-  /// What was drawn behind it; nil for the terminal's.
+  /// The colour behind it. Nil for the terminal's background.
   var background: CellColor?
   var isDisabled = false
   var isPrivate = false
   var isHeading = false
   /// The keys of the rows that are selected in a table.
   var selectedKeys: Set<String> = []
-  /// What a control hands on to all text in it: of a focused button, for one.
+  /// The attributes that a control, such as a focused button, passes to all its text.
   var attributes: CellAttributes = []
 }

@@ -43,6 +43,6 @@ public struct CellStyle: Hashable, Sendable {
     background != nil || !attributes.isDisjoint(with: CellStyle.seenOnBlank)
   }
 
-  /// What shows where there is no character.
+  /// Attributes that are visible on a blank.
   static let seenOnBlank: CellAttributes = [.underline, .strikethrough, .reverse]
 }

@@ -3,12 +3,12 @@ import WidgetLayout
 /// Makes characters safe for a cell.
 ///
 /// A terminal obeys control characters, and some format characters show text in another order than
-/// it has. Neither gets into a cell, wherever the text came from.
+/// it has. A cell never contains either, whatever the source of the text.
 enum CellText {
   /// The most scalars of a character; more are dropped. Emoji families have up to 11.
   static let scalarsMax = DisplayText.clusterScalarsMax
 
-  /// A character as a cell may hold it; nil if there is nothing to show.
+  /// A character as a cell may hold it; nil if it is invisible.
   static func safe(_ character: Character) -> (character: Character, columns: Int)? {
     if let ascii = character.asciiValue, character.utf8.count == 1 {
       switch ascii {
@@ -29,7 +29,7 @@ enum CellText {
         default: break
         }
       }
-      // What is left of a character can be several, and none.
+      // The rest of a character can be several characters, or none.
       guard let first = String(kept).first else { return nil }
       result = first
     }

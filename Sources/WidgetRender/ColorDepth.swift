@@ -93,8 +93,8 @@ struct Oklab {
     self.b = 0.025_904_037_1 * l + 0.782_771_766_2 * m - 0.808_675_766_0 * s
   }
 
-  /// The square of the distance. Among few colours a grey is far from what has a hue: a pale blue is
-  /// to stay blue.
+  /// The square of the distance. With few colours, a grey counts as far from a hue, so that a pale
+  /// blue stays blue.
   func distance(_ other: Oklab, keepsHue: Bool) -> Double {
     let (dl, da, db) = (lightness - other.lightness, a - other.a, b - other.b)
     let distance = dl * dl + da * da + db * db

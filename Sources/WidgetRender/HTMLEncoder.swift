@@ -4,7 +4,7 @@ import WidgetModel
 ///
 /// All text is escaped, and styles are written in place, so that the result needs no style sheet.
 public struct HTMLEncoder: Sendable {
-  /// The colours of what has none. Default: those of the page.
+  /// The colours of cells without a colour. Default: those of the page.
   public var foreground: CellColor?
   public var background: CellColor?
 

@@ -1,7 +1,8 @@
 import WidgetLayout
 
 extension LayoutRect {
-  /// What two rectangles share; empty if that is nothing. Numbers that are too large do not trap.
+  /// The intersection of two rectangles. Empty if they share nothing. Numbers that are too large do
+  /// not trap.
   func overlap(_ other: LayoutRect) -> LayoutRect {
     let left = max(x, other.x)
     let top = max(y, other.y)

@@ -1,7 +1,7 @@
 import WidgetLayout
 import WidgetModel
 
-/// What of a node is drawn and is not text.
+/// The parts of a node that are drawn and are not text.
 extension NodeDrawing {
   mutating func draw(_ part: PlacedPart, on grid: inout CellGrid) {
     switch part.kind {
@@ -32,7 +32,7 @@ extension NodeDrawing {
     grid.put(text, column: column, row: frame.y + row, style: style, clip: placed.clip)
   }
 
-  /// What a control stands between. Round brackets say that it is disabled, also without colours.
+  /// The brackets around a control. Round brackets mark a disabled control, also without colours.
   private var brackets: (left: String, right: String) {
     setting.isDisabled ? ("(", ")") : ("[", "]")
   }
@@ -57,12 +57,12 @@ extension NodeDrawing {
     return setting.isDisabled ? finished(result) : result
   }
 
-  /// What a button is filled with; nil for nothing.
+  /// The fill of a button. Nil for none.
   private func fill(_ style: String) -> CellColor? {
     guard node.properties["background"] == nil || node.type == .form, !setting.isDisabled else {
       return nil
     }
-    // What is reversed must not look like another one that is filled.
+    // A reversed button must not look like another button with a fill.
     guard !isFocused, !isPressed else { return look.opaque(look.token("color.surface"), over: nil) }
     let token: String
     switch style {
@@ -150,7 +150,7 @@ extension NodeDrawing {
 
   // MARK: Numbers
 
-  /// What a bar does not fill. Where contrast counts its colour would be as strong as the bar's.
+  /// The empty part of a bar. In high contrast its colour would be as strong as the bar's.
   private var trackStyle: CellStyle {
     guard look.usesColor, look.appearance != .highContrast else { return quietStyle }
     return CellStyle(

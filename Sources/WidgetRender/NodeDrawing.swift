@@ -9,7 +9,7 @@ struct NodeDrawing {
   let placed: PlacedNode
   /// At first the parent's; then the node's.
   var setting: Setting
-  /// What its table says is selected, if it is a row.
+  /// The rows that its table selects, if the node is a row.
   private let outerSelection: Set<String>
 
   init(look: CellLook, node: Node, parent: Node?, placed: PlacedNode, setting: Setting) {
@@ -128,7 +128,7 @@ struct NodeDrawing {
       foreground: look.opaque(look.token(token), over: setting.background), attributes: attributes)
   }
 
-  /// A style for what is less important than text.
+  /// The style for text that is less important.
   var quietStyle: CellStyle {
     finished(
       look.usesColor

@@ -40,7 +40,7 @@ public struct PixelImage: Hashable, Sendable {
         for row in top..<bottom {
           for column in left..<right {
             let pixel = pixel(column, row)
-            // What cannot be seen has no colour to give.
+            // An invisible pixel adds no colour.
             (r, g, b) = (r + pixel.r * pixel.a, g + pixel.g * pixel.a, b + pixel.b * pixel.a)
             a += pixel.a
           }

@@ -47,7 +47,7 @@ public enum TerminalPicture {
     iterm(file: PNGEncoder.bytes(image), columns: columns, rows: rows)
   }
 
-  /// For terminals with sixels: pixels as they are, so scale them to the cells first. Pixels that are
-  /// less than half opaque leave what is there. More than 256 colours are dithered to 216.
+  /// For terminals with sixels: pixels as they are, so scale them to the cells first. Pixels that
+  /// are less than half opaque are transparent. More than 256 colours are dithered to 216.
   public static func sixel(_ image: PixelImage) -> String { SixelEncoder.text(image) }
 }

@@ -1,7 +1,7 @@
 import WidgetLayout
 public import WidgetModel
 
-/// What a content looks like, as text: laid out, drawn and encoded in one step.
+/// A picture of a content as text: layout, drawing and encoding in one step.
 public struct WidgetPicture: Sendable {
   public enum Format: Hashable, Sendable {
     /// Characters and newlines.
@@ -14,7 +14,7 @@ public struct WidgetPicture: Sendable {
 
   public var look: CellLook
   public var format: Format
-  /// What a date says. Default: nothing.
+  /// The text of a date. Default: nothing.
   public var dateText: @Sendable (Node) -> String
   /// Whether the readers of ANSI text know links (OSC 8); URLs are written out otherwise.
   public var writesLinks = true
@@ -30,7 +30,7 @@ public struct WidgetPicture: Sendable {
     self.look.usesColor = format != .text && format != .ansi(.none)
   }
 
-  /// What the content looks like.
+  /// The picture of the content.
   ///
   /// - Parameters:
   ///   - width: Columns, 1 or more.

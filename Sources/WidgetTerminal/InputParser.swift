@@ -1,13 +1,13 @@
 /// Makes events of the bytes that a terminal sends.
 ///
-/// A value without clock or descriptor: bytes in, events out, split wherever they may be. It knows the
-/// sequences of xterm, rxvt, the Linux console and kitty's `CSI u`; others are dropped whole. What it
-/// keeps of an unfinished sequence is bounded, and no input traps.
+/// A value without clock or descriptor: bytes in, events out. The bytes can be split anywhere. It
+/// knows the sequences of xterm, rxvt, the Linux console and kitty's `CSI u`. Other sequences are
+/// dropped whole. The buffer for an unfinished sequence is bounded, and no input traps.
 ///
 /// An Escape key sends a byte that also begins sequences. After a read that leaves `isAmbiguous`, wait
 /// about 50 ms for more bytes, then call `timeout`.
 public struct InputParser: Sendable {
-  /// The most bytes of one paste; what is more is dropped.
+  /// The most bytes of one paste; bytes beyond it are dropped.
   public static let pasteBytesMaxDefault = 1 << 20
   /// The most bytes of one sequence; a longer one is dropped to its end.
   public static let sequenceBytesMax = 4096

@@ -1,9 +1,9 @@
 public import WidgetRender
 
-/// What a screen shows, and what turns it into the next picture.
+/// The picture on a screen, and the updates to the next picture.
 ///
-/// A value without descriptor. Updates are wrapped in mode 2026, so that terminals that know it show
-/// no half of a picture.
+/// A value without descriptor. Updates are wrapped in mode 2026, so that terminals that know the
+/// mode never show half a picture.
 public struct ScreenUpdate: Sendable {
   /// A place on the screen, from 0.
   public struct Cursor: Hashable, Sendable {

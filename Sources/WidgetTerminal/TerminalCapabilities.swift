@@ -1,6 +1,6 @@
 public import WidgetRender
 
-/// What a terminal can show, as far as its environment says.
+/// The capabilities of a terminal, from its environment.
 public struct TerminalCapabilities: Hashable, Sendable {
   /// Ways to show pictures in a terminal.
   public enum Images: Hashable, Sendable, CaseIterable {
@@ -32,7 +32,7 @@ public struct TerminalCapabilities: Hashable, Sendable {
     self.isLight = isLight
   }
 
-  /// Of a terminal with this environment. Variables that are set and empty count as not set.
+  /// Reads the capabilities from the environment. Empty variables count as not set.
   public init(environment: (String) -> String?) {
     func variable(_ name: String) -> String? {
       environment(name).flatMap { $0.isEmpty ? nil : $0 }

@@ -1,12 +1,12 @@
 import Glibc
 
-/// Puts a terminal right when this process can no longer do it: after SIGKILL, for one.
+/// Restores a terminal when this process no longer can, for example after SIGKILL.
 ///
-/// It is a shell that reads a pipe of which this process alone has the other end. The kernel closes
-/// that end whatever happens; if the last word was not that all is well, the shell puts the terminal
-/// right. It is named `sh`, in a process group of its own, and ignores what a terminal sends to stop
-/// or end jobs, so what ends this process spares it. It needs `sh` and `stty`; without them there is
-/// no guard.
+/// The guard is a shell that reads a pipe. Only this process has the other end, and the kernel
+/// closes that end in any case. If the process did not report success before, the shell restores
+/// the terminal. The shell is named `sh`, has a separate process group, and ignores the signals
+/// that a terminal sends to stop or end jobs. So a signal that ends this process does not end the
+/// guard. It needs `sh` and `stty`; without them there is no guard.
 struct TerminalGuard {
   /// Where the guard listens.
   let input: CInt
@@ -21,7 +21,7 @@ struct TerminalGuard {
     printf '%s\\n%s\\n' "$2" 'The program was ended by force. The terminal is as before; press Enter for a prompt.' >&3
     """
 
-  /// Starts a guard; nil if that is not possible. It stands by until it is told `r`.
+  /// Starts a guard; nil if that is not possible. The guard does nothing until it reads `r`.
   static func start(terminal: CInt, before: termios, leave: String) -> TerminalGuard? {
     guard let ends = SystemPipe.make() else { return nil }
     defer { close(ends.reading) }
@@ -65,7 +65,7 @@ struct TerminalGuard {
     abandon()
   }
 
-  /// Closes the pipe, as the kernel does when a process is gone, and waits for what the guard does.
+  /// Closes the pipe, as the kernel does when a process ends, and waits for the guard.
   func abandon() {
     close(input)
     while waitpid(process, nil, 0) < 0, errno == EINTR {}

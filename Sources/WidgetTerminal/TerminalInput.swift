@@ -1,4 +1,4 @@
-/// What a terminal tells: keys, mouse, pasted text, and answers to questions.
+/// Input from a terminal: keys, mouse, pasted text, and answers to questions.
 public enum TerminalInput: Hashable, Sendable {
   case key(TerminalKey, KeyModifiers)
   case mouse(MouseEvent)
@@ -37,7 +37,7 @@ public struct KeyModifiers: OptionSet, Hashable, Sendable {
   public static let control = KeyModifiers(rawValue: 4)
 }
 
-/// What a mouse did, and where.
+/// A mouse action and its place.
 public struct MouseEvent: Hashable, Sendable {
   public enum Button: Hashable, Sendable { case left, middle, right }
   public enum Direction: Hashable, Sendable { case up, down, left, right }
@@ -73,7 +73,7 @@ public enum TerminalQuery {
   /// Asks for the kitty graphics protocol, with a picture of one pixel that is not shown. Do not
   /// send it to multiplexers: some read it as a title.
   public static let graphics = "\u{1B}_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\u{1B}\\"
-  /// What it can do: primary device attributes. All terminals answer, in order, so an answer to this
-  /// without one to an earlier question means that there will be none.
+  /// Asks for the primary device attributes. All terminals answer, in order. If this answer comes
+  /// before the answer to an earlier question, that answer will not come.
   public static let attributes = "\u{1B}[c"
 }

@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// What happens at a terminal.
+/// An event at a terminal.
 public enum TerminalEvent: Hashable, Sendable {
   case input(TerminalInput)
   /// The terminal has another size now. Nothing else is lost by it.
@@ -14,12 +14,12 @@ public enum TerminalEvent: Hashable, Sendable {
 
 /// A terminal in use for pictures and keys: raw, on the alternate screen, with mouse and paste.
 ///
-/// The terminal is put right by `stop`, at `exit`, by signals that end the process, while the process
-/// is suspended, and after SIGKILL (by a guard, see `TerminalGuard`). What is not possible: SIGSTOP
-/// stops the process before anybody can do anything; `fg` brings the picture back.
+/// The session restores the terminal in `stop`, at `exit`, on signals that end the process, and
+/// while the process is suspended. After SIGKILL a guard restores it (see `TerminalGuard`). SIGSTOP
+/// is the exception: it stops the process before it can do anything. `fg` brings the picture back.
 ///
-/// A process has at most one session. Signals that the program takes over itself, after `start`, no
-/// longer put the terminal right: it calls `stop` then.
+/// A process has at most one session. If the program handles a signal itself after `start`, that
+/// signal no longer restores the terminal. The program calls `stop` then.
 public final class TerminalSession: Sendable {
   /// How long the rest of a sequence may take. After that a byte of Escape was the key.
   public static let escapeTimeout = Duration.milliseconds(50)
@@ -157,9 +157,11 @@ public final class TerminalSession: Sendable {
 
   // MARK: Events
 
-  /// What happens from now on, until `stop`. Call it once: a thread reads the terminal for it.
+  /// The events from now on, until `stop`. Call it once, because a thread reads the terminal for
+  /// it.
   ///
-  /// - Throws: `system` if the thread does not start. The terminal then stays as it is until `stop`.
+  /// - Throws: `system` if the thread does not start. The terminal then does not change until
+  ///   `stop`.
   public func events() throws(TerminalError) -> AsyncStream<TerminalEvent> {
     let (stream, continuation) = AsyncStream.makeStream(
       of: TerminalEvent.self, bufferingPolicy: .bufferingNewest(TerminalSession.eventsMax))

@@ -20,7 +20,7 @@ enum TerminalState {
     var notices: CInt
   }
 
-  /// What a handler says to the reading thread, one byte each.
+  /// The messages of a handler to the reading thread, one byte each.
   enum Notice {
     static let resized = UInt8(ascii: "w")
     static let resumed = UInt8(ascii: "r")
@@ -100,7 +100,7 @@ enum TerminalState {
 
   // MARK: Signals
 
-  /// What a signal did before.
+  /// The former action of a signal.
   struct Former {
     let number: CInt
     let action: sigaction

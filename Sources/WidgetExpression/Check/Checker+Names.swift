@@ -1,6 +1,6 @@
 /// Names, fields and indexes: what an expression reads.
 extension Checker {
-  /// A name, field or index, with what it reads if that is known without evaluating. The caller
+  /// A name, field or index, with its reference if that is known without evaluating. The caller
   /// records the reference, or the longer one it makes of it.
   mutating func access(_ node: Int) -> (Typed, ExpressionReference?) {
     let offset = tree.offsets[node]

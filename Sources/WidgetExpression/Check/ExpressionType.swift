@@ -1,4 +1,4 @@
-/// What is known of a value before evaluation. ``dyn`` is known at run time only.
+/// The type of a value before evaluation. A ``dyn`` value has its type at run time only.
 ///
 /// It reads and writes as text: `list(int)`, `map(string, dyn)`, `timestamp`.
 public indirect enum ExpressionType: Hashable, Sendable {

@@ -4,7 +4,7 @@
 /// Gradual: `dyn` fits everything and everything fits it.
 struct TypeSolver {
   private var bound: [Int: ExpressionType] = [:]
-  /// What was bound, in order, so that an attempt that fails can be taken back.
+  /// The bindings, in order, so that a failed attempt can be undone.
   private var trail: [Int] = []
   /// Below are the parameters of signatures, which are instantiated before use.
   private var next = 1_000
@@ -44,7 +44,7 @@ struct TypeSolver {
     return type
   }
 
-  /// The type with what is still open as `dyn`.
+  /// The type, with `dyn` for the parts that are still open.
   func final(_ type: ExpressionType) -> ExpressionType {
     switch resolved(type) {
     case .parameter: .dyn

@@ -1,4 +1,4 @@
-/// What a function works with beside its arguments.
+/// The context that a function gets beside its arguments.
 struct FunctionContext {
   var meter: CostMeter
   let timeZones: (@Sendable (String) -> TimeZoneRules?)?

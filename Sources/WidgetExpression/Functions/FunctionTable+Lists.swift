@@ -73,7 +73,8 @@ extension FunctionTable {
     }
   }
 
-  /// The first of all equal ones, in order. What can be a key is looked up, the rest compared.
+  /// The first of all equal elements, in order. Elements that can be keys are looked up. The others
+  /// are compared.
   private static func distinct(
     _ list: ExpressionList, _ context: inout FunctionContext
   ) throws(ExpressionFailure) -> [ExpressionValue] {

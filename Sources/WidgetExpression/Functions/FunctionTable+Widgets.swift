@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// What widgets need beyond CEL: text to search in, and numbers and times as people read them.
+/// Functions for widgets beyond CEL: search in text, and numbers and times as people read them.
 extension FunctionTable {
   mutating func addWidgetFunctions() {
     one("fold", isMember: true, "string -> string") { value, context throws(ExpressionFailure) in

@@ -14,7 +14,7 @@ struct FunctionTable: Sendable {
   private var definitions: [Key: FunctionDefinition] = [:]
   private var arities: [Style: [Int]] = [:]
 
-  /// Those of the language and its extensions.
+  /// The functions of the language and its extensions.
   static let standard: FunctionTable = {
     var table = FunctionTable()
     table.addBasics()

@@ -1,4 +1,4 @@
-/// What a pattern means. Groups nest at most ``RegexParser/depthMax`` deep.
+/// The syntax tree of a pattern. Groups nest at most ``RegexParser/depthMax`` deep.
 indirect enum RegexNode {
   case set(RegexSet)
   case sequence([RegexNode])

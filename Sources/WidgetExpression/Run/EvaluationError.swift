@@ -1,6 +1,6 @@
 /// Why an evaluation has no result.
 public struct EvaluationError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// Stable names of what can go wrong in an evaluation.
+  /// Stable names of the errors of an evaluation.
   public enum Reason: String, Hashable, Sendable, CaseIterable {
     /// The host has no value for a variable.
     case unboundVariable = "UNBOUND_VARIABLE"
@@ -25,7 +25,7 @@ public struct EvaluationError: Error, Hashable, Sendable, CustomStringConvertibl
   }
 
   public let reason: Reason
-  /// What is wrong and what to do, for people; one line without a full stop.
+  /// The problem and the next step, for people: one line without a full stop.
   public let message: String
   /// Where in the source, in bytes of UTF-8.
   public let offset: Int
@@ -51,7 +51,7 @@ public struct EvaluationError: Error, Hashable, Sendable, CustomStringConvertibl
   var isFatal: Bool { reason == .costExceeded || reason == .tooDeep }
 }
 
-/// What a function throws; the evaluator adds the place.
+/// The error that a function throws. The evaluator adds the place.
 public struct ExpressionFailure: Error, Hashable, Sendable {
   public let reason: EvaluationError.Reason
   public let message: String

@@ -22,7 +22,7 @@ extension Evaluator {
     }
   }
 
-  /// What is iterated over, without copying a list.
+  /// The elements to iterate over, without a copy of the list.
   private struct Elements {
     let list: ExpressionList
     /// Beside the keys of a map.

@@ -233,7 +233,7 @@ struct Evaluator: ~Copyable {
       if link.operation == .add, index > links, case .string(let more) = operand,
         case .string(var text) = result
       {
-        // Drops the other reference, so that appending does not copy what is there.
+        // Drops the other reference, so that appending does not copy the elements.
         result = .null
         do throws(ExpressionFailure) {
           try context.meter.charge(more.utf8.count + 1)

@@ -30,7 +30,7 @@ final class Program: Sendable {
     /// Children are pairs of a key and a value.
     case map(children: Int32, count: Int32)
     case macro(Int32)
-    /// What the checker would have refused; only in unchecked programs.
+    /// A node that the checker would have refused. Only unchecked programs have it.
     case fail(Int32)
   }
 
@@ -108,7 +108,8 @@ final class Program: Sendable {
   /// The object itself, and what the allocator adds to it.
   private static let ownBytes = 304
 
-  /// What an array takes, in bytes. An array that has grown by and by has room for twice as much.
+  /// The size of an array, in bytes. An array that grew in steps can have twice the capacity it
+  /// needs.
   private static func bytes<Element>(_ elements: [Element]) -> Int {
     elements.isEmpty ? 0 : 48 + elements.capacity * MemoryLayout<Element>.stride
   }

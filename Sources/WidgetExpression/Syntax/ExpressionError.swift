@@ -4,9 +4,9 @@
 public struct ExpressionError: Error, Hashable, Sendable, CustomStringConvertible {
   /// One problem at one place.
   public struct Problem: Hashable, Sendable {
-    /// What kind of problem, for programs: stable names.
+    /// The kind of problem, for programs: stable names.
     public let reason: Reason
-    /// What is wrong and what to do, for people; one line without a full stop.
+    /// The problem and the next step, for people: one line without a full stop.
     public let message: String
     /// Where, counted from 1.
     public let position: SourcePosition
@@ -14,7 +14,7 @@ public struct ExpressionError: Error, Hashable, Sendable, CustomStringConvertibl
     public let offset: Int
   }
 
-  /// Stable names of what can be wrong with an expression.
+  /// Stable names of the problems of an expression.
   public enum Reason: String, Hashable, Sendable, CaseIterable {
     /// The text is not an expression.
     case syntax = "SYNTAX"

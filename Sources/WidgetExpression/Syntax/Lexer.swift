@@ -1,4 +1,4 @@
-/// What stops the reading of a source: one problem, at an offset in bytes.
+/// The problem that stops the parser, at an offset in bytes.
 struct ParseFailure: Error {
   let reason: ExpressionError.Reason
   let message: String

@@ -86,7 +86,7 @@ public enum SourceExcerpt {
   ///   - number: the line's, from 1.
   ///   - column: the place, from 1, in Unicode scalars.
   public static func text(line: String, number: Int, column: Int) -> String {
-    // What is far from the place is not looked at: a line can be all of a file.
+    // Text far from the place is left out, because a line can be the whole file.
     let before = max(0, column - 1)
     let near = line.unicodeScalars.dropFirst(max(0, before - 200)).prefix(400)
     let prefix = String(String.UnicodeScalarView(near.prefix(min(before, 200))))

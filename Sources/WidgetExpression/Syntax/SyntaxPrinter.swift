@@ -71,7 +71,7 @@ struct SyntaxPrinter {
     return "(\(text))"
   }
 
-  /// What stands before a dot or a bracket.
+  /// A node before a dot or a bracket, as text.
   private func target(_ node: Int) -> String { text(node, above: 7) }
 
   private func name(_ field: String) -> String {

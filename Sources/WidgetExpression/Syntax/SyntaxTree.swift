@@ -39,10 +39,10 @@ struct SyntaxTree: Sendable {
     let offset: Int
   }
 
-  /// A macro with variables of its own.
+  /// A macro that declares variables.
   struct Macro: Sendable {
     let kind: MacroKind
-    /// What is iterated over; for `cel.bind` the value bound.
+    /// The value to iterate over. For `cel.bind`, the bound value.
     let range: Node
     /// One or two names.
     let variables: [String]

@@ -20,7 +20,7 @@ package struct CivilTime: Equatable {
     (self.hour, self.minute, self.second, self.nanosecond) = (hour, minute, second, nanosecond)
   }
 
-  /// What the clocks show so many seconds east of UTC.
+  /// The civil time at an offset in seconds east of UTC.
   package init(_ timestamp: Timestamp, offset: Int) {
     let total = Int(timestamp.seconds) + offset
     let days = Self.floorDivide(total, 86_400)

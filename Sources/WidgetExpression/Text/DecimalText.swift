@@ -7,7 +7,7 @@ struct DecimalText {
   private var point: Int
   private let isNegative: Bool
 
-  /// `NaN`, `Infinity` and `-Infinity` for what has no digits.
+  /// `NaN`, `Infinity` and `-Infinity` for values without digits.
   static func special(_ value: Double) -> String? {
     if value.isNaN { return "NaN" }
     if value.isInfinite { return value < 0 ? "-Infinity" : "Infinity" }
@@ -19,7 +19,7 @@ struct DecimalText {
     special(value) ?? quick(value, places) ?? exact(value, places)
   }
 
-  /// The same with 128 bits, which suffice for what is usual; nil if they do not.
+  /// The same with 128 bits, which suffice for usual values. Nil if they do not.
   static func quick(_ value: Double, _ places: Int) -> String? {
     let shift = 1_075 - Int(max(1, value.exponentBitPattern))
     guard (0...20).contains(places), shift > 0 else { return nil }

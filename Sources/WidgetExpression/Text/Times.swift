@@ -139,7 +139,8 @@ enum Times {
         }
       }
       total += value * Int128(unit.nanoseconds)
-      // Exact: at most 15 digits of at most an hour's nanoseconds. What is below one is dropped.
+      // Exact: at most 15 digits of at most an hour's nanoseconds. Parts of a nanosecond are
+      // dropped.
       var (numerator, denominator): (Int128, Int128) = (0, 1)
       for digit in fraction.prefix(15) {
         numerator = numerator * 10 + Int128(digit - UInt8(ascii: "0"))

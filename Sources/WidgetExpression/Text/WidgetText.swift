@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// What widgets show of numbers and times, in English.
+/// Numbers and times as widgets show them, in English.
 enum WidgetText {
   /// `1,234,567.5`: with so many digits after the point, or as few as show it to three.
   static func number(_ value: ExpressionValue, digits: Int?) -> String? {

@@ -35,8 +35,8 @@ extension TimeZoneRules {
     return timeZones(zone) != nil
   }
 
-  /// The name of a zone that somebody may have meant: `berlin`, `europe/berlin` and `New York` are near
-  /// `Europe/Berlin` and `America/New_York`. Nil if there is none.
+  /// The name of a zone that the author may have meant: `berlin`, `europe/berlin` and `New York`
+  /// are near `Europe/Berlin` and `America/New_York`. Nil if there is none.
   public static func suggestion(
     for zone: String, in timeZones: (@Sendable (String) -> TimeZoneRules?)?
   ) -> String? {

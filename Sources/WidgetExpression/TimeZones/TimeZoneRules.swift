@@ -19,7 +19,7 @@ public struct TimeZoneRules: Hashable, Sendable {
   /// For each transition the period that begins, as an index.
   let kinds: [UInt8]
   let periods: [Period]
-  /// What holds after the last transition.
+  /// The rule after the last transition.
   let footer: PosixZone?
 
   /// UTC.
@@ -43,7 +43,7 @@ public struct TimeZoneRules: Hashable, Sendable {
     self.footer = footer
   }
 
-  /// What holds at a time. O(log n).
+  /// The period at a time. O(log n).
   public func period(at timestamp: Timestamp) -> Period { period(atSeconds: timestamp.seconds) }
 
   func period(atSeconds seconds: Int64) -> Period {

@@ -1,5 +1,5 @@
-/// What an evaluation may still spend. Every step of the evaluator, every element visited and every
-/// byte made costs 1; 16 bytes read cost 1. It bounds time and memory alike.
+/// The rest of an evaluation's budget. Every step of the evaluator, every element visited and every
+/// byte made costs 1; 16 bytes read cost 1. The budget bounds both time and memory.
 struct CostMeter {
   private(set) var remaining: Int
 

@@ -1,4 +1,4 @@
-/// What a value is at run time: the answer of `type(x)`, without the types of elements.
+/// The type of a value at run time: the result of `type(x)`, without the types of elements.
 ///
 /// Raw values are the names CEL gives them.
 public enum ExpressionKind: String, Hashable, Sendable, CaseIterable {

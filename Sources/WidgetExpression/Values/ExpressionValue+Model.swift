@@ -21,7 +21,7 @@ extension ExpressionValue {
   /// A map of the domain. O(1).
   public init(_ map: ValueMap) { self = .map(ExpressionMap(map)) }
 
-  /// The value as text, as `string(…)` gives it; nil for what has none: null, lists, maps, bytes, types.
+  /// The value as text, as `string(…)` gives it; nil for null, lists, maps, bytes and types.
   public var text: String? {
     switch self {
     case .string(let text): text

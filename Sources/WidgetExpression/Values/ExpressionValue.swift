@@ -28,7 +28,7 @@ public enum ExpressionValue: Hashable, Sendable {
     .list(ExpressionList(elements))
   }
 
-  /// What the value is.
+  /// The kind of the value.
   public var kind: ExpressionKind {
     switch self {
     case .null: .null

@@ -1,11 +1,11 @@
 public import WidgetModel
 
 extension Value {
-  /// The same value in the domain, paid for: an expression can name one large list a thousand times at
-  /// no cost, but here it is made as many times.
+  /// The same value in the domain. Its cost is charged: an expression can name one large list a
+  /// thousand times at no cost, but here the list is copied each time.
   ///
-  /// A uint becomes an int, a type its name, and the keys of a map become text. Every element costs 1,
-  /// and 16 bytes of text 1; what failed is paid for too.
+  /// A uint becomes an int, a type its name, and the keys of a map become text. Every element costs
+  /// 1, and 16 bytes of text 1; a failed conversion costs too.
   ///
   /// - Throws: `COST_EXCEEDED`, `TOO_DEEP`, or `OUT_OF_RANGE` for a uint beyond an int, `DUPLICATE_KEY`
   ///   if two keys become the same text, `INVALID_ARGUMENT` for text with a NUL character.

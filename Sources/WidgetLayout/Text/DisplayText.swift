@@ -2,13 +2,14 @@
 ///
 /// - Tabs become blanks up to the next stop, which is every eight columns.
 /// - Control characters, and those that change the direction of text, become escapes: `\u{1b}`.
-/// - What cannot be seen goes away: soft hyphens, byte order and direction marks, and marks
-///   that have nothing before them to stand on.
-/// - A joiner at the end of a cluster goes away: a terminal would join the next thing that it draws.
+/// - Invisible characters are removed: soft hyphens, byte order and direction marks, and marks that
+///   have nothing before them to stand on.
+/// - A joiner at the end of a cluster is removed: a terminal would join the next thing that it
+///   draws.
 /// - A cluster ends after 24 scalars. The rest of it, which no writing system needs, is left out.
 ///
-/// Text stays in its logical order. Right-to-left text is for whoever draws it to reorder, which
-/// terminals that can do so do by themselves.
+/// Text stays in its logical order. The program that draws right-to-left text reorders it. Some
+/// terminals do that themselves.
 public enum DisplayText {
   /// Columns from one tab stop to the next.
   public static let tabColumns = 8

@@ -36,8 +36,8 @@ public enum TextColumns {
   /// The columns of one scalar that stands alone: 0, 1 or 2.
   public static func width(of scalar: Unicode.Scalar) -> Int { widthClass(of: scalar).columns }
 
-  /// The text, cut at its end with an ellipsis if it takes more columns than `limit`. Nothing is
-  /// left of it if `limit` is 0.
+  /// The text, cut at its end with an ellipsis if it takes more columns than `limit`. The result is
+  /// empty if `limit` is 0.
   public static func truncated(_ text: String, to limit: Int) -> String {
     guard width(of: text) > limit else { return text }
     guard limit > 0 else { return "" }
@@ -58,7 +58,7 @@ public enum TextColumns {
     return result
   }
 
-  /// What stands for text that is cut off.
+  /// The mark at the end of text that was cut.
   public static let ellipsis = "…"
 
   /// Where the longest start of a text ends that takes at most so many columns.
@@ -138,8 +138,8 @@ public enum TextColumns {
 }
 
 extension Unicode.Scalar {
-  /// Whether it is a grapheme cluster of its own beside any other that stands alone, and does nothing to a
-  /// terminal. Not said of all that are, but of those that most text is made of.
+  /// Whether it is a whole grapheme cluster beside any other scalar that stands alone, and harmless
+  /// to a terminal. False for some such scalars, but true for those of most text.
   var standsAlone: Bool {
     switch value {
     case 0x20..<0x7F, 0xA0..<0xAD, 0xAE..<0x300,  // Latin.

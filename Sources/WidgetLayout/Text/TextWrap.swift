@@ -184,10 +184,10 @@ struct TextWrap {
     return !Self.closing.contains(second) && !Self.opening.contains(first)
   }
 
-  /// What no line begins with.
+  /// Characters that no line begins with.
   private static let closing: Set<Character> = Set(
     "、。，．・：；？！゛゜ヽヾゝゞ々ー’”）〕］｝〉》」』】°′″℃￠％‰!%),.:;?]}¢…‥ぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮヵヶ")
-  /// What no line ends with.
+  /// Characters that no line ends with.
   private static let opening: Set<Character> = Set("‘“（〔［｛〈《「『【$([{£¥＄￥")
 }
 
