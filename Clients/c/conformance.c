@@ -1,10 +1,10 @@
 /*
- * A driver of the conformance suite over libwidgetclient: commands on stdin, one a line, events on
- * stdout, one a line.
+ * A driver of the conformance suite over libwidgetclient: commands on stdin and events on stdout,
+ * one per line.
  *
- * The main thread reads commands and follows streams, all of it by poll(2): a paused stream is one
- * that is not polled. Calls are made by one thread of their own, in the order in which they were
- * commanded, so that one that waits holds up neither the streams nor `quit`.
+ * The main thread reads commands and follows streams, both by poll(2). It does not poll a paused
+ * stream. A second thread makes the calls, in the order of the commands, so that a waiting call
+ * delays neither the streams nor `quit`.
  */
 #include <errno.h>
 #include <poll.h>
@@ -131,7 +131,7 @@ static void on_notice(wc_watch *watch, const wc_notice *notice, void *context) {
   if (notice->kind == WC_NOTICE_FRAME) say_message(((stream *)context)->id, notice->frame);
 }
 
-/* Reads what is there. */
+/* Reads all that has arrived. */
 static void advance(stream **slot) {
   stream *at = *slot;
   wc_error error;
@@ -156,7 +156,8 @@ static void advance(stream **slot) {
       wc_free(message);
       continue;
     }
-    /* Nothing came for now; the end with the same code has no descriptor any more. */
+    /* Nothing has arrived yet. At the end, which has the same code, the stream has no descriptor.
+     * */
     if (code == WC_DEADLINE_EXCEEDED && wc_stream_fd(at->raw) >= 0) return;
     if (code == WC_OK) say("end", at->id, "ok -", NULL, 0);
     else {
@@ -221,7 +222,7 @@ static void begin_conversation(const char *id, const char *method, int timeout) 
   }
 }
 
-/* Sends a message, or with NULL bytes the end of what is sent. */
+/* Sends a message, or with NULL bytes the end of the client's messages. */
 static void send_message(stream **slot, const uint8_t *bytes, size_t count) {
   stream *at = *slot;
   wc_error error;
@@ -245,7 +246,7 @@ static void send_message(stream **slot, const uint8_t *bytes, size_t count) {
     return;
   }
   if (code != WC_OK) fprintf(stderr, "conformance: %s\n", error.message);
-  /* What came while it was sent is not polled for. */
+  /* Polling does not report frames that arrived while the message was sent. */
   if (!at->paused) advance(slot);
 }
 

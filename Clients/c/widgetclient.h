@@ -106,7 +106,7 @@ typedef struct wc_error {
    * PROTOCOL_VIOLATION, INVALID_CALL, STREAM_OVER, REQUEST_TOO_LARGE, ANSWER_TOO_LARGE, NO_MEMORY,
    * INTERRUPTED. May be empty. */
   char reason[64];
-  /* For people: what happened, and what to do next. */
+  /* For people: the problem and the next step. */
   char message[1024];
   size_t metadata_count;
   wc_metadata metadata[WC_ERROR_METADATA_MAX];
@@ -322,8 +322,8 @@ typedef struct wc_node_ids {
   const char *const *ids;
 } wc_node_ids;
 
-/* Which nodes of a widget's content differ from before: what a program draws again. A node that came
- * and went in between is in no list. A node is in `inserted` or `removed` alone, or in `changed`, in
+/* The nodes of a widget's content that changed, which a program draws again. A node that came and
+ * went in between is in no list. A node is in `inserted` or `removed` alone, or in `changed`, in
  * `moved`, or in both.
  *
  * Cost: a change that leaves all nodes in place costs as much as the nodes that it sets. A change that

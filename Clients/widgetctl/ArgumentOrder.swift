@@ -73,7 +73,7 @@ enum ArgumentOrder {
     }
     guard index < arguments.count, !arguments[index].hasPrefix("-") else { return arguments }
     var names = 1
-    // A command of commands has no options of its own.
+    // A command with subcommands has no options.
     if hasCommands(arguments[index]), index + 1 < arguments.count,
       !arguments[index + 1].hasPrefix("-")
     {
@@ -82,7 +82,7 @@ enum ArgumentOrder {
     return arguments[index..<index + names] + moved + arguments[(index + names)...]
   }
 
-  /// What `--socket` says, the last one if there are more; nil without one.
+  /// The value of `--socket`, the last one if there are several. Nil without the option.
   static func socket(_ arguments: [String]) -> String? {
     let options = arguments.prefix { $0 != "--" }
     var result: String?
@@ -108,7 +108,7 @@ enum ArgumentOrder {
     return false
   }
 
-  /// The first word (behind `help` the second), if it should be a command's name but is none.
+  /// The first word (behind `help` the second), if it stands for a command that does not exist.
   static func unknownCommand(_ arguments: [String]) -> String? {
     let words = arguments.first == "help" ? arguments.dropFirst() : arguments[...]
     guard let word = words.first, !word.hasPrefix("-"), word != "help" else { return nil }

@@ -13,10 +13,10 @@ extension ClientError {
   }
 }
 
-/// Why a command failed: what goes to standard error, and the exit status.
+/// Why a command failed: the text for standard error, and the exit status.
 struct CommandFailure: Error, Hashable {
   let exit: ExitStatus
-  /// What happened and what to do next, without "widgetctl:" and without a final period.
+  /// The problem and the next step, without "widgetctl:" and without a final period.
   private(set) var message: String
   /// The canonical code, if the daemon answered with one.
   var code: String?
@@ -76,14 +76,14 @@ struct CommandFailure: Error, Hashable {
     return failure
   }
 
-  /// What happened, and what looks further into it.
+  /// The problem, and the command that examines it further.
   private static func words(for error: ClientError, socket: String?) -> String {
     let text = "\(error)"
     guard let doctor = doctor(for: error, socket: socket) else { return text }
     return text + (text.hasSuffix("?") ? " " : "; ") + "`\(doctor)` finds out what is wrong"
   }
 
-  /// What looks further into a connection that is not to be had; nil for any other failure.
+  /// The command that examines a failed connection further. Nil for any other failure.
   private static func doctor(for error: ClientError, socket: String?) -> String? {
     switch error {
     case .unavailable(_, let path), .connectionLost(let path): Doctor.command(forSocket: path)

@@ -17,7 +17,7 @@ enum ExitStatus: Int32, CaseIterable, Error {
   case invalidArgument = 10
   case actionFailed = 11
 
-  /// What it means, for the help text.
+  /// The meaning, for the help text.
   var meaning: String {
     switch self {
     case .ok: "success"

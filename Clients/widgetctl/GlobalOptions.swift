@@ -86,7 +86,7 @@ struct GlobalOptions: ParsableArguments {
   }
 }
 
-/// What a command works with.
+/// The tools of a command.
 struct Session: Sendable {
   let client: WidgetClient
   let options: CallOptions
@@ -203,9 +203,9 @@ struct TransitionOptions: ParsableArguments {
   var transition: Transition?
 }
 
-// Transforms of arguments: what is wrong comes out as a usage error.
+// Transforms of arguments: mistakes become usage errors.
 
-/// Turns a syntax failure into what the argument parser reports as wrong usage.
+/// Turns a syntax failure into a usage error of the argument parser.
 func usage<T>(_ parse: () throws(SyntaxFailure) -> T) throws -> T {
   do { return try parse() } catch { throw ValidationError(error.reason) }
 }
@@ -284,7 +284,8 @@ extension [LabelAssignment] {
   var labels: Labels { Labels(map { (key: $0.key, value: $0.value) }) }
 }
 
-/// Completes ids with those of the daemon's widgets; with nothing if it does not answer at once.
+/// Completes ids with those of the daemon's widgets. Completes none if the daemon does not answer
+/// at once.
 let idCompletion = CompletionKind.custom { words, _, prefix in
   let option = words.lastIndex(of: "--socket").flatMap { index in
     words.indices.contains(index + 1) ? words[index + 1] : nil

@@ -71,7 +71,7 @@ enum Main {
     if isJSON || !isUsage {
       report(CommandFailure(status, message), isJSON: isJSON)
     } else {
-      // All of the usage would push what is wrong off the screen.
+      // The whole usage text would push the error off the screen.
       let next = "see `\(ArgumentOrder.help(arguments))`"
       report(CommandFailure(status, "\(message)\n\(next)"), isJSON: false)
     }

@@ -3,7 +3,8 @@ import WidgetModel
 
 /// "did you mean": the name that is nearest to one that the daemon does not know.
 enum NearestName {
-  /// How long the daemon is asked for what there is. An error is told without it, rather than late.
+  /// The time limit for asking the daemon for names. A late answer is left out of the error
+  /// message.
   private static let limit: Duration = .seconds(1)
 
   /// The failure with the nearest name, if there is one: of a widget, a kind or a node.
@@ -38,7 +39,8 @@ enum NearestName {
     return nearest.map { failure.suggesting($0) } ?? failure
   }
 
-  /// What is said of a missing widget that has the name of a bundle. Nil if there is no such bundle.
+  /// The message for a missing widget that has the name of a bundle. Nil if there is no such
+  /// bundle.
   static func bundleText(_ name: String?, among ids: [String]) -> String? {
     guard let name, !name.isEmpty, ids.contains("bundle/\(name)") else { return nil }
     return

@@ -2,15 +2,15 @@ import Glibc
 import WidgetClient
 import WidgetModel
 
-/// What standard output and standard error lead to.
+/// The targets of standard output and standard error.
 enum Terminal {
   static var outputIsTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
   static var errorIsTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 
-  /// The columns of the terminal that standard output leads to; nil if it is none.
+  /// The columns of the terminal that standard output leads to; nil if it is no terminal.
   static var width: Int? { size.map { $0.columns } }
 
-  /// Columns and lines of the terminal that standard output leads to; nil if it is none.
+  /// Columns and lines of the terminal that standard output leads to; nil if it is no terminal.
   static var size: (columns: Int, lines: Int)? {
     guard outputIsTerminal else { return nil }
     var size = winsize()
@@ -24,7 +24,7 @@ enum Terminal {
     return String(cString: value)
   }
 
-  /// Whether to colour what goes to a terminal.
+  /// Whether to colour the output to a terminal.
   static var wantsColour: Bool {
     environment("NO_COLOR") == nil && environment("TERM") != "dumb"
   }
@@ -58,9 +58,8 @@ enum Terminal {
 
 /// Standard output and standard error, written at once and whole.
 ///
-/// Nothing is buffered, so that a line is with its reader when the command has written it. When the
-/// reader of standard output is gone (`| head`) the process ends quietly with status 0: it did what
-/// was wanted of it.
+/// Output is not buffered, so that a line reaches its reader when the command has written it. When
+/// the reader of standard output has closed it (`| head`), the process ends quietly with status 0.
 enum Output {
   /// Writes text to standard output. Ends the process if that cannot be written.
   static func write(_ text: String) {
@@ -84,7 +83,7 @@ enum Output {
   /// Writes text to standard error. If that cannot be written there is nobody to tell.
   static func writeError(_ text: String) { _ = write(text, to: STDERR_FILENO) }
 
-  /// Tells of what was done and may be a mistake.
+  /// Prints warnings about possible mistakes in a request that succeeded.
   static func warn(_ warnings: [RequestWarning]) {
     for warning in warnings {
       writeError("widgetctl: warning: \(warning.message.safeForTerminal)\n")
@@ -122,8 +121,8 @@ enum Output {
     }
   }
 
-  /// Ends the process, with status 0, as soon as standard output leads nowhere any more: a command
-  /// that follows changes must not outlive its reader until the next change.
+  /// Ends the process, with status 0, as soon as the reader of standard output closes it. Otherwise
+  /// a command that follows changes would run on until the next change.
   ///
   /// Costs a thread that sleeps in poll(2), which reports the loss of a pipe's or socket's other end
   /// even if no events are asked for, and nothing for files.
@@ -143,9 +142,9 @@ enum Output {
   }
 }
 
-/// What stands where a socket should be.
+/// A file in place of a socket.
 enum SocketFile {
-  /// What a file is that is not a socket, in words; nil for a socket, or if there is nothing.
+  /// The type of a file that is not a socket, in words. Nil for a socket or a missing file.
   static func kindOfOther(_ path: String) -> String? {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }
@@ -157,7 +156,7 @@ enum SocketFile {
     }
   }
 
-  /// Where a symbolic link leads, as it says; nil if it is none, or cannot be seen.
+  /// The target of a symbolic link, as written. Nil if the path is no link or cannot be read.
   static func target(ofLink path: String) -> String? {
     var text = [CChar](repeating: 0, count: Int(PATH_MAX))
     let count = readlink(path, &text, text.count)

@@ -5,7 +5,7 @@ public struct BarClick: Hashable, Sendable {
   /// 1 left, 2 middle, 3 right, 4 up, 5 down, 6 left and 7 right with the wheel, 8 back, 9 forward.
   public var button: Int
   /// The clicked node. Empty for a part of the text without a node. Nil if the bar does not know
-  /// what was clicked.
+  /// the node.
   public var node: String?
 
   /// The buttons for which a bar gets actions: those of the mouse, and the vertical wheel.

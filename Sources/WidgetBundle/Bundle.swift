@@ -21,7 +21,7 @@ public struct Bundle: Sendable {
   public var widgets: [WidgetSpec]
   /// The bundle's settings, with the user's values.
   public var defaults = BundleDefaults()
-  /// Warnings: what may be a mistake, in the order of the file.
+  /// Warnings about possible mistakes, in the order of the file.
   public var remarks: [BundleProblem] = []
 
   public init(
@@ -141,7 +141,7 @@ public struct ContentReads: Hashable, Sendable {
   }
 }
 
-/// A value of a bundle's file: as it stands there, or given by an expression (`=data.count + 1`).
+/// A value of a bundle's file: a constant, or the result of an expression (`=data.count + 1`).
 /// Lists and maps can hold expressions at any depth.
 public indirect enum Template: Sendable {
   case constant(Value)

@@ -40,8 +40,8 @@ public struct BundleDifference: Hashable, Sendable, CustomStringConvertible {
   /// Whether it is a permission.
   public var isPermission: Bool { path.hasPrefix("permissions") }
 
-  /// The differences, in the order of the new text, then what is gone. Texts that cannot be read are
-  /// taken for empty.
+  /// The differences, in the order of the new text, then the removed parts. Unreadable texts count
+  /// as empty.
   public static func between(_ before: String, _ after: String) -> [BundleDifference] {
     var differences: [BundleDifference] = []
     let old = (try? SourceReader.read(before)) ?? nil

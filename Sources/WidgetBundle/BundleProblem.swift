@@ -47,7 +47,7 @@ extension BundleProblem: CustomStringConvertible {
 
 /// A file that is not a bundle: everything that was found wrong with it, in the order of the file.
 public struct InvalidBundle: Error, Hashable, Sendable, CustomStringConvertible {
-  /// How many problems are told at once.
+  /// The most problems that are reported at once.
   public static let problemsMax = 50
 
   /// At least one, at most `problemsMax`.

@@ -69,7 +69,7 @@ struct BundleFileReader {
   static let servicesMax = 64
 
   let reading: Reading
-  /// Whether a host runs what is read. Otherwise the daemon alone does.
+  /// Whether a host runs the kinds. Otherwise only the daemon does.
   let hasHost: Bool
 
   init(_ reading: Reading, hasHost: Bool = true) {

@@ -18,8 +18,8 @@ extension BundleScope {
   /// outcome is not written yet.
   public static let pendingKey = "$pending"
 
-  /// The values of all variables at a moment, in the order of the environment's. O(1) but for the
-  /// widget's labels.
+  /// The values of all variables at a moment, in the order of the environment's. O(1) except for
+  /// the widget's labels.
   public func bindings(for moment: Moment) -> SlotBindings {
     let widget = moment.widget
     let labels = widget.labels.entries.map {

@@ -4,10 +4,11 @@ public import WidgetModel
 /// The variables that the expressions of a bundle's sources and actions read.
 ///
 /// `data` and `parameters` with the types that the kind declares; `status` (each source's and
-/// action's `ActionStatus`), `widget` (`id`, `kind`, `family`, `labels`, `visible`, `enabled`), `event`
-/// (`name`, `node`, `row`, `rows`, `payload`, `time`; empty outside of events), `result` (what was read),
-/// `error` (`code`, `title`, `message`), `now`, `bundle` (`id`, `version`), and `nodes` (by the names of
-/// inputs in forms, each with the `value` that was submitted; null in other events).
+/// action's `ActionStatus`), `widget` (`id`, `kind`, `family`, `labels`, `visible`, `enabled`),
+/// `event` (`name`, `node`, `row`, `rows`, `payload`, `time`; empty outside of events), `result`
+/// (the reading), `error` (`code`, `title`, `message`), `now`, `bundle` (`id`, `version`), and
+/// `nodes` (by the names of inputs in forms, each with the `value` that was submitted; null in
+/// other events).
 public struct BundleScope: Sendable {
   public let environment: ExpressionEnvironment
   /// The names of all inputs in forms of the kind, which are the keys of `nodes`.

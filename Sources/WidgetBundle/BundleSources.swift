@@ -30,7 +30,8 @@ public struct Source: Sendable {
   public var errorTitle: Template?
   /// The message after a reading; nil for no message.
   public var successMessage: Template?
-  /// Whether it is not a failure if what the source reads does not exist. The state is then `missing`.
+  /// Whether the source may read something that does not exist. The state is then `missing`, and
+  /// not a failure.
   public var isOptional: Bool
   /// The widget becomes stale when readings have failed for this long.
   public var staleAfter: Duration

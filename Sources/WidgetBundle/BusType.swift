@@ -70,8 +70,8 @@ public indirect enum BusType: Hashable, Sendable, CustomStringConvertible {
 public enum BusName {
   static let bytesMax = 255
 
-  /// Whether it is the name of a service, such as `org.freedesktop.UPower`. Unique names, such as `:1.5`,
-  /// are none: they tell nothing about who has them.
+  /// Whether it is the name of a service, such as `org.freedesktop.UPower`. A unique name, such as
+  /// `:1.5`, is not one: it does not identify a service.
   public static func isService(_ text: String) -> Bool {
     isDotted(text, allowing: [UInt8(ascii: "_"), UInt8(ascii: "-")])
   }

@@ -15,7 +15,7 @@ public struct DeclaredSet: Sendable {
   /// Where each of `kinds` and `widgets` stands: `kinds.counter`, `widgets[1]`.
   public var kindPaths: [String] = []
   public var widgetPaths: [String] = []
-  /// Warnings: what may be a mistake, in the order of the file.
+  /// Warnings about possible mistakes, in the order of the file.
   public var remarks: [BundleProblem] = []
 
   /// Reads a document of a file of JSON or YAML.

@@ -118,7 +118,8 @@ extension KindReader {
     return nil
   }
 
-  /// The keys that say what a step does. `set` can also stand beside a key that gives a result.
+  /// The keys that select the action of a step. `set` can also stand beside a key that gives a
+  /// result.
   private static let verbs = [
     "http", "command", "dbus", "socket", "show", "hide", "enable", "disable", "toggle", "reload",
     "emit",
@@ -459,7 +460,7 @@ extension KindReader {
             action.steps, event: event, nodeID: nodeID, depth: depth + 1)
         else { return nil }
         if let condition = action.condition {
-          // The second would see what the first has done to the condition.
+          // The first step could change the condition before the second step reads it.
           guard inner.count == 1, inner[0].condition.isEmpty,
             let source = reducerSource(condition)
           else { return nil }

@@ -115,8 +115,8 @@ extension KindReader {
     return source
   }
 
-  /// Whether a source is read again when this changes. Data that the source itself sets does not
-  /// count, nor does `status`: the readings would never end.
+  /// Whether a source is read again when this changes. Data that the source itself sets and
+  /// `status` do not count, because the readings would never end.
   private static func isDependency(_ reference: ExpressionReference, _ own: Set<String>) -> Bool {
     switch reference.variable {
     case "parameters", "widget": return true

@@ -3,7 +3,7 @@ import WidgetModel
 
 /// The schedule, the sample and the recommendations of a kind.
 extension KindReader {
-  /// Reads what the kind says of time and of its instances. Fields and data are read before.
+  /// Reads the kind's timeline and instance keys. Fields and data must be read before.
   func readTimelines(_ object: Object) {
     kind.entry = reading.fields(object["entry"], of: "entry", mayBeRequired: false)
     for field in kind.entry where ["date", "score"].contains(field.name) {

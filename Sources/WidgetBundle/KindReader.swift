@@ -1,9 +1,9 @@
 import WidgetExpression
 import WidgetModel
 
-/// Reads one kind of a bundle, with all that its widgets do.
+/// Reads one kind of a bundle, with its sources, actions and templates.
 ///
-/// Names first: what can be referred to is known before anything that refers to it is read.
+/// Names come first: the reader knows all names before it reads references to them.
 final class KindReader {
   static let namesMax = 256
 

@@ -39,7 +39,7 @@ public enum LifePhase: String, CaseIterable, Sendable {
 }
 
 extension KindReader {
-  /// Declares an event such as `save.success` that the kind does something on.
+  /// Declares an event such as `save.success` that the kind handles.
   ///
   /// - Returns: true if the event was declared; false after a mistake was reported; nil if the name
   ///   is not that of a life event, or if the kind declares the event already.

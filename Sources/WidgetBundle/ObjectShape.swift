@@ -15,7 +15,7 @@ public struct ObjectShape: Hashable, Sendable {
   /// A value that can replace the object. Nil if none can.
   public let shorthand: KeyType?
 
-  /// A key, and what it has.
+  /// A key and its value's type.
   public struct Key: Hashable, Sendable {
     public let name: String
     public let type: KeyType

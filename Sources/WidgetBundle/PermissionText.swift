@@ -41,7 +41,8 @@ extension Permissions {
     hosts.contains { HostPermission($0)?.allows(host.lowercased(), port: port) ?? false }
   }
 
-  /// Whether a host, a name or an address, is this machine, so that nobody else sees what is sent to it.
+  /// Whether a host, a name or an address, is this machine, so that data to it stays on this
+  /// machine.
   public static func isLoopback(_ host: String) -> Bool {
     if host == "localhost" || host == "::1" { return true }
     let numbers = host.split(separator: ".", omittingEmptySubsequences: false)
@@ -110,7 +111,7 @@ struct HostPermission: Hashable {
 struct URLTarget {
   let host: String
   let port: Int
-  /// Nobody on the way can read what is sent.
+  /// Nobody on the way can read the data.
   let isPrivate: Bool
 
   init?(_ text: String) {
@@ -129,7 +130,7 @@ struct URLTarget {
       !text.utf8.contains(UInt8(ascii: "#"))
     else { return nil }
     rest = rest.prefix { $0 != "/" && $0 != "?" }
-    // The grammar of an authority is that of a permission, but for the wild card.
+    // The grammar of an authority is that of a permission, except for the wild card.
     guard let permission = HostPermission(String(rest)), !permission.isWild else { return nil }
     host = permission.host
     self.port = permission.port ?? port

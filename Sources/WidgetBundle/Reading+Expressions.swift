@@ -21,11 +21,12 @@ struct Variables {
 
 /// Expressions and templates.
 extension Reading {
-  /// An expression where nothing else can stand; a `=` in front of it is allowed.
+  /// An expression where only an expression is allowed. A `=` in front of it is allowed.
   ///
   /// - Parameters:
-  ///   - wanted: the type that it has to give, and what for.
-  ///   - orText: whether what has a text will do where text is wanted, as in properties of nodes.
+  ///   - wanted: the type that it must have, and its purpose.
+  ///   - orText: whether a value with a text form is accepted where text is wanted, as in
+  ///     properties of nodes.
   func expression(
     _ item: Item?, _ variables: Variables, giving wanted: FieldType? = nil, orText: Bool = false,
     for purpose: String = ""

@@ -1,7 +1,7 @@
 import WidgetExpression
 import WidgetModel
 
-/// A part of the document on its way to a meaning: what is written, and its path.
+/// A part of the document: its source node and its path.
 struct Item {
   var node: SourceNode
   var path: String
@@ -40,7 +40,7 @@ struct Named {
 /// mistakes are reported together.
 final class Reading {
   private(set) var problems: [BundleProblem] = []
-  /// Warnings: what may be a mistake.
+  /// Warnings about possible mistakes.
   private(set) var remarks: [BundleProblem] = []
   let timeZones: (@Sendable (String) -> TimeZoneRules?)?
   /// How many problems are collected. More than are reported, so that the first ones in the file's
@@ -219,7 +219,7 @@ final class Reading {
     return nil
   }
 
-  /// - Parameter others: what else could have been meant.
+  /// - Parameter others: other names to suggest.
   func families(
     _ texts: [(text: String, item: Item)], others: [String] = []
   ) -> [Family] {
@@ -232,7 +232,7 @@ final class Reading {
     }
   }
 
-  /// `did you mean "x"?`, or what there is.
+  /// `did you mean "x"?`, or the existing names.
   func suggestion(_ name: String, among names: some Collection<String>) -> String {
     if name.contains(where: { ")]'\"".contains($0) }) {
       return "the comma before it ended a value; put that value in quotes"

@@ -115,8 +115,8 @@ enum SourceReader {
     return first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
   }
 
-  /// JSON writes what is beyond 16 bits as two escapes, which YAML does not know: `\ud83d\ude00` is
-  /// its `\U0001f600`.
+  /// JSON writes a character beyond 16 bits as two escapes, which YAML does not know:
+  /// `\ud83d\ude00` is its `\U0001f600`.
   private static func joiningSurrogates(_ text: String) -> String {
     let bytes = Array(text.utf8)
     var result: [UInt8] = []

@@ -28,7 +28,7 @@ extension TemplateReader {
           hint: reading.suggestion(key, among: names))
         continue
       }
-      // In a form this is about what may be submitted, not about when changes are sent.
+      // In a form, `minLength` limits the submitted text. It does not limit when changes are sent.
       if isField, key == "minLength" { continue }
       node.properties[key] = binding(item, property, type, variables)
     }
@@ -103,9 +103,9 @@ extension TemplateReader {
     }
   }
 
-  /// `from` (or `value`), then `if` chooses between `then` and `else`, `transform` and `format` make
-  /// something else of it, and `placeholder` stands in for nothing and for failures. Without `if`, `then` is what is made of the
-  /// value.
+  /// `from` (or `value`) comes first. Then `if` chooses between `then` and `else`, `transform` and
+  /// `format` convert the value, and `placeholder` replaces a missing value or a failure. Without
+  /// `if`, `then` is the new value.
   private func long(
     _ item: Item, _ property: NodeProperty, _ nodeType: NodeType, _ variables: Variables
   ) -> Binding? {
@@ -244,7 +244,8 @@ extension TemplateReader {
     return CELText.source(of: template)
   }
 
-  /// `%@` is the value, `%%` a percent sign; nothing else is special, and nothing else may look so.
+  /// `%@` is the value, `%%` a percent sign; other characters are literal, and other `%` sequences
+  /// are errors.
   private func formatted(_ format: String, _ item: Item) -> String? {
     var parts: [String] = []
     var text = ""

@@ -20,7 +20,7 @@ public struct WrittenBinding: Hashable, Sendable {
   /// The names of `let` that the text reads, each after the names that it uses itself.
   public let names: [Name]
 
-  /// An expression where nothing else can stand, such as a condition.
+  /// An expression where only an expression is allowed, such as a condition.
   public init(expression: String) {
     var reader = WrittenReader()
     text = reader.expression(expression)

@@ -1,6 +1,6 @@
-/// Whether an archive is all there. libarchive takes what it can get: it reads a zip whose directory is
-/// gone, a tar without an end, and a gzip stream without its checksum. A bundle is taken whole or not
-/// at all, so what ends an archive is looked at here, before libarchive sees it.
+/// Checks that an archive is complete. libarchive accepts incomplete archives: a zip without its
+/// directory, a tar without an end, a gzip stream without its checksum. A bundle is installed as a
+/// whole or not at all, so this type checks the end of an archive before libarchive reads it.
 ///
 /// Sources: PKWARE APPNOTE 6.3.10 (sections 4.3.7, 4.3.12, 4.3.16), POSIX.1-2017 pax (ustar interchange
 /// format), RFC 1952 (section 2.3).
@@ -124,7 +124,7 @@ enum ArchiveCompleteness {
     return digits.isEmpty ? 0 : Int(digits, radix: 8)
   }
 
-  /// Checks what a gzip stream says about its contents: their CRC-32 and their length.
+  /// Checks the CRC-32 and the length of a gzip stream's contents.
   static func checkGzip(_ bytes: [UInt8], contents: [UInt8]) throws(BundleInstallerError) {
     guard bytes.count >= 18,
       bytes.littleEndian32(at: bytes.count - 8) == CRC32.of(contents),

@@ -17,10 +17,10 @@ struct BundleFinder {
     return try find(in: folder)
   }
 
-  /// The bundle of an archive, or of the file of a bundle, that is at hand. An archive is unpacked into a
-  /// folder for temporary files, held to the same limits as one that is installed, and removed again.
+  /// The bundle of an archive, or of the file of a bundle, from its bytes. An archive is unpacked
+  /// into a temporary folder, with the limits of an installation, and removed again.
   ///
-  /// - Parameter name: what it is called, for messages.
+  /// - Parameter name: its name, for messages.
   func find(in bytes: [UInt8], name: String) throws(BundleInstallerError) -> BundleInstaller.Found {
     guard BundleFinder.isArchive(bytes) else {
       // Somewhat more, so that the reader says how much too large it is.

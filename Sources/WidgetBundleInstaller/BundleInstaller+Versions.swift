@@ -64,7 +64,7 @@ extension BundleInstaller {
       digest: BundleOrigin(in: try bundles.folder(id))?.digest, warnings: carried.warnings)
   }
 
-  /// Puts a folder in the place of a bundle, and keeps what was there.
+  /// Puts a folder in the place of a bundle, and keeps the former version.
   ///
   /// - Parameter name: the path of the folder, relative to `bundles`.
   /// - Returns: the former version, whether there was a bundle, and warnings.
@@ -278,7 +278,7 @@ extension BundleInstaller {
     return "\(last + 1)" + (version.map { "-\($0)" } ?? "")
   }
 
-  /// Deletes what is too much, the oldest first, except what somebody wrote.
+  /// Deletes surplus versions, the oldest first, except those with files of a user.
   private func prune(_ versions: Folder) throws(BundleInstallerError) {
     for name in try numbered(versions).dropLast(BundleInstaller.versionsKeptMax)
     where try BundleOrigin.valuable(in: try versions.folder(name)).isEmpty {

@@ -72,10 +72,10 @@ public struct BundleInstaller: Sendable {
     try finder.find(at: path)
   }
 
-  /// The bundle of an archive, or of the file of a bundle, that is at hand. An archive is unpacked into a
-  /// folder for temporary files, held to the same limits as one that is installed, and removed again.
+  /// The bundle of an archive, or of the file of a bundle, from its bytes. An archive is unpacked
+  /// into a temporary folder, with the limits of an installation, and removed again.
   ///
-  /// - Parameter name: what it is called, for messages.
+  /// - Parameter name: its name, for messages.
   public func read(bytes: [UInt8], name: String) throws(BundleInstallerError) -> Found {
     try finder.find(in: bytes, name: name)
   }
@@ -146,9 +146,9 @@ public struct BundleInstaller: Sendable {
 
   // MARK: - Installing
 
-  /// Installs what a path leads to: a bundle's file, its folder, or an archive of that.
+  /// Installs the bundle at a path: its file, its folder, or an archive of either.
   ///
-  /// - Parameter digest: what the archive's SHA-256 must be, in hexadecimal; nil for anything.
+  /// - Parameter digest: the required SHA-256 of the archive, in hexadecimal. Nil for any.
   public func install(
     _ path: String, digest: String? = nil
   ) throws(BundleInstallerError) -> Outcome {
@@ -166,9 +166,9 @@ public struct BundleInstaller: Sendable {
     return try install(bytes: try finder.bytes(at: path), name: path, digest: digest)
   }
 
-  /// Installs an archive, or the file of a bundle, that is at hand.
+  /// Installs an archive, or the file of a bundle, from its bytes.
   ///
-  /// - Parameter name: its file name, which says what it is if its contents do not.
+  /// - Parameter name: its file name, which decides the format if the contents do not.
   public func install(
     bytes: [UInt8], name: String, digest: String? = nil
   ) throws(BundleInstallerError) -> Outcome {

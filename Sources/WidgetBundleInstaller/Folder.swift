@@ -1,7 +1,7 @@
 import Glibc
 
-/// A folder that is open: everything in it is reached from here by single names and without following
-/// links, so that nobody can lead a writer elsewhere by replacing a part of the path.
+/// An open folder. Its entries are reached by single names and without following links, so that
+/// nobody can redirect a writer by replacing a part of the path.
 final class Folder {
   let descriptor: Int32
   /// For messages.
@@ -78,8 +78,8 @@ final class Folder {
     return Folder(descriptor: opened, path: "\(path)/\(name)")
   }
 
-  /// The folder of this name, made if it is not there. A new one can be read by everybody, whatever this
-  /// process' umask says: who installs a bundle is not who runs it.
+  /// The folder of this name, created if it is missing. A new folder is readable for all users,
+  /// whatever the umask of this process: one user installs a bundle and another runs it.
   ///
   /// - Parameter original: a folder whose owner and permissions the new one gets instead.
   func making(

@@ -258,7 +258,7 @@ public struct WidgetCard: Sendable {
 }
 
 extension [Mark] {
-  /// The marks with the opacity of old data, but for text in one colour: an error is not old.
+  /// The marks with the opacity of old data, except for text in one colour: an error is not old.
   fileprivate func dimmed(except bright: ThemeColor) -> [Mark] {
     guard contains(where: { $0.has(bright) }) else {
       return [.group(MarkGroup(opacity: DrawingLook.staleOpacity, marks: self))]

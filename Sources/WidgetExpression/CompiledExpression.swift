@@ -47,10 +47,11 @@ public struct CompiledExpression: Sendable {
   /// The value for these bindings.
   ///
   /// - Parameters:
-  ///   - bindings: where the variables' values come from.
-  ///   - budget: what it may cost; nil for the environment's. Every step, every element visited and
+  ///   - bindings: the source of the variables' values.
+  ///   - budget: the most that it may cost. Nil for the environment's budget. Every step, every
+  ///     element visited and
   ///     every byte made costs 1.
-  /// - Throws: why there is no value, and where in the source.
+  /// - Throws: the reason why there is no value, and its place in the source.
   public func evaluate(
     _ bindings: some ExpressionBindings, budget: Int? = nil
   ) throws(EvaluationError) -> ExpressionValue {
@@ -58,7 +59,7 @@ public struct CompiledExpression: Sendable {
     return try evaluator.value(program.root)
   }
 
-  /// The value, and what it cost.
+  /// The value and its cost.
   public func evaluateWithCost(
     _ bindings: some ExpressionBindings, budget: Int? = nil
   ) throws(EvaluationError) -> (value: ExpressionValue, cost: Int) {

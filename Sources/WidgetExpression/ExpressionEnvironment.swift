@@ -11,8 +11,8 @@ public struct ExpressionEnvironment: Sendable {
   /// Functions of the host, beside the language's own. One of the same name, style and number of
   /// arguments as an existing one replaces it.
   public var functions: [ExpressionFunction]
-  /// Time zone rules by IANA name, such as `Europe/Berlin`; it should cache what it parses. Without
-  /// it only UTC and fixed offsets work.
+  /// Time zone rules by IANA name, such as `Europe/Berlin`; it should cache parsed rules. Without
+  /// this function only UTC and fixed offsets work.
   public var timeZones: (@Sendable (String) -> TimeZoneRules?)?
   public var limits: ExpressionLimits
   /// The namespace in which names are looked up first, such as `com.example`; usually empty.

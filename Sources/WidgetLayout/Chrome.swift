@@ -32,7 +32,7 @@ struct Chrome {
   let plot: Extent
   let plotHeight: Int
   let picture: LayoutSize
-  /// The least height to which what can be scrolled shrinks for others.
+  /// The least height to which a scrollable node shrinks for others.
   let scrollLeast: Int
   /// A space without a size.
   let space: LayoutSize

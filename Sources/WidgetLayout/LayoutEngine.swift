@@ -1,10 +1,10 @@
 public import WidgetModel
 
-/// Lays contents out: says where everything in a content goes, for a width and perhaps a height.
+/// Lays out contents: finds the place of each node, for a width and optionally a height.
 ///
-/// Keeps what it measured. Tell it what changed with `invalidate`, after each change of the table;
-/// then `layout` measures only the nodes that changed and those above them, and gives what a
-/// fresh engine would give. One engine is for one table.
+/// The engine caches its measurements. Call `invalidate` after each change of the table. Then
+/// `layout` measures only the changed nodes and the nodes above them. The result is the same as
+/// that of a new engine. One engine is for one table.
 ///
 /// Every content has a layout, however faulty its properties are: a property that is wrong counts as
 /// missing. Nodes that are nested deeper than `depthMax` are left out.
@@ -24,14 +24,14 @@ public struct LayoutEngine: Sendable {
     chrome = Chrome(metrics)
   }
 
-  /// Forgets what a change made untrue.
+  /// Drops the cached measurements that a change invalidates.
   public mutating func invalidate(_ changes: NodeTable.Changes) {
     if changes.replacesAll { invalidateAll() }
     for index in changes.removed where index < nodes.count { nodes[index] = MeasuredNode() }
     for index in changes.changed { invalidate(index: index) }
   }
 
-  /// Forgets what it knows of one node, such as a date that says something else now.
+  /// Drops the cached facts of one node, such as a date whose text changed.
   public mutating func invalidate(index: Int) {
     guard nodes.indices.contains(index) else { return }
     nodes[index] = MeasuredNode()
@@ -46,11 +46,11 @@ public struct LayoutEngine: Sendable {
   /// Places the content.
   ///
   /// - Parameters:
-  ///   - table: the table of whose changes the engine was told.
-  ///   - width: the units that there are.
-  ///   - height: the units that there are; nil for as many as it takes.
-  ///   - scroll: how far what can be scrolled is scrolled, in units by the id of its node. Too much, or
-  ///     too little, is taken for the most, or the least.
+  ///   - table: the table. `invalidate` must have reported its changes.
+  ///   - width: the available units.
+  ///   - height: the available units. Nil for as many as the content takes.
+  ///   - scroll: the scroll offsets in units, by the id of the node. An offset outside of the range is
+  ///     limited to the range.
   public mutating func layout(
     _ table: NodeTable, width: Int, height: Int? = nil, scroll: [String: Int] = [:]
   ) -> LayoutResult {

@@ -20,7 +20,8 @@ public struct LayoutMetrics: Sendable {
   public var dateText: @Sendable (Node) -> String
   /// Whether links show where they lead. Switch it off where a link can be followed otherwise.
   public var showsURLs = true
-  /// Whether icons are drawn by their names; the name of an icon stands for a button without text else.
+  /// Whether icons are drawn by their names. If not, a button without text shows the name of its
+  /// icon.
   public var drawsIcons: Bool
 
   public init(

@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// Buttons and links: what is in them stands beside each other.
+/// Buttons and links: their items are side by side.
 extension LayoutPass {
   /// The items of a button or link, side by side: its icon, its text, its children, its address.
   private enum InlineItem {

@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// Nodes without children: what they take, and where their parts go.
+/// Nodes without children: their size, and the places of their parts.
 extension LayoutPass {
   func lineHeight(_ index: Int) -> Int { metrics.lineHeight(nodes[index].facts.style) }
 

@@ -289,7 +289,7 @@ extension LayoutPass {
     return (texts, parts)
   }
 
-  /// Parts beside each other; one of them takes what is over.
+  /// Parts side by side. One of them takes the remaining room.
   private func spans(
     of parts: [Extent], in inner: LayoutRect, growing: Int
   ) -> [LayoutSpan] {

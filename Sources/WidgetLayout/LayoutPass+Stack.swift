@@ -355,7 +355,7 @@ extension LayoutPass {
     }
   }
 
-  /// Where the first of several begins, and what is added between them.
+  /// The start of the first item, and the gap that is added between items.
   private func spread(
     _ spare: Int, _ distribution: NodeStyle.Distribution, _ count: Int
   ) -> (start: Int, extra: Spread) {

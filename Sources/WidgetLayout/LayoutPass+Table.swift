@@ -90,7 +90,7 @@ extension LayoutPass {
     if total > inner.height { result.isClipped = true }
   }
 
-  /// - Parameter centers: whether what is lower than its cell stands in the middle of it.
+  /// - Parameter centers: whether a child that is lower than its cell is centred in it.
   private mutating func placeCell(
     _ child: Int, in cell: LayoutRect, _ align: NodeStyle.Alignment?, clip: LayoutRect,
     centers: Bool = false

@@ -2,7 +2,7 @@ import WidgetModel
 
 /// One layout pass. It measures nodes without a cached size from the top down, and places them.
 ///
-/// `measure` finds what a node takes horizontally, from its children's up. `height` says how high it is
+/// `measure` finds the horizontal extent of a node, from its children up. `height` finds the height
 /// at a width. `place` gives it a frame. All three go at most `depthMax` deep.
 struct LayoutPass: ~Copyable {
   let table: NodeTable

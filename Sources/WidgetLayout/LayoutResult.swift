@@ -2,7 +2,7 @@ public import WidgetModel
 
 /// Where everything of a content goes.
 public struct LayoutResult: Hashable, Sendable {
-  /// The width that was asked for, and the height: the one that was given, else what the content takes.
+  /// The requested width and height. Without a requested height, the height of the content.
   public var size: LayoutSize
   /// The size of the content without a limit to its height.
   public var contentSize: LayoutSize

@@ -12,7 +12,7 @@ struct LeafContent: Sendable {
   var runs: [RunEnd] = []
   /// The most lines of a label; 0 for any number.
   var lines = 0
-  /// On one line: what a control is called.
+  /// On one line: the name of a control.
   var name = ""
   var nameWidth = 0
   /// On one line: the value of an input or gauge, or the text of a form's button.

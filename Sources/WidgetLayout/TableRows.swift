@@ -14,7 +14,7 @@ struct TableRows: Sendable {
     /// Whether a label in it is not a number.
     var isText = false
 
-    /// Numbers are at the end, where nothing else was asked for.
+    /// Numbers are at the end by default.
     var alignment: NodeStyle.Alignment? { align ?? (isNumeric == true ? .end : nil) }
   }
 

@@ -3,7 +3,7 @@ public import WidgetModel
 
 // Activities, and the activity service: widgetd/v1/activity.proto and activity_service.proto.
 
-/// A state that is unknown reads as ended if there is an end, else as active.
+/// An unknown state reads as ended if the activity has an end, else as active.
 extension Activity: ConvertibleMessage {
   init(c: UnsafePointer<Widgetd__V1__Activity>, _ reader: Reader) throws(WireError) {
     let end = try reader.timestamp("end_time", c.pointee.end_time)
@@ -74,7 +74,7 @@ extension StartActivityRequest: ConvertibleMessage {
 public struct StartActivityResponse: Hashable, Sendable {
   public var widget: Widget
   public var etag: String
-  /// What may be a mistake, though the widget was added.
+  /// Possible mistakes, though the widget was added.
   public var warnings: [RequestWarning]
 
   public init(widget: Widget, etag: String = "", warnings: [RequestWarning] = []) {

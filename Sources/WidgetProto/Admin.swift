@@ -3,7 +3,7 @@ public import WidgetModel
 
 // The messages of AdminService.
 
-/// What the daemon counts, and the limits in force.
+/// The daemon's counters and the limits in force.
 public struct GetStatsResponse: Hashable, Sendable {
   /// The daemon's version.
   public var version: String
@@ -27,9 +27,10 @@ public struct GetStatsResponse: Hashable, Sendable {
   /// The limits in force, by name.
   public var limits: [String: UInt64]
   public var pid: UInt32
-  /// What went wrong since the start, in order of when it happened last.
+  /// The errors since the start, in the order of their last occurrence.
   public var recentErrors: [RecentError]
-  /// How much of a limit is used, by its name; of a limit for each user, by who uses most.
+  /// The used part of each limit, by its name. For a limit per user, the part of the user with the
+  /// highest usage.
   public var usage: [String: UInt64]
   /// The resident set; 0 if it is not known.
   public var memoryBytes: UInt64
@@ -206,7 +207,7 @@ extension ReloadRequest: ConvertibleMessage {
   func fill(_ c: UnsafeMutablePointer<Widgetd__V1__ReloadRequest>, _ writer: Writer) {}
 }
 
-/// What a reload changed.
+/// The changes that a reload made.
 public struct ReloadResponse: Hashable, Sendable {
   /// Names of settings that changed and are now in force.
   public var applied: [String]

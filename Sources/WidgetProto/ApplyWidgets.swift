@@ -1,13 +1,13 @@
 import CWidgetProto
 public import WidgetModel
 
-// A declared set of widgets, and what was done to make it true.
+// A declared set of widgets, and the changes that were made for it.
 
-/// Asks to make a declared set of widgets true.
+/// Asks to apply a declared set of widgets.
 public struct ApplyWidgetsRequest: Hashable, Sendable {
   /// The set's name; "default" if empty. An id's alphabet.
   public var applySet: String
-  /// What should be, in the order in which it should be. Every one has an id.
+  /// The declared widgets, in the declared order. Each has an id.
   public var widgets: [WidgetSpec]
   /// Remove widgets that an earlier request with the same `applySet` declared and this one does
   /// not.
@@ -17,8 +17,8 @@ public struct ApplyWidgetsRequest: Hashable, Sendable {
   /// See `CreateWidgetRequest.requestID`.
   public var requestID: String
   public var transition: Transition?
-  /// The set owns the fields that it declares. Fields that somebody else owns, or that are not
-  /// declared, stay as they are.
+  /// The set owns the fields that it declares. Fields of other owners, and fields that are not
+  /// declared, do not change.
   public var ownFields: Bool
 
   public init(
@@ -87,7 +87,7 @@ extension ApplyResult: ConvertibleMessage {
   }
 }
 
-/// What ApplyWidgets did.
+/// The outcome of ApplyWidgets.
 public struct ApplyWidgetsResponse: Hashable, Sendable {
   /// One for each declared widget in the declared order, then one for each removed widget; of very
   /// many removed ones, the first.
@@ -96,7 +96,7 @@ public struct ApplyWidgetsResponse: Hashable, Sendable {
   public var revision: Revision
   /// How many widgets were removed.
   public var deletedCount: UInt64
-  /// What may be a mistake, though it was done.
+  /// Possible mistakes, though the request was carried out.
   public var warnings: [RequestWarning]
 
   public init(

@@ -1,7 +1,8 @@
 import CWidgetProto
 public import WidgetModel
 
-// The messages of CatalogService about the settings of a bundle, and about what a new version changes.
+// The messages of CatalogService about the settings of a bundle, and about the changes of a new
+// version.
 
 /// A setting of a bundle.
 public struct BundleSetting: Hashable, Sendable {
@@ -140,7 +141,7 @@ extension DiffBundleRequest: ConvertibleMessage {
   }
 }
 
-/// What installing a bundle would change.
+/// The changes that installing a bundle would make.
 public struct DiffBundleResponse: Hashable, Sendable {
   /// A part of the bundle's file.
   public struct Difference: Hashable, Sendable {

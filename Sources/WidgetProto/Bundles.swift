@@ -10,9 +10,9 @@ public struct InstalledBundle: Hashable, Sendable {
   public var version: String
   /// The bundle's folder on the host's machine.
   public var folder: String
-  /// What is wrong with its file; empty if nothing is wrong.
+  /// The problem in its file. Empty if there is none.
   public var problem: String
-  /// The digest of the archive that was installed; empty if it was no archive.
+  /// The digest of the archive that was installed; empty without an archive.
   public var sha256: String
   /// The version that a rollback brings back; empty if there is none.
   public var formerVersion: String

@@ -39,7 +39,7 @@ protocol ConvertibleMessage: WireMessage {
   /// Reads an unpacked message. It is well-formed, but its content can be anything.
   init(c: UnsafePointer<C>, _ reader: Reader) throws(WireError)
 
-  /// Fills an empty message. What it points at is in the writer's arena.
+  /// Fills an empty message. The message's pointers lead into the writer's arena.
   func fill(_ c: UnsafeMutablePointer<C>, _ writer: Writer) throws(WireError)
 }
 

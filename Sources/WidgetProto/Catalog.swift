@@ -7,7 +7,7 @@ public import WidgetModel
 public struct ApplyKindsRequest: Hashable, Sendable {
   /// Whose kinds they are; "default" if empty. An id's alphabet.
   public var provider: String
-  /// What should be.
+  /// The declared kinds.
   public var kinds: [Kind]
   /// Remove kinds of this provider that are not declared here.
   public var prune: Bool
@@ -96,7 +96,7 @@ extension LostField: ConvertibleMessage {
   }
 }
 
-/// What ApplyKinds did.
+/// The outcome of ApplyKinds.
 public struct ApplyKindsResponse: Hashable, Sendable {
   /// One for each declared kind in the declared order, then one for each removed kind.
   public var results: [KindResult]
@@ -258,7 +258,7 @@ extension DeleteKindRequest: ConvertibleMessage {
   }
 }
 
-/// What DeleteKind did.
+/// The outcome of DeleteKind.
 public struct DeleteKindResponse: Hashable, Sendable {
   /// The store's revision after the removal.
   public var revision: Revision

@@ -1,9 +1,9 @@
 import CWidgetProto
 public import WidgetModel
 
-// What a watch stream says about widgets: SnapshotChunk, ChangeSet, WidgetChange, WidgetUpdated.
-// Encoding a ChangeSet is the hottest path of the daemon: one walk over the domain's own values
-// into the arena, nothing in between.
+// The messages of a watch stream about widgets: SnapshotChunk, ChangeSet, WidgetChange,
+// WidgetUpdated. Encoding a ChangeSet is the hottest path of the daemon: one walk over the domain's
+// own values into the arena, nothing in between.
 
 /// A part of the snapshot. Apply the parts in order and show the result when `synced` arrives.
 public struct SnapshotChunk: Hashable, Sendable {

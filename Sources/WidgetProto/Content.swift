@@ -1,8 +1,7 @@
 import CWidgetProto
 public import WidgetModel
 
-// What widgets show, and the templates it is made from: widgetd/v1/node.proto and the end of
-// kind.proto.
+// The content of widgets and its templates: widgetd/v1/node.proto and the end of kind.proto.
 
 // MARK: - Nodes
 

@@ -1,8 +1,8 @@
 import CWidgetProto
 public import WidgetModel
 
-// What the frames of the ttrpc protocol carry: Request and Response. Reading a request allocates
-// nothing outside the arena; writing a response packs the inner message once.
+// The messages in the frames of the ttrpc protocol: Request and Response. Reading a request
+// allocates nothing outside the arena; writing a response packs the inner message once.
 
 /// One entry of a call's metadata.
 public struct MetadataEntry: Hashable, Sendable {
@@ -27,7 +27,7 @@ extension MetadataEntry: ConvertibleMessage {
   }
 }
 
-/// What opens a call.
+/// The message that starts a call.
 public struct TTRPCRequest: Hashable, Sendable {
   /// The service's full name: "widgetd.v1.WidgetService".
   public var service: String
@@ -81,7 +81,7 @@ extension Reader {
   }
 }
 
-/// What ends a unary call, or a stream with an error.
+/// The message that ends a unary call, or a stream with an error.
 public struct TTRPCResponse: Hashable, Sendable {
   /// How the call ended; nil means OK.
   public var status: RPCStatus?

@@ -1,8 +1,8 @@
 import CWidgetProto
 
-// What a daemon that ends tells the one that follows it: widgetd/storage/v1/handover.proto.
+// The state that a stopping daemon hands over to its successor: widgetd/storage/v1/handover.proto.
 
-/// What all handed connections have in common.
+/// The facts that all handed connections share.
 public struct Handover: Hashable, Sendable {
   /// The form that this version writes and reads.
   public static let currentFormat: UInt32 = 1
@@ -53,15 +53,15 @@ extension Handover: ConvertibleMessage {
 public struct HandedConnection: Hashable, Sendable {
   /// The name under which its descriptor is stored.
   public var name: String
-  /// Whether nothing was read yet, so that it is not known what it speaks.
+  /// Whether nothing was read yet, so that its protocol is unknown.
   public var isUndecided: Bool
   /// The highest stream id that the client used.
   public var lastStreamID: UInt32
-  /// What was read and not looked at.
+  /// Bytes that were read and not parsed.
   public var received: [UInt8]
   /// How many more bytes that arrive are to be dropped.
   public var discardBytes: UInt32
-  /// What was written and not taken by the kernel.
+  /// Bytes that were sent and not accepted by the kernel.
   public var unsent: [UInt8]
   public var streams: [HandedStream]
 
@@ -111,7 +111,7 @@ extension HandedConnection: ConvertibleMessage {
 
 /// An open stream that is handed over.
 public struct HandedStream: Hashable, Sendable {
-  /// What was asked for.
+  /// The request that started the stream.
   public enum Request: Hashable, Sendable {
     case widgets(WatchWidgetsRequest)
     case events(WatchEventsRequest)

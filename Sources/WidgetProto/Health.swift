@@ -27,7 +27,7 @@ extension HealthCheckRequest: ConvertibleMessage {
 
 /// Whether a service can be used.
 public struct HealthCheckResponse: Hashable, Sendable {
-  /// What a service can be.
+  /// The states of a service.
   public enum ServingStatus: UInt8, Hashable, Sendable, CaseIterable {
     /// Not known, or something that this version does not know.
     case unknown

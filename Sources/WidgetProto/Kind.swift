@@ -1,9 +1,9 @@
 import CWidgetProto
 public import WidgetModel
 
-// Kinds and what they are made of: widgetd/v1/kind.proto.
+// Kinds and their parts: widgetd/v1/kind.proto.
 
-/// widgetd.v1.Kind, with what the daemon adds. In requests, that is ignored.
+/// widgetd.v1.Kind, with the fields that the daemon adds. In requests, these are ignored.
 extension RegisteredKind: ConvertibleMessage {
   init(c: UnsafePointer<Widgetd__V1__Kind>, _ reader: Reader) throws(WireError) {
     self.init(
@@ -80,7 +80,7 @@ extension RegisteredKind: ConvertibleMessage {
     c.pointee.refresh_budget = try writer.message("refresh_budget", optional: refreshBudget)
     c.pointee.provider = try writer.string("provider", provider)
     c.pointee.revision = revision
-    // What is built in has no history.
+    // A built-in kind has no history.
     if revision > 0 { c.pointee.update_time = try writer.timestamp(updateTime) }
     c.pointee.owner_uid = ownerUID
     c.pointee.attended = isAttended ? 1 : 0

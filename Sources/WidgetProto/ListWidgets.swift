@@ -10,7 +10,7 @@ public struct ListWidgetsRequest: Hashable, Sendable {
   public var pageSize: Int32
   /// The previous page's `nextPageToken`.
   public var pageToken: String
-  /// What to return of each.
+  /// The fields of each widget to return.
   public var readMask: ReadMask
   /// The family whose content to return; nil for each widget's own.
   public var contentFamily: Family?

@@ -1,7 +1,7 @@
 import CWidgetProto
 public import WidgetModel
 
-// Changes to what of the widgets is shown and in which order: SetPresence and MoveWidget.
+// Changes to the presence and the order of widgets: SetPresence and MoveWidget.
 
 /// Asks to show, hide, enable, disable or toggle widgets.
 public struct SetPresenceRequest: Hashable, Sendable {

@@ -11,7 +11,7 @@ public struct ProtoFile: Hashable, Sendable {
   /// The full names of its messages, enums, services and methods.
   public let symbols: [String]
 
-  /// All files; what a file imports comes before it.
+  /// All files. The imports of a file come before it.
   public static let all: [ProtoFile] = (0..<wp_file_count).map { index in
     let file = wp_file_at(index).pointee
     return ProtoFile(

@@ -1,7 +1,7 @@
 import CWidgetProto
 public import WidgetModel
 
-// What a provider says in its session. What the daemon says is in ProvideFrames.swift.
+// The frames of a provider in its session. ProvideFrames.swift has the daemon's frames.
 
 /// One frame of a provider.
 public enum ProvideRequest: Hashable, Sendable {
@@ -88,7 +88,7 @@ public struct ProvideOpen: Hashable, Sendable {
   public var takeOver: Bool
   /// Whether the provider gets the calls about bundles.
   public var managesBundles: Bool
-  /// Whether the provider is told which widgets are watched.
+  /// Whether the provider gets notices of which widgets are watched.
   public var includeAudience: Bool
   /// Whether the provider answers snapshot requests.
   public var answersSnapshots: Bool
@@ -148,7 +148,7 @@ extension ProvideOpen: ConvertibleMessage {
 
 /// Declares kinds.
 public struct ProvideKinds: Hashable, Sendable {
-  /// The provider's number for the frame; with 0 only a failure is told.
+  /// The provider's number for the frame; with 0 the daemon answers only a failure.
   public var id: UInt64
   public var kinds: [Kind]
   /// Remove kinds of this provider that are not declared here.
@@ -184,7 +184,7 @@ extension ProvideKinds: ConvertibleMessage {
 
 /// Changes widgets: all of them, in one commit, or none.
 public struct ProvideUpdate: Hashable, Sendable {
-  /// The provider's number for the frame; with 0 only a failure is told.
+  /// The provider's number for the frame; with 0 the daemon answers only a failure.
   public var id: UInt64
   public var updates: [ProvidedUpdate]
 
@@ -231,11 +231,11 @@ extension ProvidedUpdate: ConvertibleMessage {
 
 /// Says that events are dealt with.
 public struct ProvideAcknowledge: Hashable, Sendable {
-  /// The provider's number for the frame; with 0 only a failure is told.
+  /// The provider's number for the frame; with 0 the daemon answers only a failure.
   public var id: UInt64
   /// This event and all before it.
   public var sequence: UInt64
-  /// What went wrong with this last event.
+  /// The error of this last event.
   public var error: WidgetError?
 
   public init(id: UInt64 = 0, sequence: UInt64, error: WidgetError? = nil) {
@@ -263,14 +263,14 @@ extension ProvideAcknowledge: ConvertibleMessage {
 
 /// Answers a data request.
 public struct ProvideAnswer: Hashable, Sendable {
-  /// The provider's number for the frame; with 0 only a failure is told.
+  /// The provider's number for the frame; with 0 the daemon answers only a failure.
   public var id: UInt64
   public var dataRequestID: UInt64
   public var outcome: Outcome
   public var transition: Transition?
 
   public enum Outcome: Hashable, Sendable {
-    /// What to change about the widget; its error is cleared, unless the patch sets one.
+    /// The change to the widget. Its error is cleared, unless the patch sets one.
     case patch(WidgetPatch)
     /// Why there is no data.
     case error(WidgetError)

@@ -1,8 +1,8 @@
 import CWidgetProto
 public import WidgetModel
 
-// What the daemon says to a provider. Readers are lenient: a provider must survive a newer daemon, so
-// a frame of an unknown kind is `.unknown`, never an error.
+// The frames of the daemon to a provider. Readers are lenient, because a provider must survive a
+// newer daemon: a frame of an unknown kind is `.unknown`, never an error.
 
 /// One frame of the daemon.
 public enum ProvideResponse: Hashable, Sendable {
@@ -146,14 +146,14 @@ extension ProvideOpened: ConvertibleMessage {
   }
 }
 
-/// What became of a provider's frame.
+/// The outcome of a provider's frame.
 public struct ProvideResult: Hashable, Sendable {
   /// The frame's id.
   public var id: UInt64
   /// Why nothing of it was done; nil if it was.
   public var error: RPCStatus?
   public var revision: Revision
-  /// What became of declared kinds.
+  /// The outcome of each declared kind.
   public var kinds: [KindResult]
 
   public init(
@@ -188,7 +188,7 @@ extension ProvideResult: ConvertibleMessage {
   }
 }
 
-/// A status as a message of its own. Of the fields that are wrong it has the first.
+/// A status as a separate message. It has only the first of the wrong fields.
 public struct ProvideError: Hashable, Sendable {
   public var status: RPCStatus
 

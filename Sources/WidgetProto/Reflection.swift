@@ -123,7 +123,7 @@ public struct ReflectionResponse: Hashable, Sendable {
 
   /// The host that was asked.
   public var host: String
-  /// What was asked.
+  /// The request.
   public var question: ReflectionRequest?
   /// nil for one that this version does not know.
   public var answer: Answer?

@@ -45,7 +45,7 @@ public struct RefreshWidgetsResponse: Hashable, Sendable {
   public var unprovidedCount: UInt64
   /// How many are not asked about because the budget of their kind is used up.
   public var limitedCount: UInt64
-  /// What is left for the kinds of these widgets, by name.
+  /// The rest of the refresh budget of these widgets' kinds, by name.
   public var budgets: [RefreshBudget]
 
   public init(

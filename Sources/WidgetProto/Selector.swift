@@ -1,8 +1,8 @@
 import CWidgetProto
 public import WidgetModel
 
-// widgetd.v1.WidgetSelector and LabelRequirement, and google.protobuf.FieldMask as a read mask.
-// All of them come in requests, so what is unknown is refused.
+// widgetd.v1.WidgetSelector and LabelRequirement, and google.protobuf.FieldMask as a read mask. All
+// of them come in requests, so unknown parts are refused.
 
 extension Selector: ConvertibleMessage {
   init(c: UnsafePointer<Widgetd__V1__WidgetSelector>, _ reader: Reader) throws(WireError) {

@@ -8,12 +8,12 @@ public struct SendEventRequest: Hashable, Sendable {
   public var widgetID: WidgetID
   /// The part of it; empty for the widget as a whole.
   public var nodeID: String
-  /// What happened: 1 to 64 characters of an id's alphabet.
+  /// The event's name: 1 to 64 characters of an id's alphabet.
   public var name: String
   public var payload: ValueMap
   /// Send it even if the widget is hidden or disabled.
   public var force: Bool
-  /// What the sender calls itself. At most 64 bytes.
+  /// The sender's name for itself. At most 64 bytes.
   public var client: String
   /// See `CreateWidgetRequest.requestID`.
   public var requestID: String

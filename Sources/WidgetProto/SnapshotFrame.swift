@@ -13,7 +13,7 @@ public enum SnapshotFrame {
     1 + varintBytes(chunkBytes) + chunkBytes
   }
 
-  /// Writes a frame of `byteCount(of: byteCount)` bytes. Nothing checks that there is room.
+  /// Writes a frame of `byteCount(of: byteCount)` bytes. The caller makes sure that there is room.
   public static func write(
     joining chunks: some Sequence<[UInt8]>, byteCount: Int, to destination: UnsafeMutableRawPointer
   ) {

@@ -42,7 +42,7 @@ extension SnapshotRequest: ConvertibleMessage {
 
 /// Answers a snapshot request.
 public struct ProvideSnapshot: Hashable, Sendable {
-  /// The provider's number for the frame; with 0 only a failure is told.
+  /// The provider's number for the frame; with 0 the daemon answers only a failure.
   public var id: UInt64
   public var snapshotRequestID: UInt64
   public var outcome: Outcome

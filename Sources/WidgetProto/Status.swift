@@ -10,11 +10,11 @@ import WidgetModel
 public struct RPCStatus: Error, Hashable, Sendable {
   /// A code that this version does not know reads as `.unknown`.
   public var code: StatusCode
-  /// What happened, in words.
+  /// The error message, in words.
   public var message: String
   /// Why, for programs.
   public var errorInfo: ErrorInfo?
-  /// What is wrong with the request, if that is the reason.
+  /// The wrong fields of the request, if they are the reason.
   public var fieldViolations: [FieldViolation]
   /// Wait at least this long before trying again; nil if waiting is not known to help.
   public var retryDelay: Duration?
@@ -113,7 +113,7 @@ extension Writer {
 public struct ErrorInfo: Hashable, Sendable {
   /// A stable reason in UPPER_SNAKE_CASE: `WIDGET_NOT_FOUND`.
   public var reason: String
-  /// Who defines the reason.
+  /// The domain that defines the reason.
   public var domain: String
   /// Particulars by name.
   public var metadata: [String: String]
@@ -166,7 +166,7 @@ extension RetryInfo: ConvertibleMessage {
   }
 }
 
-/// google.rpc.BadRequest: what is wrong with a request.
+/// google.rpc.BadRequest: the wrong fields of a request.
 public struct BadRequest: Hashable, Sendable {
   public var fieldViolations: [FieldViolation]
 
@@ -196,7 +196,7 @@ extension BadRequest: ConvertibleMessage {
 public struct FieldViolation: Hashable, Sendable {
   /// The path of the field: `widget.labels`.
   public var field: String
-  /// What is wrong with it, and what would be right.
+  /// The problem, and a correct value.
   public var description: String
 
   public init(field: String, description: String) {

@@ -1,8 +1,8 @@
 import CWidgetProto
 public import WidgetModel
 
-// What the daemon writes to its store: the messages of widgetd.storage.v1. They are read leniently,
-// so that a store written by a newer daemon still opens.
+// The daemon's records in its store: the messages of widgetd.storage.v1. The reader is lenient, so
+// that a store of a newer daemon still opens.
 
 /// A widget with the revisions that resuming needs.
 public struct StoredWidget: Hashable, Sendable {
@@ -117,10 +117,10 @@ extension StoredWidget: ConvertibleMessage {
 
 /// A theme in the store: the values that were set, and the revision of the last change.
 ///
-/// A `widgetd.v1.Theme` that is read strictly: a value that cannot be read, or a token that is none, is
-/// damage, and the next change would write the row without it. So a version that adds a group of tokens
-/// or another kind of value needs a schema version of the database, which older daemons refuse. Names
-/// that this version's standard theme does not have are kept like any other.
+/// A `widgetd.v1.Theme` that is read strictly. An unreadable value or an invalid token is damage,
+/// because the next change would write the row without it. So a version that adds a group of tokens
+/// or a kind of value needs a new schema version of the database. Older daemons refuse that
+/// version. Names that this version's standard theme does not have are kept like any other.
 public struct StoredTheme: Hashable, Sendable {
   public var values: [String: ThemeValue]
   /// From 1: the theme is only stored when it changes.
@@ -204,7 +204,7 @@ extension Reader {
   }
 }
 
-/// What remains of a removed widget, so that resuming streams learn of it.
+/// The record of a removed widget, so that resuming streams learn of the removal.
 public struct StoredTombstone: Hashable, Sendable {
   public var id: WidgetID
   public var kind: KindName

@@ -112,7 +112,7 @@ extension GetTimelineResponse: ConvertibleMessage {
   }
 }
 
-/// Asks what a kind looks like.
+/// Asks for the preview of a kind.
 public struct GetPlaceholderRequest: Hashable, Sendable {
   public var kind: KindName
   /// nil: as for a new widget.
@@ -139,7 +139,7 @@ extension GetPlaceholderRequest: ConvertibleMessage {
   }
 }
 
-/// What a kind looks like.
+/// The preview of a kind.
 public struct GetPlaceholderResponse: Hashable, Sendable {
   public var preview: Preview
 
@@ -191,7 +191,7 @@ extension GetSnapshotRequest: ConvertibleMessage {
   }
 }
 
-/// What an instance of a kind would show now.
+/// The current preview of an instance of a kind.
 public struct GetSnapshotResponse: Hashable, Sendable {
   public var preview: Preview
 

@@ -7,7 +7,7 @@ public import WidgetModel
 public struct WatchWidgetsRequest: Hashable, Sendable {
   /// Which widgets, the ones to come included.
   public var selector: Selector
-  /// What to send of each widget.
+  /// The fields of each widget to send.
   public var readMask: ReadMask
   /// Continue after the frame this token came with; empty for a snapshot.
   public var resumeToken: [UInt8]

@@ -159,7 +159,7 @@ extension WatchOpened: ConvertibleMessage {
 
 /// The snapshot is complete.
 public struct WatchSynced: Hashable, Sendable {
-  /// What was sent is the state at exactly this revision.
+  /// The state that was sent is complete at exactly this revision.
   public var revision: Revision
   /// To continue from here.
   public var resumeToken: [UInt8]
@@ -184,7 +184,7 @@ extension WatchSynced: ConvertibleMessage {
   }
 }
 
-/// Nothing changed, up to here.
+/// Nothing changed up to this revision.
 public struct WatchProgress: Hashable, Sendable {
   /// All changes up to here were sent.
   public var revision: Revision

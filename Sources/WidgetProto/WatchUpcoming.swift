@@ -1,7 +1,8 @@
 import CWidgetProto
 public import WidgetModel
 
-/// What widgets will show. It comes after the frames with the state that it follows from.
+/// The upcoming entries of widgets. The frame comes after the frames with the state that they
+/// follow from.
 public struct WatchUpcoming: Hashable, Sendable {
   public var widgets: [UpcomingEntries]
   /// The daemon has a fake clock: the reader's clock does not say when a date is there.
@@ -31,7 +32,7 @@ extension WatchUpcoming: ConvertibleMessage {
   }
 }
 
-/// What one widget will show.
+/// The upcoming entries of one widget.
 public struct UpcomingEntries: Hashable, Sendable {
   public var id: WidgetID
   /// The entries after the current one, by date.

@@ -1,7 +1,7 @@
 import CWidgetProto
 public import WidgetModel
 
-// widgetd.v1.Widget and what it is made of.
+// widgetd.v1.Widget and its parts.
 
 /// A widget and the etag it has now: widgetd.v1.Widget as responses carry it.
 public struct TaggedWidget: Hashable, Sendable {
@@ -201,7 +201,7 @@ extension Reader {
     }
   }
 
-  /// Reads an error field: nil if it is absent, `.some(nil)` if it says that there is not an error.
+  /// Reads an error field: nil if it is absent, `.some(nil)` if it clears the error.
   func error(
     _ field: StaticString, _ c: UnsafeMutablePointer<Widgetd__V1__WidgetError>?
   ) throws(WireError) -> WidgetError?? {
@@ -223,7 +223,7 @@ extension Reader {
 }
 
 extension Writer {
-  /// What the read mask wants of a map.
+  /// The part of a map that the read mask selects.
   func wanted(_ map: ValueMap, _ whole: ReadMask.Field, _ keys: [String]) -> ValueMap {
     if mask.wants(whole) { return map }
     if keys.isEmpty { return [:] }

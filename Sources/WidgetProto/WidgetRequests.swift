@@ -40,7 +40,7 @@ public struct CreateWidgetResponse: Hashable, Sendable {
   public var widget: Widget
   /// The widget's etag now; empty if the read mask leaves it out.
   public var etag: String
-  /// What may be a mistake, though the widget was added.
+  /// Possible mistakes, though the widget was added.
   public var warnings: [RequestWarning]
 
   public init(widget: Widget, etag: String = "", warnings: [RequestWarning] = []) {
@@ -69,7 +69,7 @@ extension CreateWidgetResponse: ConvertibleMessage {
 /// Asks for one widget.
 public struct GetWidgetRequest: Hashable, Sendable {
   public var id: WidgetID
-  /// What to return of it.
+  /// The fields of the widget to return.
   public var readMask: ReadMask
   /// The family whose content to return; nil for the widget's own.
   public var contentFamily: Family?
@@ -192,7 +192,7 @@ extension UpdateWidgetRequest: ConvertibleMessage {
   }
 }
 
-/// What became of an update.
+/// The outcome of an update.
 public struct UpdateWidgetResponse: Hashable, Sendable {
   /// The widget after the change; nil with `omitWidget`.
   public var widget: Widget?

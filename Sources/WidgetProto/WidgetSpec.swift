@@ -1,7 +1,7 @@
 import CWidgetProto
 public import WidgetModel
 
-// What requests say about a widget: WidgetSpec and WidgetPatch.
+// The parts of requests about a widget: WidgetSpec and WidgetPatch.
 
 extension WidgetSpec: ConvertibleMessage {
   init(c: UnsafePointer<Widgetd__V1__WidgetSpec>, _ reader: Reader) throws(WireError) {

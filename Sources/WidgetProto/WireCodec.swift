@@ -20,7 +20,8 @@ public final class WireCodec {
     self.limits = limits
     let arena = wp_arena_new(WireLimits.arenaFirstChunkBytes, max(0, limits.arenaBytesMax))
     guard let arena else {
-      // Swift itself stops the process when memory for an object runs out; so does this.
+      // Swift itself stops the process when memory for an object runs out, so this code does the
+      // same.
       preconditionFailure("out of memory")
     }
     self.arena = arena

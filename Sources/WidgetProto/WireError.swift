@@ -21,7 +21,7 @@ public enum WireError: Error, Hashable, Sendable {
   /// The value to encode has no encoding: text with a NUL character.
   case unrepresentable(path: String, description: String)
 
-  /// What rule of the encoding is broken.
+  /// The broken rule of the encoding.
   public enum Malformation: String, Hashable, Sendable {
     case truncated = "the message ends in the middle of a field"
     case varint = "a variable-length number is longer than 64 bits"
@@ -60,7 +60,7 @@ extension WireError {
     }
   }
 
-  /// What is wrong, in words, without the path.
+  /// The problem in words, without the path.
   public var reason: String {
     switch self {
     case .malformed(let reason, _): reason.rawValue

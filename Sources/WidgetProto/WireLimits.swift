@@ -1,4 +1,4 @@
-/// What one message may cost.
+/// The limits on the cost of one message.
 public struct WireLimits: Hashable, Sendable {
   /// How much memory one message may take while it is decoded or encoded. protobuf-c needs up to
   /// 70 bytes for a byte on the wire, so the size of the frame is no bound.

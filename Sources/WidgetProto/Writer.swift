@@ -5,7 +5,7 @@ import WidgetModel
 struct Writer {
   unowned(unsafe) let codec: WireCodec
   let arena: UnsafeMutablePointer<wp_arena>
-  /// What to send of each widget.
+  /// The fields of each widget to send.
   let mask: ReadMask
 
   init(codec: WireCodec, mask: ReadMask) {

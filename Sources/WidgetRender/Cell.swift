@@ -7,7 +7,7 @@ public struct Cell: Hashable, Sendable {
   /// 1 or 2 columns; 0 for the second half of the wide character to the left.
   public internal(set) var columns: UInt8
   public internal(set) var style: CellStyle
-  /// Where a press on it leads: an address that `CellLink` has made safe. Nil for nowhere.
+  /// The target of a press on it: an address that `CellLink` has made safe. Nil without a link.
   public internal(set) var link: String?
 
   /// A blank.

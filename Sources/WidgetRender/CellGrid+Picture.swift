@@ -4,7 +4,7 @@ extension CellGrid {
   /// Draws a picture with half blocks: two pixels in each cell, so that pixels are about square.
   /// The picture keeps its proportions, is as large as the rectangle allows, and is centred in it.
   ///
-  /// Pixels that are less than half opaque do not change the cell.
+  /// Pixels that are less than half opaque are not drawn.
   public mutating func picture(_ image: PixelImage, in rect: LayoutRect, clip: LayoutRect? = nil) {
     guard rect.width > 0, rect.height > 0, rect.width <= CellGrid.sideMax,
       rect.height <= CellGrid.sideMax

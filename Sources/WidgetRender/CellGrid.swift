@@ -1,10 +1,10 @@
 public import WidgetLayout
 
-/// A picture in cells: what a terminal shows.
+/// A picture in cells, as a terminal shows it.
 ///
-/// Text gets in through `put` alone, which keeps control characters out, keeps to the grid and to the
-/// clip, and repairs a wide character of which it overwrites a half: a cell with two columns is always
-/// followed by its continuation, and a continuation always follows such a cell.
+/// Only `put` writes text. It removes control characters and clips to the grid and the clip. If it
+/// overwrites half of a wide character, it repairs the other half. So a cell with two columns is
+/// always followed by its continuation, and a continuation always follows such a cell.
 public struct CellGrid: Hashable, Sendable {
   /// The most columns and rows of a grid.
   public static let sideMax = 10_000

@@ -1,11 +1,11 @@
 public import WidgetLayout
 public import WidgetModel
 
-/// Draws what a widget shows, laid out in cells.
+/// Draws the content of a widget in cells.
 ///
-/// Text and places come from the layout; the painter adds colours, borders, marks and states. A node
-/// hands on to its children: its text colour, the background it drew, and whether it is disabled,
-/// private, selected or a heading.
+/// Text and places come from the layout; the painter adds colours, borders, marks and states. A
+/// node passes to its children: its text colour, the background it drew, and whether it is
+/// disabled, private, selected or a heading.
 public struct CellPainter: Sendable {
   public var look: CellLook
 

@@ -3,7 +3,7 @@ public struct ChartScale: Hashable, Sendable {
   public let low: Double
   public let high: Double
 
-  /// Nil unless `low` is below `high` and both are finite.
+  /// Nil unless `low` is below `high` and their difference is finite.
   public init?(_ low: Double, _ high: Double) {
     guard low < high, (high - low).isFinite else { return nil }
     (self.low, self.high) = (low, high)

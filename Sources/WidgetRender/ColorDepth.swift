@@ -14,8 +14,8 @@ public enum ColorDepth: Int, Sendable, CaseIterable, Comparable {
 
 /// Finds the colour of a smaller palette that looks most like another.
 ///
-/// Distances are taken in Oklab (Björn Ottosson, 2020), in which equal distances look equal. Remembers
-/// what it found.
+/// Distances are taken in Oklab (Björn Ottosson, 2020), in which equal distances look equal. Caches
+/// its results.
 struct ColorMapping {
   private var nearest16: [UInt32: UInt8] = [:]
   private var nearest256: [UInt32: UInt8] = [:]

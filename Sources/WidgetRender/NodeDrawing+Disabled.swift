@@ -33,7 +33,8 @@ extension NodeDrawing {
       || parent.flag("deletable", default: false)
   }
 
-  /// Whether its children say what it says. They are drawn after it, and cover a bracket that is in their way.
+  /// Whether its children draw its text. They are drawn after it, and cover a bracket that is in
+  /// their way.
   private var holdsChildren: Bool {
     node.type == .stack || node.type == .grid || node.type == .embed || !node.childIDs.isEmpty
   }

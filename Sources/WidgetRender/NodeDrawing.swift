@@ -1,7 +1,7 @@
 import WidgetLayout
 import WidgetModel
 
-/// One node's drawing: first what is behind, then parts, then text, then marks.
+/// One node's drawing: first the background, then parts, then text, then marks.
 struct NodeDrawing {
   let look: CellLook
   let node: Node
@@ -33,7 +33,7 @@ struct NodeDrawing {
     drawProblem(on: &grid)
   }
 
-  // MARK: What holds for all of it
+  // MARK: The whole node
 
   private mutating func readSetting() {
     setting.selectedKeys =
@@ -141,7 +141,7 @@ struct NodeDrawing {
     return finished(CellStyle(foreground: look.opaque(tint, over: setting.background)))
   }
 
-  /// With what the state of the node adds.
+  /// Adds the style of the node's state.
   func finished(_ style: CellStyle) -> CellStyle {
     var style = style
     style.attributes.formUnion(setting.attributes)

@@ -1,4 +1,4 @@
-/// Writes a `CellGrid` as plain text: characters and newlines, nothing else.
+/// Writes a `CellGrid` as plain text: only characters and newlines.
 public enum PlainTextEncoder {
   /// All rows as lines, without trailing blanks, each ended by a newline. O(cells).
   public static func text(_ grid: CellGrid) -> String {

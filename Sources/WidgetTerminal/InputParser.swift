@@ -239,7 +239,7 @@ public struct InputParser: Sendable {
     case 0x24 where pending.first.map { (0x30...0x39).contains($0) } ?? false:
       finishCSI(byte, &events)
     case 0x20..<0x40:
-      // Of a sequence that is too long the end counts, not what it says.
+      // A sequence that is too long is only read to its end, and then dropped.
       if pending.count < InputParser.sequenceBytesMax { pending.append(byte) }
     case 0x40..<0x7F: finishCSI(byte, &events)
     default:

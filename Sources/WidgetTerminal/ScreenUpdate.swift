@@ -58,6 +58,6 @@ public struct ScreenUpdate: Sendable {
     return output + "\u{1B}[?2026l"
   }
 
-  /// Says that the screen shows something else now: the next picture is written whole.
+  /// Forgets the picture on the screen, so that the next picture is written whole.
   public mutating func forget() { (shown, shownCursor) = (nil, nil) }
 }

@@ -41,7 +41,7 @@ public struct TerminalCapabilities: Hashable, Sendable {
     let program = variable("TERM_PROGRAM") ?? ""
     movesCursor = term != "dumb"
     depth = TerminalCapabilities.depth(term, program, variable)
-    // A multiplexer passes on neither pictures nor what it does not know.
+    // A multiplexer passes on neither pictures nor unknown sequences.
     let isInside =
       variable("TMUX") != nil || variable("STY") != nil || term.hasPrefix("screen")
       || term.hasPrefix("tmux")

@@ -3,8 +3,8 @@ import Glibc
 /// Restores a terminal when this process no longer can, for example after SIGKILL.
 ///
 /// The guard is a shell that reads a pipe. Only this process has the other end, and the kernel
-/// closes that end in any case. If the process did not report success before, the shell restores
-/// the terminal. The shell is named `sh`, has a separate process group, and ignores the signals
+/// closes that end in any case. If the last word on the pipe was `r`, the shell then restores the
+/// terminal. The shell is named `sh`, has a separate process group, and ignores the signals
 /// that a terminal sends to stop or end jobs. So a signal that ends this process does not end the
 /// guard. It needs `sh` and `stty`; without them there is no guard.
 struct TerminalGuard {
@@ -21,7 +21,8 @@ struct TerminalGuard {
     printf '%s\\n%s\\n' "$2" 'The program was ended by force. The terminal is as before; press Enter for a prompt.' >&3
     """
 
-  /// Starts a guard; nil if that is not possible. The guard does nothing until it reads `r`.
+  /// Starts a guard; nil if that is not possible. The guard restores the terminal
+  /// only if the last word that it read is `r`.
   static func start(terminal: CInt, before: termios, leave: String) -> TerminalGuard? {
     guard let ends = SystemPipe.make() else { return nil }
     defer { close(ends.reading) }

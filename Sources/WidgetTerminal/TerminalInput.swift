@@ -26,7 +26,8 @@ public enum TerminalKey: Hashable, Sendable {
   case function(Int)
 }
 
-/// Keys that were held. Terminals report what they can: shift with a letter, for one, is not told.
+/// Keys that were held. Terminals report only some of them. For example, shift with a letter is not
+/// reported.
 public struct KeyModifiers: OptionSet, Hashable, Sendable {
   public let rawValue: UInt8
 

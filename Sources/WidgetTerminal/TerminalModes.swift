@@ -17,8 +17,8 @@ public struct TerminalModes: Hashable, Sendable {
       + "\u{1B}[m\u{1B}[2J\u{1B}[H"
   }
 
-  /// Undoes all of `enter`, and what a picture cut off in its middle could have left: a string, an
-  /// update under way, a link, a style.
+  /// Undoes all of `enter`, and the state that an interrupted picture can leave: a string, an open
+  /// update, a link, a style.
   var leave: String {
     "\u{1B}\\\u{1B}[?2026l\u{1B}[?1003l\u{1B}[?1002l\u{1B}[?1006l\u{1B}[?1004l\u{1B}[?2004l"
       + "\u{1B}]8;;\u{1B}\\\u{1B}[m\u{1B}[?25h\u{1B}[?1049l"

@@ -4,9 +4,9 @@ import Synchronization
 /// An event at a terminal.
 public enum TerminalEvent: Hashable, Sendable {
   case input(TerminalInput)
-  /// The terminal has another size now. Nothing else is lost by it.
+  /// The terminal has another size now. No other state is lost.
   case resized(TerminalSize)
-  /// The process was suspended and goes on: the screen is empty, and its size may be another.
+  /// The process resumed after a suspension: the screen is empty, and its size may be different.
   case resumed(TerminalSize)
   /// The terminal is gone, or its input has ended.
   case ended
@@ -107,8 +107,8 @@ public final class TerminalSession: Sendable {
     keeper?.finish()
   }
 
-  /// Puts the terminal right and suspends the process's group, as Ctrl-Z does in other programs.
-  /// `events` says when it goes on.
+  /// Restores the terminal and suspends the process's group, as Ctrl-Z does in other programs.
+  /// `events` reports when the process resumes.
   public func suspend() { kill(0, SIGTSTP) }
 
   /// The terminal's size; 80 x 24 if it does not say.

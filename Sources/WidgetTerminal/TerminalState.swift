@@ -57,7 +57,7 @@ enum TerminalState {
 
   /// Restores the terminal, if it is not restored yet. Safe in a signal handler.
   ///
-  /// - Parameter flushes: Whether to drop what was typed and not read: reports of the mouse, for one.
+  /// - Parameter flushes: Whether to drop unread input, such as reports of the mouse.
   @discardableResult
   static func restore(flushes: Bool = false) -> Bool {
     guard let record = record(current.exchange(0, ordering: .acquiringAndReleasing)) else {
@@ -106,8 +106,8 @@ enum TerminalState {
     let action: sigaction
   }
 
-  /// Installs the handlers, and returns what was there. A signal that was ignored stays so, as those
-  /// who start a program with `nohup` expect.
+  /// Installs the handlers, and returns the former ones. An ignored signal stays ignored, as users
+  /// of `nohup` expect.
   static func installHandlers() -> [Former] {
     var former: [Former] = []
     for number in ending {
@@ -159,7 +159,7 @@ enum TerminalState {
     action.__sigaction_handler.sa_handler = SIG_DFL
     sigaction(number, &action, nil)
     raise(number)
-    // Here the process is stopped, and goes on. In a group without a shell it was not stopped.
+    // Here the process stops and later resumes. In a group without a shell it does not stop.
     TerminalState.install(number, flags: 0, TerminalState.onStop)
     if wasChanged, TerminalState.apply() { TerminalState.notify(Notice.resumed) }
     errno = before

@@ -75,7 +75,7 @@ _Noreturn void fail_usage(const char *format, ...) __attribute__((format(printf,
 /* Ends with the message of an error of the library or the daemon. `socket` is the value of
  * --socket, or NULL. */
 _Noreturn void fail_error(const wc_error *error, const char *socket);
-/* The message of `fail_error`: what happened, and what to do. */
+/* The message of `fail_error`: the problem and the next step. */
 const char *error_words(const wc_error *error, const char *socket);
 
 /* --- arguments.c --- */

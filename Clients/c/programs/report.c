@@ -1,5 +1,5 @@
 /*
- * Memory, text, standard output and error, exit statuses. Nothing is buffered: a printed line
+ * Memory, text, standard output and error, exit statuses. Output is not buffered: a printed line
  * reaches its reader at once. A failure that widgetctl reports too has the same message.
  */
 #include "programs.h"

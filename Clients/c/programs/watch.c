@@ -124,7 +124,7 @@ static void set_limit(int64_t nanoseconds) {
   setitimer(ITIMER_REAL, &limit, NULL);
 }
 
-/* --- What happens --- */
+/* --- Notices --- */
 
 static void print_line(follower *to) {
   if (to->line.count > 0) print(&to->line);

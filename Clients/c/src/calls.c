@@ -1,6 +1,6 @@
 /*
  * The calls that most programs make, in one line each. They fill in a request and give it to
- * wc_call; whoever needs more of a request's fields does the same.
+ * wc_call; programs that need more of a request's fields do the same.
  */
 #include "internal.h"
 

@@ -1,9 +1,9 @@
 /*
- * Calls: one at a time over one connection, which is made anew by the next call after it was lost.
+ * Calls: one at a time over one connection. After a lost connection, the next call connects again.
  *
  * Invariant: between calls nothing waits to be sent. A call that gives up in the middle of sending
- * closes the connection; one that gives up later leaves it, and its late answer is skipped, because
- * no stream id is used twice.
+ * closes the connection. A call that gives up later keeps the connection. Its late answer is
+ * skipped, because no stream id is used twice.
  */
 #include "internal.h"
 
@@ -16,7 +16,7 @@
 #define VERSION "0.1.0"
 /* How often a daemon whose queue of connections is full is asked again. */
 #define FULL_WAIT_MILLISECONDS 10
-/* How much of what came unasked is read before a call. */
+/* The most reads of unrequested data before a call. */
 #define STALE_READS_MAX 64
 /* The longest name of a service that the library does not know. */
 #define METHOD_BYTES_MAX 255
@@ -108,8 +108,8 @@ const uint8_t *wc_last_status(const wc_client *client, size_t *length) {
   return client->status;
 }
 
-/* Makes sure that there is a connection that was alive a moment ago, so that a daemon that came
- * back between two calls does not cost the second one. */
+/* Makes sure that the connection was alive a moment ago, so that a restart of the daemon between
+ * two calls does not fail the second one. */
 static wc_code ensure_connected(wc_client *client, int64_t deadline, wc_error *error) {
   wc_link *link = &client->link;
   if (link->fd >= 0 && link->next_stream_id > UINT32_MAX - 2) wc_link_close(link);
@@ -198,7 +198,7 @@ static wc_code perform(wc_client *client, const wc_method *method, const uint8_t
   wc_link_send(&client->link, frame, frame_count);
   wc_error own;
   code = await(client, stream_id, deadline, incoming, error == NULL ? &own : error);
-  /* What the status said is the code. */
+  /* The status of the daemon gave the code. */
   return code == WC_OK ? WC_OK : (error == NULL ? &own : error)->code;
 }
 

@@ -1,22 +1,22 @@
 /*
- * What a widget shows, kept true by the changes that come of it.
+ * The content of a widget, updated by each change of it.
  *
- * A change names nodes to set and to remove; what it does not name stays. Afterwards the nodes are
- * those that the tree reaches from its top, each before its children, in the order of the tree; the
- * rest is dropped. Whatever a stranger sends, circles and children that are not there included, a
- * node is in the result once.
+ * A change names nodes to set and to remove. Other nodes stay. Afterwards the nodes are those that
+ * the tree reaches from its top, each before its children, in the order of the tree. The others are
+ * dropped. A node is in the result once, also if hostile input has cycles or missing children.
  *
- * Beside each content is a table of the places of its nodes by id. Most changes set nodes that are
- * there and keep their children: these change nothing but the nodes, so they cost as much as the
- * change. Another tree is another order of the list, which programs read: that costs as much as the
- * content, without sorting.
+ * Beside each content is a table of the places of its nodes by id. Most changes set existing nodes
+ * and keep their children. They replace only these nodes, so they cost as much as the change. A
+ * changed tree changes the order of the list that programs read. It costs as much as the content,
+ * without sorting.
  *
- * A log has what is needed to say which nodes differ after a change set. It takes the nodes that are
- * no longer shown, so that their ids live until everybody has been told. It has the nodes as they
- * were (`before`) only if the tree changed, or nodes changed twice; else what it took is enough.
+ * A log records which nodes differ after a change set. It takes over the nodes that are no longer
+ * shown, so that their ids live until all listeners were notified. It has the former nodes
+ * (`before`) only if the tree changed, or nodes changed twice. Otherwise the nodes that it took
+ * over suffice.
  *
- * Everything that can fail is done in `wc_content_make_plan`, which changes nothing that shows; what
- * follows cannot.
+ * All steps that can fail are in `wc_content_make_plan`, which changes nothing visible. Later steps
+ * cannot fail.
  */
 #include "internal.h"
 
@@ -43,8 +43,8 @@ struct wc_content_log {
   node **dead;
   uint32_t *places;
   size_t dead_count, dead_capacity;
-  /* The content as it was: whether there was one, its nodes, and its table; NULL while that is the
-   * table of what is shown. */
+  /* The former content: whether there was one, its nodes, and its table. The table is NULL while it
+   * is that of the shown content. */
   bool has_before, had_content;
   node **before;
   size_t n_before;
@@ -189,7 +189,7 @@ static bool log_reserve(wc_content_log **log, size_t count) {
   return true;
 }
 
-/* Keeps the content as it was before the log began. `held` and `table` are what is shown now. */
+/* Keeps the content as it was before the log began. `held` and `table` are the shown content. */
 static bool log_keep(wc_content_log *log, const Widgetd__V1__Content *held) {
   if (log->has_before) return true;
   size_t count = held == NULL ? 0 : held->n_nodes;
@@ -210,7 +210,7 @@ static bool log_keep(wc_content_log *log, const Widgetd__V1__Content *held) {
   return true;
 }
 
-/* Takes over the table of what was shown, which has another one from now on. */
+/* Takes over the table of the former content. The shown content has another one from now on. */
 static void log_table(wc_content_log *log, wc_content_table *table) {
   if (log->had_content && log->table_before == NULL) log->table_before = table;
   else free(table);
@@ -288,7 +288,7 @@ static bool plan_tree(wc_content_plan *plan, const Widgetd__V1__Content *held,
     if (n_held > 0) memcpy(all, held->nodes, n_held * sizeof *all);
     if (change->n_set_nodes > 0)
       memcpy(all + n_held, change->set_nodes, change->n_set_nodes * sizeof *all);
-    /* What is left out is marked as if it were listed already. */
+    /* Nodes to leave out are marked as if they were listed already. */
     for (size_t i = 0; change->replace && i < n_held; i++) plan->stays[i] = true;
     for (size_t i = 0; i < change->n_removed_node_ids && held != NULL; i++) {
       uint32_t at = place_of(table, held->nodes, change->removed_node_ids[i]);
@@ -315,7 +315,7 @@ bool wc_content_make_plan(wc_content_plan *plan, const Widgetd__V1__Content *hel
   if (change == NULL) return true;
   bool ready;
   if (plan_in_place(plan, held, table, change)) {
-    /* Nodes that change again: what they were has another place in the log. */
+    /* Nodes that change again: their former state has another place in the log. */
     bool again = *log != NULL && (*log)->dead_count > 0;
     ready = log_reserve(log, change->n_set_nodes) && (!again || log_keep(*log, held));
   } else {

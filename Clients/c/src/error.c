@@ -1,6 +1,6 @@
 /*
- * Errors: plain memory that the caller owns, so that there is nothing to free and nothing to leak.
- * Texts from the daemon are cut where they do not fit, never inside a UTF-8 character.
+ * Errors: plain memory that the caller owns, so a program frees nothing and leaks nothing. Texts
+ * from the daemon are cut where they do not fit, never inside a UTF-8 character.
  */
 #include "internal.h"
 
@@ -18,7 +18,7 @@ const char *wc_code_name(wc_code code) {
   return names[code];
 }
 
-/* Copies what fits of well-formed UTF-8. */
+/* Copies as much well-formed UTF-8 as fits. */
 static void copy_text(char *to, size_t size, const char *from) {
   size_t count = strlen(from);
   if (count >= size) {
@@ -29,7 +29,7 @@ static void copy_text(char *to, size_t size, const char *from) {
   to[count] = 0;
 }
 
-/* Appends what fits. */
+/* Appends as much as fits. */
 static void append_text(char *to, size_t size, const char *from) {
   size_t at = strlen(to);
   copy_text(to + at, size - at, from);

@@ -1,7 +1,8 @@
 /*
- * What the files of the library share. The layers, each using only those above it:
+ * The declarations that the library's files share. The layers, each of which uses only those above
+ * it:
  *
- *   error    codes, wc_error, what a google.rpc.Status says
+ *   error    codes, wc_error, reading a google.rpc.Status
  *   socket   which socket, and connecting to it
  *   message  encoded and decoded messages, checked and bounded; which method takes which
  *   link     one connection: frames in, frames out, never blocking
@@ -20,10 +21,10 @@
 /* The data of a frame, from docs/PROTOCOL.md. */
 #define WC_FRAME_BYTES_MAX ((size_t)4 << 20)
 #define WC_HEADER_BYTES 10
-/* What one message may take in memory; unpacked messages are larger than encoded ones. */
+/* The most memory of one message. Unpacked messages are larger than encoded ones. */
 #define WC_MESSAGE_BYTES_MAX ((size_t)32 << 20)
 #define WC_DEPTH_LIMIT 64
-/* What the daemon allows for its socket's path. */
+/* The daemon's limit on its socket's path. */
 #define WC_PATH_BYTES_MAX 103
 
 /* --- error.c --- */
@@ -69,8 +70,9 @@ typedef struct wc_method {
 /* Finds a method by its short or full name. */
 wc_code wc_find_method(const char *name, wc_method *method, wc_error *error);
 
-/* Checks and decodes; the result is freed with wc_free. Fails with a protocol violation: it is
- * for what the daemon sends. `*bytes_used`, if not NULL, gets the memory that the message takes. */
+/* Checks and decodes; the result is freed with wc_free. Fails with a protocol violation, because
+ * only messages of the daemon are decoded. `*bytes_used`, if not NULL, gets the memory that the
+ * message takes. */
 wc_code wc_decode(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t count,
                   size_t memory_max, ProtobufCMessage **message, size_t *bytes_used,
                   wc_error *error);
@@ -85,7 +87,8 @@ wc_code wc_encode_request(const wc_method *method, uint32_t stream_id, uint8_t f
                           const uint8_t *payload, size_t payload_count, int64_t timeout_nanoseconds,
                           uint8_t **frame, size_t *frame_count, wc_error *error);
 
-/* Encodes the frame of a message on a stream; of the end of what is sent, if it is NULL. */
+/* Encodes the frame of a message on a stream, or with NULL the frame that ends the client's
+ * messages. */
 wc_code wc_encode_data(const ProtobufCMessage *message, uint32_t stream_id, uint8_t **frame,
                        size_t *frame_count, wc_error *error);
 
@@ -130,7 +133,7 @@ void wc_link_close(wc_link *link);
 /* Takes over `bytes` (from malloc) and begins to send them. Only when nothing waits to be sent. */
 void wc_link_send(wc_link *link, uint8_t *bytes, size_t count);
 static inline bool wc_link_is_sending(const wc_link *link) { return link->out != NULL; }
-/* Sends what the kernel takes. False if the connection is lost. */
+/* Sends as much as the kernel accepts. False if the connection is lost. */
 bool wc_link_flush(wc_link *link);
 
 typedef enum wc_read { WC_READ_SOME, WC_READ_NOTHING, WC_READ_END, WC_READ_NO_MEMORY } wc_read;
@@ -141,7 +144,7 @@ typedef enum wc_next { WC_NEXT_FRAME, WC_NEXT_NONE, WC_NEXT_TOO_LONG } wc_next;
 /* Takes the next whole frame that was read. */
 wc_next wc_link_next(wc_link *link, wc_frame *frame);
 
-/* What a frame says to whoever waits on one stream. */
+/* The meaning of a frame for a caller that waits on one stream. */
 typedef enum wc_incoming_kind {
   /* For another stream, or of an unknown type. */
   WC_INCOMING_OTHER,
@@ -160,7 +163,7 @@ typedef struct wc_incoming {
   wc_incoming_kind kind;
   const uint8_t *payload;
   size_t count;
-  /* What keeps `payload` alive, if it is not the link's buffer. */
+  /* The message that owns `payload`, if the link's buffer does not. */
   ProtobufCMessage *envelope;
 } wc_incoming;
 
@@ -174,19 +177,19 @@ void wc_incoming_done(wc_incoming *incoming);
 
 /* The places of a content's nodes, by id. Freed with free(3). */
 typedef struct wc_content_table wc_content_table;
-/* What happened to a content in one change set. */
+/* The changes of a content in one change set. */
 typedef struct wc_content_log wc_content_log;
 
 /* Makes the table of a content that came; nodes that its tree does not reach are dropped. NULL without
  * memory. */
 wc_content_table *wc_content_index(Widgetd__V1__Content *content, uint64_t seed);
-/* A node; the one at the top, if `id` is NULL. NULL if there is none. */
+/* A node, or the top node if `id` is NULL. NULL if there is no such node. */
 const Widgetd__V1__Node *wc_content_find(const Widgetd__V1__Content *content,
                                          const wc_content_table *table, const char *id);
 /* The memory that a content and its table take; 0 for NULL. */
 size_t wc_content_cost(const wc_content_table *table);
 
-/* What a change of content will make of it. */
+/* The result of a change of content, before it is carried out. */
 typedef struct wc_content_plan {
   /* If the tree stays: where the nodes that are set go. */
   uint32_t *places;
@@ -194,33 +197,34 @@ typedef struct wc_content_plan {
   Widgetd__V1__Node **nodes;
   size_t n_nodes;
   wc_content_table *table;
-  /* Of the nodes that were there and the nodes that are set: which are in `nodes`. */
+  /* Of the former nodes and the nodes to set: which are in `nodes`. */
   bool *stays;
-  /* Nothing is shown afterwards. */
+  /* The content is empty afterwards. */
   bool stays_none;
   Widgetd__V1__Content *made;
 } wc_content_plan;
 
-/* Plans a change (NULL: none) of what is held (NULL: nothing), and changes nothing but the log, which
- * is made if it is NULL. False without memory. */
+/* Plans a change (NULL: none) of the held content (NULL: none). Only the log changes. It is created
+ * if it is NULL. False if memory runs out. */
 bool wc_content_make_plan(wc_content_plan *plan, const Widgetd__V1__Content *held,
                           const wc_content_table *table, const Widgetd__V1__ContentChange *change,
                           uint64_t seed, wc_content_log **log);
-/* Carries the plan out and frees it. Nodes and the id of the top are moved, until
- * `wc_content_disown` the change points to them too; what is not reached is taken out of it. */
+/* Carries the plan out and frees it. Moves the nodes and the id of the top. Until
+ * `wc_content_disown`, the change points to them too. Nodes that the tree does not reach are taken
+ * out of the change. */
 void wc_content_carry_out(wc_content_plan *plan, Widgetd__V1__Content **content,
                           wc_content_table **table, Widgetd__V1__ContentChange *change,
                           wc_content_log *log);
 void wc_content_plan_free(wc_content_plan *plan);
-/* Takes out of a change what was moved. */
+/* Takes the moved parts out of a change. */
 void wc_content_disown(Widgetd__V1__ContentChange *change);
 /* Moves the nodes and the table of a content that another will replace into the log. False without
  * memory, with nothing changed. */
 bool wc_content_replace(wc_content_log **log, Widgetd__V1__Content *held, wc_content_table **table);
 void wc_content_log_free(wc_content_log *log);
 
-/* Says what differs, of two contents or since the log began. The ids are those of the nodes, which must
- * live as long; `*memory` is to be freed with free(3). False without memory. */
+/* Finds the differences between two contents, or since the log began. The ids point into the nodes,
+ * which must live as long. Free `*memory` with free(3). False if memory runs out. */
 bool wc_content_compare(const Widgetd__V1__Content *before, const wc_content_table *table_before,
                         const Widgetd__V1__Content *now, const wc_content_table *table,
                         wc_content_changes *changes, void **memory);
@@ -238,9 +242,9 @@ typedef bool (*wc_mirror_fn)(void *context, const wc_notice *notice);
 
 typedef enum wc_mirror_result {
   WC_MIRROR_OK,
-  /* What is visible changed, or was confirmed: a whole state is held. */
+  /* The visible state changed or was confirmed: it is complete. */
   WC_MIRROR_SETTLED,
-  /* The frame does not fit what came before; watch anew without a token. */
+  /* The frame does not fit the state before. Watch again without a token. */
   WC_MIRROR_LOST,
   WC_MIRROR_TOO_LARGE,
   WC_MIRROR_NO_MEMORY
@@ -249,7 +253,7 @@ typedef enum wc_mirror_result {
 wc_mirror *wc_mirror_new(size_t memory_max);
 void wc_mirror_free(wc_mirror *mirror);
 void wc_mirror_set_memory_max(wc_mirror *mirror, size_t bytes);
-/* A stream begins: what is unfinished is forgotten. */
+/* A stream begins: unfinished parts are dropped. */
 void wc_mirror_begin(wc_mirror *mirror, uint64_t epoch, bool with_token);
 /* Takes over a frame, which may be of any kind, and `bytes`, the memory that it takes. */
 wc_mirror_result wc_mirror_take(wc_mirror *mirror, Widgetd__V1__WatchWidgetsResponse *frame,

@@ -1,12 +1,12 @@
 /*
- * One connection: bytes to frames and frames to bytes, and what a frame means to the one stream
- * that its owner waits for. Never blocks and never decides to wait; its owners poll.
+ * One connection: bytes to frames, frames to bytes, and the meaning of a frame for the stream that
+ * its owner waits for. It never blocks and never decides to wait. Its owners poll.
  *
- * Invariants: in_start <= in_end <= in_capacity. The input buffer holds at most one frame that is
- * not whole and what one read brought, so it is bounded by the longest frame; but for what comes
- * while a message is sent (stream.c), which is bounded by what the daemon writes in one turn. A frame
- * longer than that is refused as soon as its header is there. The buffer of a large frame is given
- * back after it.
+ * Invariants: in_start <= in_end <= in_capacity. The input buffer holds at most one incomplete
+ * frame and the bytes of one read, so the longest frame bounds it. The exception is input that
+ * arrives while a message is sent (stream.c). It is bounded by the daemon's output in one turn. A
+ * frame above the limit is refused as soon as its header has arrived. The buffer of a large frame
+ * is freed after the frame.
  */
 #include "internal.h"
 #include "ttrpc/v1/ttrpc.pb-c.h"
@@ -152,7 +152,7 @@ wc_incoming wc_incoming_read(const wc_frame *frame, uint32_t stream_id, bool is_
   Ttrpc__V1__Response *response = (Ttrpc__V1__Response *)message;
   if (response->status != NULL && response->status->code != 0) {
     wc_fail_status(error, response->status);
-    /* The raw status is a help; without memory for it there is none. */
+    /* The raw status is optional. If memory runs out, it is left out. */
     if (wc_encode(&response->status->base, status, status_count, NULL) != WC_OK) *status = NULL;
     wc_free(message);
     return (wc_incoming){.kind = WC_INCOMING_REFUSED};

@@ -1,8 +1,8 @@
 /*
- * Messages: encoding, and decoding that is safe with bytes from a stranger.
+ * Messages: encoding, and decoding that is safe with untrusted bytes.
  *
- * What comes in is scanned first (wp_decode.h: depth, UTF-8, NUL, wire types), then unpacked with
- * malloc by way of an allocator that counts and stops at a bound. So the result is an ordinary
+ * Input is scanned first (wp_decode.h: depth, UTF-8, NUL, wire types). Then it is unpacked with
+ * malloc, through an allocator that counts and stops at a bound. So the result is an ordinary
  * protobuf-c message, which its receiver frees like any other.
  */
 #include "internal.h"
@@ -130,7 +130,7 @@ typedef struct budget {
   bool exhausted, no_memory;
 } budget;
 
-/* What malloc takes for so many bytes, near enough. */
+/* The approximate size of an allocation by malloc. */
 static size_t cost_of(size_t bytes) { return (bytes + 8 + 15) & ~(size_t)15; }
 
 static void *take(void *data, size_t bytes) {
@@ -241,7 +241,8 @@ static size_t element_cost(const ProtobufCFieldDescriptor *field, const void *at
   return 0;
 }
 
-/* Messages that came through wc_decode nest at most WC_DEPTH_LIMIT deep, and so does this. */
+/* Messages that came through wc_decode nest at most WC_DEPTH_LIMIT deep, so this recursion does
+ * too. */
 size_t wc_message_cost(const ProtobufCMessage *message) {
   const ProtobufCMessageDescriptor *type = message->descriptor;
   const uint8_t *base = (const uint8_t *)message;

@@ -1,13 +1,13 @@
 /*
  * The widgets that a watch selects, kept as docs/PROTOCOL.md 9.7 says.
  *
- * What is visible is always the daemon's state at exactly one revision: the parts of a snapshot and
- * of a change set collect out of sight, and become visible together. Before a change set is applied
- * it is checked as a whole, so one that does not fit changes nothing.
+ * The visible state is always the daemon's state at exactly one revision. The parts of a snapshot
+ * or a change set are collected first, and become visible together. A change set is checked as a
+ * whole before it is applied, so a set that does not fit changes nothing.
  *
- * Frames are taken over: what becomes part of a widget is moved out of its frame, not copied. Until
- * everybody has been told, the frame keeps pointing to it, so that a notice can show the update as
- * it came; then `disown` clears those pointers and the frame is freed.
+ * Frames are taken over: parts of a widget are moved out of the frame, not copied. The frame keeps
+ * its pointers until all listeners were notified, so that a notice can show the update as it
+ * arrived. Then `disown` clears those pointers and the frame is freed.
  *
  * Invariants: the map fields of a visible widget are sorted by key, each key once, so that applying
  * an update costs n log n; its content, if it has one, has a table of its nodes (content.c). `bytes`
@@ -24,18 +24,18 @@ typedef Widgetd__V1__WidgetUpdated updated;
 typedef Widgetd__V1__WatchWidgetsResponse response;
 
 typedef struct entry {
-  /* That of `content`. */
+  /* The id of `content`. */
   const char *id;
   widget *content;
-  /* That of the widget's content; NULL without one. */
+  /* The table of the widget's content. NULL without content. */
   wc_content_table *nodes;
   size_t bytes;
   uint64_t hash;
-  /* Within one change set: what happened to it so far. */
+  /* Within one change set: the changes so far. */
   bool touched, was_there, gone;
   updated *update;
   const Widgetd__V1__Transition *transition;
-  /* What happened to its content; NULL for nothing. */
+  /* The changes of its content. NULL if it did not change. */
   wc_content_log *log;
 } entry;
 
@@ -49,14 +49,14 @@ struct wc_mirror {
   table visible, building;
   size_t memory_max;
   uint64_t seed, epoch, revision;
-  /* Of what is visible. */
+  /* The epoch of the visible state. */
   uint64_t visible_epoch;
   bool is_settled, awaits_snapshot;
   response **parts;
   size_t parts_count, parts_capacity, parts_bytes;
   uint64_t parts_from;
   const widget **sorted;
-  /* How many are in `sorted`, while that is true to what is visible. */
+  /* The number of entries in `sorted`, while `sorted` matches the visible state. */
   size_t sorted_count;
   bool is_sorted;
 };
@@ -130,7 +130,7 @@ static void clear(table *in) {
 
 /* --- Map fields --- */
 
-/* What every entry of a map field looks like; `value` is a string or a message. */
+/* The layout of an entry of any map field. `value` is a string or a message. */
 typedef struct map_entry {
   ProtobufCMessage base;
   char *key;
@@ -237,8 +237,8 @@ static bool new_map_make(new_map *map, size_t held, size_t added) {
 
 /* Removes keys from a sorted map. */
 static void unset_keys(map_entry **entries, size_t *count, char *const *keys, size_t keys_count) {
-  /* What goes is only marked at first, since searching needs every key. The mark is a descriptor
-   * that no entry in use has. */
+  /* Entries to remove are only marked at first, because the search needs every key. The mark is a
+   * descriptor that no entry in use has. */
   static const ProtobufCMessageDescriptor removed;
   size_t removed_count = 0, kept = 0;
   const ProtobufCMessageDescriptor *type = *count == 0 ? NULL : entries[0]->base.descriptor;
@@ -281,8 +281,8 @@ static bool put_entries(map_entry ***entries, size_t *count, new_map *map,
 
 /* --- Applying --- */
 
-/* Applies an update; false without memory. What it moves, `disown` takes out of the update; that is
- * so when `*moved` is true. */
+/* Applies an update. False if memory runs out. `disown` takes the moved parts out of the update.
+ * `*moved` is true if it must. */
 static bool apply_update(const wc_mirror *mirror, entry *held, updated *update, bool *moved) {
   widget *to = held->content;
   new_map data, parameters, labels;
@@ -362,7 +362,7 @@ static bool apply_update(const wc_mirror *mirror, entry *held, updated *update, 
   return done;
 }
 
-/* Takes out of an update what was moved. Once more does nothing. */
+/* Takes the moved parts out of an update. A second call does nothing. */
 static void disown_update(updated *update) {
   for (size_t i = 0; i < update->n_set_data; i++) {
     update->set_data[i]->key = NULL;
@@ -384,7 +384,7 @@ static void disown_update(updated *update) {
   wc_content_disown(update->content);
 }
 
-/* Takes out of a change what was moved, while that is still there. */
+/* Takes the moved parts out of a change, while they still exist. */
 static void disown(Widgetd__V1__WidgetChange *change) {
   if (change->change_case == WIDGETD__V1__WIDGET_CHANGE__CHANGE_ADDED) change->added->widget = NULL;
   if (change->change_case == WIDGETD__V1__WIDGET_CHANGE__CHANGE_UPDATED)
@@ -464,7 +464,7 @@ static bool apply(wc_mirror *mirror, change_t *change, entry **touched, size_t *
   updated *update = NULL;
   wc_content_table *nodes;
   bool done = true;
-  /* What was moved out of an earlier update may be gone after this. */
+  /* This change can free parts that were moved out of an earlier update. */
   if (held != NULL && held->update != NULL) disown_update(held->update);
   switch (change->change_case) {
   case WIDGETD__V1__WIDGET_CHANGE__CHANGE_ADDED:
@@ -504,7 +504,7 @@ static bool apply(wc_mirror *mirror, change_t *change, entry **touched, size_t *
     break;
   }
   held->gone = change->change_case == WIDGETD__V1__WIDGET_CHANGE__CHANGE_REMOVED;
-  /* An update can be shown as it came only if nothing else happened to the widget. */
+  /* A notice can show the received update only if it is the widget's only change. */
   if (held->touched && update != NULL && *moved) disown_update(update);
   held->update = held->touched ? NULL : update;
   if (transition != NULL || held->gone) held->transition = transition;
@@ -548,7 +548,7 @@ static bool tell_updated(const entry *held, bool *goes_on, wc_mirror_fn each, vo
   return true;
 }
 
-/* Tells what happened to each, and forgets what was noted for that. False without memory. */
+/* Notifies of the changes of each entry, and drops their records. False if memory runs out. */
 static bool conclude(wc_mirror *mirror, entry **touched, size_t count, bool goes_on,
                      wc_mirror_fn each, void *context) {
   bool done = true;
@@ -645,7 +645,7 @@ static wc_mirror_result take_snapshot(wc_mirror *mirror, Widgetd__V1__SnapshotCh
   return WC_MIRROR_OK;
 }
 
-/* The snapshot is whole: it becomes what is visible, and the difference is told. */
+/* The snapshot is complete: it becomes the visible state, and listeners get the difference. */
 static wc_mirror_result take_synced(wc_mirror *mirror, const Widgetd__V1__WatchSynced *synced,
                                     wc_mirror_fn each, void *context) {
   if (!mirror->awaits_snapshot) return WC_MIRROR_LOST;

@@ -1,6 +1,6 @@
 /*
- * A stream on a connection of its own, as it comes: nothing is kept, nothing is resumed. The
- * connection is the stream: closing it is the one way to cancel.
+ * A stream on a separate connection. The stream stores nothing and resumes nothing. Closing the
+ * connection is the only way to cancel the stream.
  */
 #include "internal.h"
 
@@ -14,17 +14,17 @@ struct wc_stream {
   char path[WC_PATH_BYTES_MAX + 1];
   wc_link link;
   const ProtobufCMessageDescriptor *type;
-  /* What may be sent; NULL if nothing may, or may any more. */
+  /* The type of messages to send. NULL if none may be sent, or no more. */
   const ProtobufCMessageDescriptor *sent_type;
   bool is_over;
-  /* How it ended: told again to whoever asks again. */
+  /* The end of the stream. Later calls return it again. */
   wc_error end;
   uint8_t *status;
   size_t status_count;
 };
 
-/* Sends the whole frame: whoever polls the stream polls for reading only. With POLLIN in `events`
- * what comes is read meanwhile: a daemon that cannot write does not read either. */
+/* Sends the whole frame, because callers poll the stream for reading only. With POLLIN in `events`
+ * it also reads, because a daemon that cannot write does not read either. */
 static wc_code send_all(wc_stream *stream, short events, wc_error *error) {
   int64_t deadline = wc_now() + (int64_t)WC_TIMEOUT_DEFAULT * 1000000;
   while (wc_link_flush(&stream->link)) {
@@ -96,7 +96,8 @@ static wc_code finish(wc_stream *stream, wc_error *error) {
   return stream->end.code;
 }
 
-/* Handles what was read. True if there is something to return, in `*code` and `*message`. */
+/* Handles the bytes that were read. True if there is something to return, in `*code` and
+ * `*message`. */
 static bool take(wc_stream *stream, void **message, wc_code *code, wc_error *error) {
   wc_frame frame;
   wc_next next;
@@ -156,7 +157,7 @@ wc_code wc_stream_next_message(wc_stream *stream, void **message, int timeout, w
   }
 }
 
-/* Sends a message, or with NULL the end of what is sent. */
+/* Sends a message, or with NULL the end of the client's messages. */
 static wc_code put(wc_stream *stream, const ProtobufCMessage *request, wc_error *error) {
   if (stream->is_over)
     return wc_fail(error, WC_UNAVAILABLE, "STREAM_OVER",
@@ -172,7 +173,7 @@ static wc_code put(wc_stream *stream, const ProtobufCMessage *request, wc_error 
     wc_fail(error, WC_UNAVAILABLE, "CONNECTION_LOST",
             "the connection to the daemon at %s was lost; wc_stream_next has what came before",
             stream->path);
-  /* Nothing can be sent behind half a frame. What has come can still be read. */
+  /* No frame can follow half a frame. Data that has arrived can still be read. */
   free(stream->link.out);
   stream->link.out = NULL;
   stream->sent_type = NULL;

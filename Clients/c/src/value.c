@@ -65,7 +65,7 @@ static void add(text *to, const char *more) {
   to->at[to->used] = 0;
 }
 
-/* As deep as its message: at most WC_DEPTH_LIMIT for what came from the daemon. */
+/* As deep as its message: at most WC_DEPTH_LIMIT for values from the daemon. */
 static void add_value(text *to, const Widgetd__V1__Value *value) {
   char buffer[64];
   switch (value == NULL ? WIDGETD__V1__VALUE__KIND__NOT_SET : value->kind_case) {

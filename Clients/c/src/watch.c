@@ -1,6 +1,6 @@
 /*
- * A watch: opens the stream, tells what comes, and when it is lost waits and opens it again where
- * it was. Everything happens inside wc_watch_process, without blocking; wc_watch_run is a loop
+ * A watch: opens the stream and reports its frames. When the stream is lost, the watch waits and
+ * resumes it. Everything happens inside wc_watch_process, without blocking; wc_watch_run is a loop
  * around it.
  *
  *            due                    opened                 lost: wait, longer each time
@@ -11,10 +11,10 @@
  *
  * The descriptor for event loops is an epoll of the connection and a timer, so it stays the same.
  *
- * Invariants: the token is that of the last whole frame that was told, so what comes after a break
- * neither repeats nor skips anything. `after` is the number of the last event that was told or
- * named as missed; an event with a number up to it is not told. Once a notice function called
- * wc_watch_stop it is not called again.
+ * Invariants: the token is that of the last whole frame that was reported, so the frames after a
+ * break neither repeat nor skip anything. `after` is the number of the last event that was
+ * reported, also as missed. An event with a number up to it is not reported. Once a notice function
+ * called wc_watch_stop it is not called again.
  */
 #include "internal.h"
 
@@ -68,7 +68,7 @@ static void tell_error(wc_watch *watch, wc_notice_kind kind, const wc_error *err
   tell(watch, &(wc_notice){.kind = kind, .error = error, .milliseconds = milliseconds});
 }
 
-/* --- What is remembered --- */
+/* --- State --- */
 
 static bool wants_events(const wc_watch *watch) {
   return watch->events != NULL || watch->widgets->include_events;
@@ -136,9 +136,9 @@ static void wait_for(wc_watch *watch, int64_t nanoseconds) {
   timerfd_settime(watch->timer, 0, &time, NULL);
 }
 
-/* The wait before the next attempt: doubled each time up to a bound, then shortened at random by
- * up to half, so that not all clients of a daemon come back at once; but at least what it asked
- * for. */
+/* The wait before the next attempt: doubled each time up to a bound, then shortened at random by up
+ * to half, so that not all clients of a daemon reconnect at once. The wait is at least the one that
+ * the daemon asked for. */
 static uint32_t next_wait(wc_watch *watch, uint32_t least) {
   uint64_t wait = watch->first_wait;
   for (unsigned i = 0; i < watch->attempt && wait < watch->last_wait; i++) wait *= 2;
@@ -160,7 +160,7 @@ static void lose(wc_watch *watch, const wc_error *error) {
   tell_error(watch, WC_NOTICE_DISCONNECTED, error, wait);
 }
 
-/* What came before does not help any more: everything anew. */
+/* The former state is of no use. Fetches the whole state again. */
 static void start_over(wc_watch *watch, const wc_error *error, bool other_epoch) {
   disconnect(watch);
   if (watch->widgets != NULL) set_token(watch, NULL);
@@ -217,7 +217,7 @@ static void connect_now(wc_watch *watch) {
   set_poll(watch, EPOLL_CTL_ADD);
 }
 
-/* --- What comes --- */
+/* --- Frames --- */
 
 static void violation(wc_watch *watch, const char *what) {
   wc_error error;
@@ -455,7 +455,7 @@ static void exchange(wc_watch *watch) {
 wc_code wc_watch_process(wc_watch *watch, wc_error *error) {
   if (!watch->is_over && !watch->stopped) {
     uint64_t expirations;
-    /* Not to be readable for what is past. */
+    /* An expired timer must not keep the descriptor readable. */
     if (read(watch->timer, &expirations, sizeof expirations) < 0 && errno != EAGAIN) errno = 0;
     if (watch->link.fd < 0 && wc_now() >= watch->due) connect_now(watch);
     if (watch->link.fd >= 0) exchange(watch);

@@ -1,14 +1,14 @@
-/* Calls, errors, streams and values, against a daemon in a thread that says what the test wants. */
+/* Calls, errors, streams and values, against a scripted daemon in a thread. */
 #include "fake.h"
 
 #include <sys/stat.h>
 
-/* What the daemon does with the next requests, one after the other. */
+/* The daemon's actions on the next requests, one after the other. */
 typedef struct script {
   fake server;
   pthread_t thread;
   void (*play)(struct script *);
-  /* Of the last request. */
+  /* The last request. */
   char method[128];
   int64_t timeout;
   uint8_t payload[4096];

@@ -1,7 +1,7 @@
 /*
- * What the tests share: checks that end the program, a daemon that says what a test wants, and the
- * messages it says. The daemon listens on a socket in a folder of its own and is driven by the
- * test, in the same thread where the library does not block.
+ * The parts that the tests share: checks that end the program, a scripted daemon, and its messages.
+ * The daemon listens on a socket in a separate folder. The test drives it, in the same thread where
+ * the library does not block.
  */
 #ifndef FAKE_H
 #define FAKE_H
@@ -73,7 +73,7 @@ static inline void fake_accept(fake *server) {
   CHECK(server->peer >= 0);
 }
 
-/* Sends what it can; a client that has hung up is not a failure. */
+/* Sends as much as it can; a client that has hung up is not a failure. */
 static inline void send_bytes(int fd, const void *bytes, size_t count) {
   for (size_t sent = 0; sent < count;) {
     ssize_t now = send(fd, (const uint8_t *)bytes + sent, count - sent, MSG_NOSIGNAL);
@@ -257,7 +257,7 @@ static inline void append_synced(bytes *to, uint64_t revision, const char *token
   append_message(to, 1, WC_FRAME_DATA, &frame.base);
 }
 
-/* One change of a set: `verb` is '+' added, '=' set data n and what is shown, '-' removed. */
+/* One change of a set: `verb` is '+' added, '=' set data n and the content, '-' removed. */
 typedef struct small_change {
   char verb;
   const char *id;

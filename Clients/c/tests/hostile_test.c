@@ -1,7 +1,7 @@
 /*
- * A hostile daemon: whatever it sends, the client ends with an error or goes on, and neither
- * crashes, nor leaks, nor takes more memory than it says. Run with sanitizers. The random part is
- * decided by a seed, which a failure names: WIDGETCLIENT_SEED=N runs it alone.
+ * A hostile daemon: on any input the client continues or ends with an error. It never crashes,
+ * leaks, or exceeds its memory limit. Run it with sanitizers. A seed decides the random part, and a
+ * failure prints the seed: WIDGETCLIENT_SEED=N runs it alone.
  */
 #include "fake.h"
 
@@ -103,7 +103,7 @@ static void spoiled_conversations_do_no_harm(void) {
     process_all(watch);
     over += wc_watch_is_over(watch);
     wc_watch_free(watch);
-    /* What a reset watch connected with. */
+    /* Accepts the connections of a watch that connected again. */
     struct pollfd incoming = {.fd = server.listener, .events = POLLIN};
     while (poll(&incoming, 1, 0) == 1) fake_accept(&server);
   }

@@ -1,7 +1,7 @@
 /*
- * Prints what a program that uses the messages was compiled against: a line for each message, with
- * a hash of its fields in the order of the struct. The same on every machine. A message that is new
- * does no harm to such a program; one whose line is another does.
+ * Prints the layout that a program with these messages was compiled against: a line for each
+ * message, with a hash of its fields in the order of the struct. The output is the same on every
+ * machine. A new message is compatible with such a program. A changed line is not.
  */
 #include "widgetclient.h"
 

@@ -1,8 +1,8 @@
 /*
- * The copy of the widgets beside a naive one: random histories of changes, cut into parts at
- * random, with breaks in the middle and snapshots in between. After each set the copy must be the
- * naive state, and so must be what somebody holds who only heard the notices. Decided by a seed,
- * which a failure names: WIDGETCLIENT_SEED=N runs it again.
+ * Compares the mirror with a naive copy: random histories of changes, cut into parts at random,
+ * with breaks in the middle and snapshots in between. After each set the mirror must equal the
+ * naive state. So must a copy that was built from the notices only. A seed decides the histories,
+ * and a failure prints the seed: WIDGETCLIENT_SEED=N runs it again.
  */
 #include "fake.h"
 
@@ -56,7 +56,7 @@ static void naive_walk(const naive *of, int number, bool *seen, int *order, size
     naive_walk(of, of->nodes[number].children[i], seen, order, count);
 }
 
-/* What the tree does not reach is forgotten. */
+/* Nodes that the tree does not reach are dropped. */
 static size_t naive_trim(naive *of, int *order) {
   bool seen[NODES] = {0};
   size_t count = 0;
@@ -442,7 +442,7 @@ static Widgetd__V1__WidgetChange *random_change(uint64_t revision) {
   return change;
 }
 
-/* Each node is found by its id, and nothing else is. */
+/* Each node is found by its id, and no other id is found. */
 static void check_nodes(const wc_mirror *mirror, const char *id, const Widgetd__V1__Widget *widget) {
   const Widgetd__V1__Content *content = widget == NULL ? NULL : widget->content;
   CHECK(wc_mirror_node(mirror, id, "x") == NULL);
@@ -594,7 +594,7 @@ static void snapshot_of(wc_mirror *mirror, const int *numbers, size_t count) {
 
 static void content_that_comes_with_faults_is_cut_to_a_tree(void) {
   static const struct {
-    /* The nodes that come, and the first child of each node; then what is shown. */
+    /* The received nodes and the first child of each node, then the shown nodes. */
     int nodes[4], count, children[4], shown[4], shown_count;
   } cases[] = {
       {{0, 1, 2}, 3, {1, 2, 0}, {0, 1, 2}, 3},   /* a circle through the top */
@@ -622,7 +622,7 @@ static void content_that_comes_with_faults_is_cut_to_a_tree(void) {
   }
 }
 
-/* What is counted while changes come is what the same widgets count when they are sent whole. */
+/* After changes, the count is the same as for the same widgets sent whole. */
 static void the_memory_of_changed_content_is_counted(void) {
   memset(truth, 0, sizeof truth);
   memset(heard, 0, sizeof heard);

@@ -1,8 +1,7 @@
-/* Watches against a daemon that says what the test wants. All in one thread: a watch never
- * blocks. */
+/* Watches against a scripted daemon. All in one thread: a watch never blocks. */
 #include "fake.h"
 
-/* What a watch told, as text: one word a notice. */
+/* The notices of a watch as text, one word per notice. */
 static char told[4096];
 static wc_watch *stop_at_event, *stop_at_added;
 
@@ -54,7 +53,7 @@ static void on_notice(wc_watch *watch, const wc_notice *notice, void *context) {
   }
 }
 
-/* What was told since the last time. */
+/* The notices since the last call. */
 static const char *heard(void) {
   static char copy[sizeof told];
   strcpy(copy, told);
@@ -73,7 +72,7 @@ static wc_watch *watch_of(fake *server, bool include_events) {
   return watch;
 }
 
-/* Lets the watch do what there is to do; waits for its timer if it has nothing else. */
+/* Lets the watch process its work. If it has none, waits for its timer. */
 static wc_code turn(wc_watch *watch, wc_error *error) {
   struct pollfd wanted = {.fd = wc_watch_fd(watch), .events = POLLIN};
   CHECK(poll(&wanted, 1, 30000) == 1);
@@ -219,7 +218,7 @@ static void a_lost_watch_goes_on_with_the_token_of_the_last_whole_frame(void) {
   request = accept_watch(&server, watch);
   check_token(request, "t4");
   wc_free(request);
-  /* Attempts that fail in a row are told once. */
+  /* Consecutive failed attempts are reported once. */
   fake_hang_up(&server);
   wc_free(accept_watch(&server, watch));
   fake_hang_up(&server);
@@ -257,7 +256,7 @@ static void a_watch_that_cannot_go_on_starts_anew_and_tells_what_differs(void) {
   send_and_free(&server, &all);
   turn(watch, NULL);
   CHECK_TEXT(heard(), "connected-again !b=22 +d=4 -c @9");
-  /* In another epoch neither revisions nor numbers of events compare. */
+  /* Revisions and event numbers of different epochs cannot be compared. */
   append_refusal(&all, 1, WC_FAILED_PRECONDITION, "Another.", "EPOCH_CHANGED", 0);
   send_and_free(&server, &all);
   turn(watch, NULL);

@@ -26,7 +26,7 @@ struct BarBoard: Sendable {
   private var seen: Set<WidgetID> = []
   /// The kinds of the widgets, as far as the daemon has described them.
   private(set) var kinds: [KindName: Kind] = [:]
-  /// What the daemon says about the providers of stale widgets.
+  /// The daemon's facts about the providers of stale widgets.
   var providers = ProviderFacts()
   /// The kinds of the selection that nobody has registered, in their order.
   var unknownKinds: [KindName] = []
@@ -70,7 +70,8 @@ struct BarBoard: Sendable {
 
   private var isConnected: Bool { lostSince == nil && end == nil }
 
-  /// What concerns all widgets: why their state may be old. Empty while there is a connection.
+  /// The notice about all widgets: the reason why their state may be old. Empty while there is a
+  /// connection.
   private func notice(_ dates: DateText) -> String {
     if let end { return end }
     if !mirror.isSynced, !absence.isEmpty, lostSince != nil { return absence }

@@ -209,7 +209,8 @@ struct BarCommand: AsyncParsableCommand {
     if let warning = await EventCheck.warning(request, session) { Output.warn([warning]) }
   }
 
-  /// What to copy into the bar's configuration: the arguments of this command that matter there too.
+  /// The text to copy into the bar's configuration. It has the arguments of this command that
+  /// matter there too.
   private func configuration(_ format: BarFormat) -> BarConfiguration {
     var words = CommandLine.arguments.dropFirst().drop { $0 != "bar" }.dropFirst()
     var kept: [String] = []
@@ -221,7 +222,7 @@ struct BarCommand: AsyncParsableCommand {
       default: kept.append(word)
       }
     }
-    // What starts a bar does not have the variable of this shell.
+    // The program that starts a bar does not have this shell's variable.
     let socket = global.socket ?? Terminal.environment("WIDGETD_SOCKET")
     if global.socket == nil, let socket { kept += ["--socket", socket] }
     return BarConfiguration(

@@ -94,8 +94,8 @@ struct ApplyCommand: AsyncParsableCommand {
     let target = try file.target(explicit: set)
     if !force, prune, let refusal = ApplyCommand.refusal(toPrune: target) { throw refusal }
     let session = try global.session()
-    // What is there now: the sets, to refuse moves that nobody asked for; all of it for a dry run
-    // that says what would change.
+    // The present state. The sets are needed to refuse moves that nobody asked for. A dry run that
+    // prints the changes needs all fields.
     let mask = dryRun && session.printer.format == .table ? ReadMask.all : .setsOnly
     let before =
       file.declaresWidgets
@@ -289,9 +289,9 @@ struct ApplyCommand: AsyncParsableCommand {
     return lines.map { $0.safeForTerminal + "\n" }.joined()
   }
 
-  /// A line a widget: what was done, or with `specs` (what is declared) what would be.
+  /// One line per widget: the change that was made or, with the declared `specs`, would be made.
   ///
-  /// - Parameter before: the state before; of what was done only the sets are looked at.
+  /// - Parameter before: the state before. Without `specs`, only the sets are read.
   static func text(
     _ results: [ApplyResult], before: [Widget], specs: [WidgetSpec]?, set: String
   ) -> String {
@@ -318,7 +318,7 @@ struct ApplyCommand: AsyncParsableCommand {
 }
 
 extension Widget {
-  /// What the declaration makes of it, apart from its place.
+  /// The widget after the declaration is applied, apart from its place.
   func applying(_ spec: WidgetSpec, set: String) -> Widget {
     var widget = self
     widget.applySet = set

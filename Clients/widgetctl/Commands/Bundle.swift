@@ -5,8 +5,8 @@ import WidgetBundleInstaller
 import WidgetModel
 import WidgetTimeZones
 
-/// `bundle`: widgets without code. Its commands work without the daemon, and say who runs the bundles if
-/// there is one.
+/// `bundle`: widgets without code. Its commands work without the daemon, and report the host of the
+/// bundles if the daemon runs.
 struct BundleCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "bundle", abstract: "Write, check and install bundles: widgets without code.",
@@ -103,7 +103,7 @@ struct BundleFolderOptions: ParsableArguments {
     return try BundleFolderOptions.usual()
   }
 
-  /// The folder if none is named.
+  /// The folder that is used if none is named.
   static func usual() throws(CommandFailure) -> String {
     if geteuid() == 0 { return "/var/lib/widgetd-host/bundles" }
     if let data = Terminal.environment("XDG_DATA_HOME"), data.hasPrefix("/") {
@@ -175,7 +175,7 @@ extension BundleInstaller {
   }
 }
 
-/// How bundles and what is wrong with them are told.
+/// The texts about bundles and their problems.
 enum BundleText {
   /// A text with an option in the commands of `widgetctl bundle` that it advises.
   static func advice(_ text: String, with option: String) -> String {
@@ -194,12 +194,12 @@ enum BundleText {
     return text
   }
 
-  /// The same for what may be a mistake.
+  /// The same for possible mistakes.
   static func remarks(_ remarks: [BundleProblem], file: String) -> String {
     remarks.map { text($0, file: file, mark: "warning: ") }.joined()
   }
 
-  /// What concerns the whole file.
+  /// A warning about the whole file.
   static func warning(_ problem: BundleProblem, file: String) -> String {
     "\(file): warning: \(problem.message)\n  hint: \(problem.hint)\n"
   }
@@ -234,7 +234,7 @@ enum BundleText {
     Output.writeError("widgetctl: warning: \(text.safeForTerminal)\n")
   }
 
-  /// What an installation or a rollback did.
+  /// The result of an installation or a rollback.
   ///
   /// - Parameter isLive: whether a host runs the folder; nil if nobody knows.
   static func document(
@@ -333,7 +333,7 @@ struct BundleValidateCommand: AsyncParsableCommand {
     if let failure { throw failure.exit }
   }
 
-  /// Why a bundle is not right: what it says, or that it cannot be had at all.
+  /// The reason why a bundle is unusable: mistakes in it, or a failure to read it.
   private enum Unusable: Error {
     case invalid(file: String, InvalidBundle)
     case unread(CommandFailure)
@@ -402,7 +402,7 @@ struct BundleNewCommand: ParsableCommand {
   func run() throws {
     let path = folder == "." ? id : "\(folder)/\(id)"
     let file = "\(path)/bundle.yaml"
-    // The folders above it; the last one tells what is wrong with any of them.
+    // The folders above it. If one of them fails, the last mkdir reports it.
     for end in path.indices.dropFirst() where path[end] == "/" {
       mkdir(String(path[..<end]), 0o755)
     }
@@ -457,7 +457,7 @@ struct BundleNewCommand: ParsableCommand {
     return live.contains { resolved($0) == place }
   }
 
-  /// The path without links; nil if there is nothing.
+  /// The path without links; nil if it does not exist.
   private static func resolved(_ path: String) -> String? {
     guard let resolved = realpath(path, nil) else { return nil }
     defer { free(resolved) }

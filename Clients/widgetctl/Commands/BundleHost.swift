@@ -2,7 +2,7 @@ import Glibc
 import WidgetClient
 import WidgetModel
 
-/// Who runs the bundles of a folder, as far as the daemon knows.
+/// The host of a folder's bundles, as far as the daemon knows.
 enum BundleHost: Hashable {
   /// A host runs these folders; with stub, it touches nothing and gives stub values.
   case running(folders: [String], stub: Bool = false)
@@ -56,7 +56,7 @@ enum BundleHost: Hashable {
     }
   }
 
-  /// The command that starts the service of the host; nil if that is not what is missing.
+  /// The command that starts the service of the host; nil if a host is not what is missing.
   var mend: String? {
     guard self == .missing else { return nil }
     return geteuid() == 0 ? "systemctl start widgetd-host" : "systemctl --user start widgetd-host"
@@ -116,7 +116,7 @@ enum BundleHost: Hashable {
     return "no bundles in \(folder); widgetd-host runs \(folders.joined(separator: ", ")):\n\(list)"
   }
 
-  /// The path from the root, without links; as it is if there is nothing yet.
+  /// The path from the root, without links; unchanged if it does not exist yet.
   static func resolved(_ path: String) -> String {
     guard let resolved = realpath(path, nil) else { return path }
     defer { free(resolved) }

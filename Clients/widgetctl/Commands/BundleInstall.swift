@@ -85,10 +85,10 @@ struct BundleInstallCommand: AsyncParsableCommand {
 /// Where a bundle comes from, as it is named on the command line.
 enum BundleSource {
   case path(String)
-  /// What was at an https URL, and the last part of its path.
+  /// The download from an https URL, and the last part of its path.
   case fetched([UInt8], name: String)
 
-  /// Takes a path as it is; fetches a URL, within two minutes if nothing else is said.
+  /// Takes a path as it is; fetches a URL, by default within two minutes.
   init(_ text: String, bytesMax: Int, within limit: Duration?) throws(CommandFailure) {
     guard text.contains("://") else {
       self = .path(text)
@@ -114,7 +114,7 @@ extension BundleInstaller {
   }
 }
 
-/// Fetches archives with curl: this program has no HTTP of its own.
+/// Fetches archives with curl: this program does not speak HTTP.
 enum BundleDownload {
   static func bytes(
     _ url: String, bytesMax: Int, within limit: Duration
@@ -149,7 +149,7 @@ enum BundleDownload {
   ]
 }
 
-/// `bundle ls`: what is installed.
+/// `bundle ls`: the installed bundles.
 struct BundleListCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "ls", abstract: "List the installed bundles.",

@@ -2,8 +2,8 @@ import WidgetBundle
 import WidgetClient
 import WidgetModel
 
-/// What a bundle meets in the daemon: kinds of others, widgets that others made of its kinds, and fields of
-/// its widgets that others have set.
+/// The conflicts of a bundle in the daemon: kinds of others, widgets that others made of its kinds,
+/// and fields of its widgets that others set.
 struct BundleOutlook: Hashable, Sendable {
   /// One thing to know before the bundle is installed.
   struct Remark: Hashable, Sendable {
@@ -13,11 +13,11 @@ struct BundleOutlook: Hashable, Sendable {
     let hint: String
   }
 
-  /// A field that the file declares and somebody else owns.
+  /// A field that the file declares and another owner has.
   struct KeptField: Hashable, Sendable {
     let widget: WidgetID
     let owner: FieldOwner
-    /// What the widget has, and what the file says.
+    /// The widget's value and the file's value.
     let value: Value?
     let declared: Value
     /// The value in the installed version, if it differs.
@@ -185,7 +185,7 @@ struct BundleOutlook: Hashable, Sendable {
       hint: "give the bundle's widget another id, or remove that one (widgetctl rm \(known.id))")
   }
 
-  /// The fields that stay as they are, though the file says something else.
+  /// The fields that keep their value, though the file declares another.
   ///
   /// - Parameter before: the kind as it is registered.
   static func kept(

@@ -80,14 +80,14 @@ enum BundleRemote {
     }
   }
 
-  /// What `bundle install --remote` prints.
+  /// The output of `bundle install --remote`.
   static func installed(_ answer: InstallBundleResponse) -> String {
     let before = answer.formerVersion.isEmpty ? "" : ", was \(answer.formerVersion)"
     return "bundle \(answer.bundle.id) \(answer.bundle.version) installed in "
       + "\(answer.bundle.folder) by widgetd-host\(before)".safeForTerminal + "\n"
   }
 
-  /// What `bundle rollback --remote` prints.
+  /// The output of `bundle rollback --remote`.
   static func broughtBack(_ answer: RollbackBundleResponse) -> String {
     let before = answer.formerVersion.isEmpty ? "" : ", was \(answer.formerVersion)"
     let bundle = answer.bundle

@@ -13,7 +13,7 @@ struct BundleStanding: Hashable, Sendable {
   /// How many widgets of its kinds others made, and the first of these.
   var others = 0
   var othersFirst: [String] = []
-  /// What may be a mistake in its file.
+  /// Possible mistakes in its file.
   var remarks: [String] = []
 
   var isBad: Bool { state != "running" }
@@ -61,7 +61,7 @@ struct BundleStanding: Hashable, Sendable {
     return removal(of: bundle, at: path, usual: try? BundleFolderOptions.usual())
   }
 
-  /// The folder of a bundle that a host runs; nil if none is known to run it.
+  /// The folder of a bundle that a host runs; nil if no host is known to run it.
   private static func path(
     of bundle: String, _ client: WidgetClient, _ options: CallOptions
   ) async -> String? {

@@ -99,7 +99,7 @@ extension AddCommand {
   }
 }
 
-/// `set`: changes a widget's data and what else belongs to it.
+/// `set`: changes a widget's data and other fields.
 struct SetCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "set", abstract: "Change a widget's data, parameters, labels or status.",
@@ -462,7 +462,8 @@ struct MoveCommand: AsyncParsableCommand {
 
   func run() async throws {
     let session = try global.session()
-    // Only people are told whether that was a move; a widget that does not move keeps its revision.
+    // Only the output for people reports whether the widget moved. A widget that does not move
+    // keeps its revision.
     let before =
       session.printer.format == .table
       ? try await session.client.getWidget(

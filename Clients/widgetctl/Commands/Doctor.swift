@@ -84,7 +84,8 @@ struct DoctorCommand: AsyncParsableCommand {
     ])
   }
 
-  /// A line a finding, with the command that mends it below. Nothing is cut: it is for copying.
+  /// One line per finding, with the command that fixes it below. The command is never cut, because
+  /// people copy it.
   static func text(_ findings: [Finding], _ painter: Painter) -> String {
     let column = findings.map(\.check.count).max() ?? 0
     return findings.map { finding in
@@ -101,9 +102,9 @@ struct DoctorCommand: AsyncParsableCommand {
 
 /// How other commands point to `doctor`.
 enum Doctor {
-  /// The command that looks into why this socket cannot be used.
+  /// The command that finds out why this socket cannot be used.
   ///
-  /// - Parameter usual: the socket that is used if none is named.
+  /// - Parameter usual: the default socket.
   static func command(
     forSocket path: String, usual: String? = try? SocketPath.discover()
   ) -> String {

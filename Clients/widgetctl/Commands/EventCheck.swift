@@ -7,10 +7,12 @@ struct EventCheck: Hashable, Sendable {
   let kind: RegisteredKind
   /// The nodes that the widget shows.
   var nodes: [Node] = []
-  /// What the kind's bundle does something on, besides what is in the kind; nil for a kind of no bundle.
+  /// The events that the kind's bundle handles, besides those in the kind. Nil if no bundle has the
+  /// kind.
   var handled: [String]?
 
-  /// What to say of an event that was sent; nil if something handles it, or nobody knows.
+  /// The warning about an event that was sent. Nil if the event has a handler, or if this is
+  /// unknown.
   static func warning(_ request: SendEventRequest, _ session: Session) async -> RequestWarning? {
     guard
       let widget = try? await session.client.getWidget(
@@ -41,7 +43,8 @@ struct EventCheck: Hashable, Sendable {
     return check.warning(request.name, of: request.nodeID)
   }
 
-  /// What to say of an event that waits for a program; nil if one is there, or none is needed.
+  /// The warning about an event that waits for a program. Nil if the program runs or none is
+  /// needed.
   static func waiting(_ request: SendEventRequest, _ staleness: Staleness) -> RequestWarning? {
     guard let kind = staleness.kind, !kind.kind.reduces(request), let absence = staleness.absence
     else { return nil }
@@ -54,12 +57,12 @@ struct EventCheck: Hashable, Sendable {
       metadata: ["kind": kind.kind.name.rawValue, "provider": kind.provider])
   }
 
-  /// What to say of an event; nil if something handles it, or nobody knows.
+  /// The warning about an event. Nil if the event has a handler, or if this is unknown.
   func warning(_ name: String, of nodeID: String) -> RequestWarning? {
     nodeID.isEmpty ? warning(name) : warning(name, ofNode: nodeID)
   }
 
-  /// What to say of an event of a node.
+  /// The warning about an event of a node.
   private func warning(_ name: String, ofNode id: String) -> RequestWarning? {
     // A node that only the content for another family has is known to the daemon alone.
     guard let node = nodes.first(where: { $0.id == id }), !node.events.contains(name),
@@ -84,12 +87,12 @@ struct EventCheck: Hashable, Sendable {
       metadata: metadata)
   }
 
-  /// What to say of an event of the widget itself.
+  /// The warning about an event of the widget itself.
   func warning(_ name: String) -> RequestWarning? {
     let declared = kind.kind.events.map(\.name)
     // If events are declared, the daemon refuses any other.
     guard declared.isEmpty || kind.kind.isOpen else { return nil }
-    // Its program gets every event, and nobody else knows which ones it handles.
+    // Its program gets every event, and only the program knows which ones it handles.
     if handled == nil, kind.isAttended { return nil }
     let reduced = kind.kind.reducers.filter(\.nodeID.isEmpty).map(\.event)
     let known = Set(declared + reduced + (handled ?? []))

@@ -1,7 +1,7 @@
 import WidgetClient
 import WidgetModel
 
-/// What commands that follow a stream have in common.
+/// The options that commands that follow a stream share.
 struct FollowOptions: Sendable {
   /// Waits are short: somebody looks on.
   static let retry = RetryPolicy(delayInitial: .milliseconds(50), delayMax: .seconds(2))
@@ -10,7 +10,7 @@ struct FollowOptions: Sendable {
   /// Whether to wait for a daemon that cannot be reached at first.
   let waits: Bool
 
-  /// What is needed of the global options, as a value that tasks may share.
+  /// The needed global options, as a value that tasks may share.
   struct GlobalValues: Sendable {
     let limit: Duration?
     let saysMore: Bool
@@ -50,7 +50,7 @@ struct FollowOptions: Sendable {
     await noteMissing(of: ids, among: Set(there.map(\.widget.id)), waits: true, session)
   }
 
-  /// The same, of what is known to be there.
+  /// The same, with the ids of existing widgets given.
   static func noteMissing(
     of ids: [WidgetID], among there: Set<WidgetID>, waits: Bool, _ session: Session
   ) async {
@@ -96,8 +96,8 @@ struct FollowOptions: Sendable {
   }
 }
 
-/// Tells on standard error what happens to the connection, if somebody looks; and fails if there
-/// never was one.
+/// Reports changes of the connection on standard error, if that is a terminal. Fails if there never
+/// was a connection.
 struct ConnectionNotes {
   private let follow: FollowOptions
   private var wasOpen = false

@@ -98,7 +98,7 @@ struct GalleryCommand: AsyncParsableCommand {
     return found
   }
 
-  /// The families to show. A kind that names none is shown in medium.
+  /// The families to show. Medium for a kind without families.
   private func families(of kind: Kind) -> [Family] {
     guard family.isEmpty else {
       return family.filter { kind.families.isEmpty || kind.families.contains($0) }

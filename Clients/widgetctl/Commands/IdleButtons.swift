@@ -5,8 +5,8 @@ import WidgetProto
 enum IdleButtons {
   private static let press = "press"
 
-  /// A warning for each button that takes a press by default only: no reducer handles it, and neither
-  /// the kind nor the node says that a program does.
+  /// A warning for each button that takes a press by default only: no reducer handles it, and
+  /// neither the kind nor the node declares that a program does.
   static func warnings(_ kinds: [Kind]) -> [RequestWarning] {
     kinds.flatMap { kind in
       let isOfAnyNode =

@@ -142,7 +142,7 @@ struct GetCommand: AsyncParsableCommand {
               of: path, in: document, id: id, escapes: escape || Terminal.outputIsTerminal))
         }
       } catch {
-        // Read all of it, to name what is nearest.
+        // Reads the whole widget, to suggest the nearest name.
         let whole = try await session.client.getWidget(
           GetWidgetRequest(id: id), options: session.options
         ).widget.document(etag: "")
@@ -264,7 +264,7 @@ struct FieldOptions: ParsableArguments {
     return try ReadMask(paths: names)
   }
 
-  /// The read mask, with what else is needed.
+  /// The read mask, with the needed fields added.
   func mask(adding needed: [String] = []) throws -> ReadMask {
     guard !paths.isEmpty else { return .all }
     do throws(ReadMask.UnknownPath) {
@@ -295,7 +295,7 @@ struct FieldOptions: ParsableArguments {
       })
   }
 
-  /// What documents say of a widget's presence, each by its own name.
+  /// The fields of a widget's presence in documents.
   private static let ofPresence = ["state", "visible", "enabled"]
 
   /// The paths of a read mask that cover a path.
@@ -307,7 +307,7 @@ struct FieldOptions: ParsableArguments {
     return [ofPresence.contains(path) ? "presence" : snakeCase(path)]
   }
 
-  /// `createTime` as `create_time`; what follows a dot is a key and stays.
+  /// `createTime` as `create_time`; the part after a dot is a key and does not change.
   static func snakeCase(_ path: String) -> String {
     guard !path.contains(".") else { return path }
     return path.reduce(into: "") { text, character in

@@ -40,8 +40,8 @@ struct TargetOptions: ParsableArguments {
   }
 }
 
-/// What `show`, `hide`, `enable`, `disable` and `toggle` have in common: all of them set presence,
-/// in one change.
+/// The options that `show`, `hide`, `enable`, `disable` and `toggle` share. Each sets presence in
+/// one change.
 struct PresenceOptions: ParsableArguments {
   @OptionGroup var target: TargetOptions
   @OptionGroup var transition: TransitionOptions
@@ -67,7 +67,8 @@ struct PresenceOptions: ParsableArguments {
     }
   }
 
-  /// Which way a toggle went, for people: the widgets' state now. None for what needs no asking.
+  /// The result of a toggle, for people: the present state of the widgets. Empty for other actions,
+  /// which need no request.
   private static func words(
     _ action: PresenceAction, of ids: [WidgetID], _ session: Session
   ) async throws(ClientError) -> [WidgetID: String] {

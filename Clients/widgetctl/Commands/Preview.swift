@@ -3,7 +3,7 @@ import WidgetClient
 import WidgetModel
 import WidgetProto
 
-/// `placeholder`: what a kind looks like, with its sample.
+/// `placeholder`: the look of a kind, with its sample.
 struct PlaceholderCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "placeholder", abstract: "Show what a kind looks like, with its sample.",

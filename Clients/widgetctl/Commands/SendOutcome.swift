@@ -135,7 +135,7 @@ struct OutcomeWait: Sendable {
     }
   }
 
-  /// Who handles the events of a kind.
+  /// The handler of a kind's events.
   enum Handler: Hashable {
     /// A bundle. Only widgets of such kinds get outcomes.
     case bundle

@@ -77,8 +77,8 @@ struct SendTarget: Sendable {
     return payload
   }
 
-  /// What a form refuses in the submitted values. A host refuses it after the event was sent, so only
-  /// `--wait` would show it.
+  /// The submitted values that a form refuses. A host refuses them after the event was sent, so
+  /// only `--wait` would show it.
   func warnings(_ payload: ValueMap, event: String, node: String?, uploads: [String])
     -> [RequestWarning]
   {

@@ -54,7 +54,7 @@ struct StatusCommand: AsyncParsableCommand {
     return report
   }
 
-  /// What connecting says of the daemon.
+  /// The daemon's state, from the attempt to connect.
   static func state(of connection: Facts.ConnectAttempt) -> StatusReport.State {
     switch connection {
     case .answered(let answers): .running(answers.health)

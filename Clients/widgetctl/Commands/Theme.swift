@@ -207,7 +207,7 @@ struct ThemeImportCommand: AsyncParsableCommand {
   }
 }
 
-/// `theme preview`: what the theme looks like.
+/// `theme preview`: a picture of the theme.
 struct ThemePreviewCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "preview", abstract: "Show the colours, fonts and lengths of the theme.",

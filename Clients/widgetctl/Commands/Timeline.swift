@@ -4,7 +4,7 @@ import WidgetClient
 import WidgetModel
 import WidgetProto
 
-/// `timeline`: what a widget shows, and when.
+/// `timeline`: the entries of a widget, with their times.
 struct TimelineCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "timeline", abstract: "List the entries of a widget: what it shows, and when.",

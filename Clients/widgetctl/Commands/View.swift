@@ -339,7 +339,7 @@ let nodeCompletion = CompletionKind.custom { words, _, prefix in
 
 /// Finds the families of kinds whose widgets have no content, and the providers of stale widgets.
 struct KindNames: Sendable {
-  /// What the daemon says about the providers of stale widgets.
+  /// The daemon's facts about the providers of stale widgets.
   private(set) var providers = ProviderFacts()
   private var known: Set<KindName> = []
   /// The families for which a kind has content.

@@ -138,7 +138,7 @@ struct WatchCommand: AsyncParsableCommand {
     _ session: Session, _ options: WatchOptions, _ follow: FollowOptions, printer: WatchPrinter,
     until conditions: [Condition], ids: [WidgetID], _ selection: SelectorOptions
   ) async throws {
-    // Those of a snapshot that is being read; nil when one was read, or none will come.
+    // The widgets of a snapshot that is being read. Nil when it was read, or if none will come.
     var found: Set<WidgetID>? = options.resumeToken.isEmpty ? [] : nil
     var printer = printer
     var progress = ConnectionNotes(follow)

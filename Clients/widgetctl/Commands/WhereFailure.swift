@@ -30,7 +30,8 @@ struct WhereFailure: Hashable, Sendable {
     return WhereFailure(condition, widgets.prefix(widgetsMax).map(\.widget), budget: budget)
   }
 
-  /// - Parameter budget: what one evaluation can cost; nil for as much as `widgetctl eval` allows.
+  /// - Parameter budget: the most that one evaluation can cost. Nil for the limit of `widgetctl
+  ///   eval`.
   init?(_ condition: String, _ widgets: [Widget], budget: Int?) {
     guard let expression = try? EvalCommand.compile(condition) else { return nil }
     for widget in widgets {

@@ -1,10 +1,10 @@
 import Glibc
 
-/// Runs another program and takes what it prints, for a limited time and a limited length.
+/// Runs another program and reads its output, with a limit on time and on length.
 ///
-/// A program that asks a service can wait for it without end, and a diagnosis must not: whatever
-/// runs longer than the limit is killed. It gets little of the environment, no input, and no
-/// descriptors of ours.
+/// A program that asks a service can wait for it without end, but a diagnosis must not: a program
+/// that exceeds the limit is killed. It gets few environment variables, no input, and no
+/// descriptors of this process.
 enum BoundedCommand {
   /// How it went.
   enum Outcome: Hashable {
@@ -18,7 +18,7 @@ enum BoundedCommand {
   /// The most that is kept of the output; the rest is read and dropped.
   static let outputBytesMax = 64 << 10
 
-  /// What a program gets of the environment.
+  /// The environment variables that a program gets.
   private static let variables = [
     "PATH", "HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS",
   ]
@@ -46,8 +46,8 @@ enum BoundedCommand {
   ///
   /// - Parameters:
   ///   - bytesMax: the most that it may print; nil to keep `outputBytesMax` and drop the rest.
-  ///   - names: what else it gets of the environment.
-  ///   - showsErrors: whether its errors go where ours do.
+  ///   - names: more environment variables that it gets.
+  ///   - showsErrors: whether its errors go to this process's standard error.
   static func bytes(
     _ words: [String], within limit: Duration, bytesMax: Int?, keeping names: [String] = [],
     showsErrors: Bool = false
@@ -123,8 +123,8 @@ enum BoundedCommand {
     }
   }
 
-  /// Waits for a program that has closed its output, which most do by ending; so there is nothing
-  /// to wait for, and looking again now and then is good enough for the rest. nil if it goes on.
+  /// Waits for a program that has closed its output. Most programs do so by ending, so the wait is
+  /// short, and polling suffices for the others. Nil if the program still runs at the deadline.
   private static func wait(for process: pid_t, until deadline: ContinuousClock.Instant) -> Int32? {
     var status: Int32 = 0
     while waitpid(process, &status, WNOHANG) != process {

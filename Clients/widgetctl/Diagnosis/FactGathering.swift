@@ -3,8 +3,8 @@ import WidgetBundleInstaller
 import WidgetClient
 import WidgetModel
 
-/// Asks the system and the daemon. Every question has a time limit. Nothing is changed, but
-/// that connecting starts a service whose socket systemd holds.
+/// Asks the system and the daemon. Every question has a time limit. The questions change nothing,
+/// except that connecting starts a service whose socket systemd holds.
 extension Facts {
   /// How long systemctl may take, each time.
   static let systemctlTimeout: Duration = .seconds(2)
@@ -43,7 +43,7 @@ extension Facts {
     return facts
   }
 
-  /// What is installed where `bundle install` puts it.
+  /// The bundles in the folder that `bundle install` uses.
   private static func bundles(at socket: String) async -> Bundles? {
     guard let folder = try? BundleFolderOptions.usual(),
       let installed = try? BundleInstaller(path: folder).list()
@@ -69,7 +69,7 @@ extension Facts {
     var result: [Folder] = []
     var link: Link?
     var linksLeft = linksMax
-    /// Records a folder; whether the way goes on from there.
+    /// Records a folder. Returns whether the path can continue from there.
     func enter(_ folder: String) -> Bool {
       if result.contains(where: { $0.path == folder }) { return true }
       var status = stat()
@@ -81,7 +81,8 @@ extension Facts {
       return isSearchable
     }
     guard enter("/") else { return result }
-    // What is still to be gone, the next one last; and where one is, without links and "..".
+    // The parts that are still to visit, the next one last, and the present place without links and
+    // "..".
     var pending = Array(absolute.split(separator: "/").map(String.init).reversed())
     var here: [String] = []
     while let name = pending.popLast() {
@@ -220,7 +221,7 @@ extension Facts {
     }
   }
 
-  /// The services in lines of `NAME=UNIT UNIT …`, each once, but for the daemon's.
+  /// The services in lines of `NAME=UNIT UNIT …`, each once, except for the daemon's.
   static func providerNames(in output: String) -> [String] {
     let names = output.split(separator: "\n").flatMap { line in
       line.drop { $0 != "=" }.dropFirst().split(separator: " ").map(String.init)
@@ -278,7 +279,7 @@ extension Facts {
     return .answered(answers)
   }
 
-  /// Whether it is of use to know who listens: something does, and is to be got rid of or restarted.
+  /// Whether the listener is of interest: one exists, and must be ended or restarted.
   private var isListenerOfInterest: Bool {
     switch connection {
     case .notTried, .failed: false
@@ -287,8 +288,8 @@ extension Facts {
     }
   }
 
-  /// Who listens: whom the kernel names, or the service if that is the systemd which holds its
-  /// socket.
+  /// The listener: the process that the kernel names. If that is the systemd that holds the socket,
+  /// the service.
   private func findListener() -> Listener? {
     guard let (pid, uid) = Facts.peer(at: choice.path),
       let listener = Facts.listener(pid: pid, uid: uid)
@@ -302,8 +303,8 @@ extension Facts {
     return service
   }
 
-  /// Who called listen(2) on the socket, by the kernel's word; nil if it does not say, as of a
-  /// process in another container. Connects without waiting.
+  /// The process that called listen(2) on the socket, from the kernel. Nil if the kernel does not
+  /// name it, as for a process in another container. Connects without waiting.
   private static func peer(at path: String) -> (pid: Int32, uid: UInt32)? {
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
@@ -330,7 +331,7 @@ extension Facts {
     return (credentials.pid, credentials.uid)
   }
 
-  /// What /proc says of a process; nil if it has ended.
+  /// A process as /proc shows it. Nil if it has ended.
   private static func listener(pid: Int32, uid: UInt32) -> Listener? {
     let descriptor = open("/proc/\(pid)/stat", O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
@@ -368,7 +369,7 @@ extension SocketChoice {
 
 extension Facts.Answers {
 
-  /// Finds out the level by what is refused, since nothing tells it.
+  /// Finds the level from refused requests, since no call returns it.
   fileprivate mutating func findLevel(_ client: WidgetClient, _ options: CallOptions) async {
     do throws(ClientError) {
       stats = try await client.getStats(options: options)

@@ -7,8 +7,8 @@ struct Facts: Hashable {
   var user: User
   var choice: SocketChoice
   var file: File
-  /// The folders on the way to the socket, from the root on. What lies beyond one that may not be
-  /// searched is not there.
+  /// The folders on the way to the socket, from the root on. The list ends at a folder that may not
+  /// be searched.
   var folders: [Folder] = []
   /// Whether the user may write to the socket, which is what connecting takes.
   var isWritable = false
@@ -19,7 +19,7 @@ struct Facts: Hashable {
   /// The bundles where they are installed if no folder is named; nil if there are none.
   var bundles: Bundles?
   var connection: ConnectAttempt
-  /// Who listens at the socket; nil if it was not looked for, or cannot be told.
+  /// The listener at the socket. Nil if it was not looked up, or is unknown.
   var listener: Listener?
   /// Whether the file of the daemon's program was replaced or removed since the daemon started, as an
   /// upgrade does; false if this user may not know.
@@ -35,7 +35,7 @@ struct Facts: Hashable {
     var isRoot: Bool { uid == 0 }
   }
 
-  /// Who may do what with a file.
+  /// The owner and the permissions of a file.
   struct Ownership: Hashable {
     /// The lower 12 bits of the mode.
     var mode: UInt32
@@ -83,7 +83,7 @@ struct Facts: Hashable {
     var target: String
   }
 
-  /// What a systemd says of the daemon's units.
+  /// The daemon's units in a systemd.
   enum Units: Hashable {
     /// There is no systemctl, or no such systemd runs.
     case absent
@@ -99,7 +99,7 @@ struct Facts: Hashable {
     var active: String
     /// Why it failed: "exit-code", "start-limit-hit"; "success" if it did not.
     var result: String
-    /// Its process; nil if it has none.
+    /// Its process; nil if it does not run.
     var mainPID: Int32?
     /// Whether it is started without anybody's asking, as `systemctl enable` has it.
     var isEnabled = false
@@ -107,7 +107,7 @@ struct Facts: Hashable {
     var isReplaced = false
   }
 
-  /// Installed bundles, and who runs them.
+  /// Installed bundles and their host.
   struct Bundles: Hashable {
     var folder: String
     var count: Int
@@ -147,7 +147,7 @@ struct Facts: Hashable {
   }
 
   enum ConnectAttempt: Hashable {
-    /// Nothing to connect to.
+    /// There is no socket to connect to.
     case notTried
     case failed(ConnectFailure)
     /// It connected, but the health check was not answered as it should be.
@@ -155,17 +155,17 @@ struct Facts: Hashable {
     case answered(Answers)
   }
 
-  /// What the daemon says.
+  /// The daemon's answers.
   struct Answers: Hashable {
     var health: HealthCheckResponse.ServingStatus
     var level: Level
     /// For owners.
     var stats: GetStatsResponse?
-    /// For clients, who get no stats.
+    /// For clients, which get no stats.
     var revision: Revision?
   }
 
-  /// What the daemon allows, as asking it shows.
+  /// The user's level of access, found by requests to the daemon.
   enum Level: String, Hashable {
     case owner, client, nothing
     /// It could not be found out.
@@ -173,7 +173,7 @@ struct Facts: Hashable {
   }
 }
 
-/// What one check found, and the command that mends it.
+/// The result of one check, and the command that fixes it.
 struct Finding: Hashable {
   enum Grade: String, Hashable {
     case ok
@@ -194,7 +194,7 @@ struct Finding: Hashable {
   var grade: Grade
   /// Without a final period.
   var found: String
-  /// A command to run as it stands; nil if there is nothing to do.
+  /// A command to run without changes. Nil if there is nothing to do.
   var mend: String?
 
   static func ok(_ check: String, _ found: String) -> Finding {

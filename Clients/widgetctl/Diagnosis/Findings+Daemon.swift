@@ -2,7 +2,7 @@ import Glibc
 import WidgetClient
 import WidgetModel
 
-/// What the daemon answers, and what follows from it.
+/// The daemon's answers, and their consequences.
 extension Facts {
   var connectFinding: Finding? {
     let check = "connect"
@@ -14,7 +14,7 @@ extension Facts {
         check, "no program listens on the socket: a daemon that has ended left it",
         mend: remedies.restart)
     case .failed(.permissionDenied):
-      // What keeps one out is told by `permission`, unless it is none of the mode bits.
+      // `permission` reports the obstacle, unless it is not in the mode bits.
       guard isWritable else { return nil }
       return .fail(
         check,
@@ -156,13 +156,14 @@ extension Facts {
         check, found + "and restart that daemon; this command shows its process",
         mend: remedies.whoHasIt)
     }
-    // Its flags are its own: nobody else can start it again.
+    // No unit has its arguments, so only its user can start it again.
     return .warn(
       check, found + "and restart that daemon with its arguments, which this command shows",
       mend: "ps -ww -o user=,args= -p \(listener.pid)")
   }
 
-  /// Those that are enabled and do not run: their widgets no longer change, and nobody else tells.
+  /// Providers that are enabled and do not run: their widgets no longer change, and nothing else
+  /// reports this.
   var providersFinding: Finding? {
     guard isReached, let manager = remedies.managerWithUnits else { return nil }
     let check = "providers"
@@ -220,8 +221,8 @@ extension Facts {
     return bundles.host == .unknown ? nil : .warn(check, problem, mend: hostStart(bundles))
   }
 
-  /// The command that starts the host, if none runs. No unit starts one for a daemon with a socket of its
-  /// own.
+  /// The command that starts the host, if none runs. No unit starts a host for a daemon with
+  /// another socket.
   private func hostStart(_ bundles: Facts.Bundles) -> String? {
     guard bundles.host == .missing, choice.why != .nowhere, choice.manager == nil else {
       return bundles.host.mend

@@ -4,7 +4,7 @@ import WidgetModel
 
 /// The judgement: facts in, findings out, in the order in which one would look.
 extension Facts {
-  /// At least one; what a check cannot tell, because an earlier one failed, is left out.
+  /// At least one. A check that depends on a failed check is left out.
   var findings: [Finding] {
     [
       socketFinding, fileFinding, unitFinding, permissionFinding, connectFinding, healthFinding,
@@ -12,7 +12,7 @@ extension Facts {
     ].compactMap { $0 }
   }
 
-  /// What keeps one from using the daemon: the first thing that failed.
+  /// The obstacle to using the daemon: the first failed check.
   var trouble: Finding? { findings.first { $0.grade == .fail } }
 
   /// How long an error of the daemon's is news.
@@ -60,7 +60,7 @@ extension Facts {
     }
     switch file {
     case .hidden:
-      // Which folder it is that hides it is told by `permission`, if that is known.
+      // If the folder that hides the socket is known, `permission` reports it.
       guard folders.allSatisfy(\.isSearchable) else { return nil }
       return .fail(
         check, "\(choice.path) leads into a folder that \(user.name) may not search",
@@ -104,7 +104,7 @@ extension Facts {
       return .ok(check, "not checked: no unit has its socket in this place")
     }
     let findings = managers.map { finding(check, of: $0) }
-    // Of two daemons one that is up is enough to say so; else what is wrong with the first.
+    // Of two daemons, the worse finding counts.
     return findings.first { $0.grade == .fail } ?? findings.first { $0.grade == .warn }
       ?? findings.first
   }
@@ -183,7 +183,8 @@ extension Facts {
   /// Whether membership in the group of a file is something that users are given.
   private func isOfGroup(_ ownership: Ownership) -> Bool { ownership.group != "root" }
 
-  /// What lets the user in, if the group may do what is missing, or else.
+  /// The command that lets the user in: through the group if it has the missing permission, or
+  /// another way.
   func mend(_ ownership: Ownership, groupMay: Bool) -> String {
     guard groupMay, isOfGroup(ownership) else {
       return ownership.uid == 0
@@ -218,7 +219,7 @@ extension Facts {
     return units.first { $0.name == name }
   }
 
-  /// What listens, if it is not the daemon.
+  /// The listener, if it is not the daemon.
   var notWidgetd: String {
     "the program that listens" + (listener.map { " (\($0.text))" } ?? "") + " is not widgetd"
   }

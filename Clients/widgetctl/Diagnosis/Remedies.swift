@@ -1,7 +1,7 @@
 import WidgetClient
 import WidgetModel
 
-/// The commands that mend what was found: for a shell, with `sudo` where it is needed.
+/// The commands that fix the findings: for a shell, with `sudo` where it is needed.
 struct Remedies {
   private let facts: Facts
 
@@ -27,7 +27,7 @@ struct Remedies {
     return managers.first(where: hasUnits)
   }
 
-  /// What comes before a command that takes root.
+  /// The prefix of a command that needs root.
   var sudo: String { user.isRoot ? "" : "sudo " }
 
   /// For commands that change something. Commands that only ask do not need root.
@@ -58,7 +58,7 @@ struct Remedies {
   /// Shows the processes at the socket, whatever its type.
   var whoHasIt: String { sudo + "ss -xap src \(choice.path.shellQuoted)" }
 
-  /// What to do about a socket that a systemd holds without having widgetd's units for this user.
+  /// The remedy for a socket that a systemd holds without widgetd's units for this user.
   private func ofOther(_ systemd: Facts.Listener) -> String {
     if let holder { return "\(holder.systemctl) list-sockets --all" }
     // Another user's: only root, or that user, can ask it.

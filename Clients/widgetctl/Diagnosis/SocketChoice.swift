@@ -9,9 +9,9 @@ struct SocketChoice: Hashable {
     case variable
     /// It is the user's own daemon's, and there.
     case user
-    /// It is the system's daemon's, and there is none of the user's own.
+    /// The socket of the system's daemon, because the user's daemon has none.
     case system
-    /// Neither is there; this is where the system's would be.
+    /// Neither socket exists. This is the place of the system's socket.
     case nowhere
   }
 
@@ -29,8 +29,8 @@ struct SocketChoice: Hashable {
   /// The user's own daemon's place; nil without `$XDG_RUNTIME_DIR`.
   let user: Place?
   let system: Place
-  /// Where the user's own daemon's socket is although no one looks there, because
-  /// `$XDG_RUNTIME_DIR` is not set, as after `su`; nil if it is set, or if there is none.
+  /// The socket of the user's daemon, which is not tried because `$XDG_RUNTIME_DIR` is not set, as
+  /// after `su`. Nil if the variable is set or no such socket exists.
   let overlooked: String?
 
   init(path: String, why: Why, user: Place?, system: Place, overlooked: String? = nil) {
@@ -96,7 +96,7 @@ struct SocketChoice: Hashable {
   /// Whether no socket can have this path.
   var isTooLong: Bool { path.utf8.count > Self.pathBytesMax }
 
-  /// The place of the other daemon, if it has a socket: what may have been meant instead.
+  /// The place of the other daemon, if it has a socket. The user may have meant that one.
   var other: Place? {
     [user, system].compactMap { $0 }.first { $0.exists && $0.path != path }
   }

@@ -1,7 +1,7 @@
 import WidgetClient
 import WidgetModel
 
-/// What `status` tells: how the daemon is, at a glance. Values only.
+/// The report of `status`: the daemon's state at a glance. Values only.
 struct StatusReport: Hashable {
   enum State: Hashable {
     /// It answers. Its health says whether it serves.
@@ -14,7 +14,7 @@ struct StatusReport: Hashable {
 
   var socket: String
   var state: State
-  /// Of a daemon that cannot be asked: what `doctor` finds to be wrong first.
+  /// If the daemon does not answer, the first problem that `doctor` finds.
   var trouble: Finding?
   /// The command that tells more.
   var next = "widgetctl doctor"
@@ -23,7 +23,7 @@ struct StatusReport: Hashable {
   var level = Facts.Level.unknown
   /// For owners.
   var stats: GetStatsResponse?
-  /// For clients, who get no stats.
+  /// For clients, which get no stats.
   var revision: Revision?
   /// The host that runs bundles, if it is known.
   var host = BundleHost.unknown
@@ -216,7 +216,7 @@ enum ByteCount {
 // MARK: - For programs
 
 extension StatusReport {
-  /// The fields of GetStats, if the daemon gives them, with what `status` makes of them.
+  /// The fields of GetStats, if the daemon gives them, with the conclusions of `status`.
   var document: Value {
     var map: ValueMap = [:]
     if case .map(let fields)? = stats?.document { map = fields }

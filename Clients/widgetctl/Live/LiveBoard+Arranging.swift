@@ -95,7 +95,7 @@ extension LiveBoard {
     }
   }
 
-  /// Lays out a pane for a width. Returns its height in rows, with border and what is wrong.
+  /// Lays out a pane for a width. Returns its height in rows, with border and problems.
   mutating func paneHeight(_ id: WidgetID, width: Int) -> Int {
     panes[id]?.layOut(width: max(1, width - 2 * LiveBoard.border))
     if panes[id]?.images.isEmpty == false { withImages.insert(id) } else { withImages.remove(id) }
@@ -158,8 +158,7 @@ extension LiveBoard {
     }
   }
 
-  /// The origin of a pane's content on the page, inside the border and below the lines that say what
-  /// is wrong.
+  /// The origin of a pane's content on the page, inside the border and below the lines of problems.
   func origin(of id: WidgetID) -> (x: Int, y: Int) {
     let frame = frames[id] ?? LayoutRect(x: 0, y: 0, width: 0, height: 0)
     let rows = troubleLines(of: id, width: frame.width).count

@@ -190,7 +190,7 @@ extension LiveBoard {
     }
   }
 
-  // MARK: - What is wrong
+  // MARK: - Problems
 
   /// The most rows of a pane for the widget's error, and for why it is stale. The details have all of
   /// it.

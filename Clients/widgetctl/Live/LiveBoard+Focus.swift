@@ -33,7 +33,7 @@ extension LiveBoard {
       if let next = nearest(key, from: focus, own, among: near) { return setFocus(next) }
       if scroll(region, of: focus.widget, by: key == .up || key == .left ? -1 : 1) { return }
     }
-    // What is out of sight in another scrolling node is no neighbour.
+    // A target that is out of sight in another scrolling node is no neighbour.
     let seen = others.filter { other, target in
       guard target.frame.intersection(target.clip).isEmpty else { return true }
       return other.widget == focus.widget
@@ -57,7 +57,7 @@ extension LiveBoard {
     for (other, target) in targets {
       let place = pageFrame(other.widget, target.frame)
       var to = place.center
-      // A scrolling node is wide: what is below any part of it is below it.
+      // A scrolling node is wide: a target below any part of it is below it.
       if target.kind == .scroll || own.kind == .scroll, place.x < frame.endX, frame.x < place.endX {
         to.x = from.x
       }

@@ -61,8 +61,8 @@ struct LiveBoard {
   /// The widgets on the board, in reading order.
   var order: [WidgetID] = []
   var focus: LiveFocus?
-  /// The control that Esc left. The next Tab goes on from there, and its widget is still meant by `i`
-  /// and `r`.
+  /// The control that Esc left. The next Tab continues from there, and `i` and `r` still apply to
+  /// its widget.
   var leftFocus: LiveFocus?
   /// The last deletion of a row.
   var deletion: Deletion?
@@ -133,7 +133,7 @@ struct LiveBoard {
     dismissals = Dismissals(of: options.ids)
   }
 
-  // MARK: - What the daemon says
+  // MARK: - News from the daemon
 
   /// Applies the next frame of a watch.
   ///
@@ -144,9 +144,9 @@ struct LiveBoard {
     switch frame {
     case .theme(let state): setTheme(state.theme)
     case .disconnected(let error) where feed == nil:
-      // A lost connection matters more than what was said before.
+      // A lost connection matters more than an earlier message.
       (trouble, notice) = (LiveBoard.words(for: error), "")
-    // What was said while there was no connection no longer holds.
+    // A message from the time without a connection no longer holds.
     case .opened: if feed == nil, trouble != nil { (trouble, notice) = (nil, "") }
     default: break
     }
@@ -233,7 +233,8 @@ struct LiveBoard {
     arrange()
   }
 
-  /// Tells that the program that takes the event does not run. Nil if it runs, or none is needed.
+  /// The notice that the program that takes the event does not run. Nil if it runs, or none is
+  /// needed.
   private func wordsOfAbsence(_ event: LiveEvent) -> String? {
     guard let widget = panes[event.widget]?.widget, widget.isStale else { return nil }
     let staleness = facts(about: widget)
@@ -304,7 +305,7 @@ struct LiveBoard {
     }
   }
 
-  /// Stores what the daemon said about a kind and its provider.
+  /// Stores the daemon's facts about a kind and its provider.
   mutating func describe(_ facts: ProviderFacts) {
     described.kinds.merge(facts.kinds) { $1 }
     described.widgets.merge(facts.widgets) { $1 }
@@ -322,7 +323,7 @@ struct LiveBoard {
     }
   }
 
-  /// What the daemon said about the providers of a widget.
+  /// The daemon's facts about the providers of a widget.
   func facts(about widget: Widget) -> Staleness {
     let kind = described.kinds[widget.kind]
     func status(_ id: WidgetID?) -> Widget? {

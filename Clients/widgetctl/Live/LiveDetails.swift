@@ -211,7 +211,7 @@ struct LiveDetails {
     }
   }
 
-  // MARK: - What it takes and holds
+  // MARK: - Events and data
 
   private var events: [Line] {
     guard widget.presence.isVisible, widget.presence.isEnabled else {

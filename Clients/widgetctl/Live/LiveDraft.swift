@@ -84,8 +84,8 @@ struct LiveDraft: Hashable {
     return true
   }
 
-  /// Replaces characters, with the cursor behind the new text. What stands side by side then can be
-  /// one character, such as a letter and a typed accent, or the parts of an emoji.
+  /// Replaces characters, with the cursor behind the new text. Neighbours can then form one
+  /// character, such as a letter and a typed accent, or the parts of an emoji.
   private mutating func replace(_ range: Range<Int>, with text: String) {
     let head = String(characters[..<range.lowerBound]) + text
     characters = Array(head + String(characters[range.upperBound...]))

@@ -65,7 +65,7 @@ struct LiveEdits {
     return drafts[id]?.shownText
   }
 
-  // MARK: - What the user does
+  // MARK: - Input of the user
 
   /// - Parameter isTyped: Whether the text was changed.
   mutating func set(_ id: String, _ draft: LiveDraft, isTyped: Bool) {
@@ -91,8 +91,9 @@ struct LiveEdits {
   /// A change of an input goes to the daemon.
   mutating func send(_ id: String, _ text: String) { sentTexts[id] = text }
 
-  /// An input lost the focus. The daemon's text is shown again once it answered the last change, and at once
-  /// if none is on its way: it was answered, or the text is too short to be sent.
+  /// An input lost the focus. The daemon's text is shown again after it answered the last change.
+  /// It is shown at once if no change waits for an answer: the last one was answered, or the text
+  /// is too short to be sent.
   mutating func leave(_ id: String) {
     guard drafts[id] != nil else { return }
     if sentTexts[id] == nil { drop(id) } else { left.insert(id) }
@@ -108,14 +109,14 @@ struct LiveEdits {
   /// Whether the user has changed the text of an input.
   func isTyped(_ id: String) -> Bool { typed.contains(id) }
 
-  /// Forgets what was done in an input: it shows the daemon's text again.
+  /// Drops the edit of an input: it shows the daemon's text again.
   mutating func drop(_ id: String) {
     drafts[id] = nil
     typed.remove(id)
     left.remove(id)
   }
 
-  // MARK: - What the daemon says
+  // MARK: - News from the daemon
 
   /// - Parameter isWaiting: Whether the program that handles the event does not run.
   mutating func accepted(

@@ -51,7 +51,7 @@ struct LivePane {
       nodes: [Node(id: "data", type: .stack, childIDs: lines.map(\.id))] + lines)
   }
 
-  // MARK: - What the daemon says
+  // MARK: - News from the daemon
 
   /// Updates the widget. `difference` names the nodes that changed; nil if all of them may have.
   mutating func take(_ widget: Widget, _ difference: ContentDifference?) {
@@ -119,7 +119,7 @@ struct LivePane {
     }
   }
 
-  /// What changes in the pane without news from the daemon.
+  /// The parts of the pane that change without news from the daemon.
   private struct Traits {
     var followsTime = false
     var isSpinning = false
@@ -181,8 +181,8 @@ struct LivePane {
     isLaidOut = true
   }
 
-  /// Fits the drafts of several lines into the rows that their fields have. Returns whether that changes
-  /// what is shown.
+  /// Fits the drafts of several lines into the rows that their fields have. Returns whether that
+  /// changes the picture.
   private mutating func fitDrafts() -> Bool {
     var isChanged = false
     for (id, text) in edits.tallDrafts {
@@ -298,7 +298,7 @@ struct LivePane {
     return false
   }
 
-  // MARK: - What the user does
+  // MARK: - Input of the user
 
   /// The current text of an input: the edit, or else the daemon's value.
   func draft(_ id: String) -> LiveDraft {
@@ -330,7 +330,7 @@ struct LivePane {
       let field = placed.parts.first(where: { $0.kind == .field })?.frame
     else { return nil }
     var seen = field.intersection(placed.inner)
-    // What is cut off by a node that scrolls can be scrolled into view.
+    // A target that a scrolling node cuts off can be scrolled into view.
     if !layout.scrollRegions.contains(where: { isNode(placed.index, in: $0.index) }) {
       seen = seen.intersection(placed.clip)
     }

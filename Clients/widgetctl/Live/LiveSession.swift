@@ -308,7 +308,7 @@ struct LiveSession {
       sending[event.widget] = live.send(event, after: sending[event.widget], post)
     }
 
-    /// Sends debounced events now: what was typed before comes before what is pressed.
+    /// Sends debounced events now, so that earlier typed text arrives before the press.
     ///
     /// - Parameter widget: Nil for those of all widgets.
     mutating func sendWaiting(
@@ -392,8 +392,9 @@ struct LiveSession {
     }
   }
 
-  /// Fetches a kind, for the details and the reason of staleness. Ignores errors: both then omit what
-  /// the kind says. Fetches the status widgets of the kind's host too, if the watch leaves them out.
+  /// Fetches a kind, for the details and the reason of staleness. Ignores errors: both then omit
+  /// the kind's facts. Fetches the status widgets of the kind's host too, if the watch leaves them
+  /// out.
   private func describe(_ name: KindName, _ post: AsyncStream<News>.Continuation) {
     Task {
       var facts = ProviderFacts()

@@ -49,8 +49,8 @@ struct OutputFile: Hashable, Sendable {
     return mask
   }()
 
-  /// The file that a path means. A symbolic link stays; what it names is written, also if that does
-  /// not exist yet.
+  /// The file that a path means. A symbolic link stays. Its target is written, also if the target
+  /// does not exist yet.
   private static func target(of path: String) -> String {
     if let whole = realpath(path, nil) {
       defer { free(whole) }

@@ -1,8 +1,8 @@
 import WidgetModel
 
-/// What changed, for people: `text: "12:00" -> "12:01"`.
+/// The changes, for people: `text: "12:00" -> "12:01"`.
 enum ChangeText {
-  /// What differs between two states of one widget, in a fixed order, one phrase each.
+  /// The differences between two states of one widget, in a fixed order, one phrase each.
   static func differences(_ before: Widget, _ after: Widget) -> [String] {
     var phrases: [String] = []
     if before.presence != after.presence {

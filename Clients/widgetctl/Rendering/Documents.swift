@@ -1,11 +1,11 @@
 import WidgetClient
 import WidgetModel
 
-// What `-o json`, `jsonl` and `yaml` print: the fields of the messages in lowerCamelCase, enums as
-// lower-case words, 64-bit revisions as numbers, times in RFC 3339, durations in seconds ("1.5s").
-// Data and parameters are plain JSON; see `DataDocument` for what JSON has no type for. Presence is
-// flat (`visible`, `enabled`, and `state` that follows from them), so that it reads as it is written
-// in a file for `apply`.
+// The output of `-o json`, `jsonl` and `yaml`: the fields of the messages in lowerCamelCase, enums
+// as lower-case words, 64-bit revisions as numbers, times in RFC 3339, durations in seconds
+// ("1.5s"). Data and parameters are plain JSON; see `DataDocument` for values without a JSON type.
+// Presence is flat (`visible`, `enabled`, and `state` that follows from them), so that it reads as
+// it is written in a file for `apply`.
 
 extension Widget {
   /// The widget as a document. Fields that say nothing (no error, not stale, no set) are left out.

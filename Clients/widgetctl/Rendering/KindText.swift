@@ -9,7 +9,7 @@ struct KindText {
   private let painter: Painter
   /// A default that is wider says little to people; `-o json` has it.
   private static let defaultColumnsMax = 24
-  /// So is an expression.
+  /// The columns of an expression. A wider one also says little.
   private static let shownColumnsMax = 60
 
   init(_ registered: RegisteredKind, _ painter: Painter) {
@@ -145,7 +145,7 @@ struct KindText {
     for child in node.children { add(child, depth: depth + 1, to: &table, &names) }
   }
 
-  /// What users do to such a node, with the details that must be given.
+  /// The user events of such a node, with their required details.
   private func events(of node: NodeTemplate) -> String {
     NodeEvents(registered.kind.reducers).events(of: node).map { name in
       if node.type == .form, name == "submit" {
@@ -157,7 +157,8 @@ struct KindText {
     }.joined(separator: ", ")
   }
 
-  /// What a form calls the values of its inputs and toggles, as far as that is said once for all.
+  /// The names of a form's values, from its inputs and toggles. A name that is an
+  /// expression is "…".
   private static func inputs(in node: NodeTemplate) -> [String] {
     node.children.flatMap { child in
       guard child.type == .input || child.type == .toggle, let name = child.properties["name"]

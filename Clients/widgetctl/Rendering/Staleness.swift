@@ -51,7 +51,7 @@ struct Staleness: Sendable {
 
   /// The cause. Call it for stale widgets only.
   var cause: Cause {
-    // Whoever started it feeds it, whatever its kind.
+    // The program that started it feeds it, whatever its kind.
     if let activity = widget.activity {
       return activity.state == .expired ? .activityExpired : .activitySilent
     }
@@ -177,7 +177,7 @@ extension Widget {
   }
 }
 
-/// What the daemon says about the providers of stale widgets.
+/// The daemon's facts about the providers of stale widgets.
 struct ProviderFacts: Sendable {
   var kinds: [KindName: RegisteredKind] = [:]
   /// The status widgets of hosts and bundles.

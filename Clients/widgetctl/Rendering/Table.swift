@@ -3,7 +3,7 @@ import WidgetModel
 
 /// Text in aligned columns, two spaces apart, no trailing blanks.
 struct Table {
-  /// One cell: what is shown, and the colour, which has no width.
+  /// One cell: its text, and its colour, which has no width.
   struct Cell: Hashable {
     var text: String
     var style: Style
@@ -20,7 +20,7 @@ struct Table {
 
   let header: [String]
   private(set) var rows: [[Cell]] = []
-  /// The column that is cut before the last one gets short. Nil: none is.
+  /// The column that is cut before the last one gets short. Nil if no column is.
   private let yielding: Int?
 
   init(_ header: String..., yielding: String? = nil) {
@@ -65,7 +65,7 @@ struct Table {
   }
 }
 
-/// What a piece of text is, as far as colour goes.
+/// The style of a piece of text, for its colour.
 enum Style: Hashable {
   case plain, header, good, warning, bad, dim
 }

@@ -1,18 +1,18 @@
 import WidgetClient
 import WidgetModel
 
-/// Turns frames of a stream into text: lines for people, or one document a frame.
+/// Turns frames of a stream into text: lines for people, or one document per frame.
 ///
-/// For people it remembers each widget as it was printed last, to say what a value was before.
+/// For people it stores each widget as it was printed last, to print the former value.
 struct WatchPrinter: Sendable {
   let format: OutputFormat
   let mask: ReadMask
   /// Reduces a widget to the fields that the lines for people compare.
   let projection: @Sendable (Widget) -> Widget
   let painter: Painter
-  /// The columns of the terminal, in which a line is kept; nil if there is none.
+  /// The columns of the terminal, to which lines are cut. Nil without a terminal.
   let width: Int?
-  /// The time now, for what has no time of its own.
+  /// The time now, for frames without a time.
   var now: @Sendable () -> Timestamp = { Terminal.now }
   /// A time of day as people read it.
   var clock: @Sendable (Timestamp) -> String = { Terminal.timeOfDay($0) }
@@ -29,7 +29,7 @@ struct WatchPrinter: Sendable {
     self.width = width
   }
 
-  /// What to print for a frame.
+  /// The text to print for a frame.
   ///
   /// - Parameters:
   ///   - difference: what the frame made visible in `mirror`; nil if nothing.

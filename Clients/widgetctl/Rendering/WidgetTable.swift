@@ -4,11 +4,11 @@ extension Table {
   /// The columns of a widget's data in a pipe. `-o json` has all of it.
   static let dataColumnsMax = 120
 
-  /// ID KIND STATE REVISION AGE DATA, a row a widget.
+  /// ID KIND STATE REVISION AGE DATA, one row per widget.
   ///
   /// - Parameters:
-  ///   - now: what ages are measured from.
-  ///   - mask: what was asked for; what was not stays empty.
+  ///   - now: the time from which ages are measured.
+  ///   - mask: the requested fields. The others stay empty.
   static func of(_ widgets: [Widget], now: Timestamp, mask: ReadMask = .all) -> Table {
     var table = Table("ID", "KIND", "STATE", "REVISION", "AGE", "DATA", yielding: "KIND")
     for widget in widgets {
@@ -38,7 +38,7 @@ extension Widget {
   /// The node that says that the kind is not registered.
   static let kindNoteID = "kind"
 
-  /// The state, and what else is to be known: `visible`, `hidden,stale`, `visible,error`.
+  /// The state and its additions: `visible`, `hidden,stale`, `visible,error`.
   var stateWords: String {
     presence.state.name + (isStale ? ",stale" : "") + (error == nil ? "" : ",error")
   }

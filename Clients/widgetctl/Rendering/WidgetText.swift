@@ -133,8 +133,8 @@ extension WidgetError {
     return reason.lowercased().replacing("_", with: " ").onOneLine
   }
 
-  /// The error on one line, such as `failed: no answer`. A message that has the word already stays as it
-  /// is.
+  /// The error on one line, such as `failed: no answer`. A message that already has the word does
+  /// not change.
   var failure: String {
     let words = words
     return words.lowercased().contains("failed") ? words : "failed: \(words)"

@@ -2,8 +2,8 @@ import WidgetModel
 
 /// Writes a `Value` as block-style YAML, keys sorted.
 ///
-/// Text is written plain only if no common reader of YAML 1.1 or 1.2 takes it for something else;
-/// otherwise as a JSON string, which is YAML too.
+/// Text is written plain only if no common reader of YAML 1.1 or 1.2 reads it as another type.
+/// Otherwise it is written as a JSON string, which is YAML too.
 enum YAMLWriter {
   /// One document, ending in a newline.
   static func document(_ value: Value) -> String {

@@ -4,10 +4,10 @@ import Glibc
 struct ChildCommand {
   private let process: pid_t
 
-  /// Starts a command that `$PATH` leads to.
+  /// Starts a command from `$PATH`.
   ///
   /// - Parameters:
-  ///   - variables: what it gets beside this process's environment.
+  ///   - variables: its variables beside this process's environment.
   ///   - progress: a descriptor that it gets too, under the number of `ProgressPipe`.
   /// - Throws: `Failure`.
   init(
@@ -66,7 +66,7 @@ struct ChildCommand {
     }
   }
 
-  /// Waits for its end, on a thread that does nothing else.
+  /// Waits for its end on a separate thread.
   func end() async -> End {
     await withCheckedContinuation { continuation in
       let wait: @Sendable () -> Void = { [process] in
@@ -130,8 +130,7 @@ struct ProgressPipe {
     (output, input, number) = (ends[0], ends[1], free)
   }
 
-  /// Reads lines to the end, on a thread that does nothing else. The command's end in this process is
-  /// closed.
+  /// Reads lines to the end on a separate thread. The command's end in this process is closed.
   func read(_ line: @escaping @Sendable (ProgressLine) -> Void) {
     close(input)
     _ = DetachedThread.start { [output] in

@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// What a command that runs says of its progress, on one line: a part, and what it does.
+/// A running command's report of its progress, on one line: the fraction and the present step.
 ///
 /// `0.4`, `40%`, `40% copying photos`, `copying photos`.
 struct ProgressLine: Hashable, Sendable {

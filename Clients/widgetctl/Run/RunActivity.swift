@@ -4,11 +4,12 @@ import WidgetClient
 import WidgetModel
 import WidgetProto
 
-/// The activity of a command that runs: it follows what the command says, keeps the widget fresh, and
-/// says at the end how it went.
+/// The activity of a running command: it follows the command's reports, keeps the widget fresh, and
+/// reports the result at the end.
 ///
-/// Nothing here can hold the command up or make it fail. If this process is killed, the widget becomes
-/// stale after `staleAfter`, and the daemon ends the activity when its lifetime is over.
+/// The activity can neither delay the command nor make it fail. If this process is killed, the
+/// widget becomes stale after `staleAfter`, and the daemon ends the activity when its lifetime is
+/// over.
 actor RunActivity {
   nonisolated let id: WidgetID
   private let client: WidgetClient
@@ -58,7 +59,7 @@ actor RunActivity {
 
   // MARK: - While the command runs
 
-  /// What the command has said and nobody has sent yet.
+  /// The last report of the command that was not sent yet.
   final class News: Sendable {
     private let latest = Mutex<ProgressLine?>(nil)
     private let post: AsyncStream<Void>.Continuation
@@ -84,7 +85,7 @@ actor RunActivity {
     }
   }
 
-  /// Sends what there is to say, until the task is cancelled.
+  /// Sends the reports until the task is cancelled.
   func follow(_ news: News) async {
     await withTaskGroup { group in
       let renewal = staleAfter / 3
@@ -135,7 +136,7 @@ actor RunActivity {
           // The lifetime ended before the command. A new activity shows the outcome.
           return try await endAgain(data, request)
         case .status(let answer) where answer.errorInfo?.reason == "WIDGET_NOT_FOUND":
-          // Somebody has removed the widget, so there is nothing to end.
+          // Somebody removed the widget, so there is nothing to end.
           return
         case .status(let answer) where answer.code != .unavailable: throw error
         default:

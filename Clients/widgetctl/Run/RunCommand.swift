@@ -143,7 +143,7 @@ struct RunCommand: AsyncParsableCommand {
     )
   }
 
-  /// Ends this process as the command ended, so that whoever waits for it sees the same.
+  /// Ends this process as the command ended, so that the parent sees the same status.
   private static func die(of number: Int32) -> Never {
     // The command may have left a core file. This process leaves none.
     var none = rlimit(rlim_cur: 0, rlim_max: 0)

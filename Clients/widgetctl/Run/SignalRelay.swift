@@ -1,11 +1,11 @@
 import Glibc
 import Synchronization
 
-/// Passes signals on to a command that runs in this process's place.
+/// Passes signals on to the command that this process runs.
 ///
-/// Only signals that programs send: what the terminal sends, such as for Ctrl-C, it sends to the command
-/// too, which is in the same process group. A signal that comes before the command has started waits for
-/// it. The handler calls kill(2) itself, so nothing has to be awake.
+/// It passes on only signals from programs. The command is in the same process group, so it gets
+/// signals from the terminal, such as Ctrl-C, directly. A signal that arrives before the command
+/// has started waits for the start. The handler calls kill(2) itself, so no thread has to be awake.
 enum SignalRelay {
   private static let numbers = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]
 
@@ -14,8 +14,7 @@ enum SignalRelay {
   /// Signals that wait for the command, a bit each.
   private static let waiting = Atomic<UInt64>(0)
 
-  /// Takes the signals over, but for those that this process was told to ignore: then the command
-  /// ignores them too.
+  /// Takes the signals over, except for those that this process ignores: the command ignores them too.
   static func take() {
     // A handler must not be what makes them.
     process.store(0, ordering: .sequentiallyConsistent)

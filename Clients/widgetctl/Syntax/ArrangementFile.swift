@@ -1,10 +1,11 @@
 import Glibc
 
-/// The file of an arrangement: written whole or not at all, and never over what the user has not seen.
+/// The file of an arrangement: written whole or not at all, and never over changes that the user
+/// has not seen.
 struct ArrangementFile: Hashable, Sendable {
   let path: String
 
-  /// What tells one state of a file from another.
+  /// The marks that distinguish two states of a file.
   struct Version: Hashable, Sendable {
     private let device: UInt64
     private let inode: UInt64

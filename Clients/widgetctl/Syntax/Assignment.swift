@@ -4,15 +4,15 @@ import WidgetModel
 ///
 /// | written | means |
 /// | --- | --- |
-/// | `key=value` | the value as JSON if it is JSON, else as text: `n=1`, `n=1.0`, `on=true`, `t=hi`. What begins with `{`, `[{` or `["` must be JSON |
+/// | `key=value` | the value as JSON if it is JSON, else as text: `n=1`, `n=1.0`, `on=true`, `t=hi`. Text that begins with `{`, `[{` or `["` must be JSON |
 /// | `key==text` | text, whatever it looks like: `zip==01234`, `flag==true` |
 /// | `key:=json` | JSON; an error if it is not |
 /// | `key=@file` | the file's content as text; `-` is standard input |
 /// | `key:=@file` | the file's content as JSON |
 ///
-/// The key is what comes before the first `=` (and its `:`, if there is one).
+/// The key is the text before the first `=` (or `:=`).
 struct Assignment: Hashable {
-  /// What to do about the value.
+  /// The source of the value.
   enum Source: Hashable {
     case value(Value)
     case textFile(String)
@@ -30,7 +30,7 @@ struct Assignment: Hashable {
   /// The value as it was written, if its type is a guess.
   private(set) var guessed: String?
 
-  /// Throws what is wrong, in words.
+  /// Throws the problem, in words.
   init(_ text: String) throws(SyntaxFailure) {
     guard let equals = text.firstIndex(of: "=") else {
       throw SyntaxFailure("\"\(text)\" is not KEY=VALUE")
@@ -58,12 +58,13 @@ struct Assignment: Hashable {
     }
   }
 
-  /// The value where a text is declared: what is written, if the type was a guess.
+  /// The value where a text is declared: the written text, if the type was a guess.
   var asText: Value? { guessed.map { .string($0) } }
 
   /// JSON if the whole text is JSON, else text. A whole number outside 64 bits is an error rather
-  /// than text, so that a key's type does not depend on a number's size. So is text that begins as
-  /// an object does, or a list of objects or texts: a slip in JSON must not become text.
+  /// than text, so that a key's type does not depend on a number's size. Text that begins like an
+  /// object, or like a list of objects or texts, is an error too: a slip in JSON must not become
+  /// text.
   static func inferred(_ text: some StringProtocol) throws(SyntaxFailure) -> Value {
     let value: Value
     do throws(JSONReader.Failure) { value = try JSONReader.value(of: text) } catch {
@@ -124,7 +125,7 @@ struct LabelAssignment: Hashable {
 }
 
 extension Substring {
-  /// What follows the prefix; nil if it is not there.
+  /// The text after the prefix. Nil without the prefix.
   func droppingPrefix(_ prefix: String) -> Substring? {
     hasPrefix(prefix) ? dropFirst(prefix.count) : nil
   }

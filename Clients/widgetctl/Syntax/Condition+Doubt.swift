@@ -1,7 +1,7 @@
 import WidgetModel
 
 /// Why a condition may never hold, although its widget exists: the widget has no such value, or one
-/// of another type. `watch --until` says so, because nobody else would.
+/// of another type. `watch --until` reports it, because no other check does.
 extension Condition {
   /// - Parameters:
   ///   - widget: the whole widget.
@@ -37,7 +37,7 @@ extension Condition {
       return "\"\(path.text)\" of widget \"\(id)\" is \(actual.typeName) now, and the condition "
         + "compares it with \(value.typeName) \(JSONWriter.compact(value)); waiting"
     }
-    // What is missing is unequal to everything.
+    // A missing value is unequal to everything.
     if comparison == .notEqual { return nil }
     let names = declared.map(\.name)
     let isDeclared = path.keys.contains { key in names.contains { $0.hasSameBytes(as: key) } }

@@ -54,7 +54,7 @@ struct Condition: Hashable {
   let id: WidgetID
   let test: Test
 
-  /// Throws what is wrong, in words.
+  /// Throws the problem, in words.
   init(_ text: String) throws(SyntaxFailure) {
     let operators = text.indices.lazy.compactMap { index in
       Comparison.allCases.first { text[index...].hasPrefix($0.rawValue) }.map { (index, $0) }

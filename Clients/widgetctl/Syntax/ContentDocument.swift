@@ -1,8 +1,9 @@
 import WidgetBundle
 import WidgetModel
 
-// What kinds show, as documents. A node is an object of its `type`, `id`, `if`, `rows`, `children`, and
-// its properties; text that begins with `=` is an expression (`==` for text that really does).
+// The content of kinds, as documents. A node is an object of its `type`, `id`, `if`, `rows`,
+// `children`, and its properties; text that begins with `=` is an expression (`==` for text that
+// really does).
 
 extension ContentTemplate {
   private static let fields = ["families", "root"]

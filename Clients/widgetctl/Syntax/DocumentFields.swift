@@ -1,8 +1,9 @@
 import WidgetModel
 
-// Reading the fields of documents that people write: each says what it expected, and where.
+// Reading the fields of documents that people write: each error has the expected type and the
+// place.
 
-/// What is wrong with a field of a document.
+/// A problem in a field of a document.
 struct FieldFailure: Error {
   let path: String
   let reason: String

@@ -46,7 +46,7 @@ struct DocumentPlaces: Hashable {
 
   /// The messages of several failures, in the order of the file.
   ///
-  /// - Parameter most: How many are told. The last line counts the others.
+  /// - Parameter most: The most messages. The last line counts the others.
   func message(_ failures: [FieldFailure], most: Int) -> String {
     let placed = failures.map { (failure: $0, place: place(of: $0.path)) }
     let order = placed.indices.sorted { first, second in

@@ -1,6 +1,6 @@
 import WidgetProto
 
-/// What a field of a request is called on the command line.
+/// The name of a request's field on the command line.
 ///
 /// The daemon names the fields of the protocol, such as `selector.expression`. Users have typed
 /// `--where`.

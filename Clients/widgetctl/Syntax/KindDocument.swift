@@ -182,7 +182,7 @@ extension Field {
     guard let value = map["default"] else { return field }
     do throws(DataDocument.Failure) {
       let untagged = try DataDocument.untagged(value)
-      // A document may say 5 where 5.0 is meant; the daemon says what does not fit at all.
+      // A document may say 5 where 5.0 is meant; the daemon reports values that do not fit at all.
       field.defaultValue = type.fitted(untagged) ?? untagged
     } catch {
       throw FieldFailure("default", "\(error)")
@@ -258,7 +258,7 @@ extension Reducer {
 }
 
 extension ValueMap {
-  /// An expression's text. What YAML reads as a number or a truth value is one too.
+  /// An expression's text. A YAML number or boolean is an expression too.
   func expression(_ name: String) throws(FieldFailure) -> String? {
     switch self[name] {
     case nil, .null?: return nil
@@ -272,7 +272,7 @@ extension ValueMap {
 }
 
 extension RegisteredKind {
-  /// What is empty is left out.
+  /// Empty fields are left out.
   var document: Value {
     var map: ValueMap = ["name": .string(kind.name.rawValue), "provider": .string(provider)]
     if !kind.displayName.isEmpty { map["displayName"] = .string(kind.displayName) }
@@ -303,7 +303,7 @@ extension RegisteredKind {
       map["attended"] = .bool(true)
       map["providerConnected"] = .bool(isProviderConnected)
     }
-    // What is built in has no history.
+    // A built-in kind has no history.
     guard revision > 0 else { return .map(map) }
     map["revision"] = .revision(revision)
     map["updateTime"] = .string(RFC3339.text(updateTime))

@@ -1,6 +1,6 @@
 extension String {
-  /// The text with long arguments cut, so that an error about an argument of 5,000 characters
-  /// still shows what is wrong with it.
+  /// The text with long arguments cut, so that an error about an argument of 5,000 characters still
+  /// shows the mistake.
   ///
   /// - Parameter limit: The most characters of an argument that stay.
   func cuttingLongArguments(_ arguments: [String], to limit: Int = 80) -> String {

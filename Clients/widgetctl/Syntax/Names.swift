@@ -31,7 +31,7 @@ extension ApplyAction {
 }
 
 extension PresenceAction {
-  /// What happened to a widget that changed.
+  /// The change to a widget, as a participle.
   var participle: String {
     switch self {
     case .show: "shown"

@@ -13,7 +13,7 @@ import WidgetModel
 enum SelectorSyntax {
   static let help = "Only widgets with these labels: 'a=b,c!=d,e in (x,y),f,!g'."
 
-  /// Throws what is wrong, in words.
+  /// Throws the problem, in words.
   static func parse(_ text: String) throws(SyntaxFailure) -> [LabelRequirement] {
     var result: [LabelRequirement] = []
     for part in try parts(of: text) { result.append(try requirement(part)) }

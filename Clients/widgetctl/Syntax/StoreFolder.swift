@@ -16,11 +16,11 @@ struct StoreFolder {
     return places
   }
 
-  /// The one that is named, else the only one that there is.
+  /// The named folder, else the only existing one.
   ///
   /// - Parameters:
   ///   - isStore: Whether there is a store in a folder.
-  ///   - isNew: Whether a folder without a store will do: the first place, if there is no store.
+  ///   - isNew: Whether a folder without a store is accepted. If no store exists, the first place.
   static func find(
     named: String?, isNew: Bool = false, environment: (String) -> String? = variable,
     isStore: (String) -> Bool = hasStore

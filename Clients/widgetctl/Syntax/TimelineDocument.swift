@@ -4,7 +4,7 @@ import WidgetModel
 /// The timeline of a widget in a file for `apply`.
 enum TimelineDocument {
   private static let fields = ["entries", "policy", "refreshTime", "staleTime"]
-  /// What `get` prints of the place in the timeline.
+  /// The fields of the place in the timeline that `get` prints.
   private static let ofStatus: Set<String> = ["current", "nextTime", "problem"]
 
   /// The timeline; nil if the document has only the place in one: a schedule makes the entries.

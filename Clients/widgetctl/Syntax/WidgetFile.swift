@@ -8,10 +8,10 @@ import WidgetTimeZones
 /// A document is a list of widgets, `{set: NAME, kinds: [...], widgets: [...]}`, or a single widget.
 /// Kinds and widgets can have the short form of bundles, which `DeclaredSet` reads.
 ///
-/// A widget has the fields that `get -o json` prints. Of these `position`, `revision` and the like are
-/// the daemon's and are passed over, so that what was printed can be applied; a field of any other name
-/// is an error. `applySet` says to which set a widget that was printed belongs: a file does not move
-/// widgets from one set to another unless somebody says so.
+/// A widget has the fields that `get -o json` prints. `position`, `revision` and similar fields
+/// belong to the daemon. They are ignored, so that printed widgets can be applied. A field of any
+/// other name is an error. `applySet` is the set of a printed widget. A file moves widgets from one
+/// set to another only on request.
 struct WidgetFile: Hashable {
   /// The set's name, if a document says one.
   var set: String?
@@ -50,7 +50,7 @@ struct WidgetFile: Hashable {
 
   /// Whose the kinds are that every daemon has.
   private static let builtInProvider = "widgetd"
-  /// The set of an apply that is named nowhere.
+  /// The set of an apply that names no set.
   static let setDefault = "default"
 
   /// The fields of a widget that are read, in the order in which messages name them.
@@ -100,7 +100,7 @@ struct WidgetFile: Hashable {
 
   /// Adds a document in the short form.
   ///
-  /// - Parameter warn: Told what may be a mistake, if there is such.
+  /// - Parameter warn: Called with each possible mistake.
   mutating func addShort(
     _ places: DocumentPlaces, name: String, warn: (String) -> Void
   ) throws(CommandFailure) {
@@ -169,8 +169,8 @@ struct WidgetFile: Hashable {
   /// The set that is applied: `explicit`, else the documents', else that of the widgets, else
   /// "default".
   ///
-  /// Throws if a widget says that it belongs to another one: it would be moved, and a later
-  /// `--prune` of its old set would no longer know it. Only `explicit` moves widgets.
+  /// Throws if a widget names another set: the apply would move the widget, and a later `--prune`
+  /// of its old set would no longer know it. Only `explicit` moves widgets.
   func target(explicit: String?) throws(CommandFailure) -> String {
     if let explicit { return explicit }
     let ofWidgets = origins.first { !$0.set.isEmpty }?.set
@@ -271,7 +271,7 @@ struct WidgetFile: Hashable {
     for (index, element) in elements.enumerated() {
       let path = "kinds[\(index)]"
       let (kind, provider) = try Kind.read(element, at: path)
-      // What is built in is printed with the others.
+      // Printed files have the built-in kinds too.
       if provider == WidgetFile.builtInProvider { continue }
       try add(
         kind, Origin(place: "\(name): \(path)", set: provider), Position(places: places, path: path)

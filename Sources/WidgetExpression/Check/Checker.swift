@@ -1,8 +1,8 @@
 /// Checks names and types of a tree and resolves it to a program, in one walk.
 ///
-/// Gradual: what is `dyn` is left to run time. Problems are collected; after one, the part has the
-/// type `dyn`, so that it causes no further ones. Unchecked, types are not compared, and an unknown
-/// name becomes an instruction that fails where it is reached.
+/// Gradual: `dyn` values are checked at run time. Problems are collected; after one, the part has
+/// the type `dyn`, so that it causes no further ones. In unchecked mode, types are not compared,
+/// and an unknown name becomes an instruction that fails when it runs.
 struct Checker {
   /// A checked node: its type and the instruction that computes it.
   struct Typed {

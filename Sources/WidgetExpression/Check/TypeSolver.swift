@@ -1,4 +1,4 @@
-/// Finds out what the parameters of types stand for.
+/// Infers the parameters of types.
 ///
 /// `[]` is a list of a fresh parameter; using it with a list of ints binds that parameter to `int`.
 /// Gradual: `dyn` fits everything and everything fits it.
@@ -54,8 +54,7 @@ struct TypeSolver {
     }
   }
 
-  /// Whether a value of type `from` can be used as `to`; binds parameters if so, else changes
-  /// nothing.
+  /// Whether a value of type `from` can be used as `to`. If so, binds parameters.
   mutating func fits(_ from: ExpressionType, _ to: ExpressionType) -> Bool {
     fit([from], [to])
   }

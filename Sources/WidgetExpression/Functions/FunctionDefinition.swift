@@ -54,7 +54,7 @@ final class FunctionDefinition: Sendable {
 }
 
 /// A function that a host adds to an environment. It must be pure: the same arguments give the same
-/// result, and nothing else happens.
+/// result, and it has no side effects.
 public struct ExpressionFunction: Sendable {
   let definition: FunctionDefinition
 

@@ -1,4 +1,4 @@
-/// The macros: what goes over the elements of a list or the keys of a map.
+/// The macros: iterations over the elements of a list or the keys of a map.
 extension Evaluator {
   @inline(never)
   mutating func macro(_ macro: Program.Macro, _ node: Int32) throws(EvaluationError)

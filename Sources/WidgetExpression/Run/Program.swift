@@ -105,7 +105,7 @@ final class Program: Sendable {
       + source.utf8.count + Program.ownBytes
   }
 
-  /// The object itself, and what the allocator adds to it.
+  /// The object itself and the allocator's overhead.
   private static let ownBytes = 304
 
   /// The size of an array, in bytes. An array that grew in steps can have twice the capacity it

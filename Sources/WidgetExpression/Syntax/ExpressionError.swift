@@ -1,4 +1,4 @@
-/// Why an expression cannot be used: what is wrong with its syntax, names or types.
+/// Why an expression cannot be used: the mistakes in its syntax, names or types.
 ///
 /// All problems found are reported, in the order of the source, at most ten.
 public struct ExpressionError: Error, Hashable, Sendable, CustomStringConvertible {

@@ -1,4 +1,4 @@
-/// Calls, and those of them that are macros: what looks like a call and brings variables.
+/// Calls and macros. A macro looks like a call and declares variables.
 extension Parser {
   /// A call without a target.
   mutating func call(

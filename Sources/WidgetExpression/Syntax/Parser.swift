@@ -121,7 +121,7 @@ struct Parser {
     return operand
   }
 
-  /// A primary and what follows it: fields, indexes, methods.
+  /// A primary and its suffixes: fields, indexes, methods.
   private mutating func member(negatedAt minus: Int? = nil) throws(ParseFailure) -> Int {
     var operand = try primary(negatedAt: minus)
     while true {

@@ -4,7 +4,7 @@ enum Token: Hashable {
   case identifier(String)
   /// A field name in backticks.
   case quoted(String)
-  /// A word that CEL keeps for host languages: a field or method may be called so, nothing else.
+  /// A word that CEL keeps for host languages: only a field or method may have this name.
   case reserved(String)
   /// Without a sign: the parser knows whether a minus belongs to it.
   case int(UInt64)

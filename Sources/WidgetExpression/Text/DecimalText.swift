@@ -25,7 +25,7 @@ struct DecimalText {
     guard (0...20).contains(places), shift > 0 else { return nil }
     var scaled = UInt128(value.significandBitPattern | (value.isNormal ? 1 << 52 : 0))
     for _ in 0..<places { scaled *= 10 }
-    // Below 2^120, so that what is shifted by more is less than a half.
+    // Below 2^120, so that the result of a larger shift is less than a half.
     var whole = shift < 128 ? scaled >> UInt128(shift) : 0
     if shift < 128 {
       let rest = scaled - whole << UInt128(shift)

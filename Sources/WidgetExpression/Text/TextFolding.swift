@@ -22,7 +22,7 @@ enum TextFolding {
         result.append(contentsOf: replacement.unicodeScalars)
         continue
       }
-      // Upper and then lower case: brings together what has several lower cases, as ς and σ.
+      // Upper and then lower case: unites letters with several lower cases, such as ς and σ.
       for upper in letter.properties.uppercaseMapping.unicodeScalars {
         for lower in upper.properties.lowercaseMapping.unicodeScalars where !isAccent(lower) {
           result.append(withoutAccents(lower))

@@ -1,9 +1,9 @@
 public import WidgetModel
 
-/// The rules of one time zone: which offset from UTC holds when, and what it is called.
+/// The rules of one time zone: the offsets from UTC, their names and their periods.
 ///
 /// Parsed from a TZif file by ``init(tzif:)``, for example the bytes of
-/// `/usr/share/zoneinfo/Europe/Berlin`. Reading the file is the host's business.
+/// `/usr/share/zoneinfo/Europe/Berlin`. The host reads the file.
 public struct TimeZoneRules: Hashable, Sendable {
   /// An offset that holds for a while.
   public struct Period: Hashable, Sendable {

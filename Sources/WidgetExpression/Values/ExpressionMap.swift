@@ -5,7 +5,7 @@ public import WidgetModel
 ///
 /// It must not change while an evaluation runs, and answers the same for the same name.
 public protocol ExpressionObject: AnyObject, Sendable {
-  /// All names, each once, in a fixed order: what a macro iterates over.
+  /// All names, each once, in a fixed order. A macro iterates over them.
   var fieldNames: [String] { get }
   /// The field's value, or nil if there is none.
   func field(named name: String) -> ExpressionValue?

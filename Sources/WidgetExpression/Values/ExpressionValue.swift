@@ -2,12 +2,13 @@ public import WidgetModel
 
 /// A value of the expression language.
 ///
-/// `==` and hashing are those of content: same kind, same content. `1`, `1u` and `1.0` differ, a NaN
-/// equals itself, `0.0` differs from `-0.0`, text is compared byte by byte, and the order of a map's
-/// entries does not count. The language's own equality, where `1 == 1.0`, is ``isEqual(to:)``.
+/// `==` and hashing compare content: same kind, same content. `1`, `1u` and `1.0` differ, a NaN
+/// equals itself, `0.0` differs from `-0.0`, text is compared byte by byte, and the order of a
+/// map's entries does not count. The language's own equality, where `1 == 1.0`, is
+/// ``isEqual(to:)``.
 ///
-/// Lists and maps of the domain (`WidgetModel.Value`) are held as they are and read in place, so
-/// that binding a widget's data or selecting a field of it copies nothing.
+/// Lists and maps of the domain (`WidgetModel.Value`) are stored without conversion and read in
+/// place, so that binding a widget's data or selecting a field of it copies nothing.
 public enum ExpressionValue: Hashable, Sendable {
   case null
   case bool(Bool)

@@ -3,9 +3,9 @@ import WidgetModel
 /// How many columns of a terminal text takes.
 ///
 /// A grapheme cluster takes what its scalars take together, at most two columns: so flags, families
-/// and other joined emoji take two, and marks add nothing. An emoji that is text by default takes two
-/// with U+FE0F behind it. Control characters, and what is ignorable, take none. Tabs are not known
-/// here: `DisplayText` expands them. Characters of ambiguous width are narrow.
+/// and other joined emoji take two, and marks add nothing. An emoji that is text by default takes
+/// two with U+FE0F behind it. Control characters and ignorable characters take none. Tabs have no
+/// width here: `DisplayText` expands them. Characters of ambiguous width are narrow.
 public enum TextColumns {
   /// The columns of a text, which has no line breaks. O(bytes); fast for plain text.
   public static func width(of text: some StringProtocol) -> Int {

@@ -2,8 +2,8 @@ public import WidgetModel
 
 /// How large text is, in the units of a layout.
 ///
-/// Widths add up: the width of a text is that of its grapheme clusters together, within what rounding
-/// takes away.
+/// Widths add up: the width of a text is that of its grapheme clusters together, except for
+/// rounding.
 public protocol TextMeasure: Sendable {
   /// The width of a text without line breaks.
   func width(of text: Substring, font: ThemeFont) -> Int
