@@ -328,7 +328,7 @@ static void command(char *line) {
   } else if (slot == NULL && count >= 2
              && (strcmp(verb, "pause") == 0 || strcmp(verb, "continue") == 0
                  || strcmp(verb, "cancel") == 0)) {
-    /* The stream has ended by itself, and that was said. */
+    /* The stream has already ended, and its end was reported. */
   } else {
     fprintf(stderr, "conformance: cannot make anything of a line that begins with %s\n", verb);
   }

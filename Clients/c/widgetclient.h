@@ -322,9 +322,9 @@ typedef struct wc_node_ids {
   const char *const *ids;
 } wc_node_ids;
 
-/* The nodes of a widget's content that changed, which a program draws again. A node that came and
- * went in between is in no list. A node is in `inserted` or `removed` alone, or in `changed`, in
- * `moved`, or in both.
+/* The nodes of a widget's content that changed, which a program draws again. A node that was
+ * inserted and removed in between is in no list. A node is in `inserted` or `removed` alone, or in
+ * `changed`, in `moved`, or in both.
  *
  * Cost: a change that leaves all nodes in place costs as much as the nodes that it sets. A change that
  * inserts, moves or removes nodes costs as much as the whole content, because `nodes` of the content
@@ -337,7 +337,7 @@ typedef struct wc_content_changes {
   wc_node_ids changed;
   /* New nodes, with all new nodes below them. */
   wc_node_ids inserted;
-  /* Nodes that are gone, with all nodes below them that are gone. */
+  /* Removed nodes, with all removed nodes below them. */
   wc_node_ids removed;
   /* Nodes that stayed and have another parent, or another place among those children of their parent
    * that stayed. The nodes below them are not here. */
@@ -396,7 +396,7 @@ WC_API wc_watch *wc_watch_events(const char *socket, const Widgetd__V1__WatchEve
 WC_API void wc_watch_free(wc_watch *watch);
 
 /*
- * Follows until wc_watch_stop (WC_OK), until somebody ends the stream with Unsubscribe (WC_OK), or
+ * Follows until wc_watch_stop (WC_OK), until a client ends the stream with Unsubscribe (WC_OK), or
  * until an error that a retry cannot fix. A signal whose handler returns ends it with WC_CANCELLED
  * (INTERRUPTED). Call it again to continue.
  */

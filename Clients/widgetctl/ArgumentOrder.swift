@@ -161,7 +161,7 @@ enum ArgumentOrder {
     return named(arguments[1], of: command.configuration.subcommands) ?? command
   }
 
-  /// Where help on the command line is to be had: `widgetctl ls --help`.
+  /// The command for help on the command line: `widgetctl ls --help`.
   static func help(_ arguments: [String]) -> String {
     var command = arguments.first.map { isCommand($0) ? "\($0) " : "" } ?? ""
     if arguments.count > 1, innerCommands(of: arguments[0]).contains(arguments[1]) {

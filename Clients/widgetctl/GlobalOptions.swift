@@ -100,7 +100,7 @@ struct Printer: Hashable, Sendable {
   /// The columns of the terminal; nil if there is none.
   let width: Int?
 
-  /// Prints a document, or what stands for it in the table format.
+  /// Prints a document, or its table in the table format.
   func print(_ document: @autoclosure () -> Value, table: () -> String) {
     Output.write(format == .table ? table() : text(document()))
   }
@@ -173,7 +173,7 @@ struct SelectorOptions: ParsableArguments {
     await noteUnregisteredKinds(in: session)
   }
 
-  /// Tells on standard error which of the kinds are not registered: that may be meant, or mistyped.
+  /// Reports unregistered kinds on standard error. They may be intended or mistyped.
   func noteUnregisteredKinds(in session: Session) async {
     guard !kinds.isEmpty, let registered = try? await session.kinds().kinds else { return }
     let names = registered.map(\.kind.name.rawValue)
@@ -299,7 +299,7 @@ let idCompletion = CompletionKind.custom { words, _, prefix in
 }
 
 extension ReadMask {
-  /// Only what always travels.
+  /// Only fields that are always sent.
   static let idsOnly = (try? ReadMask(paths: ["id"])) ?? .all
   /// To which set a widget belongs.
   static let setsOnly = (try? ReadMask(paths: ["apply_set"])) ?? .all

@@ -78,7 +78,7 @@ enum Main {
     exit(status.rawValue)
   }
 
-  /// Tells of a failure on standard error.
+  /// Reports a failure on standard error.
   static func report(_ failure: CommandFailure, isJSON: Bool) {
     guard !isJSON else { return Output.writeError(JSONWriter.compact(failure.document) + "\n") }
     let lines = failure.message.split(separator: "\n", omittingEmptySubsequences: false)

@@ -7,10 +7,10 @@ enum Terminal {
   static var outputIsTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
   static var errorIsTerminal: Bool { isatty(STDERR_FILENO) == 1 }
 
-  /// The columns of the terminal that standard output leads to; nil if it is no terminal.
+  /// The columns of the terminal of standard output; nil if it is no terminal.
   static var width: Int? { size.map { $0.columns } }
 
-  /// Columns and lines of the terminal that standard output leads to; nil if it is no terminal.
+  /// Columns and lines of the terminal of standard output; nil if it is no terminal.
   static var size: (columns: Int, lines: Int)? {
     guard outputIsTerminal else { return nil }
     var size = winsize()
@@ -112,8 +112,8 @@ enum Output {
     return nil
   }
 
-  /// Occupies the numbers of standard streams that are closed, so that no socket gets them and is
-  /// taken for one. Reading then finds the end; writing fails, as it does for a closed stream.
+  /// Occupies the numbers of closed standard streams, so that no socket gets these numbers. Reading
+  /// then finds the end; writing fails, as it does for a closed stream.
   static func occupyClosedStreams() {
     for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
       // The lowest free number is this one; those below are taken.

@@ -88,7 +88,7 @@ extension SourceNode {
     case .list(let elements):
       let names = elements.map(\.ownName)
       let named = names.compactMap(\.self)
-      // Only if names tell all of them apart; otherwise places do.
+      // By name only if all names differ; otherwise by place.
       guard named.count == elements.count, Set(named).count == named.count else {
         return elements.enumerated().map { ("[\($0)]", $1) }
       }

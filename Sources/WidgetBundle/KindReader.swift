@@ -411,7 +411,7 @@ final class KindReader {
     }
   }
 
-  /// The type of a data key; nil, and reported, if there is none that may be changed.
+  /// The type of a data key; nil, and reported, if no such key may be changed.
   private func dataType(of key: String, _ item: Item) -> FieldType? {
     if key == BundleScope.statusKey, !(sourceNames + actionNames).isEmpty {
       reading.report(item, "\"status\" changes by itself", hint: "set other data")

@@ -5,9 +5,9 @@
 /// Sources: PKWARE APPNOTE 6.3.10 (sections 4.3.7, 4.3.12, 4.3.16), POSIX.1-2017 pax (ustar interchange
 /// format), RFC 1952 (section 2.3).
 enum ArchiveCompleteness {
-  /// Checks that a zip ends with its directory, and that the directory leads to every entry.
+  /// Checks that a zip ends with its directory, and that the directory lists every entry.
   ///
-  /// - Returns: how many entries the directory has.
+  /// - Returns: the number of entries in the directory.
   static func checkZip(_ bytes: [UInt8]) throws(BundleInstallerError) -> Int {
     guard let end = endOfZip(bytes) else { throw cut("the directory at its end is missing") }
     let count = Int(bytes.littleEndian16(at: end + 10))
@@ -39,13 +39,13 @@ enum ArchiveCompleteness {
     return count
   }
 
-  /// Whether an entry of the directory and the header before its contents describe the same file: its
-  /// name, method, checksum and sizes. libarchive reads the headers alone.
+  /// Whether an entry of the directory and the header before its contents describe the same file:
+  /// its name, method, checksum and sizes. libarchive reads only the headers.
   ///
   /// - Parameters:
-  ///   - entry: where the entry of the directory begins.
-  ///   - local: where the header begins that it leads to.
-  ///   - start: where the directory begins.
+  ///   - entry: the offset of the directory's entry.
+  ///   - local: the offset of the entry's header.
+  ///   - start: the offset of the directory.
   private static func agree(_ bytes: [UInt8], entry: Int, local: Int, start: Int) -> Bool {
     // Encrypted (bit 0), and whether checksum and sizes follow the contents (bit 3).
     let flags = bytes.littleEndian16(at: entry + 8) & 0x9

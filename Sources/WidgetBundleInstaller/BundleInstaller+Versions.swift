@@ -4,10 +4,10 @@ import WidgetBundle
 
 // Former versions: `.versions/ID/NUMBER-VERSION`. The highest number is the latest version.
 //
-// A version that is replaced is kept. If the installer wrote it, it is deleted when a later version
-// is kept, and files that somebody put into its folder move to the next version. If somebody wrote
-// it by hand, its whole folder is kept, and the next version gets copies, with their permissions.
-// Hidden folders, such as `.git`, are not copied. Files that somebody wrote stay until `rm --force`.
+// A replaced version is kept. If the installer wrote it, it is deleted when a later version is
+// kept, and files that a user put into its folder move to the next version. If a user wrote it by
+// hand, its whole folder is kept, and the next version gets copies, with their permissions. Hidden
+// folders, such as `.git`, are not copied. Files of users stay until `rm --force`.
 extension BundleInstaller {
   static let versionsName = ".versions"
   /// Versions before the live one that are kept, of those that an installer wrote.
@@ -103,7 +103,7 @@ extension BundleInstaller {
     return (version, true, warnings)
   }
 
-  /// Exchanges what two paths lead to.
+  /// Exchanges the entries at two paths.
   private func exchange(_ one: String, with other: String) throws(BundleInstallerError) {
     guard clibarchive_exchange(one, other) != 0 else { return }
     // Some file systems cannot exchange files. There, for a moment, no version is in place.
@@ -159,8 +159,8 @@ extension BundleInstaller {
     return carried
   }
 
-  /// Removes the linked files from the former version. If somebody has put another file into the place of
-  /// one meanwhile, that file moves to the live version.
+  /// Removes the linked files from the former version. If a user has replaced one of them
+  /// meanwhile, the new file moves to the live version.
   private func moveOver(
     _ carried: Carried, from former: Folder, to live: Folder
   ) throws(BundleInstallerError) {

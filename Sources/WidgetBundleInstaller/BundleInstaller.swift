@@ -121,7 +121,7 @@ public struct BundleInstaller: Sendable {
     return result
   }
 
-  /// The folder that a link in the folder of bundles leads to. The host runs its bundle, too.
+  /// The target of a link in the folder of bundles. The host runs its bundle, too.
   private func linked(_ name: String, _ bundles: Folder) -> Folder? {
     guard bundles.target(ofLink: name) != nil, let path = realpath("\(bundles.path)/\(name)", nil)
     else { return nil }
@@ -290,10 +290,10 @@ public struct BundleInstaller: Sendable {
 
   // MARK: - Removing
 
-  /// Removes a bundle with the versions before, also one that cannot be used.
+  /// Removes a bundle and its former versions, also an invalid bundle.
   ///
-  /// - Parameter force: also what nobody installed: somebody wrote it where it is, and there may be no
-  ///   other copy.
+  /// - Parameter force: also files that the installer did not write. There may be no other copy of
+  ///   them.
   public func remove(_ id: String, force: Bool = false) throws(BundleInstallerError) {
     let bundles = try existing(id)
     let lock = try InstallerLock(bundles)

@@ -23,7 +23,7 @@ public struct BundleLimits: Hashable, Sendable {
   public var entriesMax = 1000
   public var fileBytesMax = 32 << 20
   public var totalBytesMax = 64 << 20
-  /// How many times its own size an archive may unpack to, beyond the first mebibyte.
+  /// The most that an archive may unpack to, as a multiple of its size, beyond the first mebibyte.
   public var ratioMax = 100
   /// Folders inside one another.
   public var depthMax = 16

@@ -49,8 +49,8 @@ public struct LayoutEngine: Sendable {
   ///   - table: the table. `invalidate` must have reported its changes.
   ///   - width: the available units.
   ///   - height: the available units. Nil for as many as the content takes.
-  ///   - scroll: the scroll offsets in units, by the id of the node. An offset outside of the range is
-  ///     limited to the range.
+  ///   - scroll: the scroll offsets in units, by the id of the node. An offset outside of the range
+  ///     is limited to the range.
   public mutating func layout(
     _ table: NodeTable, width: Int, height: Int? = nil, scroll: [String: Int] = [:]
   ) -> LayoutResult {

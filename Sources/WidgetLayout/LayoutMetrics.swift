@@ -4,7 +4,7 @@ public import WidgetModel
 public struct LayoutMetrics: Sendable {
   /// The unit of lengths.
   public enum Scale: Hashable, Sendable {
-    /// A cell of a terminal, which stands for 8 by 16 points.
+    /// A cell of a terminal, which counts as 8 by 16 points.
     case cells
     /// 1/64 of a point.
     case points

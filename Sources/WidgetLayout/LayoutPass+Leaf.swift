@@ -95,7 +95,7 @@ extension LayoutPass {
     return (facts.content.nameWidth > 0 ? [nameExtent(facts.content.nameWidth)] : []) + [line]
   }
 
-  /// Nil if the words for it stand for the picture.
+  /// Nil if its alternative text is shown.
   func pictureSize(_ index: Int) -> LayoutSize? {
     let facts = nodes[index].facts
     let (sides, ends) = (facts.style.padding.horizontal, facts.style.padding.vertical)
@@ -169,7 +169,7 @@ extension LayoutPass {
     return rows * lineHeight(index) + 2 * chrome.fieldEnds
   }
 
-  /// The lines of a label, a title or what an empty table says.
+  /// The lines of a label, a title or an empty table's text.
   mutating func wrapped(_ index: Int, width: Int) -> WrappedLines {
     if let known = nodes[index].lines, known.width == width { return known }
     let facts = nodes[index].facts

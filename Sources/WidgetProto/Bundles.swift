@@ -170,7 +170,7 @@ extension ListBundlesResponse: ConvertibleMessage {
 /// Asks to delete a bundle.
 public struct DeleteBundleRequest: Hashable, Sendable {
   public var id: String
-  /// Also delete files in the bundle's folder that somebody wrote there by hand.
+  /// Also delete files that a user wrote into the bundle's folder.
   public var force: Bool
 
   public init(id: String = "", force: Bool = false) {

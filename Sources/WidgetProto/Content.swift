@@ -133,8 +133,8 @@ extension NodeTemplate: ConvertibleMessage {
   }
 }
 
-/// widgetd.v1.NodeEvents, the events that a template lists: a message, so that no list can be told from
-/// an empty one.
+/// widgetd.v1.NodeEvents, the events that a template lists. A message, so that a missing list
+/// differs from an empty one.
 public struct ListedEvents: Hashable, Sendable {
   public var names: [String]
 

@@ -108,7 +108,7 @@ public struct ProvideOpened: Hashable, Sendable {
   public var lease: Duration
   /// Events from this one on will be sent.
   public var firstSequence: UInt64
-  /// Whether the daemon tells which widgets are watched.
+  /// Whether the daemon reports which widgets are watched.
   public var includesAudience: Bool
 
   public init(
@@ -262,7 +262,7 @@ extension DataRequest: ConvertibleMessage {
   }
 }
 
-/// Widgets are gone.
+/// Widgets were removed.
 public struct ProvidedRemoval: Hashable, Sendable {
   public var widgetIDs: [WidgetID]
 

@@ -66,7 +66,7 @@ extension ReadMask {
     let paths =
       fields.map(\.rawValue) + dataKeys.map { "data.\($0)" }
       + parameterKeys.map { "parameters.\($0)" }
-    // A mask can name nothing but what always travels.
+    // A mask can name only fields that are always sent.
     return paths.isEmpty ? ["id"] : paths.sorted { $0.precedesByBytes($1) }
   }
 }

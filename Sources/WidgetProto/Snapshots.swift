@@ -1,9 +1,9 @@
 import CWidgetProto
 public import WidgetModel
 
-// Snapshots on a provider's session: what an instance of a kind would show now.
+// Snapshots on a provider's session: the current preview of an instance of a kind.
 
-/// Asks a provider what an instance would show.
+/// Asks a provider for the preview of an instance.
 public struct SnapshotRequest: Hashable, Sendable {
   /// Names the request in the answer.
   public var id: UInt64

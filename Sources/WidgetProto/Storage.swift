@@ -6,8 +6,8 @@ public import WidgetModel
 
 /// A widget with the revisions that resuming needs.
 public struct StoredWidget: Hashable, Sendable {
-  /// The widget. Its own `data` and `parameters` are not written: `data` and `parameters` below
-  /// hold them, with their revisions.
+  /// The widget. Its `data` and `parameters` are not written. The fields `data` and `parameters`
+  /// below hold them, with their revisions.
   public var widget: Widget
   /// Data keys, removed ones included.
   public var data: [StoredEntry]

@@ -158,7 +158,7 @@ extension GetPlaceholderResponse: ConvertibleMessage {
   }
 }
 
-/// Asks what an instance of a kind would show now.
+/// Asks for the current preview of an instance of a kind.
 public struct GetSnapshotRequest: Hashable, Sendable {
   public var kind: KindName
   /// nil: as for a new widget.

@@ -4,7 +4,7 @@ public import WidgetModel
 public struct CellLook: Sendable {
   public var theme: Theme
   public var appearance: Theme.Appearance
-  /// Whether colours can tell things apart. Without them brackets, lines and attributes do.
+  /// Whether colours distinguish parts. Without colours, brackets, lines and attributes do.
   public var usesColor: Bool
   /// Whether the theme's background and text colour are drawn everywhere. Default: the terminal's.
   public var paintsBackground = false

@@ -52,7 +52,7 @@ public struct InputParser: Sendable {
     self.pasteBytesMax = max(pasteBytesMax, 0)
   }
 
-  /// Whether the bytes so far could be keys of their own, or the start of a sequence.
+  /// Whether the bytes so far could be whole keys, or the start of a sequence.
   public var isAmbiguous: Bool {
     switch state {
     case .escape, .ss3: true
@@ -76,7 +76,7 @@ public struct InputParser: Sendable {
     if case .paste = state { !isStalled } else { false }
   }
 
-  /// Tells the parser that no more bytes came. Returns ambiguous bytes as typed keys.
+  /// The caller reports that no more bytes arrived. Returns ambiguous bytes as typed keys.
   public mutating func timeout() -> [TerminalInput] {
     if case .paste = state { isStalled = true }
     guard isAmbiguous else { return [] }

@@ -1,4 +1,4 @@
-/// Which key a byte or a sequence stands for.
+/// The key of a byte or a sequence.
 enum KeyTable {
   /// The key of a control character; nil if none sends it.
   static func control(_ byte: UInt8) -> (TerminalKey, KeyModifiers)? {

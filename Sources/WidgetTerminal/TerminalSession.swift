@@ -8,7 +8,7 @@ public enum TerminalEvent: Hashable, Sendable {
   case resized(TerminalSize)
   /// The process resumed after a suspension: the screen is empty, and its size may be different.
   case resumed(TerminalSize)
-  /// The terminal is gone, or its input has ended.
+  /// The terminal was closed, or its input has ended.
   case ended
 }
 
@@ -132,7 +132,7 @@ public final class TerminalSession: Sendable {
   /// Writes a text. Blocks while the terminal does not read. After the terminal is restored, drops
   /// the rest: it would mix with the output of the shell.
   ///
-  /// - Throws: `system` if the terminal is gone.
+  /// - Throws: `system` if the terminal was closed.
   public func write(_ text: String) throws(TerminalError) {
     var text = text
     let error = text.withUTF8 { bytes -> CInt in

@@ -32,7 +32,7 @@ enum TerminalState {
   /// The address of the record of a session that is on, changed or suspended; 0 without a session.
   static let session = Atomic<UInt>(0)
 
-  /// Signals that end a process that does nothing about them, its own mistakes included.
+  /// Signals that end a process by default, crashes included.
   static let ending: [CInt] = [
     SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS,
   ]

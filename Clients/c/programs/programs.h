@@ -6,8 +6,8 @@
  *   json_write   values, widgets and frames as the lines that widgetctl prints
  *   json_read    JSON and KEY=VALUE as values
  *
- * Both programs have one thread and one connection. Every error ends the process: `fail` prints
- * what failed and why, and exits with widgetctl's status for it.
+ * Both programs have one thread and one connection. Every error ends the process: `fail` prints the
+ * failure and the reason, and exits with widgetctl's status for it.
  */
 #ifndef WC_PROGRAMS_H
 #define WC_PROGRAMS_H

@@ -299,8 +299,8 @@ static bool add_command(text *to, const wc_error *error) {
   return true;
 }
 
-/* Appends a message of the daemon. The field of the request that it begins with is called as the
- * argument that stands for it, as widgetctl calls it. */
+/* Appends a message of the daemon. If it begins with a field of the request, the field is replaced
+ * by the name of its argument, as in widgetctl. */
 static void add_message(text *to, const char *message) {
   static const char *const names[][2] = {
       {"payload: ", "the event's fields: "}, {"name: ", "the event's name: "},

@@ -237,7 +237,7 @@ bool wc_content_is_changed(const wc_content_changes *changes);
 
 typedef struct wc_mirror wc_mirror;
 
-/* Is told each difference that became visible, in `notice`. Returns false to hear no more. */
+/* Called with each visible difference, in `notice`. Returns false to get no more. */
 typedef bool (*wc_mirror_fn)(void *context, const wc_notice *notice);
 
 typedef enum wc_mirror_result {

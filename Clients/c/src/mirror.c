@@ -535,7 +535,7 @@ static void tell(const entry *about, wc_notice_kind kind, const wc_content_chang
   if (*goes_on) *goes_on = each(context, &notice);
 }
 
-/* Tells of a widget that was there. False without memory. */
+/* Notifies of an update of an existing widget. False if memory runs out. */
 static bool tell_updated(const entry *held, bool *goes_on, wc_mirror_fn each, void *context) {
   wc_content_changes changes;
   void *memory = NULL;

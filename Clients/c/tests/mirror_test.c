@@ -492,7 +492,7 @@ static void snapshot(wc_mirror *mirror, uint64_t revision) {
     frame->frame_case = WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_SNAPSHOT;
     frame->snapshot = NEW(Widgetd__V1__SnapshotChunk, widgetd__v1__snapshot_chunk__init);
     if (truth[order[i]].there || dice(4) == 0) {
-      /* One that is gone again may have been sent before, and is then named. */
+      /* A widget that was removed again may have been sent before. Then the frame names it. */
       frame->snapshot->widgets = malloc(sizeof(Widgetd__V1__Widget *));
       frame->snapshot->widgets[frame->snapshot->n_widgets++] = new_widget(order[i]);
     }

@@ -271,7 +271,7 @@ static void a_watch_that_cannot_go_on_starts_anew_and_tells_what_differs(void) {
   send_and_free(&server, &all);
   turn(watch, NULL);
   const char *found = heard();
-  /* Those that are gone come in no particular order. */
+  /* Removed widgets arrive in no particular order. */
   CHECK(strcmp(found, "reset:EPOCH_CHANGED connected-again !a=1 -b -d @1 event:1") == 0
         || strcmp(found, "reset:EPOCH_CHANGED connected-again !a=1 -d -b @1 event:1") == 0);
   wc_watch_free(watch);

@@ -212,7 +212,7 @@ struct ApplyCommand: AsyncParsableCommand {
     }.joined()
   }
 
-  /// Registers the kinds, before widgets of them are made. nil if none are declared.
+  /// Registers the kinds, before their widgets are added. nil if none are declared.
   private func applyKinds(
     _ file: WidgetFile, _ target: String, _ session: Session
   ) async throws(ClientError) -> ApplyKindsResponse? {

@@ -87,7 +87,7 @@ struct BundleFolderOptions: ParsableArguments {
     BundleInstaller(path: try path(), timeZones: SystemTimeZones().rules)
   }
 
-  /// The folders that widgetd-host runs if it is not told others.
+  /// The folders that widgetd-host runs by default.
   static func live(isRoot: Bool, environment: (String) -> String?) -> [String] {
     if isRoot { return ["/var/lib/widgetd-host/bundles", "/etc/widgetd/bundles"] }
     let home = environment("HOME")
@@ -451,7 +451,7 @@ struct BundleNewCommand: ParsableCommand {
     }
   }
 
-  /// Whether a folder is one of those that widgetd-host runs without being told.
+  /// Whether a folder is one of those that widgetd-host runs by default.
   static func isLive(_ folder: String, among live: [String]) -> Bool {
     guard let place = resolved(folder) else { return false }
     return live.contains { resolved($0) == place }

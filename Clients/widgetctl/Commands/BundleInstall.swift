@@ -357,7 +357,7 @@ struct BundleRemoveCommand: AsyncParsableCommand {
   }
 }
 
-/// `bundle diff`: what an installation would change.
+/// `bundle diff`: the changes that an installation would make.
 struct BundleDiffCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "diff", abstract: "Show what installing a bundle would change.",

@@ -164,8 +164,8 @@ struct BundleOutlook: Hashable, Sendable {
         + "the file sets the field; `widgetctl get ID --owners` shows them")
   }
 
-  /// A widget that is there with another kind. A bundle replaces its own; others' widgets stay, and
-  /// the daemon refuses the bundle.
+  /// An existing widget with another kind. A bundle replaces its widgets. The widgets of others
+  /// stay, and the daemon refuses the bundle.
   static func replaced(_ spec: WidgetSpec, _ known: Widget, by set: String) -> Remark? {
     guard spec.kind != known.kind else { return nil }
     let path = "widgets.\(known.id)"

@@ -2,7 +2,7 @@ import Glibc
 import WidgetClient
 import WidgetModel
 
-/// How a bundle stands that a host runs, as the widget says that tells of it.
+/// The state of a bundle that a host runs, from the bundle's status widget.
 struct BundleStanding: Hashable, Sendable {
   let id: String
   let version: String

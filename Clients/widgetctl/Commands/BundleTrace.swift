@@ -135,7 +135,7 @@ struct BundleTraceCommand: AsyncParsableCommand {
         client: "widgetctl"), options: session.options)
   }
 
-  /// Repeats the request for the trace, and tells when the host ends or comes back.
+  /// Repeats the request for the trace, and reports when the host ends or comes back.
   private static func renew(_ subject: WidgetID, _ session: Session) async throws {
     var isAway = false
     while true {

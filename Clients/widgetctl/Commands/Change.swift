@@ -85,7 +85,7 @@ struct AddCommand: AsyncParsableCommand {
 }
 
 extension AddCommand {
-  /// The parameters of one of the kind's recommendations.
+  /// The parameters of a recommendation of the kind.
   private func recommended(_ name: String, _ session: Session) async throws -> ValueMap {
     let all = try await session.client.getKind(
       GetKindRequest(name: kind), options: session.options

@@ -30,7 +30,7 @@ struct EventCheck: Hashable, Sendable {
     }
     var check = EventCheck(kind: kind, nodes: widget.content?.nodes ?? [])
     if kind.provider.hasPrefix("bundle/") {
-      // The host tells of its bundles in widgets that are named like their providers.
+      // The host reports the state of its bundles in widgets that have the providers' names.
       guard let id = WidgetID(kind.provider),
         let bundle = try? await session.client.getWidget(
           GetWidgetRequest(id: id), options: session.options

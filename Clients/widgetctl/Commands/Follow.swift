@@ -3,7 +3,7 @@ import WidgetModel
 
 /// The options that commands that follow a stream share.
 struct FollowOptions: Sendable {
-  /// Waits are short: somebody looks on.
+  /// Waits are short, because a user is watching.
   static let retry = RetryPolicy(delayInitial: .milliseconds(50), delayMax: .seconds(2))
 
   let global: GlobalValues
@@ -43,7 +43,7 @@ struct FollowOptions: Sendable {
 
   func session() throws(CommandFailure) -> Session { try global.session(waits) }
 
-  /// Tells on standard error which of the ids no widget has yet: that may be meant, or mistyped.
+  /// Reports ids without a widget on standard error. They may be intended or mistyped.
   static func noteMissing(of ids: [WidgetID], _ session: Session) async throws(ClientError) {
     guard !ids.isEmpty else { return }
     let there = try await session.list(Selector(ids: ids), mask: .idsOnly).widgets
@@ -96,7 +96,7 @@ struct FollowOptions: Sendable {
   }
 }
 
-/// Reports changes of the connection on standard error, if that is a terminal. Fails if there never
+/// Reports changes of the connection on standard error, if that is wanted. Fails if there never
 /// was a connection.
 struct ConnectionNotes {
   private let follow: FollowOptions

@@ -66,9 +66,9 @@ extension Session {
 }
 
 extension Printer {
-  /// A table of widgets; a word if there are none and somebody looks.
+  /// A table of widgets. On a terminal, a message if there are none.
   ///
-  /// - Parameter mask: what of them was asked for.
+  /// - Parameter mask: the requested fields.
   func table(of widgets: [Widget], mask: ReadMask = .all) -> String {
     if widgets.isEmpty, width != nil { return "no widgets\n" }
     return Table.of(widgets, now: Terminal.now, mask: mask).text(width: width, painter)

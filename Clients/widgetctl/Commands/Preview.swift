@@ -27,7 +27,7 @@ struct PlaceholderCommand: AsyncParsableCommand {
   }
 }
 
-/// `snapshot`: what an instance of a kind would show now.
+/// `snapshot`: the current preview of an instance of a kind.
 struct SnapshotCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "snapshot", abstract: "Show the present content of an instance of a kind.",

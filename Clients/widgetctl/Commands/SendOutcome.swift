@@ -4,8 +4,8 @@ import WidgetModel
 
 /// `send --wait`: sends an event and waits for its outcome.
 ///
-/// Whoever provides the widget puts the outcome into its data, under the event's number. The widget is
-/// watched before the event is sent, so that no outcome can be missed.
+/// The widget's provider puts the outcome into the widget's data, under the event's number. The
+/// watch starts before the event is sent, so that no outcome can be missed.
 struct OutcomeWait: Sendable {
   private let request: SendEventRequest
   private let session: Session

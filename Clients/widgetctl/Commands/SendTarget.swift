@@ -1,7 +1,8 @@
 import WidgetClient
 import WidgetModel
 
-/// The target of an event: a widget's nodes and kind. It fills in what the command line leaves out.
+/// The target of an event: a widget's nodes and kind. It fills in the parts that the command line
+/// omits.
 struct SendTarget: Sendable {
   var nodes: [Node]
   /// The events that the kind declares, and those that its reducers and its bundle's steps name.

@@ -17,7 +17,7 @@ struct ViewWatch: Sendable {
   /// Whether to hide private nodes.
   let redacts: Bool
 
-  /// Draws until the daemon answers with an error, the user quits, the terminal is gone, or all of
+  /// Draws until the daemon answers with an error, the user quits, the terminal closes, or all of
   /// `ids` are dismissed.
   func run(_ follow: FollowOptions) async throws {
     let terminal = terminal()

@@ -142,7 +142,7 @@ struct WatchCommand: AsyncParsableCommand {
     var found: Set<WidgetID>? = options.resumeToken.isEmpty ? [] : nil
     var printer = printer
     var progress = ConnectionNotes(follow)
-    // JSON frames need no state, unless somebody asks about it.
+    // JSON frames need no state, unless a condition needs it.
     var mirror =
       printer.format == .table || !conditions.isEmpty ? WidgetMirror() : nil
     for try await frame in session.client.watch(options) {
@@ -178,7 +178,7 @@ struct WatchCommand: AsyncParsableCommand {
     }
   }
 
-  /// Tells on standard error which conditions may never hold.
+  /// Reports on standard error the conditions that may never hold.
   private static func noteDoubts(about conditions: [Condition], _ session: Session) async {
     for condition in conditions {
       guard

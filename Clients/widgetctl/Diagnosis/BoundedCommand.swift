@@ -8,7 +8,7 @@ import Glibc
 enum BoundedCommand {
   /// How it went.
   enum Outcome: Hashable {
-    /// It ended by itself. The status is nil if a signal ended it.
+    /// It ended within the limit. The status is nil if a signal ended it.
     case ended(status: Int32?, output: String)
     case timedOut
     /// There is no such program, or it cannot be started.
@@ -23,7 +23,7 @@ enum BoundedCommand {
     "PATH", "HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS",
   ]
 
-  /// Runs a program that `$PATH` leads to; blocks until it ends or the time is over.
+  /// Runs a program from `$PATH`. Blocks until it ends or the time is over.
   static func run(_ words: [String], within limit: Duration) -> Outcome {
     switch bytes(words, within: limit, bytesMax: nil) {
     case .ended(let status, let output):

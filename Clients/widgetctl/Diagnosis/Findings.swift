@@ -2,7 +2,7 @@ import Glibc
 import WidgetClient
 import WidgetModel
 
-/// The judgement: facts in, findings out, in the order in which one would look.
+/// The judgement: facts in, findings out, in the order of an investigation.
 extension Facts {
   /// At least one. A check that depends on a failed check is left out.
   var findings: [Finding] {

@@ -16,9 +16,9 @@ struct StatusReport: Hashable {
   var state: State
   /// If the daemon does not answer, the first problem that `doctor` finds.
   var trouble: Finding?
-  /// The command that tells more.
+  /// The command for more information.
   var next = "widgetctl doctor"
-  /// The command that tells root all.
+  /// The command with which root sees everything.
   var asRoot = "sudo widgetctl status"
   var level = Facts.Level.unknown
   /// For owners.

@@ -193,7 +193,7 @@ extension LiveBoard {
     }
   }
 
-  /// Tells the user the outcome of writing the arrangement, or asks before replacing a file.
+  /// Reports the outcome of writing the arrangement, or asks before replacing a file.
   mutating func saved(_ text: String, _ outcome: ArrangementFile.Outcome, path: String) {
     switch outcome {
     case .written: notice = "wrote the arrangement to \(path)"
@@ -233,7 +233,7 @@ extension Widget {
   var isStandingWell: Bool {
     guard error == nil, case .string(let state)? = data["state"] else { return false }
     switch kind.rawValue {
-    // If the host is away, its own widget says so for all bundles.
+    // If the host is away, its widget reports that for all bundles.
     case "bundle": return state == "running" || state == "stopped"
     case "widgetd-host": return state == "running" && !isStale
     default: return false

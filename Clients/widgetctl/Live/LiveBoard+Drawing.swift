@@ -41,7 +41,7 @@ extension LiveBoard {
     let isCovered =
       places.isEmpty || overlay != nil || selection != nil || hasPictures || hasLongNotice
     // Overlays are drawn on a copy of the page, so the dirty rows miss them. All rows count as
-    // dirty while an overlay is shown, and once more after it is gone.
+    // dirty while an overlay is shown, and once more after it closes.
     if isCovered || wasCovered { drawnRows = nil }
     wasCovered = isCovered
     guard isCovered else {
@@ -179,7 +179,7 @@ extension LiveBoard {
       let placed = panes[id]?.layout.placed.first(where: { $0.id == input.node }),
       let field = placed.parts.first(where: { $0.kind == .field })?.frame
     else { return [] }
-    // The dots of a secret do not tell its length: all of them are selected.
+    // The dots of a secret do not reveal its length: all of them are selected.
     if panes[id]?.node(input.node)?.text("mode") == "secret" {
       return placed.texts.filter { $0.role == .value }.map { $0.frame.intersection(placed.clip) }
     }
@@ -314,7 +314,7 @@ extension LiveBoard {
     let origin = origin(of: focus.widget)
     let draft = pane.draft(focus.node)
     var place = draft.place
-    // The dots of a secret do not tell its length.
+    // The dots of a secret do not reveal its length.
     if pane.node(focus.node)?.text("mode") == "secret" {
       let dots = placed.texts.first { $0.role == .value }
       place.column = dots.map { TextColumns.width(of: $0.text) } ?? 0

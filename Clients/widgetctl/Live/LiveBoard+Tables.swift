@@ -7,7 +7,7 @@ extension LiveBoard {
   struct Deletion {
     /// The row, or the control in it that had the focus.
     let row: LiveFocus
-    /// Where the focus goes when the row is gone: the first of these that is there.
+    /// The next targets of the focus after the row is removed: the first one that exists.
     let neighbours: [LiveFocus]
     /// Whether the daemon has accepted or refused the event.
     var isAnswered = false
@@ -102,7 +102,7 @@ extension LiveBoard {
     if event.name == "delete", event.widget == deletion?.row.widget { deletion?.isAnswered = true }
   }
 
-  /// Takes the focus from a target that is gone. From a deleted row it goes to the next one.
+  /// Takes the focus from a removed target. From a deleted row it moves to the next row.
   mutating func leaveLostFocus() {
     guard let focus, target(focus) == nil else { return }
     let neighbours = deletion?.row == focus ? deletion?.neighbours : nil

@@ -125,7 +125,8 @@ struct LiveBoard {
   private var dismissals: Dismissals
   /// Whether all widgets that the command line names are dismissed.
   var isDismissed: Bool { dismissals.areComplete }
-  /// Counts the panes ever made. The count tells a pane from an earlier one of the same widget.
+  /// Counts the panes ever made. The count distinguishes a pane from an earlier pane of the same
+  /// widget.
   private var paneCount = 0
 
   init(options: LiveOptions, size: TerminalSize, look: CellLook) {

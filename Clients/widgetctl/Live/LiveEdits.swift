@@ -11,7 +11,7 @@ struct LiveEdits {
   private struct Switch {
     var flag: Bool
     var answer: EventAnswer?
-    /// Whether the program that handles the event does not run. The user was told so.
+    /// Whether the program that handles the event does not run. The user has seen a notice.
     var isWaiting = false
   }
 

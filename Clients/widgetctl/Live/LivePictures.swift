@@ -50,7 +50,7 @@ struct LivePictures: Sendable {
 
   /// Why a node shows no picture. Nil if it shows one, or if no source has failed yet.
   func problem(of node: Node) -> String? {
-    // If both sources failed, tell the problem of `source`: it is the one that the user wants.
+    // If both sources failed, report the problem of `source`, because the user wants that one.
     for source in [node.text("source"), source(of: node)] {
       if case .failed(let reason)? = states[source], image(of: node) == nil { return reason }
     }

@@ -51,7 +51,7 @@ struct LiveSession {
   /// If a write to the terminal takes longer, the next redraws are not animated.
   private static let slowWrite = Duration.milliseconds(20)
 
-  /// Shows the widgets until the user quits, the terminal is gone, or all named ones are dismissed.
+  /// Shows the widgets until the user quits, the terminal closes, or all named ones are dismissed.
   func run() async throws {
     let terminal: TerminalSession
     do throws(TerminalError) {
@@ -148,8 +148,8 @@ struct LiveSession {
     }
   }
 
-  /// Whether the terminal sends no more answers. It answers in order, and a terminal that is gone
-  /// does not answer.
+  /// Whether the terminal sends no more answers. It answers in order, and a closed terminal does
+  /// not answer.
   private func endsAnswers(_ news: News) -> Bool {
     switch news {
     case .terminal(.ended): true

@@ -21,7 +21,7 @@ struct RenderPage: Sendable {
   /// Since when the connection to the daemon is lost. All widgets are then drawn as stale, and the first
   /// one says so. Nil while it is up.
   var lostSince: Timestamp?
-  /// Widgets that were removed. Their last state is shown, and that they are gone.
+  /// Widgets that were removed. Their last state is shown, marked as removed.
   var removed: Set<WidgetID> = []
   var measure: any TextMeasure = SansTextMeasure()
 

@@ -186,7 +186,7 @@ extension ContentChange {
 }
 
 extension WatchFrame {
-  /// One object a frame, told apart by `type`. An event batch is one object an event.
+  /// One object per frame, distinguished by `type`. An event batch is one object per event.
   func documents(mask: ReadMask) -> [Value] {
     func token(_ bytes: [UInt8]) -> Value { .string(PaddedBase64.encode(bytes)) }
     switch self {

@@ -33,7 +33,7 @@ struct Staleness: Sendable {
     case timeline(Timestamp)
     /// Nobody has updated the activity in time.
     case activitySilent
-    /// The activity's lifetime was over before somebody ended it.
+    /// The activity's lifetime expired before the activity was ended.
     case activityExpired
     /// The daemon was not asked yet, or did not answer.
     case unknown

@@ -28,7 +28,7 @@ struct ProgressLine: Hashable, Sendable {
     return (0...1).contains(part) ? part : nil
   }
 
-  /// This one, and what an earlier one says beside it.
+  /// This line, completed with the parts of an earlier one.
   func after(_ earlier: ProgressLine) -> ProgressLine {
     var line = self
     line.progress = progress ?? earlier.progress

@@ -108,7 +108,7 @@ actor RunActivity {
         options: RunActivity.options)
       return true
     } catch {
-      // A daemon that restarts comes back. An activity that ended, or that somebody removed, does not.
+      // A daemon that restarts comes back. An activity that ended or was removed does not.
       return error.status == nil || error.status?.code == .unavailable
     }
   }

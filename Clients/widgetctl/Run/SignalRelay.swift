@@ -14,7 +14,8 @@ enum SignalRelay {
   /// Signals that wait for the command, a bit each.
   private static let waiting = Atomic<UInt64>(0)
 
-  /// Takes the signals over, except for those that this process ignores: the command ignores them too.
+  /// Takes the signals over, except for those that this process ignores. The command ignores
+  /// them too.
   static func take() {
     // A handler must not be what makes them.
     process.store(0, ordering: .sequentiallyConsistent)

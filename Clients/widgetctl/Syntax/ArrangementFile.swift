@@ -42,7 +42,7 @@ struct ArrangementFile: Hashable, Sendable {
 
   /// Writes the file atomically. Makes its folder if that is missing.
   ///
-  /// What another program wrote stays: a file is replaced only if it is the version that the caller
+  /// Changes of other programs stay: a file is replaced only if it is the version that the caller
   /// has seen. Of several writers, one at a time checks the version and writes.
   ///
   /// - Parameter replaced: The version that may be replaced. Nil: the file must not exist.

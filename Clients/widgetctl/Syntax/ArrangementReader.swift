@@ -2,8 +2,8 @@ import WidgetModel
 
 /// Reads an arrangement and collects every mistake in it.
 ///
-/// A part with a mistake is left out, and the parts beside it are still read. A mistake that follows
-/// from another one is not told.
+/// A part with a mistake is left out, and the parts beside it are still read. A mistake that
+/// follows from another one is not reported.
 struct ArrangementReader {
   private typealias Content = LiveArrangement.Content
   private typealias Box = LiveArrangement.Box

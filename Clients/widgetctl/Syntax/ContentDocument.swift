@@ -199,7 +199,7 @@ extension Binding {
       Binding.mapTexts(of: $0) { $0.utf8.first == UInt8(ascii: "=") ? "=\($0)" : $0 }
     }
     guard !expression.isEmpty else {
-      // A map of these names is not taken for a binding.
+      // A map with these names does not count as a binding.
       if case .map(let map)? = constant, map["value"] != nil {
         return .map(["value": .map(map)])
       }

@@ -5,7 +5,7 @@ import WidgetProto
 /// The daemon names the fields of the protocol, such as `selector.expression`. Users have typed
 /// `--where`.
 enum FieldWords {
-  /// The words for a field; the field itself if no argument stands for it.
+  /// The words for a field; the field itself if it has no argument.
   static func typed(_ field: String) -> String {
     if let words = whole[field] { return words }
     // Its key is a number, which says nothing where paths are typed.

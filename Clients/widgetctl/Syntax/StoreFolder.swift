@@ -4,7 +4,7 @@ import WidgetStorage
 
 /// Which state directory a command is about.
 struct StoreFolder {
-  /// The places of stores, in the order in which the daemon looks for its own.
+  /// The places of stores, in the order in which the daemon looks.
   static func places(_ environment: (String) -> String?) -> [String] {
     var places: [String] = []
     func add(_ path: String?) {

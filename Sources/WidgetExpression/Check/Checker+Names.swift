@@ -1,4 +1,4 @@
-/// Names, fields and indexes: what an expression reads.
+/// Names, fields and indexes, which an expression reads.
 extension Checker {
   /// A name, field or index, with its reference if that is known without evaluating. The caller
   /// records the reference, or the longer one it makes of it.
@@ -103,7 +103,7 @@ extension Checker {
     return nil
   }
 
-  /// The names a name may stand for: in the container, in those around it, and by itself.
+  /// The candidates for a name: in the container, in those around it, and without a container.
   func candidates(_ name: String, _ isAbsolute: Bool) -> [String] {
     guard !isAbsolute, !environment.container.isEmpty else { return [name] }
     var result: [String] = []

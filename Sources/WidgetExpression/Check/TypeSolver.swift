@@ -9,7 +9,7 @@ struct TypeSolver {
   /// Below are the parameters of signatures, which are instantiated before use.
   private var next = 1_000
 
-  /// A parameter that stands for nothing yet.
+  /// A new parameter, which is not bound yet.
   mutating func fresh() -> ExpressionType {
     next += 1
     return .parameter(next)

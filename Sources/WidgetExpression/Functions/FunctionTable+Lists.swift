@@ -48,7 +48,7 @@ extension FunctionTable {
         return .list((start..<(start + taken)).map { list[$0] })
       }
     }
-    // Always a double: an empty list does not tell which numbers it would have.
+    // Always a double: the type of the numbers in an empty list is unknown.
     one("sum", isMember: true, "list(dyn) -> double") {
       value, context throws(ExpressionFailure) in
       guard case .list(let list) = value else { return nil }
