@@ -285,7 +285,7 @@ struct EmbedTests {
     }
     settle(&store)
     #expect(text("inner::inner::inner::inner::count", of: "w4", store) == "0")
-    // One more level shows the reason in place of what is too deep, and keeps the rest.
+    // The level that is too deep shows the reason. The levels above keep their content.
     let deepest = "inner::inner::inner::inner::inner"
     for outer: WidgetID in ["w5", "w6"] {
       #expect(problem(of: outer, store) == "")

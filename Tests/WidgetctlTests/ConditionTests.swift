@@ -52,12 +52,12 @@ struct ConditionTests {
     #expect(try doubt("a.b:c.data.later[0].x==1") == nil)
     #expect(
       try doubt("a.b:c.data.latr==1")
-        == "the kind of widget \"a.b:c\" declares no data \"latr\"; the condition does not hold "
-        + "until it does; did you mean \"later\"?")
+        == "the kind of widget \"a.b:c\" declares no data \"latr\"; the condition cannot hold "
+        + "before the kind declares it; did you mean \"later\"?")
     #expect(
       try doubt("a.b:c.parameters.mx==1")
-        == "the kind of widget \"a.b:c\" declares no parameter \"mx\"; the condition does not "
-        + "hold until it does; did you mean \"max\"?")
+        == "the kind of widget \"a.b:c\" declares no parameter \"mx\"; the condition cannot "
+        + "hold before the kind declares it; did you mean \"max\"?")
   }
 
   @Test(arguments: [

@@ -45,8 +45,8 @@ extension Condition {
     let suggestion = suggestion(for: path.text, among: names + map.entries.map(\.key))
     return isOpen
       ? "widget \"\(id)\" has no \(noun) \"\(path.text)\" yet; waiting for it" + suggestion
-      : "the kind of widget \"\(id)\" declares no \(noun) \"\(path.text)\"; the condition does not "
-        + "hold until it does" + suggestion
+      : "the kind of widget \"\(id)\" declares no \(noun) \"\(path.text)\"; the condition cannot "
+        + "hold before the kind declares it" + suggestion
   }
 
   private func suggestion(for name: String, among names: [String]) -> String {

@@ -229,7 +229,7 @@ private struct TimelineYear {
       }
       models[id] = .train(timeline)
     }
-    // What is set anew may be due at once.
+    // A new timeline can have an entry that is due at once.
     let before = unexpected
     advance()
     unexpected += before
