@@ -2,17 +2,18 @@ import WidgetModel
 
 /// The objects at the top of a file, and the list of all objects.
 extension ObjectShape {
+  private static let lets = Key(
+    "let", .map(.expression), "Names for expressions, which the expressions of all kinds can use.")
+  private static let transforms = Key(
+    "transforms", .map(.expression),
+    "Transforms, by name: expressions that read `value`. Bindings name them.")
+
   public static let set = ObjectShape(
     "set", "Kinds and widgets for `widgetctl apply`, which the daemon runs without a host.",
     [
       Key("$schema", .text, "Path or URL of the schema, for editors."),
       Key("set", .text, "Name of the set. Default: `default`."),
-      Key(
-        "let", .map(.expression),
-        "Names for expressions, which the expressions of all kinds can use."),
-      Key(
-        "transforms", .map(.expression),
-        "Transforms, by name: expressions that read `value`. Bindings name them."),
+      lets, transforms,
       Key(
         "kinds", .any([.map(.shape("kind")), .list(.shape("kind"))]),
         "Kinds of widgets, by name. `sources`, `actions`, and steps other than `set` and `unset` "
@@ -48,12 +49,7 @@ extension ObjectShape {
         "Servers, by name, with the common values of their requests. A request names its "
           + "server with `service`."
       ),
-      Key(
-        "let", .map(.expression),
-        "Names for expressions, which the expressions of all kinds can use."),
-      Key(
-        "transforms", .map(.expression),
-        "Transforms, by name: expressions that read `value`. Bindings name them."),
+      lets, transforms,
       Key(
         "kinds", .any([.map(.shape("kind")), .list(.shape("kind"))]),
         "Kinds of widgets, by name."),
