@@ -188,7 +188,7 @@ extension WidgetStore {
   ) throws(StoreError) {
     try validate(patch, field: "patch")
     let patch = try fitted(patch, for: record, field: "patch")
-    let transition = transition ?? schemas[record.kind]?.kind.transition
+    let transition = transition ?? defaultTransition(of: record)
     let effect = try admittedEffect(of: patch, on: slot)
     guard effect.isChange else { return }
     _ = advanceRevision()
@@ -205,7 +205,7 @@ extension WidgetStore {
       patch.releases.isEmpty ? [] : try release(&patch, of: record, field: "patch")
     let asked = patch
     patch = try fitted(patch, for: record, field: "patch")
-    let transition = transition ?? schemas[record.kind]?.kind.transition
+    let transition = transition ?? defaultTransition(of: record)
     var ownership = record.ownership(after: patch, by: writer, asked: asked)
     if !released.isEmpty {
       var changed = ownership ?? record.ownership ?? Ownership()
@@ -423,7 +423,9 @@ extension Record {
   /// The patch, with a time for an error without one, so that every reader can tell the error's
   /// age.
   func dated(_ patch: WidgetPatch, at now: Timestamp) -> WidgetPatch {
-    guard let error = patch.error ?? nil, error.since == nil else { return patch }
+    guard !patch.changesOnlyData, let error = patch.error ?? nil, error.since == nil else {
+      return patch
+    }
     var patch = patch
     var dated = error.continuing(self.error)
     dated.since = dated.since ?? now

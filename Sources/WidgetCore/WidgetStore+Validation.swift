@@ -10,6 +10,7 @@ extension WidgetStore {
 
   func validate(_ patch: WidgetPatch, field: @autoclosure () -> String) throws(StoreError) {
     try validate(patch.setData, field: "\(field()).set_data")
+    guard !patch.changesOnlyData else { return }
     try validate(patch.setParameters, field: "\(field()).set_parameters")
     try validate(patch.setLabels, field: "\(field()).set_labels")
     if let error = patch.error ?? nil {
@@ -237,6 +238,7 @@ extension Record {
       keys: max(data.keys, parameters.liveCount), labels: labels.count,
       costBytes: costBytes + growth + data.bytes, isChange: data.isChange,
       removesKeys: data.removesKeys)
+    guard !patch.changesOnlyData else { return effect }
     if !patch.setParameters.isEmpty || !patch.unsetParameters.isEmpty {
       let map = parameters.effect(
         setting: patch.setParameters, unsetting: patch.unsetParameters, replacing: false)

@@ -16,21 +16,24 @@ extension String {
     return best?.candidate
   }
 
-  /// The number of bytes to insert, remove, change, or swap with their neighbour.
+  /// The number of bytes to insert, remove, change, or swap with their neighbour. O(lengths).
   private static func distance(_ a: [UInt8], _ b: [UInt8]) -> Int {
-    var before: [Int] = []
+    // Three rows of the table at a time: the one before the last, the last one, the present one.
+    var before = [Int](repeating: 0, count: b.count + 1)
     var previous = Array(0...b.count)
+    var current = before
     for i in a.indices {
-      var current = [i + 1]
+      current[0] = i + 1
       for j in b.indices {
         var cost = Swift.min(
           previous[j] + (a[i] == b[j] ? 0 : 1), previous[j + 1] + 1, current[j] + 1)
         if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] {
           cost = Swift.min(cost, before[j - 1] + 1)
         }
-        current.append(cost)
+        current[j + 1] = cost
       }
-      (before, previous) = (previous, current)
+      swap(&before, &previous)
+      swap(&previous, &current)
     }
     return previous[b.count]
   }

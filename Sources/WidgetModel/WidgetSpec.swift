@@ -15,9 +15,9 @@ public struct WidgetSpec: Hashable, Sendable {
   public var timeline: Timeline?
 
   public init(
-    id: WidgetID? = nil, kind: KindName, family: Family? = nil, labels: Labels = [:],
-    isVisible: Bool? = nil, isEnabled: Bool? = nil, parameters: ValueMap = [:],
-    data: ValueMap = [:], timeline: Timeline? = nil
+    id: WidgetID? = nil, kind: KindName, family: Family? = nil, labels: Labels = Labels(),
+    isVisible: Bool? = nil, isEnabled: Bool? = nil, parameters: ValueMap = ValueMap(),
+    data: ValueMap = ValueMap(), timeline: Timeline? = nil
   ) {
     self.timeline = timeline
     self.id = id
@@ -32,33 +32,40 @@ public struct WidgetSpec: Hashable, Sendable {
 }
 
 /// The changes of a widget. Parts that are not named do not change.
+///
+/// Most patches only set data, and a patch is copied often on its way to the store. So everything
+/// else is in separate memory, which such a patch does not have.
 public struct WidgetPatch: Hashable, Sendable {
   public var setData: ValueMap
   /// Missing keys are allowed.
   public var unsetData: [String]
   /// Remove all data keys that `setData` does not name.
   public var replaceData: Bool
-  public var setParameters: ValueMap
-  public var unsetParameters: [String]
-  public var setLabels: Labels
-  public var unsetLabels: [String]
-  /// Marks the widget stale or fresh; nil for no change.
-  public var isStale: Bool?
-  /// nil for no change, `.some(nil)` clears it.
-  public var error: WidgetError??
-  /// Fields to give back to the manager that declares them; see `FieldOwner.path`.
-  public var releases: [String]
-  /// nil for no change, `.some(nil)` removes it.
-  public var timeline: Timeline??
+  private var box: Box?
+
+  /// What few patches change.
+  private struct Rest: Hashable, Sendable {
+    var setParameters = ValueMap()
+    var unsetParameters: [String] = []
+    var setLabels = Labels()
+    var unsetLabels: [String] = []
+    var isStale: Bool?
+    var error: WidgetError??
+    var releases: [String] = []
+    var timeline: Timeline??
+  }
+
+  /// Invariant: the rest in it changes something. So equal patches are equal in memory.
+  private indirect enum Box: Hashable, Sendable {
+    case rest(Rest)
+  }
 
   public init(
-    setData: ValueMap = [:], unsetData: [String] = [], replaceData: Bool = false,
-    setParameters: ValueMap = [:], unsetParameters: [String] = [], setLabels: Labels = [:],
-    unsetLabels: [String] = [], isStale: Bool? = nil, error: WidgetError?? = nil,
-    releases: [String] = [], timeline: Timeline?? = nil
+    setData: ValueMap = ValueMap(), unsetData: [String] = [], replaceData: Bool = false,
+    setParameters: ValueMap = ValueMap(), unsetParameters: [String] = [],
+    setLabels: Labels = Labels(), unsetLabels: [String] = [], isStale: Bool? = nil,
+    error: WidgetError?? = nil, releases: [String] = [], timeline: Timeline?? = nil
   ) {
-    self.timeline = timeline
-    self.releases = releases
     self.setData = setData
     self.unsetData = unsetData
     self.replaceData = replaceData
@@ -68,6 +75,66 @@ public struct WidgetPatch: Hashable, Sendable {
     self.unsetLabels = unsetLabels
     self.isStale = isStale
     self.error = error
+    self.releases = releases
+    self.timeline = timeline
+  }
+
+  /// Whether it changes data at most.
+  public var changesOnlyData: Bool { box == nil }
+
+  public var setParameters: ValueMap {
+    get { rest?.setParameters ?? ValueMap() }
+    set { if box != nil || !newValue.isEmpty { change { $0.setParameters = newValue } } }
+  }
+
+  public var unsetParameters: [String] {
+    get { rest?.unsetParameters ?? [] }
+    set { if box != nil || !newValue.isEmpty { change { $0.unsetParameters = newValue } } }
+  }
+
+  public var setLabels: Labels {
+    get { rest?.setLabels ?? Labels() }
+    set { if box != nil || !newValue.isEmpty { change { $0.setLabels = newValue } } }
+  }
+
+  public var unsetLabels: [String] {
+    get { rest?.unsetLabels ?? [] }
+    set { if box != nil || !newValue.isEmpty { change { $0.unsetLabels = newValue } } }
+  }
+
+  /// Marks the widget stale or fresh; nil for no change.
+  public var isStale: Bool? {
+    get { rest?.isStale }
+    set { if box != nil || newValue != nil { change { $0.isStale = newValue } } }
+  }
+
+  /// nil for no change, `.some(nil)` clears it.
+  public var error: WidgetError?? {
+    get { rest?.error }
+    set { if box != nil || newValue != nil { change { $0.error = newValue } } }
+  }
+
+  /// Fields to give back to the manager that declares them; see `FieldOwner.path`.
+  public var releases: [String] {
+    get { rest?.releases ?? [] }
+    set { if box != nil || !newValue.isEmpty { change { $0.releases = newValue } } }
+  }
+
+  /// nil for no change, `.some(nil)` removes it.
+  public var timeline: Timeline?? {
+    get { rest?.timeline }
+    set { if box != nil || newValue != nil { change { $0.timeline = newValue } } }
+  }
+
+  private var rest: Rest? {
+    guard case .rest(let rest)? = box else { return nil }
+    return rest
+  }
+
+  private mutating func change(_ body: (inout Rest) -> Void) {
+    var rest = rest ?? Rest()
+    body(&rest)
+    box = rest == Rest() ? nil : .rest(rest)
   }
 }
 

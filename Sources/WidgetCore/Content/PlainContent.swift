@@ -48,7 +48,7 @@ enum PlainContent {
         id: "kind", type: .label,
         properties: ValueMap([
           caption,
-          .init(key: "text", value: .string("The kind \"\(record.kind)\" is not registered.")),
+          .init(key: "text", value: .string("The kind \"" + record.kind.rawValue + notRegistered)),
         ])))
     return Content(rootID: "plain", nodes: nodes)
   }
@@ -56,6 +56,7 @@ enum PlainContent {
   // The properties that every table has.
   private static let columns: ValueMap = ["columns": .list([.string("Key"), .string("Value")])]
   private static let horizontal: ValueMap = ["axis": .string("horizontal")]
+  private static let notRegistered = "\" is not registered."
   private static let caption = ValueMap.Entry(key: "font", value: .string("caption"))
 
   /// The approximate size of the content in frames, in bytes. O(1).

@@ -64,6 +64,8 @@ extension WidgetStore {
   func fitted(
     _ patch: WidgetPatch, for record: Record, field: String
   ) throws(StoreError) -> WidgetPatch {
+    // Nothing is declared for the data of such a widget.
+    if record.isPlain, !record.isActivity, patch.changesOnlyData { return patch }
     var patch = patch
     if let timeline = patch.timeline ?? nil {
       guard record.kind != .smartStack else {
@@ -87,7 +89,12 @@ extension WidgetStore {
   }
 
   func defaultTransition(_ slot: Int) -> Transition? {
-    records[slot].flatMap { schemas[$0.kind]?.kind.transition }
+    records[slot].flatMap { defaultTransition(of: $0) }
+  }
+
+  /// The transition that the widget's kind declares.
+  func defaultTransition(of record: Record) -> Transition? {
+    record.isPlain ? nil : schemas[record.kind]?.kind.transition
   }
 
   // MARK: - Stacks

@@ -86,6 +86,7 @@ struct RecordState {
       _ = data.unset(key, at: revision)
     }
     for entry in patch.setData.entries { _ = data.set(entry.key, to: entry.value, at: revision) }
+    guard !patch.changesOnlyData else { return }
     for key in patch.unsetParameters where patch.setParameters[key] == nil {
       _ = parameters.unset(key, at: revision)
     }
