@@ -83,6 +83,19 @@ bool wp_encode_field(wp_output *output, uint32_t number, size_t count) {
   return put_varint(output, count) && put_tag(output, number, PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED);
 }
 
+bool wp_encode_varint(wp_output *output, uint32_t number, uint64_t value) {
+  return put_varint(output, value) && put_tag(output, number, PROTOBUF_C_WIRE_TYPE_VARINT);
+}
+
+bool wp_encode_fixed64(wp_output *output, uint32_t number, uint64_t value) {
+  return put_fixed64(output, value) && put_tag(output, number, PROTOBUF_C_WIRE_TYPE_64BIT);
+}
+
+bool wp_encode_text(wp_output *output, uint32_t number, const uint8_t *bytes, size_t count) {
+  if (count > 0 && memchr(bytes, 0, count) != NULL) return false;
+  return wp_encode_bytes(output, bytes, count) && wp_encode_field(output, number, count);
+}
+
 void wp_output_truncate(wp_output *output, size_t count) {
   if (count > wp_output_count(output)) return;
   if (count == 0 && (size_t)(output->end - output->begin) > kept_bytes_max)

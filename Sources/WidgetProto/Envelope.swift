@@ -167,9 +167,8 @@ extension WireCodec {
   ) throws(WireError) -> R {
     let position = wp_arena_mark(arena)
     defer { wp_arena_reset(arena, position) }
-    let writer = Writer(codec: self, mask: mask)
-    let payload = try message.build(in: WireTarget(writer: writer))
-    return try withResponse({ wp_encode(output, payload.base) }, body)
+    let target = WireTarget(writer: Writer(codec: self, mask: mask))
+    return try withResponse({ () throws(WireError) in try message.write(to: target) }, body)
   }
 
   /// Encodes a ttrpc response around a message that is encoded already, without copying it first.
@@ -184,12 +183,12 @@ extension WireCodec {
   /// Makes a response of the payload that the closure writes: whatever it is, the response is that
   /// with a few bytes in front.
   private func withResponse<R>(
-    _ write: () -> Bool, _ body: (PackedMessage) -> R
+    _ write: () throws(WireError) -> Bool, _ body: (PackedMessage) -> R
   ) throws(WireError) -> R {
     let before = wp_output_count(output)
     return try withOutput(
-      {
-        guard write() else { return false }
+      { () throws(WireError) in
+        guard try write() else { return false }
         let count = wp_output_count(output) - before
         return count == 0 || wp_encode_field(output, WireCodec.responsePayloadField, count)
       }, body)

@@ -56,7 +56,7 @@ struct Reader {
   func values<E: CValueEntry>(
     _ field: StaticString, _ count: Int, _ list: CList<E>?, depth: Int = WireLimits.valueDepthMax
   ) throws(WireError) -> ValueMap {
-    guard count > 0, let list else { return [:] }
+    guard count > 0, let list else { return ValueMap() }
     var entries: [ValueMap.Entry] = []
     entries.reserveCapacity(count)
     for index in 0..<count {
@@ -75,7 +75,7 @@ struct Reader {
   func labels<E: CStringEntry>(
     _ field: StaticString, _ count: Int, _ list: CList<E>?
   ) throws(WireError) -> Labels {
-    guard count > 0, let list else { return [:] }
+    guard count > 0, let list else { return Labels() }
     guard count <= WireLimits.labelsMax else {
       throw .invalidField(
         path: "\(field)", description: "at most \(WireLimits.labelsMax) entries are allowed")

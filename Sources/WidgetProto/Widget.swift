@@ -235,8 +235,13 @@ extension Writer {
     _ field: StaticString, changed error: WidgetError??
   ) throws(WireError) -> UnsafeMutablePointer<Widgetd__V1__WidgetError>? {
     guard let error else { return nil }
-    return try message(field, error ?? WidgetError(reason: "", message: ""))
+    return try message(field, error ?? .cleared)
   }
+}
+
+extension WidgetError {
+  /// An error field that takes the error away.
+  static let cleared = WidgetError(reason: "", message: "")
 }
 
 extension RawRepresentable where RawValue == UInt8 {

@@ -91,20 +91,19 @@ public final class WireCodec {
   ) throws(WireError) -> R {
     let position = wp_arena_mark(arena)
     defer { wp_arena_reset(arena, position) }
-    let writer = Writer(codec: self, mask: mask)
-    let tree = try message.build(in: WireTarget(writer: writer))
-    return try withOutput({ wp_encode(output, tree.base) }, body)
+    let target = WireTarget(writer: Writer(codec: self, mask: mask))
+    return try withOutput({ () throws(WireError) in try message.write(to: target) }, body)
   }
 
   /// Writes a message to the output, and lends it to the closure.
   ///
   /// - Parameter write: adds the message at the front of the output. It returns false if memory runs out.
   func withOutput<R>(
-    _ write: () -> Bool, _ body: (PackedMessage) -> R
+    _ write: () throws(WireError) -> Bool, _ body: (PackedMessage) -> R
   ) throws(WireError) -> R {
     let before = wp_output_count(output)
     defer { wp_output_truncate(output, before) }
-    guard write() else { throw .budgetExceeded(limitBytes: limits.arenaBytesMax) }
+    guard try write() else { throw .budgetExceeded(limitBytes: limits.arenaBytesMax) }
     return body(PackedMessage(output: output, byteCount: wp_output_count(output) - before))
   }
 }

@@ -11,6 +11,14 @@ public protocol WireMessage: Sendable {
   init(unpacked source: WireSource) throws(WireError)
   /// Makes the tree of structs that protobuf-c packs.
   func build(in target: WireTarget) throws(WireError) -> WireTree
+  /// Writes the message in front of the codec's output. False if memory runs out.
+  func write(to target: WireTarget) throws(WireError) -> Bool
+}
+
+extension WireMessage {
+  public func write(to target: WireTarget) throws(WireError) -> Bool {
+    wp_encode(target.writer.codec.output, try build(in: target).base)
+  }
 }
 
 /// A message type of the schema.

@@ -3,8 +3,14 @@ public import NIOCore
 extension ByteBuffer {
   /// Writes a header; the caller writes `header.dataBytes` bytes after it.
   public mutating func writeFrameHeader(_ header: FrameHeader) {
-    writeMultipleIntegers(
-      header.dataBytes, header.streamID, header.type.rawValue, header.flags.rawValue)
+    // Each answer has a header, and `writeMultipleIntegers` takes three times as many instructions.
+    writeWithUnsafeMutableBytes(minimumWritableBytes: FrameHeader.bytes) { bytes in
+      bytes.storeBytes(of: header.dataBytes.bigEndian, as: UInt32.self)
+      bytes.storeBytes(of: header.streamID.bigEndian, toByteOffset: 4, as: UInt32.self)
+      bytes[8] = header.type.rawValue
+      bytes[9] = header.flags.rawValue
+      return FrameHeader.bytes
+    }
   }
 
   /// Reads a header without consuming it; nil if fewer than ten bytes are there.

@@ -20,6 +20,54 @@ struct ProtobufCTests {
     }
   }
 
+  @Test(arguments: [
+    [], ["id"], ["data", "family", "content"], ["data.a.b", "parameters.x", "id"],
+    ["presence", "labels", "position", "stale", "error", "timeline", "activity"],
+    ["parameters", "create_time", "update_time", "owner_uid", "apply_set"],
+  ])
+  func `a message without structs has the bytes of its struct, for each read mask`(
+    paths: [String]
+  ) throws {
+    let codec = WireCodec()
+    let mask = try ReadMask(paths: paths)
+    var names: Set<String> = []
+    for seed in UInt64(1)...40 {
+      for sample in RandomMessages.everyType(seed: seed) {
+        guard let bytes = try sample.bothWays(codec, mask) else { continue }
+        #expect(bytes.direct == bytes.structs, "\(sample), seed \(seed)")
+        names.insert(sample.name)
+      }
+    }
+    #expect(names.count >= 7, "\(names)")
+  }
+
+  @Test func `what cannot be written without structs is refused as with structs`() throws {
+    let codec = WireCodec()
+    func update(_ value: Value) throws -> WidgetUpdate {
+      var update = WidgetUpdate(
+        id: try #require(WidgetID("a")), revision: 1, updateTime: .epoch)
+      update.setData = ["k": value]
+      return update
+    }
+    #expect(
+      throws: WireError.unrepresentable(
+        path: "set_data[0].string_value", description: "text cannot hold a NUL character; use bytes"
+      )
+    ) { try codec.encode(try update(.string("a\0b"))) }
+    var deep = Value.int(1)
+    for _ in 0..<WireLimits.valueDepthMax { deep = .list([deep]) }
+    #expect(throws: WireError.tooDeep(limit: WireLimits.valueDepthMax)) {
+      try codec.encode(try update(deep))
+    }
+    let small = WireCodec(limits: WireLimits(arenaBytesMax: 4096))
+    #expect(throws: WireError.budgetExceeded(limitBytes: 4096)) {
+      try small.encode(try update(.string(String(repeating: "x", count: 5000))))
+    }
+    // What was written before the refusal is taken back.
+    #expect(
+      try codec.encode(try update(.int(1))) == WireCodec().encode(try update(.int(1))))
+  }
+
   @Test(arguments: [UInt64](1...8))
   func `what is read is what protobuf-c reads`(seed: UInt64) throws {
     let codec = WireCodec()

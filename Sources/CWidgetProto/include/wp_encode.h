@@ -43,6 +43,14 @@ bool wp_encode_bytes(wp_output *_Nonnull output, const uint8_t *_Nullable bytes,
  * Returns false if there is no memory. */
 bool wp_encode_field(wp_output *_Nonnull output, uint32_t number, size_t count);
 
+/* Fields with one value, for messages without structs. Each puts the field in front of what is written.
+ * They return false if there is no memory. */
+bool wp_encode_varint(wp_output *_Nonnull output, uint32_t number, uint64_t value);
+bool wp_encode_fixed64(wp_output *_Nonnull output, uint32_t number, uint64_t value);
+/* Also returns false for a text with a NUL, which a struct cannot hold. */
+bool wp_encode_text(wp_output *_Nonnull output, uint32_t number, const uint8_t *_Nullable bytes,
+                    size_t count);
+
 /* Takes the first bytes back, up to the last `count`. Releases the memory if it is large and
  * nothing is left. */
 void wp_output_truncate(wp_output *_Nonnull output, size_t count);
