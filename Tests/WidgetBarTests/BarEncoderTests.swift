@@ -29,7 +29,7 @@ private func block(_ text: String, node: String = "") -> BarBlock {
   private let hostile =
     "<b>&amp;'\"</b> %{A1:rm -rf ~:}x%{A} %%{F#f00} #[fg=red]#(id)##{pane} }] ]\\ {{\"a\":1}}"
 
-  @Test func `pango shows the text and nothing else`() {
+  @Test func `text that looks like Pango markup is escaped`() {
     let waybar = text(BarEncoder(format: .waybar).output([block("<b>&\"'")]))
     #expect(
       waybar == "<span foreground='#ff0000' weight='bold'>&lt;b&gt;&amp;&quot;&#39;</span>")
@@ -98,7 +98,7 @@ private func block(_ text: String, node: String = "") -> BarBlock {
     #expect(lines.contains { $0.hasPrefix("percentage|") })
   }
 
-  @Test func `a tooltip of several widgets names them, and says once what concerns all`() {
+  @Test func `a tooltip of several widgets has their names, and a common notice once`() {
     func tooltip(_ tooltips: [String]) -> Value? {
       let blocks = tooltips.enumerated().map { index, tooltip in
         var one = block("x")
@@ -157,7 +157,7 @@ private func block(_ text: String, node: String = "") -> BarBlock {
     #expect(text(encoder.output([empty, block("a"), empty, block("b"), empty])) == "a | b")
   }
 
-  @Test func `nothing to show is a text of nothing`() {
+  @Test func `without blocks the text is empty`() {
     for format in BarFormat.allCases where format != .yambar {
       #expect(text(BarEncoder(format: format).output([])) == "", "\(format)")
     }
@@ -185,7 +185,7 @@ private func block(_ text: String, node: String = "") -> BarBlock {
         == .init(node: "t", name: "change", payload: ["value": .bool(false)]))
   }
 
-  @Test func `the wheel and other buttons are events where something takes them`() {
+  @Test func `the wheel and other buttons are events of nodes and kinds that take them`() {
     var volume = label("50%", id: "volume")
     volume.events = ["scroll"]
     let widget = widget(stack([volume, button]))
@@ -202,7 +202,7 @@ private func block(_ text: String, node: String = "") -> BarBlock {
     #expect(BarClick(button: 10).event(for: widget, kind: nil) == nil)
   }
 
-  @Test func `what is hidden or disabled takes nothing`() {
+  @Test func `a click on a disabled node or widget sends no event`() {
     var disabled = button
     disabled.properties["enabled"] = .bool(false)
     let kind = Kind(name: "cpu", events: [EventType(name: "other")])
@@ -234,7 +234,7 @@ private func block(_ text: String, node: String = "") -> BarBlock {
     #expect(BarClick(button: 1, node: "off").event(for: widget, kind: nil) == nil)
   }
 
-  @Test func `a click on a node that is gone presses nothing`() {
+  @Test func `a click on a removed node sends no event`() {
     let widget = widget(stack([button]))
     #expect(BarClick(button: 1, node: "gone").event(for: widget, kind: nil) == nil)
   }

@@ -52,7 +52,7 @@ private let red = ThemeColor(red: 255, green: 0, blue: 0)
     #expect(reader.block(of: widget([flat])).text == "▄▄")
   }
 
-  @Test func `looks come from nodes, runs and those around them`() {
+  @Test func `colour and weight come from a node, its runs and its parents`() {
     let run: Value = .map([
       "text": .string("x"), "weight": .string("bold"), "color": .string("#ff0000"),
     ])
@@ -65,7 +65,7 @@ private let red = ThemeColor(red: 255, green: 0, blue: 0)
     #expect(parts[1].color == red && parts[1].isBold)
   }
 
-  @Test func `ordinary text has the bar's colour, except on a background of its own`() {
+  @Test func `text in the token color.text has the bar's colour, except on a background`() {
     let run: Value = .map(["text": .string("x"), "color": .string("color.text")])
     let nodes = stack([
       label("a", id: "a", ["color": .string("text")]),
@@ -129,7 +129,7 @@ private let red = ThemeColor(red: 255, green: 0, blue: 0)
     #expect(reader.block(of: widget([label("x")])).shortText == nil)
   }
 
-  @Test func `failures show by themselves`() {
+  @Test func `failed and stale widgets are marked without help of their content`() {
     let error = WidgetError(reason: "SOURCE_FAILED", message: "no such file")
     let block = reader.block(of: widget([label("5")], error: error))
     #expect(block.text == "5 !")
@@ -178,7 +178,7 @@ private let red = ThemeColor(red: 255, green: 0, blue: 0)
     #expect(unsafe.isEmpty)
   }
 
-  @Test func `a content that is a circle, or deep, ends`() {
+  @Test func `nodes in a circle are read once and give no text`() {
     let circle = [
       Node(id: "a", type: .stack, childIDs: ["b"]), Node(id: "b", type: .stack, childIDs: ["a"]),
     ]

@@ -11,7 +11,8 @@ struct AttachedWidgetsTests {
       ProvideAudience(attached: attached.map { .of($0) }, detached: detached.map { .of($0) }))
   }
 
-  @Test func `frames are differences, but for the first of a session`() {
+  @Test func `the first frame of a session has all attached widgets, later frames the differences`()
+  {
     var widgets = AttachedWidgets()
     #expect(widgets.contains(.of("a")))
     widgets.apply(.connected(ProvideOpened(includesAudience: true)))

@@ -92,7 +92,8 @@ import WidgetClient
     try await daemon.stop()
   }
 
-  @Test func `after a loss a session comes back behind the acknowledged event`() async throws {
+  @Test func `after a lost connection a session resumes after the acknowledged event`() async throws
+  {
     let daemon = try await FakeDaemon()
     let client = WidgetClient(socketPath: daemon.socketPath)
     var calls = daemon.calls
@@ -145,7 +146,7 @@ import WidgetClient
     try await daemon.stop()
   }
 
-  @Test func `what went wrong with an event is told when the event comes again`() async throws {
+  @Test func `the error of an event is sent when the event comes again`() async throws {
     let daemon = try await FakeDaemon()
     let client = WidgetClient(socketPath: daemon.socketPath)
     var calls = daemon.calls
@@ -170,7 +171,9 @@ import WidgetClient
     try await daemon.stop()
   }
 
-  @Test func `what happens during a loss before the first event is not lost`() async throws {
+  @Test func `a session that loses its connection before its first event misses no event`()
+    async throws
+  {
     let daemon = try await FakeDaemon()
     let client = WidgetClient(socketPath: daemon.socketPath)
     var calls = daemon.calls
@@ -306,7 +309,7 @@ import WidgetClient
     (StatusCode.aborted, "PROVIDER_REPLACED"), (.permissionDenied, "PERMISSION_DENIED"),
     (.alreadyExists, "PROVIDER_ACTIVE"), (.invalidArgument, "INVALID_REQUEST"),
   ])
-  func `what trying again cannot help ends the session`(
+  func `an error that a retry cannot help ends the session`(
     code: StatusCode, reason: String
   ) async throws {
     let daemon = try await FakeDaemon()
@@ -406,7 +409,7 @@ import WidgetClient
     try await daemon.stop()
   }
 
-  @Test func `who waits for the connection can be cancelled`() async throws {
+  @Test func `a call that waits for the connection can be cancelled`() async throws {
     let client = WidgetClient(socketPath: FakeDaemon.freshPath())
     let session = client.provide(
       "desk", kinds: [], options: ProviderOptions(retry: RetryPolicy(delayInitial: .seconds(600))))
@@ -419,7 +422,7 @@ import WidgetClient
     await session.close()
   }
 
-  @Test func `one session as it comes: what is said, the last word, and what is heard after it`()
+  @Test func `a single session sends frames, closes its half, and reads to the end`()
     async throws
   {
     let daemon = try await FakeDaemon()

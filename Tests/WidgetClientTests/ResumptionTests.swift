@@ -86,14 +86,13 @@ import Testing
     #expect(watch.request.afterSequence == (expected == .epochChanged ? 0 : 8))
   }
 
-  @Test func `a slow watch that the store overtook starts over`() throws {
+  @Test func `a watch that is told REVISION_COMPACTED starts over`() throws {
     var watch = try ResumptionTests.watch(after: [.snapshot(SnapshotChunk())])
     let error = ResumptionTests.status(.outOfRange, "REVISION_COMPACTED")
     #expect(watch.recover(from: error) == .restart(.reset(.compacted)))
   }
 
-  @Test func `a daemon that refuses a watch without a token does not make it start over for ever`()
-  {
+  @Test func `a watch without a token that is told REVISION_COMPACTED fails`() {
     var watch = WidgetWatchResumption(WatchOptions())
     watch.willOpen()
     let error = ResumptionTests.status(.outOfRange, "REVISION_COMPACTED")
@@ -123,7 +122,7 @@ import Testing
       (.protocolViolation("x"), .fail),
       (.wire(.tooDeep(limit: 64)), .fail),
     ] as [(ClientError, Recovery<WatchFrame>)])
-  func `what may pass by itself is tried again`(
+  func `a temporary error is retried`(
     error: ClientError, expected: Recovery<WatchFrame>
   ) throws {
     var watch = try ResumptionTests.watch(WatchOptions(resumeToken: [1]))

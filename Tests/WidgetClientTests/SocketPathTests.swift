@@ -19,7 +19,7 @@ import WidgetClient
       (nil, ["XDG_RUNTIME_DIR": "/run/user/7"], [system], system),
       (nil, [:], [user, system], system),
     ] as [(String?, [String: String], [String], String)])
-  func `the first place that is named or exists is taken`(
+  func `the first socket path that is named or exists is used`(
     explicit: String?, environment: [String: String], files: [String], expected: String
   ) throws {
     let found = try SocketPath.discover(
@@ -27,7 +27,7 @@ import WidgetClient
     #expect(found == expected)
   }
 
-  @Test func `if there is none, the places that were tried are told`() {
+  @Test func `if there is no socket, the error has the paths that were tried`() {
     #expect(
       throws: ClientError.socketNotFound(tried: [SocketPathTests.user, SocketPathTests.system])
     ) {

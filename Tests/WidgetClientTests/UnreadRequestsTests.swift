@@ -22,7 +22,7 @@ struct UnreadRequestsTests {
   }
 
   @Test(arguments: 0..<20)
-  func `it is read in order, and of each widget the last data request`(seed: UInt64) {
+  func `requests are read in order, with only the last data request of each widget`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var unread = UnreadRequests()
     var model: [ProviderRequest] = []
@@ -52,7 +52,7 @@ struct UnreadRequestsTests {
     #expect(model.isEmpty)
   }
 
-  @Test func `who reads nothing costs a place for each widget, however often it is asked`() {
+  @Test func `unread data requests take one place for each widget`() {
     var unread = UnreadRequests()
     unread.append(.synced(1))
     for number in 1...10_000 {

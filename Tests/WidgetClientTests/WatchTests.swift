@@ -154,7 +154,7 @@ import WidgetTransport
     #expect(clock.sleeps == [.milliseconds(100), .milliseconds(200), .milliseconds(400)])
   }
 
-  @Test func `the daemon's wish to be left alone for a while is respected`() async throws {
+  @Test func `a watch waits for the retry delay of the daemon`() async throws {
     let daemon = try await FakeDaemon()
     let client = WidgetClient(socketPath: daemon.socketPath)
     var calls = daemon.calls
@@ -181,7 +181,7 @@ import WidgetTransport
     try await daemon.stop()
   }
 
-  @Test func `cancelling the reader ends its connection`() async throws {
+  @Test func `a cancelled reader ends its connection`() async throws {
     let daemon = try await FakeDaemon()
     let client = WidgetClient(socketPath: daemon.socketPath)
     var calls = daemon.calls

@@ -227,7 +227,7 @@ import WidgetClient
     }
   }
 
-  @Test func `it knows whether frames flow`() throws {
+  @Test func `a mirror knows whether it is connected`() throws {
     var mirror = WidgetMirror()
     #expect(!mirror.isConnected)
     try mirror.take([WidgetMirrorTests.opened])

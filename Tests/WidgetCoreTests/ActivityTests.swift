@@ -299,7 +299,7 @@ struct ActivityTests {
     #expect(store.widget("a") == nil)
   }
 
-  @Test func `what is due is done in steps of bounded cost, one revision each`() throws {
+  @Test func `due changes are made in steps of bounded cost, one revision each`() throws {
     var store = Store()
     for _ in 0..<20 { try start(nil, in: &store) }
     store.commitGroup(at: .at(0))
@@ -310,7 +310,7 @@ struct ActivityTests {
     #expect(store.count == 0)
   }
 
-  @Test func `a group that fails is done again`() throws {
+  @Test func `due changes are made again after their group was rolled back`() throws {
     var store = Store()
     try start("a", in: &store)
     try start("b", staleAfter: .seconds(1), in: &store)
@@ -325,7 +325,7 @@ struct ActivityTests {
     #expect(store.pendingGroup().tombstones.count == 2)
   }
 
-  @Test func `after a restart, what came meanwhile is caught up in one commit`() throws {
+  @Test func `changes that came due during a restart are made in one commit`() throws {
     var image = StoreImage(epoch: 7)
     var store = Store(image: image)
     try start("active", staleAfter: .seconds(60), in: &store)
@@ -358,7 +358,7 @@ struct ActivityTests {
     #expect(last.count == 0)
   }
 
-  @Test func `many updates leave few appointments, and none that counts twice`() throws {
+  @Test func `many updates leave few appointments, and no duplicate`() throws {
     var store = Store()
     try start(in: &store)
     for second in 1...5_000 {

@@ -11,7 +11,7 @@ struct ChangesTests {
     #expect(!store.hasChanges(since: 1, moreThan: 0))
   }
 
-  @Test func `what is new is added, what differs updated, what is gone removed`() throws {
+  @Test func `new widgets are added, changed ones updated, removed ones removed`() throws {
     var store = try Store(widgets: ["a", "b", "c"])
     try store.set("b", ["x": .int(1)])
     try store.delete("a", transition: .quick)
@@ -191,7 +191,7 @@ struct ChangesTests {
     #expect(throws: StoreError.revisionUnknown(current: 2)) { try store.changes(since: 3) }
   }
 
-  @Test func `how many widgets changed can be asked up to a limit`() throws {
+  @Test func `changes are counted only up to a limit`() throws {
     var store = try Store(widgets: ["a", "b", "c"])
     try store.set("a", ["x": .int(1)])
     try store.set("b", ["x": .int(1)])
@@ -213,7 +213,9 @@ struct CompactionTests {
     #expect(words(try store.changes(since: 3)) == ["-a", "-b"])
   }
 
-  @Test func `beyond the limit the older half is forgotten, and older cursors are told so`() throws
+  @Test
+  func `above the limit the older half of removals is dropped, and older cursors are compacted`()
+    throws
   {
     let ids = (1...5).compactMap { WidgetID("w\($0)") }
     var store = try Store(widgets: ids, limits: .with { $0.tombstonesMax = 4 })

@@ -7,7 +7,7 @@ import WidgetModel
 
 /// Content that is too large, or costs too much.
 struct ContentBoundsTests: ContentSamples {
-  @Test func `too many rows are left out, and it says so`() throws {
+  @Test func `rows over the limit are left out, and the list's problem names the limit`() throws {
     var store = try store(limits: .with { $0.contentNodesMax = 20 })
     let items = (0..<10).map { Self.item("\($0)", "\($0)") }
     try store.set("a", ["items": .list(items)])
@@ -20,8 +20,7 @@ struct ContentBoundsTests: ContentSamples {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `content that costs too much or is too large says so, and the change is made`() throws
-  {
+  @Test func `content over a limit has a problem, and the change is made`() throws {
     var store = try store(limits: .with { $0.contentCostMax = 200 })
     try store.set("a", ["items": .list((0..<50).map { Self.item("\($0)", "\($0)") })])
     let content = try #require(store.widget("a")?.content)
@@ -64,7 +63,7 @@ struct ContentBoundsTests: ContentSamples {
   }
 
   @Test(arguments: growing, [true, false])
-  func `what makes a user's contents grow beyond the limit is refused`(
+  func `a change that makes a user's contents exceed the limit is refused`(
     growing: (name: String, command: Command), isRevocable: Bool
   ) throws {
     var store = Store(isRevocable: isRevocable)
@@ -89,7 +88,7 @@ struct ContentBoundsTests: ContentSamples {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `what makes contents shrink is not refused, and room comes back`() throws {
+  @Test func `a change that makes contents smaller is not refused, and frees room`() throws {
     var store = try store()
     try store.set("a", ["items": .list((0..<5).map { Self.item("\($0)", "n") })])
     store.limits.contentBytesPerUIDMax = 100
@@ -103,7 +102,7 @@ struct ContentBoundsTests: ContentSamples {
   }
 
   @Test(arguments: [true, false])
-  func `limits may be as high as they can`(isRevocable: Bool) throws {
+  func `limits of Int.max do not overflow`(isRevocable: Bool) throws {
     var limits = StoreLimits()
     (limits.contentNodesMax, limits.contentBytesMax) = (.max, .max)
     (limits.contentBytesPerUIDMax, limits.contentCostMax) = (.max, .max)
@@ -116,7 +115,7 @@ struct ContentBoundsTests: ContentSamples {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `a row in front of as many as there may be takes the last one's place`() throws {
+  @Test func `a new first row pushes the last row out of a full list`() throws {
     var store = try store(limits: .with { $0.contentNodesMax = 5 + 3 * 5 })
     let items = (0..<5).map { Self.item("\($0)", "\($0)") }
     try store.set("a", ["items": .list(items)])
@@ -128,7 +127,7 @@ struct ContentBoundsTests: ContentSamples {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `constants of rows count, and those of a template may not be more than fits`() throws {
+  @Test func `constants count in each row, and a template with larger ones is refused`() throws {
     let large = NodeTemplate(
       id: "row", type: .label,
       properties: ["text": Binding(value: .string(String(repeating: "x", count: 1_000)))],
@@ -151,7 +150,7 @@ struct ContentBoundsTests: ContentSamples {
             provider: "desk", kinds: [Self.kind([ContentTemplate(root: alone)])]))) != nil)
   }
 
-  @Test func `a condition that fails is told by the parent as long as it does`() throws {
+  @Test func `a failing condition is the problem of the parent while it fails`() throws {
     var store = Store()
     let row = NodeTemplate(
       id: "row", type: .label, condition: "item.missing == 1",
@@ -170,7 +169,7 @@ struct ContentBoundsTests: ContentSamples {
     #expect(store.widget("a")?.content?["r"]?.problem == "")
   }
 
-  @Test func `what has no room has its placeholder, not what it was before`() throws {
+  @Test func `a value without room is replaced by the placeholder, not by the old value`() throws {
     var store = Store(limits: .with { $0.contentBytesMax = 2_000 })
     let root = NodeTemplate(
       id: "r", type: .label,

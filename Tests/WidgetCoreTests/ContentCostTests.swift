@@ -52,7 +52,7 @@ struct ContentCostTests {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `who reads along is told of content that a kind made anew`() throws {
+  @Test func `a reader gets the whole content after its kind has changed`() throws {
     var (store, _) = try store()
     let cursor = store.revision
     try store.run(Self.declaration(Self.kind("'y'")))
@@ -111,7 +111,7 @@ struct ContentCostTests {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `one widget is bounded by its own limit`() throws {
+  @Test func `a command for one widget has the limit of one widget`() throws {
     var (store, cost) = try store()
     store.limits.contentCostPerCommandMax = 10
     try store.set("a", ["items": Self.items(199)])
@@ -121,7 +121,7 @@ struct ContentCostTests {
     #expect(store.widget("a")?.content?["r"]?.properties["text"] == .string("-"))
   }
 
-  @Test func `an expression that fails counts with what it did`() throws {
+  @Test func `a failing expression costs the steps that it took`() throws {
     var store = Store()
     try store.run(
       Self.declaration(Self.kind("data.items.map(i, i * i)[1000] > 0 ? 'x' : '-'")))

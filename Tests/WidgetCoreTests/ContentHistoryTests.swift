@@ -46,7 +46,7 @@ struct ContentHistoryTests: ContentSamples {
   }
 
   @Test(arguments: 0..<8, bounds)
-  func `what is shown follows from the state, whatever it was before`(
+  func `content depends on the state alone and not on its history`(
     seed: UInt64, limits: StoreLimits
   ) throws {
     var random = SeededGenerator(seed: seed)
@@ -59,7 +59,7 @@ struct ContentHistoryTests: ContentSamples {
     }
   }
 
-  @Test func `who resumes is told of content that a step could pay for, and all at once cannot`()
+  @Test func `a resumed reader gets content that costs too much in one step after a restart`()
     throws
   {
     let limits = StoreLimits.with { $0.contentCostMax = 400 }
@@ -74,7 +74,7 @@ struct ContentHistoryTests: ContentSamples {
     #expect(try restored.changes(since: store.revision).changes == [.added(widget, nil)])
   }
 
-  @Test func `who resumes is told once of content that has more room after a restart`() throws {
+  @Test func `a resumed reader gets content that has more room after a restart, once`() throws {
     var store = try store(limits: .with { $0.contentNodesMax = 20 })
     try store.set("a", ["items": .list((0..<10).map { Self.item("\($0)", "\($0)") })])
     let group = store.pendingGroup()
@@ -100,7 +100,7 @@ struct ContentHistoryTests: ContentSamples {
   }
 
   @Test(arguments: 0..<8, bounds)
-  func `readers at any distance hold what the widget shows`(
+  func `readers that are behind by any number of commits get the widget's content`(
     seed: UInt64, limits: StoreLimits
   ) throws {
     var random = SeededGenerator(seed: seed)

@@ -15,7 +15,7 @@ struct ContentTests: ContentSamples {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `only nodes that changed are told`() throws {
+  @Test func `an update has only the changed nodes`() throws {
     var store = try store()
     let cursor = store.revision
     try store.set("a", ["count": .int(1)])
@@ -27,7 +27,7 @@ struct ContentTests: ContentSamples {
     #expect(try update(store, since: cursor + 1) == nil)
   }
 
-  @Test func `what is taken back is not shown`() throws {
+  @Test func `rolled back data is not shown`() throws {
     var store = try store()
     try store.set("a", ["items": .list([Self.item("x", "X")])])
     store.rollbackGroup()
@@ -239,7 +239,7 @@ struct ContentTests: ContentSamples {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `what changes at the revision that brought another template is told`() throws {
+  @Test func `a change in the revision of a new template is reported`() throws {
     let label = { (text: String) in
       ContentTemplate(
         root: NodeTemplate(id: "l", type: .label, properties: ["text": Binding(text)]))
@@ -266,7 +266,7 @@ struct ContentTests: ContentSamples {
     #expect(record.content?.table.checkInvariants() == [])
   }
 
-  @Test func `who comes from before the changes that are remembered gets all nodes`() throws {
+  @Test func `a reader older than the remembered changes gets all nodes`() throws {
     var store = try store()
     let cursor = store.revision
     for count in 1...600 { try store.set("a", ["count": .int(Int64(count))]) }
@@ -388,7 +388,9 @@ struct ContentTests: ContentSamples {
     #expect(changes == [.added(widget, nil)])
   }
 
-  @Test func `what is stored follows when a kind becomes volatile, or ceases to be`() throws {
+  @Test func `stored data goes when a kind becomes volatile, and returns when it is durable again`()
+    throws
+  {
     var store = try store()
     try store.set("a", ["count": .int(7)])
     try store.create("b")

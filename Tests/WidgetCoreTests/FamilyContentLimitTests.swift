@@ -47,7 +47,7 @@ import WidgetModel
   // MARK: - Pages
 
   @Test(arguments: [true, false])
-  func `a page of another family's contents ends where these fill it`(keeps: Bool) throws {
+  func `a page ends when contents of another family fill it`(keeps: Bool) throws {
     var store = try store(widgets: 20, rows: 100)
     if keeps { store.keepContent(of: .large) }
     let own = store.list(after: nil, limit: 100, bytesMax: 400_000)
@@ -67,7 +67,7 @@ import WidgetModel
   }
 
   @Test(arguments: [true, false])
-  func `a part of a snapshot ends where another family's contents fill it`(keeps: Bool) throws {
+  func `a part of a snapshot ends when contents of another family fill it`(keeps: Bool) throws {
     var store = try store(widgets: 20, rows: 100)
     if keeps { store.keepContent(of: .large) }
     let part = store.widgets(inChunk: 0, from: 0, bytesMax: 60_000, taking: .family(.large))
@@ -102,7 +102,7 @@ import WidgetModel
     store.list(after: nil, limit: 100, taking: .family(.large)).widgets.map(\.content)
   }
 
-  @Test func `contents of other families are kept as far as there is room`() throws {
+  @Test func `contents of other families are cached up to the limit`() throws {
     var store = try store(
       widgets: 5, rows: 100, limits: .with { $0.familyContentBytesMax = 60_000 })
     store.keepContent(of: .large)
@@ -129,8 +129,7 @@ import WidgetModel
     #expect(store.familyBytes == 0)
   }
 
-  @Test func `a widget that is removed gives the room back, and a rollback takes it again`() throws
-  {
+  @Test func `a removed widget frees its cached content, and a rollback restores it`() throws {
     var store = try store(widgets: 2, rows: 100)
     store.commitGroup(at: .at(0))
     store.keepContent(of: .large)
@@ -143,7 +142,7 @@ import WidgetModel
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `a command is not refused for what readers watch, and keeps less for them`() throws {
+  @Test func `contents for readers never make a command fail, only the cache smaller`() throws {
     var store = try store(widgets: 6, rows: 100)
     store.keepContent(of: .large)
     _ = read(store)

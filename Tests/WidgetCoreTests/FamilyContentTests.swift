@@ -73,7 +73,7 @@ import WidgetModel
     #expect(try change(store, since: cursor) == nil)
   }
 
-  @Test func `without a watcher changes come as whole contents, and are right`() throws {
+  @Test func `without a watcher of the family changes have the whole content`() throws {
     var store = try store()
     let cursor = store.revision
     try store.set("a", ["n": .int(2)])
@@ -81,7 +81,7 @@ import WidgetModel
     #expect(change == ContentChange(replacingBy: inline(store)))
   }
 
-  @Test func `the last watcher takes what was kept along`() throws {
+  @Test func `the last watcher of a family frees its cached content`() throws {
     var store = try store()
     store.keepContent(of: .inline)
     store.keepContent(of: .inline)
@@ -106,7 +106,7 @@ import WidgetModel
 
   /// What a kind can change about other families and not about the own one.
   @Test(arguments: [true, false])
-  func `a kind that is no longer made for a family takes its content from readers`(
+  func `readers lose the content of a family that their kind no longer supports`(
     keeps: Bool
   ) throws {
     let everything = { (families: [Family]) in
@@ -163,7 +163,7 @@ import WidgetModel
     #expect(Content.applying(try #require(update.content), to: nil)?["box"]?.events == ["tap"])
   }
 
-  @Test func `a kind that only says other words of itself changes no widget`() throws {
+  @Test func `a new description of a kind changes no widget`() throws {
     var store = try store()
     store.keepContent(of: .inline)
     _ = inline(store)
@@ -207,8 +207,7 @@ import WidgetModel
     try store.check(.inline, isOfferedBy: "a")
   }
 
-  @Test func `a reader of a family that goes along with random changes holds what is there`() throws
-  {
+  @Test func `a reader of another family has the right content after random changes`() throws {
     var random = SeededGenerator(seed: 4)
     // With room for what is kept, with too little of it, and without a watcher.
     for room in [1 << 20, 150, nil] {

@@ -20,7 +20,7 @@ struct LimitTests {
     return false
   }
 
-  @Test func `widgets in all`() throws {
+  @Test func `the number of all widgets is limited`() throws {
     var store = Store(limits: .with { $0.widgetsMax = 2 })
     try store.create("a", uid: 1)
     try store.create("b", uid: 2)
@@ -30,7 +30,7 @@ struct LimitTests {
     try store.run(third)
   }
 
-  @Test func `widgets of one user, freed by deleting`() throws {
+  @Test func `the number of a user's widgets is limited, and a removal frees room`() throws {
     var store = Store(limits: .with { $0.widgetsPerUIDMax = 2 })
     try store.create("a", uid: 1)
     try store.create("b", uid: 1)
@@ -46,7 +46,7 @@ struct LimitTests {
     try store.run(third, uid: 1)
   }
 
-  @Test func `bytes of one user, freed by deleting and by removing keys`() throws {
+  @Test func `the bytes of a user are limited, and removed widgets and keys free room`() throws {
     let maximum = 2 * base + 100
     var store = Store(limits: .with { $0.stateBytesPerUIDMax = maximum })
     try store.create("a", uid: 1)
@@ -68,7 +68,7 @@ struct LimitTests {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `bytes of one widget, whatever they are spent on`() throws {
+  @Test func `the bytes of a widget are limited over data, parameters, labels and error`() throws {
     let maximum = base + 100
     let limits = StoreLimits.with { $0.widgetBytesMax = maximum }
     let refused = quota("widget_bytes_max", maximum)
@@ -131,7 +131,7 @@ struct LimitTests {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `keys of one widget: data and parameters each on their own`() throws {
+  @Test func `the keys of a widget are limited, separately for data and parameters`() throws {
     var store = Store(limits: .with { $0.keysPerWidgetMax = 2 })
     let two: ValueMap = ["a": .null, "b": .null]
     let three: ValueMap = ["a": .null, "b": .null, "c": .null]
@@ -149,7 +149,7 @@ struct LimitTests {
     try store.set("w", ["a": .null])
   }
 
-  @Test func `the length of keys, parameters, labels and label values`() throws {
+  @Test func `the length of keys, parameters, labels and label values is limited`() throws {
     var store = try Store(widgets: ["w"], limits: .with { $0.keyBytesMax = 4 })
     let patches: [(String, (String) -> WidgetPatch)] = [
       ("patch.set_data", { key in .set(ValueMap([.init(key: key, value: .null)])) }),
@@ -175,7 +175,7 @@ struct LimitTests {
     #expect(isInvalid(store.refusal(of: .create(spec)), "widget.data"))
   }
 
-  @Test func `labels of one widget`() throws {
+  @Test func `the number of a widget's labels is limited`() throws {
     var store = Store(limits: .with { $0.labelsPerWidgetMax = 2 })
     let three = WidgetSpec(id: "w", kind: "k", labels: ["a": "", "b": "", "c": ""])
     let refused = quota("labels_per_widget_max", 2)
@@ -191,7 +191,7 @@ struct LimitTests {
       })
   }
 
-  @Test func `the depth of lists and maps, in data, parameters and payloads`() throws {
+  @Test func `the depth of lists and maps is limited in data, parameters and payloads`() throws {
     var store = try Store(widgets: ["w"], limits: .with { $0.valueDepthMax = 2 })
     let exact: [Value] = [.list([.list([.int(1)])]), .map(["a": .list([])]), .list([.map([:])])]
     let over: [Value] = [.list([.list([.list([])])]), .map(["a": .list([.map([:])])])]
@@ -210,14 +210,14 @@ struct LimitTests {
     }
   }
 
-  @Test func `an event's payload`() throws {
+  @Test func `the size of an event's payload is limited`() throws {
     var store = try Store(widgets: ["w"], limits: .with { $0.eventPayloadBytesMax = 40 })
     let draft = EventDraft(widgetID: "w", name: "e", payload: ["k": .string(text(24))])
     #expect(store.refusal(of: .sendEvent(draft)) == quota("event_payload_bytes_max", 40))
     try store.send("e", to: "w", payload: ["k": .string(text(23))])
   }
 
-  @Test func `the length of a request id`() throws {
+  @Test func `the length of a request id is limited`() throws {
     let store = Store(limits: .with { $0.requestIDBytesMax = 4 })
     #expect(try store.recall(requestID: "xxxx", of: 1, fingerprint: 1, at: .at(0)) == nil)
     do throws(StoreError) {
@@ -228,7 +228,7 @@ struct LimitTests {
     }
   }
 
-  @Test func `the widgets of a declared set`() throws {
+  @Test func `the number of widgets in a declared set is limited`() throws {
     var store = Store(limits: .with { $0.declaredWidgetsMax = 2 })
     let specs = (["a", "b", "c"] as [WidgetID]).map { WidgetSpec(id: $0, kind: "k") }
     #expect(
@@ -237,7 +237,7 @@ struct LimitTests {
     try store.declare(Array(specs.prefix(2)))
   }
 
-  @Test func `a lowered limit takes nothing away and lets nothing more in`() throws {
+  @Test func `a lowered limit removes nothing and refuses new objects`() throws {
     var store = try Store(widgets: ["a", "b", "c"])
     try store.set("a", ["x": .null, "y": .null])
     store.limits.widgetsMax = 1

@@ -52,7 +52,7 @@ struct OwnershipTests {
     store.list(after: nil, limit: 10).widgets.map(\.id)
   }
 
-  @Test func `who replaces all data owns what goes`() throws {
+  @Test func `a user who replaces all data owns the removed keys`() throws {
     var store = try store(spec(data: ["count": .int(5), "note": .string("n")]))
     let patch = WidgetPatch(setData: ["count": .int(7)], replaceData: true)
     try store.update("c", patch)
@@ -63,7 +63,7 @@ struct OwnershipTests {
     #expect(store.widget("c")?.data == ["count": .int(7)])
   }
 
-  @Test func `who unsets and sets a field owns it`() throws {
+  @Test func `a user who unsets and sets a field in one patch owns it`() throws {
     var store = try store(spec(data: [:]))
     let patch = WidgetPatch(setData: ["note": .string("mine")], unsetData: ["note"])
     try store.update("c", patch)
@@ -191,7 +191,7 @@ struct OwnershipTests {
           field: "patch.release[1]", description: "data.count is named twice; name it once."))
   }
 
-  @Test func `parameters and labels of users stay, also where nobody declares them`() throws {
+  @Test func `parameters and labels of users stay, even if no manager declares them`() throws {
     var store = try store(spec(parameters: ["zone": .string("A")], labels: ["room": "hall"]))
     try store.update(
       "c",
@@ -320,7 +320,7 @@ struct OwnershipTests {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `a value that a changed type does not fit comes back with the former type`() throws {
+  @Test func `a value that does not fit a changed type comes back with the former type`() throws {
     func kind(_ type: FieldType, _ initial: Value) -> Kind {
       Kind(name: "counter", data: [Field(name: "count", type: type, defaultValue: initial)])
     }
@@ -389,7 +389,9 @@ struct OwnershipTests {
     #expect(store.owners(of: "plain").map(\.owner) == ["user 1000"])
   }
 
-  @Test func `a new value replaces the one that is set aside, in a widget of its own`() throws {
+  @Test func `a new value discards the one that is set aside, in a widget without a manager`()
+    throws
+  {
     var store = Store()
     try store.create("w", kind: "weather", data: ["t": .int(5)])
     try store.register([
@@ -487,7 +489,7 @@ struct OwnershipTests {
     #expect(store.pendingGroup().upserts.map(\.owners) == [nil])
   }
 
-  @Test func `owners of volatile data do not outlive it`() throws {
+  @Test func `owners of volatile data are not stored`() throws {
     var store = Store()
     var kind = Self.counter()
     kind.persistence = .volatile

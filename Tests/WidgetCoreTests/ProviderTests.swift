@@ -55,7 +55,9 @@ struct ProviderTests {
     (ProvidedUpdate("b", .set(["speed": .int(1)])), "INVALID_FIELD"),
     (ProvidedUpdate("b", .set([:], unset: ["speed"])), nil),
   ])
-  func `one bad update and none is made`(bad: ProvidedUpdate, reason: String?) throws {
+  func `one bad update refuses all updates of the command`(bad: ProvidedUpdate, reason: String?)
+    throws
+  {
     var store = try store()
     let command = Command.provide([ProvidedUpdate("a", load(1)), bad], by: "desk")
     guard let reason else {
@@ -74,7 +76,8 @@ struct ProviderTests {
 
   // MARK: - Stale
 
-  @Test func `the widgets of who is gone are stale, in one commit, and only those`() throws {
+  @Test func `the widgets of a missing provider become stale in one commit, and no others`() throws
+  {
     var store = try store()
     let before = store.revision
     try store.run(.abandon(providers: ["desk", "nobody"]))
@@ -86,7 +89,7 @@ struct ProviderTests {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `an update makes fresh, even if it changes nothing else`() throws {
+  @Test func `an update makes a widget fresh, even if it changes nothing else`() throws {
     var store = try store()
     try store.run(.abandon(providers: ["desk"]))
     let before = store.revision
@@ -101,7 +104,7 @@ struct ProviderTests {
 
   // MARK: - What is told
 
-  @Test func `what is new, has other parameters, or is gone is told, and no more`() throws {
+  @Test func `a provider is told of new, reconfigured and removed widgets only`() throws {
     var store = try store()
     let cursor = store.revision
     try store.set("a", ["load": .double(9)])

@@ -141,7 +141,7 @@ struct RedactionTests {
     #expect(shown.data.isEmpty)
   }
 
-  @Test func `what private nodes can be made of is not sent`() throws {
+  @Test func `sources of private nodes are not sent: data, labels, entries, messages`() throws {
     var store = try store()
     let timeline = Timeline(
       entries: [TimelineEntry(date: .at(-1), values: ["note": .string("secret note")], score: 2)],
@@ -164,7 +164,7 @@ struct RedactionTests {
     #expect(!tells(list, "secret"))
   }
 
-  @Test func `changes are told without what is private`() throws {
+  @Test func `changes have no private nodes and no data`() throws {
     var store = try store()
     var cursor = store.revision
     try store.set("m", ["subject": .string("secret dinner"), "unread": .int(2)])
@@ -214,7 +214,7 @@ struct RedactionTests {
     #expect(Set(shown.nodes.map(\.id)).count == shown.nodes.count)
   }
 
-  @Test func `what is private in an embed stays so`() throws {
+  @Test func `private nodes stay private in an embed`() throws {
     let frame = Kind(
       name: "frame",
       content: [

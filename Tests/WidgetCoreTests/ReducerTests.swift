@@ -197,7 +197,7 @@ struct ReducerTests {
     #expect(store.widget("a")?.data["ratio"] == .double(6.5))
   }
 
-  @Test func `a reducer is for its part and its condition`() throws {
+  @Test func `a reducer runs only for its node and while its condition is true`() throws {
     var store = try store([
       Reducer(
         event: "click", nodeID: "plus", condition: "data.count < parameters.limit",
@@ -271,7 +271,7 @@ struct ReducerTests {
     #expect(message.contains("1:"))
   }
 
-  @Test func `a value of another type than declared is refused where only running tells`() throws {
+  @Test func `a value whose type is known only at the event is refused then`() throws {
     var store = try store(
       [Reducer(event: "click", assignments: ["count": "data.extra"])], isOpen: true)
     try store.set("a", ["extra": .string("text")])
@@ -299,7 +299,7 @@ struct ReducerTests {
     #expect(store.widget("a")?.data["count"] == .int(1))
   }
 
-  @Test func `what an event costs is bounded, over all its reducers`() throws {
+  @Test func `the cost of an event is limited over all its reducers`() throws {
     var store = Store(limits: .with { $0.eventCostMax = 2_000 })
     let list = "[" + (0..<20).map(String.init).joined(separator: ",") + "]"
     let slow = "\(list).map(x, \(list).map(y, x * y)).size()"
@@ -358,7 +358,7 @@ struct ReducerTests {
     #expect(message.contains("NUL"))
   }
 
-  @Test func `what is built of shared parts costs what it is, before it is built`() throws {
+  @Test func `a value of shared parts costs its full size before it is built`() throws {
     // Ten times ten times ten …: a few steps to write, a thousand million values to keep.
     var store = Store(limits: .with { $0.eventCostMax = 200_000 })
     let tenfold = "[" + (0..<10).map { _ in "data.any" }.joined(separator: ", ") + "]"
@@ -408,7 +408,9 @@ struct ReducerTests {
         ]), "set[count]", "more than"
     ),
   ])
-  func `is refused with its place`(reducer: Reducer, place: String, words: String) {
+  func `an invalid reducer is refused with its place`(
+    reducer: Reducer, place: String, words: String
+  ) {
     var store = Store()
     let refusal = store.refusal(
       of: .applyKinds(.init(provider: "desk", kinds: [Self.counter([reducer])])))
@@ -420,7 +422,7 @@ struct ReducerTests {
     #expect(description.contains(words), "\(description)")
   }
 
-  @Test func `how many there are is limited`() {
+  @Test func `the number of a kind's reducers is limited`() {
     var store = Store(limits: .with { $0.reducersPerKindMax = 1 })
     let reducers = [Reducer(event: "click"), Reducer(event: "click")]
     #expect(

@@ -50,7 +50,7 @@ struct SmartStackTests {
     settle(&store, at: now)
   }
 
-  @Test func `it shows the first of equally relevant widgets, and says which`() throws {
+  @Test func `a stack shows the first of equally relevant widgets, and its position`() throws {
     let store = try store()
     let widget = try #require(store.widget("stack"))
     #expect(shown(store) == "a")
@@ -110,7 +110,7 @@ struct SmartStackTests {
     #expect(shown(store) == "a")
   }
 
-  @Test func `what a stack lacks, it says`() throws {
+  @Test func `a stack reports in problem why widgets may be missing`() throws {
     func problem(_ store: Store) -> String? { store.widget("stack")?.data["problem"]?.words }
     var store = try store(["where": .string("widget.kind == 'card'")])
     #expect(problem(store) == "")
@@ -129,7 +129,7 @@ struct SmartStackTests {
     #expect(problem(store)?.contains("scan_cost_max") == true)
   }
 
-  @Test func `a stack too many says that it follows nothing`() throws {
+  @Test func `a stack over the limit of selecting stacks reports that it follows nothing`() throws {
     var store = try store()
     for number in 0..<65 {
       try store.run(
@@ -143,7 +143,7 @@ struct SmartStackTests {
     #expect(store.widget("s64")?.data["problem"]?.words?.contains("at most 64") == true)
   }
 
-  @Test func `its timeline says that it has none`() throws {
+  @Test func `the timeline of a stack is empty and says so`() throws {
     let store = try store()
     let page = try #require(store.timeline(of: "stack", from: .at(0), limit: 5))
     #expect(page.entries.isEmpty)
@@ -167,7 +167,7 @@ struct SmartStackTests {
     #expect(shown(store) == "c")
   }
 
-  @Test func `the buttons of its content do the same`() throws {
+  @Test func `the buttons of a stack choose like its events`() throws {
     var store = try store()
     try store.run(.sendEvent(EventDraft(widgetID: "stack", nodeID: "next", name: "press")))
     try store.run(.sendEvent(EventDraft(widgetID: "stack", nodeID: "next", name: "press")))
@@ -176,7 +176,7 @@ struct SmartStackTests {
     #expect(store.widget("stack")?.content?["shown::text"]?.properties["text"] == .string("c"))
   }
 
-  @Test func `a widget that it does not have cannot be chosen`() throws {
+  @Test func `a widget that is not a member cannot be chosen`() throws {
     var store = try store()
     let draft = EventDraft(
       widgetID: "stack", name: "select", payload: ["widget": .string("nobody")])
@@ -262,7 +262,7 @@ struct SmartStackTests {
     #expect(named == "widget.\(field)")
   }
 
-  @Test func `the daemon alone fills it`() throws {
+  @Test func `only the daemon can set the data of a stack`() throws {
     var store = try store()
     let refusal = SmartStackKind.ownData(field: "patch.set_data")
     #expect(store.refusal(of: .update("stack", .set(["current": .string("b")]))) == refusal)
@@ -271,7 +271,7 @@ struct SmartStackTests {
     #expect(store.refusal(of: .create(spec)) == SmartStackKind.ownData(field: "widget.data"))
   }
 
-  @Test func `a choice by hand outlives a restart, and so does the rest`() throws {
+  @Test func `a restart keeps the choice by hand and the rest of its hold`() throws {
     var image = StoreImage(epoch: 7)
     var store = Store()
     try store.register([Self.card])
@@ -295,7 +295,7 @@ struct SmartStackTests {
     #expect(shown(restored) == "a")
   }
 
-  @Test func `a clock that went back is followed`() throws {
+  @Test func `a stack follows a clock that went back`() throws {
     var store = try store()
     try score("b", [(50, 10, nil)], &store)
     settle(&store, at: .at(50))

@@ -136,7 +136,7 @@ struct TemplateTests: ContentSamples {
       "content[0].root.children[0].condition: "
     ),
   ])
-  func `a template that cannot be shown is refused with its place`(
+  func `an invalid template is refused with its place`(
     root: NodeTemplate, problem: String
   ) {
     let found = Self.problem(root)
@@ -222,7 +222,7 @@ struct TemplateTests: ContentSamples {
     #expect(store.checkInvariants().isEmpty)
   }
 
-  @Test func `templates may not be nested without end`() {
+  @Test func `templates that nest too deep are refused`() {
     var node = NodeTemplate(id: "n0", type: .stack)
     for depth in 1...NodeTemplate.depthMax {
       node = NodeTemplate(id: "n\(depth)", type: .stack, children: [node])

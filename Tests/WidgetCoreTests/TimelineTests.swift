@@ -127,7 +127,7 @@ struct TimelineTests {
     #expect(text("b", store) == "S1 50")
   }
 
-  @Test func `what is due is spread over steps of a bounded cost`() throws {
+  @Test func `due entries are spread over steps of bounded cost`() throws {
     var store = try store()
     for number in 0..<50 {
       let id = try #require(WidgetID("t\(number)"))
@@ -196,7 +196,9 @@ struct TimelineTests {
     #expect(store.widget("t")?.timeline?.refreshTime == nil)
   }
 
-  @Test func `a timeline that ends at once is not asked for again before the floor`() throws {
+  @Test func `a timeline that ends at once is requested again after the floor at the earliest`()
+    throws
+  {
     var store = try store(limits: .with { $0.timelineRefreshFloorSeconds = 30 })
     try store.create("t", kind: "train")
     try set(Timeline(entries: [entry(-100, "0")]), of: "t", in: &store)
@@ -356,7 +358,7 @@ struct TimelineTests {
     }
   }
 
-  @Test func `content that time makes is cut where a command would be refused`() throws {
+  @Test func `content that an entry makes too large is cut instead of refused`() throws {
     let wide = Kind(
       name: "wide", content: [Self.label("entry.words")],
       entry: [Field(name: "words", type: .string, defaultValue: .string(""))])
@@ -380,7 +382,7 @@ struct TimelineTests {
 
   // MARK: - Restarts
 
-  @Test func `what time makes is not stored, and revisions are not used twice`() throws {
+  @Test func `changes by time are not stored, and their revisions are not used again`() throws {
     var store = try store()
     try store.create("t", kind: "train")
     try store.run(
@@ -428,7 +430,7 @@ struct TimelineTests {
     #expect(throws: StoreError.self) { try store.preview(of: "train", family: .large) }
   }
 
-  @Test func `pages of a timeline have what the widget shows then`() throws {
+  @Test func `pages of a timeline have the content of each entry`() throws {
     var store = try store()
     try store.create("t", kind: "train")
     try set(

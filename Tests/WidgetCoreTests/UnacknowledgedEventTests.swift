@@ -68,7 +68,7 @@ struct UnacknowledgedEventTests {
 
   private static let own: Set<KindName> = ["gauge", "lamp"]
 
-  @Test func `what was not acknowledged is there after a restart, and nothing else`() throws {
+  @Test func `a restart keeps exactly the unacknowledged events`() throws {
     var desk = try Desk()
     for widget: WidgetID in ["gauge", "door", "lamp", "gauge", "free"] { try desk.click(widget) }
     try desk.acknowledge(1, by: "desk")
@@ -83,7 +83,7 @@ struct UnacknowledgedEventTests {
     #expect(desk.pages(of: Self.own, after: 3) == ["4 gauge", "4097 lamp"])
   }
 
-  @Test func `who lost nothing is told of no gap, however many other events there were`() throws {
+  @Test func `a provider that lost no event gets no gap, despite many other events`() throws {
     var desk = try Desk(limits: .with { $0.eventsKeptMax = 4 })
     try desk.click("gauge")
     try desk.acknowledge(1, by: "desk")
@@ -132,7 +132,7 @@ struct UnacknowledgedEventTests {
   }
 
   @Test(arguments: [true, false])
-  func `the oldest go when there are too many, and a gap says which`(
+  func `the oldest events are dropped over the limit, and a gap names them`(
     byCount: Bool
   ) throws {
     var desk = try Desk(

@@ -91,7 +91,7 @@ struct ActionTests {
     #expect(scene.status("wrong", "failed") == .bool(true))
   }
 
-  @Test func `201 is a success, and what follows success is done`() throws {
+  @Test func `a 201 is a success, and the steps under then run`() throws {
     var scene = try Scene(
       ActionTests.post(
         """
@@ -159,7 +159,7 @@ struct ActionTests {
     #expect(scene["list"] == .list([.int(1), .int(3)]))
   }
 
-  @Test func `what somebody else changed meanwhile is not taken back`() throws {
+  @Test func `an optimistic value that somebody else has changed is not taken back`() throws {
     var scene = try Scene(
       """
       data: {n: 0}
@@ -189,7 +189,7 @@ struct ActionTests {
     #expect(scene.webRequest() != nil)
   }
 
-  @Test func `a condition chooses, and the other steps are no action's success`() throws {
+  @Test func `a false condition runs the else steps, and the action stays idle`() throws {
     var scene = try Scene(
       """
       data: {n: 0}
@@ -236,7 +236,7 @@ struct ActionTests {
           do: [{http: {url: "http://a.example/", query: {q: =event.payload.value}}, parse: text, set: {found: result}}]
     """
 
-  @Test func `of several changes in a row only the last is acted on`() throws {
+  @Test func `several changes in quick succession send one request, for the last`() throws {
     var scene = try Scene(ActionTests.search, permissions: ActionTests.hosts)
     for text in ["ca", "caf", "cafe"] {
       try scene.event("change", node: "query", ["value": .string(text)])
@@ -249,7 +249,7 @@ struct ActionTests {
     #expect(scene.webRequest() == nil)
   }
 
-  @Test func `what is too short is left out, and nothing at all is not`() throws {
+  @Test func `a text that is too short sends no request, but an empty text does`() throws {
     var scene = try Scene(ActionTests.search, permissions: ActionTests.hosts)
     try scene.event("change", node: "query", ["value": .string("c")])
     scene.pass(.seconds(1))
@@ -260,7 +260,7 @@ struct ActionTests {
     #expect(scene.webRequest()?.request.address.query == "q=")
   }
 
-  @Test func `firings of one trigger go one after the other, and so many may wait`() throws {
+  @Test func `events of one trigger run one after the other, and a limited number waits`() throws {
     var limits = HostLimits()
     limits.queuedMax = 3
     var scene = try Scene(
@@ -318,7 +318,7 @@ struct ActionTests {
     #expect(scene.instance.runs.isEmpty)
   }
 
-  @Test func `a trigger has only so many steps`() throws {
+  @Test func `a trigger with too many steps ends with RESOURCE_EXHAUSTED`() throws {
     let kind = try Scene.bundle("data: {n: 0}").kinds[0]
     let steps = [Step](repeating: .cancel("nothing"), count: 1_000)
     let long = BundleKind(
@@ -342,7 +342,7 @@ struct ActionTests {
     #expect(scene["n"] == .int(11))
   }
 
-  @Test func `events and presence are asked of the daemon, after the changes before them`() throws {
+  @Test func `an event or a change of presence waits for the changes before it`() throws {
     var scene = try Scene(
       """
       data: {n: 0}
@@ -361,7 +361,7 @@ struct ActionTests {
     #expect(scene["n"] == .int(2))
   }
 
-  @Test func `an event that the daemon's reducers answer is acted on after them`() throws {
+  @Test func `steps run on the data after the daemon's reducers`() throws {
     var scene = try Scene(
       """
       data: {n: 0, seen: 0}
@@ -401,7 +401,7 @@ struct ActionTests {
     #expect(scene["said"] == .string("a/b,remove/a.2Fb"))
   }
 
-  @Test func `what was running when a host ended is told as interrupted`() throws {
+  @Test func `an action that ran when its host ended fails as interrupted`() throws {
     var scene = try Scene(ActionTests.post(), permissions: ActionTests.hosts)
     try scene.event("click", ["text": .string("x")])
     let left = Array(scene.widgets.values)
@@ -419,7 +419,7 @@ struct ActionTests {
       })
   }
 
-  @Test func `an answer to an earlier version of the bundle is nothing to the next`() throws {
+  @Test func `an answer to an earlier version of the bundle is ignored`() throws {
     var scene = try Scene(ActionTests.post(), permissions: ActionTests.hosts)
     try scene.event("click", ["text": .string("x")])
     let request = try need(scene.webRequest())
@@ -428,7 +428,7 @@ struct ActionTests {
     #expect(next["n"] == .int(0))
   }
 
-  @Test func `when a widget goes, what was under way for it is ended`() throws {
+  @Test func `a removed widget cancels its requests and timers`() throws {
     var scene = try Scene(
       """
       data: {n: ""}
@@ -443,7 +443,7 @@ struct ActionTests {
     #expect(scene.instance.purposes.isEmpty && scene.instance.runs.isEmpty)
   }
 
-  @Test func `a text that looks like a place is handed to a program as it is`() throws {
+  @Test func `a bundle placeholder in data is not expanded in a program's arguments`() throws {
     var scene = try Scene(
       """
       data: {n: 0}
@@ -454,7 +454,7 @@ struct ActionTests {
     #expect(try need(scene.program()).request.arguments == ["/bundles/b/a", "${bundle}/a"])
   }
 
-  @Test func `how far a request is is shown as long as it goes on`() throws {
+  @Test func `the progress of a request is shown until it ends`() throws {
     var scene = try Scene(
       """
       data: {n: 0}
@@ -479,7 +479,7 @@ struct ActionTests {
   }
 
   @Test(arguments: [(5, 1), (7, 7)])
-  func `what was set in advance by a host that is gone is taken back by the next`(
+  func `the next host takes back the optimistic values of an ended host`(
     found: Int64, left: Int64
   ) throws {
     let body = """

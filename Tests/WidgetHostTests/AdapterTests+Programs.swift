@@ -199,7 +199,7 @@ extension AdapterTests {
     #expect(words != "status 1" || message?.hasSuffix(words) == true)
   }
 
-  @Test func `what prints too much is killed`() async {
+  @Test func `a program that prints too much is killed`() async {
     #expect(await failure("yes", bytesMax: 1_000)?.code == "OUT_OF_RANGE")
   }
 
@@ -217,7 +217,7 @@ extension AdapterTests {
     #expect(processes(with: marker).isEmpty)
   }
 
-  @Test func `a child that went its own way is found, ended and taken away`() async throws {
+  @Test func `a child in another session is found, ended and reaped`() async throws {
     let marker = "7\(getpid()).125"
     _ = try await run("setsid -f sleep \(marker) < /dev/null > /dev/null 2>&1")
     #expect(processes(with: marker).isEmpty)
@@ -242,7 +242,8 @@ extension AdapterTests {
     #expect(processes(with: marker).isEmpty)
   }
 
-  @Test func `lines come one by one, and the program waits for its listener`() async throws {
+  @Test func `lines arrive one by one, and the program waits while they are handled`() async throws
+  {
     let lines = Mutex<[String]>([])
     do throws(Failure) {
       _ = try await run("printf 'a\\nb\\n\\nc'", timeout: nil, isContinuous: true) { bytes in
@@ -258,7 +259,7 @@ extension AdapterTests {
     ("/usr/bin/env", "PERMISSION_DENIED"), ("no-such-program", "NOT_FOUND"), ("sh", nil),
     ("/bin/../bin/sh", nil),
   ])
-  func `only what permissions name is run`(program: String, code: String?) async {
+  func `only programs that permissions name are run`(program: String, code: String?) async {
     let request = CommandRequest(
       program: program, arguments: ["-c", "true"], input: [], timeout: .seconds(10),
       outputBytesMax: 100, stderrBytesMax: 100, isContinuous: false,

@@ -65,7 +65,7 @@ struct AdapterTests {
     #expect(try read("\(folder.path)-link/a", other) == "inside")
   }
 
-  @Test func `what is large, no file, or not there is a failure, and nothing waits`() throws {
+  @Test func `a large file, a pipe and a missing file are failures, without waiting`() throws {
     try folder.write("large", String(repeating: "x", count: 100))
     mkfifo("\(folder.path)/pipe", 0o644)
     let cases = [("large", "OUT_OF_RANGE"), ("pipe", "FAILED_PRECONDITION"), ("none", "NOT_FOUND")]
@@ -105,7 +105,7 @@ struct AdapterTests {
     watcher.close()
   }
 
-  @Test func `the entries of a folder are told, and links are not followed`() throws {
+  @Test func `a folder is read with its entries, without following links`() throws {
     try folder.write("b", "12345")
     folder.makeFolder("a")
     symlink("/etc/passwd", "\(folder.path)/c")
@@ -136,7 +136,7 @@ struct AdapterTests {
     #expect(code("\(folder.path)/e") == "PERMISSION_DENIED")
   }
 
-  @Test func `a folder is watched for all that happens in it`() async throws {
+  @Test func `a watch of a folder sees creation, new, renamed and removed files`() async throws {
     let watcher = try FileWatcher()
     let key = FileWatcher.Key.request(RequestID(generation: 1, number: 1))
     try watcher.watch(key, path: "\(folder.path)/deep", isFolder: true)

@@ -42,7 +42,7 @@ struct AudienceTests {
     }
   }
 
-  @Test func `nothing is read until somebody watches, and then at once`() throws {
+  @Test func `a source is not read before somebody watches, and then at once`() throws {
     var scene = try scene()
     scene.tell(.audience(attached: [], detached: []))
     scene.pass(.seconds(100))
@@ -56,7 +56,7 @@ struct AudienceTests {
     #expect(scene.program() != nil)
   }
 
-  @Test func `it is not read again before its time, whoever comes and goes`() throws {
+  @Test func `watchers that come and go do not shorten the interval`() throws {
     var scene = try scene()
     try watch(&scene, true)
     try scene.print(scene.program()?.id, "1")
@@ -76,7 +76,9 @@ struct AudienceTests {
     #expect(scene.program() != nil)
   }
 
-  @Test func `a reading under way ends when nobody watches, and counts as none`() throws {
+  @Test func `a reading is cancelled when nobody watches, and starts again for the next watcher`()
+    throws
+  {
     var scene = try scene()
     try watch(&scene, true)
     let first = try need(scene.program())
@@ -101,7 +103,9 @@ struct AudienceTests {
     #expect(scene.program() != nil)
   }
 
-  @Test func `a file is watched only meanwhile, and read when somebody is back`() throws {
+  @Test func `a file is watched only while somebody watches, and read again for the next watcher`()
+    throws
+  {
     var scene = try scene("file: /etc/n")
     try watch(&scene, true)
     let file = try need(scene.fileWatch())
@@ -112,7 +116,7 @@ struct AudienceTests {
     #expect(scene.fileWatch() != nil && scene.fileRequest() != nil)
   }
 
-  @Test func `a program that goes on runs only meanwhile`() throws {
+  @Test func `a continuous program runs only while somebody watches`() throws {
     var scene = try scene("command: [measure], lines: true, parse: text")
     scene.tell(.audience(attached: [], detached: []))
     scene.tell(.asked(try need(WidgetID("w")), isRefresh: true))
@@ -125,7 +129,7 @@ struct AudienceTests {
     #expect(scene.program() != nil)
   }
 
-  @Test func `whoever asks for it has it read, though nobody watches`() throws {
+  @Test func `a refresh reads the source although nobody watches`() throws {
     var scene = try scene()
     scene.tell(.asked(try need(WidgetID("w")), isRefresh: true))
     try scene.print(scene.program()?.id, "5")
@@ -142,7 +146,7 @@ struct AudienceTests {
     #expect(scene["n"] == .int(3))
   }
 
-  @Test func `what was known of watchers stays until the next session tells it`() throws {
+  @Test func `the known audience stays until the next session reports it`() throws {
     var scene = try scene()
     try watch(&scene, true)
     try scene.print(scene.program()?.id, "1")
@@ -169,7 +173,7 @@ struct AudienceTests {
     #expect(scene.program() == nil)
   }
 
-  @Test func `other sources are read as before`() throws {
+  @Test func `sources without whileWatched are read although nobody watches`() throws {
     var scene = try Scene(
       "data: {n: 0}\nsources: {s: {command: [measure], every: 10s, set: {n: int(result)}}}",
       permissions: "{commands: [measure]}")

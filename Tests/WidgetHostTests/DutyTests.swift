@@ -12,7 +12,7 @@ struct DutyTests {
     on: {click: [{set: {n: data.n + 1}}, {reload: all}]}
     """
 
-  @Test func `an event is dealt with when the change that it made is stored`() throws {
+  @Test func `an event is acknowledged when its change is stored`() throws {
     var scene = try Scene(DutyTests.counter)
     try scene.event("click")
     #expect(scene["n"] == .int(1))
@@ -34,19 +34,19 @@ struct DutyTests {
     #expect(scene.acknowledged == [1, 2])
   }
 
-  @Test func `an event that nothing follows from is dealt with at once`() throws {
+  @Test func `an event without a handler is acknowledged at once`() throws {
     var scene = try Scene(DutyTests.counter)
     try scene.event("other")
     #expect(scene.acknowledged == [1] && scene.patches.isEmpty)
   }
 
-  @Test func `an event of a widget that is gone is dealt with`() throws {
+  @Test func `an event of a removed widget is acknowledged`() throws {
     var scene = try Scene(DutyTests.counter)
     try scene.event("click", of: "gone")
     #expect(scene.acknowledged == [1])
   }
 
-  @Test func `a widget that an event is the first word of is asked for`() throws {
+  @Test func `an event of an unknown widget makes the host read that widget`() throws {
     var scene = try Scene(DutyTests.counter)
     let id = try #require(WidgetID("new"))
     var widget = try #require(scene.widgets[WidgetID("w") ?? id])
@@ -119,14 +119,16 @@ struct DutyTests {
     """
   private static let permissions = "{hosts: [h]}"
 
-  @Test func `what was begun at a server is not begun twice`() throws {
+  @Test func `an event is acknowledged when its request is sent, so that it is not sent twice`()
+    throws
+  {
     var scene = try Scene(DutyTests.sender, permissions: DutyTests.permissions)
     try scene.event("click")
     #expect(scene.webRequest() != nil)
     #expect(scene.acknowledged == [1])
   }
 
-  @Test func `an event that waits behind another is not dealt with, nor is any after it`() throws {
+  @Test func `a waiting event, and all events after it, are not acknowledged`() throws {
     var scene = try Scene(DutyTests.sender, permissions: DutyTests.permissions)
     try scene.event("click")
     try scene.event("click")
@@ -139,7 +141,7 @@ struct DutyTests {
     #expect(scene.acknowledged == [1, 3])
   }
 
-  @Test func `what is held back for more to come is not dealt with until then`() throws {
+  @Test func `a throttled event is acknowledged when its steps run`() throws {
     var scene = try Scene(
       """
       data: {text: ""}
@@ -157,7 +159,7 @@ struct DutyTests {
     #expect(scene.acknowledged == [1, 2])
   }
 
-  @Test func `a widget is answered for when what was being read for it is read`() throws {
+  @Test func `a data request is answered when the widget's readings are done`() throws {
     var scene = try Scene(
       "data: {t: \"\"}\nsources: {a: {file: \"${bundle}/a\", set: {t: result}}}")
     let id = try #require(WidgetID("w"))
@@ -222,7 +224,7 @@ struct DutyTests {
     #expect(scene.fileRequest() == nil && scene.answers.count == 1)
   }
 
-  @Test func `what is said of a widget that is gone is not about another with its id`() throws {
+  @Test func `a message about a removed widget does not affect a new one with its id`() throws {
     var scene = try Scene(
       "data: {t: \"\"}\nsources: {a: {file: \"${bundle}/a\", set: {t: result}}}")
     let id = try #require(WidgetID("w"))

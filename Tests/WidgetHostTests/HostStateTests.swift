@@ -35,7 +35,7 @@ struct HostStateTests {
     #expect(outputs.shown == ["a running "])
   }
 
-  @Test mutating func `the same file again is nothing`() {
+  @Test mutating func `an unchanged file has no effect`() {
     _ = state.found(bundle(), in: "/b/x", at: now)
     #expect(state.found(bundle(), in: "/b/x", at: now).isEmpty)
   }
@@ -60,7 +60,7 @@ struct HostStateTests {
     #expect(state.found(broken(), in: "/b/x", at: now).isEmpty)
   }
 
-  @Test mutating func `a file that is as it was before it broke starts nothing anew`() {
+  @Test mutating func `a file that is repaired without a change restarts nothing`() {
     _ = state.found(bundle(), in: "/b/x", at: now)
     _ = state.found(broken(), in: "/b/x", at: now)
     let outputs = state.found(bundle(), in: "/b/x", at: now)
@@ -157,7 +157,8 @@ struct HostStateTests {
     #expect(specs.allSatisfy { $0.parameters == ["p": .int(1)] })
   }
 
-  @Test mutating func `what an earlier host left is removed, unless its folder is only broken`() {
+  @Test mutating func `bundles of an earlier host are removed, unless their folder is only broken`()
+  {
     _ = state.found(bundle(), in: "/b/x", at: now)
     _ = state.found(broken(), in: "/b/y", at: now)
     let outputs = state.remembered([
@@ -182,7 +183,7 @@ struct HostStateTests {
   @Test(arguments: [
     "/b/.weird name/", "/b/ü", "/", "/b/a/b", "/b/" + String(repeating: "x", count: 300),
   ])
-  mutating func `whatever a folder is called, how it stands can be shown`(path: String) {
+  mutating func `a folder with any name has a widget that shows its state`(path: String) {
     let outputs = state.found(broken(), in: path, at: now)
     #expect(outputs.shown.count == 1)
   }

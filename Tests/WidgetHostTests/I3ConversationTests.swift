@@ -48,7 +48,7 @@ struct I3ConversationTests {
     #expect(try conversation.take(answer[...]).outgoing == [])
   }
 
-  @Test func `without a request events are the results`() throws {
+  @Test func `without a request, each event is a result`() throws {
     var conversation = I3Conversation(I3Input(request: nil, events: [.window]), bytesMax: 100)
     #expect(conversation.begin() == I3Conversation.message(2, #"["window"]"#))
     let step = try conversation.take(
@@ -95,7 +95,9 @@ struct I3ConversationTests {
     (I3Conversation.message(2, #"{"success":false}"#), "INVALID_ARGUMENT"),
     (I3Conversation.message(1, String(repeating: " ", count: 101)), "OUT_OF_RANGE"),
   ])
-  func `what is wrong ends it`(bytes: [UInt8], code: String) throws {
+  func `an invalid message, answer or length ends the conversation`(bytes: [UInt8], code: String)
+    throws
+  {
     var conversation = I3Conversation(
       I3Input(request: .getWorkspaces, events: [.workspace]), bytesMax: 100)
     _ = conversation.begin()

@@ -32,7 +32,7 @@ struct SourceTests {
     #expect(scene.webRequest() == nil)
   }
 
-  @Test func `a source is not read again for what it sets itself`() throws {
+  @Test func `a source is not read again because of data that it sets`() throws {
     var scene = try Scene(
       """
       data: {n: 0}
@@ -42,7 +42,7 @@ struct SourceTests {
     #expect(scene["n"] == .int(11))
   }
 
-  @Test func `a value follows what it is made of`() throws {
+  @Test func `a value source follows the data that it reads`() throws {
     var scene = try Scene(
       """
       data: {a: 1, sum: 0}
@@ -135,7 +135,9 @@ struct SourceTests {
     #expect(scene.status("log", "code") == .string("FAILED_PRECONDITION"), "no kind")
   }
 
-  @Test func `a server is asked only for what is new`() throws {
+  @Test func `a server is asked with the etag of its last answer, and a 304 changes nothing`()
+    throws
+  {
     var scene = try Scene(
       """
       data: {n: 0, other: ""}
@@ -277,7 +279,7 @@ struct SourceTests {
     #expect(seen.seconds % 60 == 0)
   }
 
-  @Test func `with stubs nothing is touched`() throws {
+  @Test func `with stubs, sources and actions make no requests`() throws {
     var scene = try Scene(
       """
       data: {items: []}
@@ -297,7 +299,7 @@ struct SourceTests {
     #expect(scene.taken().isEmpty)
   }
 
-  @Test func `what is under way is bounded, and the rest has its turn`() throws {
+  @Test func `the number of requests at a time is limited, and the others follow`() throws {
     var limits = HostLimits()
     limits.effectsMax = 3
     var scene = try Scene(

@@ -180,7 +180,7 @@ struct WebFetcherTests {
     if case .failure(let failure) = result { failure.code } else { nil }
   }
 
-  @Test func `an answer comes with what it is`() async throws {
+  @Test func `an answer has its status, content type, etag and body`() async throws {
     let server = try Server(
       "HTTP/1.1 201 Created\r\nContent-Type: text/x\r\nETag: \"e\"\r\nContent-Length: 2\r\n\r\nhi")
     #expect(
@@ -190,7 +190,7 @@ struct WebFetcherTests {
   }
 
   @Test(arguments: ["", "Content-Length: 1073741824\r\n"])
-  func `of an endless body no more is read than what is wanted`(header: String) async throws {
+  func `an endless body is read only up to the limit`(header: String) async throws {
     let server = try Server(
       "HTTP/1.1 200 OK\r\n\(header)Connection: close\r\n\r\n",
       flood: [UInt8](repeating: 0x78, count: 1 << 16))

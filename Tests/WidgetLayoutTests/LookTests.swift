@@ -74,7 +74,7 @@ import WidgetModel
     ("end", ["       ab", "     abcd"]),
     ("fill", [" ab", " abcd"]),
   ])
-  func `children of a stack are left, in the middle, right or as wide as it`(
+  func `children of a stack are aligned left, centre or right, or fill it`(
     _ align: String, _ lines: [String]
   ) throws {
     let tree = Tree.column(["crossAlign": .string(align)], .label("ab"), .label("abcd"))
@@ -128,12 +128,12 @@ import WidgetModel
     #expect(tree.drawn(17) == [" …  [ Go ]  [x]…"])
   }
 
-  @Test func `the longest text gives way first`() {
+  @Test func `the longest text shrinks first`() {
     let tree = Tree.row(.label("short"), .label("a very long text", ["lines": 1]))
     #expect(tree.drawn(20) == [" short  a very lon…"])
   }
 
-  @Test func `spare room goes to who grows`() {
+  @Test func `spare room goes to nodes that grow`() {
     let tree = Tree.row(.label("a", ["grow": 1]), .label("b"), .label("c", ["grow": 2]))
     #expect(tree.layout(30).placed.dropFirst().map(\.frame.width) == [10, 3, 17])
     #expect(Tree.row(.label("a"), Tree(.space), .label("b")).drawn(12) == [" a        b"])
@@ -144,7 +144,7 @@ import WidgetModel
       Tree.row(.label("a"), Tree(.space, ["size": 32]), .label("b")).drawn(12) == [" a      b"])
   }
 
-  @Test func `a control stands in its room where it is aligned to`() {
+  @Test func `a control is aligned in its room`() {
     let toggle = { (align: Value) in
       Tree.row(Tree(.toggle, ["text": "On", "grow": 1, "align": align]), .label("x"))
     }
@@ -286,7 +286,7 @@ import WidgetModel
     #expect(region.pages == [0, 3, 6, 7, 10])
   }
 
-  @Test func `an offset is found that shows something`() {
+  @Test func `a region scrolls just far enough to show a frame`() {
     let region = ScrollRegion(
       index: 0, id: "", axis: .vertical, viewport: LayoutRect(x: 0, y: 2, width: 9, height: 4),
       offset: 10, contentLength: 30, pages: [])
@@ -298,7 +298,7 @@ import WidgetModel
     #expect(region.offset(showing: frame(-90, 1)) == 0)
   }
 
-  @Test func `what has no room and does not scroll is cut, and the result says so`() {
+  @Test func `content without room and without scrolling is cut, and the layout says so`() {
     let tree = Tree.column(.label("one"), .label("two"), .label("three"))
     #expect(tree.drawn(12, height: 2) == [" one", " two"])
     #expect(tree.layout(12, height: 2).isClipped)

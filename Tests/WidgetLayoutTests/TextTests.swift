@@ -26,7 +26,7 @@ import WidgetModel
     #expect(TextColumns.width(of: text[...]) == columns)
   }
 
-  @Test func `what stands alone joins nothing else that does, and can be shown as it is`() {
+  @Test func `a scalar that stands alone joins no other one, and is shown unchanged`() {
     // Scalars join by their kind: one that joins neither a letter nor itself is of no kind that joins others.
     var wrong: [Unicode.Scalar] = []
     for value in 0...0x10FFFF as ClosedRange<UInt32> {
@@ -121,7 +121,7 @@ import WidgetModel
     #expect(wrapped(text, width) == lines)
   }
 
-  @Test func `a word of any length is broken in time that its length explains`() {
+  @Test func `a long word is broken in linear time`() {
     // Quadratic, this would take minutes.
     let lines = wrapped(String(repeating: "é", count: 20_000), 2)
     #expect(lines.count == 10_000)

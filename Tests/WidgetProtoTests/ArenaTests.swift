@@ -3,7 +3,7 @@ import Testing
 
 /// The allocator below protobuf-c.
 struct ArenaTests {
-  @Test func `what is allocated after a mark is gone after the reset, and nothing else`() throws {
+  @Test func `a reset to a mark frees only the allocations after the mark`() throws {
     let arena = try #require(wp_arena_new(64, 1 << 20))
     defer { wp_arena_free(arena) }
     let kept = try #require(wp_arena_alloc(arena, 8))

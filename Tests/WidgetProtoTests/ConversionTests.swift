@@ -79,7 +79,7 @@ struct ConversionTests {
     #expect(widget == TaggedWidget(widget: Widget(id: id, kind: kind), etag: ""))
   }
 
-  @Test func `absent and default differ where the schema says optional`() throws {
+  @Test func `an absent optional field differs from its default value`() throws {
     let bare = try codec.decode(WidgetSpec.self, from: WireBytes.field(2, "k"))
     #expect(bare.isVisible == nil && bare.isEnabled == nil && bare.family == nil && bare.id == nil)
     let set = try codec.decode(
@@ -128,7 +128,7 @@ struct ConversionTests {
     }
   }
 
-  @Test func `a request without what it must have is refused`() {
+  @Test func `a request without a required field is refused`() {
     #expect(throws: WireError.invalidField(path: "widget", description: "is required")) {
       try codec.decode(CreateWidgetRequest.self, from: [])
     }
@@ -287,7 +287,7 @@ struct ConversionTests {
       ])
   }
 
-  @Test func `what an event may call itself is bounded`() throws {
+  @Test func `the client name of an event has a maximum length`() throws {
     let id = WireBytes.field(1, "a")
     let name = WireBytes.field(3, "click")
     func client(_ count: Int) -> [UInt8] {

@@ -23,7 +23,7 @@ struct CellPainterTests {
     return nil
   }
 
-  @Test func `children have the colour and the state of what they are in`() {
+  @Test func `children inherit the colour and the state of their parent`() {
     let tree = Gallery.part(
       .stack, "a", ["color": "#ff0000"],
       [
@@ -93,7 +93,7 @@ struct CellPainterTests {
     #expect(!text.contains { $0.isLetter && $0 != "x" || $0.isNumber }, "\(text)")
   }
 
-  @Test func `what may be old is dim and marked`() {
+  @Test func `stale widgets are dim and marked`() {
     let tree = Gallery.part(.label, "a", ["text": "old"])
     let grid = grid(tree) { $0.isStale = true }
     #expect(style(grid, of: "o")?.attributes == .dim)
@@ -120,7 +120,7 @@ struct CellPainterTests {
     #expect(look.ownBackground == nil)
   }
 
-  @Test func `a text colour that a theme sets is that of all text, and the standard one of none`() {
+  @Test func `a text colour is used if the theme sets it, and the standard one is not`() {
     let tree = Gallery.part(.label, "a", ["text": "X"])
     #expect(style(grid(tree) { _ in }, of: "X")?.foreground == nil)
     let red = ThemeColor(red: 255, green: 0, blue: 0)
@@ -288,7 +288,7 @@ struct CellPainterTests {
     #expect(text(["enabled": false], [:]) == " Mail\n")
   }
 
-  @Test func `brackets have no room without padding, and cover nothing`() {
+  @Test func `a disabled node without padding has no brackets`() {
     let label = Gallery.part(
       .label, "a", ["text": "Off", "enabled": false, "padding": 0], events: ["press"])
     #expect(PlainTextEncoder.text(grid(label) { _ in }) == "Off\n")

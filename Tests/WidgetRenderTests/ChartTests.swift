@@ -35,7 +35,7 @@ struct ChartTests {
     return WidgetPicture(format: .text).text(of: content, width: 12)
   }
 
-  @Test func `bars begin at 0, unless an end is given`() {
+  @Test func `the scale of bars begins at 0, unless it is given`() {
     #expect(
       ChartScale(ofBars: [90, 100]).map { [$0.low, $0.high] } == [0, 100])
     #expect(ChartScale(ofBars: [-1, 3]).map { [$0.low, $0.high] } == [-1, 3])

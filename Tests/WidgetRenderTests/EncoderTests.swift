@@ -73,7 +73,7 @@ struct EncoderTests {
     #expect(exact.text(grid) == "\u{1B}[1;38;2;1;2;3mab\u{1B}[22mcd \u{1B}[me\n\n")
   }
 
-  @Test func `bold that ends leaves dim`() {
+  @Test func `text after bold and dim text stays dim`() {
     var grid = CellGrid(width: 2, height: 1)
     grid.put("a", column: 0, row: 0, style: CellStyle(attributes: [.bold, .dim]))
     grid.put("b", column: 1, row: 0, style: CellStyle(attributes: .dim))
@@ -120,7 +120,7 @@ struct EncoderTests {
     #expect(ANSIEncoder(depth: .none).text(grid) == "x\n")
   }
 
-  @Test func `text stays readable where both its colours become one`() {
+  @Test func `text stays readable if a small palette makes both its colours equal`() {
     var grid = CellGrid(width: 1, height: 1)
     let style = CellStyle(foreground: .rgb(250, 250, 250), background: .rgb(255, 255, 255))
     grid.put("x", column: 0, row: 0, style: style)

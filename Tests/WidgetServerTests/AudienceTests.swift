@@ -51,7 +51,7 @@ import WidgetStorage
     #expect(look([], 2_005).detached.count == 1)
   }
 
-  @Test func `what does not fit in a frame comes in the next`() throws {
+  @Test func `ids that do not fit in a frame come in the next one`() throws {
     var audience = Audience()
     let all = try Self.ids("aaaa", "bbbb", "cccc", "dddd", "eeee")
     var told: [WidgetID] = []
@@ -198,7 +198,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `who comes back in time, or others who watch, make no frame`() async throws {
+  @Test func `a watcher that returns in time, and a second watcher, cause no frame`() async throws {
     try await withProvider(["a"]) { server, _, provider in
       let first = try Self.watch(server)
       _ = try provider.audience()
@@ -282,7 +282,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `who did not ask is told nothing, and nothing is looked at`() async throws {
+  @Test func `a provider without include_audience gets no frames and costs nothing`() async throws {
     try await withServer { server in
       let client = try server.connect()
       try Self.declare(client)
@@ -381,7 +381,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `a turn that is taken back tells nothing`() async throws {
+  @Test func `a rolled back turn sends no audience frame`() async throws {
     let log = TestLog.State()
     try await withProvider(["a"], log: log) { server, client, provider in
       let watcher = try Self.watch(server)

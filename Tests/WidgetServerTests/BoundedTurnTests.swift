@@ -29,7 +29,8 @@ import WidgetProto
   }
 
   @Test(arguments: [0, 64 << 20])
-  func `contents of another family are made in parts, whoever is late`(roomBytes: Int) async throws
+  func `contents of another family are made in parts over several turns`(roomBytes: Int)
+    async throws
   {
     let costMax = 9_000
     let limits = ServerLimits.with {

@@ -31,7 +31,9 @@ import WidgetModel
   }
 
   @Test(arguments: 1...20)
-  func `members that always have work get the same time, whatever a piece costs`(seed: Int) throws {
+  func `members that always have work get the same time, even if their pieces cost more`(seed: Int)
+    throws
+  {
     var random = SeededGenerator(seed: UInt64(seed))
     var bench = Bench(count: 5)
     let costMax: [UInt64] = (0..<5).map { _ in UInt64.random(in: 1...1_000, using: &random) }
@@ -56,7 +58,7 @@ import WidgetModel
     #expect(waited <= 1)
   }
 
-  @Test func `a member that was away has no credit`() throws {
+  @Test func `a member that was idle gets no extra time`() throws {
     var bench = Bench(count: 2)
     bench.add(0)
     for _ in 0..<1_000 { bench.add(try bench.step { _ in 10 }) }
@@ -70,7 +72,7 @@ import WidgetModel
     #expect((9...11).contains(turns.count { $0 == 1 }))
   }
 
-  @Test func `the first of equals is the first that came`() throws {
+  @Test func `members with equal time are served in order of arrival`() throws {
     var bench = Bench(count: 4)
     for member in [2, 0, 3, 1] { bench.add(member) }
     var order: [Int] = []

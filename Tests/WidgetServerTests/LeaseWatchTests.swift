@@ -8,19 +8,19 @@ struct LeaseWatchTests {
   private let end = NIODeadline.uptimeNanoseconds(15_000_000_000)
   private let moment = LeaseWatch.secondLook
 
-  @Test func `who has time is looked at when it is over`() {
+  @Test func `a provider is checked when its lease ends`() {
     var watch = LeaseWatch()
     #expect(watch.look(at: end - .nanoseconds(1), end: end) == .lookAgain(at: end))
   }
 
-  @Test func `who is silent is given up at the second look`() {
+  @Test func `a silent provider is lost at the second check, not at the first`() {
     var watch = LeaseWatch()
     #expect(watch.look(at: end, end: end) == .lookAgain(at: end + moment))
     #expect(watch.look(at: end + .milliseconds(1), end: end) == .lookAgain(at: end + moment))
     #expect(watch.look(at: end + moment, end: end) == .isOver)
   }
 
-  @Test func `who is heard between the looks has time again, and two looks`() {
+  @Test func `a provider that is heard between the checks gets a new lease and two checks`() {
     var watch = LeaseWatch()
     _ = watch.look(at: end, end: end)
     let next = end + .seconds(15)
@@ -28,7 +28,7 @@ struct LeaseWatchTests {
     #expect(watch.look(at: next, end: next) == .lookAgain(at: next + moment))
   }
 
-  @Test func `a second look that is late does not count, however often`() {
+  @Test func `a second check that comes late does not count`() {
     var watch = LeaseWatch()
     var instant = end + .seconds(17)
     for _ in 0..<5 {

@@ -54,7 +54,7 @@ struct LossTests {
     }
   }
 
-  @Test func `frames that readers shared are let go after the round`() async throws {
+  @Test func `frames that readers share are freed after the round`() async throws {
     try await withServer(log: TestLog.State(image: .sample(count: 3))) { server in
       let watcher = try Watcher(server.connect()).sync()
       let token = watcher.mirror.token
@@ -90,8 +90,7 @@ struct LossTests {
   }
 
   @Test(arguments: [false, true])
-  func `what changes while a slow reader is given the store arrives too`(resumes: Bool) async throws
-  {
+  func `changes during a transfer to a slow reader arrive too`(resumes: Bool) async throws {
     let limits = ServerLimits.with {
       $0.eagerChangesMax = 4
       $0.frameBytesTarget = 4 << 10

@@ -4,7 +4,7 @@ import Testing
 
 /// When the memory of a load is given back.
 @Suite struct MemoryUpkeepTests {
-  @Test func `an idle daemon does not look, and nothing is given back for little work`() {
+  @Test func `an idle daemon does not check its memory`() {
     var memory = MemoryUpkeep()
     #expect(!memory.isDue(at: 0))
     #expect(!memory.isDue(at: MemoryUpkeep.workMin - 1))

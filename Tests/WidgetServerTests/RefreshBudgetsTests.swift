@@ -42,7 +42,8 @@ import WidgetStorage
 
   /// A run that ends at any call without a last word.
   @Test(arguments: [1, 4, 16, 100, 600])
-  func `what is stored never gives a call back, and loses few`(capacity: Int) throws {
+  func `a stored budget never has more calls than the real one, and few less`(capacity: Int) throws
+  {
     let kind: KindName = try .make("gauge")
     var budgets = RefreshBudgets()
     var images: [RefreshBudgetImage] = []
@@ -63,7 +64,7 @@ import WidgetStorage
     #expect(writes <= 17)
   }
 
-  @Test func `kinds that have everything again are not stored`() throws {
+  @Test func `kinds with a full budget are not stored`() throws {
     var budgets = RefreshBudgets()
     _ = budgets.take(try .make("a"), capacity: 4, at: time(0))
     _ = budgets.take(try .make("b"), capacity: 4, at: time(3_600))

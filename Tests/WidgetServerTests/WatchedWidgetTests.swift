@@ -88,7 +88,7 @@ import WidgetStorage
     #expect(watched["p"].ids == [try .make("w0")])
   }
 
-  @Test func `many widgets and selectors are looked at in parts`() throws {
+  @Test func `many widgets and selectors are tested in parts`() throws {
     let store = try Self.store(200)
     var selectors = WatchedSelectors()
     for number in 0..<100 {
@@ -111,7 +111,7 @@ import WidgetStorage
     #expect(turns > 50 && watched.passesBegun == 1)
   }
 
-  @Test func `a pass that is dropped does not hold up who comes next`() throws {
+  @Test func `a dropped pass does not delay the next one`() throws {
     let store = try Self.store(200)
     var selectors = WatchedSelectors()
     for number in 0..<100 {
@@ -160,7 +160,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `a change of a widget is looked at alone, not before the interval is over`() throws {
+  @Test func `only changed widgets are tested again, after the interval`() throws {
     var store = try Self.store(3)
     var selectors = WatchedSelectors()
     selectors.add(

@@ -54,13 +54,13 @@ import WidgetProto
     Parts(uid: uid, clock, cost: cost, count: count)
   }
 
-  @Test func `work that nobody waits for is done at once`() {
+  @Test func `small work is done at once if the queue is empty`() {
     let work = parts(cost: .microseconds(5), count: 3)
     queue.submit(work)
     #expect(work.done == 3 && !queue.hasMore)
   }
 
-  @Test func `a turn ends, however much work there is`() {
+  @Test func `a turn has a bounded length, however much work waits`() {
     let works = (0..<16).map { _ in parts(cost: .microseconds(50)) }
     for work in works { queue.submit(work) }
     for _ in 0..<20 {
@@ -71,7 +71,7 @@ import WidgetProto
     }
   }
 
-  @Test func `little work is done within a turn, whatever others of the same user have sent`() {
+  @Test func `small work is done within a turn, despite large work of the same user`() {
     let works = (0..<16).map { _ in parts(cost: .microseconds(900)) }
     for work in works { queue.submit(work) }
     for _ in 0..<20 { queue.serve() }
@@ -101,7 +101,7 @@ import WidgetProto
     #expect(used.max()! - used.min()! <= 2 * 3_000_000)
   }
 
-  @Test func `what waits is given up when the service stops`() {
+  @Test func `waiting work is abandoned when the service stops`() {
     let works = (0..<8).map { parts(uid: $0 % 2, cost: .milliseconds(9)) }
     for work in works { queue.submit(work) }
     queue.abandonAll()

@@ -51,7 +51,7 @@ import Testing
       ["LISTEN_FDNAMES": "a:b"], ["LISTEN_FDNAMES": ":"],
       ["LISTEN_FDNAMES": String(repeating: ":", count: 100_000)],
     ])
-  func `variables that cannot be are refused by name, and removed`(
+  func `an invalid variable is named in the error, and all variables are removed`(
     wrong: [String: String]
   ) throws {
     let right = ["LISTEN_PID": "77", "LISTEN_FDS": "1", "LISTEN_PIDFDID": "12", "OTHER": "stays"]
@@ -86,12 +86,12 @@ import Testing
     #expect(found.named("nobody") == [])
   }
 
-  @Test func `without names all are called unknown`() throws {
+  @Test func `without LISTEN_FDNAMES all descriptors have the name unknown`() throws {
     let variables = FakeVariables(["LISTEN_PID": "77", "LISTEN_FDS": "2"])
     #expect(try take(variables, from: [0, 0]).map(\.name) == ["unknown", "unknown"])
   }
 
-  @Test func `what is open is not handed on even if the count is wrong`() throws {
+  @Test func `inherited descriptors close on exec even if their count is wrong`() throws {
     let first = InheritedDescriptorTests.first
     #expect(dup2(0, first) == first)
     defer { close(first) }
@@ -168,13 +168,13 @@ import Testing
     #expect(DescriptorKind(of: socket) == .listener(path: name))
   }
 
-  @Test func `a socket that neither listens nor is connected`() {
+  @Test func `a socket that neither listens nor is connected has no known kind`() {
     let made = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
     defer { close(made) }
     #expect(DescriptorKind(of: made) == .other)
   }
 
-  @Test func `a connection stays one when its peer has gone`() throws {
+  @Test func `a connection is still a connection after its peer has closed`() throws {
     var ends: [CInt] = [-1, -1]
     #expect(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0)
     #expect(DescriptorKind(of: ends[0]) == .connection)
@@ -183,7 +183,7 @@ import Testing
     close(ends[0])
   }
 
-  @Test func `files in memory and elsewhere`() throws {
+  @Test func `memory files and regular files are known with their size`() throws {
     let file = try MemoryFile(name: "x", bytes: Array(repeating: 7, count: 5_000))
     #expect(DescriptorKind(of: file.descriptor) == .memoryFile(bytes: 5_000))
     let folder = try TemporaryFolder()
@@ -205,7 +205,9 @@ import Testing
     #expect(DescriptorKind(of: opened) == .regularFile(bytes: 0))
   }
 
-  @Test func `whatever else there is`() throws {
+  @Test func `datagram sockets, internet sockets, folders, devices and pipes have no known kind`()
+    throws
+  {
     let receiver = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue), 0)
     let internet = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
     let folder = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC)

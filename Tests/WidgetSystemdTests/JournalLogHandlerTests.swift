@@ -27,7 +27,7 @@ import Testing
       }, uniquingKeysWith: { "\($0),\($1)" })
   }
 
-  @Test func `an entry has what is asked for, as text and as fields`() throws {
+  @Test func `an entry has the metadata in its text and in its fields`() throws {
     var (logger, receiver) = try pair()
     logger[metadataKey: "uid"] = "1000"
     logger.warning(
@@ -73,7 +73,7 @@ import Testing
     #expect(try fields(receiver)["WIDGET_ID"] == "memory")
   }
 
-  @Test func `the level holds, and metadata can be read back`() throws {
+  @Test func `entries below the log level are dropped, and metadata can be read back`() throws {
     var (logger, receiver) = try pair()
     logger.logLevel = .error
     logger.warning("not this")
@@ -92,7 +92,7 @@ import Testing
     #expect(text.contains("NOTE\n\u{C}\0\0\0\0\0\0\0b\nPRIORITY=1\n"))
   }
 
-  @Test func `the message cannot act on a terminal, and the fields are as they were`() throws {
+  @Test func `control characters are escaped in the message and kept in the fields`() throws {
     let (logger, receiver) = try pair()
     logger.info("a\u{1B}[2Jb", metadata: ["note": "\u{202E}c"])
     let entry = try fields(receiver)
@@ -125,7 +125,7 @@ import Testing
     #expect(noteRange.contains(note.utf8.count))
   }
 
-  @Test func `what was lost is said by the next entry that goes through`() throws {
+  @Test func `the next entry after lost ones reports their number`() throws {
     let receiver = try Receiver()
     let journal = try JournalSocket(path: receiver.address)
     let handler = JournalLogHandler(label: "widgetd", journal: journal)

@@ -29,7 +29,7 @@ import Testing
         + Array("a\nPRIORITY=0\nPRIORITY=6\n".utf8))
   }
 
-  @Test func `an entry has at most so many fields`() {
+  @Test func `an entry refuses more than fieldsMax fields`() {
     var entry = JournalEntry()
     let taken = (0..<JournalEntry.fieldsMax).filter { _ in entry.append(.priority, "6") }
     #expect(taken.count == JournalEntry.fieldsMax)
@@ -39,7 +39,7 @@ import Testing
     #expect(entry.bytes == bytes)
   }
 
-  @Test func `an entry has at most so many bytes`() {
+  @Test func `an entry refuses more than bytesMax bytes`() {
     let room = JournalEntry.bytesMax - "MESSAGE".utf8.count - 8 - 2
     var entry = JournalEntry()
     let isTooLongTaken = entry.append(.message, String(repeating: "a", count: room + 1))
@@ -130,7 +130,7 @@ import Testing
     #expect(journal.refusedCount == 1)
   }
 
-  @Test func `a journal that is not there is an error, and found when it comes`() throws {
+  @Test func `a missing journal is an error, and works as soon as it exists`() throws {
     let folder = try TemporaryFolder()
     defer { withExtendedLifetime(folder) {} }
     let path = folder.path + "/socket"

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct MemoryFileTests {
   @Test(arguments: [0, 1, 4_095, 4_096, 4_097, 3 << 20])
-  func `what was put in comes out`(count: Int) throws {
+  func `the bytes of a file are read back, also through a copied descriptor`(count: Int) throws {
     let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
     let file = try MemoryFile(name: "state", bytes: bytes)
     // Twice, and through a copy: the offset is not used.
@@ -15,7 +15,7 @@ import Testing
     #expect(try MemoryFile.bytes(of: copy, bytesMax: .max) == bytes)
   }
 
-  @Test func `more than is asked for is refused before reading`() throws {
+  @Test func `a file larger than bytesMax is refused before reading`() throws {
     let file = try MemoryFile(name: "state", bytes: [1, 2, 3])
     for bytesMax in [2, 0, -1, .min] {
       #expect(
@@ -61,7 +61,7 @@ import Testing
     }
   }
 
-  @Test func `names have a length`() throws {
+  @Test func `a name that is too long or has a NUL is refused`() throws {
     let longest = String(repeating: "n", count: MemoryFile.nameBytesMax)
     _ = try MemoryFile(name: longest, bytes: [])
     for name in [longest + "n", "zero\0"] {
@@ -69,7 +69,7 @@ import Testing
     }
   }
 
-  @Test func `it is closed with its value, unless it was released`() throws {
+  @Test func `the descriptor closes with its value, unless it was released`() throws {
     let number: CInt
     do {
       let file = try MemoryFile(name: "a", bytes: [5])

@@ -13,7 +13,7 @@ import Testing
   }
 
   @Test(arguments: [[:], ["NOTIFY_SOCKET": ""]])
-  func `without a service manager nothing happens, and that is said`(
+  func `without a service manager each call does nothing and returns false`(
     variables: [String: String]
   ) throws {
     let notifier = try ServiceNotifier(environment: .fake(variables))
@@ -72,7 +72,7 @@ import Testing
     #expect(cut == "STATUS=a" + String(repeating: "ü", count: (most - 1) / 2))
   }
 
-  @Test func `a message that the manager would not read is not sent`() throws {
+  @Test func `a message longer than the manager reads is refused`() throws {
     let (notifier, receiver) = try pair()
     let long = ServiceState.status(String(repeating: "a", count: ServiceState.statusBytesMax))
     #expect(throws: SystemdError.self) { try notifier.notify(long, long) }
@@ -85,7 +85,9 @@ import Testing
       .extendTimeout(.zero), .extendTimeout(.seconds(-1)), .extendTimeout(.nanoseconds(999)),
       .extendTimeout(.seconds(Int64.min)),
     ] as [ServiceState])
-  func `numbers without a meaning are refused`(state: ServiceState) throws {
+  func `a process id, an errno or a timeout below its minimum is refused`(state: ServiceState)
+    throws
+  {
     let (notifier, receiver) = try pair()
     #expect(throws: SystemdError.self) { try notifier.notify(state) }
     #expect(receiver.receive() == nil)
@@ -136,7 +138,7 @@ import Testing
     "/" + String(repeating: "a", count: 107), "@" + String(repeating: "a", count: 107),
     String(repeating: "x", count: 1 << 20),
   ])
-  func `a socket that cannot be is refused by name`(address: String) {
+  func `an invalid NOTIFY_SOCKET is named in a short error`(address: String) {
     #expect {
       try ServiceNotifier(environment: .fake(["NOTIFY_SOCKET": address]))
     } throws: { error in
@@ -154,7 +156,7 @@ import Testing
     }
   }
 
-  @Test func `a manager that is not there, or no more, is an error and not a signal`() throws {
+  @Test func `a missing or closed manager is an error and not a SIGPIPE`() throws {
     let folder = try TemporaryFolder()
     defer { withExtendedLifetime(folder) {} }
     let path = folder.path + "/socket"
@@ -205,7 +207,7 @@ import Testing
     #expect(try MemoryFile.bytes(of: one.descriptor, bytesMax: 1) == [1])
   }
 
-  @Test func `a descriptor can be kept whatever becomes of its other end`() throws {
+  @Test func `a descriptor can be stored with FDPOLL=0`() throws {
     let (notifier, receiver) = try pair()
     try notifier.store([0], name: "c", droppingOnHangup: false)
     #expect(receiver.receiveText() == "FDSTORE=1\nFDNAME=c\nFDPOLL=0")
@@ -217,7 +219,7 @@ import Testing
     #expect(receiver.receiveText() == "FDSTOREREMOVE=1\nFDNAME=state")
   }
 
-  @Test func `as many descriptors as the kernel takes, and no more`() throws {
+  @Test func `one message has at most descriptorsMax descriptors`() throws {
     let (notifier, receiver) = try pair()
     let most = ServiceNotifier.descriptorsMax
     try notifier.store(Array(repeating: 0, count: most), name: "a")
@@ -247,7 +249,7 @@ import Testing
       (String(repeating: "n", count: 256), false), ("", false), ("a:b", false), ("a\nb", false),
       ("\u{7F}", false), ("\u{1F}", false), ("\0", false), ("ü", false),
     ])
-  func `names of stored descriptors`(name: String, isValid: Bool) throws {
+  func `stored descriptors have valid names only`(name: String, isValid: Bool) throws {
     #expect(ServiceNotifier.isValidName(name) == isValid)
     let (notifier, receiver) = try pair()
     if isValid {

@@ -30,7 +30,7 @@ struct StandardErrorLogTests {
       try written(isJournal: true) { $0.write("lost it", priority) } == "<\(number)>lost it\n")
   }
 
-  @Test func `elsewhere lines have the name and no priority`() throws {
+  @Test func `outside the journal, lines have the name and no priority`() throws {
     #expect(
       try written(isJournal: false) { $0.write("lost it", .error) } == "widgetd-host: lost it\n")
   }

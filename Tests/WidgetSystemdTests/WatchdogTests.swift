@@ -34,7 +34,9 @@ import Testing
       ["WATCHDOG_USEC": "1000", "WATCHDOG_PID": "78"],
       ["WATCHDOG_USEC": "nonsense", "WATCHDOG_PID": "78"],
     ])
-  func `there is none if nobody asks, or asks another process`(values: [String: String]) throws {
+  func `without variables, or with those of another process, there is no watchdog`(
+    values: [String: String]
+  ) throws {
     #expect(try watchdog(values) == nil)
   }
 
@@ -47,7 +49,8 @@ import Testing
       ["WATCHDOG_PID": "0"], ["WATCHDOG_PID": "-77"], ["WATCHDOG_PID": "self"],
       ["WATCHDOG_PID": "2147483648"], ["WATCHDOG_PID": "99999999999999999999"],
     ])
-  func `numbers that cannot be are refused by name`(wrong: [String: String]) throws {
+  func `an invalid number is refused with the name of its variable`(wrong: [String: String]) throws
+  {
     let expected = try #require(wrong.keys.first)
     #expect {
       try watchdog(["WATCHDOG_USEC": "1000"].merging(wrong) { $1 })
@@ -59,7 +62,7 @@ import Testing
     }
   }
 
-  @Test func `the process is this one if nothing else is said`() throws {
+  @Test func `the default process is this process`() throws {
     let values = ["WATCHDOG_USEC": "1000", "WATCHDOG_PID": "\(getpid())"]
     #expect(try Watchdog(environment: .fake(values)) != nil)
   }

@@ -99,7 +99,7 @@ struct InputParserTests {
     ("\u{1B}[", [key(.character("["), .alt)]), ("\u{1B}O", [key(.character("O"), .alt)]),
     ("\u{1B}]", [key(.character("]"), .alt)]),
   ])
-  func `what could begin a sequence is a key after the timeout`(
+  func `an incomplete sequence is a key after the timeout`(
     bytes: String, _ events: [TerminalInput]
   ) {
     var parser = InputParser()
@@ -110,7 +110,7 @@ struct InputParserTests {
     #expect(parser.feed("x".utf8) == [Self.key(.character("x"))])
   }
 
-  @Test func `a sequence that is surely one waits for its rest`() {
+  @Test func `an unambiguous sequence waits for its rest, without a timeout`() {
     var parser = InputParser()
     #expect(parser.feed("\u{1B}[1;".utf8) == [])
     #expect(!parser.isAmbiguous)
@@ -119,7 +119,7 @@ struct InputParserTests {
   }
 
   @Test(arguments: 1...20)
-  func `the answer about the background may come in parts with pauses between them`(length: Int) {
+  func `an answer about the background is read in parts with pauses between them`(length: Int) {
     let answer = Array("\u{1B}]11;rgb:ffff/8080/0000\u{1B}\\".utf8)
     var parser = InputParser()
     var events = parser.feed(answer.prefix(length)) + parser.timeout()
@@ -134,7 +134,7 @@ struct InputParserTests {
     #expect(events == lost + [.background(255, 128, 0), Self.key(.character("x"))])
   }
 
-  @Test func `keys that look like the rest of an answer are keys`() {
+  @Test func `typed keys that look like the rest of an answer are keys`() {
     var parser = InputParser()
     #expect(parser.feed([0x1B]) + parser.timeout() == [Self.key(.escape)])
     #expect(parser.feed("]".utf8) == [])

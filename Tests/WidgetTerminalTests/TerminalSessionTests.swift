@@ -59,7 +59,7 @@ private final class PseudoTerminal {
 /// One at a time: a process has one session.
 @Suite(.serialized, .enabled(if: access("/dev/ptmx", R_OK | W_OK) == 0, "no /dev/ptmx here"))
 struct TerminalSessionTests {
-  @Test func `a session changes the terminal and puts it right`() throws {
+  @Test func `a session changes the modes of the terminal and restores them`() throws {
     let terminal = try PseudoTerminal()
     let session = try TerminalSession(input: terminal.program, output: terminal.program)
     #expect(terminal.output(upTo: "\u{1B}[H").contains("\u{1B}[?1049h"))
@@ -95,7 +95,7 @@ struct TerminalSessionTests {
     #expect(await events.next() == nil)
   }
 
-  @Test func `signals do after a session what they did before it`() throws {
+  @Test func `a session restores the signal handlers`() throws {
     let terminal = try PseudoTerminal()
     let before = [SIGHUP, SIGTSTP, SIGTERM].map(handler)
     signal(SIGHUP, SIG_IGN)
@@ -133,7 +133,7 @@ struct TerminalSessionTests {
     }
   }
 
-  @Test func `the guard puts the terminal right when the process is gone without a word`() throws {
+  @Test func `the guard restores the terminal after its process was killed`() throws {
     let terminal = try PseudoTerminal()
     var before = termios()
     tcgetattr(terminal.program, &before)
@@ -154,7 +154,7 @@ struct TerminalSessionTests {
   }
 
   @Test(arguments: ["r\ns\n", "r\nq\n", ""])
-  func `the guard leaves alone what was put right`(words: String) throws {
+  func `the guard does nothing if the terminal was already restored`(words: String) throws {
     let terminal = try PseudoTerminal()
     var before = termios()
     tcgetattr(terminal.program, &before)

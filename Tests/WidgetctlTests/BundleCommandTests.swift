@@ -5,7 +5,7 @@ import WidgetProto
 @testable import widgetctl
 
 struct BundleCommandTests {
-  @Test func `the folders that are live are those of the user, or of the system`() {
+  @Test func `the live folders are those of the user, or of the system for root`() {
     let home = ["HOME": "/home/ada", "XDG_CONFIG_HOME": "/etc/ada", "XDG_DATA_HOME": "relative"]
     #expect(
       BundleFolderOptions.live(isRoot: false) { home[$0] }
@@ -16,7 +16,7 @@ struct BundleCommandTests {
         == ["/var/lib/widgetd-host/bundles", "/etc/widgetd/bundles"])
   }
 
-  @Test func `what the host did is one line, also if a name has a line feed`() {
+  @Test func `the host's result is one line, even if a name has a line feed`() {
     let bundle = InstalledBundle(id: "b", version: "1.0.0", folder: "/x\n/b")
     let installed = InstallBundleResponse(bundle: bundle, formerVersion: "0.9.0")
     #expect(
@@ -46,7 +46,7 @@ struct BundleCommandTests {
     )
   }
 
-  @Test func `a tab is told as such`() {
+  @Test func `a tab in the indentation is named in the error`() {
     #expect {
       _ = try DocumentReader.documents("kinds:\n\t- {name: a}\n", name: "f.yaml")
     } throws: {
@@ -61,7 +61,7 @@ struct BundleCommandTests {
     }
   }
 
-  @Test func `a folder is live by whatever name`() throws {
+  @Test func `a live folder is recognised through links and trailing slashes`() throws {
     let folder = NSTemporaryDirectory() + "live-\(UUID().uuidString)"
     let files = FileManager.default
     try files.createDirectory(atPath: "\(folder)/bundles", withIntermediateDirectories: true)

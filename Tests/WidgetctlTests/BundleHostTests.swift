@@ -13,7 +13,7 @@ import WidgetModel
     return widget
   }
 
-  @Test func `a host that runs is known by its folders`() throws {
+  @Test func `a running host is known with its folders`() throws {
     let host = BundleHost(
       try widget(["state": .string("running"), "folders": .list([.string("/a"), .string("/b")])]))
     #expect(host == .running(folders: ["/a", "/b"]))
@@ -23,7 +23,7 @@ import WidgetModel
     #expect(host.problem(of: "/c")?.contains("widgetd-host runs /a, /b") == true)
   }
 
-  @Test func `a host that gives stub values is told of`() throws {
+  @Test func `a host that runs with --stub is reported`() throws {
     let host = BundleHost(
       try widget([
         "state": .string("running"), "folders": .list([.string("/a")]), "stub": .bool(true),
@@ -81,7 +81,7 @@ import WidgetModel
     #expect(text("", nil) == nil)
   }
 
-  @Test func `what became of a released field is told`() {
+  @Test func `a released field is reported with its value and the set that it follows`() {
     var widget = Samples.widget
     widget.data["n"] = .int(5)
     #expect(

@@ -25,7 +25,9 @@ struct BundleOutlookTests {
     ("bundle/second", "exists with kind \"bar\" and belongs to bundle/second; the daemon refuses"),
     ("", "exists with kind \"bar\" and was created by another program; the daemon refuses"),
   ])
-  func `a widget of another kind is replaced, or in the way`(owner: String, words: String) throws {
+  func `a widget of another kind is replaced if the bundle owns it, else reported`(
+    owner: String, words: String
+  ) throws {
     let id = try #require(WidgetID("w"))
     let spec = WidgetSpec(id: id, kind: try kind())
     let same = Widget(id: id, kind: try kind(), applySet: owner)
@@ -49,7 +51,7 @@ struct BundleOutlookTests {
         + "w1, w2, w3, w4, w5, …")
   }
 
-  @Test func `a field stays if somebody else owns it, and has another value`() throws {
+  @Test func `a field with another owner and another value is reported as kept`() throws {
     let id = try #require(WidgetID("g"))
     let spec = WidgetSpec(
       id: id, kind: try kind(), labels: ["on": "1"],
@@ -76,7 +78,7 @@ struct BundleOutlookTests {
         + "`widgetctl set g --release labels.on` gives it back to the file")
   }
 
-  @Test func `a new default under a value that somebody set is told`() throws {
+  @Test func `a new default is reported if somebody has set another value`() throws {
     let id = try #require(WidgetID("g"))
     let widget = Widget(
       id: id, kind: try kind(), data: ["a": .int(9), "b": .int(9), "c": .int(2)])

@@ -40,7 +40,7 @@ struct CommandLineTests {
     ["doctor", "--store"], ["doctor", "--store", "/var/lib/widgetd", "-o", "json"],
     ["backup", "f"], ["restore", "f", "--state-directory", "/tmp/s"],
   ])
-  func `these command lines are right`(_ arguments: [String]) {
+  func `valid command lines are parsed`(_ arguments: [String]) {
     #expect(throws: Never.self) { try Widgetctl.parseAsRoot(arguments) }
   }
 
@@ -71,7 +71,7 @@ struct CommandLineTests {
     ["hide", "--where", ""], ["ls", "--where", " "], ["watch", "--where", "\t"],
     ["hide", "-l", ""], ["hide", "--kind", ""], ["hide", "--family", ""],
   ])
-  func `these command lines are wrong usage`(_ arguments: [String]) {
+  func `invalid command lines exit with the status of wrong usage`(_ arguments: [String]) {
     let error = #expect(throws: (any Error).self) { try Widgetctl.parseAsRoot(arguments) }
     if let error { #expect(Widgetctl.exitCode(for: error) == .validationFailure) }
   }
@@ -162,7 +162,7 @@ struct CommandLineTests {
       (0, 1, "asked about 0 widgets\n1 widget without a running provider\n"),
       (2, 3, "asked about 2 widgets\n3 widgets without a running provider\n"),
     ] as [(UInt64, UInt64, String)])
-  func `refresh says how many were asked, and how many have nobody`(
+  func `refresh prints how many widgets were asked about, and how many have no provider`(
     asked: UInt64, unprovided: UInt64, words: String
   ) {
     #expect(
@@ -232,7 +232,9 @@ struct CommandLineTests {
     (["timeline", "c", "--limit", "-1"], "--limit is 1 to 1000"),
     (["clock", "advance", "-1m"], "widgetctl clock set TIME"),
   ])
-  func `a number below zero is refused in words`(arguments: [String], words: String) {
+  func `a negative number out of range is refused with the range or the right command`(
+    arguments: [String], words: String
+  ) {
     do {
       _ = try Widgetctl.parseAsRoot(ArgumentOrder.normalized(arguments))
       Issue.record("not refused")
@@ -256,7 +258,7 @@ struct CommandLineTests {
         "entry.date == null", SlotBindings(EvalCommand.bindings(of: widget))) == .bool(true))
   }
 
-  @Test func `a word that is not a command is found`() {
+  @Test func `an unknown command is found among the arguments`() {
     #expect(ArgumentOrder.unknownCommand(["frob", "ls"]) == "frob")
     #expect(ArgumentOrder.unknownCommand(["help", "frob"]) == "frob")
     for arguments in [
@@ -281,7 +283,7 @@ struct CommandLineTests {
       (["send", "cpu", "press", "--node", "click", "-ojson"], nil), (["ls", "-l", "a=b"], nil),
       (["set", "cpu", "--", "--bogus"], nil), (["frob", "--x"], nil),
     ] as [([String], String?)])
-  func `an option that the command does not have is found`(
+  func `an unknown option is found among the arguments`(
     _ arguments: [String], message: String?
   ) {
     #expect(ArgumentOrder.unknownOption(arguments) == message)
@@ -334,7 +336,7 @@ struct FailureTests {
     #expect(failure.message == "kind \"load\" does not support large; use one of: small")
   }
 
-  @Test func `a kind that is not there is looked for with a command`() {
+  @Test func `the error for a missing kind names the command that lists kinds`() {
     let failure = CommandFailure(
       .status(
         RPCStatus(
@@ -381,7 +383,7 @@ struct FailureTests {
       (.socketNotFound(tried: ["/s"]), "; `widgetctl doctor` "),
       (.deadlineExceeded(.seconds(1)), "; `widgetctl doctor` "),
     ] as [(ClientError, String)])
-  func `what cannot be reached is for the doctor`(_ error: ClientError, words: String) {
+  func `an unreachable daemon's error names widgetctl doctor`(_ error: ClientError, words: String) {
     let message = CommandFailure(error).message
     #expect(message.contains(words + "finds out what is wrong"), "\(message)")
   }
@@ -401,7 +403,7 @@ struct FailureTests {
     #expect(Self.failure(.internalError, "ELSE").message == "Words")
   }
 
-  @Test func `violations are told once`() {
+  @Test func `a field violation is printed once`() {
     let violation = FieldViolation(field: "widget.id", description: "Too long.")
     #expect(
       Self.failure(.invalidArgument, "X", "widget.id: Too long.", violations: [violation]).message

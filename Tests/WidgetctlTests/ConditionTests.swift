@@ -84,7 +84,7 @@ struct ConditionTests {
     #expect(condition.holds(for: try Self.widget()) == holds)
   }
 
-  @Test func `presence and staleness are seen`() throws {
+  @Test func `conditions read presence, errors and staleness`() throws {
     let hidden = try Self.widget { $0.presence.isVisible = false }
     #expect(try Condition("a.b:c:hidden").holds(for: hidden))
     let disabled = try Self.widget { $0.presence.isEnabled = false }
@@ -99,11 +99,11 @@ struct ConditionTests {
   @Test(arguments: [
     "a:removed", "a:exists", "a:hidden", "a:fresh", "a.data.n!=1", "a.revision>=0",
   ])
-  func `of a widget that is not there only removed holds`(_ text: String) throws {
+  func `for a missing widget only the condition removed is true`(_ text: String) throws {
     #expect(try Condition(text).holds(for: nil) == (text == "a:removed"))
   }
 
-  @Test func `it names the fields it needs`() throws {
+  @Test func `a condition names the fields that it reads`() throws {
     #expect(try Condition("a.data.x.y[0]>1").maskPaths == ["data.x.y[0]", "data.x", "data.x.y"])
     #expect(try Condition("a:error").maskPaths == ["error"])
     #expect(try Condition("a:hidden").maskPaths == ["presence"])

@@ -594,7 +594,7 @@ struct DoctorTests {
   }
 
   @Test(arguments: cases)
-  func `what failed or is doubtful has a command, and what is well has none`(_ expected: Case) {
+  func `a failed or doubtful check has a command, and a passed check has none`(_ expected: Case) {
     for finding in expected.facts.findings {
       #expect((finding.mend == nil) == (finding.grade == .ok), "\(finding)")
       #expect(!finding.found.hasSuffix("."))
@@ -602,7 +602,7 @@ struct DoctorTests {
   }
 
   @Test(arguments: cases)
-  func `nobody is told to end a systemd, or the first process`(_ expected: Case) {
+  func `no finding advises to kill systemd or process 1`(_ expected: Case) {
     for pid: Int32 in [1, 700] {
       let facts = expected.facts.with {
         $0.listener = Facts.Listener(pid: pid, uid: 1000, name: "systemd")
@@ -655,7 +655,7 @@ struct DoctorTests {
     #expect(facts.finding("bundles")?.mend?.contains("bundle ls --remote") == true)
   }
 
-  @Test func `bundles that nobody runs are told of`() {
+  @Test func `bundles in a folder that no host runs are reported`() {
     let elsewhere = Facts.sound.with {
       $0.bundles = .init(folder: "/b", count: 2, host: .running(folders: ["/a"]))
     }
@@ -709,7 +709,7 @@ struct DoctorTests {
     }
   }
 
-  @Test func `if all is well every check that applies says so`() {
+  @Test func `on a healthy system every check passes`() {
     #expect(
       Facts.sound.findings.map(\.check)
         == ["socket", "file", "unit", "permission", "connect", "health", "level"])
@@ -721,7 +721,7 @@ struct DoctorTests {
     #expect(owner.findings.map(\.check).suffix(2) == ["version", "errors"])
   }
 
-  @Test func `what cannot be known after a failure is left out`() {
+  @Test func `checks that a failure makes impossible are left out`() {
     let facts = Facts.sound.with {
       $0.file = .missing
       $0.isWritable = false
@@ -730,7 +730,7 @@ struct DoctorTests {
     #expect(facts.findings.map(\.check) == ["socket", "file", "unit"])
   }
 
-  @Test func `commands stand below what they mend`() {
+  @Test func `a command is printed below the check that it mends`() {
     let findings: [Finding] = [
       .ok("file", "a socket"), .fail("connect", "nobody listens", mend: "start it"),
     ]
@@ -753,7 +753,7 @@ struct DoctorTests {
       (nil, nil, true, "/r/widgetd/widgetd.sock", .user),
       (nil, nil, false, SocketPath.ofSystem, .nowhere),
     ] as [(String?, String?, Bool, String, SocketChoice.Why)])
-  func `the choice is that of every client, with its reason`(
+  func `the doctor chooses the same socket as every client, and names the reason`(
     _ flag: String?, _ variable: String?, exists: Bool, path: String, why: SocketChoice.Why
   ) {
     let choice = SocketChoice(
@@ -794,7 +794,7 @@ struct DoctorTests {
     #expect(Doctor.command(forSocket: SocketPath.ofSystem, usual: nil) == "widgetctl doctor")
   }
 
-  @Test func `what systemctl shows is read`() {
+  @Test func `the output of systemctl show is parsed`() {
     let output = """
       Id=widgetd.socket
       LoadState=loaded

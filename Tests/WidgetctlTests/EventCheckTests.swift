@@ -20,7 +20,7 @@ struct EventCheckTests {
   @Test(arguments: [
     ("press", nil), ("presss", "press"), ("rest", "reset"), ("boom", ""),
   ])
-  func `of a bundle's kind an event is known that its file does something on`(
+  func `an event of a bundle's kind needs a reducer or a handler, else there is a warning`(
     name: String, suggestion: String?
   ) throws {
     let check = try check(
@@ -42,7 +42,10 @@ struct EventCheckTests {
         == true)
   }
 
-  @Test func `of another kind it may be followed by programs`() throws {
+  @Test
+  func `an unknown event of a kind without a bundle warns that only other programs may notice it`()
+    throws
+  {
     let warning = try check(reducers: [Reducer(event: "click")]).warning("clik")
     #expect(warning?.message.contains("only programs that follow its events notice it") == true)
     #expect(warning?.metadata["suggestion"] == "click")
@@ -51,14 +54,14 @@ struct EventCheckTests {
     #expect(try check(reducers: [Reducer(event: "click", nodeID: "n")]).warning("click") != nil)
   }
 
-  @Test func `what the daemon checks needs no word`() throws {
+  @Test func `an event that the daemon checks needs no warning`() throws {
     #expect(try check(events: ["click"]).warning("clik") == nil)
     let open = try check(events: ["click"], isOpen: true)
     #expect(open.warning("clik")?.metadata["suggestion"] == "click")
     #expect(open.warning("click") == nil)
   }
 
-  @Test func `of a kind with a program of its own nobody else knows what it handles`() throws {
+  @Test func `an event of a kind with a provider in a session needs no warning`() throws {
     var check = try check(provider: "sysmon")
     #expect(check.warning("click") != nil)
     check = EventCheck(
@@ -74,7 +77,7 @@ struct EventCheckTests {
       (.nobody, nil, "sent, but its kind is not registered, so there is no outcome"),
       (.daemon, "EVENT_NOT_HANDLED", "sent, but nothing handles it"),
     ] as [(OutcomeWait.Handler, String?, String)])
-  func `only what has an outcome is done`(
+  func `only an event with an outcome is reported as done`(
     handler: OutcomeWait.Handler, warning: String?, words: String
   ) throws {
     let id = try #require(WidgetID("w"))
@@ -116,7 +119,9 @@ struct NodeEventCheckTests {
     #expect(label.message.hasSuffix("It takes no events now."))
   }
 
-  @Test func `an event that the node, a reducer or the bundle's file takes needs no word`() throws {
+  @Test func `an event that the node, a reducer or the bundle's file takes needs no warning`()
+    throws
+  {
     #expect(try warning("press", takes: ["press"]) == nil)
     #expect(try warning("reset", takes: ["press"], handled: ["reset"]) == nil)
     let ofNode = Reducer(event: "reset", nodeID: "go")

@@ -33,7 +33,9 @@ struct JSONTests {
     #expect(throws: JSONReader.Failure.self) { try JSONReader.value(of: text) }
   }
 
-  @Test func `of programs, slips are taken`() throws {
+  @Test func `JSON of programs may have a byte order mark, repeated keys and large integers`()
+    throws
+  {
     let text = "\u{FEFF}{\"a\":1,\"a\":9223372036854775808}"
     #expect(throws: JSONReader.Failure.self) { try JSONReader.value(of: text) }
     #expect(
@@ -41,7 +43,7 @@ struct JSONTests {
         == .map(["a": .double(9_223_372_036_854_775_808)]))
   }
 
-  @Test func `programs get what JSON has a type for`() {
+  @Test func `plain JSON for programs has no tags`() {
     let value = Value.map([
       "bytes": .bytes([104, 105]), "$time": .timestamp(.epoch),
       "wait": .duration(.milliseconds(1500)),
@@ -73,7 +75,7 @@ struct JSONTests {
     #expect(failure?.column == 1)
   }
 
-  @Test func `a failure says where`() {
+  @Test func `a syntax error has its line and column`() {
     let failure = #expect(throws: JSONReader.Failure.self) {
       try JSONReader.value(of: "{\n  \"a\": 1,\n  \"b\": oops\n}")
     }

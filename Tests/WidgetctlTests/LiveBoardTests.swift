@@ -142,7 +142,7 @@ import WidgetTerminal
     #expect(!board.targets.contains { $0.focus.node == "less" })
   }
 
-  @Test func `a button that nothing comes of takes no focus`() throws {
+  @Test func `a button without events takes no focus`() throws {
     var board = try Self.board([
       Self.widget("c", Self.counter) { $0.content?.nodes[4].events = [] }
     ])
@@ -214,7 +214,7 @@ import WidgetTerminal
     #expect(lines(board) == first)
   }
 
-  @Test func `letters with Ctrl or Alt are no keys of the board`() throws {
+  @Test func `letters with Ctrl or Alt are not commands`() throws {
     var board = try Self.board([Self.widget("c", Self.counter)])
     for modifiers in [KeyModifiers.control, .alt] {
       for key in "qwpi/?r" {
@@ -258,7 +258,7 @@ import WidgetTerminal
     #expect(board.panes[Samples.id("f")]?.node("done")?.properties["value"] == .bool(false))
   }
 
-  @Test func `a toggle that nothing switches is as the daemon says`() throws {
+  @Test func `a toggle whose event changes nothing returns to the daemon's value`() throws {
     let clock = Mutex(Timestamp.epoch)
     var board = try Self.board([Self.widget("f", Self.form)], now: { clock.withLock { $0 } })
     press(&board, .tab)
@@ -308,7 +308,7 @@ import WidgetTerminal
     #expect(board.notice == words)
   }
 
-  @Test func `a widget that changes in several pieces is shown as it is in the end`() throws {
+  @Test func `a change set in several parts is shown after its last part`() throws {
     var board = try Self.board([Self.widget("c", Self.counter)])
     var first = WidgetUpdate(id: Samples.id("c"), revision: 2, updateTime: .epoch)
     first.content = ContentChange(
@@ -418,7 +418,7 @@ import WidgetTerminal
       .map(String.init).dropLast().last
   }
 
-  @Test func `the status line keeps what helps where it is narrow`() throws {
+  @Test func `a narrow status line keeps the help and drops the rest`() throws {
     let widgets = (0..<9).map { Self.widget("w\($0)", Self.counter) }
     for columns in [10, 16, 24, 40, 80] {
       var board = try Self.board(widgets, columns: columns, rows: 8)
@@ -445,7 +445,7 @@ import WidgetTerminal
     #expect(press(&board, .character("z"), modifiers: .control) == [.suspend])
   }
 
-  @Test func `a failed and a stale widget say so by themselves`() throws {
+  @Test func `a failed and a stale widget are marked without help of their content`() throws {
     let failed = Self.widget("c", Self.counter) { widget in
       widget.isStale = true
       widget.error = WidgetError(reason: "SOURCE_FAILED", message: "no\u{1B}[2Jfile")
@@ -554,7 +554,7 @@ import WidgetTerminal
     ("widgetd-host", "running", true, false), ("widgetd-host", "stopped", true, false),
     ("clock", "running", false, false),
   ])
-  func `of a host that is away only its own widget is shown`(
+  func `while a host is away, its bundles stand well and its own widget does not`(
     kind: String, state: String, isStale: Bool, isWell: Bool
   ) {
     let widget = Widget(
@@ -641,7 +641,7 @@ import WidgetTerminal
     #expect(long.contains { $0.contains("Data") })
   }
 
-  @Test func `a notice goes by itself, and then the status line says how things stand`() throws {
+  @Test func `a notice disappears after its time, and the status line returns`() throws {
     let clock = Mutex(Timestamp.epoch)
     var board = try Self.board(
       [Self.widget("c", Self.counter), Self.widget("d", Self.counter)],
@@ -670,7 +670,7 @@ import WidgetTerminal
     #expect(lines.contains("○"))
   }
 
-  @Test func `without anything that moves there is nothing to wake up for`() throws {
+  @Test func `the board sets no timer unless something moves`() throws {
     var board = try Self.board([Self.widget("c", Self.counter), Self.widget("d", Self.counter)])
     #expect(board.quiet == nil)
     let timer = Content(

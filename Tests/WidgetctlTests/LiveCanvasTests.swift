@@ -39,13 +39,13 @@ import WidgetTerminal
     #expect(LiveSamples.lines(&board).contains { $0.contains("new") })
   }
 
-  @Test func `what lies over the panes paints none of them`() throws {
+  @Test func `an overlay repaints no pane`() throws {
     var board = try board()
     #expect(try painted(&board) { _ = $0.take(.key(.character("?"), [])) } == 0)
     #expect(try painted(&board) { _ = $0.take(.key(.escape, [])) } == 0)
   }
 
-  @Test func `another look, another size and a lost daemon paint all`() throws {
+  @Test func `another appearance, another size and a lost daemon repaint all panes`() throws {
     var board = try board()
     #expect(try painted(&board) { $0.look.appearance = .light } == 6)
     #expect(try painted(&board) { $0.resize(TerminalSize(columns: 100, rows: 30)) } == 6)
@@ -118,7 +118,7 @@ import WidgetTerminal
   // MARK: - Rows
 
   @Test(arguments: 0..<20)
-  func `only rows that were drawn are compared, and the screen is the same`(seed: Int) throws {
+  func `comparing only drawn rows gives the same screen as comparing all`(seed: Int) throws {
     var random = SeededGenerator(seed: UInt64(seed))
     var board = try LiveSamples.board(
       (0..<9).map { LiveSamples.widget("w\($0)", says: "text \($0)", position: Int64($0)) },

@@ -36,7 +36,7 @@ struct DocumentTests {
         """)
   }
 
-  @Test func `what is wrong with a widget is only there if something is`() {
+  @Test func `stale, error and applySet are in the document only if they are set`() {
     var widget = Samples.widget
     widget.isStale = true
     widget.error = WidgetError(reason: "FETCH_FAILED", message: "no answer")
@@ -47,7 +47,7 @@ struct DocumentTests {
     #expect(text.contains(#""stale":true"#))
   }
 
-  @Test func `a mask leaves out what was not asked for`() throws {
+  @Test func `a read mask leaves out all other fields`() throws {
     let mask = try ReadMask(paths: ["data.n"])
     #expect(
       JSONWriter.compact(mask.filter(Samples.widget).document(mask: mask))
@@ -173,7 +173,7 @@ struct TableTests {
         == "ID  KIND  STATE  REVISION  AGE  DATA\n")
   }
 
-  @Test func `what was not asked for stays empty`() throws {
+  @Test func `columns of fields outside the read mask are empty`() throws {
     let mask = try ReadMask(paths: ["data.n"])
     let table = Table.of([mask.filter(Samples.widget)], now: Samples.time(1060), mask: mask)
     #expect(

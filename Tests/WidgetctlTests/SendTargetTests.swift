@@ -49,7 +49,7 @@ struct SendTargetTests {
     #expect(try sent("n") == assignment.value { _ in "" })
   }
 
-  @Test func `declared types and the inputs of a form decide too`() throws {
+  @Test func `declared types and form inputs decide between text and number`() throws {
     let detail = try Assignment("who=7")
     let target = SendTarget(
       nodes: [input("q", "title"), input("n", "count", mode: "number")],
@@ -72,7 +72,7 @@ struct SendTargetTests {
     ),
     (["title": .string("x"), "count": .string(" 12 "), "urgent": .bool(true)], []),
   ])
-  func `values that a form refuses are told of when they are sent`(
+  func `values that a form will refuse cause a warning`(
     values: [String: Value], words: [String]
   ) {
     var new = form("new")

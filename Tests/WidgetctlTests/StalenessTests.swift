@@ -136,7 +136,7 @@ import WidgetTerminal
     #expect(LiveSamples.widget("w").failures(Self.dates, Self.facts("sysmon")).isEmpty)
   }
 
-  @Test func `an error that is the failed source is not repeated`() {
+  @Test func `an error that repeats the failed source is printed once`() {
     let widget = Self.failed("no answer") {
       $0.error = WidgetError(
         reason: "SOURCE_FAILED", message: "no answer", since: Samples.time(1240))
@@ -145,7 +145,7 @@ import WidgetTerminal
     #expect(widget.failures(Self.dates, facts) == ["stale", "failed: no answer (for 1m)"])
   }
 
-  @Test func `view and pictures say it above the content`() {
+  @Test func `view and pictures have the reason above the content`() {
     let facts = Self.facts("bundle/feed", [Self.host(isStale: true)])
     let kinds = KindNames(providers: facts)
     let page = PicturePage(format: .text, width: 60, isTitled: false, dates: Self.dates)
@@ -176,7 +176,7 @@ import WidgetTerminal
     #expect(Self.dates.untilChange(of: LiveSamples.widget("w"), facts) == nil)
   }
 
-  @Test func `the tooltip of a bar says it, with the time`() throws {
+  @Test func `the tooltip of a bar has the reason, with the time instead of an age`() throws {
     var board = BarBoard(
       ids: [], leavesOutStanding: false, encoder: BarEncoder(format: .waybar), appearance: .dark,
       columnsMax: 60)
@@ -199,7 +199,7 @@ import WidgetTerminal
     return board
   }
 
-  @Test func `a pane says it below its title, and asks the daemon once`() throws {
+  @Test func `a pane has the reason below its title, and asks the daemon once`() throws {
     var board = try board([Self.stale()], Self.facts(nil))
     #expect(board.kindsToDescribe() == [Samples.kind("k")])
     #expect(board.kindsToDescribe() == [])

@@ -29,7 +29,7 @@ struct StatusTests {
       now: Samples.time(1200))
   }
 
-  @Test func `an owner sees it all`() {
+  @Test func `the report for an owner has statistics, limits and errors`() {
     #expect(
       Self.report(.running(.serving)).text(Samples.plain) == """
         ● widgetd 1.0.0 - running since 1970-01-01T00:16:40Z; 3m20s ago
@@ -60,7 +60,7 @@ struct StatusTests {
     #expect(report.text(Samples.plain).contains(line))
   }
 
-  @Test func `a client sees what it may`() {
+  @Test func `the report for a client has no statistics`() {
     #expect(
       Self.report(.running(.serving), level: .client, stats: nil, revision: 55)
         .text(Samples.plain) == """
@@ -72,13 +72,13 @@ struct StatusTests {
           """)
   }
 
-  @Test func `what most is used of is coloured`() {
+  @Test func `limits near their maximum are coloured`() {
     let text = Self.report(.running(.serving)).text(Painter(usesColour: true))
     #expect(text.contains("\u{1B}[33mwidgets_max: 81 of 100, 81 %\u{1B}"))
     #expect(!text.contains("mconnections_max"))
   }
 
-  @Test func `of a daemon that does not run it says what is wrong and what comes next`() {
+  @Test func `the report of a stopped daemon has the reason and the next command`() {
     var report = Self.report(.notRunning, stats: nil)
     report.trouble = .fail("connect", "nobody listens", mend: "start it")
     #expect(
@@ -97,7 +97,9 @@ struct StatusTests {
       (.running(.serving), 0, "running"), (.running(.notServing), 3, "not-serving"),
       (.notRunning, 3, "not-running"), (.unknown, 4, "unknown"),
     ] as [(StatusReport.State, Int32, String)])
-  func `it ends as systemctl does`(_ state: StatusReport.State, exit: Int32, word: String) {
+  func `the exit status is that of systemctl`(
+    _ state: StatusReport.State, exit: Int32, word: String
+  ) {
     #expect(Self.report(state).exitStatus == exit)
     #expect(Self.report(state).word == word)
   }
@@ -111,7 +113,9 @@ struct StatusTests {
       (.answered(.init(health: .notServing, level: .unknown)), 3),
       (.answered(.init(health: .serving, level: .nothing)), 0),
     ] as [(Facts.ConnectAttempt, Int32)])
-  func `not running is told from not known`(_ connection: Facts.ConnectAttempt, exit: Int32) {
+  func `a stopped daemon and an unknown state have different exit statuses`(
+    _ connection: Facts.ConnectAttempt, exit: Int32
+  ) {
     #expect(Self.report(StatusCommand.state(of: connection), stats: nil).exitStatus == exit)
   }
 
@@ -139,7 +143,7 @@ struct StatusTests {
       (.max, 1, .max), (.max, .max, 100), (.max - 1, .max, 99), (1 << 62, 1 << 63, 50),
       (.max, 50, .max),
     ] as [(UInt64, UInt64, Int)])
-  func `a share is told of whatever numbers a daemon says`(
+  func `the share of a limit is computed without overflow`(
     _ used: UInt64, _ maximum: UInt64, percent: Int
   ) {
     let limit = StatusReport.Limit(name: "x_bytes_max", used: used, maximum: maximum)
@@ -148,7 +152,7 @@ struct StatusTests {
     #expect(limit.text.hasSuffix(", \(percent) %"))
   }
 
-  @Test func `the next commands name the socket that was named`() {
+  @Test func `suggested commands repeat the --socket of the command line`() {
     var report = Self.report(.running(.serving), level: .client, stats: nil)
     (report.next, report.asRoot) = (
       "widgetctl doctor --socket /s", "sudo widgetctl status --socket /s"
@@ -164,7 +168,7 @@ struct StatusTests {
     (0, "0 B"), (1_023, "1023 B"), (1_024, "1.0 KiB"), (1_536, "1.5 KiB"), (20 << 20, "20.0 MiB"),
     (3 << 30, "3.0 GiB"), (UInt64.max, "17179869183.9 GiB"),
   ])
-  func `bytes are for people`(_ bytes: UInt64, text: String) {
+  func `byte counts have binary units`(_ bytes: UInt64, text: String) {
     #expect(ByteCount.text(bytes) == text)
   }
 }

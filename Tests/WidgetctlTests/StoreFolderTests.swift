@@ -41,14 +41,14 @@ struct StoreFolderTests {
       found: "/home/ann/.local/state/widgetd"),
     Case(testDescription: "no home", environment: [:], isNew: true, found: "/var/lib/widgetd"),
   ])
-  func `the store is the one that can only be meant`(example: Case) {
+  func `the store is found only if there is one candidate`(example: Case) {
     let found = try? StoreFolder.find(
       named: example.named, isNew: example.isNew, environment: { example.environment[$0] },
       isStore: { example.stores.contains($0) })
     #expect(found == example.found)
   }
 
-  @Test func `a time is a part of a name`() {
+  @Test func `a time becomes part of a file name`() {
     #expect(RestoreCommand.stamp(0) == "19700101-000000")
     #expect(RestoreCommand.stamp(1_769_865_307) == "20260131-131507")
   }

@@ -131,7 +131,7 @@ struct ThemeTests {
     #expect(few.contains(/\u{1B}\[(4|10)[0-7]m    \u{1B}\[m #ff6600/))
   }
 
-  @Test func `a change says what is other than before`() {
+  @Test func `a change prints the tokens that differ`() {
     let text = ThemeCommand.text(
       from: ThemeState(RevisedTheme(overrides: ["color.old": .color(Self.brand)])),
       to: Self.state, isDryRun: false)

@@ -36,7 +36,7 @@ struct WidgetFileTests {
     ("{id: w, kind: k, data: {kinds: {}}}", false), ("[{id: w, kind: k}]", false),
     ("{bundle: b, kinds: {k: {}}}", false),
   ])
-  func `which form a document has is seen`(text: String, isShort: Bool) throws {
+  func `a document in the short form is recognised`(text: String, isShort: Bool) throws {
     let document = try #require(DocumentReader.documents(text, name: "f.yaml").first)
     #expect(WidgetFile.isShort(document) == isShort)
   }

@@ -41,7 +41,7 @@ struct WidgetTextTests {
     ("relative", -300, "5 minutes ago"), ("relative", 7_200, "in 2 hours"),
     ("timer", 299, "0:04:59"), ("timer", -90_061, "25:01:01"),
   ])
-  func `what is relative is measured from now`(style: String, seconds: Int, expected: String) {
+  func `relative dates are measured from now`(style: String, seconds: Int, expected: String) {
     let node = Node(
       id: "n", type: .date,
       properties: [
@@ -52,12 +52,12 @@ struct WidgetTextTests {
     #expect(wait > .zero && wait <= (style == "timer" ? .seconds(1) : .seconds(3_600)))
   }
 
-  @Test func `a date that stands still follows no time`() {
+  @Test func `an absolute date needs no timer`() {
     let still = Node(id: "n", type: .date, properties: ["date": .timestamp(Self.now)])
     #expect(Self.dates.untilChange(of: still) == nil)
   }
 
-  @Test func `a problem behind a placeholder is told only to who asks`() {
+  @Test func `a problem behind a placeholder is printed only on request`() {
     let node = Node(
       id: "a", type: .label, properties: ["text": .string("--")],
       problem: "text: no such key: 'load'")
