@@ -115,7 +115,7 @@ final class KindReader {
     kind.data.append(
       Field(
         name: BundleScope.statusKey, type: .map(.any), defaultValue: .map([:]),
-        summary: "What became of events whose sender asked for it."))
+        summary: "The outcomes of events whose sender waits for them."))
     return true
   }
 

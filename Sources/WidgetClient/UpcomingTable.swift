@@ -4,7 +4,7 @@ import WidgetProto
 /// The upcoming content of widgets, as far as the daemon has sent it.
 struct UpcomingTable: Hashable, Sendable {
   private var entries: [WidgetID: ArraySlice<ShownEntry>] = [:]
-  /// The daemon's clock is a fake one, so dates of this machine's clock say nothing.
+  /// Whether the daemon has a fake clock. If so, this machine's clock does not match the dates.
   private(set) var hasFakeClock = false
 
   /// Takes the daemon's entries, in place of earlier entries of these widgets.
@@ -20,8 +20,8 @@ struct UpcomingTable: Hashable, Sendable {
 
   mutating func drop(_ id: WidgetID) { entries[id] = nil }
 
-  /// The date of a widget's next change; nil if it is unknown, or if the daemon's clock is
-  /// fake. O(widgets).
+  /// The earliest date of all entries; nil if there are none, or if the daemon's clock is fake.
+  /// O(widgets).
   var nextDate: Timestamp? {
     hasFakeClock ? nil : entries.values.lazy.compactMap { $0.first?.entry.date }.min()
   }

@@ -205,8 +205,8 @@ public struct WidgetMirror: Hashable, Sendable {
 
   // MARK: - Time
 
-  /// The date of the next `advance(to:)`; nil if the daemon has sent no upcoming entries.
-  /// O(widgets).
+  /// The date of the next `advance(to:)`; nil if there are no upcoming entries, or if the daemon's
+  /// clock is fake. O(widgets).
   public var nextDate: Timestamp? { upcoming.nextDate }
 
   /// Shows the entries whose date has come. Neither the revision nor the resume token moves.

@@ -159,7 +159,8 @@ extension WidgetStore {
     }
   }
 
-  /// Removes the unacknowledged events of a kind up to a sequence number.
+  /// Removes the unacknowledged events of a kind up to and including a sequence number, and the
+  /// record of lost events up to it. A rollback restores both.
   mutating func forgetEvents(of kind: KindName, through sequence: UInt64) {
     guard let removed = unacknowledged.remove(of: kind, through: sequence) else { return }
     addInverse(.restoreUnacknowledged(kind, removed))

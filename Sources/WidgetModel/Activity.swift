@@ -49,11 +49,11 @@ public struct Activity: Hashable, Sendable {
 
   /// The time for which the widget of an ended activity stays.
   public enum Dismissal: Hashable, Sendable {
-    /// The maximum: `activity_dismissal_seconds_max`.
+    /// For the maximum: `activity_dismissal_seconds_max`.
     case standard
-    /// Not at all.
+    /// Not at all: the end removes the widget.
     case immediate
-    /// This time, which may not exceed the maximum.
+    /// For this time: from 0 to the maximum. Another time is refused.
     case after(Duration)
   }
 

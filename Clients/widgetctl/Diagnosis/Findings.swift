@@ -96,6 +96,8 @@ extension Facts {
     return (found, "\(remedies.systemctl(manager)) enable --now widgetd.socket")
   }
 
+  /// The state of widgetd's units, from the systemd whose socket is chosen. If no socket is found,
+  /// from both systemds.
   private var unitFinding: Finding? {
     let check = "unit"
     let managers =
@@ -104,7 +106,7 @@ extension Facts {
       return .ok(check, "not checked: no unit has its socket in this place")
     }
     let findings = managers.map { finding(check, of: $0) }
-    // Of two daemons, the worse finding counts.
+    // If both systemds were asked, the worse finding counts.
     return findings.first { $0.grade == .fail } ?? findings.first { $0.grade == .warn }
       ?? findings.first
   }

@@ -125,8 +125,9 @@ extension Record {
   /// The owners after a patch; nil if they do not change. O(1) without owners, else O(patch ·
   /// log(owners)), and O(keys · log(owners)) if the patch replaces all data.
   ///
-  /// - Parameter asked: the patch before defaults were added. Fields that it does not set are
-  ///   unset. If nil, `patch` itself says which fields are unset.
+  /// - Parameter asked: the writer's patch, before the kind added defaults. A field that `patch`
+  ///   changes and `asked` does not set counts as unset: it gets a default, or is removed. If nil,
+  ///   the fields count as unset that `patch` removes or names as unset.
   func ownership(
     after patch: WidgetPatch, by writer: FieldWriter, asked: WidgetPatch? = nil
   ) -> Ownership? {

@@ -425,8 +425,8 @@ struct RecordTable: ~Copyable {
     activityAgenda.popDue(at: now, of: slots) { $0.activity?.due }
   }
 
-  /// Makes `popDue` return the widgets whose moment is outdated, because the clock went back to a
-  /// time. O(all records).
+  /// Makes outdated moments due at once, so that `popDue` returns their widgets. A moment is
+  /// outdated if the clock went back so far that it cannot be valid at `now`. O(all records).
   mutating func appointAhead(of now: Timestamp) {
     for (slot, record) in slots.enumerated() {
       guard let record, let moment = record.moment, moment.isOutdated(at: now) else { continue }

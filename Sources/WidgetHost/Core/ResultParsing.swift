@@ -70,7 +70,7 @@ enum ResultParsing {
     if end > 0, bytes[end - 1] == UInt8(ascii: "\n") { end -= 1 }
     if end > 0, end < bytes.count, bytes[end - 1] == UInt8(ascii: "\r") { end -= 1 }
     guard let text = String(validating: bytes[..<end], as: UTF8.self) else {
-      throw Failure("INVALID_ARGUMENT", "what was read is not UTF-8 text")
+      throw Failure("INVALID_ARGUMENT", "the answer is not UTF-8 text; make the source write UTF-8")
     }
     return text
   }

@@ -25,7 +25,7 @@ final class ServiceContext {
   var recentErrors = RecentErrors()
   var streamAccounts = StreamAccounts()
   var phase = Phase.serving
-  /// Whether the files of the store were removed: nothing more can be stored until a restart.
+  /// Whether the files of the store are missing, so that nothing can be stored.
   var isStoreRemoved = false
   /// The last event of the process that handed its connections over.
   var formerSequence: UInt64?
@@ -116,8 +116,10 @@ final class ServiceContext {
     try streamAccounts.open(for: peer.uid, limit: limits.subscriptionsPerUIDMax)
   }
 
-  /// The cursor of a reader that had all events up to this one. A reader that had all events of the
-  /// former process misses none, though the numbers of this process begin later.
+  /// The cursor of a reader that had all events up to a number. The events of this process begin
+  /// after `sequenceAtStart`, which skips numbers. If the reader had the last event of the process
+  /// that handed over, its cursor becomes `sequenceAtStart`, so that it gets no gap for the skipped
+  /// numbers.
   func eventCursor(after sequence: UInt64) -> UInt64 {
     sequence == formerSequence ? max(sequence, sequenceAtStart) : sequence
   }
