@@ -259,7 +259,7 @@ private func block(_ text: String, node: String = "") -> BarBlock {
     #expect(BarClick(button: 3).event(for: widget, kind: kind) == nil)
   }
 
-  @Test func `what i3blocks reports is not a node`() {
+  @Test func `the block name of i3blocks is not taken for a node`() {
     let value = Value.map(["instance": .string("n"), "button": .int(3)])
     #expect(I3Click(value, namesNodes: false)?.click == BarClick(button: 3))
   }

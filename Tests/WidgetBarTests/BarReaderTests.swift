@@ -81,7 +81,7 @@ private let red = ThemeColor(red: 255, green: 0, blue: 0)
     #expect(plain.parts.map(\.color) == [nil])
   }
 
-  @Test func `what is too long is cut, and the tooltip has all of it`() {
+  @Test func `a long text is cut, and the tooltip has all of it`() {
     var short = reader
     short.columnsMax = 10
     let long = String(repeating: "日本", count: 5000)

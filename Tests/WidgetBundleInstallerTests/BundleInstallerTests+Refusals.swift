@@ -352,7 +352,7 @@ extension BundleInstallerTests {
     try installer.remove("other", force: true)
   }
 
-  @Test func `what an installation left behind that was killed is cleared away`() throws {
+  @Test func `the files of a killed installation are removed`() throws {
     scratch.write("bundles/.staging-99999/half/file", "half")
     #expect(try installer.list().isEmpty)
     _ = try installer.install(bytes: archive("desk"), name: "a.tar")

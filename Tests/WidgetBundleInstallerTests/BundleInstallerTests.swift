@@ -64,7 +64,7 @@ import WidgetModel
     #expect(scratch.listing("bundles").isEmpty)
   }
 
-  @Test func `what is wrong in an archive is told with its place there`() {
+  @Test func `a mistake in an archive is reported with its place in the archive`() {
     var broken = Tar()
     broken.add("desk/bundle.yaml", Texts.bundle("desk") + "nmae: x\n")
     #expect(
@@ -86,7 +86,7 @@ import WidgetModel
       } == "a.tar has bundle.yaml and bundle.json")
   }
 
-  @Test func `what somebody wrote in the folder of bundles is not deleted by the way`() throws {
+  @Test func `a removal keeps files that somebody wrote, unless it is forced`() throws {
     scratch.write("bundles/mine/bundle.yaml", Texts.bundle("mine"))
     for name in ["a", "b", "c", "d"] { scratch.write("bundles/mine/\(name).txt", "x") }
     let before = scratch.listing("bundles/mine")
@@ -164,7 +164,7 @@ import WidgetModel
       refusal { () throws(BundleInstallerError) in try set("{}") }.contains("there is no bundle"))
   }
 
-  @Test func `a misspelt setting to unset is told with the one that was probably meant`() throws {
+  @Test func `the error for a misspelt setting suggests a similar one`() throws {
     var tar = Tar()
     tar.add("bundle.yaml", Texts.bundle("desk") + "defaults: {unit: C}\n")
     _ = try installer.install(bytes: tar.archive, name: "a.tar")
@@ -245,7 +245,7 @@ import WidgetModel
         == "there is no bundle \"dsk\"")
   }
 
-  @Test func `what an installer did not write stays where it is through installations`() throws {
+  @Test func `files that the installer did not write survive installations`() throws {
     scratch.write("bundles/desk/bundle.yaml", Texts.bundle("desk", version: "0.1.0"))
     scratch.write("bundles/desk/notes.txt", "mine")
     scratch.write("bundles/desk/data/own.json", "[2]")
@@ -374,7 +374,7 @@ import WidgetModel
     #expect(scratch.read("bundles/one/data/items.json") == "[1]")
   }
 
-  @Test func `names that another bundle has are told`() throws {
+  @Test func `names that another bundle has are reported`() throws {
     let first = scratch.write("a.yaml", Texts.bundle("one", kind: "clock"))
     let second = scratch.write("b.yaml", Texts.bundle("two", kind: "clock"))
     #expect(try installer.install(first).warnings.isEmpty)
@@ -384,7 +384,7 @@ import WidgetModel
       ])
   }
 
-  @Test func `what an archive marks as a program stays one`() throws {
+  @Test func `executable files of an archive stay executable`() throws {
     var tar = Tar()
     tar.add("bundle.yaml", Texts.bundle("desk"))
     tar.add(Array("run".utf8), Array("#!/bin/sh\n".utf8), mode: 0o4755)

@@ -68,7 +68,7 @@ import WidgetModel
     ("url: 'https://a.b/', auth: {file: '${bundle}/t', scheme: digest}", "digest"),
     ("url: 'https://a.b/', auth: {scheme: basic}", "the file is missing"),
   ])
-  func `what a request authenticates with is checked`(request: String, message: String) {
+  func `the credentials of a request are checked`(request: String, message: String) {
     let problems = Samples.problems(
       Samples.kind("sources: {f: {http: {\(request)}}}", permissions: "{hosts: [a.b]}"))
     #expect(problems.count == 1 && problems.first?.message.contains(message) == true, "\(problems)")
@@ -118,7 +118,7 @@ import WidgetModel
       "no time zone \"Europe/Berlim\""
     ),
   ])
-  func `constants that contradict their node are told with their place`(
+  func `constants that contradict their node are reported with their place`(
     content: String, message: String
   ) throws {
     let text = Samples.kind("content: {\(content)}")

@@ -179,7 +179,7 @@ import WidgetModel
   }
 
   @Test(arguments: 0..<2)
-  func `what is left of a mutated bundle is taken too`(seed: Int) {
+  func `the daemon accepts every mutated bundle that the reader accepts`(seed: Int) {
     var generator = SeededGenerator(seed: UInt64(seed) &* 104_729 &+ 5)
     let original = Array(Samples.full.utf8)
     var taken = 0

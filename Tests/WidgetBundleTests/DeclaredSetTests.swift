@@ -37,7 +37,7 @@ import WidgetModel
     }
   }
 
-  @Test func `what a document does not declare is nil`() throws {
+  @Test func `undeclared fields of a document are nil`() throws {
     let set = try DeclaredSet.read("{widgets: {w: {kind: gauge}}}")
     #expect(set.name == nil && set.kinds == nil && set.widgets?.count == 1)
     #expect(try DeclaredSet.read("{kinds: {}}").widgets == nil)
@@ -93,7 +93,7 @@ import WidgetModel
     ("on: {click: {set: {n: bundle.version.size()}}}", "an expression that reads more"),
     ("content: {button: x, on: {press: {command: [sleep, '1']}}}", "\"command\""),
   ])
-  func `what only a host can do is refused`(body: String, words: String) throws {
+  func `keys that need a host are refused`(body: String, words: String) throws {
     let invalid = try #require(throws: InvalidBundle.self) {
       try DeclaredSet.read("{set: s, kinds: {k: {data: {n: 0}, \(body)}}}")
     }
@@ -106,7 +106,7 @@ import WidgetModel
   @Test(arguments: [
     "permissions: {}", "services: {}", "defaults: {}", "version: 1.0.0", "format: 1",
   ])
-  func `so are keys of a bundle`(key: String) throws {
+  func `keys of a bundle are refused`(key: String) throws {
     let invalid = try #require(throws: InvalidBundle.self) {
       try DeclaredSet.read("{set: s, \(key)}")
     }
@@ -114,7 +114,7 @@ import WidgetModel
     #expect(invalid.problems[0].message.hasSuffix("needs widgetd-host"))
   }
 
-  @Test func `how to make the file a bundle is said once`() throws {
+  @Test func `the advice to make the file a bundle is given once`() throws {
     let invalid = try #require(throws: InvalidBundle.self) {
       try DeclaredSet.read("{version: 1.0.0, permissions: {}, kinds: {k: {sources: {}}}}")
     }
@@ -122,7 +122,7 @@ import WidgetModel
     #expect(invalid.problems.filter { !$0.hint.isEmpty }.count == 1)
   }
 
-  @Test func `other mistakes are told as in a bundle`() throws {
+  @Test func `other mistakes are reported as in a bundle`() throws {
     let invalid = try #require(throws: InvalidBundle.self) {
       try DeclaredSet.read(
         """

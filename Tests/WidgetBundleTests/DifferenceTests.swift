@@ -3,7 +3,7 @@ import WidgetBundle
 
 /// How two versions of a bundle's file differ.
 struct DifferenceTests {
-  @Test func `what only new widgets take says so`() {
+  @Test func `values that apply only to new widgets are marked`() {
     let differences = BundleDifference.between(
       "widgets: {a: {kind: k, enabled: false}}",
       "widgets: {a: {kind: k, visible: false, family: small}}")

@@ -53,7 +53,7 @@ import WidgetModel
     return payload
   }
 
-  @Test func `every variable is what it is at the moment`() throws {
+  @Test func `every variable has its value at the moment of the event`() throws {
     let (kind, moment) = try moment()
     let bindings = kind.scope.bindings(for: moment)
     let payload = try payload(0, kind)
@@ -89,7 +89,7 @@ import WidgetModel
     #expect(error.message.hasPrefix("1:10: "))
   }
 
-  @Test func `what costs more than there is is refused`() throws {
+  @Test func `an expression that exceeds the budget is refused`() throws {
     let (kind, moment) = try moment()
     let much = try #require(try payload(3, kind).first)
     let bindings = kind.scope.bindings(for: moment)
@@ -111,7 +111,7 @@ import WidgetModel
     #expect(budget.remaining < EvaluationBudget.standard.remaining)
   }
 
-  @Test func `a value in the domain pays for what it copies`() throws {
+  @Test func `the conversion of a value costs its copied size`() throws {
     let list = ExpressionValue(Value.list(Array(repeating: .int(1), count: 50)))
     let many = ExpressionValue.list(Array(repeating: list, count: 50))
     var budget = 10_000

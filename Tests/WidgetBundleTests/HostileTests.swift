@@ -87,7 +87,7 @@ import WidgetModel
   ]
 
   @Test(arguments: texts.indices)
-  func `it is refused with a reason, and nothing else happens`(index: Int) {
+  func `a hostile text is refused with a short reason`(index: Int) {
     let (name, text, message) = HostileTests.texts[index]
     let problems = Samples.problems(text)
     #expect(!problems.isEmpty, "\(name)")

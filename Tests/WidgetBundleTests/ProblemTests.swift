@@ -255,7 +255,7 @@ import WidgetModel
   ]
 
   @Test(arguments: mistakes)
-  func `a mistake is told with its place and what to do`(mistake: Mistake) throws {
+  func `a mistake is reported with its place and advice`(mistake: Mistake) throws {
     // The sample's own data gives way to that of the mistake.
     var text = Samples.kind(mistake.body, permissions: mistake.permissions)
     if mistake.body.hasPrefix("data:") {
@@ -309,7 +309,8 @@ import WidgetModel
     ("bundle: !!python/object b", "1:9: tags such as"),
     ("? [a]\n: b\n", "1:3: a key must be plain text"),
   ])
-  func `a text that is not a bundle says so`(text: String, problem: String) throws {
+  func `a text that is not a bundle is refused with a reason`(text: String, problem: String) throws
+  {
     let problems = Samples.problems(text)
     #expect(problems.contains { $0.description.hasPrefix(problem) }, "\(problems)")
   }
@@ -363,13 +364,13 @@ import WidgetModel
     #expect(problems.first?.message == "unknown field 'nosuch'", "\(problems)")
   }
 
-  @Test func `all problems are told at once, in the order of the file`() {
+  @Test func `all problems are reported together, in the order of the file`() {
     let problems = Samples.problems(
       Samples.kind("content: {label: =dta}\nfoo: 1\nactions: {a: b}\nfamilies: [x]"))
     #expect(problems.map(\.line) == [8, 9, 10, 11])
   }
 
-  @Test func `no more than fifty problems are told`() {
+  @Test func `at most fifty problems are reported`() {
     let many = (0..<80).map { "key\($0): 1" }.joined(separator: "\n")
     do throws(InvalidBundle) {
       _ = try BundleReader.read("bundle: b\nformat: 1\nversion: 1.0.0\n" + many)

@@ -28,7 +28,7 @@ import WidgetModel
     try #require(kind.sources.first { $0.name == name })
   }
 
-  @Test func `a bundle says what it is`() {
+  @Test func `a bundle has its id, version, permissions and widgets`() {
     #expect(bundle.id == "todo")
     #expect(bundle.version == "1.0.0")
     #expect(bundle.name == "To-do")
@@ -118,7 +118,7 @@ import WidgetModel
     #expect(row.rows == RowTemplate(list: "data.items", name: "item", key: "item.id"))
   }
 
-  @Test func `what only changes data is a reducer, the rest a trigger`() throws {
+  @Test func `steps that only change data are a reducer, others a trigger`() throws {
     let reducers = kind.kind.reducers
     #expect(
       reducers.contains(

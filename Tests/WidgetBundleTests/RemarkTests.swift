@@ -32,7 +32,7 @@ import WidgetModel
       (#"=formatDate(\#(time), "long time", "UTC", "de")"#, nil),
       (#"=formatDate(\#(time), "%H:%M")"#, nil), ("data.other", nil), ("data", nil), ("Data.", nil),
     ] as [(String, String?)])
-  func `what looks like a slip in a text or a date is remarked on`(
+  func `a probable slip in a text or a date causes a remark`(
     text: String, hint: String?
   ) throws {
     let bundle = try Samples.read(Samples.kind("content: {label: '\(text)'}"))
@@ -44,7 +44,7 @@ import WidgetModel
     ("{s.success: {set: {q: data.q + 1}}}", true), ("{s.success: b}", true),
     ("{s.success: {do: {run: b}}}", true), ("{s.success: c}", false), ("{press: b}", false),
   ])
-  func `a source that changes what it reads is remarked on`(on: String, isTold: Bool) throws {
+  func `a source that changes its own input causes a remark`(on: String, isTold: Bool) throws {
     let bundle = try Samples.read(
       "bundle: b\nformat: 1\nversion: 1.0.0\nkinds:\n  k:\n    data: {n: 0, q: 0, m: 0}\n"
         + "    sources: {s: {value: =data.q, set: {n: result}}}\n"

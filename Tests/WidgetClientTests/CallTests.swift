@@ -221,7 +221,7 @@ import WidgetTransport
     await #expect(throws: ClientError.cancelled) { try await task.value }
   }
 
-  @Test func `a missing socket is told from one that nobody listens at`() async throws {
+  @Test func `a missing socket and one without a listener have different errors`() async throws {
     let path = FakeDaemon.freshPath()
     let client = WidgetClient(socketPath: path)
     await #expect(throws: ClientError.unavailable(.noSuchFile, socketPath: path)) {
@@ -249,7 +249,7 @@ import WidgetTransport
     #expect("\(failure)".contains("103 bytes") == (failure == .pathTooLong))
   }
 
-  @Test func `a lost connection fails the calls on it, and the next call connects anew`()
+  @Test func `a lost connection fails the calls on it, and the next call connects again`()
     async throws
   {
     let daemon = try await FakeDaemon()

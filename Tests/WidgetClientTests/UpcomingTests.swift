@@ -137,7 +137,7 @@ extension WidgetMirror {
     #expect(mirror.nextDate == Self.at(40))
   }
 
-  @Test func `of a daemon with a fake clock are not shown before the daemon says so`() throws {
+  @Test func `of a daemon with a fake clock are not shown before their change comes`() throws {
     var mirror = try Self.synced(Self.upcoming(10, hasFakeClock: true))
     #expect(mirror.nextDate == nil)
     #expect(mirror.advance(to: Self.at(1_000)) == nil)

@@ -80,7 +80,7 @@ import WidgetTransport
     try await daemon.stop()
   }
 
-  @Test func `once a watch was open again the waits start anew`() async throws {
+  @Test func `after a successful connection the waits start again at the first`() async throws {
     let daemon = try await FakeDaemon()
     let client = WidgetClient(socketPath: daemon.socketPath)
     var calls = daemon.calls
@@ -142,7 +142,7 @@ import WidgetTransport
     try await daemon.stop()
   }
 
-  @Test func `a watch gives up when its policy says so`() async throws {
+  @Test func `a watch fails after the attempts of its policy`() async throws {
     let path = FakeDaemon.freshPath()
     let client = WidgetClient(socketPath: path)
     let clock = InstantClock()
@@ -299,7 +299,7 @@ import WidgetTransport
     try await daemon.stop()
   }
 
-  @Test func `a watch of events goes on after the last event and tells of gaps`() async throws {
+  @Test func `a watch of events resumes after the last event and reports gaps`() async throws {
     let daemon = try await FakeDaemon()
     let client = WidgetClient(socketPath: daemon.socketPath)
     var calls = daemon.calls

@@ -83,7 +83,7 @@ import WidgetClient
     #expect(mirror.resumeToken == [8])
   }
 
-  @Test func `a move is told as a new order`() throws {
+  @Test func `a move is reported as a new order`() throws {
     var mirror = try WidgetMirrorTests.synced()
     var update = WidgetUpdate(id: .of("a"), revision: 6, updateTime: .epoch)
     update.position = 3

@@ -12,7 +12,7 @@ struct ApplyTests {
     WidgetSpec(id: id, kind: kind, labels: labels, parameters: parameters, data: data)
   }
 
-  @Test func `what is missing is created in the declared order, in one commit`() throws {
+  @Test func `missing widgets are created in the declared order, in one commit`() throws {
     var store = Store()
     let commit = try store.declare([spec("b"), spec("a"), spec("c")], in: "home")
     #expect(words(commit) == ["+b", "+a", "+c"])
@@ -48,7 +48,7 @@ struct ApplyTests {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `what differs is updated: labels and parameters exactly, data only what is named`()
+  @Test func `an update replaces labels and parameters, and sets only the named data`()
     throws
   {
     var store = Store()
@@ -198,7 +198,7 @@ struct ApplyTests {
     #expect(refusal == .quotaExceeded(limit: "widgets_max", maximum: 2))
   }
 
-  @Test func `a chunk whose revision stays has the same widgets, whatever was taken back`() throws {
+  @Test func `a chunk with an unchanged revision has the same widgets, despite rollbacks`() throws {
     var store = try Store(widgets: ["a", "b"])
     let (revision, widgets) = (store.chunkRevision(0), store.widgets(inChunk: 0))
     let refusal = store.refusal(

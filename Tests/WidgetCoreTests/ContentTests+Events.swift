@@ -34,7 +34,7 @@ extension ContentTests {
         == .nodeNotFound("a", "nope"))
   }
 
-  @Test func `what users do to a node needs no declaration, and has its details checked`() throws {
+  @Test func `events of a node's type need no declaration, and their payload is checked`() throws {
     var store = Store()
     var kind = Self.kind([])
     kind.events = [EventType(name: "declared")]

@@ -364,7 +364,7 @@ struct ContentTests: ContentSamples {
     #expect(try update(restored, since: cursor)?.setNodes.map(\.id) == ["title"])
   }
 
-  @Test func `volatile data is not stored, and begins anew for everyone`() throws {
+  @Test func `volatile data is not stored, and has its defaults after a restart`() throws {
     var store = Store()
     var kind = Self.kind([ContentTemplate(root: Self.root)])
     kind.persistence = .volatile

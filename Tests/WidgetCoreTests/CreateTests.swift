@@ -24,7 +24,7 @@ struct CreateTests {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `what a spec leaves open is medium, visible and enabled`() throws {
+  @Test func `the defaults of a spec are medium, visible and enabled`() throws {
     var store = Store()
     try store.create("w")
     let widget = try #require(store.widget("w"))

@@ -58,7 +58,7 @@ import WidgetModel
     #expect(store.widget("a", taking: .none)?.content == nil)
   }
 
-  @Test func `a watched family is told as differences`() throws {
+  @Test func `changes of a watched family are sent as differences`() throws {
     var store = try store()
     store.keepContent(of: .inline)
     _ = inline(store)
@@ -92,7 +92,7 @@ import WidgetModel
     #expect(store.records.first?.familyContents.isEmpty == true)
   }
 
-  @Test func `a kind that changes only for a family is told to its readers`() throws {
+  @Test func `readers of a family get a change of the kind that only that family shows`() throws {
     var store = try store()
     store.keepContent(of: .inline)
     _ = inline(store)
@@ -131,7 +131,7 @@ import WidgetModel
   }
 
   @Test(arguments: [true, false])
-  func `a reducer for a node that only another family has is told to its readers`(
+  func `readers of another family get the events of a new reducer for its node`(
     keeps: Bool
   ) throws {
     var store = Store()
@@ -148,7 +148,7 @@ import WidgetModel
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `a reducer for a node of the own family is told`() throws {
+  @Test func `readers get the events of a new reducer for a node of the widget's family`() throws {
     var store = Store()
     try store.register([Self.kind()])
     try store.create("a", data: ["n": .int(1), "m": .int(1)])

@@ -79,7 +79,7 @@ struct GroupTests {
   }
 
   @Test(arguments: histories)
-  func `what happens after a rollback is as if the group had never been`(
+  func `changes after a rollback are the same as without the group`(
     commands: [Command]
   ) throws {
     var store = try GroupTests.makeStore()

@@ -119,7 +119,7 @@ struct LimitTests {
     #expect(adopting.checkInvariants() == [])
   }
 
-  @Test func `replacing data frees what it removes before it is counted`() throws {
+  @Test func `replaced data frees its bytes before the new data is counted`() throws {
     var store = Store(limits: .with { $0.widgetBytesMax = base + 100 })
     try store.create("a", data: ["old": .string(text(81))])
     let patch = WidgetPatch.with {

@@ -32,7 +32,7 @@ struct PresenceTests {
   }
 
   @Test(arguments: [PresenceAction.show, .enable])
-  func `what is already so makes no commit`(action: PresenceAction) throws {
+  func `a presence that does not change makes no commit`(action: PresenceAction) throws {
     var store = try Store(widgets: ["a"])
     let before = store.observation()
     let commit = try apply(action, to: ["a"], in: &store)
@@ -56,7 +56,7 @@ struct PresenceTests {
     #expect(state("a", in: store) == .hidden)
   }
 
-  @Test func `one id that is not there refuses them all`() throws {
+  @Test func `one missing id refuses the whole command`() throws {
     var store = try Store(widgets: ["a", "b"])
     #expect(
       store.refusal(of: .setPresence(.ids(["a", "x", "b"]), .hide)) == .widgetNotFound("x"))

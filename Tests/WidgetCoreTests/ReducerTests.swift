@@ -32,7 +32,7 @@ struct ReducerTests {
     return store
   }
 
-  @Test func `an event and what it does are one commit`() throws {
+  @Test func `an event and the changes of its reducers are one commit`() throws {
     var store = try store([Reducer(event: "click", assignments: ["count": "data.count + 1"])])
     let cursor = store.revision
     let commit = try store.send("click", to: "a")
@@ -234,7 +234,7 @@ struct ReducerTests {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `what a later reducer does to a key counts`() throws {
+  @Test func `the last reducer that sets or removes a key counts`() throws {
     var store = try store([
       Reducer(event: "click", assignments: ["last": "'a'"]),
       Reducer(event: "click", unset: ["last"]),

@@ -46,7 +46,7 @@ struct RevertibleArrayTests {
     #expect(first[119_999] == 119_999)
   }
 
-  @Test func `what was changed before a copy is not part of the change that follows`() {
+  @Test func `changes before a copy are not part of the next change`() {
     var array = RevertibleArray<[Int]>()
     for number in 0..<100 { array.append([number]) }
     let before = array

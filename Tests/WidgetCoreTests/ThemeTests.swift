@@ -35,7 +35,7 @@ struct ThemeTests {
     #expect(try store.changes(since: before).changes.isEmpty)
   }
 
-  @Test func `what is so already takes no revision, and the standard value is no override`() throws
+  @Test func `an unchanged value takes no revision, and the standard value is no override`() throws
   {
     var store = Store()
     let standard = try #require(Theme.standard.values["color.primary"])
@@ -60,7 +60,7 @@ struct ThemeTests {
     #expect(store.theme.theme == .standard)
   }
 
-  @Test func `a dry run says what would be, and an old etag changes nothing`() throws {
+  @Test func `a dry run returns the new theme, and an old etag changes nothing`() throws {
     var store = Store()
     let dry = try change(
       ThemeUpdate(set: ["color.primary": Self.green], isDryRun: true), &store)

@@ -75,7 +75,7 @@ struct TimelineDeclarationTests {
       ])
   }
 
-  @Test func `a stack has no timeline, and says so`() throws {
+  @Test func `a timeline for a stack is refused`() throws {
     var store = try store()
     try store.run(.create(WidgetSpec(id: "top", kind: .smartStack)))
     let refusals = [

@@ -151,7 +151,7 @@ struct TimelineTests {
     #expect(store.nextDate == .at(10))
   }
 
-  @Test func `a removed timeline leaves placeholders, and readers are told`() throws {
+  @Test func `a removed timeline leaves placeholders, and readers get the change`() throws {
     var store = try store()
     try store.create("t", kind: "train")
     try set(Timeline(entries: [entry(0, "0")], policy: .never), of: "t", in: &store)
@@ -265,7 +265,7 @@ struct TimelineTests {
     #expect(page?.hasMore == true)
   }
 
-  @Test func `an unknown zone is told, and times are in UTC`() throws {
+  @Test func `an unknown zone is the problem of the timeline, and times are in UTC`() throws {
     var store = try store()
     try store.run(
       .create(WidgetSpec(id: "c", kind: "clock", parameters: ["zone": .string("Mars/Base")])))

@@ -177,7 +177,7 @@ struct UnacknowledgedEventTests {
     #expect(desk.store.unacknowledgedCount == 0 && desk.image.events.isEmpty)
   }
 
-  @Test func `what is accepted and acknowledged in one group is not stored`() throws {
+  @Test func `an event that is accepted and acknowledged in one group is not stored`() throws {
     var desk = try Desk()
     try desk.acknowledge(try desk.click("gauge"), by: "desk")
     #expect(desk.store.pendingGroup().events.isEmpty)
@@ -196,7 +196,7 @@ struct UnacknowledgedEventTests {
   /// Each provider has the plainest model: the numbers of its events that it has not acknowledged, and the
   /// newest one that was forgotten.
   @Test(arguments: 1...200 as ClosedRange<UInt64>)
-  func `providers get all that they did not acknowledge, in order, or a gap, whatever happens`(
+  func `after random operations providers get all unacknowledged events in order, or a gap`(
     seed: UInt64
   ) throws {
     var rng = SeededGenerator(seed: seed)

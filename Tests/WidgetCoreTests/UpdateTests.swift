@@ -15,7 +15,7 @@ struct UpdateTests {
     return store
   }
 
-  @Test func `a patch changes what it names, and revision and time`() throws {
+  @Test func `a patch changes the named fields, the revision and the time`() throws {
     var store = try makeStore()
     var expected = try #require(store.widget("w"))
     var patch = WidgetPatch.set(["a": .int(2), "d": .null], unset: ["b", "absent"])

@@ -41,7 +41,7 @@ struct GoldenSVGTests {
     try Self.compare(SVGEncoder.text(drawing), "row-\(distribution).svg")
   }
 
-  @Test func `old and failed widgets say so themselves`() throws {
+  @Test func `stale and failed widgets are marked`() throws {
     let content = try #require(Gallery.contents.first { $0.name == "gauge" }).content
     var look = Self.look(.dark)
     look.isStale = true

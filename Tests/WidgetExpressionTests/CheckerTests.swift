@@ -34,7 +34,9 @@ struct CheckerTests {
       ("data.load[data.load[0] > 1.0 ? 0 : 1]", ["data.load"]),
       ("size(data) + size(data.name)", ["data"]),
     ] as [(String, [String])])
-  func `what is read is known`(source: String, references: [String]) throws {
+  func `the checker knows the variables that an expression reads`(
+    source: String, references: [String]
+  ) throws {
     guard let expression = try? CompiledExpression(source, in: Sample.environment) else {
       // Only the one that adds a double to an int is refused.
       #expect(references.isEmpty)

@@ -106,7 +106,7 @@ struct LanguageTests {
       ("'abc'.lastIndexOf('c', 9)", "INDEX_OUT_OF_RANGE"),
       ("'abc'.substring(2, 1)", "INDEX_OUT_OF_RANGE"),
     ] as [(String, String)])
-  func `what cannot be computed is an error with a reason`(source: String, reason: String) {
+  func `an impossible operation is an error with a reason`(source: String, reason: String) {
     #expect(Sample.reason(source) == reason)
   }
 

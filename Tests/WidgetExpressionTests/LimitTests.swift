@@ -139,7 +139,7 @@ struct LimitTests {
     "event.transformMap(i, v, event.transformMap(j, w, w))",
     "event.map(x, {'a': event}).map(m, '%s'.format([m])).size()",
   ])
-  func `what costs too much ends by its budget`(source: String) throws {
+  func `an expensive expression ends at its budget`(source: String) throws {
     var environment = Self.wide
     environment.limits.depthMax = 200
     let expression = try CompiledExpression(source, in: environment)
@@ -176,7 +176,7 @@ struct LimitTests {
   }
 
   @Test(arguments: ["é", "日本", "\u{1F1E9}\u{1F1EA}", "e\u{301}"])
-  func `places in text are code points whatever the script`(text: String) throws {
+  func `positions in text are code points in every script`(text: String) throws {
     let expression = try CompiledExpression("event.size()", in: Sample.environment)
     let size = try expression.evaluate(["event": .string(text)] as [String: ExpressionValue])
     #expect(size == .int(Int64(text.unicodeScalars.count)))

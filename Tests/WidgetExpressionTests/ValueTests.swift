@@ -14,7 +14,7 @@ struct ValueTests {
     #expect(Value(ExpressionValue(value)) == value)
   }
 
-  @Test func `what the domain lacks is converted or refused`() throws {
+  @Test func `types that the domain lacks are converted or refused`() throws {
     #expect(Value(.uint(7)) == .int(7))
     #expect(Value(.uint(.max)) == nil)
     #expect(Value(.list([.uint(.max)])) == nil)

@@ -10,7 +10,7 @@
 
   @Suite struct `A call over gRPC` {
     /// Each gets an empty message. What it ends with is what the same call from inside ends with.
-    @Test func `is answered whatever the method, as from inside the process`() async throws {
+    @Test func `of every method is answered as inside the process`() async throws {
       try await withServer { server in
         let inside = try await server.server.inProcessClient(for: .current)
         let client = try server.connect()
@@ -235,7 +235,7 @@
       }
     }
 
-    @Test func `of bytes that are no message says so`() async throws {
+    @Test func `of bytes that are not a message is refused with a reason`() async throws {
       try await withServer { server in
         let client = try server.connect()
         let ending = try client.ending(
@@ -286,7 +286,7 @@
 
     /// Two connections of different users: the daemon tells them apart by a header of its own, which
     /// a client may send too.
-    @Test func `knows a connection by itself, not by what it says`() async throws {
+    @Test func `is attributed to its connection, not to the header that it sends`() async throws {
       try await withServer(policy: AccessPolicy(ownerUIDs: [1], clientGID: 2)) { server in
         for peer in [Peer(uid: 1, gid: 1, pid: 1), Peer(uid: 9, gid: 2, pid: 1)] {
           server.guest.disguiseNext(as: try await server.server.inProcessClient(for: peer))

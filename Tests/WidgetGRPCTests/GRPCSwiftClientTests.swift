@@ -83,7 +83,7 @@
       }
     }
 
-    @Test func `is told when the server stops`() async throws {
+    @Test func `ends with SHUTTING_DOWN when the server stops`() async throws {
       let server = try await startServer()
       let error = await #expect(throws: RPCError.self) {
         try await LibraryClient.with(server) { client in

@@ -25,7 +25,7 @@
       }
     }
 
-    @Test func `finds a message that is too large by what it says`() {
+    @Test func `finds a message that announces too many bytes`() {
       var scanner = MessageScanner(bytesMax: 7)
       #expect(scanner.scan(ByteBuffer(bytes: Self.message(7))) == nil)
       #expect(scanner.scan(ByteBuffer(bytes: [0, 0, 0, 0])) == nil)
@@ -33,7 +33,7 @@
     }
 
     @Test(arguments: [1, 2, 255] as [UInt8])
-    func `finds a message that says it is compressed`(flag: UInt8) {
+    func `finds a compressed message`(flag: UInt8) {
       var scanner = MessageScanner(bytesMax: 7)
       #expect(scanner.scan(ByteBuffer(bytes: Self.message(1, flag: flag))) == .compressed)
       scanner = MessageScanner(bytesMax: 7)

@@ -174,7 +174,7 @@
       }
     }
 
-    @Test func `counts against the limit of its connection, which clients are told`() async throws {
+    @Test func `counts against the limit of its connection, which is in SETTINGS`() async throws {
       try await withServer(limits: .with { $0.streamsPerConnectionMax = 3 }) { server in
         let client = try server.connect()
         #expect(try client.health() == .serving)

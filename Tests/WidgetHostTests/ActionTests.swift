@@ -205,7 +205,7 @@ struct ActionTests {
     #expect(scene.program()?.request.program == "true")
   }
 
-  @Test func `a delay begins anew when the action is asked for again`() throws {
+  @Test func `a delay begins again when the action is started again`() throws {
     var scene = try Scene(
       """
       data: {n: 0}
@@ -329,7 +329,7 @@ struct ActionTests {
     #expect(scene.sentEvent()?.payload["code"] == .string("RESOURCE_EXHAUSTED"))
   }
 
-  @Test func `a storm of events is let through at a rate, and told of`() throws {
+  @Test func `a storm of events is limited to a rate and reported`() throws {
     var limits = HostLimits()
     limits.triggersBurst = 10
     limits.triggersPerSecond = 1

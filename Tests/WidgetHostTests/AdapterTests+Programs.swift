@@ -75,7 +75,8 @@ extension AdapterTests {
     #expect(failure.code == "UNAVAILABLE" && failure.isTransient)
   }
 
-  @Test func `a socket that is missing, too talkative or not wanted any more is told`() async throws
+  @Test func `a missing socket, a line that is too long and a cancelled reading are failures`()
+    async throws
   {
     func run(_ path: String, lineBytesMax: Int = 100) async -> String {
       await SocketReading.run(
@@ -161,7 +162,7 @@ extension AdapterTests {
       runner.environment(permissions()) == ["PATH=/me/bin:/bin", "HOME=/", "LANG=C.UTF-8"])
   }
 
-  @Test func `a program is looked for in the user's folder, if the host is told of it`()
+  @Test func `a program is found in the user's folder if the host has that folder`()
     async throws
   {
     let bin = "\(folder.path)/bin"

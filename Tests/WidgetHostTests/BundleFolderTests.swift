@@ -50,7 +50,7 @@ struct BundleFolderTests {
     ("bundle.json", "{\"bundle\": \"clock\"}", true),
     ("clock.yaml", "kinds: {}\n", false), ("clock.txt", "bundle: clock\n", false),
   ])
-  func `a bundle's file without a folder of its own is told of`(
+  func `a bundle's file outside a folder is reported`(
     name: String, text: String, isTold: Bool
   ) throws {
     let place = try Place(nil)
@@ -72,7 +72,9 @@ struct BundleFolderTests {
   }
 
   @Test(arguments: [0o000, 0o600] as [mode_t])
-  func `a bundle's folder that nobody may look into says so`(mode: mode_t) throws {
+  func `an unreadable bundle folder is reported with the command that repairs it`(mode: mode_t)
+    throws
+  {
     let place = try Place()
     chmod(place.path, 0o755)
     chmod(place.bundle, mode)
@@ -123,7 +125,7 @@ struct BundleFolderTests {
     #expect(try read(secret, allowed: [place.path]) == Array("secret".utf8))
   }
 
-  @Test func `a folder of bundles that nobody may look into is told of like one`() throws {
+  @Test func `an unreadable folder of bundles is reported like a bundle's folder`() throws {
     let place = try Place()
     chmod(place.path, 0o700)
     if geteuid() != 0 { chmod(place.path, 0o000) }

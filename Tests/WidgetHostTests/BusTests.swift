@@ -13,7 +13,9 @@ struct BusTests {
 
   private static let names = Value.list([.string("a"), .string("b")])
 
-  @Test func `properties become data as they change, and an absence in between is told`() throws {
+  @Test func `changed properties become data, and an absent service is a failure in between`()
+    throws
+  {
     var scene = try Scene(
       """
       data: {level: {type: int, default: -1}}
@@ -271,7 +273,7 @@ struct BusTests {
     #expect(address(.system, [:]) == "unix:path=/run/dbus/system_bus_socket")
   }
 
-  @Test func `a bus that does not run is told`() async {
+  @Test func `a bus that does not run is a failure`() async {
     let request = BusRequest(
       bus: .session, name: "a.b", path: "/", interface: "a.b", work: .properties([]),
       timeout: .seconds(5), valuesMax: 1, bytesMax: 1, namesMax: 1, spacing: .zero)

@@ -173,7 +173,7 @@ struct DutyTests {
     #expect(scene.answers.count == 2 && scene.fileRequest() == nil)
   }
 
-  @Test func `a refresh reads all sources anew`() throws {
+  @Test func `a refresh reads all sources again`() throws {
     var scene = try Scene(
       """
       data: {t: "", u: ""}
@@ -233,7 +233,7 @@ struct DutyTests {
     #expect(scene["t"] == .string("text"))
   }
 
-  @Test func `a widget that was deleted and made again begins anew`() throws {
+  @Test func `a widget that was deleted and created again begins with its defaults`() throws {
     var scene = try Scene(
       "data: {t: \"\"}\nsources: {a: {file: \"${bundle}/a\", set: {t: result}}}")
     try scene.print(try need(scene.fileRequest()).id, "text")

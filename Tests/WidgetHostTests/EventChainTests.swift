@@ -6,7 +6,7 @@ import WidgetModel
 
 /// Events that follow from events.
 struct EventChainTests {
-  @Test func `an event loop ends, and is told with its chain`() throws {
+  @Test func `an event loop ends with a failure that has its chain`() throws {
     var limits = HostLimits()
     limits.chainMax = 6
     var scene = try Scene(

@@ -181,7 +181,7 @@ struct FailureTests {
     #expect(error(scene)?.reason == "ACTION_FAILED")
   }
 
-  @Test func `steps without a name are marked as well, and told of once`() throws {
+  @Test func `failed steps without a name are marked, and reported once`() throws {
     var scene = try Scene(
       "on: {every: {interval: 1s, do: [{command: [nothing]}]}}",
       permissions: "{commands: [nothing]}")
@@ -336,7 +336,7 @@ struct FailureTests {
   }
 
   @Test(arguments: [(200, "success"), (500, "failure")])
-  func `the outcome of an event is told to who asks, when all has ended`(
+  func `the outcome of an event is written when all its steps have ended`(
     status: Int, expected: String
   ) throws {
     var scene = try Scene(

@@ -20,7 +20,7 @@ struct FileSourceTests {
     #expect(scene.status("load") == .string("success"))
   }
 
-  @Test func `a missing file is a failure, and what it said is no longer said`() throws {
+  @Test func `a removed file is a failure, and its data has the default again`() throws {
     var scene = try Scene(
       """
       data: {note: {type: string, default: --}}
@@ -42,7 +42,7 @@ struct FileSourceTests {
   }
 
   @Test(arguments: ["", " \n"])
-  func `an empty file of JSON is a failure, and what it said is still said`(text: String) throws {
+  func `an empty JSON file is a failure, and the data stays`(text: String) throws {
     var scene = try Scene(
       """
       data: {people: []}

@@ -77,8 +77,8 @@ struct HostStateTests {
     #expect(state.lost("/b/x", at: now).isEmpty)
   }
 
-  @Test mutating func `of two folders with one bundle the first has it, and the other is told of`()
-  {
+  @Test
+  mutating func `of two folders with the same bundle the first runs, and the second is reported`() {
     _ = state.found(bundle(), in: "/b/x", at: now)
     let second = state.found(bundle(), in: "/b/y", at: now)
     #expect(second.opened.isEmpty)
@@ -170,7 +170,7 @@ struct HostStateTests {
       outputs.contains { if case .mark(let id, _) = $0 { id == "clock" } else { false } })
   }
 
-  @Test mutating func `what is left of a broken bundle is removed with its folder`() {
+  @Test mutating func `the widgets of a broken bundle are removed with its folder`() {
     _ = state.found(broken(), in: "/b/y", at: now)
     _ = state.found(broken(), in: "/b/z", at: now)
     _ = state.remembered([(id: "clock", path: "/b/y"), (id: "desk", path: "/b/z")])
@@ -260,7 +260,7 @@ struct HostStateTests {
       data(state.handle(.snapshot([own]), generation: generation, at: now))?["others"] == .int(0))
   }
 
-  @Test mutating func `folders that would be shown under one name are told apart`() {
+  @Test mutating func `folders with the same shown name get different names`() {
     for path in ["/a/x", "/b/x", "/c/x"] {
       _ = state.found(broken("\(path): wrong"), in: path, at: now)
     }

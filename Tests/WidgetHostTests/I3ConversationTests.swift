@@ -12,7 +12,9 @@ struct I3ConversationTests {
     results.map { String(decoding: $0, as: UTF8.self) }
   }
 
-  @Test func `it subscribes and asks, and asks again at events, wherever messages are cut`() throws
+  @Test
+  func `a conversation subscribes and asks, and asks again at events, for any split of bytes`()
+    throws
   {
     let input = I3Input(request: .getWorkspaces, events: [.workspace, .window])
     let stream =

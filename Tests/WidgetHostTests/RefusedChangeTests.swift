@@ -6,7 +6,7 @@ import WidgetModel
 
 /// Changes that the daemon refuses, for now or for good.
 struct RefusedChangeTests {
-  @Test func `a change that the daemon refuses is told where its result would be`() throws {
+  @Test func `a change that the daemon refuses is the failure of its source or action`() throws {
     var instance = BundleInstance(
       try Scene.bundle("data: {n: 0}\nsources: {s: {value: 5, set: {n: result}}}"),
       generation: 1, folder: "/b", home: "/", seed: 1)
@@ -49,7 +49,7 @@ struct RefusedChangeTests {
     return nil
   }
 
-  @Test func `whoever waits is told that what the event set was refused`() throws {
+  @Test func `the outcome of an event reports that its change was refused`() throws {
     var scene = try Scene("data: {n: 0}\non: {go: [{set: {n: 1}}, {reload: all}]}")
     scene.isBusy = true
     try scene.event("go", wantsOutcome: true)

@@ -235,7 +235,7 @@ struct RequestTests {
     #expect(throws: Failure.self) { try JSONText.parse(Array(text.utf8)) }
   }
 
-  @Test func `what is written as JSON is read as what it was`() throws {
+  @Test func `written JSON is read back as the same value`() throws {
     let value = Value.map([
       "a": .list([.int(.min), .double(0.1), .bool(false), .null]),
       "quotes \" and \\ and \u{1}\n\r\t": .string("ü😀\u{7f}\u{2028}"),
@@ -265,7 +265,7 @@ struct RequestTests {
     ("https://a.example/", true), ("http://a.example/", false), ("http://127.0.0.1/", true),
     ("http://localhost/", true), ("http://127.0.0.1.a.example/", false),
   ])
-  func `what authenticates goes only where nobody on the way can read it`(
+  func `credentials are sent only over TLS or to this machine`(
     url: String, isAllowed: Bool
   ) throws {
     let made = try request(

@@ -355,7 +355,7 @@ struct SourceTests {
     #expect(scene.status("c", "code") == .string("INVALID_ARGUMENT"))
   }
 
-  @Test func `what is asked for is shown as running, also after a failure and during a retry`()
+  @Test func `a requested reading is shown as running, even after a failure and during a retry`()
     throws
   {
     var scene = try Scene(

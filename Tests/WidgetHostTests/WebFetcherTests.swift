@@ -199,7 +199,7 @@ struct WebFetcherTests {
     #expect(server.sent < 64 << 20)
   }
 
-  @Test func `it is told how much of a large answer has come`() async throws {
+  @Test func `the progress of a large answer is reported`() async throws {
     let server = try Server(
       "HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\nConnection: close\r\n\r\n",
       flood: [UInt8](repeating: 0x78, count: 1 << 16))
@@ -213,7 +213,7 @@ struct WebFetcherTests {
     expectProgress(told.withLock { $0 })
   }
 
-  @Test func `it is told how much of a large request is on its way, and all of it goes`()
+  @Test func `the progress of a large request is reported, and all of it is sent`()
     async throws
   {
     let body = [UInt8](repeating: 0x78, count: 1 << 20)
@@ -232,7 +232,7 @@ struct WebFetcherTests {
     #expect(told.allSatisfy { (0...1).contains($0) })
   }
 
-  @Test func `a server where nobody listens is told of at once, with the reason`() async throws {
+  @Test func `a server that does not listen is a failure at once, with the reason`() async throws {
     // A port that is bound, so that no other process gets it, and where nobody listens.
     let (bound, port) = try boundToLoopback()
     defer { close(bound) }

@@ -239,7 +239,7 @@ import WidgetModel
 
   // MARK: - Too little height
 
-  @Test func `what scrolls shows a part and says where it is`() throws {
+  @Test func `a scrolled node shows a part and its position`() throws {
     let lines = (0..<9).map { Tree.label("line \($0)") }
     let tree = Tree.column(
       .label("above"), Tree(.stack, ["scroll": true], id: "list", lines), .button("below"))
@@ -308,7 +308,7 @@ import WidgetModel
 
   // MARK: - Focus and limits
 
-  @Test func `what can be focused comes in the order in which one reads`() {
+  @Test func `nodes that can be focused come in reading order`() {
     let tree = Tree.column(
       .button("a", id: "a"),
       Tree(

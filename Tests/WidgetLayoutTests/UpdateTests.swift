@@ -67,7 +67,7 @@ import WidgetModel
     #expect(engine.layout(table, width: 60).measuredCount == 6)
   }
 
-  @Test func `a date is measured again when somebody says so`() throws {
+  @Test func `a date is measured again on request`() throws {
     let text = Mutable("1 min")
     let tree = Tree.row(Tree(.date, ["style": "relative"], id: "date"), .label("ago"))
     let table = NodeTable(tree.content)

@@ -62,7 +62,7 @@ struct ContentDocumentationTests {
     #expect(told == (events.isEmpty ? [] : ["\(word): \(events.joined(separator: "; "))."]))
   }
 
-  @Test func `what all nodes have is there, and no other type`() throws {
+  @Test func `the page has the properties of all nodes, and only types that exist`() throws {
     #expect(
       Self.rows(try Self.section(after: "## Types of nodes")) == Self.rows(NodeType.common))
     let headings = try Self.page.split(separator: "\n").filter { $0.hasPrefix("### ") }

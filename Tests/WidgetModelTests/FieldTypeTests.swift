@@ -30,7 +30,7 @@ struct FieldTypeTests {
   }
 
   @Test(arguments: ["list", "map", "int", "dyn", "list(dyn)", "map(string, dyn)"])
-  func `whatever is read is written so that it can be read again`(inner: String) {
+  func `a written type is read back as the same type`(inner: String) {
     for depth in 0...(FieldType.depthMax + 1) {
       for (start, end) in [("list(", ")"), ("map(string, ", ")")] {
         let text =
@@ -84,7 +84,7 @@ struct ClosestNameTests {
   }
 
   @Test(arguments: ["", "zebra", String(repeating: "a", count: 100_000)])
-  func `what is near nothing suggests nothing`(name: String) {
+  func `a word that resembles no type has no suggestion`(name: String) {
     #expect(name.closest(among: ["load", "color", String(repeating: "b", count: 10_000)]) == nil)
   }
 

@@ -81,7 +81,7 @@ import WidgetModel
     #expect(NaiveContent.applying(change, to: old) == table.content)
   }
 
-  @Test func `a copy keeps what it had`() throws {
+  @Test func `a copy keeps its nodes`() throws {
     var nodes = [node("top", (0..<100).map { "n\($0)" })]
     nodes += (0..<100).map { node("n\($0)") }
     var content: Content? = Content(rootID: "top", nodes: nodes)
@@ -142,7 +142,7 @@ import WidgetModel
     #expect(table.index(of: "a") == nil)
   }
 
-  @Test func `an index that became free is used again and told of as changed`() throws {
+  @Test func `a free index is used again and reported as changed`() throws {
     var table = table(node("top", ["a"]), node("a"))
     let index = try #require(table.index(of: "a"))
     table.apply(ContentChange(setNodes: [node("top", [])]))

@@ -151,7 +151,7 @@ struct ReadMaskTests {
   @Test(arguments: [
     ["data.absent"], ["parameters.absent"], ["owner_uid"], ["create_time"], ["etag"],
   ])
-  func `an update outside the mask is nothing`(paths: [String]) throws {
+  func `an update of fields outside the mask is nil`(paths: [String]) throws {
     #expect(try ReadMask(paths: paths).filter(try update()) == nil)
   }
 
@@ -164,7 +164,7 @@ struct ReadMaskTests {
 }
 
 struct WidgetUpdateTests {
-  @Test func `applying an update changes what it names and nothing else`() throws {
+  @Test func `applying an update changes only the named fields`() throws {
     let id = try #require(WidgetID("w"))
     let before = Widget(
       id: id, kind: try #require(KindName("k")), labels: ["a": "b"], position: 4,

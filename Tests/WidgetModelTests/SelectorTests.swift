@@ -26,7 +26,7 @@ struct IdentifierTests {
       (true, true, .visible), (true, false, .disabled), (false, true, .hidden),
       (false, false, .hidden),
     ] as [(Bool, Bool, Presence.State)])
-  func `what a user sees follows from the two bits`(
+  func `the presence state follows from visible and enabled`(
     isVisible: Bool, isEnabled: Bool, state: Presence.State
   ) {
     #expect(Presence(isVisible: isVisible, isEnabled: isEnabled).state == state)
@@ -88,7 +88,7 @@ struct SelectorTests {
       (.notIn, ["kitchen"], false), (.notIn, ["hall"], true), (.notIn, [], true),
       (.exists, [], true), (.notExists, [], false),
     ] as [(LabelRequirement.Operator, [String], Bool)])
-  func `a requirement on a label that is there`(
+  func `requirements match an existing label by their operator`(
     operator: LabelRequirement.Operator, values: [String], holds: Bool
   ) {
     let requirement = LabelRequirement(key: "room", operator: `operator`, values: values)
@@ -100,7 +100,7 @@ struct SelectorTests {
       (.isIn, ["kitchen"], false), (.notIn, ["kitchen"], true), (.exists, [], false),
       (.notExists, [], true),
     ] as [(LabelRequirement.Operator, [String], Bool)])
-  func `a requirement on a label that is not there`(
+  func `requirements match a missing label by their operator`(
     operator: LabelRequirement.Operator, values: [String], holds: Bool
   ) {
     let requirement = LabelRequirement(key: "room", operator: `operator`, values: values)

@@ -180,7 +180,7 @@ struct HostileInputTests {
     }
   }
 
-  @Test func `a sub-message that is there twice is refused, with its path`() {
+  @Test func `a repeated sub-message is refused with its path`() {
     let presence = WireBytes.field(5, WireBytes.field(1, 1))
     let identity = WireBytes.field(1, "a") + WireBytes.field(2, "k")
     #expect(throws: WireError.repeatedSingularMessage(path: "presence")) {
@@ -192,7 +192,7 @@ struct HostileInputTests {
     }
   }
 
-  @Test func `a message of a oneof that is there twice is refused`() {
+  @Test func `a repeated message of a oneof is refused`() {
     let opened = WireBytes.field(1, WireBytes.field(1, 7))
     #expect(throws: WireError.repeatedSingularMessage(path: "opened")) {
       try codec.decode(WatchWidgetsResponse.self, from: opened + opened)

@@ -19,7 +19,7 @@ struct InteropTests {
   }
 
   @Test(arguments: [1, 2, 3])
-  func `what Python encodes means the same after Swift`(seed: Int) throws {
+  func `messages from Python keep their meaning after Swift`(seed: Int) throws {
     try withFolder { folder in
       try run("generate", folder + "/python", "\(seed)", "15")
       let records = try readRecords(folder + "/python")
@@ -45,7 +45,7 @@ struct InteropTests {
   }
 
   @Test(arguments: [UInt64](101...105))
-  func `what Swift encodes means the same after Python`(seed: UInt64) throws {
+  func `messages from Swift keep their meaning after Python`(seed: UInt64) throws {
     try withFolder { folder in
       let samples = RandomMessages.everyType(seed: seed)
       let records = try samples.map { Record(name: $0.name, bytes: try $0.encode(codec)) }

@@ -8,7 +8,7 @@ import WidgetModel
 /// The reader and the writer of this module beside those of protobuf-c, which share the structs.
 struct ProtobufCTests {
   @Test(arguments: [UInt64](1...8))
-  func `what is written is what protobuf-c writes`(seed: UInt64) throws {
+  func `the encoder writes the same bytes as protobuf-c`(seed: UInt64) throws {
     let codec = WireCodec()
     for sample in RandomMessages.everyType(seed: seed) {
       let type = try #require(MessageType.byName[sample.name])
@@ -69,7 +69,7 @@ struct ProtobufCTests {
   }
 
   @Test(arguments: [UInt64](1...8))
-  func `what is read is what protobuf-c reads`(seed: UInt64) throws {
+  func `the decoder reads the same values as protobuf-c`(seed: UInt64) throws {
     let codec = WireCodec()
     for sample in RandomMessages.everyType(seed: seed) {
       let type = try #require(MessageType.byName[sample.name])

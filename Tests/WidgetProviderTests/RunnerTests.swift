@@ -83,7 +83,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `what fails is shown on the widget, until something works`() async throws {
+  @Test func `a failure is the widget's error until a call succeeds`() async throws {
     try await withDaemon { client in
       let run = Task {
         try await runner(Tally(), client, instances: [WidgetSpec("t", of: Tally.self)]).run()
@@ -145,7 +145,7 @@ import WidgetStorage
     await client.close()
   }
 
-  @Test func `a kind that is another's ends the program, and says so`() async throws {
+  @Test func `a kind of another provider ends the program with KIND_CLAIMED`() async throws {
     try await withDaemon { client in
       _ = try await client.applyKinds(
         ApplyKindsRequest(provider: "other", kinds: [AnyProvidedWidget(Tally()).kind]))
@@ -176,7 +176,7 @@ import WidgetStorage
     func detached(_ radio: inout Instance<Radio>) { radio.state.farewells += 1 }
   }
 
-  @Test func `widgets are refreshed while somebody watches, and told who comes and goes`()
+  @Test func `widgets are refreshed while they are watched, and notified of watchers`()
     async throws
   {
     var limits = ServerLimits()

@@ -134,7 +134,7 @@ struct TypedWidgetTests {
     #expect(outcome.patch == WidgetPatch(setData: ["names": .list([.string("c")])]))
   }
 
-  @Test func `what fails is the widget's error until something works again`() async throws {
+  @Test func `a failure is the widget's error until a call succeeds`() async throws {
     let failed = await tally.handled(try event("fail"), on: try widget([:]), at: .epoch)
     let problem = WidgetError(reason: "PROVIDER_FAILED", message: "out of order")
     #expect(failed.patch == WidgetPatch(error: .some(problem)))
@@ -157,7 +157,7 @@ struct TypedWidgetTests {
     #expect(outcome.patch == WidgetPatch(setData: ["mood": .string("calm")]))
   }
 
-  @Test func `what goes wrong is told once`() async throws {
+  @Test func `a repeated failure is reported once`() async throws {
     let failed = await tally.handled(try event("fail"), on: try widget([:]), at: .epoch)
     #expect(failed.problem == "out of order")
     let again = await tally.handled(

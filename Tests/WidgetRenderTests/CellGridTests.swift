@@ -38,7 +38,7 @@ struct CellGridTests {
     #expect(row(grid) == expected)
   }
 
-  @Test func `text without a background keeps the one that is there`() {
+  @Test func `text without a background keeps the background of the cell`() {
     var grid = CellGrid(width: 3, height: 1)
     grid.fill(grid.bounds, style: CellStyle(background: .palette(4)))
     grid.put("a", column: 1, row: 0, style: CellStyle(foreground: .palette(1)))
@@ -51,7 +51,7 @@ struct CellGridTests {
     ("\u{202E}abc", "abc"), ("a\u{200B}b", "ab"), ("\u{2028}", " "), ("e\u{301}x", "e\u{301}x"),
     ("\u{301}x", "x"),
   ])
-  func `what terminals obey does not get into a cell`(text: String, _ expected: String) {
+  func `control characters do not get into a cell`(text: String, _ expected: String) {
     var grid = CellGrid(width: 10, height: 1)
     grid.put(text, column: 0, row: 0)
     #expect(PlainTextEncoder.text(grid) == (expected + "\n").replacingBlankEnd)
@@ -83,7 +83,7 @@ struct CellGridTests {
   }
 
   @Test(arguments: 0..<200)
-  func `halves of wide characters stay together whatever is drawn`(seed: Int) {
+  func `halves of wide characters stay together under random drawing`(seed: Int) {
     var random = SeededGenerator(seed: UInt64(seed))
     var grid = CellGrid(width: .random(in: 0...20, using: &random), height: 4)
     for _ in 0..<40 {

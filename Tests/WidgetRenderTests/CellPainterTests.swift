@@ -58,7 +58,7 @@ struct CellPainterTests {
     #expect(style(plain, of: "X")?.attributes.contains(.dim) == true)
   }
 
-  @Test func `text on a background can be read, whatever the appearance`() {
+  @Test func `text on a background is readable in every appearance`() {
     for background in ["#000000", "#ffffff", "#808080", "#ffee00"] {
       for appearance in Theme.Appearance.allCases {
         let tree = Gallery.part(.label, "a", ["text": "X", "background": .string(background)])
@@ -175,7 +175,7 @@ struct CellPainterTests {
     }
   }
 
-  @Test func `what can be scrolled has a thumb where one is`() {
+  @Test func `the thumb of a scrolled stack shows the offset`() {
     let rows = (0..<20).map { Gallery.part(.label, "l\($0)", ["text": .string("line \($0)")]) }
     let table = NodeTable(
       Gallery.content(Gallery.part(.stack, "list", ["scroll": true], rows)))
@@ -264,7 +264,7 @@ struct CellPainterTests {
       "(In      )"
     ),
   ])
-  func `what is disabled and has no border has round brackets`(
+  func `a disabled node without a border has round brackets`(
     part: Gallery.Part, disabled: String
   ) {
     func text(_ properties: ValueMap) -> String {
@@ -312,7 +312,7 @@ struct CellPainterTests {
   }
 
   @Test(arguments: 0..<300)
-  func `whatever a daemon sends, the picture is whole and harmless`(seed: Int) {
+  func `random content gives a whole picture without control characters`(seed: Int) {
     var random = SeededGenerator(seed: UInt64(seed))
     var ids = 0
     func part(_ depth: Int) -> Gallery.Part {

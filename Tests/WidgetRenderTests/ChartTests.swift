@@ -56,7 +56,7 @@ struct ChartTests {
   }
 
   @Test(arguments: ["bar", "sparkline", "line"])
-  func `a chart without values says so`(style: String) {
+  func `a chart without values shows that it has none`(style: String) {
     #expect(chart([], ["style": .string(style)]).contains("no values"))
     if style != "bar" {
       #expect(chart([.null], ["style": .string(style)]).contains("no values"))

@@ -6,7 +6,7 @@ import Testing
 
 /// Files of pictures become pixels, and what is not a picture says why. The bytes are those of Python's zlib.
 @Suite struct PNGDecoderTests {
-  @Test func `what the encoder writes comes back`() throws {
+  @Test func `the decoder reads the pixels that the encoder wrote`() throws {
     let rgba = (0..<7 * 5 * 4).map { UInt8(truncatingIfNeeded: $0 * 37) }
     let image = try #require(PixelImage(width: 7, height: 5, rgba: rgba))
     #expect(try PNGDecoder.image(PNGEncoder.bytes(image)) == image)

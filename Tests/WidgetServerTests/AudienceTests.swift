@@ -186,7 +186,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `the linger is the limit's, and the timer tells by itself`() async throws {
+  @Test func `a timer sends detached after audience_linger_milliseconds`() async throws {
     let limits = ServerLimits.with { $0.audienceLingerMilliseconds = 30 }
     try await withProvider(["a"], limits: limits) { server, _, provider in
       let watcher = try Self.watch(server)
@@ -216,7 +216,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `what a selector selects is attached, as it changes`() async throws {
+  @Test func `selected widgets are attached, also when the selection changes`() async throws {
     let name = LabelRequirement(key: "name", operator: .isIn, values: ["b"])
     let selectors = [
       Selector(ids: [try .make("b")]), Selector(labels: [name]),

@@ -50,7 +50,7 @@ extension `A call` {
 
   // MARK: - Admin
 
-  @Test func `of GetStats tells what there is and every limit`() async throws {
+  @Test func `of GetStats returns counters, gauges and every limit`() async throws {
     try await withServer(log: TestLog.State(image: .sample(count: 3))) { server in
       let client = try server.connect()
       try client.event("w0")

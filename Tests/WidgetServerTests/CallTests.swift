@@ -257,7 +257,9 @@ import WidgetTransport
 
   // MARK: - DeleteWidget, SetPresence, MoveWidget
 
-  @Test func `of DeleteWidget removes, and may be told that there may be nothing`() async throws {
+  @Test func `of DeleteWidget removes, and with allow_missing succeeds for a missing widget`()
+    async throws
+  {
     try await withServer { server in
       let client = try server.connect()
       try client.create("a")
@@ -518,7 +520,7 @@ import WidgetTransport
 /// What a refusal advises.
 @Suite struct Advice {
   @Test(arguments: [("bundle/clicks", "bundle rm clicks"), ("gauges", "rm-kind gauge")])
-  func `the owner of a kind is told of with the command that frees the name`(
+  func `the error for a claimed kind has the command that frees its name`(
     provider: String, command: String
   ) throws {
     let status = RPCStatus(.kindClaimed(try .make("gauge"), by: provider))

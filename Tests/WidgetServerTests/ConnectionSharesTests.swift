@@ -12,7 +12,7 @@ import WidgetProto
     $0.connectionsUnauthorizedPerUIDMax = 4
   }
 
-  @Test func `keep connections for owners, whatever other users have opened`() {
+  @Test func `keep connections for owners while other users use up theirs`() {
     var shares = ConnectionShares()
     for uid in [1_001, 1_002] as [UInt32] {
       while shares.admit(uid, .client, limits) == nil {}

@@ -28,7 +28,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `is told what changed and was not sent yet`() async throws {
+  @Test func `gets the changes that were not sent yet`() async throws {
     try await withRestart(limits: .with { $0.frameIntervalMicroseconds = 60_000_000 }) { server in
       let client = try server.connect()
       let watcher = try Watcher(client).sync()
@@ -114,7 +114,7 @@ import WidgetStorage
     ).revision
   }
 
-  @Test func `is told of the theme when it changes, and not again before`() async throws {
+  @Test func `gets the theme when it changes, and not before`() async throws {
     try await withRestart { server in
       let client = try server.connect()
       try client.create("a")
@@ -135,7 +135,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `is told of a theme that was to go out later`() async throws {
+  @Test func `gets a theme that was not sent yet`() async throws {
     try await withRestart(limits: .with { $0.frameIntervalMicroseconds = 60_000_000 }) { server in
       let client = try server.connect()
       let watcher = try Watcher(client, WatchWidgetsRequest(includeTheme: true)).sync()
@@ -302,7 +302,7 @@ import WidgetStorage
     #expect(try client.fill() == false)
   }
 
-  @Test func `that has said nothing yet can still say what it speaks`() async throws {
+  @Test func `that has sent nothing yet can still choose its protocol`() async throws {
     try await withRestart { server in
       let silent = try server.connect()
       while try server.onLoop({ $0.connections.shares.count == 0 }) { sched_yield() }
@@ -389,7 +389,7 @@ extension `A description of handed connections` {
 }
 
 @Suite struct `A guest while connections are handed over` {
-  @Test func `is told that the daemon ends, and opens nothing more`() async throws {
+  @Test func `gets NOT_SERVING when the daemon ends, and opens nothing more`() async throws {
     try await Turnstile.shared.pass {
       let server = try await startServer(folder: try TestFolder())
       let client = try await server.server.inProcessClient(for: .current)

@@ -28,7 +28,7 @@ import WidgetTransport
     ("", HealthCheckResponse.ServingStatus.serving), ("widgetd.v1.WidgetService", .serving),
     ("nope", .serviceUnknown),
   ])
-  func `is told to who watches`(
+  func `is sent to watchers when it changes`(
     service: String, expected: HealthCheckResponse.ServingStatus
   ) async throws {
     try await withServer(policy: .nobody) { server in

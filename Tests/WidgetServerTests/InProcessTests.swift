@@ -160,7 +160,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `is told when the server stops`() async throws {
+  @Test func `ends with SHUTTING_DOWN when the server stops`() async throws {
     let server = try await startServer(folder: TestFolder())
     let client = try await server.server.inProcessClient(for: .current)
     let watch = try await client.watch()

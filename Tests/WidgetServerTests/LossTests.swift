@@ -139,7 +139,7 @@ struct LossTests {
     }
   }
 
-  @Test func `what a read mask leaves out is not on the wire, in a list as in a single answer`()
+  @Test func `fields outside the read mask are not sent, in lists and single answers`()
     async throws
   {
     try await withServer { server in

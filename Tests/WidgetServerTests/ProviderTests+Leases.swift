@@ -137,7 +137,9 @@ extension Providers {
   }
 
   @Test(arguments: [true, false])
-  func `who comes back at once has fresh what it says at once`(isDurable: Bool) async throws {
+  func `a provider that reconnects and updates at once has fresh widgets`(isDurable: Bool)
+    async throws
+  {
     try await provide { server, client, provider in
       for id in ["a", "b"] {
         try client.create(id, kind: "gauge")
@@ -170,7 +172,7 @@ extension Providers {
     }
   }
 
-  @Test func `who begins and does not say who it is, is given up`() async throws {
+  @Test func `a session without open ends after its time`() async throws {
     try await withServer { server in
       let provider = try RawProvider(server.connect())
       try server.eventually { !$0.providers.table.isEmpty }
@@ -189,7 +191,7 @@ extension Providers {
     }
   }
 
-  @Test func `who does not come back after a restart of the daemon is given up`() async throws {
+  @Test func `a provider that stays away after a restart of the daemon is lost`() async throws {
     let log = TestLog.State()
     let folder = try TestFolder()
     try await withServer(log: log, folder: folder) { server in
@@ -235,7 +237,7 @@ extension Providers {
     }
   }
 
-  @Test func `who had all events misses none after a restart in order`() async throws {
+  @Test func `a provider that had all events misses none after an orderly restart`() async throws {
     let log = TestLog.State()
     let folder = try TestFolder()
     for last: UInt64 in 0..<3 {

@@ -68,7 +68,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `declare kinds, and are told what became of them`() async throws {
+  @Test func `declare kinds, and get a result for each`() async throws {
     try await withServer { server in
       let client = try server.connect()
       // Widgets of the kind are there already, with and without what it takes.
@@ -321,7 +321,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `a result comes when what it tells of is durable`() async throws {
+  @Test func `a result comes when its effect is durable`() async throws {
     try await provide { server, client, provider in
       try client.create("a", kind: "gauge")
       _ = try provider.dataRequest()
@@ -389,7 +389,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `who does not read holds up nobody and costs no queue`() async throws {
+  @Test func `a provider that does not read delays nobody and has no queue`() async throws {
     try await provide { server, client, provider in
       try client.create("a", kind: "gauge", data: [:])
       _ = try provider.dataRequest()

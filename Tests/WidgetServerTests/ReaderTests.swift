@@ -145,7 +145,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `of a slow snapshot is told what was removed meanwhile in frames of bounded size`()
+  @Test func `of a slow snapshot gets the removals meanwhile in frames of bounded size`()
     async throws
   {
     let limits = ServerLimits.with { $0.frameBytesTarget = 1_024 }
@@ -169,7 +169,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `that stalls until its removals are forgotten is told so`() async throws {
+  @Test func `that stalls until its removals are dropped gets REVISION_COMPACTED`() async throws {
     let limits = ServerLimits.with {
       $0.store.tombstonesMax = 8
       $0.frameIntervalMicroseconds = 0
@@ -196,7 +196,9 @@ import WidgetTransport
     }
   }
 
-  @Test func `that stalls in its snapshot until removals are forgotten is told so`() async throws {
+  @Test func `that stalls in its snapshot until removals are dropped gets REVISION_COMPACTED`()
+    async throws
+  {
     let limits = ServerLimits.with { $0.store.tombstonesMax = 8 }
     let image = StoreImage.sample(count: 3_000) { _ in
       ["pad": .bytes([UInt8](repeating: 1, count: 500))]
@@ -214,7 +216,7 @@ import WidgetTransport
 
   /// Its cursor is forgotten, and what was removed since the transfer began is not.
   @Test
-  func `that stalls while it is given what it missed, until its cursor is forgotten, is told so`()
+  func `that stalls in a transfer until its cursor is compacted gets REVISION_COMPACTED`()
     async throws
   {
     let limits = ServerLimits.with {

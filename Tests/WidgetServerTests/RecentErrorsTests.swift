@@ -47,7 +47,7 @@ import WidgetStorage
     #expect(!kept.utf8.contains(0))
   }
 
-  @Test func `tells of settings that cannot be used, and not of callers' mistakes`() async throws {
+  @Test func `has invalid settings, and no mistakes of callers`() async throws {
     try await withServer { server in
       let client = try server.connect()
       _ = try client.refusal("GetWidget", GetWidgetRequest(id: .make("none")))
@@ -61,7 +61,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `tells of changes that cannot be stored`() async throws {
+  @Test func `has changes that cannot be stored`() async throws {
     try await withServer { server in
       let client = try server.connect()
       server.log.failure = .full(path: "/disk")
@@ -77,7 +77,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `tells of quotas that are used up, by calls and by streams`() async throws {
+  @Test func `has reached quotas of calls and streams`() async throws {
     let limits = ServerLimits.with {
       $0.store.widgetsMax = 1
       $0.subscriptionsPerUIDMax = 1
@@ -109,7 +109,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `is empty as long as nothing happens, and memory is told`() async throws {
+  @Test func `is empty without errors, and the statistics have the memory`() async throws {
     try await withServer { server in
       let stats = try server.connect().stats()
       #expect(stats.recentErrors.isEmpty)

@@ -87,7 +87,8 @@ import WidgetProto
   /// Readers come, go at random moments, and continue with their tokens while everything that can
   /// happen to a widget happens. In the end each holds exactly what ListWidgets says.
   @Test(arguments: Seeds.all)
-  func `reliable - a mirror is what the server holds, whatever happened`(seed: UInt64) async throws
+  func `reliable - a mirror equals the server's state after random changes`(seed: UInt64)
+    async throws
   {
     let limits = ServerLimits.with {
       $0.frameBytesTarget = 2_048

@@ -52,7 +52,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `whoever watches a widget watches what its embeds show`() throws {
+  @Test func `a watcher of a widget also watches the widgets in its embeds`() throws {
     var store = try Self.store(2)
     let frame = Kind(
       name: try .make("frame"),

@@ -65,7 +65,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `is closed after a response frame, and what it sent behind it is not done`()
+  @Test func `is closed after a response frame, and its later requests are not carried out`()
     async throws
   {
     try await withServer { server in

@@ -98,7 +98,7 @@ import WidgetModel
     #expect(throws: StorageError.self) { try folder.open().load() }
   }
 
-  @Test func `what appending writes is what a step of the schema would write`() throws {
+  @Test func `an appended row has the checksum that a migration computes`() throws {
     _ = try fill()
     let connection = try DatabaseConnection(path: folder.database, busyTimeoutMilliseconds: 0)
     try RowChecksum.register(on: connection)

@@ -227,7 +227,9 @@ import WidgetModel
     #expect(try folder.open().load().records.map(\.widget.id.rawValue) == ["a", "b", "c"])
   }
 
-  @Test func `another process is refused the directory and told who has it`() async throws {
+  @Test func `a second process is refused the directory, and gets the pid of the first`()
+    async throws
+  {
     let directory = try StateDirectory(path: folder.path)
     let path = folder.path
     let holder = getpid()

@@ -212,7 +212,7 @@ import WidgetModel
     #expect(try log.load().revision == 1)
   }
 
-  @Test func `a closed log says so`() throws {
+  @Test func `a closed log fails with closed`() throws {
     let log = try folder.open()
     try log.close()
     try log.close()

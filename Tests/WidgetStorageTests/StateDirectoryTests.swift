@@ -40,7 +40,7 @@ import Testing
     #expect(try StateDirectory(path: folder.path).isLocked)
   }
 
-  @Test func `the second one is refused and told who is first`() throws {
+  @Test func `a second lock is refused with the pid of the first`() throws {
     let first = try StateDirectory(path: folder.path)
     let expected = StorageError.locked(path: folder.path + "/widgetd.lock", pid: getpid())
     #expect(throws: expected) { try StateDirectory(path: folder.path + "/") }

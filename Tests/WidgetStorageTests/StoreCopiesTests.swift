@@ -75,7 +75,7 @@ import WidgetModel
       try manager.contentsOfDirectory(atPath: folder.path).allSatisfy { !$0.contains("backup") })
   }
 
-  @Test func `missing files and damaged pages are told`() throws {
+  @Test func `missing files and damaged pages are reported`() throws {
     #expect(grades(folder.path) == ["files": .failure])
     #expect(!manager.fileExists(atPath: folder.database))
     do {
@@ -154,7 +154,7 @@ import WidgetModel
     }
   }
 
-  @Test func `what is no whole backup replaces nothing`() throws {
+  @Test func `an incomplete backup is not restored`() throws {
     do {
       let log = try folder.open()
       try fill(log, 1...40)

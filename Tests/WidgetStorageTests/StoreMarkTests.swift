@@ -106,7 +106,9 @@ import WidgetModel
     #expect((try? folder.bytes(of: "widgetd.db-wal")) == before)
   }
 
-  @Test func `an older copy of the database is refused, and names what it lacks`() throws {
+  @Test func `an older copy of the database is refused, and the error has the lost revisions`()
+    throws
+  {
     try endCleanly()
     let old = try folder.bytes(of: "widgetd.db")
     do {
@@ -132,7 +134,7 @@ import WidgetModel
   }
 
   @Test(arguments: ["", "widgetd store 1\n", "no mark"])
-  func `a damaged mark is replaced, but still tells that a store was here`(text: String) throws {
+  func `a damaged mark is replaced, but still prevents an empty store`(text: String) throws {
     try endCleanly()
     try write(Data(text.utf8), to: mark)
     do {

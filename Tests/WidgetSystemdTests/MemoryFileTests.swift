@@ -34,7 +34,7 @@ import Testing
     #expect(fcntl(file.descriptor, F_GETFD) & FD_CLOEXEC != 0)
   }
 
-  @Test func `what others can change is not read`() throws {
+  @Test func `a regular file and a pipe are refused, because others can change them`() throws {
     let folder = try TemporaryFolder()
     defer { withExtendedLifetime(folder) {} }
     let opened = open(folder.path + "/file", O_CREAT | O_RDWR | O_CLOEXEC, 0o600)

@@ -55,7 +55,7 @@ import Testing
       ("a\nREADY=1", "a READY=1"), ("a\r\n\0b", "a   b"), ("tab\there", "tab here"),
       ("\u{85}\u{7F}x", "  x"), ("Grüße \u{1F600}", "Grüße \u{1F600}"), ("", ""),
     ])
-  func `a status stays one line, whatever it is made of`(text: String, expected: String) throws {
+  func `a status with line breaks is sent as one line`(text: String, expected: String) throws {
     let (notifier, receiver) = try pair()
     try notifier.notify(.status(text))
     #expect(receiver.receiveText() == "STATUS=" + expected)
@@ -264,7 +264,7 @@ import Testing
 
   // MARK: Barriers
 
-  @Test func `a barrier is reached when the manager closes what it got`() throws {
+  @Test func `a barrier is reached when the manager closes its descriptor`() throws {
     let (notifier, receiver) = try pair()
     let barrier = try #require(try notifier.startBarrier())
     defer { close(barrier) }

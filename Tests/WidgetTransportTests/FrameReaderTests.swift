@@ -111,7 +111,7 @@ import WidgetTransport
     #expect(reader.isInsideFrame)
   }
 
-  @Test func `the end of the stream inside a frame can be told from its end between frames`() {
+  @Test func `an end inside a frame differs from an end between frames`() {
     var reader = FrameReader()
     #expect(!reader.isInsideFrame)
     reader.append(ByteBuffer(bytes: [0, 0, 0]))

@@ -41,7 +41,7 @@ import WidgetTransport
   }
 
   @Test(arguments: 0..<16 as Range<UInt64>)
-  func `whatever frames are sent, and however they are cut, they are read`(seed: UInt64) {
+  func `random frames are read for any split of their bytes`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     let frames = (0..<40).map { _ in
       Frame.sample(

@@ -10,7 +10,7 @@ import WidgetTransport
     (.remoteClosed, .openStream(streamID: 1, kind: .server)),
     (.remoteOpen, .openStream(streamID: 1, kind: .bidirectional)),
   ])
-  func `the flags of a request tell what it opens`(
+  func `the flags of a request decide the kind of the call`(
     flags: FrameFlags, expected: ServerStreams.Action
   ) {
     var streams = ServerStreams()
@@ -167,7 +167,7 @@ import WidgetTransport
     #expect(streams.openStreamIDs.sorted() == [3, 9])
   }
 
-  @Test func `ending a stream twice is told`() {
+  @Test func `a second end of a stream returns false`() {
     var streams = ServerStreams()
     _ = streams.receive(.request(1, .remoteClosed))
     #expect(streams.end(1) == true)

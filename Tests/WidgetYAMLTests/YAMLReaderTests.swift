@@ -67,7 +67,7 @@ private func flow(_ node: YAMLNode) -> String {
     ("a: b\u{1}", .character("control characters are not allowed", byte: 4)),
     ("[[[[[[[[[[[[[[[[[[[[[a", .tooDeep(max: 20)),
   ])
-  func `a text that cannot be read`(text: String, reason: YAMLFailure.Reason) {
+  func `an unreadable text is refused with the reason`(text: String, reason: YAMLFailure.Reason) {
     #expect(failure(text)?.reason == reason)
     #expect(failure(text)?.words(in: text).message.isEmpty == false)
   }
@@ -172,7 +172,7 @@ private func flow(_ node: YAMLNode) -> String {
     #expect(failure(text, refusing)?.reason == .alias("x"))
   }
 
-  @Test func `what aliases repeat counts`() {
+  @Test func `nodes that aliases repeat count against the limit`() {
     var text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
     for level in 1..<9 {
       let aliases = Array(repeating: "*a\(level - 1)", count: 10).joined(separator: ", ")
@@ -203,7 +203,7 @@ private func flow(_ node: YAMLNode) -> String {
 
   /// libyaml and the reader end, and answer, whatever the text is.
   @Test(arguments: 0..<20)
-  func `random texts`(seed: UInt64) {
+  func `random texts are read or refused`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     let parts = [
       "a", ": ", "\n", "  ", "- ", "[", "]", "{", "}", ",", "&x ", "*x", "\"", "'", "|", ">", "#",

@@ -57,7 +57,7 @@ import Testing
     #expect(folder.names == ["f.yaml"])
   }
 
-  @Test func `a link stays, and what it leads to is written, also if it is missing`() throws {
+  @Test func `a link stays, and its target is written, even if it is missing`() throws {
     let folder = Folder()
     symlink("second.yaml", "\(folder.path)/f.yaml")
     symlink("dots/third.yaml", "\(folder.path)/second.yaml")
@@ -83,7 +83,7 @@ import Testing
     #expect(folder.names == ["a", "b"])
   }
 
-  @Test func `while somebody else writes, nothing is written`() {
+  @Test func `while another process writes, nothing is written`() {
     let folder = Folder()
     let lock = open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     flock(lock, LOCK_EX)
@@ -99,7 +99,7 @@ import Testing
     #expect(folder.file("f.yaml").write("mine") == .written)
   }
 
-  @Test func `of many writers at a time one writes, and the others are told`() async {
+  @Test func `of many concurrent writers one writes, and the others get an error`() async {
     for _ in 0..<8 {
       let folder = Folder()
       let file = folder.file("f.yaml")

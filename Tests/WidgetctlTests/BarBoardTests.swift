@@ -41,7 +41,11 @@ import WidgetProto
     #expect(board.next(dates) == nil)
   }
 
-  @Test func `without a daemon a bar says so, and later keeps the last state as stale`() throws {
+  @Test
+  func
+    `before the first connection a bar names the lost daemon, later it keeps the state as stale`()
+    throws
+  {
     var board = board(.json)
     try board.take(.disconnected(.connectionLost(socketPath: "/s")), at: .epoch)
     #expect(board.next(dates)?.contains("widgetd?") == true)
@@ -54,7 +58,7 @@ import WidgetProto
     #expect(line.contains("\"tooltip\":\"widgetd is away since 1970-01-01 00:00\""), "\(line)")
   }
 
-  @Test func `a lost daemon is told to viewers, once and since when`() throws {
+  @Test func `a lost daemon is in the tooltip once, with the time of the loss`() throws {
     let widgets = ["a", "b"].map { LiveSamples.widget($0, says: "x") }
     var board = try synced(board(.waybar), widgets)
     let shutdown = ClientError.status(
@@ -189,7 +193,7 @@ import WidgetProto
     #expect(other.next(dates)?.contains(#""classes":["k"]"#) == true)
   }
 
-  @Test func `what a failure says does not change with the time`() throws {
+  @Test func `the text of a failure does not change with the time`() throws {
     let failed = LiveSamples.widget("a", says: "x") {
       $0.error = WidgetError(reason: "SOURCE_FAILED", message: "no answer", since: .epoch)
     }

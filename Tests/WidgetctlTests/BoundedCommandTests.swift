@@ -4,7 +4,7 @@ import Testing
 @testable import widgetctl
 
 struct BoundedCommandTests {
-  @Test func `a program has no blocked signals, whatever the thread blocks`() {
+  @Test func `a program starts without blocked signals, even if the thread blocks some`() {
     var (all, before) = (sigset_t(), sigset_t())
     sigfillset(&all)
     pthread_sigmask(SIG_SETMASK, &all, &before)

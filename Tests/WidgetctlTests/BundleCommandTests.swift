@@ -37,7 +37,7 @@ struct BundleCommandTests {
     #expect(BundleRemote.advice(text).split(separator: "--remote").count <= 2)
   }
 
-  @Test func `a file that is too large to upload is told with its size`() {
+  @Test func `the error for a file that is too large to upload has its size`() {
     var failure = CommandFailure(.quotaExceeded, "The limit is reached")
     #expect(Upload.reason(failure, bytes: 17) == "The limit is reached")
     failure.metadata = ["limit": "blob_bytes_max", "maximum": "16"]

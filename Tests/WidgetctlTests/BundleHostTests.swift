@@ -93,7 +93,7 @@ import WidgetModel
         == "  labels.panel is \"top\"; no bundle and no set declares it, so it has no owner")
   }
 
-  @Test func `a name to unset that is not there is told`() {
+  @Test func `an unset of a missing key is reported`() {
     let data: ValueMap = ["percent": .int(1), "text": .string("")]
     #expect(SetCommand.absent(["text"], data, "data value") == [])
     #expect(

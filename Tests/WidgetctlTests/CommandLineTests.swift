@@ -188,7 +188,7 @@ struct CommandLineTests {
   }
 
   @Test(arguments: Widgetctl.configuration.groupedSubcommands.flatMap(\.subcommands).map(Kind.init))
-  func `every command says what it does, with an example`(_ kind: Kind) {
+  func `every command has an abstract and an example`(_ kind: Kind) {
     let configuration = kind.command.configuration
     #expect(!configuration.abstract.isEmpty)
     #expect(configuration.discussion.contains("widgetctl \(configuration.commandName ?? "?")"))
@@ -326,7 +326,7 @@ struct FailureTests {
           fieldViolations: violations)))
   }
 
-  @Test func `a family that the kind lacks is told without the protocol's field`() {
+  @Test func `the error for an unsupported family does not name the protocol's field`() {
     let violation = FieldViolation(
       field: "content_family",
       description: "Kind \"load\" does not support large; use one of: small.")

@@ -42,7 +42,7 @@ struct ConditionTests {
     #expect(try Condition(text).doubt(about: Self.widget(), nil) == doubt)
   }
 
-  @Test func `a condition about what the kind does not declare says so`() throws {
+  @Test func `a condition on an undeclared key names the key`() throws {
     let name = try #require(KindName("gauge"))
     let kind = Kind(name: name, data: [Field(name: "later", type: .int)])
     func doubt(_ text: String) throws -> String? {

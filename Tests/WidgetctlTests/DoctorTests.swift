@@ -699,7 +699,7 @@ struct DoctorTests {
   }
 
   @Test(arguments: cases)
-  func `root is not told to become root`(_ expected: Case) {
+  func `commands for root have no sudo`(_ expected: Case) {
     // Who is root is let in, so these two are of no case for root.
     let others = ["permission", "level"]
     let facts = expected.facts.with { $0.user = .init(uid: 0, name: "root") }

@@ -108,7 +108,9 @@ struct NodeEventCheckTests {
     ).warning(name, of: node)
   }
 
-  @Test func `a node that does not take the event is told of, with those it takes`() throws {
+  @Test func `a warning for a node that does not take the event names the events that it takes`()
+    throws
+  {
     let wrong = try #require(try warning("click", takes: ["press"]))
     #expect(wrong.reason == "EVENT_NOT_HANDLED")
     #expect(

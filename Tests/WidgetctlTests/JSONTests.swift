@@ -10,7 +10,7 @@ struct JSONTests {
     "\"é😀\"", "[]",
     "{}", "[1,[2,{}]]", "{\"a\":1,\"b\":[true,null]}",
   ])
-  func `what is written reads as it was`(_ text: String) throws {
+  func `JSON that is read is written as the same text`(_ text: String) throws {
     #expect(JSONWriter.compact(try JSONReader.value(of: text)) == text)
   }
 
@@ -95,7 +95,7 @@ struct JSONTests {
       (.map(["$a": .int(1), "$b": .int(2)]), #"{"$a":1,"$b":2}"#),
       (.list([.map(["t": .bytes([])])]), #"[{"t":{"$bytes":""}}]"#),
     ] as [(Value, String)])
-  func `what JSON has no type for is tagged, and reads as it was`(_ value: Value, text: String)
+  func `values without a JSON type are tagged, and are read back`(_ value: Value, text: String)
     throws
   {
     #expect(JSONWriter.compact(value) == text)
@@ -160,7 +160,7 @@ struct YAMLTests {
       .list([]), .map([:]), .list([.list([]), .map(["a": .list([.int(1)])])]),
       .map(["a b": .map(["c": .map(["d": .string("e")])]), "null": .list([.map([:])])]),
     ] as [Value])
-  func `what is written reads as it was`(_ value: Value) throws {
+  func `a value that is written as YAML is read back`(_ value: Value) throws {
     let text = YAMLWriter.document(.map(["v": value]))
     let read = try DocumentReader.documents(text, name: "f.yaml").map(DataDocument.untagged)
     #expect(read == [.map(["v": value])])

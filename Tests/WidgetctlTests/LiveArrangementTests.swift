@@ -51,7 +51,7 @@ import WidgetTerminal
     #expect(LiveSamples.lines(&board)[3].contains("My disks"))
   }
 
-  @Test func `widgets without a place are left out if the file says so`() throws {
+  @Test func `widgets without a place are left out with rest hide`() throws {
     let board = try board(Self.wall + "\nrest: hide", ["other", "clock"])
     #expect(board.order.map(\.rawValue) == ["clock"])
   }
@@ -160,7 +160,7 @@ import WidgetTerminal
     }
   }
 
-  @Test func `all mistakes of a file are told, in its order, each with its place`() {
+  @Test func `all mistakes of a file are reported in order, with their places`() {
     let text = """
       columns:
         - width: wide
@@ -192,7 +192,7 @@ import WidgetTerminal
       ])
   }
 
-  @Test func `a file with very many mistakes is told in part`() {
+  @Test func `only the first of very many mistakes are reported`() {
     let most = LiveArrangement.problemsMax
     func message(_ count: Int) -> String {
       failure("rows: [\((0..<count).map { "{id: w\($0), width: 1}" }.joined(separator: ", "))]")
@@ -256,7 +256,9 @@ import WidgetTerminal
   }
 
   @Test(arguments: 0..<200)
-  func `what w writes shows the same again, whatever is shown`(seed: UInt64) throws {
+  func `the file that w writes gives the same arrangement, for random arrangements`(seed: UInt64)
+    throws
+  {
     var random = SeededGenerator(seed: seed)
     let families: [Family] = [.small, .medium, .medium, .large, .large, .extraLarge]
     let widgets = (0..<Int.random(in: 1...12, using: &random)).map { index in
@@ -352,7 +354,7 @@ import WidgetTerminal
     #expect(frame(board, "w1")?.x == 0)
   }
 
-  @Test func `a file that is there is replaced only by a yes`() throws {
+  @Test func `an existing file is replaced only after a yes`() throws {
     var board = try LiveSamples.board([LiveSamples.widget("a")])
     guard case .save(let text, _)? = board.take(.key(.character("w"), [])).first else {
       Issue.record("nothing to save")

@@ -170,7 +170,7 @@ extension LiveBoardTests {
     #expect(press(&board, .enter).count == 1)
   }
 
-  @Test func `what was sent does not come back with a later problem`() throws {
+  @Test func `sent text does not come back with a later problem`() throws {
     var board = try sent([:])
     // Accepted at revision 2, which is there now: the fields are empty.
     var update = WidgetUpdate(id: Samples.id("f"), revision: 2, updateTime: .epoch)
@@ -264,7 +264,7 @@ extension LiveBoardTests {
     #expect(board.panes[Samples.id("f")]?.draft("count").text == "4 567")
   }
 
-  @Test func `what was typed stays if the form has problems, or the event is refused`() throws {
+  @Test func `typed text stays if the form has problems or the event is refused`() throws {
     for isRefused in [true, false] {
       var board = try Self.board([Self.widget("f", Self.form)])
       press(&board, .tab, .tab)

@@ -660,7 +660,7 @@ import WidgetTerminal
     #expect(board.quiet == nil)
   }
 
-  @Test func `a lost connection is said at once, whatever was said before`() throws {
+  @Test func `a lost connection replaces an earlier notice at once`() throws {
     var board = try Self.board([Self.widget("c", Self.counter), Self.widget("d", Self.counter)])
     _ = board.take(.key(.character("r"), []))
     #expect(LiveSamples.lines(&board).joined().contains("move the pointer"))

@@ -39,7 +39,7 @@ import WidgetTerminal
     return board
   }
 
-  @Test func `a node is told once what became of each source that it is given`() throws {
+  @Test func `a node gets one life event for each source that it is given`() throws {
     func image(_ source: String, _ events: [String]) -> Node {
       Node(
         id: "i", type: .image,
@@ -134,7 +134,7 @@ import WidgetTerminal
     #expect(LiveSamples.lines(&board).contains { $0.contains("█") })
   }
 
-  @Test func `what is sent of a picture is bounded, and only what is seen of it`() throws {
+  @Test func `only the visible part of a picture is sent, up to a limit`() throws {
     var board = try board(.kitty)
     board.pictures.cellWidth = 40
     board.pictures.cellHeight = 80

@@ -243,7 +243,7 @@ import WidgetTerminal
     #expect(board.focus?.node == "after")
   }
 
-  @Test func `its scroll mark shows the focus`() throws {
+  @Test func `the scroll mark of a text list shows the focus`() throws {
     var board = try board(.label, events: [])
     press(&board, .tab)
     let before = board.picture().grid

@@ -147,7 +147,7 @@ import WidgetTerminal
     }
   }
 
-  @Test func `who reaches the end of a table asks for more rows, once for those that are there`()
+  @Test func `reaching the end of a table sends one request for more rows`()
     throws
   {
     var board = try LiveSamples.board(
@@ -237,7 +237,7 @@ import WidgetTerminal
     #expect(items(&board, "v") == [3, 4, 5])
   }
 
-  @Test func `the pointer lifts what it is over, and only a crossing changes the picture`() throws {
+  @Test func `the pointer highlights its node, and only a new node repaints`() throws {
     var board = try LiveSamples.board([
       table(["selection": .string("single")], events: ["select"])
     ])

@@ -53,7 +53,7 @@ struct PicturePageTests {
     #expect(lines.count == 2 && lines[1].hasPrefix("text: a ⏎ b") && lines[1].hasSuffix("…"))
   }
 
-  @Test func `what is wrong is told with its age, staleness as a warning and failures as errors`() {
+  @Test func `staleness is a warning and a failure an error, both with their age`() {
     var widget = Self.widget("a", "one")
     widget.isStale = true
     widget.error = WidgetError(
@@ -134,7 +134,7 @@ struct PicturePageTests {
     try body(widget, folder.path)
   }
 
-  @Test func `a missing image says so, with its reason`() throws {
+  @Test func `a missing image has its reason`() throws {
     try Self.image("none.png") { widget, _ in
       for format in [WidgetPicture.Format.text, .ansi(.truecolor), .html] {
         let text = Self.page(format, width: 60).text(of: [widget])
@@ -194,14 +194,14 @@ struct PicturePageTests {
     #expect(Self.lines(Self.page().text(of: [widget])).count <= 1)
   }
 
-  @Test func `the problems of nodes are told`() {
+  @Test func `problems of nodes are printed`() {
     var widget = Self.widget("a", "one")
     widget.content?.nodes[1].problem = "lines: no number"
     #expect(Self.lines(Self.page(width: 40).text(of: [widget])).last == "! one: lines: no number")
   }
 
   @Test(arguments: [false, true])
-  func `a kind that is not registered is told once, with its age, above the data`(hasData: Bool) {
+  func `an unregistered kind is named once, with its age, above the data`(hasData: Bool) {
     let widget = Samples.unregistered(hasData: hasData) {
       $0.updateTime = Samples.time(10_000 - 7200)
     }
@@ -292,7 +292,7 @@ struct PicturePageTests {
         == format)
   }
 
-  @Test func `defaults are told where a node leaves a property out`() throws {
+  @Test func `absent properties of a node are shown with their defaults`() throws {
     var widget = Self.widget("a", "one")
     widget.content?.nodes[1].properties["margin"] = .double(2)
     let label = try #require(widget.withDefaults.content?.nodes[1].properties)

@@ -37,7 +37,7 @@ struct SendTargetTests {
     ("value=123", Value.string("123")), ("value=true", .string("true")), ("value:=123", .int(123)),
     ("value==1", .string("1")), ("value=hi", .string("hi")),
   ])
-  func `an input of text takes text, whatever it looks like`(written: String, value: Value) throws {
+  func `an input for text takes a number as text`(written: String, value: Value) throws {
     let assignment = try Assignment(written)
     let target = SendTarget(nodes: [input("q", "q"), input("n", "n", mode: "number")])
     func sent(_ node: String) throws -> Value? {

@@ -251,7 +251,7 @@ import WidgetTerminal
     return board.notice
   }
 
-  @Test func `a press that no program answers is told with the next step`() throws {
+  @Test func `a press without an answer causes a notice with the next step`() throws {
     let notice = try press(Self.facts("bundle/feed", [Self.host(isStale: true)]), Self.stale())
     #expect(
       notice.hasPrefix(
@@ -266,7 +266,7 @@ import WidgetTerminal
         .hasPrefix("The bundle feed is broken now; "))
   }
 
-  @Test func `a press that is answered is not told`() throws {
+  @Test func `an answered press causes no notice`() throws {
     // The source has failed, but the host runs and takes the event.
     #expect(
       try press(Self.facts("bundle/feed", [Self.host(isStale: false)]), Self.failed("no")) == "")

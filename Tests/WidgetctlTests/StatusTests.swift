@@ -54,7 +54,7 @@ struct StatusTests {
     (.running(folders: ["/a"], stub: true), "   Bundles: widgetd-host runs /a with --stub\n"),
     (.missing, "   Bundles: no widgetd-host runs\n"),
   ])
-  func `the host of bundles is told of`(host: BundleHost, line: String) {
+  func `the report has a line for the host of bundles`(host: BundleHost, line: String) {
     var report = Self.report(.running(.serving))
     report.host = host
     #expect(report.text(Samples.plain).contains(line))

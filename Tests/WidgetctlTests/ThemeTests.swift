@@ -83,7 +83,7 @@ struct ThemeTests {
   }
 
   @Test(arguments: ["yaml", "json"])
-  func `what is printed can be imported`(format: String) throws {
+  func `a printed theme can be imported`(format: String) throws {
     let document = Self.state.document
     let text = format == "json" ? JSONWriter.pretty(document) : YAMLWriter.document(document)
     let read = try DocumentReader.documents(text, name: "theme.\(format)")

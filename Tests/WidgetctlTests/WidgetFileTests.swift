@@ -70,7 +70,7 @@ struct WidgetFileTests {
     #expect(short.widgets.map(\.timeline) == [expected])
   }
 
-  @Test func `what get prints of a timeline is read again`() throws {
+  @Test func `a timeline that get prints can be applied`() throws {
     var widget = Widget(id: try #require(WidgetID("w")), kind: try #require(KindName("k")))
     let entry = TimelineEntry(
       date: .epoch, values: ["at": .timestamp(.epoch)], score: 0.5, duration: .milliseconds(1_500))
@@ -163,7 +163,7 @@ struct WidgetFileTests {
     ("{set: a, kinds: {}}\n---\n{set: b, kinds: {}}", "must name one set"),
     ("kinds: {a: {dta: 1}}", "f.yaml:1:13: unknown key \"dta\""),
   ])
-  func `mistakes over several documents are told`(text: String, words: String) throws {
+  func `mistakes across several documents are reported`(text: String, words: String) throws {
     let failure = try #require(throws: CommandFailure.self) { try Self.readShort(text) }
     #expect(failure.message.contains(words), "\(failure.message)")
   }
@@ -364,7 +364,7 @@ struct WidgetFileTests {
     #expect(try ContentTemplate.read(kind.content[0].document) == kind.content[0])
   }
 
-  @Test func `what is printed can be applied`() throws {
+  @Test func `printed widgets can be applied`() throws {
     let widget = Samples.widget
     let printed = YAMLWriter.document(
       .map(["revision": .int(9), "widgets": .list([widget.document(etag: "x")])]))
@@ -475,7 +475,7 @@ struct WidgetFileTests {
   @Test(arguments: [
     ("", ", moved to set \"s\""), ("t", ", moved from \"t\" to set \"s\""), ("s", ""),
   ])
-  func `a change of the set is told`(_ before: String, words: String) {
+  func `a widget that changes its set is reported`(_ before: String, words: String) {
     var widget = Samples.widget
     widget.applySet = before
     let result = ApplyResult(id: widget.id, action: .updated)
@@ -555,7 +555,7 @@ struct WidgetFileTests {
     ("kinds: [{name: a, events: [{}]}]", "kinds[0].events[0].name: is missing"),
     ("kinds: [{name: a}, {name: a}]", "kinds[1].name: \"a\" is declared twice"),
   ])
-  func `what is wrong with a kind is said, and where`(text: String, message: String) {
+  func `a mistake in a kind is reported with its place`(text: String, message: String) {
     let failure = #expect(throws: CommandFailure.self) { try Self.read(text) }
     #expect(failure?.message.contains("f.yaml: \(message)") == true, "\(failure as Any)")
   }

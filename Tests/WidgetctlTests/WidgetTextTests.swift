@@ -71,7 +71,7 @@ struct WidgetTextTests {
         "text=\"--\"  ! text: no such key: 'load'\n"))
   }
 
-  @Test func `the list of nodes tells the tokens that the theme lacks`() {
+  @Test func `the list of nodes names the tokens that the theme lacks`() {
     let node = Node(
       id: "a", type: .label,
       properties: ["text": .string("x"), "color": .string("color.primry")])
@@ -84,7 +84,7 @@ struct WidgetTextTests {
     #expect(!Table.nodes(of: [widget], theme: theme).text(width: nil, Samples.plain).contains("!"))
   }
 
-  @Test func `problems are told on a line each, and nothing in them acts on a terminal`() {
+  @Test func `each problem is one line without control characters`() {
     let nodes = [
       Node(id: "top", type: .stack, childIDs: ["a"], problem: "x: first"),
       Node(
@@ -96,7 +96,7 @@ struct WidgetTextTests {
         == ["! top: x: first", "! a: text: no such\\u{1b} key", "! a: tooltip: none"])
   }
 
-  @Test func `tokens that the theme lacks are told, with the one that is meant`() {
+  @Test func `tokens that the theme lacks are named with a similar one`() {
     let node = Node(
       id: "a", type: .label,
       properties: [
@@ -117,7 +117,7 @@ struct WidgetTextTests {
     #expect(!content.problemLines(tellsAll: false, theme: own).contains { $0.contains("offset") })
   }
 
-  @Test func `failures are told with reason and age`() {
+  @Test func `failures have their reason and age`() {
     var widget = Samples.widget
     #expect(widget.failures(Self.dates) == [])
     widget.isStale = true
@@ -133,7 +133,7 @@ struct WidgetTextTests {
     #expect(Self.dates.untilChange(of: widget) == nil)
   }
 
-  @Test func `failed sources and actions of a bundle are told by name`() {
+  @Test func `failed sources and actions of a bundle are named`() {
     var widget = Samples.widget
     widget.data = [
       "status": .map([

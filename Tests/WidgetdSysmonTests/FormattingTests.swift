@@ -27,7 +27,7 @@ struct FormattingTests {
     #expect(fixed(number, decimals) == text)
   }
 
-  @Test func `a share of nothing is nothing`() {
+  @Test func `a share of zero is 0 percent`() {
     #expect(percent(5, of: 0) == 0)
     #expect(percent(1, of: 3) == 33.3)
   }

@@ -101,7 +101,7 @@ struct KindTests {
     #expect(second.state.text == "in 8.2 kbit/s  out 400 bit/s")
   }
 
-  @Test func `who asks again within an interval gets the same rates`() throws {
+  @Test func `a second reading within an interval has the same rates`() throws {
     let samples = NetworkSamples()
     func take(_ time: Timestamp, received: UInt64) throws -> (UInt64?, Double?) {
       let (counters, rates) = try samples.take(at: time, every: .seconds(1)) {

@@ -19,7 +19,7 @@ import WidgetStorage
     Sysmon.runner(machine, every: .seconds(1), client: client, clock: clock, report: report)
   }
 
-  @Test func `it samples when the clock says, and its widgets are stale when it has ended`()
+  @Test func `each tick samples the machine, and the widgets are stale after the end`()
     async throws
   {
     try await withDaemon { client in
@@ -43,7 +43,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `what cannot be read is told once, tried again, and keeps nothing else from going on`()
+  @Test func `an unreadable value is reported once and retried, and other widgets go on`()
     async throws
   {
     try await withDaemon { client in

@@ -20,7 +20,7 @@ struct SimulationTests {
   }
 
   @Test(arguments: 0..<batchCount)
-  func `the store does what the naive model does, whatever happens`(batch: Int) throws {
+  func `after random commands the store equals the naive model`(batch: Int) throws {
     var counts = Simulation.Counts()
     let seeds = SimulationTests.seeds.enumerated().filter {
       $0.offset % SimulationTests.batchCount == batch

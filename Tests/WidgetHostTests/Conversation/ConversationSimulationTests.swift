@@ -22,7 +22,9 @@ struct ConversationSimulationTests {
   }
 
   @Test(arguments: 0..<batchCount)
-  func `the daemon ends up with what the folders say, whatever happens`(batch: Int) throws {
+  func `after random changes and failures the daemon has the bundles of the folders`(batch: Int)
+    throws
+  {
     var counts = ConversationSimulation.Counts()
     let choices = try ConversationSimulation.choices()
     let seeds = ConversationSimulationTests.seeds.enumerated().filter {
