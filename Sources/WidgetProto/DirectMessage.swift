@@ -226,7 +226,10 @@ extension Labels: DirectMessage {
 }
 
 extension Widget: DirectMessage {
-  func writeFields(to output: DirectOutput) -> Bool {
+  func writeFields(to output: DirectOutput) -> Bool { writeFields(to: output, tagged: nil) }
+
+  /// - Parameter tagged: what only answers carry.
+  fileprivate func writeFields(to output: DirectOutput, tagged: TaggedWidget?) -> Bool {
     typealias Number = FieldNumber.Widget
     let mask = output.mask
     let isAll = mask.isEverything
@@ -239,9 +242,17 @@ extension Widget: DirectMessage {
         output.writer.wanted(parameters, .parameters, mask.parameterKeys),
         output.writer.wanted(data, .data, mask.dataKeys)
       )
-    return (!wants(.activity) || output.message(Number.activity, struct: activity))
+    return
+      (tagged?.storedTimeline == nil || !mask.wants(.storedTimeline)
+      || output.message(Number.storedTimeline, struct: tagged?.storedTimeline))
+      && (!wants(.activity) || output.message(Number.activity, struct: activity))
       && (!wants(.timeline) || output.message(Number.timeline, struct: timeline))
+      && (tagged.map {
+        $0.owners.isEmpty || !mask.wants(.owners)
+          || output.each($0.owners) { output.message(Number.owners, struct: $0) }
+      } ?? true)
       && (!wants(.content) || output.message(Number.content, content))
+      && (tagged.map { !wants(.etag) || output.text(Number.etag, $0.etag) } ?? true)
       && (!wants(.applySet) || output.text(Number.applySet, applySet))
       && (!wants(.ownerUID) || output.number(Number.ownerUid, UInt64(ownerUID)))
       && (!wants(.updateTime) || output.timestamp(Number.updateTime, updateTime))
@@ -257,6 +268,10 @@ extension Widget: DirectMessage {
       && (!wants(.family) || output.number(Number.family, UInt64(family.rawValue)))
       && output.text(Number.kind, kind.rawValue) && output.text(Number.id, id.rawValue)
   }
+}
+
+extension TaggedWidget: DirectMessage {
+  func writeFields(to output: DirectOutput) -> Bool { widget.writeFields(to: output, tagged: self) }
 }
 
 extension WidgetUpdate: DirectMessage {
@@ -342,5 +357,40 @@ extension WatchWidgetsResponse: DirectMessage {
     case .upcoming(let frame): output.message(Number.upcoming, struct: frame)
     case .unknown: true
     }
+  }
+}
+
+// MARK: - Answers
+
+extension CreateWidgetResponse: DirectMessage {
+  func writeFields(to output: DirectOutput) -> Bool {
+    typealias Number = FieldNumber.CreateWidgetResponse
+    return output.each(warnings) { output.message(Number.warnings, struct: $0) }
+      && output.message(Number.widget, TaggedWidget(widget: widget, etag: etag))
+  }
+}
+
+extension GetWidgetResponse: DirectMessage {
+  func writeFields(to output: DirectOutput) -> Bool {
+    output.message(
+      FieldNumber.GetWidgetResponse.widget,
+      TaggedWidget(widget: widget, etag: etag, owners: owners, storedTimeline: storedTimeline))
+  }
+}
+
+extension UpdateWidgetResponse: DirectMessage {
+  func writeFields(to output: DirectOutput) -> Bool {
+    typealias Number = FieldNumber.UpdateWidgetResponse
+    return output.flag(Number.changed, changed) && output.number(Number.revision, revision)
+      && output.message(Number.widget, widget.map { TaggedWidget(widget: $0, etag: etag) })
+  }
+}
+
+extension ListWidgetsResponse: DirectMessage {
+  func writeFields(to output: DirectOutput) -> Bool {
+    typealias Number = FieldNumber.ListWidgetsResponse
+    return output.number(Number.revision, revision)
+      && output.text(Number.nextPageToken, nextPageToken)
+      && output.each(widgets) { output.message(Number.widgets, $0) }
   }
 }

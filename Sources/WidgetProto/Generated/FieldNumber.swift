@@ -28,6 +28,15 @@ enum FieldNumber {
     static let setNodes: UInt32 = 3
     static let removedNodeIds: UInt32 = 4
   }
+  /// `widgetd.v1.CreateWidgetResponse`
+  enum CreateWidgetResponse {
+    static let widget: UInt32 = 1
+    static let warnings: UInt32 = 2
+  }
+  /// `widgetd.v1.GetWidgetResponse`
+  enum GetWidgetResponse {
+    static let widget: UInt32 = 1
+  }
   /// `widgetd.v1.LabelSet`
   enum LabelSet {
     static let labels: UInt32 = 1
@@ -35,6 +44,12 @@ enum FieldNumber {
   /// `widgetd.v1.ListValue`
   enum ListValue {
     static let values: UInt32 = 1
+  }
+  /// `widgetd.v1.ListWidgetsResponse`
+  enum ListWidgetsResponse {
+    static let widgets: UInt32 = 1
+    static let nextPageToken: UInt32 = 2
+    static let revision: UInt32 = 3
   }
   /// `widgetd.v1.MapValue`
   enum MapValue {
@@ -59,6 +74,12 @@ enum FieldNumber {
   enum SnapshotChunk {
     static let widgets: UInt32 = 1
     static let removedIds: UInt32 = 2
+  }
+  /// `widgetd.v1.UpdateWidgetResponse`
+  enum UpdateWidgetResponse {
+    static let widget: UInt32 = 1
+    static let revision: UInt32 = 2
+    static let changed: UInt32 = 3
   }
   /// `widgetd.v1.Value`
   enum Value {
