@@ -42,6 +42,19 @@ struct PlainContentTests {
     #expect(texts(store.widget("a")) == ["The kind \"k\" is not registered."])
   }
 
+  @Test(arguments: 0..<20)
+  func `a line break or a combined letter is found at each place of a text`(place: Int) {
+    var text = Array(repeating: "x", count: 20)
+    text[place] = "\n"
+    #expect(
+      PlainContent.text(of: .string(text.joined())) == text.joined().replacing("\n", with: " "))
+    // Characters are counted, not bytes: 119 of them are shown, and the mark.
+    var long = Array(repeating: "x", count: 140)
+    long[place] = "e\u{301}"
+    #expect(
+      PlainContent.text(of: .string(long.joined())) == long.prefix(119).joined() + "…")
+  }
+
   @Test func `a change of one key changes one node`() throws {
     var store = Store()
     try store.create("a", data: ["x": .int(1), "y": .int(2)])

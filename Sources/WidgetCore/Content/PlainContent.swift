@@ -18,45 +18,57 @@ enum PlainContent {
     let rowCount = min(record.data.liveCount, rowsMax)
     let more = record.data.liveCount - rowCount
     var top: [String] = []
-    var rows: [String] = []
-    var rowNodes: [Node] = []
-    rows.reserveCapacity(rowCount)
-    rowNodes.reserveCapacity(3 * rowCount)
-    record.data.forEachLive(rowsMax) { key, value in
-      let path = path(of: key)
-      let row = "row" + path
-      rows.append(row)
-      rowNodes.append(
-        Node(
-          id: row, type: .stack, properties: horizontal, childIDs: ["key" + path, "value" + path]))
-      rowNodes.append(label("key" + path, cut(key, keyLengthMax)))
-      rowNodes.append(valueNode(path, value))
-    }
-    if !rows.isEmpty { top.append("table") }
-    if more > 0 { top.append("more") }
-    top.append("kind")
+    top.reserveCapacity(3)
     var nodes: [Node] = []
-    nodes.reserveCapacity(rowNodes.count + 4)
-    nodes.append(Node(id: "plain", type: .stack, childIDs: top))
-    if !rows.isEmpty {
-      nodes.append(Node(id: "table", type: .table, properties: columns, childIDs: rows))
-      nodes += rowNodes
+    nodes.reserveCapacity(3 * rowCount + 4)
+    // The children of these two are known at the end.
+    nodes.append(Node(id: "plain", type: .stack))
+    if rowCount > 0 {
+      top.append("table")
+      nodes.append(Node(id: "table", type: .table, properties: columns))
+      var rows: [String] = []
+      rows.reserveCapacity(rowCount)
+      record.data.forEachLive(rowsMax) { key, value in
+        let path = path(of: key)
+        let row = "row" + path
+        rows.append(row)
+        nodes.append(
+          Node(
+            id: row, type: .stack, properties: horizontal,
+            childIDs: ["key" + path, "value" + path]))
+        nodes.append(label("key" + path, cut(key, keyLengthMax)))
+        nodes.append(valueNode(path, value))
+      }
+      nodes[1].childIDs = rows
     }
-    if more > 0 { nodes.append(label("more", "and \(more) more")) }
+    if more > 0 {
+      top.append("more")
+      nodes.append(label("more", "and \(more) more"))
+    }
+    top.append("kind")
+    nodes[0].childIDs = top
     nodes.append(
       Node(
         id: "kind", type: .label,
         properties: ValueMap([
-          caption,
-          .init(key: "text", value: .string("The kind \"" + record.kind.rawValue + notRegistered)),
+          caption, .init(key: "text", value: .string(notRegistered(record.kind))),
         ])))
     return Content(rootID: "plain", nodes: nodes)
+  }
+
+  /// Each read of a widget makes this line, so its memory is allocated once.
+  private static func notRegistered(_ kind: KindName) -> String {
+    var line = ""
+    line.reserveCapacity(kind.rawValue.utf8.count + 32)
+    line += "The kind \""
+    line += kind.rawValue
+    line += "\" is not registered."
+    return line
   }
 
   // The properties that every table has.
   private static let columns: ValueMap = ["columns": .list([.string("Key"), .string("Value")])]
   private static let horizontal: ValueMap = ["axis": .string("horizontal")]
-  private static let notRegistered = "\" is not registered."
   private static let caption = ValueMap.Entry(key: "font", value: .string("caption"))
 
   /// The approximate size of the content in frames, in bytes. O(1).
@@ -111,12 +123,16 @@ enum PlainContent {
   private static func isPrintable(_ text: String, upTo countMax: Int) -> Bool {
     var text = text
     return text.withUTF8 { bytes in
-      var hasOther = false
-      // Because the loop has no exit, the compiler can process many bytes at a time.
-      for byte in UnsafeBufferPointer(rebasing: bytes.prefix(countMax)) {
-        hasOther = hasOther || byte &- 0x20 > 0x5e
+      let count = min(bytes.count, countMax)
+      var place = 0
+      // Eight bytes at a time.
+      while place + 8 <= count {
+        let word = UnsafeRawBufferPointer(bytes)
+          .loadUnaligned(fromByteOffset: place, as: UInt64.self)
+        guard word.hasOnlyPrintableASCII else { return false }
+        place += 8
       }
-      return !hasOther
+      return bytes[place..<count].allSatisfy { (0x20...0x7e).contains($0) }
     }
   }
 
@@ -186,5 +202,15 @@ extension RevisedMap {
       count += 1
     }
     return nil
+  }
+}
+
+extension UInt64 {
+  /// Whether each of its bytes is from 0x20 to 0x7e.
+  fileprivate var hasOnlyPrintableASCII: Bool {
+    let high: UInt64 = 0x8080_8080_8080_8080
+    let every: UInt64 = 0x0101_0101_0101_0101
+    // No byte has its high bit. Then a byte below 0x20 gets it in the difference, and 0x7f in the sum.
+    return self & high == 0 && (self &- every &* 0x20) & high == 0 && (self &+ every) & high == 0
   }
 }

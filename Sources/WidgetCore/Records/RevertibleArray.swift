@@ -11,7 +11,8 @@
 /// When the differences reach a part of the elements, the elements are copied after all. So many
 /// changes in a row cost no more than with an array.
 struct RevertibleArray<Element>: RandomAccessCollection, MutableCollection {
-  private var version = ArrayVersion<Element>()
+  /// nil until the first element, because many maps of widgets stay empty.
+  private var version: ArrayVersion<Element>?
   private(set) var count = 0
 
   init() {}
@@ -21,23 +22,24 @@ struct RevertibleArray<Element>: RandomAccessCollection, MutableCollection {
 
   subscript(index: Int) -> Element {
     get {
+      guard let version else { preconditionFailure("the array has no elements") }
       version.takeElements()
       return version.elements[index]
     }
     _modify {
-      prepare { .set(index, $0[index]) }
+      let version = prepare { .set(index, $0[index]) }
       yield &version.elements[index]
     }
   }
 
   mutating func append(_ element: Element) {
-    prepare { _ in .removeLast }
+    let version = prepare { _ in .removeLast }
     version.elements.append(element)
     count += 1
   }
 
   mutating func removeLast() {
-    prepare { elements in elements.last.map { .append($0) } ?? .removeLast }
+    let version = prepare { elements in elements.last.map { .append($0) } ?? .removeLast }
     version.elements.removeLast()
     count -= 1
   }
@@ -45,15 +47,22 @@ struct RevertibleArray<Element>: RandomAccessCollection, MutableCollection {
   /// Makes the elements belong to this copy, so that they can change.
   ///
   /// - Parameter inverse: the inverse of the change that follows.
-  private mutating func prepare(_ inverse: ([Element]) -> ArrayVersion<Element>.Change) {
-    version.takeElements()
-    if isKnownUniquelyReferenced(&version) {
+  /// - Returns: The version that has the elements.
+  private mutating func prepare(
+    _ inverse: ([Element]) -> ArrayVersion<Element>.Change
+  ) -> ArrayVersion<Element> {
+    version?.takeElements()
+    if isKnownUniquelyReferenced(&version), let version {
       version.age = 0
-    } else if version.age > version.elements.count / 8 + 8 {
-      version = ArrayVersion(version.elements)
-    } else {
-      version = version.makeNext(inverse(version.elements))
+      return version
     }
+    let next = version.map { version in
+      version.age > version.elements.count / 8 + 8
+        ? ArrayVersion(version.elements) : version.makeNext(inverse(version.elements))
+    }
+    let prepared = next ?? ArrayVersion()
+    version = prepared
+    return prepared
   }
 }
 
@@ -69,8 +78,16 @@ private final class ArrayVersion<Element> {
   var elements: [Element]
   /// The number of changes since all elements were copied, or since no other version needed them.
   var age = 0
-  /// The change from the next version to this one; nil for the version that has the elements.
-  private var difference: (change: Change, next: ArrayVersion)?
+  /// nil for the version that has the elements. In separate memory, because most versions have them.
+  private var difference: Difference?
+
+  private final class Difference {
+    /// The change from the next version to this one.
+    let change: Change
+    let next: ArrayVersion
+
+    init(_ change: Change, _ next: ArrayVersion) { (self.change, self.next) = (change, next) }
+  }
 
   init(_ elements: [Element] = []) { self.elements = elements }
 
@@ -92,7 +109,7 @@ private final class ArrayVersion<Element> {
     let next = ArrayVersion()
     swap(&next.elements, &elements)
     next.age = age + 1
-    difference = (change, next)
+    difference = Difference(change, next)
     return next
   }
 
@@ -105,7 +122,7 @@ private final class ArrayVersion<Element> {
       guard let change = earlier.difference?.change else { continue }
       swap(&earlier.elements, &later.elements)
       earlier.difference = nil
-      later.difference = (earlier.make(change), earlier)
+      later.difference = Difference(earlier.make(change), earlier)
     }
   }
 
