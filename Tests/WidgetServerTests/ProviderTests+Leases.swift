@@ -112,7 +112,7 @@ extension Providers {
       try provider.send(.keepAlive)
       #expect(try provider.next() == .keepAlive)
       try server.server.onLoop { service in
-        for session in service.providers.table.all { session.lastHeardAt = late }
+        for session in service.providers.table.all { session.heard(at: late) }
         service.providers.expire(at: late + LeaseWatch.secondLook)
       }.wait()
       #expect(try client.stats().providers == 1)
@@ -151,7 +151,7 @@ extension Providers {
         // That it is gone cannot be stored at first, and is tried again after a second.
         server.log.failure = .closed(path: "test")
         try provider.halfClose()
-        try server.eventually { $0.providers.waitsForRetry }
+        try server.eventually { $0.providers.stale.waitsForRetry }
         server.log.failure = nil
       }
       try self.comeBack(
@@ -163,9 +163,9 @@ extension Providers {
       #expect(try client.get("a").isStale == false)
       #expect(try client.get("b").isStale)
       let left = try server.server.onLoop { service in
-        service.providers.retryNow()
+        service.providers.stale.retryNow()
         service.turn.finish()
-        return service.providers.lostProviders
+        return service.providers.stale.lostProviders
       }.wait()
       #expect(left == [])
       #expect(try client.get("a").isStale == false)
@@ -220,13 +220,13 @@ extension Providers {
       let provider = try RawProvider(server.connect())
       try provider.open("other")
       let start = try server.server.onLoop { $0.context.startedAt }.wait()
-      try server.server.onLoop { $0.providers.lookAtAbsent(at: start + .seconds(14)) }.wait()
+      try server.server.onLoop { $0.providers.stale.lookAtAbsent(at: start + .seconds(14)) }.wait()
       #expect(try client.get("desk").isStale == false)
       try provider.settle()
       // Time passes for the provider as well; it is there, so it speaks.
       try server.server.onLoop { service in
         for session in service.providers.table.all {
-          session.lastHeardAt = start + .seconds(60)
+          session.heard(at: start + .seconds(60))
         }
         service.providers.expire(at: start + .seconds(16))
         service.providers.expire(at: start + .seconds(16) + LeaseWatch.secondLook)

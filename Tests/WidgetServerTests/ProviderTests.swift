@@ -399,7 +399,7 @@ import WidgetTransport
         try client.patch(
           "a", WidgetPatch(setParameters: ["unit": .string("\(round)" + text)]))
       }
-      let waiting = try server.server.onLoop { $0.providers.table.byName["desk"]?.queue.count }
+      let waiting = try server.server.onLoop { $0.providers.table.byName["desk"]?.waitingCount }
         .wait()
       #expect(try #require(waiting) <= 1)
       // The last state comes in the end.

@@ -67,7 +67,7 @@ extension ServiceLoop {
   private func answered(_ kind: RegisteredKind) -> RegisteredKind {
     var kind = kind
     kind.isProviderConnected = providers.table.byName[kind.provider] != nil
-    if kind.isAttended { kind.refreshBudget = providers.budget(of: kind.kind.name) }
+    if kind.isAttended { kind.refreshBudget = budgets.budget(of: kind.kind.name) }
     return kind
   }
 

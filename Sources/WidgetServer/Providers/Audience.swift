@@ -1,5 +1,6 @@
 import NIOCore
 import WidgetModel
+import WidgetProto
 
 /// The attached widgets that a provider knows, and those that linger before they are detached.
 ///
@@ -14,6 +15,12 @@ struct Audience {
   private var leaving: [WidgetID: NIODeadline] = [:]
   /// The earliest deadline in `leaving`. Nil if it is empty.
   private(set) var nextDeadline: NIODeadline?
+  /// The version of `WatchedWidgets.Share` that the provider was told. Nil before the first frame.
+  private var toldVersion: UInt64?
+  /// The number of the first pass that covers the provider's widgets.
+  private var firstPass: UInt64 = 0
+  /// Whether the provider was sent the first `synced`.
+  private var hasSynced = false
 
   /// The content of one frame.
   struct Update: Equatable {
@@ -24,6 +31,37 @@ struct Audience {
 
     var isEmpty: Bool { attached.isEmpty && detached.isEmpty }
   }
+
+  // MARK: - When
+
+  /// Lets the first frame wait for a pass that covers the provider's widgets.
+  mutating func wait(forPass pass: UInt64) { firstPass = pass }
+
+  /// The provider has been asked about its widgets.
+  mutating func synced() { hasSynced = true }
+
+  /// Whether the provider can be told the result of a pass.
+  func isReady(pass: UInt64) -> Bool { hasSynced && pass >= firstPass }
+
+  /// Returns the next frame; nil if the provider knows everything.
+  ///
+  /// - Parameter isCurrent: Whether `share` is up to date. If not, widgets that linger are not
+  ///   detached yet.
+  mutating func next(
+    _ share: WatchedWidgets.Share, isCurrent: Bool, now: NIODeadline, linger: TimeAmount,
+    bytesMax: Int
+  ) -> ProvideAudience? {
+    let isFirst = toldVersion == nil
+    let isTime = nextDeadline.map { $0 <= now } ?? false
+    guard isFirst || toldVersion != share.version || (isTime && isCurrent) else { return nil }
+    let update = update(watched: share.ids, now: now, linger: linger, bytesMax: bytesMax)
+    // No share has this version, so the next call sends the rest.
+    toldVersion = update.hasMore ? .max : share.version
+    guard isFirst || !update.isEmpty else { return nil }
+    return ProvideAudience(attached: update.attached, detached: update.detached)
+  }
+
+  // MARK: - What
 
   /// Returns the next update, and records it as told. O(told and watched widgets).
   ///

@@ -44,8 +44,8 @@ final class ProviderAudience {
 
   /// Starts a pass for a session that has opened.
   func begin(_ session: ServedSession) {
-    guard session.audience != nil else { return }
-    session.firstPass = watched.passesBegun + 1
+    guard session.includesAudience else { return }
+    session.waitForAudience(ofPass: watched.passesBegun + 1)
     lookAgain()
   }
 
@@ -80,26 +80,13 @@ final class ProviderAudience {
   /// The changes that a provider does not know; nil if it knows everything. The frame is sent after
   /// all others: the provider has then been asked about each widget in the frame.
   func frame(for session: ServedSession, at instant: NIODeadline) -> ProvideAudience? {
-    guard session.hasSynced, let provider = session.provider, let audience = session.audience,
-      watched.passesEnded >= session.firstPass
+    guard let provider = session.provider, session.takesAudience(ofPass: watched.passesEnded)
     else { return nil }
-    let share = watched[provider]
-    let isFirst = session.toldVersion == nil
     // While a pass is pending, the watched widgets may be out of date: send no `detached` then.
-    let isTime = audience.nextDeadline.map { $0 <= instant } ?? false
-    guard
-      isFirst || session.toldVersion != share.version
-        || (isTime && !watched.isBehind(context.store.revision))
-    else { return nil }
-    let update =
-      session.audience?.update(
-        watched: share.ids, now: instant,
-        linger: .milliseconds(Int64(context.limits.audienceLingerMilliseconds)),
-        bytesMax: context.limits.frameBytesTarget) ?? .init()
-    // No share has this version, so the next call sends the rest.
-    session.toldVersion = update.hasMore ? .max : share.version
-    guard isFirst || !update.isEmpty else { return nil }
-    return ProvideAudience(attached: update.attached, detached: update.detached)
+    return session.tell(
+      of: watched[provider], isCurrent: !watched.isBehind(context.store.revision), at: instant,
+      linger: .milliseconds(Int64(context.limits.audienceLingerMilliseconds)),
+      bytesMax: context.limits.frameBytesTarget)
   }
 
   /// Sets the timer for the next pass or the next `detached`.
@@ -111,7 +98,7 @@ final class ProviderAudience {
       next = watched.isInPass ? .now() + WatchedWidgets.pause : watched.nextLookAt
     }
     for session in sessions.values {
-      guard let deadline = session.audience?.nextDeadline, deadline > instant else { continue }
+      guard let deadline = session.nextDetachment, deadline > instant else { continue }
       next = min(next ?? deadline, deadline)
     }
     guard let next, next < timerAt || timer == nil else { return }

@@ -3,116 +3,43 @@ import WidgetCore
 import WidgetModel
 import WidgetProto
 
-/// One session of a provider: its name, its cursors in events and widgets, and pending requests.
+/// One session of a provider. Its parts say how far it is: `events`, `widgets`, `requests`,
+/// `audience`.
 ///
-/// A session has no queue of messages. Events are read from the store's ring when there is room for
-/// them, and changes of widgets from the store. Each has a cursor. Data requests wait as widget
-/// ids, each once. So a provider that does not read costs only a set of ids.
+/// A session has no queue of messages. `next` reads the store when the provider takes more. So a
+/// provider that does not read costs only a set of ids.
 ///
 /// The result of a frame is sent at the end of its turn, when it is durable, and takes effect only
-/// then. `outputs` and `effects` belong to the turn under way, and are dropped if its group is
-/// rolled back.
+/// then; see `SessionTurn`.
 ///
-/// Invariants: `isStarted` from the end of the turn that received `open`; `asked` and
-/// `askedWidgets` are each other's inverse; every widget of `askAgain` is in `asked`. A widget is
-/// in `queue` for every entry of `reasons`. A queued widget without a reason is skipped.
+/// Invariant: `isStarted` from the end of the turn that received `open`.
 final class ServedSession {
   let id: UInt64
   let peer: Peer
   let sink: any StreamSink
   private unowned let providers: Providers
   /// The provider's name. Nil until `open`.
-  var provider: String?
+  private(set) var provider: String?
   /// Whether the session gets the calls about bundles.
-  var managesBundles = false
+  private(set) var managesBundles = false
   /// Whether the session gets snapshot requests.
-  var answersSnapshots = false
-  /// The maximum time without a message from the provider.
-  var lease = ServedSession.leaseDefault
-  var lastHeardAt = NIODeadline.now()
-  var leaseWatch = LeaseWatch()
-  var leaseTimer: Scheduled<Void>?
-  var deadlineTimer: Scheduled<Void>?
-  var deadline: NIODeadline?
-
-  // The turn under way.
-  var outputs: [Output] = []
-  var effects: [Effect] = []
-  /// Data requests that were answered in this turn.
-  var answeredNow: Set<UInt64> = []
-  var takesPart = false
+  private(set) var answersSnapshots = false
+  /// Whether the provider gets events and requests.
+  private(set) var isStarted = false
+  private(set) var isOver = false
   /// Set when the session ends with the turn. Later frames are ignored.
-  var ending: Ending?
+  private(set) var ending: Ending?
 
-  // How far it is.
-  var isStarted = false
-  var isOver = false
-  var kinds: Set<KindName> = []
-  /// Everything up to this event has been processed.
-  var eventCursor: UInt64 = 0
-  /// Everything up to this event is dealt with.
-  var acknowledged: UInt64 = 0
-  /// Events and gaps that were sent and not acknowledged, in order of sequence numbers.
-  var unacknowledged = CircularBuffer<Sent>()
-  /// All changes of widgets up to this revision have been processed.
-  var revisionCursor: Revision = 0
-  var removals: [WidgetID] = []
-  /// Removed kinds that the provider does not know of yet.
-  var kindRemovals: Set<KindName> = []
-  private(set) var queue = CircularBuffer<Pending>()
-  private(set) var reasons: [WidgetID: DataRequestReason] = [:]
-  private var lastRequestID: UInt64 = 0
-  private(set) var asked: [WidgetID: Asked] = [:]
-  private(set) var askedWidgets: [UInt64: WidgetID] = [:]
-  /// Widgets whose refresh was requested while another request was pending.
-  private var askAgain: [WidgetID: DataRequestReason] = [:]
-  var owesKeepAlive = false
+  private var lease = Lease(from: .now())
+  private var leaseTimer: Scheduled<Void>?
+  private var deadline: StreamDeadline?
+  private var turn = SessionTurn()
+  private var events = SessionEvents()
+  private var widgets = SessionWidgets()
+  private var requests = DataRequests()
+  private var owesKeepAlive = false
   /// The provider's knowledge of watched widgets. Nil if it did not set `include_audience`.
-  var audience: Audience?
-  /// The version of `WatchedWidgets.Share` that it was sent. Nil before the first frame.
-  var toldVersion: UInt64?
-  /// The number of the first pass that covers its widgets.
-  var firstPass: UInt64 = 0
-  /// Whether the first `synced` was sent.
-  var hasSynced = false
-
-  static let leaseDefault = Duration.seconds(15)
-  static let leaseRange = Duration.seconds(1)...Duration.seconds(300)
-
-  /// Output for the end of the turn, even if the socket has no room.
-  enum Output {
-    case opened
-    case result(ProvideResult)
-  }
-
-  /// The effect of a frame, once it is durable.
-  enum Effect {
-    case acknowledged(UInt64)
-    /// These widgets need not be asked about any more.
-    case heard([WidgetID])
-    /// The provider itself has removed these kinds, so `kinds_removed` does not name them.
-    case gaveUp([KindName])
-  }
-
-  /// An event that was sent, or a gap.
-  struct Sent {
-    let first: UInt64
-    let last: UInt64
-    /// nil for a gap.
-    let widgetID: WidgetID?
-  }
-
-  /// Output about widgets, in this order.
-  enum Pending {
-    case request(WidgetID)
-    case synced
-  }
-
-  /// An open data request.
-  struct Asked {
-    let number: UInt64
-    let sentAt: NIODeadline
-  }
+  private var audience: Audience?
 
   struct Ending {
     let status: RPCStatus?
@@ -125,105 +52,230 @@ final class ServedSession {
     self.providers = providers
   }
 
-  /// The end of the lease, without another message.
-  var leaseEnd: NIODeadline { lastHeardAt + .nanoseconds(lease.nanoseconds) }
-
+  /// The provider's kinds, as far as the session has been told.
+  var kinds: Set<KindName> { widgets.kinds }
+  /// Whether the provider is told which of its widgets are watched.
+  var includesAudience: Bool { audience != nil }
   /// The event after which another session of this provider begins.
-  var resumePoint: UInt64 {
-    unacknowledged.first.map { $0.first - 1 } ?? max(acknowledged, eventCursor)
+  var resumePoint: UInt64 { events.resumePoint }
+  /// The number of data requests that wait to be sent.
+  var waitingCount: Int { requests.waitingCount }
+
+  // MARK: - From `open` to the end
+
+  /// Takes the provider's first frame.
+  ///
+  /// - Parameter sequence: The event after which the session begins.
+  func open(_ open: ProvideOpen, after sequence: UInt64) {
+    provider = open.provider
+    managesBundles = open.managesBundles
+    answersSnapshots = open.answersSnapshots
+    if let duration = open.lease { lease.take(duration) }
+    if open.includeAudience { audience = Audience() }
+    events.begin(after: sequence)
+    turn.add(.opened)
   }
 
-  func acknowledge(_ sequence: UInt64) {
-    while let first = unacknowledged.first, first.last <= sequence { unacknowledged.removeFirst() }
-    acknowledged = max(acknowledged, sequence)
+  /// Starts the session: from now on the provider gets events and requests.
+  ///
+  /// - Returns: The frame that tells the provider.
+  func start(_ provider: String, in store: borrowing WidgetStore) -> ProvideResponse {
+    // Events whose group was rolled back since have never happened.
+    events.begin(
+      atMost: min(
+        store.lastEventSequence, store.sequenceBeforeUnacknowledged(of: provider) ?? .max))
+    isStarted = true
+    widgets = SessionWidgets(kinds: store.kindNames(of: provider), at: store.revision)
+    ask(aboutWidgetsOf: kinds, in: store)
+    return .opened(
+      ProvideOpened(
+        sessionID: id, epoch: store.epoch, revision: store.revision, lease: lease.duration,
+        firstSequence: events.cursor + 1, includesAudience: includesAudience))
   }
+
+  /// Has the session end with the turn. Returns false if it ends already.
+  func end(with status: RPCStatus?) -> Bool {
+    guard !isOver, ending == nil else { return false }
+    ending = Ending(status: status)
+    return true
+  }
+
+  /// Ends the session now. Returns false if it has ended before.
+  func close() -> Bool {
+    guard !isOver else { return false }
+    isOver = true
+    leaseTimer?.cancel()
+    deadline?.cancel()
+    return true
+  }
+
+  // MARK: - The lease
+
+  var leaseEnd: NIODeadline { lease.end }
+  var leaseDuration: Duration { lease.duration }
+
+  func heard(at instant: NIODeadline) { lease.heard(at: instant) }
+
+  func lookAtLease(at instant: NIODeadline) -> LeaseWatch.Verdict { lease.look(at: instant) }
+
+  /// Replaces the timer of the lease.
+  func setLeaseTimer(_ timer: Scheduled<Void>?) {
+    leaseTimer?.cancel()
+    leaseTimer = timer
+  }
+
+  // MARK: - The turn
+
+  /// Has the session take part in the turn. Returns false if it already does.
+  func joinTurn() -> Bool { turn.join() }
+
+  func add(_ output: SessionTurn.Output) { turn.add(output) }
+  func add(_ effect: SessionTurn.Effect) { turn.add(effect) }
+
+  /// Ends the turn: the effects of its frames come into force.
+  ///
+  /// - Parameter send: Sends an output. The session may end in it.
+  func endTurn(sending send: (SessionTurn.Output) -> Void) {
+    let (outputs, effects) = turn.end()
+    for output in outputs where !isOver { send(output) }
+    for effect in effects {
+      switch effect {
+      case .acknowledged(let sequence): acknowledge(through: sequence)
+      case .heard(let ids): for id in ids { requests.heard(of: id) }
+      case .gaveUp(let names): widgets.giveUp(names)
+      }
+    }
+  }
+
+  // MARK: - Events
+
+  /// The provider has dealt with everything up to an event, and this is durable.
+  func acknowledge(through sequence: UInt64) { events.acknowledge(through: sequence) }
+
+  /// Whether an event may be acknowledged.
+  func hasSent(_ sequence: UInt64) -> Bool { sequence <= events.sentThrough }
+
+  /// The widget of an event that was sent and not acknowledged.
+  func widget(ofEvent sequence: UInt64) -> WidgetID? { events.widget(ofEvent: sequence) }
+
+  func keepAlive() { owesKeepAlive = true }
 
   // MARK: - Data requests
 
-  /// Puts a widget in line to be asked about, if it is not.
-  func ask(about id: WidgetID, _ reason: DataRequestReason) {
-    if let other = reasons[id] {
-      reasons[id] = other.joined(with: reason)
-    } else {
-      reasons[id] = reason
-      queue.append(.request(id))
-    }
+  /// The widget of an open data request that was not answered in this turn.
+  func widget(ofRequest number: UInt64) -> WidgetID? {
+    turn.hasAnswered(number) ? nil : requests.widget(ofRequest: number)
   }
 
-  /// Queues a request for fresh data of a widget.
+  func answer(_ number: UInt64, about id: WidgetID) { turn.answer(number, about: id) }
+
+  /// Queues a request for fresh data of a widget. The session must be started.
+  func refresh(_ id: WidgetID, _ reason: DataRequestReason = .refresh, at instant: NIODeadline) {
+    requests.refresh(id, reason, patience: lease.length, at: instant)
+  }
+
+  private func ask(aboutWidgetsOf kinds: Set<KindName>, in store: borrowing WidgetStore) {
+    for id in store.widgetIDs(of: kinds) { requests.ask(about: id, .providerReturned) }
+    requests.sync()
+  }
+
+  // MARK: - Output
+
+  /// What comes next for a provider that takes more.
+  enum Step {
+    case frame(ProvideResponse)
+    case events([Event])
+    /// Nothing to send; look again.
+    case again
+    /// The session cannot continue.
+    case fail(StoreError)
+  }
+
+  /// Takes the provider's kinds after a possible change. Asks about the widgets of new kinds.
+  func takeKinds(in store: borrowing WidgetStore) {
+    guard let provider else { return }
+    let added = widgets.take(store.kindNames(of: provider))
+    if !added.isEmpty { ask(aboutWidgetsOf: added, in: store) }
+  }
+
+  /// The next output; nil if there is none but the audience.
   ///
-  /// A pending request stands, so that a slow provider can answer at all. The next request follows
-  /// its answer. If there is not an answer within a lease, the request may be lost, and the next one is
-  /// queued at once.
-  func refresh(
-    _ id: WidgetID, _ reason: DataRequestReason = .refresh, at instant: NIODeadline
-  ) {
-    if let open = asked[id], instant < open.sentAt + .nanoseconds(lease.nanoseconds) {
-      askAgain[id] = askAgain[id].map { $0.joined(with: reason) } ?? reason
-    } else {
-      ask(about: id, reason)
+  /// - Parameter eventsMax: The maximum number of events that are sent and not acknowledged.
+  func next(in store: borrowing WidgetStore, eventsMax: Int) -> Step? {
+    if owesKeepAlive {
+      owesKeepAlive = false
+      return .frame(.keepAlive)
+    }
+    if let step = nextEvents(in: store, room: events.room(of: eventsMax)) { return step }
+    if let names = widgets.nextKindRemovals() {
+      return .frame(.kindsRemoved(ProvidedKindRemoval(kinds: names)))
+    }
+    if let ids = widgets.nextRemovals() {
+      for id in ids { audience?.forget(id) }
+      return .frame(.removed(ProvidedRemoval(widgetIDs: ids)))
+    }
+    return takeChanges(in: store) ?? nextRequest(in: store)
+  }
+
+  private func nextEvents(in store: borrowing WidgetStore, room: Int) -> Step? {
+    guard room > 0, events.cursor < store.lastEventSequence else { return nil }
+    let page = store.events(after: events.cursor, limit: room, of: kinds)
+    // A provider without kinds misses no events.
+    if let gap = page.gap, !kinds.isEmpty {
+      events.sent(gap)
+      return .frame(
+        .gap(EventGap(firstSequence: gap.lowerBound, lastSequence: gap.upperBound)))
+    }
+    events.sent(page)
+    return page.events.isEmpty ? nil : .events(page.events)
+  }
+
+  private func takeChanges(in store: borrowing WidgetStore) -> Step? {
+    guard widgets.cursor < store.revision else { return nil }
+    do throws(StoreError) {
+      let changes = try store.providedChanges(since: widgets.cursor, of: kinds)
+      for id in changes.removed { requests.forget(id) }
+      widgets.take(changes.removed, upTo: store.revision)
+      for id in changes.created { requests.ask(about: id, .created) }
+      for id in changes.reconfigured { requests.ask(about: id, .parametersChanged) }
+      return .again
+    } catch {
+      return .fail(error)
     }
   }
 
-  /// Lets the provider know when it has been asked about all that is in line now.
-  func syncWhenAsked() { queue.append(.synced) }
-
-  /// Takes the next in line out.
-  func nextPending() -> (Pending, DataRequestReason)? {
-    while let pending = queue.popFirst() {
-      switch pending {
-      case .synced: return (pending, .unspecified)
-      case .request(let id):
-        if let reason = reasons.removeValue(forKey: id) { return (pending, reason) }
-      }
+  private func nextRequest(in store: borrowing WidgetStore) -> Step? {
+    switch requests.next() {
+    case .synced:
+      audience?.synced()
+      return .frame(.synced(ProvideSynced(revision: store.revision)))
+    case .request(let id, let reason):
+      guard let kind = store.kind(of: id), kinds.contains(kind), let widget = store.widget(id)
+      else { return .again }
+      let number = requests.number(requestAbout: id, reason, at: .now())
+      return .frame(.dataRequest(DataRequest(id: number, widget: widget, reason: reason)))
+    case nil: return nil
     }
-    return nil
   }
 
-  /// A number for a request about a widget. It replaces the number of an earlier request. A request
-  /// that only wants fresh data keeps the earlier number, because an answer to that is still right.
-  func numberRequest(
-    about id: WidgetID, _ reason: DataRequestReason, at instant: NIODeadline
-  ) -> UInt64 {
-    let open = close(id)
-    let number: UInt64
-    if reason == .refresh || reason == .timeline, let open {
-      number = open.number
-    } else {
-      lastRequestID += 1
-      number = lastRequestID
-    }
-    asked[id] = Asked(number: number, sentAt: instant)
-    askedWidgets[number] = id
-    return number
-  }
+  // MARK: - The audience
 
-  /// A widget was answered: it need not be asked about any more, or only again.
-  func heard(of id: WidgetID) {
-    let reason = askAgain[id]
-    close(id)
-    if let reason { ask(about: id, reason) }
-  }
+  /// The time of the next `detached`; nil if there is none.
+  var nextDetachment: NIODeadline? { audience?.nextDeadline }
 
-  /// Takes a widget's request out of those that are open.
-  @discardableResult
-  private func close(_ id: WidgetID) -> Asked? {
-    askAgain[id] = nil
-    guard let open = asked.removeValue(forKey: id) else { return nil }
-    askedWidgets[open.number] = nil
-    return open
-  }
+  /// Lets the first frame about the audience wait for a pass that covers the provider's widgets.
+  func waitForAudience(ofPass pass: UInt64) { audience?.wait(forPass: pass) }
 
-  /// A widget is gone.
-  func forgetWidget(_ id: WidgetID) {
-    close(id)
-    reasons[id] = nil
-    // Queued entries of removed widgets are bounded by the number of existing widgets.
-    if queue.count > 2 * reasons.count + 1_024 {
-      queue.removeAll { pending in
-        if case .request(let id) = pending { reasons[id] == nil } else { false }
-      }
-    }
+  /// Whether the provider can be told of its audience.
+  func takesAudience(ofPass pass: UInt64) -> Bool { audience?.isReady(pass: pass) ?? false }
+
+  /// The next frame about the audience; see `Audience.next`.
+  func tell(
+    of share: WatchedWidgets.Share, isCurrent: Bool, at instant: NIODeadline, linger: TimeAmount,
+    bytesMax: Int
+  ) -> ProvideAudience? {
+    audience?.next(
+      share, isCurrent: isCurrent, now: instant, linger: linger, bytesMax: bytesMax)
   }
 }
 
@@ -231,11 +283,7 @@ extension ServedSession: TurnParticipant {
   /// Results are sent when the turn's answers have been; see `Providers.takePart`.
   func flushResponses() {}
 
-  func discardResponses() {
-    outputs.removeAll { if case .result = $0 { true } else { false } }
-    effects.removeAll()
-    answeredNow.removeAll()
-  }
+  func discardResponses() { turn.rollBack() }
 }
 
 extension ServedSession: ServedStream {
@@ -246,6 +294,7 @@ extension ServedSession: ServedStream {
     HandedStream(streamID: streamID)
   }
 
+  func end(at deadline: StreamDeadline) { self.deadline = deadline }
   func forget() { providers.forget(self) }
   func finish(_ status: RPCStatus?) { providers.finish(self, status) }
   func receive(_ message: ByteBuffer) { providers.receive(message, self) }
@@ -253,15 +302,4 @@ extension ServedSession: ServedStream {
 
   /// Sends a frame, or ends the session if the frame is too large.
   func send(_ frame: ProvideResponse) { providers.send(frame, to: self) }
-}
-
-extension DataRequestReason {
-  /// The reason of one request for two. A request for a timeline also asks for fresh data; else the
-  /// reason that says most about the widget counts.
-  fileprivate func joined(with other: DataRequestReason) -> DataRequestReason {
-    switch (self, other) {
-    case (.refresh, .timeline), (.timeline, .refresh): .timeline
-    default: rawValue <= other.rawValue ? self : other
-    }
-  }
 }

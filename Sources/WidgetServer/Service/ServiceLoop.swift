@@ -77,7 +77,7 @@ final class ServiceLoop {
     reloads = Reloads(context)
     turn.atStart = { [unowned self] in time.advance() }
     turn.atEnd = { [unowned self] in endTurn() }
-    providers.awaitReturns()
+    providers.stale.awaitReturns()
     // Before the first reader comes, widgets are where they should be now.
     turn.open()
   }
@@ -98,13 +98,13 @@ final class ServiceLoop {
 
   private func endTurn() {
     context.work.serve()
-    providers.markAbandoned()
+    providers.stale.mark()
     time.settleActivities()
     commit()
     time.advance()
     budgets.save()
     providers.askForTimelines(context.store.takeRefreshes())
-    providers.groupEnded()
+    providers.stale.groupEnded()
     turn.sendAnswers()
     turn.carryOutDurable()
     openStreams()

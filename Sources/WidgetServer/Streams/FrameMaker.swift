@@ -156,7 +156,7 @@ final class FrameMaker {
   /// The next frames of a transfer: a chunk, or a part of one with much state; nil if a frame would
   /// be too large. Moves the transfer on.
   func chunkMessages(
-    _ group: WatchGroup, _ transfer: inout Subscription.Transfer
+    _ group: WatchGroup, _ transfer: inout StreamCursor.Transfer
   ) -> [EncodedMessage]? {
     let (chunk, slot) = (transfer.nextChunk, transfer.nextSlot)
     let selector = group.filter.selector
@@ -362,7 +362,7 @@ final class FrameMaker {
 
   /// The frames that end a transfer; nil if its start is too old by now, or a frame too large.
   func finalMessages(
-    _ group: WatchGroup, _ transfer: Subscription.Transfer
+    _ group: WatchGroup, _ transfer: StreamCursor.Transfer
   ) -> [EncodedMessage]? {
     let delta: Delta
     do throws(StoreError) {

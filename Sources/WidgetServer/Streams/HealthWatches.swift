@@ -70,7 +70,7 @@ final class HealthWatches {
   @discardableResult
   fileprivate func forget(_ watch: HealthWatch) -> Bool {
     guard watches.removeValue(forKey: ObjectIdentifier(watch)) != nil else { return false }
-    watch.deadlineTimer?.cancel()
+    watch.cancelDeadline()
     context.streamAccounts.close(of: watch.uid)
     return true
   }
@@ -90,8 +90,7 @@ final class HealthWatch: ServedStream {
   let uid: UInt32
   private let service: String
   private unowned let watches: HealthWatches
-  var deadlineTimer: Scheduled<Void>?
-  var deadline: NIODeadline?
+  private var deadline: StreamDeadline?
 
   init(sink: any StreamSink, uid: UInt32, service: String, watches: HealthWatches) {
     self.sink = sink
@@ -105,6 +104,8 @@ final class HealthWatch: ServedStream {
   /// Nothing waits: each state is sent at once.
   func becameWritable() {}
 
+  func end(at deadline: StreamDeadline) { self.deadline = deadline }
+  func cancelDeadline() { deadline?.cancel() }
   func forget() { watches.forget(self) }
 
   func finish(_ status: RPCStatus?) {
@@ -114,6 +115,6 @@ final class HealthWatch: ServedStream {
   func handOver(streamID: UInt32) -> HandedStream {
     HandedStream(
       streamID: streamID, request: .health(HealthCheckRequest(service: service)),
-      timeoutNanoseconds: deadline.map { max(1, ($0 - .now()).nanoseconds) } ?? 0)
+      timeoutNanoseconds: deadline?.remainingNanoseconds ?? 0)
   }
 }

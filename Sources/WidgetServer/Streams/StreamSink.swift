@@ -48,9 +48,8 @@ protocol CallResponder: TurnParticipant {
 ///
 /// Confined to the service's event loop.
 protocol ServedStream: AnyObject {
-  var deadlineTimer: Scheduled<Void>? { get set }
-  /// The time of the end with DEADLINE_EXCEEDED; nil for never.
-  var deadline: NIODeadline? { get set }
+  /// Takes the time of its end with DEADLINE_EXCEEDED, and cancels it if it ends before.
+  func end(at deadline: StreamDeadline)
 
   /// The transport takes more again.
   func becameWritable()
@@ -71,14 +70,26 @@ protocol ServedStream: AnyObject {
   func finish(_ status: RPCStatus?)
 }
 
+/// The time at which a stream ends with DEADLINE_EXCEEDED.
+struct StreamDeadline {
+  private let instant: NIODeadline
+  private let timer: Scheduled<Void>
+
+  init(in delay: Duration, of stream: any ServedStream, _ context: ServiceContext) {
+    instant = .now() + .nanoseconds(delay.nanoseconds)
+    timer = context.schedule(at: instant) { stream.finish(.deadlineExceeded) }
+  }
+
+  /// The time that is left, for another process: at least 1 ns, because 0 means no deadline.
+  var remainingNanoseconds: Int64 { max(1, (instant - .now()).nanoseconds) }
+
+  func cancel() { timer.cancel() }
+}
+
 extension ServedStream {
   /// Ends the stream with DEADLINE_EXCEEDED after a while.
   func setDeadline(in delay: Duration, _ context: ServiceContext) {
-    let deadline = NIODeadline.now() + .nanoseconds(delay.nanoseconds)
-    self.deadline = deadline
-    deadlineTimer = context.schedule(in: .nanoseconds(delay.nanoseconds)) {
-      self.finish(.deadlineExceeded)
-    }
+    end(at: StreamDeadline(in: delay, of: self, context))
   }
 
   // Most streams hear nothing after their request.

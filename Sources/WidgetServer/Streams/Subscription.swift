@@ -2,7 +2,7 @@ import NIOCore
 import WidgetModel
 import WidgetProto
 
-/// One open stream: its sink, its filter, and its position.
+/// One open stream: its sink, its filter, and how far its reader is.
 ///
 /// A reader costs only this object: nothing is queued for it, however late it is.
 final class Subscription {
@@ -11,128 +11,221 @@ final class Subscription {
   let sink: any StreamSink
   let group: WatchGroup
   private unowned let streams: WatchStreams
-  /// The least time between two change frames; nil for none.
-  let minInterval: TimeAmount?
-  let progressInterval: TimeAmount?
-
-  var position: Position
-  /// Everything up to this event has been sent; only kept up while not caught up.
-  var eventCursor: UInt64
-  var nextFrameAt = NIODeadline.uptimeNanoseconds(0)
-  var lastFrameAt = NIODeadline.uptimeNanoseconds(0)
-  var wantsProgress = false
-  /// Whether the stream does not count as a watcher.
-  let isPassive: Bool
-  /// Whether the stream carries the theme.
-  var includesTheme = false
+  private let options: Options
+  private var cursor: StreamCursor
+  /// The earliest time of the next change frame.
+  private var nextFrameAt = NIODeadline.uptimeNanoseconds(0)
+  private var lastFrameAt = NIODeadline.uptimeNanoseconds(0)
+  private(set) var wantsProgress = false
   /// The revision of the last theme that was sent. Nil before the first.
-  var themeRevision: Revision?
+  private var themeRevision: Revision?
   /// Whether it waits in the list of those to be served.
-  var isReady = false
+  private var isReady = false
   /// Whether the stream has ended.
-  var isFinished = false
-  var intervalTimer: Scheduled<Void>?
-  var progressTimer: Scheduled<Void>?
-  var deadlineTimer: Scheduled<Void>?
-  var deadline: NIODeadline?
+  private(set) var isFinished = false
+  private var intervalTimer: Scheduled<Void>?
+  private var progressTimer: Scheduled<Void>?
+  private var deadline: StreamDeadline?
 
-  /// How far a reader is with the state.
-  enum Position {
-    /// The reader has everything up to the last round of frames.
-    case caughtUp
-    /// The reader has everything up to a revision.
-    case behind(Revision)
-    /// The reader is being sent everything since a revision, in chunks.
-    case transferring(Transfer)
-  }
+  /// The parts of the request that are not in the group's filter.
+  struct Options {
+    /// The least time between two change frames; nil for none.
+    var minInterval: TimeAmount?
+    var progressInterval: TimeAmount?
+    /// Whether the stream does not count as a watcher.
+    var isPassive = false
+    /// Whether the stream carries the theme.
+    var includesTheme = false
 
-  /// A transfer under way; see `WidgetStore.changes(endingTransferSince:startedAt:)`.
-  struct Transfer {
-    /// The reader's revision before the transfer; 0 and `isSnapshot` for none.
-    let cursor: Revision
-    let isSnapshot: Bool
-    let startedAt: Revision
-    /// The number of chunks in the pass under way.
-    private(set) var chunkCount: Int
-    /// The revision at the start of the pass under way.
-    private(set) var passStartedAt: Revision
-    /// The pass under way sends the changes since this revision. 0 in a snapshot's first pass:
-    /// everything.
-    private(set) var passSince: Revision
-    private(set) var passes = 1
-    private(set) var nextChunk = 0
-    /// The next slot within the chunk; 0 at its beginning.
-    private(set) var nextSlot = 0
+    /// The options of a stream of events.
+    init() {}
 
-    init(cursor: Revision, isSnapshot: Bool, startedAt: Revision, chunkCount: Int) {
-      self.cursor = cursor
-      self.isSnapshot = isSnapshot
-      self.startedAt = startedAt
-      self.chunkCount = chunkCount
-      passStartedAt = startedAt
-      passSince = cursor
-    }
-
-    /// Goes through the chunks again, for the changes made during the last pass.
-    mutating func beginPass(at revision: Revision, chunkCount: Int) {
-      (passSince, passStartedAt) = (passStartedAt, revision)
-      (self.chunkCount, nextChunk, nextSlot) = (chunkCount, 0, 0)
-      passes += 1
-    }
-
-    /// Continues at a slot of this chunk, or at the next chunk.
-    mutating func advance(to slot: Int?) {
-      nextChunk += slot == nil ? 1 : 0
-      nextSlot = slot ?? 0
+    init(_ request: WatchWidgetsRequest) {
+      minInterval = request.minInterval.map { .nanoseconds($0.nanoseconds) }
+      progressInterval = request.progressInterval.map { .nanoseconds($0.nanoseconds) }
+      isPassive = request.isPassive
+      includesTheme = request.includeTheme
     }
   }
 
   init(
-    id: UInt64, uid: UInt32, sink: any StreamSink, group: WatchGroup, minInterval: TimeAmount?,
-    progressInterval: TimeAmount?, position: Position, eventCursor: UInt64, isPassive: Bool,
-    streams: WatchStreams
+    id: UInt64, uid: UInt32, sink: any StreamSink, group: WatchGroup, options: Options,
+    cursor: StreamCursor, streams: WatchStreams
   ) {
-    self.streams = streams
-    self.isPassive = isPassive
     self.id = id
     self.uid = uid
     self.sink = sink
     self.group = group
-    self.minInterval = minInterval
-    self.progressInterval = progressInterval
-    self.position = position
-    self.eventCursor = eventCursor
+    self.options = options
+    self.cursor = cursor
+    self.streams = streams
   }
 
   /// Whether the stream counts as a watcher: it carries state and is not passive.
-  var isWatcher: Bool { group.filter.wantsState && !isPassive }
+  var isWatcher: Bool { group.filter.wantsState && !options.isPassive }
 
-  var isCaughtUp: Bool {
-    if case .caughtUp = position { true } else { false }
+  var isCaughtUp: Bool { cursor.isCaughtUp }
+
+  /// Everything up to this event has been sent; only kept up while not caught up.
+  var sequence: UInt64 { cursor.sequence }
+
+  /// Whether something waits for the reader to take more.
+  var hasMore: Bool { !isCaughtUp || wantsProgress }
+
+  // MARK: - What comes next
+
+  enum Step {
+    case theme
+    case events(after: UInt64)
+    case changes(since: Revision)
+    case transfer(StreamCursor.Transfer)
+    case progress
+    /// Nothing until `min_interval` is over.
+    case pause
+    case nothing
   }
 
-  func cancelTimers() {
+  /// What comes next for a reader that takes more.
+  ///
+  /// - Parameters:
+  ///   - sequence: The last event that caught-up readers have been sent.
+  ///   - theme: The revision of the theme.
+  func next(through sequence: UInt64, theme: Revision, at instant: NIODeadline) -> Step {
+    if lacksTheme(of: theme) { return .theme }
+    if isCaughtUp { return wantsProgress ? .progress : .nothing }
+    if group.filter.wantsEvents, cursor.sequence < sequence {
+      return .events(after: cursor.sequence)
+    }
+    guard group.filter.wantsState else {
+      cursor.catchUp()
+      return wantsProgress ? .progress : .nothing
+    }
+    switch cursor.position {
+    case .caughtUp: return .nothing
+    case .behind(let revision):
+      return isTooEarly(at: instant) ? .pause : .changes(since: revision)
+    case .transferring(let transfer): return .transfer(transfer)
+    }
+  }
+
+  func lacksTheme(of revision: Revision) -> Bool {
+    options.includesTheme && themeRevision != revision
+  }
+
+  /// Whether `min_interval` delays the next change frame.
+  func isTooEarly(at instant: NIODeadline) -> Bool { instant < nextFrameAt }
+
+  // MARK: - What was sent
+
+  /// A round of frames left the reader out.
+  func fallBehind(at revision: Revision, _ sequence: UInt64) {
+    cursor.fallBehind(at: revision, sequence)
+  }
+
+  func sentEvents(through sequence: UInt64) { cursor.sentEvents(through: sequence) }
+
+  /// The reader gets the rest of the changes now.
+  func catchUp() { cursor.catchUp() }
+
+  /// Begins a transfer, or continues it.
+  func transfer(_ transfer: StreamCursor.Transfer) { cursor.transfer(transfer) }
+
+  /// Sends frames.
+  func send(_ messages: [EncodedMessage], at instant: NIODeadline, isChange: Bool) {
+    for message in messages { sink.send(message) }
+    lastFrameAt = instant
+    if isChange { delay(from: instant) }
+  }
+
+  func sentTheme(of revision: Revision, at instant: NIODeadline) {
+    themeRevision = revision
+    lastFrameAt = instant
+  }
+
+  func sentProgress(at instant: NIODeadline) {
+    wantsProgress = false
+    lastFrameAt = instant
+  }
+
+  private func delay(from instant: NIODeadline) {
+    if let interval = options.minInterval { nextFrameAt = instant + interval }
+  }
+
+  // MARK: - Waiting
+
+  /// Puts the stream in line to be served. Returns false if it already is, or has ended.
+  func becomeReady() -> Bool {
+    guard !isReady, !isFinished else { return false }
+    isReady = true
+    return true
+  }
+
+  /// The stream is served now.
+  func beginServing() { isReady = false }
+
+  /// Lets the stream be served again when `min_interval` is over.
+  func pause(_ context: ServiceContext, then resume: @escaping () -> Void) {
+    guard intervalTimer == nil else { return }
+    intervalTimer = context.schedule(at: nextFrameAt) {
+      self.intervalTimer = nil
+      resume()
+    }
+  }
+
+  // MARK: - Progress
+
+  func requestProgress() { wantsProgress = true }
+
+  /// Calls `send` whenever the reader got no frame for `progress_interval`.
+  func watchProgress(_ context: ServiceContext, send: @escaping () -> Void) {
+    guard let interval = options.progressInterval, !isFinished else { return }
+    let due = max(lastFrameAt, context.startedAt) + interval
+    let instant = NIODeadline.now()
+    progressTimer = context.schedule(at: due > instant ? due : instant + interval) {
+      if .now() >= self.lastFrameAt + interval { send() }
+      self.watchProgress(context, send: send)
+    }
+  }
+
+  // MARK: - Another process, and the end
+
+  /// Continues a stream of the former process.
+  ///
+  /// - Parameter theme: The revision of the theme, if the reader has it.
+  func `continue`(_ handed: HandedStream, theme: Revision?) {
+    wantsProgress = handed.wantsProgress
+    themeRevision = theme
+    // The time of its last frame is unknown: no frame comes too early.
+    delay(from: .now())
+  }
+
+  /// Ends the stream. Returns false if it has ended before.
+  func close() -> Bool {
+    guard !isFinished else { return false }
+    isFinished = true
     intervalTimer?.cancel()
     progressTimer?.cancel()
-    deadlineTimer?.cancel()
-    (intervalTimer, progressTimer, deadlineTimer) = (nil, nil, nil)
+    deadline?.cancel()
+    (intervalTimer, progressTimer, deadline) = (nil, nil, nil)
+    return true
   }
 }
 
 extension Subscription: ServedStream {
   func becameWritable() { streams.rounds.becameWritable(self) }
+  func end(at deadline: StreamDeadline) { self.deadline = deadline }
   func forget() { streams.forget(self) }
   func finish(_ status: RPCStatus?) { streams.finish(self, status) }
 
   func handOver(streamID: UInt32) -> HandedStream {
     var handed = HandedStream(
       streamID: streamID, request: request, subscriptionID: id,
-      timeoutNanoseconds: deadline.map { max(1, ($0 - .now()).nanoseconds) } ?? 0,
-      eventCursor: isCaughtUp ? streams.rounds.sentSequence : eventCursor,
+      timeoutNanoseconds: deadline?.remainingNanoseconds ?? 0,
+      eventCursor: isCaughtUp ? streams.rounds.sentSequence : cursor.sequence,
       wantsProgress: wantsProgress)
-    switch position {
+    switch cursor.position {
     case .caughtUp: handed.cursor = streams.rounds.sentRevision
-    case .behind(let cursor): handed.cursor = cursor
+    case .behind(let revision): handed.cursor = revision
     case .transferring(let transfer):
       handed.cursor = transfer.cursor
       handed.transfer = HandedTransfer(
@@ -149,10 +242,11 @@ extension Subscription: ServedStream {
       .widgets(
         WatchWidgetsRequest(
           selector: selector, readMask: mask,
-          minInterval: minInterval.map { .nanoseconds($0.nanoseconds) },
-          progressInterval: progressInterval.map { .nanoseconds($0.nanoseconds) },
+          minInterval: options.minInterval.map { .nanoseconds($0.nanoseconds) },
+          progressInterval: options.progressInterval.map { .nanoseconds($0.nanoseconds) },
           includeEvents: includesEvents, contentFamily: contentFamily,
-          includeTheme: includesTheme, isPassive: isPassive, upcomingEntries: upcomingEntries,
+          includeTheme: options.includesTheme, isPassive: options.isPassive,
+          upcomingEntries: upcomingEntries,
           isRedacted: isRedacted))
     case .events(let selector, let names):
       .events(WatchEventsRequest(selector: selector, names: names))

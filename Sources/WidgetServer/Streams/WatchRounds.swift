@@ -70,16 +70,14 @@ final class WatchRounds {
 
   /// Lets a stream be served at the end of this turn.
   func markReady(_ subscription: Subscription) {
-    guard !subscription.isReady, !subscription.isFinished else { return }
-    subscription.isReady = true
+    guard subscription.becomeReady() else { return }
     ready.append(subscription)
     context.turn.open()
   }
 
   /// A transport takes more again.
   func becameWritable(_ subscription: Subscription) {
-    if case .caughtUp = subscription.position, !subscription.wantsProgress { return }
-    markReady(subscription)
+    if subscription.hasMore { markReady(subscription) }
   }
 
   /// Forgets messages encoded from a rolled-back state.
@@ -162,7 +160,7 @@ final class WatchRounds {
         leftOut.append(subscription)
         continue
       }
-      subscription.isReady = false
+      subscription.beginServing()
       serve(subscription, slice, at: instant)
     }
     ready = leftOut + ready
@@ -204,11 +202,10 @@ final class WatchRounds {
     let hasChanges = messages.count > eventCount
     for subscription in group.members where subscription.isCaughtUp && !subscription.isFinished {
       guard !messages.isEmpty || lacksTheme(subscription) else { continue }
-      let isTooEarly = hasChanges && instant < subscription.nextFrameAt
+      let isTooEarly = hasChanges && subscription.isTooEarly(at: instant)
       guard subscription.sink.isWritable, !isTooEarly else {
         context.counters.readersBehind += 1
-        subscription.position = .behind(fromRevision)
-        subscription.eventCursor = fromSequence
+        subscription.fallBehind(at: fromRevision, fromSequence)
         if isTooEarly, subscription.sink.isWritable { markReady(subscription) }
         continue
       }
@@ -221,8 +218,7 @@ final class WatchRounds {
   /// Has a group's members served one by one.
   private func postpone(_ group: WatchGroup, fromRevision: Revision, fromSequence: UInt64) {
     for subscription in group.members where subscription.isCaughtUp {
-      subscription.position = .behind(fromRevision)
-      subscription.eventCursor = fromSequence
+      subscription.fallBehind(at: fromRevision, fromSequence)
       markReady(subscription)
     }
   }
@@ -254,75 +250,77 @@ final class WatchRounds {
       {
         return markReady(subscription)
       }
-      if lacksTheme(subscription) {
-        sendTheme(to: subscription)
-        continue
-      }
-      if case .caughtUp = subscription.position {
-        if subscription.wantsProgress { sendProgress(subscription) }
-        return
-      }
-      if group.filter.wantsEvents, subscription.eventCursor < sentSequence {
-        let (messages, cursor) = frames.eventMessages(
-          group, after: subscription.eventCursor, limit: WatchRounds.eventsPerFrameMax)
-        subscription.eventCursor = cursor
+      let step = subscription.next(
+        through: sentSequence, theme: context.store.theme.revision, at: instant)
+      switch step {
+      case .theme: sendTheme(to: subscription)
+      case .events(let cursor):
+        let (messages, end) = frames.eventMessages(
+          group, after: cursor, limit: WatchRounds.eventsPerFrameMax)
+        subscription.sentEvents(through: end)
         deliver(messages, to: subscription, at: instant, isChange: false)
-        continue
-      }
-      switch subscription.position {
-      case .caughtUp: return
-      case .behind(let cursor):
-        guard group.filter.wantsState else {
-          subscription.position = .caughtUp
-          continue
-        }
-        if instant < subscription.nextFrameAt { return markReadyLater(subscription) }
-        if context.store.hasChanges(
-          since: cursor, moreThan: eagerChangesMax(group),
-          orBytes: context.limits.eagerBytesMax,
-          selecting: group.filter.selector, taking: group.content)
-        {
-          subscription.position = .transferring(
-            .init(
-              cursor: cursor, isSnapshot: false, startedAt: context.store.revision,
-              chunkCount: context.store.chunkCount))
-          continue
-        }
-        guard let messages = frames.changeMessages(group, since: cursor) else {
-          return finishUnsendable(subscription, since: cursor)
-        }
-        subscription.position = .caughtUp
-        deliver(messages, to: subscription, at: instant, isChange: true)
-      case .transferring(var transfer):
-        let isThrough = transfer.nextChunk >= transfer.chunkCount
-        // Expensive content never comes all at once, even after `passesMax` passes.
-        if isThrough, transfer.passes >= WatchRounds.passesMax,
-          costsTooMuch(group, since: transfer.passStartedAt)
-        {
-          transfer.beginPass(at: context.store.revision, chunkCount: context.store.chunkCount)
-          subscription.position = .transferring(transfer)
-          continue
-        }
-        if isThrough, transfer.passes < WatchRounds.passesMax,
-          context.store.hasChanges(
-            since: transfer.passStartedAt, moreThan: eagerChangesMax(group),
-            orBytes: context.limits.eagerBytesMax, selecting: group.filter.selector,
-            taking: group.content)
-        {
-          transfer.beginPass(at: context.store.revision, chunkCount: context.store.chunkCount)
-          subscription.position = .transferring(transfer)
-          continue
-        }
-        let messages =
-          isThrough ? frames.finalMessages(group, transfer) : frames.chunkMessages(group, &transfer)
-        guard let messages else {
-          return finishUnsendable(
-            subscription, since: transfer.isSnapshot ? transfer.startedAt : transfer.cursor)
-        }
-        subscription.position = isThrough ? .caughtUp : .transferring(transfer)
-        deliver(messages, to: subscription, at: instant, isChange: isThrough)
+      case .changes(let cursor): sendChanges(since: cursor, to: subscription, at: instant)
+      case .transfer(let transfer): send(transfer, to: subscription, at: instant)
+      case .progress: return sendProgress(subscription)
+      case .pause: return subscription.pause(context) { self.markReady(subscription) }
+      case .nothing: return
       }
     }
+  }
+
+  /// Sends a stream its changes at once, or begins a transfer if they are many.
+  private func sendChanges(
+    since cursor: Revision, to subscription: Subscription, at instant: NIODeadline
+  ) {
+    let group = subscription.group
+    guard !needsTransfer(group, since: cursor) else {
+      return subscription.transfer(
+        .init(
+          cursor: cursor, isSnapshot: false, startedAt: context.store.revision,
+          chunkCount: context.store.chunkCount))
+    }
+    guard let messages = frames.changeMessages(group, since: cursor) else {
+      return finishUnsendable(subscription, since: cursor)
+    }
+    subscription.catchUp()
+    deliver(messages, to: subscription, at: instant, isChange: true)
+  }
+
+  /// Sends the next chunk of a transfer, or its end. If much has changed meanwhile, the transfer
+  /// begins another pass.
+  private func send(
+    _ transfer: StreamCursor.Transfer, to subscription: Subscription, at instant: NIODeadline
+  ) {
+    let group = subscription.group
+    var transfer = transfer
+    let isThrough = transfer.isThrough
+    if isThrough, needsPass(group, transfer) {
+      transfer.beginPass(at: context.store.revision, chunkCount: context.store.chunkCount)
+      return subscription.transfer(transfer)
+    }
+    let messages =
+      isThrough ? frames.finalMessages(group, transfer) : frames.chunkMessages(group, &transfer)
+    guard let messages else {
+      return finishUnsendable(
+        subscription, since: transfer.isSnapshot ? transfer.startedAt : transfer.cursor)
+    }
+    if isThrough { subscription.catchUp() } else { subscription.transfer(transfer) }
+    deliver(messages, to: subscription, at: instant, isChange: isThrough)
+  }
+
+  /// Whether a transfer that has gone through all chunks goes through them again.
+  private func needsPass(_ group: WatchGroup, _ transfer: StreamCursor.Transfer) -> Bool {
+    // Expensive content never comes all at once, even after `passesMax` passes.
+    transfer.passes < WatchRounds.passesMax
+      ? needsTransfer(group, since: transfer.passStartedAt)
+      : costsTooMuch(group, since: transfer.passStartedAt)
+  }
+
+  /// Whether a group's changes are too many to be sent at once.
+  private func needsTransfer(_ group: WatchGroup, since cursor: Revision) -> Bool {
+    context.store.hasChanges(
+      since: cursor, moreThan: eagerChangesMax(group), orBytes: context.limits.eagerBytesMax,
+      selecting: group.filter.selector, taking: group.content)
   }
 
   /// The maximum number of changed widgets whose upcoming entries are made at once.
@@ -364,35 +362,21 @@ final class WatchRounds {
     isChange: Bool
   ) {
     guard !messages.isEmpty else { return }
-    for message in messages { subscription.sink.send(message) }
+    subscription.send(messages, at: instant, isChange: isChange)
     context.counters.frames += UInt64(messages.count)
-    subscription.lastFrameAt = instant
-    if isChange, let interval = subscription.minInterval {
-      subscription.nextFrameAt = instant + interval
-    }
-  }
-
-  /// Serves a stream again when its interval is over.
-  private func markReadyLater(_ subscription: Subscription) {
-    guard subscription.intervalTimer == nil else { return }
-    subscription.intervalTimer = context.schedule(at: subscription.nextFrameAt) {
-      subscription.intervalTimer = nil
-      self.markReady(subscription)
-    }
   }
 
   // MARK: - Theme
 
   private func lacksTheme(_ subscription: Subscription) -> Bool {
-    subscription.includesTheme && subscription.themeRevision != context.store.theme.revision
+    subscription.lacksTheme(of: context.store.theme.revision)
   }
 
   /// Sends the current theme. A reader that was behind gets only the last of several changes.
   func sendTheme(to subscription: Subscription) {
     let revision = context.store.theme.revision
     guard let message = frames.themeMessage() else { return subscription.finish(.frameTooLarge) }
-    subscription.themeRevision = revision
-    subscription.lastFrameAt = .now()
+    subscription.sentTheme(of: revision, at: .now())
     context.counters.frames += 1
     subscription.sink.send(message)
   }
@@ -400,8 +384,7 @@ final class WatchRounds {
   // MARK: - Progress
 
   private func sendProgress(_ subscription: Subscription) {
-    subscription.wantsProgress = false
-    subscription.lastFrameAt = .now()
+    subscription.sentProgress(at: .now())
     context.counters.frames += 1
     send(
       WatchWidgetsResponse.progress(

@@ -53,7 +53,7 @@ final class WatchStreams {
         request.selector, request.readMask, includesEvents: request.includeEvents,
         contentFamily: request.contentFamily, upcomingEntries: request.upcomingEntries,
         isRedacted: request.isRedacted))
-    let position: Subscription.Position
+    let position: StreamCursor.Position
     if request.resumeToken.isEmpty {
       position = .transferring(
         .init(
@@ -74,17 +74,15 @@ final class WatchStreams {
     let subscription = try add(
       group: group, sink: sink, peer: peer, position: position,
       eventCursor: request.afterSequence.map(context.eventCursor),
-      minInterval: request.minInterval, progressInterval: request.progressInterval,
-      isPassive: request.isPassive)
+      options: Subscription.Options(request))
     rounds.send(
       WatchWidgetsResponse.opened(
         WatchOpened(
           subscriptionID: subscription.id, epoch: context.store.epoch,
-          revision: context.store.revision, lastSequence: subscription.eventCursor)),
+          revision: context.store.revision, lastSequence: subscription.sequence)),
       to: subscription)
-    subscription.includesTheme = request.includeTheme
     if request.includeTheme { rounds.sendTheme(to: subscription) }
-    scheduleProgress(subscription)
+    watchProgress(of: subscription)
     return subscription
   }
 
@@ -96,17 +94,15 @@ final class WatchStreams {
     guard request.names.count <= context.limits.selectorTermsMax else {
       throw .quotaExceeded("selector_terms_max", context.limits.selectorTermsMax)
     }
+    // Not caught up with events: the events between the cursor and the last round come first.
     let subscription = try add(
       group: rounds.group(.events(request.selector, names: request.names)), sink: sink,
-      peer: peer, position: .caughtUp,
-      eventCursor: request.afterSequence.map(context.eventCursor), minInterval: nil,
-      progressInterval: nil)
-    // Not caught up with events: the events between the cursor and the last round come first.
-    subscription.position = .behind(context.store.revision)
+      peer: peer, position: .behind(context.store.revision),
+      eventCursor: request.afterSequence.map(context.eventCursor))
     rounds.send(
       WatchEventsResponse.opened(
         WatchEventsOpened(
-          subscriptionID: subscription.id, afterSequence: subscription.eventCursor,
+          subscriptionID: subscription.id, afterSequence: subscription.sequence,
           epoch: context.store.epoch)),
       to: subscription)
     return subscription
@@ -130,17 +126,16 @@ final class WatchStreams {
 
   /// - Parameter id: nil for a new one.
   private func add(
-    group: WatchGroup, sink: any StreamSink, peer: Peer, position: Subscription.Position,
-    eventCursor: UInt64?, minInterval: Duration?, progressInterval: Duration?,
-    isPassive: Bool = false, id: UInt64? = nil
+    group: WatchGroup, sink: any StreamSink, peer: Peer, position: StreamCursor.Position,
+    eventCursor: UInt64?, options: Subscription.Options = .init(), id: UInt64? = nil
   ) throws(RPCStatus) -> Subscription {
     try context.openStream(of: peer)
     let subscription = Subscription(
       id: id ?? context.streamAccounts.takeID(), uid: peer.uid, sink: sink, group: group,
-      minInterval: minInterval.map { .nanoseconds($0.nanoseconds) },
-      progressInterval: progressInterval.map { .nanoseconds($0.nanoseconds) },
-      position: position, eventCursor: min(eventCursor ?? .max, context.store.lastEventSequence),
-      isPassive: isPassive, streams: self)
+      options: options,
+      cursor: StreamCursor(
+        position, sequence: min(eventCursor ?? .max, context.store.lastEventSequence)),
+      streams: self)
     rounds.add(subscription)
     if subscription.isWatcher { audience.watchBegan(group.filter.selector) }
     subscriptions[subscription.id] = subscription
@@ -152,19 +147,13 @@ final class WatchStreams {
 
   /// Has a stream send its progress.
   func requestProgress(of subscription: Subscription) {
-    subscription.wantsProgress = true
+    subscription.requestProgress()
     rounds.markReady(subscription)
   }
 
-  private func scheduleProgress(_ subscription: Subscription) {
-    guard let interval = subscription.progressInterval, !subscription.isFinished else { return }
-    let due = max(subscription.lastFrameAt, context.startedAt) + interval
-    let instant = NIODeadline.now()
-    subscription.progressTimer = context.schedule(at: due > instant ? due : instant + interval) {
-      if NIODeadline.now() >= subscription.lastFrameAt + interval {
-        self.requestProgress(of: subscription)
-      }
-      self.scheduleProgress(subscription)
+  private func watchProgress(of subscription: Subscription) {
+    subscription.watchProgress(context) { [unowned self, unowned subscription] in
+      requestProgress(of: subscription)
     }
   }
 
@@ -179,9 +168,7 @@ final class WatchStreams {
 
   /// Forgets a stream whose reader is gone.
   func forget(_ subscription: Subscription) {
-    guard !subscription.isFinished else { return }
-    subscription.isFinished = true
-    subscription.cancelTimers()
+    guard subscription.close() else { return }
     rounds.remove(subscription)
     if subscription.isWatcher { audience.watchEnded(subscription.group.filter.selector) }
     subscriptions[subscription.id] = nil
@@ -201,24 +188,18 @@ final class WatchStreams {
   ) throws(RPCStatus) -> Subscription {
     try context.checkTerms(request.selector, request.readMask)
     let subscription = try takeOver(
-      handed, sink: sink, peer: peer, minInterval: request.minInterval,
-      progressInterval: request.progressInterval,
+      handed, sink: sink, peer: peer, options: Subscription.Options(request),
       filter: .widgets(
         request.selector, request.readMask, includesEvents: request.includeEvents,
         contentFamily: request.contentFamily, upcomingEntries: request.upcomingEntries,
-        isRedacted: request.isRedacted),
-      isPassive: request.isPassive)
+        isRedacted: request.isRedacted))
     // The entries that the former process sent in advance are not known here.
     subscription.group.horizon.isKnown = false
-    subscription.wantsProgress = handed.wantsProgress
-    subscription.includesTheme = request.includeTheme
     // The former process sent the theme after `opened`, and each change before its revision.
     let cursor = handed.transfer?.startedRevision ?? handed.cursor
     let theme = context.store.theme.revision
-    if theme <= cursor { subscription.themeRevision = theme }
-    // The time of its last frame is unknown: no frame comes too early.
-    subscription.minInterval.map { subscription.nextFrameAt = .now() + $0 }
-    scheduleProgress(subscription)
+    subscription.continue(handed, theme: theme <= cursor ? theme : nil)
+    watchProgress(of: subscription)
     return subscription
   }
 
@@ -227,15 +208,15 @@ final class WatchStreams {
   ) throws(RPCStatus) -> Subscription {
     try context.checkTerms(request.selector)
     return try takeOver(
-      handed, sink: sink, peer: peer, minInterval: nil, progressInterval: nil,
+      handed, sink: sink, peer: peer, options: .init(),
       filter: .events(request.selector, names: request.names))
   }
 
   private func takeOver(
-    _ handed: HandedStream, sink: any StreamSink, peer: Peer, minInterval: Duration?,
-    progressInterval: Duration?, filter: WatchGroup.Filter, isPassive: Bool = false
+    _ handed: HandedStream, sink: any StreamSink, peer: Peer, options: Subscription.Options,
+    filter: WatchGroup.Filter
   ) throws(RPCStatus) -> Subscription {
-    let position: Subscription.Position =
+    let position: StreamCursor.Position =
       if let transfer = handed.transfer {
         .transferring(
           .init(
@@ -246,7 +227,7 @@ final class WatchStreams {
       }
     return try add(
       group: rounds.group(filter), sink: sink, peer: peer, position: position,
-      eventCursor: context.eventCursor(after: handed.eventCursor), minInterval: minInterval,
-      progressInterval: progressInterval, isPassive: isPassive, id: handed.subscriptionID)
+      eventCursor: context.eventCursor(after: handed.eventCursor), options: options,
+      id: handed.subscriptionID)
   }
 }

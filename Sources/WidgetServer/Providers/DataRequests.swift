@@ -1,0 +1,148 @@
+import NIOCore
+import WidgetModel
+import WidgetProto
+
+/// The requests for fresh data of one session: those that wait to be sent, and those that are open.
+///
+/// A request waits as a widget id, and each widget waits once. So a provider that does not read
+/// costs only a set of ids.
+///
+/// Invariants: `open` and `widgets` are each other's inverse. Every widget of `askAgain` is in
+/// `open`. A widget is in `queue` for every entry of `reasons`. A queued widget without a reason is
+/// skipped.
+struct DataRequests {
+  private var queue = CircularBuffer<Queued>()
+  private var reasons: [WidgetID: DataRequestReason] = [:]
+  private var lastNumber: UInt64 = 0
+  private var open: [WidgetID: Open] = [:]
+  private var widgets: [UInt64: WidgetID] = [:]
+  /// Widgets whose refresh was requested while another request was open.
+  private var askAgain: [WidgetID: DataRequestReason] = [:]
+
+  private enum Queued {
+    case request(WidgetID)
+    case synced
+  }
+
+  /// An open request.
+  private struct Open {
+    let number: UInt64
+    let sentAt: NIODeadline
+  }
+
+  /// The next output.
+  enum Next: Equatable {
+    case request(WidgetID, DataRequestReason)
+    /// The provider has been asked about all widgets that waited at the time of `sync`.
+    case synced
+  }
+
+  /// The number of entries in the queue.
+  var waitingCount: Int { queue.count }
+
+  // MARK: - Asking
+
+  /// Queues a request, if the widget does not wait yet.
+  mutating func ask(about id: WidgetID, _ reason: DataRequestReason) {
+    if let other = reasons[id] {
+      reasons[id] = other.joined(with: reason)
+    } else {
+      reasons[id] = reason
+      queue.append(.request(id))
+    }
+  }
+
+  /// Queues a request for fresh data of a widget.
+  ///
+  /// A slow provider must be able to answer, so an open request stays. The next request follows the
+  /// answer. If there is no answer for the time `patience`, the request may be lost. The next one
+  /// is then queued at once.
+  mutating func refresh(
+    _ id: WidgetID, _ reason: DataRequestReason, patience: TimeAmount, at instant: NIODeadline
+  ) {
+    if let open = open[id], instant < open.sentAt + patience {
+      askAgain[id] = askAgain[id].map { $0.joined(with: reason) } ?? reason
+    } else {
+      ask(about: id, reason)
+    }
+  }
+
+  /// Tells the provider when it has been asked about all widgets that wait now.
+  mutating func sync() { queue.append(.synced) }
+
+  // MARK: - Sending
+
+  /// Takes the next output from the queue.
+  mutating func next() -> Next? {
+    while let queued = queue.popFirst() {
+      switch queued {
+      case .synced: return .synced
+      case .request(let id):
+        if let reason = reasons.removeValue(forKey: id) { return .request(id, reason) }
+      }
+    }
+    return nil
+  }
+
+  /// Opens a request about a widget, and numbers it. The number replaces the number of an earlier
+  /// request. A request that only wants fresh data keeps the earlier number, because an answer to
+  /// that request is still right.
+  mutating func number(
+    requestAbout id: WidgetID, _ reason: DataRequestReason, at instant: NIODeadline
+  ) -> UInt64 {
+    let earlier = close(id)
+    let number: UInt64
+    if reason == .refresh || reason == .timeline, let earlier {
+      number = earlier.number
+    } else {
+      lastNumber += 1
+      number = lastNumber
+    }
+    open[id] = Open(number: number, sentAt: instant)
+    widgets[number] = id
+    return number
+  }
+
+  // MARK: - Ending
+
+  /// The widget of an open request.
+  func widget(ofRequest number: UInt64) -> WidgetID? { widgets[number] }
+
+  /// Closes the request of a widget that was answered. If a refresh waits, it is queued now.
+  mutating func heard(of id: WidgetID) {
+    let reason = askAgain[id]
+    close(id)
+    if let reason { ask(about: id, reason) }
+  }
+
+  /// Forgets a removed widget.
+  mutating func forget(_ id: WidgetID) {
+    close(id)
+    reasons[id] = nil
+    // Queued entries of removed widgets are bounded by the number of existing widgets.
+    if queue.count > 2 * reasons.count + 1_024 {
+      queue.removeAll { queued in
+        if case .request(let id) = queued { reasons[id] == nil } else { false }
+      }
+    }
+  }
+
+  @discardableResult
+  private mutating func close(_ id: WidgetID) -> Open? {
+    askAgain[id] = nil
+    guard let earlier = open.removeValue(forKey: id) else { return nil }
+    widgets[earlier.number] = nil
+    return earlier
+  }
+}
+
+extension DataRequestReason {
+  /// The reason of one request for two. A request for a timeline also asks for fresh data.
+  /// Otherwise the reason that says most about the widget counts.
+  fileprivate func joined(with other: DataRequestReason) -> DataRequestReason {
+    switch (self, other) {
+    case (.refresh, .timeline), (.timeline, .refresh): .timeline
+    default: rawValue <= other.rawValue ? self : other
+    }
+  }
+}

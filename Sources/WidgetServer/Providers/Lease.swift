@@ -1,0 +1,31 @@
+import NIOCore
+
+/// The lease of a session: how long its provider may say nothing.
+struct Lease {
+  /// The maximum time without a message from the provider.
+  private(set) var duration: Duration
+  private var heardAt: NIODeadline
+  private var watch = LeaseWatch()
+
+  static let durationDefault = Duration.seconds(15)
+  static let durations = Duration.seconds(1)...Duration.seconds(300)
+
+  init(from instant: NIODeadline) {
+    duration = Lease.durationDefault
+    heardAt = instant
+  }
+
+  /// The end of the lease, without another message.
+  var end: NIODeadline { heardAt + length }
+
+  var length: TimeAmount { .nanoseconds(duration.nanoseconds) }
+
+  mutating func heard(at instant: NIODeadline) { heardAt = instant }
+
+  mutating func take(_ duration: Duration) { self.duration = duration }
+
+  /// Checks whether the lease is over.
+  mutating func look(at instant: NIODeadline) -> LeaseWatch.Verdict {
+    watch.look(at: instant, end: end)
+  }
+}

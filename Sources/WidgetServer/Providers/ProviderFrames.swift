@@ -1,0 +1,157 @@
+import WidgetCore
+import WidgetModel
+import WidgetProto
+
+/// Carries out the frames of providers, as parts of the turn's group.
+final class ProviderFrames {
+  private let context: ServiceContext
+  private let stale: StaleWidgets
+  private let bundleCalls: BundleCalls
+  private let snapshots: Snapshots
+
+  init(
+    _ context: ServiceContext, stale: StaleWidgets, bundleCalls: BundleCalls, snapshots: Snapshots
+  ) {
+    self.context = context
+    self.stale = stale
+    self.bundleCalls = bundleCalls
+    self.snapshots = snapshots
+  }
+
+  /// Carries out a frame that gets a result; again, if the turn's group was taken back.
+  func perform(
+    _ frame: ProvideRequest, _ session: ServedSession, _ provider: String, _ attempt: Attempt
+  ) {
+    let id = frame.id
+    do throws(RPCStatus) {
+      let result = try outcome(of: frame, session, provider, attempt)
+      if id != 0 { session.add(.result(result)) }
+    } catch {
+      context.note(.provide, error, of: session.peer)
+      session.add(.result(ProvideResult(id: id, error: error, revision: context.store.revision)))
+    }
+  }
+
+  /// Lets the store forget events that are dealt with. While the store takes no changes they come again
+  /// after a restart.
+  func acknowledge(_ sequence: UInt64, by session: ServedSession, _ provider: String) {
+    let caller = Caller(uid: session.peer.uid, pid: session.peer.pid, client: provider)
+    _ = try? context.store.apply(
+      .acknowledge(provider: provider, through: sequence), by: caller, at: context.turn.now)
+  }
+
+  private func outcome(
+    of frame: ProvideRequest, _ session: ServedSession, _ provider: String, _ attempt: Attempt
+  ) throws(RPCStatus) -> ProvideResult {
+    var result = ProvideResult(id: frame.id)
+    // The frame makes widgets fresh. Before that, the end of the former session makes them stale,
+    // even if the provider is back at once.
+    if attempt.isFirst { stale.mark(before: provider) }
+    switch frame {
+    case .kinds(let declared):
+      try checkChanges(attempt)
+      let declaration = KindDeclaration(
+        provider: provider, kinds: declared.kinds, prunes: declared.prune, isAttended: true)
+      let commit = try context.apply(.applyKinds(declaration), by: session.peer)
+      guard case .kindsApplied(let kinds) = commit.outcome else { throw .lost }
+      result.kinds = kinds
+      session.add(.gaveUp(kinds.filter { $0.action == .deleted }.map(\.name)))
+    case .update(let update):
+      try checkChanges(attempt)
+      guard update.updates.count <= context.limits.providerUpdatesMax else {
+        throw .quotaExceeded("provider_updates_max", context.limits.providerUpdatesMax)
+      }
+      _ = try context.apply(.provide(update.updates, by: provider), by: session.peer)
+      session.add(.heard(update.updates.map(\.id)))
+    case .acknowledge(let acknowledge):
+      try self.acknowledge(acknowledge, session, provider, attempt)
+    case .answer(let answer):
+      try checkChanges(attempt)
+      guard let id = session.widget(ofRequest: answer.dataRequestID),
+        context.store.revision(of: id) != nil
+      else { throw .noDataRequest(answer.dataRequestID) }
+      try provide(id, answer.patch, answer.transition, session, provider)
+      session.answer(answer.dataRequestID, about: id)
+    case .bundleAnswer(let answer): try bundleCalls.answer(answer, of: session)
+    case .snapshot(let answer): snapshots.answer(answer, of: session)
+    case .open, .keepAlive: break
+    }
+    result.revision = context.store.revision
+    return result
+  }
+
+  private func acknowledge(
+    _ acknowledge: ProvideAcknowledge, _ session: ServedSession, _ provider: String,
+    _ attempt: Attempt
+  ) throws(RPCStatus) {
+    guard session.hasSent(acknowledge.sequence) else {
+      throw .invalidField(
+        "acknowledge.sequence", "Event \(acknowledge.sequence) was not sent on this session.")
+    }
+    if let error = acknowledge.error {
+      try checkChanges(attempt)
+      guard let id = session.widget(ofEvent: acknowledge.sequence) else {
+        throw .invalidField(
+          "acknowledge.error",
+          "Only an event that was sent on this session, and is not acknowledged, can have failed.")
+      }
+      // If the widget is removed, or its kind was given up, nobody is told.
+      if let kind = context.store.kind(of: id), context.store.provider(of: kind) == provider {
+        try provide(id, WidgetPatch(error: .some(error)), nil, session, provider)
+      }
+    }
+    self.acknowledge(acknowledge.sequence, by: session, provider)
+    session.add(.acknowledged(acknowledge.sequence))
+  }
+
+  /// Changes one widget for a frame that does not name it.
+  private func provide(
+    _ id: WidgetID, _ patch: WidgetPatch, _ transition: Transition?, _ session: ServedSession,
+    _ provider: String
+  ) throws(RPCStatus) {
+    let update = ProvidedUpdate(id, patch, transition: transition)
+    do throws(StoreError) {
+      let caller = Caller(uid: session.peer.uid, pid: session.peer.pid, client: provider)
+      try context.commit(.provide([update], by: provider), by: caller)
+    } catch .inUpdate(_, _, let error) {
+      var status = RPCStatus(error)
+      status.errorInfo?.metadata["widget_id"] = id.rawValue
+      throw status
+    } catch {
+      throw RPCStatus(error)
+    }
+  }
+
+  /// Whether changes can be made.
+  private func checkChanges(_ attempt: Attempt) throws(RPCStatus) {
+    if context.phase == .draining { throw .shuttingDown }
+    try attempt.checkChanges()
+  }
+}
+
+extension ProvideRequest {
+  /// The provider's number for the frame.
+  fileprivate var id: UInt64 {
+    switch self {
+    case .kinds(let frame): frame.id
+    case .update(let frame): frame.id
+    case .acknowledge(let frame): frame.id
+    case .answer(let frame): frame.id
+    case .bundleAnswer(let frame): frame.id
+    case .snapshot(let frame): frame.id
+    case .open, .keepAlive: 0
+    }
+  }
+}
+
+extension ProvideAnswer {
+  /// The change to the widget.
+  fileprivate var patch: WidgetPatch {
+    switch outcome {
+    case .error(let error): return WidgetPatch(error: .some(error))
+    case .patch(var patch):
+      if patch.error == nil { patch.error = .some(nil) }
+      return patch
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import NIOCore
+import WidgetCore
+import WidgetModel
+import WidgetProto
+
+/// Asks providers for fresh data, within the budget of each kind.
+final class Refreshes {
+  private let context: ServiceContext
+  private let budgets: BudgetKeeper
+
+  init(_ context: ServiceContext, budgets: BudgetKeeper) {
+    self.context = context
+    self.budgets = budgets
+  }
+
+  /// Queues requests for fresh data of widgets. Counts the widgets without a provider.
+  func request(
+    _ request: RefreshWidgetsRequest, of table: ProviderTable, at instant: NIODeadline = .now()
+  ) throws(RPCStatus) -> RefreshWidgetsResponse {
+    if case .selector(let selector) = request.target { try context.checkTerms(selector) }
+    var response = RefreshWidgetsResponse()
+    var allowed: [KindName: Bool] = [:]
+    do throws(StoreError) {
+      try context.store.forEachWidget(in: request.target) { id, kind in
+        guard let name = context.store.provider(of: kind), let session = table.byName[name] else {
+          response.unprovidedCount += 1
+          return
+        }
+        // One call of each kind, whatever the number of widgets.
+        let isAllowed = allowed[kind] ?? budgets.take(kind)
+        allowed[kind] = isAllowed
+        guard isAllowed else {
+          response.limitedCount += 1
+          return
+        }
+        response.askedCount += 1
+        // A session that is being opened is asked about everything anyway.
+        if session.isStarted { session.refresh(id, at: instant) }
+      }
+    } catch {
+      throw RPCStatus(error)
+    }
+    response.budgets = allowed.keys.sorted { $0.rawValue.precedesByBytes($1.rawValue) }
+      .map(budgets.budget)
+    if response.askedCount == 0, let exhausted = response.budgets.first {
+      throw .refreshBudgetExhausted(exhausted, at: context.turn.now)
+    }
+    return response
+  }
+
+  /// Asks providers for new timelines. An absent provider is asked about everything when it is
+  /// back.
+  func requestTimelines(
+    _ ids: [WidgetID], of table: ProviderTable, at instant: NIODeadline = .now()
+  ) {
+    for id in ids {
+      guard let kind = context.store.kind(of: id), let name = context.store.provider(of: kind),
+        let session = table.byName[name], session.isStarted
+      else { continue }
+      session.refresh(id, .timeline, at: instant)
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import NIOCore
+import WidgetCore
+import WidgetModel
+
+/// How far one session is with the events of its widgets.
+///
+/// Events are not queued for a session. They are read from the store's ring when there is room for
+/// them. Sent events and gaps take room until the provider acknowledges them.
+///
+/// Invariant: `unacknowledged` is in order of sequence numbers, and ends at or before `cursor`.
+struct SessionEvents {
+  /// The session has looked at everything up to this event.
+  private(set) var cursor: UInt64 = 0
+  /// The provider has dealt with everything up to this event.
+  private var acknowledged: UInt64 = 0
+  private var unacknowledged = CircularBuffer<Sent>()
+
+  /// An event that was sent, or a gap.
+  private struct Sent {
+    let first: UInt64
+    let last: UInt64
+    /// nil for a gap.
+    let widgetID: WidgetID?
+  }
+
+  /// Events up to this one may be acknowledged.
+  var sentThrough: UInt64 { max(acknowledged, cursor) }
+
+  /// The event after which another session of this provider begins.
+  var resumePoint: UInt64 { unacknowledged.first.map { $0.first - 1 } ?? sentThrough }
+
+  /// Begins after an event. Nothing has been sent yet.
+  mutating func begin(after sequence: UInt64) {
+    acknowledged = sequence
+    cursor = sequence
+  }
+
+  /// Begins before `limit`, if the events after it have never happened.
+  mutating func begin(atMost limit: UInt64) { begin(after: min(acknowledged, limit)) }
+
+  /// The number of events that can be sent now.
+  func room(of capacity: Int) -> Int { max(0, capacity - unacknowledged.count) }
+
+  /// The gap takes room like an event. Events after it are read again.
+  mutating func sent(_ gap: ClosedRange<UInt64>) {
+    cursor = gap.upperBound
+    unacknowledged.append(Sent(first: gap.lowerBound, last: gap.upperBound, widgetID: nil))
+  }
+
+  mutating func sent(_ page: EventPage) {
+    cursor = page.cursor
+    for event in page.events {
+      unacknowledged.append(
+        Sent(first: event.sequence, last: event.sequence, widgetID: event.widgetID))
+    }
+  }
+
+  /// The widget of an event that was sent and not acknowledged.
+  func widget(ofEvent sequence: UInt64) -> WidgetID? {
+    unacknowledged.first { $0.last == sequence }?.widgetID
+  }
+
+  mutating func acknowledge(through sequence: UInt64) {
+    while let first = unacknowledged.first, first.last <= sequence { unacknowledged.removeFirst() }
+    acknowledged = max(acknowledged, sequence)
+  }
+}

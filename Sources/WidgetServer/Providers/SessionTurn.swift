@@ -1,0 +1,57 @@
+import WidgetModel
+import WidgetProto
+
+/// What the frames of one turn did to a session. The results are sent at the end of the turn, when
+/// they are durable, and the effects come into force only then.
+struct SessionTurn {
+  private var isOpen = false
+  private var outputs: [Output] = []
+  private var effects: [Effect] = []
+  private var answered: Set<UInt64> = []
+
+  /// Output for the end of the turn, even if the socket has no room.
+  enum Output {
+    case opened
+    case result(ProvideResult)
+  }
+
+  /// The effect of a frame, once it is durable.
+  enum Effect {
+    /// The provider has dealt with everything up to this event.
+    case acknowledged(UInt64)
+    /// These widgets need not be asked about any more.
+    case heard([WidgetID])
+    /// The provider itself has removed these kinds, so `kinds_removed` does not name them.
+    case gaveUp([KindName])
+  }
+
+  /// Has the session take part in the turn. Returns false if it already does.
+  mutating func join() -> Bool {
+    defer { isOpen = true }
+    return !isOpen
+  }
+
+  mutating func add(_ output: Output) { outputs.append(output) }
+  mutating func add(_ effect: Effect) { effects.append(effect) }
+
+  /// Notes that a data request was answered in this turn.
+  mutating func answer(_ number: UInt64, about id: WidgetID) {
+    answered.insert(number)
+    effects.append(.heard([id]))
+  }
+
+  func hasAnswered(_ number: UInt64) -> Bool { answered.contains(number) }
+
+  /// The turn's group was taken back. The frames will be carried out again.
+  mutating func rollBack() {
+    outputs.removeAll { if case .result = $0 { true } else { false } }
+    effects.removeAll()
+    answered.removeAll()
+  }
+
+  /// Ends the turn. Returns what is to be sent, and then what comes into force.
+  mutating func end() -> (outputs: [Output], effects: [Effect]) {
+    defer { self = SessionTurn() }
+    return (outputs, effects)
+  }
+}

@@ -1,0 +1,55 @@
+import WidgetCore
+import WidgetModel
+
+/// What one session's provider knows of its kinds and their widgets.
+struct SessionWidgets {
+  /// The kinds of the provider, as far as the session has been told.
+  private(set) var kinds: Set<KindName> = []
+  /// The session has looked at all changes of widgets up to this revision.
+  private(set) var cursor: Revision = 0
+  /// Removed kinds and widgets that the provider does not know of yet.
+  private var kindRemovals: Set<KindName> = []
+  private var removals: [WidgetID] = []
+
+  /// The maximum number of ids in a frame of removed widgets.
+  private static let removalsPerFrameMax = 256
+
+  /// Begins with the present state.
+  init(kinds: Set<KindName> = [], at revision: Revision = 0) {
+    self.kinds = kinds
+    cursor = revision
+  }
+
+  /// Takes the kinds that the provider has now. Returns the new ones.
+  mutating func take(_ current: Set<KindName>) -> Set<KindName> {
+    let added = current.subtracting(kinds)
+    kindRemovals.formUnion(kinds.subtracting(current))
+    kindRemovals.subtract(current)
+    kinds = current
+    return added
+  }
+
+  /// The provider itself has removed these kinds.
+  mutating func giveUp(_ names: [KindName]) { kinds.subtract(names) }
+
+  /// Takes widgets that were removed up to a revision.
+  mutating func take(_ removed: [WidgetID], upTo revision: Revision) {
+    cursor = revision
+    removals += removed
+  }
+
+  /// The removed kinds that the provider is told of next; nil if there are none.
+  mutating func nextKindRemovals() -> [KindName]? {
+    guard !kindRemovals.isEmpty else { return nil }
+    defer { kindRemovals = [] }
+    return kindRemovals.sorted { $0.rawValue.precedesByBytes($1.rawValue) }
+  }
+
+  /// The removed widgets that the provider is told of next; nil if there are none.
+  mutating func nextRemovals() -> [WidgetID]? {
+    guard !removals.isEmpty else { return nil }
+    let ids = Array(removals.prefix(SessionWidgets.removalsPerFrameMax))
+    removals.removeFirst(ids.count)
+    return ids
+  }
+}

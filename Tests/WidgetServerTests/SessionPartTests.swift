@@ -1,0 +1,156 @@
+import NIOCore
+import Testing
+import WidgetCore
+import WidgetModel
+import WidgetProto
+
+@testable import WidgetServer
+
+/// The parts of a provider's session, as values.
+@Suite struct SessionPartTests {
+  private let a: WidgetID
+  private let b: WidgetID
+
+  init() throws {
+    (a, b) = (try .make("a"), try .make("b"))
+  }
+
+  private func at(_ seconds: Int64) -> NIODeadline { .uptimeNanoseconds(0) + .seconds(seconds) }
+
+  // MARK: - Data requests
+
+  /// Sends the next request, which must be about this widget and have this number.
+  private func expect(
+    _ requests: inout DataRequests, sends id: WidgetID, as number: UInt64, at seconds: Int64 = 0,
+    _ location: SourceLocation = #_sourceLocation
+  ) {
+    guard case .request(let next, let reason)? = requests.next() else {
+      Issue.record("nothing is asked", sourceLocation: location)
+      return
+    }
+    #expect(next == id, sourceLocation: location)
+    let given = requests.number(requestAbout: id, reason, at: at(seconds))
+    #expect(given == number, sourceLocation: location)
+  }
+
+  private func expectNothing(
+    _ requests: inout DataRequests, _ location: SourceLocation = #_sourceLocation
+  ) {
+    let next = requests.next()
+    #expect(next == nil, sourceLocation: location)
+  }
+
+  @Test func `a widget waits once, for the most telling reason`() {
+    var requests = DataRequests()
+    requests.ask(about: a, .parametersChanged)
+    requests.ask(about: a, .created)
+    let next = requests.next()
+    #expect(next == .request(a, .created))
+    expectNothing(&requests)
+  }
+
+  @Test func `a refresh keeps the number of an open request, a change takes a new one`() throws {
+    var requests = DataRequests()
+    requests.ask(about: a, .created)
+    expect(&requests, sends: a, as: 1)
+    requests.ask(about: a, .refresh)
+    expect(&requests, sends: a, as: 1)
+    requests.ask(about: a, .parametersChanged)
+    expect(&requests, sends: a, as: 2)
+    #expect(requests.widget(ofRequest: 1) == nil)
+    #expect(requests.widget(ofRequest: 2) == a)
+  }
+
+  @Test func `a refresh waits for the answer to an open request, or for its patience`() {
+    var requests = DataRequests()
+    let patience = TimeAmount.seconds(15)
+    requests.ask(about: a, .created)
+    expect(&requests, sends: a, as: 1)
+    requests.refresh(a, .refresh, patience: patience, at: at(14))
+    expectNothing(&requests)
+    requests.heard(of: a)
+    #expect(requests.widget(ofRequest: 1) == nil)
+    expect(&requests, sends: a, as: 2, at: 20)
+    requests.refresh(a, .refresh, patience: patience, at: at(35))
+    expect(&requests, sends: a, as: 2)
+  }
+
+  @Test func `a removed widget is not asked about, and its request is closed`() {
+    var requests = DataRequests()
+    requests.ask(about: a, .created)
+    expect(&requests, sends: a, as: 1)
+    requests.ask(about: a, .parametersChanged)
+    requests.ask(about: b, .created)
+    requests.forget(a)
+    #expect(requests.widget(ofRequest: 1) == nil)
+    expect(&requests, sends: b, as: 2)
+    expectNothing(&requests)
+  }
+
+  @Test func `synced comes after all that waited before it`() {
+    var requests = DataRequests()
+    requests.ask(about: a, .created)
+    requests.sync()
+    requests.ask(about: b, .created)
+    expect(&requests, sends: a, as: 1)
+    let next = requests.next()
+    #expect(next == .synced)
+    expect(&requests, sends: b, as: 2)
+  }
+
+  // MARK: - Events
+
+  @Test func `a session resumes before the first gap that is not acknowledged`() {
+    var events = SessionEvents()
+    events.begin(after: 10)
+    #expect(events.resumePoint == 10)
+    events.sent(11...14)
+    events.sent(15...15)
+    #expect(events.room(of: 3) == 1)
+    #expect(events.resumePoint == 10)
+    events.acknowledge(through: 14)
+    #expect(events.resumePoint == 14)
+    #expect(events.room(of: 3) == 2)
+    events.acknowledge(through: 15)
+    #expect(events.resumePoint == 15)
+    #expect(events.sentThrough == 15)
+  }
+
+  // MARK: - Kinds and widgets
+
+  @Test func `a kind that went and came back is not told as removed`() throws {
+    let (gauge, clock): (KindName, KindName) = (try .make("gauge"), try .make("clock"))
+    var widgets = SessionWidgets(kinds: [gauge, clock], at: 1)
+    let added = [widgets.take([]), widgets.take([gauge])]
+    #expect(added == [[], [gauge]])
+    let told = [widgets.nextKindRemovals(), widgets.nextKindRemovals()]
+    #expect(told == [[clock], nil])
+  }
+
+  @Test func `many removed widgets come in several frames`() throws {
+    let ids = try (0..<300).map { try WidgetID.make("w\($0)") }
+    var widgets = SessionWidgets(kinds: [], at: 1)
+    widgets.take(ids, upTo: 7)
+    #expect(widgets.cursor == 7)
+    let frames = (0..<3).map { _ in widgets.nextRemovals() }
+    #expect(frames == [Array(ids[..<256]), Array(ids[256...]), nil])
+  }
+
+  // MARK: - The turn
+
+  @Test func `a turn that is taken back keeps only the opening`() {
+    var turn = SessionTurn()
+    let joins = [turn.join(), turn.join()]
+    #expect(joins == [true, false])
+    turn.add(.opened)
+    turn.add(.result(ProvideResult(id: 1)))
+    turn.answer(4, about: a)
+    #expect(turn.hasAnswered(4))
+    turn.rollBack()
+    #expect(!turn.hasAnswered(4))
+    let (outputs, effects) = turn.end()
+    #expect(outputs.count == 1 && effects.isEmpty)
+    let joinsAgain = turn.join()
+    #expect(joinsAgain)
+  }
+}
