@@ -176,17 +176,17 @@ public final class WidgetServer: Sendable {
     let pipeline = channel.pipeline.syncOperations
     let socket = try pipeline.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }
     guard let socket, let peer = Peer(socket: socket) else {
-      service.context.counters.connectionsRefused += 1
-      service.context.recentErrors.add(
-        .unauthenticated, "PEER_UNKNOWN", area: "connections",
-        "A connection was refused, because the kernel does not tell its user.",
-        at: .wallClock())
+      service.context.counters.countRefusedConnection()
+      let status = RPCStatus(
+        .unauthenticated, "PEER_UNKNOWN",
+        "A connection was refused, because the kernel does not tell its user.")
+      service.context.keep(status, area: "connections", at: .wallClock())
       throw RefusedConnection(reason: "the kernel does not tell its user")
     }
     if let refusal = service.connections.admit(peer) {
       let (limit, maximum) = (refusal.limit, refusal.maximum)
-      service.context.counters.connectionsRefused += 1
-      service.context.recentErrors.add(
+      service.context.counters.countRefusedConnection()
+      service.context.keep(
         .quotaExceeded(limit, maximum), area: "connections", uid: peer.uid,
         at: .wallClock())
       service.context.logger.warning(
@@ -227,10 +227,7 @@ public final class WidgetServer: Sendable {
   /// Puts new limits and a new log level in force.
   public func reconfigure(limits: ServerLimits, logLevel: Logger.Level) async {
     let done = group.next().submit {
-      let context = self.loop.value.context
-      context.limits = limits
-      context.store.limits = limits.store
-      context.logger.logLevel = logLevel
+      self.loop.value.context.reconfigure(limits, logLevel)
     }
     try? await done.get()
   }

@@ -212,7 +212,7 @@ extension Providers {
     try await withServer(log: log, folder: folder) { server in
       // Its start is put off, so that the time that the test itself takes does not count.
       let pause: Int64 = 3_600
-      try server.server.onLoop { $0.context.startedAt = $0.context.startedAt + .seconds(pause) }
+      try server.server.onLoop { $0.context.moveStart(by: .seconds(pause)) }
         .wait()
       let client = try server.connect()
       // As if the daemon had been killed before the providers were gone.

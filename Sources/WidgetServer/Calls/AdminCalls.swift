@@ -6,25 +6,44 @@ import WidgetModel
 import WidgetProto
 import WidgetStorage
 
-/// The calls of AdminService.
+/// The calls of AdminService and Health.
 extension ServiceLoop {
-  func performAdmin(
-    _ method: Method, _ payload: UnsafeRawBufferPointer, _ call: UInt32,
-    _ responder: any CallResponder
+  /// SetLogLevel.
+  func setLogLevel(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
   ) throws(RPCStatus) {
-    switch method {
-    case .getStats: responder.respond(stats(), to: call)
-    case .reload: reloads.begin(call, responder)
-    case .setLogLevel:
-      let request = try context.decode(SetLogLevelRequest.self, payload)
-      let previous = context.logger.logLevel
-      context.logger.logLevel = request.level.logger
-      responder.respond(SetLogLevelResponse(previous: LogLevel(previous)), to: call)
-    case .setTime:
-      responder.respond(try setTime(try context.decode(SetTimeRequest.self, payload)), to: call)
-    default: throw .lost
-    }
+    let request = try context.decode(SetLogLevelRequest.self, payload)
+    let previous = context.logger.logLevel
+    context.setLogLevel(request.level.logger)
+    responder.respond(SetLogLevelResponse(previous: LogLevel(previous)), to: call)
   }
+
+  /// SetTime.
+  func setTime(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    responder.respond(try setTime(try context.decode(SetTimeRequest.self, payload)), to: call)
+  }
+
+  /// Check of Health.
+  func checkHealth(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    let request = try context.decode(HealthCheckRequest.self, payload)
+    checkStore()
+    responder.respond(try health.check(request), to: call)
+  }
+
+  /// List of Health.
+  func listHealth(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    _ = try context.decode(HealthListRequest.self, payload)
+    checkStore()
+    responder.respond(health.list(), to: call)
+  }
+
+  // MARK: - Parts
 
   /// Moves a fake clock. The end of the turn brings the changes of the new time.
   private func setTime(_ request: SetTimeRequest) throws(RPCStatus) -> SetTimeResponse {
@@ -40,7 +59,7 @@ extension ServiceLoop {
     return SetTimeResponse(time: clock.now, isFake: clock.isFake)
   }
 
-  private func stats() -> GetStatsResponse {
+  func stats() -> GetStatsResponse {
     var response = GetStatsResponse()
     response.version = version
     response.startTime = startTime

@@ -13,27 +13,36 @@ final class Blobs {
     table = BlobTable(folder: folder)
   }
 
-  func perform(
-    _ method: Method, _ payload: UnsafeRawBufferPointer, _ call: UInt32,
-    _ responder: any CallResponder
+  /// UploadBlob.
+  func upload(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
   ) throws(RPCStatus) {
-    let (uid, now) = (responder.peer.uid, NIODeadline.now())
-    let isOwner = responder.level >= .owner
+    let request = try context.decode(UploadBlobRequest.self, payload)
     defer { scheduleExpiry() }
-    switch method {
-    case .uploadBlob:
-      let request = try context.decode(UploadBlobRequest.self, payload)
-      responder.respond(try table.add(request, by: uid, at: now, context.limits), to: call)
-    case .readBlob:
-      let request = try context.decode(ReadBlobRequest.self, payload)
-      responder.respond(
-        try table.piece(request, for: uid, isOwner: isOwner, at: now, context.limits), to: call)
-    case .deleteBlob:
-      let request = try context.decode(DeleteBlobRequest.self, payload)
-      table.delete(request.blobID, by: uid, isOwner: isOwner)
-      responder.respond(DeleteBlobResponse(), to: call)
-    default: throw .lost
-    }
+    responder.respond(
+      try table.add(request, by: responder.peer.uid, at: .now(), context.limits), to: call)
+  }
+
+  /// ReadBlob.
+  func read(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    let request = try context.decode(ReadBlobRequest.self, payload)
+    defer { scheduleExpiry() }
+    responder.respond(
+      try table.piece(
+        request, for: responder.peer.uid, isOwner: responder.level >= .owner, at: .now(),
+        context.limits), to: call)
+  }
+
+  /// DeleteBlob.
+  func delete(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    let request = try context.decode(DeleteBlobRequest.self, payload)
+    table.delete(
+      request.blobID, by: responder.peer.uid, isOwner: responder.level >= .owner)
+    responder.respond(DeleteBlobResponse(), to: call)
   }
 
   /// Sets the timer for the next blob that expires. Without blobs there is no timer.

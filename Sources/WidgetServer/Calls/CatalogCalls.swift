@@ -4,64 +4,87 @@ import WidgetProto
 
 /// The calls of CatalogService.
 extension ServiceLoop {
-  func performCatalog(
-    _ method: Method, _ payload: UnsafeRawBufferPointer, _ call: UInt32,
-    _ responder: any CallResponder
+  /// ApplyKinds.
+  func applyKinds(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
   ) throws(RPCStatus) {
-    switch method {
-    case .applyKinds:
-      let request = try context.decode(ApplyKindsRequest.self, payload)
-      try idempotently(request.requestID, payload, method, call, responder) {
-        () throws(RPCStatus) in
-        let declaration = KindDeclaration(
-          provider: request.provider.isEmpty ? "default" : request.provider,
-          kinds: request.kinds, prunes: request.prune, isDryRun: request.validateOnly)
-        let commit = try context.apply(.applyKinds(declaration), by: responder.peer)
-        guard case .kindsApplied(let results) = commit.outcome else { throw .lost }
-        return ApplyKindsResponse(results: results, revision: commit.revision)
-      }
-    case .getKind:
-      let name = try context.decode(GetKindRequest.self, payload).name
-      guard let kind = context.store.kind(name) else { throw RPCStatus(.kindNotFound(name)) }
-      responder.respond(GetKindResponse(kind: answered(kind)), to: call)
-    case .listKinds:
-      responder.respond(try list(try context.decode(ListKindsRequest.self, payload)), to: call)
-    case .deleteKind:
-      let request = try context.decode(DeleteKindRequest.self, payload)
-      try idempotently(request.requestID, payload, method, call, responder) {
-        () throws(RPCStatus) in
-        let commit = try context.apply(
-          .deleteKind(request.name, allowMissing: request.allowMissing), by: responder.peer)
-        return DeleteKindResponse(revision: commit.revision)
-      }
-    case .getTheme:
-      _ = try context.decode(GetThemeRequest.self, payload)
-      responder.respond(
-        GetThemeResponse(
-          theme: ThemeState(context.store.theme, etag: etag(context.store.theme.revision))),
-        to: call
-      )
-    case .updateTheme:
-      let request = try context.decode(UpdateThemeRequest.self, payload)
-      try idempotently(request.requestID, payload, method, call, responder) {
-        () throws(RPCStatus) in
-        let update = ThemeUpdate(
-          set: request.set, unset: request.unset, replaces: request.replace,
-          isDryRun: request.validateOnly)
-        let current = context.store.theme.revision
-        // A foreign or malformed etag matches no revision.
-        let expected: Revision? =
-          request.etag.isEmpty ? nil : request.etag == self.etag(current) ? current : .max
-        let commit = try context.apply(
-          .updateTheme(update, ifRevision: expected), by: responder.peer)
-        guard case .themeUpdated(let theme, let isOther) = commit.outcome else { throw .lost }
-        return UpdateThemeResponse(
-          theme: ThemeState(theme, etag: self.etag(theme.revision)), changed: isOther,
-          revision: commit.revision)
-      }
-    default: throw .lost
+    let request = try context.decode(ApplyKindsRequest.self, payload)
+    try idempotently(request.requestID, payload, .applyKinds, call, responder) {
+      () throws(RPCStatus) in
+      let declaration = KindDeclaration(
+        provider: request.provider.isEmpty ? "default" : request.provider,
+        kinds: request.kinds, prunes: request.prune, isDryRun: request.validateOnly)
+      let commit = try context.apply(.applyKinds(declaration), by: responder.peer)
+      guard case .kindsApplied(let results) = commit.outcome else { throw .lost }
+      return ApplyKindsResponse(results: results, revision: commit.revision)
     }
   }
+
+  /// GetKind.
+  func getKind(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    let name = try context.decode(GetKindRequest.self, payload).name
+    guard let kind = context.store.kind(name) else { throw RPCStatus(.kindNotFound(name)) }
+    responder.respond(GetKindResponse(kind: answered(kind)), to: call)
+  }
+
+  /// ListKinds.
+  func listKinds(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    responder.respond(try list(try context.decode(ListKindsRequest.self, payload)), to: call)
+  }
+
+  /// DeleteKind.
+  func deleteKind(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    let request = try context.decode(DeleteKindRequest.self, payload)
+    try idempotently(request.requestID, payload, .deleteKind, call, responder) {
+      () throws(RPCStatus) in
+      let commit = try context.apply(
+        .deleteKind(request.name, allowMissing: request.allowMissing), by: responder.peer)
+      return DeleteKindResponse(revision: commit.revision)
+    }
+  }
+
+  /// GetTheme.
+  func getTheme(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    _ = try context.decode(GetThemeRequest.self, payload)
+    responder.respond(
+      GetThemeResponse(
+        theme: ThemeState(context.store.theme, etag: etag(context.store.theme.revision))),
+      to: call
+    )
+  }
+
+  /// UpdateTheme.
+  func updateTheme(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    let request = try context.decode(UpdateThemeRequest.self, payload)
+    try idempotently(request.requestID, payload, .updateTheme, call, responder) {
+      () throws(RPCStatus) in
+      let update = ThemeUpdate(
+        set: request.set, unset: request.unset, replaces: request.replace,
+        isDryRun: request.validateOnly)
+      let current = context.store.theme.revision
+      // A foreign or malformed etag matches no revision.
+      let expected: Revision? =
+        request.etag.isEmpty ? nil : request.etag == self.etag(current) ? current : .max
+      let commit = try context.apply(
+        .updateTheme(update, ifRevision: expected), by: responder.peer)
+      guard case .themeUpdated(let theme, let isOther) = commit.outcome else { throw .lost }
+      return UpdateThemeResponse(
+        theme: ThemeState(theme, etag: self.etag(theme.revision)), changed: isOther,
+        revision: commit.revision)
+    }
+  }
+
+  // MARK: - Parts
 
   /// The kind, with whether its provider has a session.
   private func answered(_ kind: RegisteredKind) -> RegisteredKind {

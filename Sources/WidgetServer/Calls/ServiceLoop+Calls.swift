@@ -2,15 +2,15 @@ import WidgetCore
 import WidgetModel
 import WidgetProto
 
-/// Carrying out unary calls: permission, then the service that the method belongs to. The answer
-/// goes to the responder, which sends it at the end of the turn.
+/// Carries out unary calls: permission, then the function of the method. The answer goes to the
+/// responder, which sends it at the end of the turn.
 extension ServiceLoop {
   /// Carries out one call.
   func perform(
     _ method: Method, _ payload: UnsafeRawBufferPointer, call: UInt32,
     for responder: any CallResponder, _ attempt: Attempt = .first
   ) {
-    context.counters.calls += 1
+    context.counters.countCall()
     do throws(RPCStatus) {
       guard responder.level >= method.requiredLevel else {
         throw .permissionDenied(method.fullName, responder.peer.uid)
@@ -31,31 +31,51 @@ extension ServiceLoop {
     _ responder: any CallResponder
   ) throws(RPCStatus) {
     switch method {
-    case .getWidget, .updateWidget, .createWidget, .listWidgets, .deleteWidget, .setPresence,
-      .moveWidget, .applyWidgets, .sendEvent, .refreshWidgets:
-      try performWidget(method, payload, call, responder)
-    case .unsubscribe, .requestProgress: try performStream(method, payload, call, responder)
-    case .applyKinds, .getKind, .listKinds, .deleteKind, .getTheme, .updateTheme:
-      try performCatalog(method, payload, call, responder)
-    case .installBundle, .listBundles, .deleteBundle, .rollbackBundle, .setBundleDefaults,
-      .diffBundle:
-      try providers.bundleCalls.perform(
-        method, payload, call, responder, manager: providers.table.bundleManager)
-    case .uploadBlob, .readBlob, .deleteBlob: try blobs.perform(method, payload, call, responder)
-    case .getStats, .reload, .setLogLevel, .setTime:
-      try performAdmin(method, payload, call, responder)
-    case .getTimeline, .getPlaceholder, .getSnapshot:
-      try performTimeline(method, payload, call, responder)
-    case .startActivity, .updateActivity, .endActivity:
-      try performActivity(method, payload, call, responder)
-    case .checkHealth:
-      let request = try context.decode(HealthCheckRequest.self, payload)
-      checkStore()
-      responder.respond(try health.check(request), to: call)
-    case .listHealth:
-      _ = try context.decode(HealthListRequest.self, payload)
-      checkStore()
-      responder.respond(health.list(), to: call)
+    // WidgetService
+    case .getWidget: try getWidget(payload, call, responder)
+    case .updateWidget: try updateWidget(payload, call, responder)
+    case .createWidget: try createWidget(payload, call, responder)
+    case .listWidgets: try listWidgets(payload, call, responder)
+    case .deleteWidget: try deleteWidget(payload, call, responder)
+    case .setPresence: try setPresence(payload, call, responder)
+    case .moveWidget: try moveWidget(payload, call, responder)
+    case .applyWidgets: try applyWidgets(payload, call, responder)
+    case .sendEvent: try sendEvent(payload, call, responder)
+    case .refreshWidgets: try refreshWidgets(payload, call, responder)
+    case .unsubscribe: try unsubscribe(payload, call, responder)
+    case .requestProgress: try requestProgress(payload, call, responder)
+    // CatalogService
+    case .applyKinds: try applyKinds(payload, call, responder)
+    case .getKind: try getKind(payload, call, responder)
+    case .listKinds: try listKinds(payload, call, responder)
+    case .deleteKind: try deleteKind(payload, call, responder)
+    case .getTheme: try getTheme(payload, call, responder)
+    case .updateTheme: try updateTheme(payload, call, responder)
+    case .installBundle: try installBundle(payload, call, responder)
+    case .listBundles: try listBundles(payload, call, responder)
+    case .deleteBundle: try deleteBundle(payload, call, responder)
+    case .rollbackBundle: try rollbackBundle(payload, call, responder)
+    case .setBundleDefaults: try setBundleDefaults(payload, call, responder)
+    case .diffBundle: try diffBundle(payload, call, responder)
+    // TimelineService and ActivityService
+    case .getTimeline: try getTimeline(payload, call, responder)
+    case .getPlaceholder: try getPlaceholder(payload, call, responder)
+    case .getSnapshot: try getSnapshot(payload, call, responder)
+    case .startActivity: try startActivity(payload, call, responder)
+    case .updateActivity: try updateActivity(payload, call, responder)
+    case .endActivity: try endActivity(payload, call, responder)
+    // BlobService
+    case .uploadBlob: try blobs.upload(payload, call, responder)
+    case .readBlob: try blobs.read(payload, call, responder)
+    case .deleteBlob: try blobs.delete(payload, call, responder)
+    // AdminService and Health
+    case .getStats: responder.respond(stats(), to: call)
+    case .reload: reloads.begin(call, responder)
+    case .setLogLevel: try setLogLevel(payload, call, responder)
+    case .setTime: try setTime(payload, call, responder)
+    case .checkHealth: try checkHealth(payload, call, responder)
+    case .listHealth: try listHealth(payload, call, responder)
+    // These open streams; see `prepare` and `Providers.converse`.
     case .watchWidgets, .watchEvents, .watchHealth, .provide: throw .wrongShape(method)
     }
   }
@@ -74,7 +94,7 @@ extension ServiceLoop {
       if let response = try context.store.recall(
         requestID: requestID, of: uid, fingerprint: hash.value, at: turn.runningTime)
       {
-        context.counters.requestsReplayed += 1
+        context.counters.countReplayedRequest()
         return responder.respond(encoded: response, to: call)
       }
     } catch {

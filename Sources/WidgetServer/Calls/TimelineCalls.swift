@@ -5,33 +5,41 @@ import WidgetProto
 
 /// The calls of TimelineService.
 extension ServiceLoop {
-  func performTimeline(
-    _ method: Method, _ payload: UnsafeRawBufferPointer, _ call: UInt32,
-    _ responder: any CallResponder
+  /// GetTimeline.
+  func getTimeline(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
   ) throws(RPCStatus) {
-    switch method {
-    case .getTimeline:
-      responder.respond(
-        try timeline(try context.decode(GetTimelineRequest.self, payload)), to: call)
-    case .getPlaceholder:
-      let request = try context.decode(GetPlaceholderRequest.self, payload)
-      let preview = try preview(request.kind, request.family, nil, nil)
-      responder.respond(GetPlaceholderResponse(preview: preview), to: call)
-    case .getSnapshot:
-      let request = try context.decode(GetSnapshotRequest.self, payload)
-      // An invalid request is refused before a provider is asked.
-      let sample = try preview(request.kind, request.family, request.parameters, [:])
-      providers.snapshots.begin(request, as: sample, call, responder, in: providers.table) {
-        (data, reason) throws(RPCStatus) in
-        var preview = try self.preview(
-          request.kind, request.family, request.parameters, data ?? self.sample(of: request.kind))
-        preview.isSample = data == nil
-        preview.reason = reason
-        return GetSnapshotResponse(preview: preview)
-      }
-    default: throw .lost
+    responder.respond(
+      try timeline(try context.decode(GetTimelineRequest.self, payload)), to: call)
+  }
+
+  /// GetPlaceholder.
+  func getPlaceholder(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    let request = try context.decode(GetPlaceholderRequest.self, payload)
+    let preview = try preview(request.kind, request.family, nil, nil)
+    responder.respond(GetPlaceholderResponse(preview: preview), to: call)
+  }
+
+  /// GetSnapshot.
+  func getSnapshot(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    let request = try context.decode(GetSnapshotRequest.self, payload)
+    // An invalid request is refused before a provider is asked.
+    let sample = try preview(request.kind, request.family, request.parameters, [:])
+    providers.snapshots.begin(request, as: sample, call, responder, in: providers.table) {
+      (data, reason) throws(RPCStatus) in
+      var preview = try self.preview(
+        request.kind, request.family, request.parameters, data ?? self.sample(of: request.kind))
+      preview.isSample = data == nil
+      preview.reason = reason
+      return GetSnapshotResponse(preview: preview)
     }
   }
+
+  // MARK: - Parts
 
   /// The default and the maximum number of entries in GetTimeline.
   private static let entriesDefault = 60

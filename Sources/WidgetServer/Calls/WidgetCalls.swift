@@ -4,34 +4,10 @@ import WidgetProto
 
 /// The calls about widgets of WidgetService.
 extension ServiceLoop {
-  func performWidget(
-    _ method: Method, _ payload: UnsafeRawBufferPointer, _ call: UInt32,
-    _ responder: any CallResponder
-  ) throws(RPCStatus) {
-    switch method {
-    case .getWidget: try getWidget(payload, call, responder)
-    case .updateWidget: try updateWidget(payload, call, responder)
-    case .createWidget: try createWidget(payload, call, responder)
-    case .listWidgets:
-      let request = try context.decode(ListWidgetsRequest.self, payload)
-      responder.respond(
-        encoded: try encode(try list(request), mask: request.readMask), to: call)
-    case .deleteWidget: try deleteWidget(payload, call, responder)
-    case .setPresence: try setPresence(payload, call, responder)
-    case .moveWidget: try moveWidget(payload, call, responder)
-    case .applyWidgets: try applyWidgets(payload, call, responder)
-    case .sendEvent: try sendEvent(payload, call, responder)
-    case .refreshWidgets:
-      let request = try context.decode(RefreshWidgetsRequest.self, payload)
-      responder.respond(try providers.refresh(request), to: call)
-    default: throw .lost
-    }
-  }
-
   // MARK: - The hot calls
 
   /// GetWidget. Whole widgets that are asked for often are encoded once for each revision.
-  private func getWidget(
+  func getWidget(
     _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
   ) throws(RPCStatus) {
     let request = try context.decode(GetWidgetRequest.self, payload)
@@ -67,7 +43,7 @@ extension ServiceLoop {
   }
 
   /// UpdateWidget.
-  private func updateWidget(
+  func updateWidget(
     _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
   ) throws(RPCStatus) {
     let request = try context.decode(UpdateWidgetRequest.self, payload)
@@ -95,10 +71,28 @@ extension ServiceLoop {
     }
   }
 
+  // MARK: - Other reads
+
+  /// ListWidgets.
+  func listWidgets(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    let request = try context.decode(ListWidgetsRequest.self, payload)
+    responder.respond(encoded: try encode(try list(request), mask: request.readMask), to: call)
+  }
+
+  /// RefreshWidgets.
+  func refreshWidgets(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    let request = try context.decode(RefreshWidgetsRequest.self, payload)
+    responder.respond(try providers.refresh(request), to: call)
+  }
+
   // MARK: - Other changes
 
   /// CreateWidget.
-  private func createWidget(
+  func createWidget(
     _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
   ) throws(RPCStatus) {
     let request = try context.decode(CreateWidgetRequest.self, payload)
@@ -114,7 +108,7 @@ extension ServiceLoop {
   }
 
   /// DeleteWidget.
-  private func deleteWidget(
+  func deleteWidget(
     _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
   ) throws(RPCStatus) {
     let request = try context.decode(DeleteWidgetRequest.self, payload)
@@ -129,7 +123,7 @@ extension ServiceLoop {
   }
 
   /// SetPresence.
-  private func setPresence(
+  func setPresence(
     _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
   ) throws(RPCStatus) {
     let request = try context.decode(SetPresenceRequest.self, payload)
@@ -147,7 +141,7 @@ extension ServiceLoop {
   }
 
   /// MoveWidget.
-  private func moveWidget(
+  func moveWidget(
     _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
   ) throws(RPCStatus) {
     let request = try context.decode(MoveWidgetRequest.self, payload)
@@ -162,7 +156,7 @@ extension ServiceLoop {
   }
 
   /// ApplyWidgets.
-  private func applyWidgets(
+  func applyWidgets(
     _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
   ) throws(RPCStatus) {
     let request = try context.decode(ApplyWidgetsRequest.self, payload)
@@ -184,7 +178,7 @@ extension ServiceLoop {
   }
 
   /// SendEvent.
-  private func sendEvent(
+  func sendEvent(
     _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
   ) throws(RPCStatus) {
     let request = try context.decode(SendEventRequest.self, payload)
@@ -202,7 +196,7 @@ extension ServiceLoop {
             wantsOutcome: request.wantsOutcome)), by: responder.peer,
         client: request.client)
       guard case .accepted(let sequence) = commit.outcome else { throw .lost }
-      context.counters.events += 1
+      context.counters.countEvent()
       return SendEventResponse(sequence: sequence, revision: commit.revision)
     }
   }

@@ -95,7 +95,7 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
 
   private func refuse(_ reason: String) {
     isDecided = true
-    service.context.counters.protocolErrors += 1
+    service.context.counters.countProtocolError()
     service.context.logger.info(
       "closing a connection",
       metadata: ["uid": "\(peer.uid)", "pid": "\(peer.pid)", "reason": "\(reason)"])

@@ -28,7 +28,7 @@ final class Connections {
   /// Admits a connection, or returns the limit that it exceeds.
   func admit(_ peer: Peer) -> ConnectionShares.Refusal? {
     let refusal = shares.admit(peer.uid, policy.level(of: peer), context.limits)
-    if refusal == nil { context.counters.connectionsAccepted += 1 }
+    if refusal == nil { context.counters.countAcceptedConnection() }
     return refusal
   }
 

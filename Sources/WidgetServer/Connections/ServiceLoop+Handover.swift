@@ -13,7 +13,7 @@ extension ServiceLoop {
   /// Ends the streams of guests, because their connections cannot be handed over. They open no
   /// more.
   func endGuestStreams() {
-    context.phase = .handingOver
+    context.prepareHandover()
     streams.endAll { $0.sink is InProcessSink }
     providers.endAll { $0.sink is InProcessSink }
     health.endAll { $0.sink is InProcessSink }
@@ -30,7 +30,7 @@ extension ServiceLoop {
     // Providers connect to the next process, and declare their kinds again.
     providers.endAll()
     turn.finish()
-    context.phase = .draining
+    context.drain()
     let codec = WireCodec(limits: HandedOver.limits)
     var records: [[UInt8]] = []
     var sockets: [String: CInt] = [:]
@@ -97,8 +97,7 @@ extension ServiceLoop {
         "connections of the last process are closed: their state cannot be read",
         metadata: ["connections": "\(parsed.unreadableCount)"])
     }
-    context.streamAccounts.continueIDs(after: parsed.head.lastSubscriptionID)
-    context.formerSequence = parsed.head.lastSequence
+    context.follow(parsed.head)
     return parsed.connections
   }
 

@@ -119,7 +119,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   /// daemon has not processed all received bytes.
   private func closeLate() -> Bool {
     guard !hasUnseenFrames else { return false }
-    service.context.counters.protocolErrors += 1
+    service.context.counters.countProtocolError()
     service.context.logger.info(
       "closing a connection",
       metadata: [
@@ -247,14 +247,14 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     case .halfClose(let streamID): sinks[streamID]?.stream?.halfClosed()
     case .ignore: break
     case .refuse(let streamID, let error):
-      service.context.counters.protocolErrors += 1
+      service.context.counters.countProtocolError()
       refuseNow(refusal ?? RPCStatus(error), streamID)
     case .fail(let streamID, let error):
-      service.context.counters.protocolErrors += 1
+      service.context.counters.countProtocolError()
       sinks.removeValue(forKey: streamID).map(forget)
       refuseNow(refusal ?? RPCStatus(error), streamID)
     case .close(let reason):
-      service.context.counters.protocolErrors += 1
+      service.context.counters.countProtocolError()
       service.context.logger.info(
         "closing a connection that breaks the protocol",
         metadata: ["uid": "\(peer.uid)", "pid": "\(peer.pid)", "reason": "\(reason)"])
@@ -266,7 +266,6 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   private func unaryCall(
     _ streamID: UInt32, _ data: ByteBuffer, _ attempt: Attempt = .first
   ) {
-    service.turn.open()
     touch()
     data.withUnsafeReadableBytes { bytes in
       _ = withEnvelope(bytes, streamID) { method, envelope in
@@ -288,7 +287,6 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
 
   private func openStream(_ streamID: UInt32, _ kind: ServerStreams.StreamKind, _ data: ByteBuffer)
   {
-    service.turn.open()
     touch()
     data.withUnsafeReadableBytes { bytes in
       let opened = withEnvelope(bytes, streamID) { method, envelope in
@@ -422,7 +420,6 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     let answers = output.exchangeResponses(with: ByteBuffer())
     body()
     enqueue(output.exchangeResponses(with: answers))
-    service.turn.open()
     touch()
   }
 
@@ -460,6 +457,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
 
   func discardResponses() { output.discardResponses() }
 
+  /// Takes part in the turn. Opens it if it is not open.
   private func touch() {
     guard !isTouched else { return }
     isTouched = true
@@ -489,7 +487,6 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     var frame = ByteBuffer()
     frame.writeEndOfStream(streamID: streamID)
     enqueue(frame)
-    service.turn.open()
     touch()
   }
 }

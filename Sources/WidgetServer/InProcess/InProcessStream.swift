@@ -222,7 +222,6 @@ final class InProcessSink: StreamSink, TurnParticipant {
   private func touch() {
     guard !isTouched, reader != nil else { return }
     isTouched = true
-    service.turn.open()
     service.turn.join(self)
   }
 

@@ -22,30 +22,17 @@ final class BundleCalls {
     let timer: Scheduled<Void>
   }
 
-  /// Decodes a call and sends it to the provider.
+  /// Sends a call to the provider.
   ///
   /// - Parameter manager: The session that manages bundles, if there is one.
-  func perform(
-    _ method: Method, _ payload: UnsafeRawBufferPointer, _ call: UInt32,
+  func begin(
+    _ request: ProvideBundleRequest.Request, of method: Method, _ call: UInt32,
     _ responder: any CallResponder, manager: ServedSession?
   ) throws(RPCStatus) {
-    let request: ProvideBundleRequest.Request
-    switch method {
-    case .installBundle:
-      let install = try context.decode(InstallBundleRequest.self, payload)
-      try checkArchive(install.content)
-      request = .install(install)
-    case .listBundles: request = .list(try context.decode(ListBundlesRequest.self, payload))
-    case .deleteBundle: request = .delete(try context.decode(DeleteBundleRequest.self, payload))
-    case .rollbackBundle:
-      request = .rollback(try context.decode(RollbackBundleRequest.self, payload))
-    case .setBundleDefaults:
-      request = .setDefaults(try context.decode(SetBundleDefaultsRequest.self, payload))
-    case .diffBundle:
-      let diff = try context.decode(DiffBundleRequest.self, payload)
-      try checkArchive(diff.content)
-      request = .diff(diff)
-    default: throw .wrongShape(method)
+    switch request {
+    case .install(let install): try checkArchive(install.content)
+    case .diff(let diff): try checkArchive(diff.content)
+    case .list, .delete, .rollback, .setDefaults, .unknown: break
     }
     guard let session = manager else { throw .noBundleHost }
     if let (limit, maximum) = context.limits.reachedByBundleCall(

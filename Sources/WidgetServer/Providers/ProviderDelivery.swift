@@ -51,7 +51,7 @@ final class ProviderDelivery {
       case .events(let events): for event in events { session.send(.event(event)) }
       case .again: break
       case .fail(let error):
-        context.counters.readersCompacted += 1
+        context.counters.countCompactedReader()
         return session.finish(RPCStatus(error))
       case nil:
         guard let frame = audience.frame(for: session, at: instant) else { return }

@@ -41,7 +41,7 @@ final class Providers {
     guard context.phase == .serving else { throw .shuttingDown }
     try context.openStream(of: peer)
     let session = ServedSession(
-      id: context.streamAccounts.takeID(), peer: peer, sink: sink, providers: self)
+      id: context.takeStreamID(), peer: peer, sink: sink, providers: self)
     table.add(session)
     watchLease(of: session)
     return session
@@ -59,7 +59,7 @@ final class Providers {
     guard !session.isOver, session.ending == nil else { return }
     context.turn.open()
     session.heard(at: .now())
-    context.counters.providerFrames += 1
+    context.counters.countProviderFrame()
     takePart(session)
     do throws(RPCStatus) {
       let frame = try message.withUnsafeReadableBytes { bytes in
@@ -121,7 +121,6 @@ final class Providers {
   /// Sends the results of a session's frames at the end of the turn, after the turn's answers.
   private func takePart(_ session: ServedSession) {
     guard session.joinTurn() else { return }
-    context.turn.open()
     context.turn.join(session)
     context.turn.whenDurable { self.endTurn(of: session) }
   }
@@ -193,7 +192,7 @@ final class Providers {
   func send(_ frame: ProvideResponse, to session: ServedSession) {
     guard let message = context.encode(frame) else { return finish(session, .frameTooLarge) }
     session.sink.send(message)
-    context.counters.frames += 1
+    context.counters.countFrames()
   }
 
   // MARK: - Fresh data
@@ -231,7 +230,7 @@ final class Providers {
     bundleCalls.endAll(of: session)
     snapshots.endAll(of: session)
     table.remove(session)
-    context.streamAccounts.close(of: session.peer.uid)
+    context.closeStream(of: session.peer.uid)
   }
 
   /// The provider has no session any more, unless it has another one by now.

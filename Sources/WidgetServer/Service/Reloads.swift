@@ -29,7 +29,7 @@ final class Reloads {
     responder.answerNow {
       if let error = outcome.error {
         let status = RPCStatus.invalidConfiguration(error)
-        context.recentErrors.add(
+        context.keep(
           status, area: "settings", uid: responder.peer.uid, at: .wallClock())
         responder.refuse(status, to: call)
       } else {

@@ -7,7 +7,8 @@ import WidgetProto
 import WidgetTransport
 
 /// The shared parts of the service: the store, the turn, the limits, the counters and the log.
-/// Other state is private to its part.
+/// Other parts read them, and change them only with the methods here. Other state is private to its
+/// part.
 ///
 /// Confined to `eventLoop`.
 final class ServiceContext {
@@ -16,19 +17,19 @@ final class ServiceContext {
   let work: WorkQueue
   let clock: ServiceClock
   let codec = WireCodec()
-  /// The start of the service. Tests move it.
-  var startedAt = NIODeadline.now()
+  let counters = Counters()
+  /// The start of the service.
+  private(set) var startedAt = NIODeadline.now()
+  /// Its methods keep it true. Changes go through `apply` and `commit`; only the turn's own steps
+  /// (time, groups, kept answers) change it directly.
   var store: WidgetStore
-  var limits: ServerLimits
-  var logger: Logger
-  var counters = Counters()
-  var recentErrors = RecentErrors()
-  var streamAccounts = StreamAccounts()
-  var phase = Phase.serving
-  /// Whether the files of the store are missing, so that nothing can be stored.
-  var isStoreRemoved = false
+  private(set) var limits: ServerLimits
+  private(set) var logger: Logger
+  private(set) var recentErrors = RecentErrors()
+  private(set) var streamAccounts = StreamAccounts()
+  private(set) var phase = Phase.serving
   /// The last event of the process that handed its connections over.
-  var formerSequence: UInt64?
+  private var formerSequence: UInt64?
   /// The event after which this process began.
   private let sequenceAtStart: UInt64
   /// Counts the possible changes of providers' kinds.
@@ -55,8 +56,37 @@ final class ServiceContext {
     self.logger = logger
   }
 
+  // MARK: - Phases
+
+  /// Guests open no more streams from now on.
+  func prepareHandover() { phase = .handingOver }
+
+  /// Nothing is opened or changed from now on.
+  func drain() { phase = .draining }
+
+  /// Continues the numbers of the process that handed its connections over.
+  func follow(_ handover: Handover) {
+    streamAccounts.continueIDs(after: handover.lastSubscriptionID)
+    formerSequence = handover.lastSequence
+  }
+
+  /// Moves the start of the service, for tests.
+  func moveStart(by delay: TimeAmount) { startedAt = startedAt + delay }
+
+  // MARK: - Settings
+
+  /// Puts new limits and a new log level in force.
+  func reconfigure(_ limits: ServerLimits, _ level: Logger.Level) {
+    self.limits = limits
+    store.limits = limits.store
+    setLogLevel(level)
+  }
+
+  func setLogLevel(_ level: Logger.Level) { logger.logLevel = level }
+
   // MARK: - Commands
 
+  /// Applies a caller's command as a part of the turn.
   func apply(
     _ command: Command, by peer: Peer, client: String = ""
   ) throws(RPCStatus) -> Commit {
@@ -75,7 +105,7 @@ final class ServiceContext {
   @discardableResult
   func commit(_ command: Command, by caller: Caller) throws(StoreError) -> Commit {
     let commit = try store.apply(command, by: caller, at: turn.now)
-    if commit.isChange { counters.commits += 1 }
+    if commit.isChange { counters.countCommit() }
     return commit
   }
 
@@ -100,7 +130,7 @@ final class ServiceContext {
         guard packed.byteCount <= limit else { return nil }
         return EncodedMessage(byteCount: packed.byteCount) { packed.pack(into: $0) }
       }
-      if encoded != nil { counters.framesEncoded += 1 }
+      if encoded != nil { counters.countEncodedFrame() }
       return encoded
     } catch {
       logger.debug("a frame cannot be encoded", metadata: ["error": "\(error)"])
@@ -115,6 +145,12 @@ final class ServiceContext {
     guard phase != .draining else { throw .shuttingDown }
     try streamAccounts.open(for: peer.uid, limit: limits.subscriptionsPerUIDMax)
   }
+
+  /// The number of a new stream.
+  func takeStreamID() -> UInt64 { streamAccounts.takeID() }
+
+  /// Counts one stream less.
+  func closeStream(of uid: UInt32) { streamAccounts.close(of: uid) }
 
   /// The cursor of a reader that had all events up to a number. The events of this process begin
   /// after `sequenceAtStart`, which skips numbers. If the reader had the last event of the process
@@ -152,9 +188,14 @@ final class ServiceContext {
 
   // MARK: - Failures
 
+  /// Keeps an error for `GetStats`.
+  func keep(_ status: RPCStatus, area: String, uid: UInt32? = nil, at time: Timestamp) {
+    recentErrors.add(status, area: area, uid: uid, at: time)
+  }
+
   /// Counts and logs a call or stream that was refused or failed. Keeps it if the daemon is to blame.
   func note(_ method: Method, _ status: RPCStatus, of peer: Peer) {
-    counters.callsFailed += 1
+    counters.countFailedCall()
     var level = Logger.Level.debug
     if RecentErrors.isWorthKeeping(status) {
       let count = recentErrors.add(status, area: method.fullName, uid: peer.uid, at: turn.now)

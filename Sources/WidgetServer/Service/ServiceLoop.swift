@@ -38,7 +38,7 @@ final class ServiceLoop {
   let reloads: Reloads
   var widgetCache = WidgetCache()
 
-  private var isStorageFailing = false
+  private let storage: StorageHealth
   private var deadlineTimer: Scheduled<Void>?
   private var memory = MemoryUpkeep()
   private var isMemoryLookScheduled = false
@@ -68,7 +68,8 @@ final class ServiceLoop {
     streams = WatchStreams(
       context, audience: audience, releaseMemory: configuration.releaseMemory)
     time = TimeKeeper(context, log: log, readers: streams.rounds)
-    health = HealthWatches(context)
+    storage = StorageHealth(context)
+    health = HealthWatches(context, storage)
     budgets = BudgetKeeper(context, log: log, stored: image.refreshBudgets)
     providers = Providers(context, audience: audience, budgets: budgets)
     connections = Connections(context, configuration.policy)
@@ -152,12 +153,8 @@ final class ServiceLoop {
         var group = context.store.pendingGroup()
         group.runningTime = turn.runningTime
         try log.append(group)
-        context.counters.groups += 1
-        note(removal: nil)
-        if isStorageFailing {
-          isStorageFailing = false
-          context.logger.notice("the store takes changes again")
-        }
+        context.counters.countGroup()
+        if storage.groupWasStored() { health.tellAll() }
       } catch {
         takeBackTurn(because: error)
       }
@@ -166,17 +163,10 @@ final class ServiceLoop {
   }
 
   private func takeBackTurn(because error: StorageError) {
-    context.counters.groupsFailed += 1
+    context.counters.countFailedGroup()
     let users = turn.callers
-    context.recentErrors.add(
-      .storageFailed(error), area: "storage", uid: users.count == 1 ? users.first : nil,
-      at: turn.now)
-    if !isStorageFailing {
-      isStorageFailing = true
-      context.logger.error(
-        "changes are refused until the store works again", metadata: ["error": "\(error)"])
-    }
-    note(removal: error)
+    let uid = users.count == 1 ? users.first : nil
+    if storage.groupFailed(error, of: uid) { health.tellAll() }
     context.store.rollbackGroup()
     providers.groupFailed()
     time.groupFailed()
@@ -188,30 +178,7 @@ final class ServiceLoop {
 
   /// Finds out whether the store's files are still there.
   func checkStore() {
-    do throws(StorageError) {
-      try log.check()
-      note(removal: nil)
-    } catch {
-      if !context.isStoreRemoved {
-        context.recentErrors.add(.storageFailed(error), area: "storage", at: .wallClock())
-      }
-      note(removal: error)
-    }
-  }
-
-  /// Tells health watchers when the store's files are removed or back.
-  private func note(removal error: StorageError?) {
-    var isRemoved = false
-    if case .removed = error { isRemoved = true }
-    guard isRemoved != context.isStoreRemoved else { return }
-    context.isStoreRemoved = isRemoved
-    if let error, isRemoved {
-      context.logger.critical(
-        "the store was removed; the daemon no longer serves", metadata: ["error": "\(error)"])
-    } else {
-      context.logger.notice("the store is back; the daemon serves again")
-    }
-    health.tellAll()
+    if storage.check(log) { health.tellAll() }
   }
 
   private func scheduleStoreDeadline() {
@@ -227,7 +194,7 @@ final class ServiceLoop {
 
   /// Ends everything: the turn, all streams, the log. Call once, before the loop ends.
   func close() {
-    context.phase = .draining
+    context.drain()
     turn.finish()
     context.work.abandonAll()
     streams.endAll()

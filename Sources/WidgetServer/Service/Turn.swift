@@ -91,8 +91,11 @@ final class Turn {
   /// Takes the time again, because the clock was moved in the turn.
   func takeTime() { now = clock() }
 
-  /// Has a participant send its answers at the end of the turn.
-  func join(_ participant: any TurnParticipant) { participants.append(participant) }
+  /// Opens the turn, and has a participant send its answers at the end of it.
+  func join(_ participant: any TurnParticipant) {
+    open()
+    participants.append(participant)
+  }
 
   /// Remembers how to repeat a call, in case the turn's group fails.
   func remember(callOf peer: Peer, _ perform: @escaping (Attempt) -> Void) {

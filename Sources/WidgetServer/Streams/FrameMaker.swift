@@ -354,7 +354,7 @@ final class FrameMaker {
         EncodedMessage(byteCount: SnapshotFrame.byteCount(of: bytes)) {
           SnapshotFrame.write(joining: piece, byteCount: bytes, to: $0)
         })
-      context.counters.framesEncoded += 1
+      context.counters.countEncodedFrame()
       rest = rest[piece.endIndex...]
     }
     return messages

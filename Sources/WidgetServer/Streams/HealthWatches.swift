@@ -8,15 +8,19 @@ final class HealthWatches {
     [""] + RPCMethod.Service.allCases.filter { $0 != .health }.map { "\($0.name)" }
 
   private let context: ServiceContext
+  private let storage: StorageHealth
   private var watches: [ObjectIdentifier: HealthWatch] = [:]
 
-  init(_ context: ServiceContext) { self.context = context }
+  init(_ context: ServiceContext, _ storage: StorageHealth) {
+    self.context = context
+    self.storage = storage
+  }
 
   var isEmpty: Bool { watches.isEmpty }
 
   private var current: HealthCheckResponse {
     HealthCheckResponse(
-      status: context.phase == .serving && !context.isStoreRemoved ? .serving : .notServing)
+      status: context.phase == .serving && !storage.isRemoved ? .serving : .notServing)
   }
 
   // MARK: - Calls
@@ -71,7 +75,7 @@ final class HealthWatches {
   fileprivate func forget(_ watch: HealthWatch) -> Bool {
     guard watches.removeValue(forKey: ObjectIdentifier(watch)) != nil else { return false }
     watch.cancelDeadline()
-    context.streamAccounts.close(of: watch.uid)
+    context.closeStream(of: watch.uid)
     return true
   }
 

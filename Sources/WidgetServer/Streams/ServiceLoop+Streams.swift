@@ -46,26 +46,27 @@ extension ServiceLoop {
     return try result.get()
   }
 
-  func performStream(
-    _ method: Method, _ payload: UnsafeRawBufferPointer, _ call: UInt32,
-    _ responder: any CallResponder
+  /// Unsubscribe.
+  func unsubscribe(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
   ) throws(RPCStatus) {
-    switch method {
-    case .unsubscribe:
-      let id = try context.decode(UnsubscribeRequest.self, payload).subscriptionID
-      if let session = providers.session(id, of: responder.peer) {
-        session.finish(.unsubscribed)
-      } else {
-        try streams.find(id, of: responder.peer).finish(.unsubscribed)
-      }
-      responder.respond(UnsubscribeResponse(), to: call)
-    case .requestProgress:
-      let id = try context.decode(RequestProgressRequest.self, payload).subscriptionID
-      let subscription = try streams.find(id, of: responder.peer)
-      guard subscription.group.filter.wantsState else { throw .noSubscription(id) }
-      streams.requestProgress(of: subscription)
-      responder.respond(RequestProgressResponse(), to: call)
-    default: throw .lost
+    let id = try context.decode(UnsubscribeRequest.self, payload).subscriptionID
+    if let session = providers.session(id, of: responder.peer) {
+      session.finish(.unsubscribed)
+    } else {
+      try streams.find(id, of: responder.peer).finish(.unsubscribed)
     }
+    responder.respond(UnsubscribeResponse(), to: call)
+  }
+
+  /// RequestProgress.
+  func requestProgress(
+    _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    let id = try context.decode(RequestProgressRequest.self, payload).subscriptionID
+    let subscription = try streams.find(id, of: responder.peer)
+    guard subscription.group.filter.wantsState else { throw .noSubscription(id) }
+    streams.requestProgress(of: subscription)
+    responder.respond(RequestProgressResponse(), to: call)
   }
 }

@@ -204,7 +204,7 @@ final class WatchRounds {
       guard !messages.isEmpty || lacksTheme(subscription) else { continue }
       let isTooEarly = hasChanges && subscription.isTooEarly(at: instant)
       guard subscription.sink.isWritable, !isTooEarly else {
-        context.counters.readersBehind += 1
+        context.counters.countReaderBehind()
         subscription.fallBehind(at: fromRevision, fromSequence)
         if isTooEarly, subscription.sink.isWritable { markReady(subscription) }
         continue
@@ -352,7 +352,7 @@ final class WatchRounds {
   /// Ends a stream that cannot be served: its cursor is compacted, or a frame would be too large.
   private func finishUnsendable(_ subscription: Subscription, since cursor: Revision) {
     guard cursor < context.store.compactRevision else { return subscription.finish(.frameTooLarge) }
-    context.counters.readersCompacted += 1
+    context.counters.countCompactedReader()
     subscription.finish(
       RPCStatus(.revisionCompacted(compactRevision: context.store.compactRevision)))
   }
@@ -363,7 +363,7 @@ final class WatchRounds {
   ) {
     guard !messages.isEmpty else { return }
     subscription.send(messages, at: instant, isChange: isChange)
-    context.counters.frames += UInt64(messages.count)
+    context.counters.countFrames(messages.count)
   }
 
   // MARK: - Theme
@@ -377,7 +377,7 @@ final class WatchRounds {
     let revision = context.store.theme.revision
     guard let message = frames.themeMessage() else { return subscription.finish(.frameTooLarge) }
     subscription.sentTheme(of: revision, at: .now())
-    context.counters.frames += 1
+    context.counters.countFrames()
     subscription.sink.send(message)
   }
 
@@ -385,7 +385,7 @@ final class WatchRounds {
 
   private func sendProgress(_ subscription: Subscription) {
     subscription.sentProgress(at: .now())
-    context.counters.frames += 1
+    context.counters.countFrames()
     send(
       WatchWidgetsResponse.progress(
         WatchProgress(

@@ -131,7 +131,7 @@ final class WatchStreams {
   ) throws(RPCStatus) -> Subscription {
     try context.openStream(of: peer)
     let subscription = Subscription(
-      id: id ?? context.streamAccounts.takeID(), uid: peer.uid, sink: sink, group: group,
+      id: id ?? context.takeStreamID(), uid: peer.uid, sink: sink, group: group,
       options: options,
       cursor: StreamCursor(
         position, sequence: min(eventCursor ?? .max, context.store.lastEventSequence)),
@@ -172,7 +172,7 @@ final class WatchStreams {
     rounds.remove(subscription)
     if subscription.isWatcher { audience.watchEnded(subscription.group.filter.selector) }
     subscriptions[subscription.id] = nil
-    context.streamAccounts.close(of: subscription.uid)
+    context.closeStream(of: subscription.uid)
   }
 
   /// Ends streams, because this process ends.

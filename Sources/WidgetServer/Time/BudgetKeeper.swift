@@ -43,7 +43,7 @@ final class BudgetKeeper {
     do throws(StorageError) { try log.append(group) } catch {
       budgets.storingFailed()
       pausedUntil = .now() + BudgetKeeper.pause
-      context.recentErrors.add(.storageFailed(error), area: "storage", at: context.turn.now)
+      context.keep(.storageFailed(error), area: "storage", at: context.turn.now)
     }
   }
 

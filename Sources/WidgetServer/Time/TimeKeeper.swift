@@ -52,7 +52,7 @@ final class TimeKeeper {
     let result = context.store.settleActivities(
       to: context.turn.now, costMax: TimeKeeper.costMax)
     guard result.isChange else { return }
-    context.counters.commits += 1
+    context.counters.countCommit()
     (hasSettled, hasMoreActivities) = (true, result.hasMore)
   }
 
@@ -96,8 +96,8 @@ final class TimeKeeper {
       result = context.store.advance(to: context.turn.now, costMax: TimeKeeper.costMax)
     }
     if result.isChange {
-      context.counters.commits += 1
-      context.counters.advances += 1
+      context.counters.countCommit()
+      context.counters.countAdvance()
     }
     hasMoreMoments = result.hasMore
     return settle()
@@ -112,7 +112,7 @@ final class TimeKeeper {
       guard reserve() else { return false }
       result = context.store.settleEmbeds(at: context.turn.now, costMax: TimeKeeper.costMax)
     }
-    if result.isChange { context.counters.commits += 1 }
+    if result.isChange { context.counters.countCommit() }
     hasMoreEmbeds = result.hasMore
     return true
   }
@@ -128,7 +128,7 @@ final class TimeKeeper {
       return true
     } catch {
       context.store.rollbackGroup()
-      context.recentErrors.add(.storageFailed(error), area: "storage", at: context.turn.now)
+      context.keep(.storageFailed(error), area: "storage", at: context.turn.now)
       return false
     }
   }
