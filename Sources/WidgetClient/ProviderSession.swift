@@ -47,24 +47,9 @@ public actor ProviderSession {
   private var state = State.connecting
   /// The number of opened sessions.
   private var generation = 0
-  private var epoch: UInt64
-  private var acknowledged: UInt64?
-  /// The errors of events that will come again.
-  private var failures: [UInt64: WidgetError] = [:]
-  /// The highest event that came in this session.
-  private var delivered: UInt64 = 0
-  /// The highest event, or end of a gap, that came in this epoch.
-  private var highestSeen: UInt64 = 0
-  /// Events of this epoch that were delivered and not acknowledged. An event of an earlier epoch
-  /// may have the same number, and must not count as one of these.
-  private var handedOut: [UInt64: Event] = [:]
+  private var events: ProviderEvents
   private var isLossTold = false
-  /// Whether a session was open and its kinds accepted, since the last attempt began.
-  private var wasOpen = false
-  /// Why the kinds were not accepted, if that may change.
-  private var refusal: ClientError?
-  /// Since when another session has been in the way of this one, which had been open.
-  private var displacedSince: ContinuousClock.Instant?
+  private var attempts = SessionAttempts()
 
   private var lastNumber: UInt64 = 0
   private var results: [UInt64: CheckedContinuation<Result<ProvideResult, ClientError>, Never>] =
@@ -78,8 +63,8 @@ public actor ProviderSession {
     self.provider = provider
     self.kinds = kinds
     self.options = options
-    acknowledged = options.acknowledged?.sequence
-    epoch = options.acknowledged?.epoch ?? 0
+    events = ProviderEvents(
+      epoch: options.acknowledged?.epoch ?? 0, acknowledged: options.acknowledged?.sequence)
   }
 
   nonisolated func start() {
@@ -121,7 +106,7 @@ public actor ProviderSession {
   public func acknowledge(
     _ event: Event, error: WidgetError? = nil
   ) async throws(ClientError) {
-    guard handedOut[event.sequence] == event else { return }
+    guard events.isHandedOut(event) else { return }
     try await acknowledge(event.sequence, error: error)
   }
 
@@ -129,25 +114,24 @@ public actor ProviderSession {
   public func acknowledge(
     _ sequence: UInt64, error: WidgetError? = nil
   ) async throws(ClientError) {
-    guard sequence <= highestSeen else { return }
-    // An event of an earlier session is acknowledged when it comes again, or when the next session
-    // opens.
-    guard sequence <= delivered else { return note(sequence, error) }
+    guard isOfThisSession(sequence, error) else { return }
     let line = try await connected()
-    guard sequence <= highestSeen else { return }
-    guard sequence <= delivered else { return note(sequence, error) }
-    acknowledged = max(sequence, acknowledged ?? 0)
-    handedOut = handedOut.filter { $0.key > sequence }
+    guard isOfThisSession(sequence, error) else { return }
+    events.acknowledge(sequence)
     _ = try await send(
       { .acknowledge(ProvideAcknowledge(id: $0, sequence: sequence, error: error)) }, on: line)
   }
 
-  /// Keeps that an event is dealt with, for when it comes again.
-  private func note(_ sequence: UInt64, _ error: WidgetError?) {
-    handedOut = handedOut.filter { $0.key > sequence }
-    failures[sequence] = error
-    let whole = error == nil ? sequence : sequence - min(sequence, 1)
-    acknowledged = max(whole, acknowledged ?? 0)
+  /// Whether an event came in this session. An event of an earlier session is acknowledged when it
+  /// comes again, or when the next session opens.
+  private func isOfThisSession(_ sequence: UInt64, _ error: WidgetError?) -> Bool {
+    switch events.place(of: sequence) {
+    case .unknown: return false
+    case .thisSession: return true
+    case .earlierSession:
+      events.keep(sequence, error)
+      return false
+    }
   }
 
   /// Answers a data request. The widget's error is cleared, unless the patch sets one.
@@ -360,20 +344,15 @@ public actor ProviderSession {
 
   private var isOver: Bool { if case .over = state { true } else { false } }
 
-  private func takeWasOpen() -> Bool {
-    defer { wasOpen = false }
-    return wasOpen
-  }
+  private func takeWasOpen() -> Bool { attempts.takeWasOpen() }
 
-  private func takeRefusal() -> ClientError? {
-    defer { refusal = nil }
-    return refusal
-  }
+  private func takeRefusal() -> ClientError? { attempts.takeRefusal() }
 
   private func opening() -> ProvideRequest {
     .open(
       ProvideOpen(
-        provider: provider, lease: options.lease, acknowledgedSequence: acknowledged, epoch: epoch,
+        provider: provider, lease: options.lease, acknowledgedSequence: events.acknowledged,
+        epoch: events.epoch,
         // Only the first time: a later session that replaced this one must not be ended.
         takeOver: options.takesOver && generation == 0, managesBundles: options.managesBundles,
         includeAudience: options.includesAudience, answersSnapshots: options.answersSnapshots))
@@ -385,19 +364,14 @@ public actor ProviderSession {
     case .opened(let opened): open(opened, line)
     case .result(let result): complete(result.id, .success(result))
     case .event(let event):
-      delivered = event.sequence
-      highestSeen = max(highestSeen, event.sequence)
-      let failure = failures.removeValue(forKey: event.sequence)
-      if failure != nil || event.sequence <= acknowledged ?? 0 {
+      switch events.receive(event) {
+      case .new: deliver(.event(event))
+      case .known(let failure):
         line.send(
           .acknowledge(ProvideAcknowledge(sequence: event.sequence, error: failure)))
-      } else {
-        handedOut[event.sequence] = event
-        deliver(.event(event))
       }
     case .gap(let gap):
-      delivered = gap.lastSequence
-      highestSeen = max(highestSeen, gap.lastSequence)
+      events.pass(gap.lastSequence)
       deliver(.gap(gap))
     case .dataRequest(let request):
       deliver(.dataRequest(ProviderDataRequest(request, generation: generation)))
@@ -417,16 +391,9 @@ public actor ProviderSession {
 
   private func open(_ opened: ProvideOpened, _ line: Line) {
     generation += 1
-    (isLossTold, displacedSince) = (false, nil)
-    // Numbers of another history mean nothing.
-    if epoch != 0, opened.epoch != epoch {
-      (acknowledged, failures, handedOut, highestSeen) = (nil, [:], [:], 0)
-    }
-    epoch = opened.epoch
-    // Events from now on are wanted, also if the connection is lost before the first
-    // acknowledgement.
-    if acknowledged == nil, opened.firstSequence > 0 { acknowledged = opened.firstSequence - 1 }
-    delivered = 0
+    isLossTold = false
+    attempts.opened()
+    events.sessionOpened(epoch: opened.epoch, firstSequence: opened.firstSequence)
     deliver(.connected(opened))
     if opened.lease > .zero { line.send(.keepAlive, every: opened.lease / 3) }
     guard !kinds.isEmpty || options.prunesKinds else { return acceptKinds(line) }
@@ -444,42 +411,17 @@ public actor ProviderSession {
   }
 
   private func acceptKinds(_ line: Line) {
-    wasOpen = true
+    attempts.acceptedKinds()
     change(to: .open(line))
   }
 
   private func refuseKinds(_ error: ClientError, _ generation: Int, _ line: Line) {
     guard case .declaring = state, self.generation == generation else { return }
     if case .status = error {
-      // Closing the session would otherwise be all that is heard of it.
-      refusal = error
-      if ProviderSession.delay(after: error, isAgain: true) == nil { end(error) }
+      attempts.refusedKinds(error)
+      if SessionAttempts.delay(after: error, isAgain: true) == nil { end(error) }
     }
     line.close()
-  }
-
-  /// Whether another session blocks this one for longer than a former session of this provider
-  /// could. It is then another program's.
-  private func isDisplaced(by error: ClientError) -> Bool {
-    guard error.reason == "PROVIDER_ACTIVE" else {
-      if error.reason != nil { displacedSince = nil }
-      return false
-    }
-    let since = displacedSince ?? .now
-    displacedSince = since
-    return .now - since > (options.lease ?? .seconds(15)) + .seconds(5)
-  }
-
-  /// The minimum wait before another attempt; nil if a retry cannot help.
-  private static func delay(after error: ClientError, isAgain: Bool) -> Duration? {
-    switch error.reason {
-    case "PROVIDER_REPLACED": return nil
-    // The daemon may not have noticed the end of the last session; or another process stands in.
-    case "PROVIDER_ACTIVE": return isAgain ? .zero : nil
-    case "REVISION_COMPACTED": return .zero
-    default: break
-    }
-    return if case .retry(let least) = Recovery<ProviderRequest>(for: error) { least } else { nil }
   }
 
   /// The session has ended. Returns how long to wait before another attempt; nil if it is over.
@@ -487,14 +429,15 @@ public actor ProviderSession {
     guard !isOver else { return nil }
     // Somebody ended it well: it is still wanted.
     let error = failure ?? .connectionLost(socketPath: client.socketPath)
-    guard let least = ProviderSession.delay(after: error, isAgain: generation > 0),
-      !isDisplaced(by: error)
+    guard
+      let least = attempts.delay(
+        after: error, isAgain: generation > 0, lease: options.lease)
     else {
       end(error)
       return nil
     }
     change(to: .connecting)
-    delivered = 0
+    events.sessionLost()
     failResults(.connectionLost(socketPath: client.socketPath))
     guard !isLossTold else { return least }
     isLossTold = true
