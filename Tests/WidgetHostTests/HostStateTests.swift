@@ -151,7 +151,7 @@ struct HostStateTests {
           data: ["n": .int(1)])
       })
     let known = [Widget(id: old, kind: kind, applySet: "bundle/a"), Widget(id: new, kind: kind)]
-    let specs = HostState.specs(of: bundle, beside: known)
+    let specs = BundleClaims(of: bundle).specs(beside: known)
     #expect(specs.allSatisfy { $0.data == ["n": .int(1)] })
     #expect(specs.map(\.isVisible) == [nil, false] && specs.map(\.isEnabled) == [nil, false])
     #expect(specs.allSatisfy { $0.parameters == ["p": .int(1)] })

@@ -4,88 +4,13 @@ import WidgetModel
 
 // The conversations of bundles with the daemon.
 extension DaemonConversation {
-  /// A bundle's conversation: first a session that registers the kinds, then the widgets, then the
-  /// watch. Calls of the bundle's steps are made one after the other, in any phase.
-  struct Link: Sendable {
-    enum SessionPhase: Hashable, Sendable {
-      /// Waits for the host's session, the bundle's own widget, or a deadline.
-      case none
-      /// The former version's acknowledgements are sent, so that its events do not come again.
-      case flushing(Set<CallID>)
-      case open(SessionID)
-      /// The daemon has refused the kinds.
-      case resting
-    }
-
-    enum Work: Hashable, Sendable {
-      case none
-      case kinds(CallID)
-      case listing(CallID)
-      case owning(CallID)
-      /// Asks for the kinds and owners of the widgets, because one of them has another kind.
-      case inspecting(CallID, refusal: Failure)
-      /// Removes the bundle's widgets whose kind the file has changed.
-      case clearing(CallID)
-      /// The daemon has refused the kinds or widgets.
-      case resting
-
-      var isClearing: Bool { if case .clearing = self { true } else { false } }
-    }
-
-    let bundle: Bundle
-    var connection = SessionPhase.none
-    var attempts = 0
-    var connectAt: Duration?
-    /// The version of the host's widgets that has the bundle's widget.
-    var standing: UInt64?
-    /// The call that waits until the daemon has the kinds.
-    var ready: CallID?
-    var isRegistered = false
-
-    var work = Work.none
-    var workAttempts = 0
-    var workAt: Duration?
-    var owesKinds = false
-    var owesWidgets = false
-
-    /// The fields that the file declares for the first time, and that have other values so far.
-    var takenFields: [HostState.TakenField] = []
-    /// Whether widgets of former kinds were removed, so that a second refusal for kinds is shown.
-    var isCleared = false
-
-    var watch: WatchID?
-    var watchAt: Duration?
-    var watchFailure: Failure?
-    /// Declared kinds and widgets that somebody removed.
-    var restoration = Restoration()
-    var restoreAt: Duration?
-
-    /// Calls that are to be made one after the other.
-    var calls: [Effect] = []
-    var calling: (id: CallID, effect: Effect)?
-
-    init(_ bundle: Bundle) { self.bundle = bundle }
-
-    var session: SessionID? {
-      if case .open(let session) = connection { session } else { nil }
-    }
-
-    /// The bundle needs the widgets of its kinds. Widgets of other kinds are watched to restore
-    /// them.
-    var kinds: [KindName] {
-      Set(bundle.kinds.map(\.kind.name) + bundle.widgets.map(\.kind)).sorted {
-        $0.rawValue < $1.rawValue
-      }
-    }
-  }
-
   // MARK: The life of a link
 
   mutating func open(_ generation: UInt64, _ bundle: Bundle) {
     forgetWithdrawal(of: bundle.id)
     marks[bundle.id].map { cancel($0.call) }
     marks[bundle.id] = nil
-    links[generation] = Link(bundle)
+    links[generation] = BundleLink(bundle)
   }
 
   mutating func close(_ generation: UInt64) {
@@ -101,37 +26,20 @@ extension DaemonConversation {
     }
   }
 
-  private mutating func cancelWork(_ link: Link) {
+  private mutating func cancelWork(_ link: BundleLink) {
     cancel(link.ready)
-    switch link.work {
-    case .kinds(let id), .listing(let id), .owning(let id), .inspecting(let id, _),
-      .clearing(let id):
-      cancel(id)
-    case .none, .resting: break
-    }
+    cancel(link.work.call)
     if let watch = link.watch {
       watches[watch] = nil
       outputs.append(.effect(.endWatch(watch)))
     }
   }
 
-  /// Forgets the declarations and watches under way, because the session begins again or is over.
-  private mutating func endWork(_ generation: UInt64) {
-    guard var link = links[generation] else { return }
+  /// Cancels the declarations and watches under way, because the session begins again or is over.
+  private mutating func cancelWork(_ generation: UInt64) {
+    guard let link = links[generation] else { return }
     cancelWork(link)
     cancelRest(.work(generation))
-    link.ready = nil
-    link.isRegistered = false
-    link.work = .none
-    link.workAttempts = 0
-    link.workAt = nil
-    link.owesKinds = false
-    link.owesWidgets = false
-    link.watch = nil
-    link.watchAt = nil
-    link.restoration.settle()
-    link.restoreAt = nil
-    links[generation] = link
   }
 
   /// Closes the sessions of bundles that were removed, or that the daemon refuses.
@@ -158,11 +66,11 @@ extension DaemonConversation {
       case .none, .resting: continue
       case .flushing(let calls): for id in calls { cancel(id) }
       case .open(let session):
-        endWork(generation)
+        cancelWork(generation)
+        links[generation]?.forgetWork()
         close(session, of: link.bundle.id, at: now)
       }
-      links[generation]?.connection = .none
-      links[generation]?.standing = nil
+      links[generation]?.suspend()
     }
     for id in retiring.keys.sorted() { closeRetired(id, at: now) }
   }
@@ -177,25 +85,22 @@ extension DaemonConversation {
   }
 
   private mutating func connect(_ generation: UInt64) {
-    guard let link = links[generation], link.connection == .none, link.connectAt == nil,
-      host.isServing, withdrawals[link.bundle.id] == nil, !isClosing(link.bundle.id)
+    guard var link = links[generation], link.canConnect, host.isServing,
+      withdrawals[link.bundle.id] == nil, !isClosing(link.bundle.id)
     else { return }
     // Make the bundle's widget (`bundle/ID`) first. If the folder is removed while no host runs,
     // the next host knows from that widget what to remove.
-    let needed = link.standing ?? standing.version
-    links[generation]?.standing = needed
+    let needed = link.needed(standing: standing.version)
+    links[generation] = link
     guard standing.declared >= needed else { return }
     let retired = retiring[link.bundle.id] ?? []
     let calls = retired.map { call(.flush($0), for: .flush(generation)) }
-    links[generation]?.connection = .flushing(Set(calls))
+    links[generation]?.flush(calls)
     if calls.isEmpty { openSession(generation) }
   }
 
   mutating func flushed(_ id: CallID, _ generation: UInt64) {
-    guard case .flushing(var calls) = links[generation]?.connection else { return }
-    calls.remove(id)
-    links[generation]?.connection = .flushing(calls)
-    if calls.isEmpty { openSession(generation) }
+    if links[generation]?.flushed(id) == true { openSession(generation) }
   }
 
   private mutating func openSession(_ generation: UInt64) {
@@ -206,7 +111,7 @@ extension DaemonConversation {
         takesOver: retiring[bundle.id] != nil,
         includesAudience: bundle.kinds.contains { $0.sources.contains(where: \.isWhileWatched) }),
       for: .bundle(generation))
-    links[generation]?.connection = .open(session)
+    links[generation]?.open(session)
   }
 
   mutating func heard(
@@ -216,10 +121,9 @@ extension DaemonConversation {
     switch news {
     case .opened(let epoch, let tellsAudience):
       tell(.opened(epoch: epoch, tellsAudience: tellsAudience), generation)
-      endWork(generation)
-      links[generation]?.attempts = 0
+      cancelWork(generation)
       let ready = call(.ready(session), for: .ready(generation))
-      links[generation]?.ready = ready
+      links[generation]?.opened(waitingFor: ready)
     case .lost: break
     case .refused(let words): declared(generation, words)
     case .event(let event): tell(.event(event), generation)
@@ -249,20 +153,17 @@ extension DaemonConversation {
   mutating func ended(
     _ session: SessionID, _ failure: Failure?, _ generation: UInt64, at now: HostTime
   ) {
-    guard let link = links[generation], link.session == session else { return }
-    endWork(generation)
+    guard var link = links[generation], link.session == session else { return }
+    cancelWork(generation)
     close(session, of: link.bundle.id, at: now)
-    links[generation]?.connection = .none
-    links[generation]?.attempts += 1
+    link.ended()
+    defer { links[generation] = link }
     // The daemon may not know yet that a former host has ended.
-    guard let failure, !failure.isProvidedAlready || link.attempts + 1 >= limits.takenAttemptsMax
-    else {
-      links[generation]?.connectAt = now.uptime + limits.daemonWait(link.attempts + 1)
-      return
-    }
+    guard let failure, !failure.isProvidedAlready || link.attempts >= limits.takenAttemptsMax
+    else { return link.connect(at: now.uptime + limits.daemonWait(link.attempts)) }
     // The daemon may refuse the bundle because of others' kinds or widgets, and others may remove
     // them.
-    links[generation]?.connection = .resting
+    link.restConnection()
     rest(.connection(generation), link.bundle, until: now.uptime + limits.refusalRetryInterval)
     declared(generation, failure.message)
   }
@@ -270,11 +171,10 @@ extension DaemonConversation {
   mutating func ready(
     _ result: Result<DaemonAnswer, Failure>, _ generation: UInt64, at now: HostTime
   ) {
-    links[generation]?.ready = nil
+    links[generation]?.readyAnswered()
     // The session says why it ended, or opens again.
     guard case .success = result, let link = links[generation] else { return }
-    links[generation]?.isRegistered = true
-    links[generation]?.owesWidgets = true
+    links[generation]?.registered()
     // The new version's kinds are registered, so the session of the former version can close.
     closeRetired(link.bundle.id, at: now)
   }
@@ -282,87 +182,78 @@ extension DaemonConversation {
   // MARK: Kinds and widgets
 
   private mutating func proceedWork(_ generation: UInt64) {
-    guard let link = links[generation], link.isRegistered, link.work == .none, link.workAt == nil,
-      let session = link.session
+    let isWithdrawing = isWithdrawing
+    guard let step = links[generation]?.nextStep(isWithdrawing: isWithdrawing),
+      let link = links[generation]
     else { return }
-    if link.owesKinds {
-      links[generation]?.owesKinds = false
+    switch step {
+    case .declareKinds(let session):
       let id = call(.declareKinds(session), for: .work(generation))
-      links[generation]?.work = .kinds(id)
-    } else if link.owesWidgets {
-      // Widgets of a bundle that is being removed are no conflict, so wait for the removal.
-      guard !isWithdrawing else { return }
-      links[generation]?.owesWidgets = false
+      links[generation]?.begin(.kinds(id))
+    case .declareWidgets:
       guard !link.bundle.widgets.isEmpty else { return own([], generation) }
       let kinds = Set(link.bundle.widgets.map(\.kind)).sorted { $0.rawValue < $1.rawValue }
       let id = call(.widgets(kinds), for: .work(generation))
-      links[generation]?.work = .listing(id)
-    } else if link.watch == nil, link.watchAt == nil, !link.kinds.isEmpty {
+      links[generation]?.begin(.listing(id))
+    case .watch:
       let id = WatchID(number: nextNumber())
       watches[id] = generation
-      links[generation]?.watch = id
+      links[generation]?.watch(id)
       outputs.append(.effect(.watch(id, link.kinds)))
     }
   }
 
   private mutating func own(_ known: [Widget], _ generation: UInt64) {
     guard let bundle = links[generation]?.bundle else { return }
+    let claims = BundleClaims(of: bundle)
     let id = call(
-      .own(HostState.specs(of: bundle, beside: known), set: HostState.provider(of: bundle.id)),
+      .own(claims.specs(beside: known), set: HostState.provider(of: bundle.id)),
       for: .work(generation))
-    links[generation]?.work = .owning(id)
-    links[generation]?.takenFields = HostState.taken(
-      by: bundle, from: known, before: declaredFields[bundle.id] ?? [:])
+    links[generation]?.own(
+      id, taking: claims.taken(from: known, before: declaredFields[bundle.id] ?? [:]))
   }
 
   mutating func workAnswered(
     _ result: Result<DaemonAnswer, Failure>, _ generation: UInt64, at now: HostTime
   ) {
     guard let link = links[generation] else { return }
-    let isKinds = if case .kinds = link.work { true } else { false }
-    links[generation]?.work = .none
+    let work = links[generation]?.endWork() ?? .none
     switch result {
     case .success(.standing(let standing)):
-      guard case .inspecting(_, let refusal) = link.work else { return }
+      guard case .inspecting(_, let refusal) = work else { return }
       clear(standing, refusal, generation, at: now)
-    case .success where link.work.isClearing:
-      links[generation]?.isCleared = true
-      links[generation]?.owesWidgets = true
+    case .success where work.isClearing: links[generation]?.cleared()
     case .success(.widgets(let known)):
-      if let conflict = HostState.conflict(of: link.bundle, with: known) {
+      if let conflict = BundleClaims(of: link.bundle).conflict(with: known) {
         refused(Failure("ALREADY_EXISTS", conflict), isKinds: false, generation, at: now)
       } else {
         own(known, generation)
       }
     case .success(.results(let results)):
-      links[generation]?.workAttempts = 0
-      let kept = HostState.kept(results)
+      let kept = BundleClaims.kept(results)
       // A bundle is declared again after each edit and reconnect: report each field once.
       for field in kept where toldKept[link.bundle.id]?.contains(field) != true {
         outputs.append(.kept(field, bundle: link.bundle.id))
       }
       toldKept[link.bundle.id] = Set(kept)
-      for field in link.takenFields
+      for field in links[generation]?.owned() ?? []
       where !kept.contains(where: { $0.widget == field.widget && $0.field.path == field.path }) {
         report(field.message(by: link.bundle.id))
       }
-      links[generation]?.takenFields = []
-      links[generation]?.isCleared = false
-      declaredFields[link.bundle.id] = HostState.fields(of: link.bundle)
+      declaredFields[link.bundle.id] = BundleClaims(of: link.bundle).fields
       declared(generation, nil)
-    case .success: links[generation]?.workAttempts = 0
+    case .success: links[generation]?.kindsDeclared()
     case .failure(let failure) where failure.isKindMismatch && !link.isCleared:
       let call = call(
         .standing(kinds: [], widgets: link.bundle.widgets.compactMap(\.id)),
         for: .work(generation))
-      links[generation]?.work = .inspecting(call, refusal: failure)
+      links[generation]?.begin(.inspecting(call, refusal: failure))
     case .failure(let failure):
       guard failure.isTransient || failure.code == "CANCELLED" else {
-        return refused(failure, isKinds: isKinds, generation, at: now)
+        return refused(failure, isKinds: work.isKinds, generation, at: now)
       }
-      owe(isKinds: isKinds, generation)
-      links[generation]?.workAttempts += 1
-      links[generation]?.workAt = now.uptime + limits.daemonWait(link.workAttempts + 1)
+      links[generation]?.retryWork(
+        isKinds: work.isKinds, at: now.uptime + limits.daemonWait(link.workAttempts + 1))
     }
   }
 
@@ -387,26 +278,18 @@ extension DaemonConversation {
         "bundle \(bundle.id): widget \(id): the file changes its kind from \(widget.kind) to"
           + " \(spec.kind); a new widget with the data of the file replaces it")
     }
-    let specs = HostState.specs(of: bundle, beside: known).filter { spec in
+    let specs = BundleClaims(of: bundle).specs(beside: known).filter { spec in
       spec.id.map { former[$0] == nil } ?? true
     }
     let id = call(.own(specs, set: set), for: .work(generation))
-    links[generation]?.work = .clearing(id)
-  }
-
-  private mutating func owe(isKinds: Bool, _ generation: UInt64) {
-    if isKinds { links[generation]?.owesKinds = true }
-    // Widgets follow their kinds, because the daemon may have removed both.
-    links[generation]?.owesWidgets = true
+    links[generation]?.begin(.clearing(id))
   }
 
   private mutating func refused(
     _ failure: Failure, isKinds: Bool, _ generation: UInt64, at now: HostTime
   ) {
     guard let bundle = links[generation]?.bundle else { return }
-    owe(isKinds: isKinds, generation)
-    links[generation]?.workAttempts = 0
-    links[generation]?.work = .resting
+    links[generation]?.restWork(isKinds: isKinds)
     rest(.work(generation), bundle, until: now.uptime + limits.refusalRetryInterval)
     declared(generation, failure.message)
   }
@@ -435,39 +318,34 @@ extension DaemonConversation {
 
   mutating func watchEnded(_ failure: Failure, _ generation: UInt64, at now: HostTime) {
     guard let link = links[generation] else { return }
-    if failure != link.watchFailure { report("bundle \(link.bundle.id): \(failure.message)") }
-    links[generation]?.watchFailure = failure
-    links[generation]?.watch = nil
-    links[generation]?.watchAt = now.uptime + limits.watchWait
+    let isNews =
+      links[generation]?.watchEnded(failure, retryAt: now.uptime + limits.watchWait) ?? false
+    if isNews { report("bundle \(link.bundle.id): \(failure.message)") }
   }
 
   /// Declares removed widgets and kinds of a bundle again, after a wait.
   private mutating func restore(
     _ ids: Set<WidgetID> = [], kinds: Set<KindName> = [], _ generation: UInt64, at now: HostTime
   ) {
-    guard !ids.isEmpty || !kinds.isEmpty, var link = links[generation] else { return }
-    link.restoration.lost(ids, kinds: kinds, at: now.uptime, limits)
-    if link.restoreAt == nil { link.restoreAt = now.uptime + link.restoration.wait(limits) }
-    links[generation] = link
+    guard !ids.isEmpty || !kinds.isEmpty else { return }
+    links[generation]?.lost(ids, kinds: kinds, at: now.uptime, limits)
   }
 
-  mutating func restore(_ generation: UInt64, at now: HostTime) {
-    guard var link = links[generation] else { return }
-    link.restoreAt = nil
-    let (ids, kinds) = link.restoration.begin(at: now.uptime)
+  /// Passes the time to a bundle's conversation.
+  mutating func tick(_ generation: UInt64, at now: HostTime) {
+    guard let missing = links[generation]?.tick(at: now.uptime), let link = links[generation]
+    else { return }
     report(
       "bundle \(link.bundle.id): restoring removed kinds and widgets: "
-        + (kinds.map { "kind \($0)" } + ids.map(\.rawValue)).joined(separator: ", "))
-    if !kinds.isEmpty { link.owesKinds = true }
-    link.owesWidgets = true
-    links[generation] = link
+        + (missing.kinds.map { "kind \($0)" } + missing.ids.map(\.rawValue))
+        .joined(separator: ", "))
   }
 
   // MARK: Calls of the bundle's steps
 
   /// Makes a call of a bundle, after its earlier calls.
   mutating func add(_ call: Effect, _ generation: UInt64) {
-    links[generation]?.calls.append(call)
+    links[generation]?.add(call)
   }
 
   mutating func acknowledge(_ event: Event, _ generation: UInt64) {
@@ -477,8 +355,7 @@ extension DaemonConversation {
 
   private mutating func makeCalls(_ generation: UInt64) {
     guard !host.isOusted else { return }
-    while let link = links[generation], link.calling == nil, let next = link.calls.first {
-      links[generation]?.calls.removeFirst()
+    while let next = links[generation]?.nextCall(), let link = links[generation] {
       let call: DaemonCall
       switch next {
       case .patch(_, let id, let patch):
@@ -496,15 +373,14 @@ extension DaemonConversation {
         continue
       }
       let id = self.call(call, for: .bundle(generation))
-      links[generation]?.calling = (id, next)
+      links[generation]?.call(next, as: id)
     }
   }
 
   mutating func bundleAnswered(
     _ result: Result<DaemonAnswer, Failure>, _ generation: UInt64
   ) {
-    guard let effect = links[generation]?.calling?.effect else { return }
-    links[generation]?.calling = nil
+    guard let effect = links[generation]?.callAnswered() else { return }
     let request: RequestID
     switch effect {
     case .patch(let id, _, _), .presence(let id, _, _), .send(let id, _, _, _, _),

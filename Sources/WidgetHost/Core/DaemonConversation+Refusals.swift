@@ -61,8 +61,8 @@ extension DaemonConversation {
     guard rests[holder] != nil else { return }
     cancelRest(holder)
     switch holder {
-    case .connection(let generation): links[generation]?.connection = .none
-    case .work(let generation): links[generation]?.work = .none
+    case .connection(let generation): links[generation]?.endConnectionRest()
+    case .work(let generation): links[generation]?.endWorkRest()
     case .version(let id):
       refusedVersions[id] = nil
       outputs.append(.retry(id: id))

@@ -32,7 +32,7 @@ struct DaemonConversation: Sendable {
     /// Another host serves the daemon: drop the held reports.
     case discard
     /// A field of a bundle's file has no effect.
-    case kept(HostState.KeptField, bundle: String)
+    case kept(BundleClaims.KeptField, bundle: String)
     /// The daemon does not have this host. `stop` has to follow.
     case refused(Failure)
     /// The conversation is over.
@@ -75,7 +75,7 @@ struct DaemonConversation: Sendable {
   var host = HostSession()
   var standing = StandingWork()
   /// The bundles' conversations, by generation.
-  var links: [UInt64: Link] = [:]
+  var links: [UInt64: BundleLink] = [:]
   /// The sessions of bundles' earlier versions, by bundle, until the next version's kinds are
   /// registered: so nobody sees their widgets without a provider in between.
   var retiring: [String: [SessionID]] = [:]
@@ -88,7 +88,7 @@ struct DaemonConversation: Sendable {
   /// The refused versions whose former versions still run, by bundle.
   var refusedVersions: [String: Bundle] = [:]
   /// The fields that were reported as kept by their owners, by bundle.
-  var toldKept: [String: Set<HostState.KeptField>] = [:]
+  var toldKept: [String: Set<BundleClaims.KeptField>] = [:]
   /// The fields that each bundle's file declared last, by widget.
   var declaredFields: [String: [WidgetID: Set<String>]] = [:]
   var traces: TraceQueue
@@ -233,12 +233,7 @@ struct DaemonConversation: Sendable {
     consider(standing.retryAt)
     consider(traces.deadline)
     for closing in closings.values { consider(closing.end) }
-    for link in links.values {
-      consider(link.connectAt)
-      consider(link.workAt)
-      consider(link.watchAt)
-      consider(link.restoreAt)
-    }
+    for link in links.values { consider(link.nextDeadline) }
     for rest in rests.values {
       consider(rest.lookAt)
       consider(rest.end)
@@ -270,15 +265,7 @@ struct DaemonConversation: Sendable {
       closings[call] = nil
       purposes[call] = nil
     }
-    for generation in links.keys.sorted() {
-      if isDue(links[generation]?.connectAt) { links[generation]?.connectAt = nil }
-      if isDue(links[generation]?.workAt) { links[generation]?.workAt = nil }
-      if isDue(links[generation]?.watchAt) {
-        links[generation]?.watchAt = nil
-        links[generation]?.owesWidgets = true
-      }
-      if isDue(links[generation]?.restoreAt) { restore(generation, at: now) }
-    }
+    for generation in links.keys.sorted() { tick(generation, at: now) }
     for (holder, rest) in rests.sorted(by: { $0.key < $1.key }) {
       if isDue(rest.end) {
         endRest(holder)

@@ -18,7 +18,7 @@ struct HostMachine: Sendable {
     /// Print this, which the host does.
     case note(String)
     /// A field of a bundle's file has no effect.
-    case kept(HostState.KeptField, bundle: String)
+    case kept(BundleClaims.KeptField, bundle: String)
     /// The number of running bundles, and of broken ones.
     case status(running: Int, failed: Int)
     /// The end. A failure tells why the daemon does not have this host.

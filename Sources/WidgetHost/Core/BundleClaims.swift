@@ -1,0 +1,123 @@
+import WidgetBundle
+import WidgetModel
+
+/// What a bundle's file claims of the daemon's widgets, and whose they are.
+struct BundleClaims: Sendable {
+  let bundle: Bundle
+
+  init(of bundle: Bundle) { self.bundle = bundle }
+
+  /// The owner of the bundle's widgets.
+  private var set: String { HostState.provider(of: bundle.id) }
+
+  /// The reason why the bundle cannot declare its widgets: one of the `known` widgets has the same id
+  /// and another owner. nil if there is no conflict.
+  func conflict(with known: [Widget]) -> String? {
+    let ids = Set(bundle.widgets.compactMap(\.id))
+    guard let taken = known.first(where: { ids.contains($0.id) && $0.applySet != set }) else {
+      return nil
+    }
+    let whose =
+      taken.applySet.isEmpty ? "was created by another program" : "belongs to \(taken.applySet)"
+    let prefix = HostState.provider(of: "")
+    let step: String
+    if taken.applySet.hasPrefix(prefix) {
+      step = "remove that bundle (widgetctl bundle rm \(taken.applySet.dropFirst(prefix.count)))"
+    } else if bundle.widgets.contains(where: { $0.id == taken.id && $0.kind == taken.kind }) {
+      step =
+        "hand that one over with its data (widgetctl get \(taken.id) -o yaml | widgetctl apply"
+        + " --set \(set) -f -)"
+    } else {
+      step = "remove that one with its data (widgetctl rm \(taken.id))"
+    }
+    return "widget \"\(taken.id)\" is there already and \(whose); give the bundle's another id, or"
+      + " \(step)"
+  }
+
+  /// The specs to declare for the bundle's widgets. Specs of widgets that exist already (`known`)
+  /// leave out `isVisible` and `isEnabled`, because these apply to new widgets only.
+  func specs(beside known: [Widget]) -> [WidgetSpec] {
+    let ids = Set(known.filter { $0.applySet == set }.map(\.id))
+    return bundle.widgets.map { spec in
+      guard let id = spec.id, ids.contains(id) else { return spec }
+      var spec = spec
+      spec.isVisible = nil
+      spec.isEnabled = nil
+      return spec
+    }
+  }
+
+  // MARK: Fields
+
+  /// A field whose value in a bundle's file has no effect, because it has another owner.
+  struct KeptField: Hashable {
+    let widget: WidgetID
+    let field: FieldOwner
+
+    /// - Parameter names: the name of a user; nil if no user has the number.
+    func message(by bundle: String, names: (UInt32) -> String? = { _ in nil }) -> String {
+      "bundle \(bundle): widget \(widget): the file's \(field.path) has no effect: it was set by "
+        + "\(field.ownerName(names)); \"widgetctl set \(widget) --release \(field.path)\" gives it"
+        + " back to the file"
+    }
+  }
+
+  /// A field that the file declares for the first time, and that a program has set before. The
+  /// daemon records owners only of declared fields, so the file's value replaces the program's.
+  struct TakenField: Hashable {
+    let widget: WidgetID
+    let path: String
+    let before: Value
+
+    func message(by bundle: String) -> String {
+      let text = JSONText.write(before)
+      return
+        "bundle \(bundle): widget \(widget): the file declares \(path) now and has replaced its"
+        + " value, \(text.count > 80 ? text.prefix(80) + "…" : text[...])"
+    }
+  }
+
+  /// The fields that the bundle's file declares, by widget.
+  var fields: [WidgetID: Set<String>] {
+    var fields: [WidgetID: Set<String>] = [:]
+    for spec in bundle.widgets {
+      guard let id = spec.id else { continue }
+      fields[id] = Set(
+        spec.data.keys.map { "data.\($0)" } + spec.parameters.keys.map { "parameters.\($0)" })
+    }
+    return fields
+  }
+
+  /// The fields that the file declares for the first time, and that have other values.
+  ///
+  /// - Parameter before: the fields that the file declared last. Widgets that are not in it have no
+  ///   new fields.
+  func taken(from known: [Widget], before: [WidgetID: Set<String>]) -> [TakenField] {
+    var taken: [TakenField] = []
+    for spec in bundle.widgets {
+      guard let id = spec.id, let earlier = before[id],
+        let widget = known.first(where: { $0.id == id })
+      else { continue }
+      let kind = bundle.kinds.first { $0.kind.name == spec.kind }?.kind
+      for (name, new, old, fields) in [
+        ("data", spec.data, widget.data, kind?.data),
+        ("parameters", spec.parameters, widget.parameters, kind?.parameters),
+      ] {
+        for entry in new.entries where !earlier.contains("\(name).\(entry.key)") {
+          guard let value = old[entry.key], value != entry.value, value != .null,
+            value != fields?.first(where: { $0.name == entry.key })?.defaultValue
+          else { continue }
+          taken.append(TakenField(widget: id, path: "\(name).\(entry.key)", before: value))
+        }
+      }
+    }
+    return taken
+  }
+
+  /// The fields whose values in the file have no effect.
+  static func kept(_ results: [ApplyResult]) -> [KeptField] {
+    results.flatMap { result in
+      result.keptFields.map { KeptField(widget: result.id, field: $0) }
+    }
+  }
+}

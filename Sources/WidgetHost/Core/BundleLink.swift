@@ -1,0 +1,305 @@
+import WidgetBundle
+import WidgetClient
+import WidgetModel
+
+/// A bundle's conversation with the daemon: first a session that registers the kinds, then the
+/// widgets, then the watch. Calls of the bundle's steps are made one after the other, in any phase.
+///
+/// A value that knows how far the conversation is, and what comes next. `DaemonConversation` makes
+/// the calls.
+struct BundleLink: Sendable {
+  enum SessionPhase: Hashable, Sendable {
+    /// Waits for the host's session, the bundle's own widget, or a deadline.
+    case none
+    /// The former version's acknowledgements are sent, so that its events do not come again.
+    case flushing(Set<CallID>)
+    case open(SessionID)
+    /// The daemon has refused the kinds.
+    case resting
+  }
+
+  enum Work: Hashable, Sendable {
+    case none
+    case kinds(CallID)
+    case listing(CallID)
+    case owning(CallID)
+    /// Asks for the kinds and owners of the widgets, because one of them has another kind.
+    case inspecting(CallID, refusal: Failure)
+    /// Removes the bundle's widgets whose kind the file has changed.
+    case clearing(CallID)
+    /// The daemon has refused the kinds or widgets.
+    case resting
+
+    var isKinds: Bool { if case .kinds = self { true } else { false } }
+    var isClearing: Bool { if case .clearing = self { true } else { false } }
+
+    /// The call that waits for its answer.
+    var call: CallID? {
+      switch self {
+      case .kinds(let id), .listing(let id), .owning(let id), .inspecting(let id, _),
+        .clearing(let id):
+        id
+      case .none, .resting: nil
+      }
+    }
+  }
+
+  /// What the link has to do next.
+  enum Step: Hashable, Sendable {
+    case declareKinds(SessionID)
+    case declareWidgets
+    case watch
+  }
+
+  let bundle: Bundle
+  private(set) var connection = SessionPhase.none
+  private(set) var attempts = 0
+  private var connectAt: Duration?
+  /// The version of the host's widgets that has the bundle's widget.
+  private var standing: UInt64?
+  /// The call that waits until the daemon has the kinds.
+  private(set) var ready: CallID?
+  private(set) var isRegistered = false
+
+  private(set) var work = Work.none
+  private(set) var workAttempts = 0
+  private var workAt: Duration?
+  private var owesKinds = false
+  private var owesWidgets = false
+
+  /// The fields that the file declares for the first time, and that have other values so far.
+  private var takenFields: [BundleClaims.TakenField] = []
+  /// Whether widgets of former kinds were removed, so that a second refusal for kinds is shown.
+  private(set) var isCleared = false
+
+  private(set) var watch: WatchID?
+  private var watchAt: Duration?
+  private var watchFailure: Failure?
+  /// Declared kinds and widgets that somebody removed.
+  private var restoration = Restoration()
+  private var restoreAt: Duration?
+
+  /// Calls that are to be made one after the other.
+  private var calls: [Effect] = []
+  private(set) var calling: (id: CallID, effect: Effect)?
+
+  init(_ bundle: Bundle) { self.bundle = bundle }
+
+  var session: SessionID? {
+    if case .open(let session) = connection { session } else { nil }
+  }
+
+  /// The bundle needs the widgets of its kinds. Widgets of other kinds are watched to restore
+  /// them.
+  var kinds: [KindName] {
+    Set(bundle.kinds.map(\.kind.name) + bundle.widgets.map(\.kind)).sorted {
+      $0.rawValue < $1.rawValue
+    }
+  }
+
+  // MARK: The session
+
+  /// Whether a session can begin, as far as the link knows.
+  var canConnect: Bool { connection == .none && connectAt == nil }
+
+  /// The version of the host's widgets that the daemon must have before the session begins.
+  mutating func needed(standing version: UInt64) -> UInt64 {
+    let needed = standing ?? version
+    standing = needed
+    return needed
+  }
+
+  /// Waits for these calls before the session begins.
+  mutating func flush(_ calls: [CallID]) { connection = .flushing(Set(calls)) }
+
+  /// A call is over. Returns whether it was the last to wait for.
+  mutating func flushed(_ call: CallID) -> Bool {
+    guard case .flushing(var calls) = connection else { return false }
+    calls.remove(call)
+    connection = .flushing(calls)
+    return calls.isEmpty
+  }
+
+  mutating func open(_ session: SessionID) { connection = .open(session) }
+
+  /// The daemon has opened the session. `call` waits until it has the kinds.
+  mutating func opened(waitingFor call: CallID) {
+    forgetWork()
+    attempts = 0
+    ready = call
+  }
+
+  /// The call that waits for the kinds is answered.
+  mutating func readyAnswered() { ready = nil }
+
+  /// The daemon has the kinds.
+  mutating func registered() {
+    isRegistered = true
+    owesWidgets = true
+  }
+
+  /// The host has lost its session. The bundle's session begins after the host's next one.
+  mutating func suspend() {
+    connection = .none
+    standing = nil
+  }
+
+  /// The session has ended.
+  mutating func ended() {
+    forgetWork()
+    connection = .none
+    attempts += 1
+  }
+
+  mutating func connect(at deadline: Duration) { connectAt = deadline }
+
+  /// The daemon refuses the session, until somebody or something changes.
+  mutating func restConnection() { connection = .resting }
+
+  mutating func endConnectionRest() { connection = .none }
+
+  // MARK: Kinds and widgets
+
+  /// Takes the next step; nil if there is none now.
+  ///
+  /// - Parameter isWithdrawing: Whether a bundle is being removed. Its widgets are no conflict, so
+  ///   this bundle's widgets wait for the removal.
+  mutating func nextStep(isWithdrawing: Bool) -> Step? {
+    guard isRegistered, work == .none, workAt == nil, let session else { return nil }
+    if owesKinds {
+      owesKinds = false
+      return .declareKinds(session)
+    }
+    if owesWidgets {
+      guard !isWithdrawing else { return nil }
+      owesWidgets = false
+      return .declareWidgets
+    }
+    return watch == nil && watchAt == nil && !kinds.isEmpty ? .watch : nil
+  }
+
+  mutating func begin(_ work: Work) { self.work = work }
+
+  /// The work is answered. Returns it.
+  mutating func endWork() -> Work {
+    defer { work = .none }
+    return work
+  }
+
+  /// The widgets are being declared.
+  mutating func own(_ call: CallID, taking fields: [BundleClaims.TakenField]) {
+    work = .owning(call)
+    takenFields = fields
+  }
+
+  /// The widgets are declared. Returns the fields that the file declares for the first time, and
+  /// that had other values.
+  mutating func owned() -> [BundleClaims.TakenField] {
+    workAttempts = 0
+    isCleared = false
+    defer { takenFields = [] }
+    return takenFields
+  }
+
+  mutating func kindsDeclared() { workAttempts = 0 }
+
+  /// The widgets of former kinds are removed.
+  mutating func cleared() {
+    isCleared = true
+    owesWidgets = true
+  }
+
+  /// Does the work again at a time.
+  mutating func retryWork(isKinds: Bool, at deadline: Duration) {
+    owe(isKinds: isKinds)
+    workAttempts += 1
+    workAt = deadline
+  }
+
+  /// The daemon refuses the kinds or widgets, until somebody or something changes.
+  mutating func restWork(isKinds: Bool) {
+    owe(isKinds: isKinds)
+    workAttempts = 0
+    work = .resting
+  }
+
+  mutating func endWorkRest() { work = .none }
+
+  private mutating func owe(isKinds: Bool) {
+    if isKinds { owesKinds = true }
+    // Widgets follow their kinds, because the daemon may have removed both.
+    owesWidgets = true
+  }
+
+  /// Forgets the declarations and watches under way, because the session begins again or is over.
+  mutating func forgetWork() {
+    ready = nil
+    isRegistered = false
+    (work, workAttempts, workAt) = (.none, 0, nil)
+    (owesKinds, owesWidgets) = (false, false)
+    (watch, watchAt) = (nil, nil)
+    restoration.settle()
+    restoreAt = nil
+  }
+
+  // MARK: The watch
+
+  mutating func watch(_ id: WatchID) { watch = id }
+
+  /// The watch has ended. Returns whether the reason is another one than last time.
+  mutating func watchEnded(_ failure: Failure, retryAt deadline: Duration) -> Bool {
+    defer { watchFailure = failure }
+    watch = nil
+    watchAt = deadline
+    return failure != watchFailure
+  }
+
+  /// Somebody removed widgets or kinds: they are declared again after a wait.
+  mutating func lost(
+    _ ids: Set<WidgetID>, kinds: Set<KindName>, at uptime: Duration, _ limits: HostLimits
+  ) {
+    restoration.lost(ids, kinds: kinds, at: uptime, limits)
+    if restoreAt == nil { restoreAt = uptime + restoration.wait(limits) }
+  }
+
+  // MARK: Time
+
+  /// The first deadline; nil if nothing waits.
+  var nextDeadline: Duration? { [connectAt, workAt, watchAt, restoreAt].compactMap { $0 }.min() }
+
+  /// Time has passed. Returns the widgets and kinds that are declared again now; nil if there are
+  /// none.
+  mutating func tick(at uptime: Duration) -> (ids: [WidgetID], kinds: [KindName])? {
+    func isDue(_ deadline: Duration?) -> Bool { deadline.map { $0 <= uptime } ?? false }
+    if isDue(connectAt) { connectAt = nil }
+    if isDue(workAt) { workAt = nil }
+    if isDue(watchAt) {
+      watchAt = nil
+      owesWidgets = true
+    }
+    guard isDue(restoreAt) else { return nil }
+    restoreAt = nil
+    let missing = restoration.begin(at: uptime)
+    owe(isKinds: !missing.kinds.isEmpty)
+    return missing
+  }
+
+  // MARK: Calls of the bundle's steps
+
+  /// Makes a call after the earlier ones.
+  mutating func add(_ call: Effect) { calls.append(call) }
+
+  /// The next call to make; nil if an earlier one is not answered.
+  mutating func nextCall() -> Effect? {
+    guard calling == nil, !calls.isEmpty else { return nil }
+    return calls.removeFirst()
+  }
+
+  mutating func call(_ effect: Effect, as id: CallID) { calling = (id, effect) }
+
+  /// The call is answered. Returns it.
+  mutating func callAnswered() -> Effect? {
+    defer { calling = nil }
+    return calling?.effect
+  }
+}
