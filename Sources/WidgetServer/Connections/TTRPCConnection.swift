@@ -75,7 +75,9 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     reader.append(unwrapInboundIn(data))
     hasUnseenFrames = true
-    service.context.work.submit(self)
+    let queue = service.context.work
+    guard let slice = queue.begin(self) else { return }
+    queue.end(self, slice, hasMore: work(slice))
   }
 
   /// Whether frames can be processed: the peer takes answers, and the turn does not gather too

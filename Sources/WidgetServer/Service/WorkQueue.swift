@@ -29,6 +29,7 @@ final class WorkShare {
 
 /// A piece of the loop's time.
 struct TimeSlice {
+  let start: NIODeadline
   let end: NIODeadline
   let clock: () -> NIODeadline
 
@@ -73,9 +74,35 @@ final class WorkQueue {
   /// Works at once if no workload waits and the turn has time left. Otherwise the workload waits for
   /// its slice.
   func submit(_ workload: any SlicedWork) {
-    guard workload.share.state == .idle else { return }
-    guard !hasMore, spent < WorkQueue.turnMax else { return enqueue(workload) }
-    if run(workload) { enqueue(workload) }
+    guard let slice = begin(workload) else { return }
+    end(workload, slice, hasMore: workload.work(slice))
+  }
+
+  /// Returns the slice in which a workload works at once; then it has to call `end`. Returns nil if
+  /// the workload has to wait.
+  func begin(_ workload: any SlicedWork) -> TimeSlice? {
+    let share = workload.share
+    guard share.state == .idle else { return nil }
+    guard !hasMore, spent < WorkQueue.turnMax else {
+      enqueue(workload)
+      return nil
+    }
+    return begin(share)
+  }
+
+  private func begin(_ share: WorkShare) -> TimeSlice {
+    share.state = .working
+    return slice(of: WorkQueue.sliceMax)
+  }
+
+  /// Counts the cost of a slice. If work is left, the workload waits for its next slice.
+  func end(_ workload: any SlicedWork, _ slice: TimeSlice, hasMore: Bool) {
+    let share = workload.share
+    let cost = clock() - slice.start
+    spent = spent + cost
+    charge(share, cost)
+    share.state = .idle
+    if hasMore { enqueue(workload) }
   }
 
   /// Works in one of the next turns.
@@ -93,8 +120,8 @@ final class WorkQueue {
     while spent < WorkQueue.turnMax, let uid = queue.next() {
       guard let workload = users[uid]?.workloads.next() else { continue }
       users[uid]?.isWaiting = false
-      workload.share.state = .idle
-      if run(workload) { enqueue(workload) }
+      let slice = begin(workload.share)
+      end(workload, slice, hasMore: workload.work(slice))
       wait(for: uid)
     }
     spent = .zero
@@ -117,7 +144,8 @@ final class WorkQueue {
 
   /// A slice of time that begins now.
   func slice(of duration: TimeAmount) -> TimeSlice {
-    TimeSlice(end: clock() + duration, clock: clock)
+    let start = clock()
+    return TimeSlice(start: start, end: start + duration, clock: clock)
   }
 
   /// Does something that a workload has asked for, and counts its cost.
@@ -125,18 +153,6 @@ final class WorkQueue {
     let start = clock()
     body()
     charge(share, clock() - start)
-  }
-
-  private func run(_ workload: any SlicedWork) -> Bool {
-    let share = workload.share
-    share.state = .working
-    let start = clock()
-    let hasMore = workload.work(TimeSlice(end: start + WorkQueue.sliceMax, clock: clock))
-    let cost = clock() - start
-    spent = spent + cost
-    charge(share, cost)
-    share.state = .idle
-    return hasMore
   }
 
   private func charge(_ share: WorkShare, _ cost: TimeAmount) {
