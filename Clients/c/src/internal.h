@@ -6,7 +6,9 @@
  *   socket   which socket, and connecting to it
  *   message  encoded and decoded messages, checked and bounded; which method takes which
  *   link     one connection: frames in, frames out, never blocking
- *   client, stream, mirror, watch    what widgetclient.h promises
+ *   content  the nodes of one widget, and a change of them; more in content.h
+ *   mirror   the widgets of a watch; more in mirror.h
+ *   client, calls, value, stream, watch    what widgetclient.h promises; more of watch in watch.h
  *
  * Nothing here is exported. Errors: functions return a wc_code and fill a wc_error, which may be
  * NULL; wc_fail does both.
@@ -173,7 +175,7 @@ wc_incoming wc_incoming_read(const wc_frame *frame, uint32_t stream_id, bool is_
                              uint8_t **status, size_t *status_count, wc_error *error);
 void wc_incoming_done(wc_incoming *incoming);
 
-/* --- content.c --- */
+/* --- content.c, content_log.c, content_plan.c --- */
 
 /* The places of a content's nodes, by id. Freed with free(3). */
 typedef struct wc_content_table wc_content_table;
