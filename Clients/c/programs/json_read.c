@@ -1,25 +1,20 @@
 /*
- * Reads JSON and KEY=VALUE as widgetctl does: 1 is an int and 1.0 a double, a duplicate key is an
- * error, nesting is bounded. A reader stops at the first mistake and keeps its message. Memory that
- * it allocated lives until the process ends.
+ * Reads JSON as widgetctl does: 1 is an int and 1.0 a double, a duplicate key is an error, nesting
+ * is bounded. A reader stops at the first mistake and keeps its message. Memory that it allocated
+ * lives until the process ends.
  */
-#include "programs.h"
+#include "json.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define DEPTH_MAX 64
-/* The largest file. More than any message can carry. */
-#define FILE_BYTES_MAX ((size_t)16 << 20)
 
 typedef Widgetd__V1__Value value;
-typedef Widgetd__V1__MapValue__EntriesEntry entry;
 
 typedef struct reader {
   const char *start, *at;
@@ -52,7 +47,7 @@ static bool take(reader *from, char byte) {
   return true;
 }
 
-static value *made(Widgetd__V1__Value__KindCase kind) {
+value *new_value(Widgetd__V1__Value__KindCase kind) {
   value *result = keep(sizeof *result);
   widgetd__v1__value__init(result);
   result->kind_case = kind;
@@ -165,8 +160,8 @@ static value *read_number(reader *from) {
     from->at += digits;
     is_whole = false;
   }
-  value *result = made(is_whole ? WIDGETD__V1__VALUE__KIND_INT_VALUE
-                                : WIDGETD__V1__VALUE__KIND_DOUBLE_VALUE);
+  value *result = new_value(is_whole ? WIDGETD__V1__VALUE__KIND_INT_VALUE
+                                     : WIDGETD__V1__VALUE__KIND_DOUBLE_VALUE);
   int length = (int)(from->at - start);
   errno = 0;
   if (is_whole) result->int_value = strtoll(start, NULL, 10);
@@ -180,7 +175,7 @@ static value *read_number(reader *from) {
 }
 
 static value *read_array(reader *from, int depth) {
-  value *result = made(WIDGETD__V1__VALUE__KIND_LIST_VALUE);
+  value *result = new_value(WIDGETD__V1__VALUE__KIND_LIST_VALUE);
   Widgetd__V1__ListValue *list = keep(sizeof *list);
   size_t capacity = 0;
   widgetd__v1__list_value__init(list);
@@ -206,11 +201,11 @@ static value *read_array(reader *from, int depth) {
 }
 
 static int compare_keys(const void *a, const void *b) {
-  return strcmp((*(entry *const *)a)->key, (*(entry *const *)b)->key);
+  return strcmp((*(map_entry *const *)a)->key, (*(map_entry *const *)b)->key);
 }
 
 static value *read_object(reader *from, int depth) {
-  value *result = made(WIDGETD__V1__VALUE__KIND_MAP_VALUE);
+  value *result = new_value(WIDGETD__V1__VALUE__KIND_MAP_VALUE);
   Widgetd__V1__MapValue *map = keep(sizeof *map);
   size_t capacity = 0;
   widgetd__v1__map_value__init(map);
@@ -221,13 +216,13 @@ static value *read_object(reader *from, int depth) {
   for (;;) {
     if (map->n_entries == capacity) {
       capacity = capacity == 0 ? 8 : capacity * 2;
-      entry **grown = keep(capacity * sizeof *grown);
+      map_entry **grown = keep(capacity * sizeof *grown);
       if (map->n_entries > 0) memcpy(grown, map->entries, map->n_entries * sizeof *grown);
       map->entries = grown;
     }
     skip_space(from);
     if (*from->at != '"') return wrong(from, "expected a key in quotes");
-    entry *added = keep(sizeof *added);
+    map_entry *added = keep(sizeof *added);
     widgetd__v1__map_value__entries_entry__init(added);
     added->key = read_string(from);
     if (added->key == NULL) return NULL;
@@ -251,7 +246,7 @@ static value *read_object(reader *from, int depth) {
 static value *read_literal(reader *from, const char *word, Widgetd__V1__Value__KindCase kind) {
   if (strncmp(from->at, word, strlen(word)) != 0) return wrong(from, "this is not a value");
   from->at += strlen(word);
-  value *result = made(kind);
+  value *result = new_value(kind);
   if (kind == WIDGETD__V1__VALUE__KIND_BOOL_VALUE) result->bool_value = word[0] == 't';
   return result;
 }
@@ -265,7 +260,7 @@ static value *read_value(reader *from, int depth) {
   case '"': {
     char *string = read_string(from);
     if (string == NULL) return NULL;
-    value *result = made(WIDGETD__V1__VALUE__KIND_STRING_VALUE);
+    value *result = new_value(WIDGETD__V1__VALUE__KIND_STRING_VALUE);
     result->string_value = string;
     return result;
   }
@@ -276,17 +271,23 @@ static value *read_value(reader *from, int depth) {
   }
 }
 
-/* Reads the whole text as one value. NULL if it is not JSON; the mistake is then in `from`. */
-static value *read_json(reader *from, const char *json) {
-  /* Some editors write a byte order mark. */
-  if (strncmp(json, "\357\273\277", 3) == 0) json += 3;
-  *from = (reader){.start = json, .at = json};
+/* Reads the value after which nothing may follow. */
+static value *read_all(reader *from) {
   skip_space(from);
   value *result = read_value(from, 0);
   if (result == NULL) return NULL;
   skip_space(from);
   if (*from->at != 0)
     return wrong(from, "there is more text after the value");
+  return result;
+}
+
+value *read_json(const char *json, const char **why) {
+  /* Some editors write a byte order mark. */
+  if (strncmp(json, "\357\273\277", 3) == 0) json += 3;
+  reader from = {.start = json, .at = json};
+  value *result = read_all(&from);
+  if (result == NULL) *why = keep_text(from.why, strlen(from.why));
   return result;
 }
 
@@ -412,8 +413,7 @@ static const char *read_tag(value *of, const char *tag, const value *content) {
   return NULL;
 }
 
-/* Replaces all tags, at every level. Returns NULL, or the mistake. */
-static const char *untag(value *of) {
+const char *untag(value *of) {
   const char *why = NULL;
   if (of->kind_case == WIDGETD__V1__VALUE__KIND_LIST_VALUE)
     for (size_t i = 0; i < of->list_value->n_values && why == NULL; i++)
@@ -435,95 +435,4 @@ static const char *untag(value *of) {
   }
   for (size_t i = 0; i < map->n_entries && why == NULL; i++) why = untag(map->entries[i]->value);
   return why;
-}
-
-/* --- KEY=VALUE --- */
-
-static char *read_file(const char *path) {
-  bool is_input = strcmp(path, "-") == 0;
-  int descriptor = is_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-  text all = {0};
-  ssize_t count = -1;
-  if (descriptor >= 0) {
-    char chunk[16 << 10];
-    while ((count = read(descriptor, chunk, sizeof chunk)) > 0 || (count < 0 && errno == EINTR)) {
-      if (count < 0) continue;
-      add_bytes(&all, chunk, (size_t)count);
-      if (all.count > FILE_BYTES_MAX)
-        fail(STATUS_INVALID, "%s: longer than %zu MiB", path, FILE_BYTES_MAX >> 20);
-    }
-  }
-  if (count < 0) fail(STATUS_OTHER, "%s: cannot be read: %s", path, strerror(errno));
-  if (descriptor >= 0 && !is_input) close(descriptor);
-  char *result = keep_text(all.bytes == NULL ? "" : all.bytes, all.count);
-  if (strlen(result) != all.count)
-    fail(STATUS_INVALID, "%s: text cannot contain a zero byte", path);
-  for (const char *at = result; *at != 0;)
-    if (next_scalar(&at) < 0) fail(STATUS_INVALID, "%s: not well-formed UTF-8", path);
-  free(all.bytes);
-  return result;
-}
-
-static value *made_text(const char *string) {
-  value *result = made(WIDGETD__V1__VALUE__KIND_STRING_VALUE);
-  result->string_value = (char *)(uintptr_t)string;
-  return result;
-}
-
-/* Reads JSON if the whole text is JSON, else text. A whole number outside 64 bits is an error, so
- * that a key's type does not depend on a number's size. A mistake in text that begins like JSON is an
- * error too. */
-static value *infer(const char *from, const char *all, const char *argument) {
-  reader json;
-  value *result = read_json(&json, from);
-  if (result != NULL) return result;
-  const char *prefix = "The value '%s' is invalid for '%s': ";
-  text words = {0};
-  addf(&words, prefix, all, argument);
-  if (from[0] == '{' || strncmp(from, "[{", 2) == 0 || strncmp(from, "[\"", 2) == 0)
-    fail_usage("%s%s looks like JSON, but %s; write ==%s for text", words.bytes, from, json.why,
-               from);
-  const char *digits = from + (from[0] == '-');
-  size_t length = strlen(digits);
-  if (length >= 19 && digits[0] != '0' && strspn(digits, "0123456789") == length)
-    fail_usage("%s%s is outside 64 bits; write ==%s for text or %s.0 for a double", words.bytes,
-               from, from, from);
-  free(words.bytes);
-  return made_text(from);
-}
-
-assignment read_assignment(const char *from, const char *argument) {
-  const char *equals = strchr(from, '=');
-  if (equals == NULL)
-    fail_usage("The value '%s' is invalid for '%s': \"%s\" is not KEY=VALUE", from, argument, from);
-  bool is_json = equals > from && equals[-1] == ':';
-  assignment result = {.key = keep_text(from, (size_t)(equals - is_json - from))};
-  const char *rest = equals + 1, *path = NULL;
-  if (result.key[0] == 0)
-    fail_usage("The value '%s' is invalid for '%s': \"%s\" has no key before the =", from, argument,
-               from);
-  if (rest[0] == '=' && !is_json) {
-    result.value = made_text(rest + 1);
-    return result;
-  }
-  if (rest[0] == '@') {
-    path = rest + 1;
-    rest = read_file(path);
-  }
-  reader json;
-  if (is_json) result.value = read_json(&json, rest);
-  else if (path != NULL) result.value = made_text(rest);
-  else result.value = infer(rest, from, argument);
-  const char *why = NULL;
-  if (result.value == NULL) {
-    text words = {0};
-    addf(&words, "%s is not JSON: %s", result.key, json.why);
-    why = keep_text(words.bytes, words.count);
-    free(words.bytes);
-  } else if (is_json || path == NULL) {
-    why = untag(result.value);
-  }
-  if (why != NULL && path != NULL) fail(STATUS_INVALID, "%s: %s", path, why);
-  if (why != NULL) fail_usage("The value '%s' is invalid for '%s': %s", from, argument, why);
-  return result;
 }

@@ -3,8 +3,8 @@
  *
  *   report       memory, text, standard output and error, exit statuses
  *   arguments    options, ids, durations, selectors
- *   json_write   values, widgets and frames as the lines that widgetctl prints
- *   json_read    JSON and KEY=VALUE as values
+ *   json_value, json_write    values, widgets and frames as the lines that widgetctl prints
+ *   json_read, assignment     JSON and KEY=VALUE as values
  *
  * Both programs have one thread and one connection. Every error ends the process: `fail` prints the
  * failure and the reason, and exits with widgetctl's status for it.
@@ -141,14 +141,14 @@ typedef enum field {
 void read_field(field_mask *mask, const char *path);
 bool wants(const field_mask *mask, field of);
 
-/* --- json_write.c --- */
+/* --- json_value.c, json_write.c --- */
 
 void json_string(text *to, const char *string);
 void json_widget(text *to, const Widgetd__V1__Widget *widget, const field_mask *mask);
 /* The lines of a frame, each with its newline. Empty for an unknown frame. */
 void json_frame(text *to, const Widgetd__V1__WatchWidgetsResponse *frame, const field_mask *mask);
 
-/* --- json_read.c --- */
+/* --- assignment.c --- */
 
 /* One KEY=VALUE: key=value, key==text, key:=json, key=@file, key:=@file, as widgetctl reads it. */
 typedef struct assignment {
