@@ -16,8 +16,21 @@ from ._address import socket_path
 from ._resume import RetryPolicy
 from ._nodes import ContentDifference
 from .aio import AsyncClient, AsyncWatch
+from .answers import Applied, PresenceChanged, Refreshed, Reloaded, Sent, Stats, Updated, WidgetPage
 from .bundles import BundleChange, BundleDifference, BundleSetting, InstalledBundle
 from .client import Client, Watch
+from .content import Content, Node
+from .enums import (
+    ApplyAction,
+    Curve,
+    Family,
+    Health,
+    LabelOperator,
+    LogLevel,
+    NodeType,
+    PresenceAction,
+    PresenceState,
+)
 from .errors import (
     Aborted,
     AlreadyExists,
@@ -98,34 +111,6 @@ from .kinds import (
     RowTemplate,
 )
 from .mirror import Difference, Inconsistent, Mirror
-from .model import (
-    Applied,
-    ApplyAction,
-    Content,
-    Curve,
-    Event,
-    Family,
-    Health,
-    LabelOperator,
-    LabelRequirement,
-    LogLevel,
-    Node,
-    NodeType,
-    PresenceAction,
-    PresenceChanged,
-    PresenceState,
-    Refreshed,
-    Reloaded,
-    Selector,
-    Sent,
-    Stats,
-    Transition,
-    Updated,
-    Widget,
-    WidgetError,
-    WidgetPage,
-    WidgetSpec,
-)
 from .preview import Preview
 from .theme import FontWeight, Theme, ThemeChanged, ThemeColors, ThemeFont, ThemeValue
 from .activities import Activity
@@ -139,6 +124,7 @@ from .timelines import (
     TimelineStatus,
 )
 from .upcoming import ShownEntry, Upcoming, UpcomingEntries
+from .widgets import Event, LabelRequirement, Selector, Transition, Widget, WidgetError, WidgetSpec
 
 __version__ = "0.1.0"
 from .provider import (

@@ -23,7 +23,8 @@ from .client import Client, Watch
 from .errors import CallError, Code, SocketNotFound, WidgetdError
 from .frames import Disconnected, Events, Gap, Reconnected, Reset
 from .mirror import Mirror
-from .model import LabelOperator, LabelRequirement, Selector, Widget
+from .enums import LabelOperator
+from .widgets import LabelRequirement, Selector, Widget
 
 _STATUS = {
     Code.NOT_FOUND: 3,

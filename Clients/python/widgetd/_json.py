@@ -31,15 +31,9 @@ from .frames import (
     Reset,
     Snapshot,
 )
-from .model import (
-    Event,
-    Family,
-    Node,
-    PresenceState,
-    Transition,
-    Widget,
-    _error,
-)
+from .content import Node
+from .enums import Family, PresenceState
+from .widgets import Event, Transition, Widget, _error
 from ._values import _EPOCH, from_values
 from .timelines import TimelineEntry, TimelineStatus
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Iterable, Iterator, Optional
 
 if TYPE_CHECKING:
-    from .model import Node
+    from .content import Node
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, Mapping, Union
 
 from .frames import Disconnected, Gap
-from .model import Event, Family, Widget, Word
+from .enums import Family, Word
+from .widgets import Event, Widget
 
 
 class DataRequestReason(Word):

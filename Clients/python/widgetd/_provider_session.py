@@ -33,7 +33,8 @@ from ._resume import RetryPolicy
 from ._values import _text, from_values, seconds, to_duration
 from .errors import CallError, Code, ConnectionLost, WidgetdError
 from .frames import Disconnected, Gap
-from .model import Event, Family, Widget
+from .enums import Family
+from .widgets import Event, Widget
 
 #: The shortest and the longest time between two renewals of the lease, in seconds.
 _RENEWAL_MIN, _RENEWAL_MAX = 0.001, 100.0

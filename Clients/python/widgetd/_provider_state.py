@@ -12,7 +12,7 @@ from ._proto.v1 import event_pb2, widget_pb2
 from ._proto.v1 import provider_service_pb2 as pb
 from ._provider_requests import Audience, Connected, DataRequest, ProviderRequest, WidgetsGone
 from .frames import Gap
-from .model import Event
+from .widgets import Event
 
 #: The number of removed ids that a provider remembers. Changes of these widgets are obsolete, not wrong.
 GONE_KEPT_MAX = 10_000

@@ -10,16 +10,8 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from ._proto.v1 import activity_service_pb2, catalog_service_pb2
 from ._proto.v1 import widget_service_pb2 as pb
 from .kinds import Kind
-from .model import (
-    Family,
-    PresenceAction,
-    Selector,
-    Transition,
-    WidgetError,
-    WidgetSpec,
-    _number,
-    labels,
-)
+from .enums import Family, PresenceAction, _number
+from .widgets import Selector, Transition, WidgetError, WidgetSpec, labels
 from ._values import _text, seconds, to_duration, to_values
 from .activities import dismissal
 from .timelines import Timeline

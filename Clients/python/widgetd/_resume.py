@@ -43,7 +43,7 @@ from .frames import (
     ResetReason,
     Snapshot,
 )
-from .model import Event
+from .widgets import Event
 from .theme import Theme
 from .upcoming import Upcoming, UpcomingEntries
 

@@ -18,7 +18,7 @@ from typing import Optional, Union
 
 from ._proto.v1 import widget_service_pb2 as pb
 from .errors import WidgetdError
-from .model import Event, Transition, Widget
+from .widgets import Event, Transition, Widget
 from .theme import Theme
 from .upcoming import Upcoming
 

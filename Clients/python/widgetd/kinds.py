@@ -13,14 +13,8 @@ from datetime import datetime
 from typing import Any, Mapping, Optional, Sequence, Union
 
 from ._proto.v1 import catalog_service_pb2, kind_pb2
-from .model import (
-    ApplyAction,
-    Family,
-    NodeType,
-    Transition,
-    Word,
-    _number,
-)
+from .enums import ApplyAction, Family, NodeType, Word, _number
+from .widgets import Transition
 from ._values import (
     _key,
     _text,

@@ -27,14 +27,9 @@ from .frames import (
     Removed,
     Snapshot,
 )
-from .model import (
-    Content,
-    Family,
-    PresenceState,
-    Transition,
-    Widget,
-    _error,
-)
+from .content import Content
+from .enums import Family, PresenceState
+from .widgets import Transition, Widget, _error
 from ._values import _EPOCH, from_value
 from .activities import Activity
 from .timelines import TimelineStatus

@@ -7,7 +7,8 @@ from typing import Any, Mapping, Optional
 
 from ._proto.v1 import timeline_service_pb2
 from ._values import from_values
-from .model import Content, Family
+from .content import Content
+from .enums import Family
 
 
 @dataclass(frozen=True)

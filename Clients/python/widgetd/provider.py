@@ -40,7 +40,7 @@ from ._values import _text, to_values
 from .errors import CallError, ConnectionLost, NotFound
 from .frames import Gap
 from .kinds import Kind, KindResult
-from .model import Event, Transition, WidgetError
+from .widgets import Event, Transition, WidgetError
 from .timelines import Timeline
 
 __all__ = [

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Mapping, Union
 
 from ._proto.v1 import theme_pb2
-from .model import Word, _number
+from .enums import Word, _number
 from ._values import _text
 
 

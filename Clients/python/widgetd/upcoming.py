@@ -8,7 +8,7 @@ from typing import Optional
 
 from ._proto.v1 import timeline_pb2
 from ._proto.v1 import widget_service_pb2 as pb
-from .model import Content
+from .content import Content
 from .timelines import TimelineEntry
 
 
