@@ -11,7 +11,7 @@
 
   /// Streams that nobody reads: what they cost, and what they get afterwards.
   ///
-  /// The memory of a daemon is measured from outside, in Tests/acceptance/grpc-bad-input: other tests
+  /// The memory of a daemon is measured from outside, in Tests/acceptance/grpc-floods: other tests
   /// share this process.
   @Suite struct `Streams that nobody reads` {
     static let streams = 10
