@@ -1,0 +1,375 @@
+"""Parts of the test of the service: the daemon under systemd."""
+
+import json
+import os
+import signal
+
+from lib.system import eventually
+from lib.ttrpc import Lost
+from systemd_box.machine import RUNTIME_MAX, SOCKET, UNITS, Follower, Writer, check_log
+
+
+def confinement(check, machine, _):
+    if machine.main_pid() == 0:
+        check.that("confinement: there is a process to look at", False)
+        return
+    user = int(machine.status("Uid").split()[0])
+    check.that("confinement: it runs as a user of its own", 61184 <= user <= RUNTIME_MAX, user)
+    check.equal("confinement: it has no capabilities", {machine.status(name) for name in (
+        "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")}, {"0" * 16})
+    check.equal("confinement: it can get no new privileges, and system calls are filtered",
+                (machine.status("NoNewPrivs"), machine.status("Seccomp")), ("1", "2"))
+    state = machine.path("/var/lib/private/widgetd")
+    held = os.stat(state)
+    check.equal("confinement: its state is its own", (held.st_uid, oct(held.st_mode & 0o777)),
+                (user, "0o700"))
+    check.that("confinement: it sees its state", os.path.exists(
+        machine.of_daemon("root/var/lib/widgetd/widgetd.db")))
+    hidden = [name for name in ("home", "root", "boot", "var/log", "var/lib/dpkg", "srv", "mnt")
+              if os.path.isdir(machine.of_daemon(f"root/{name}"))
+              and os.listdir(machine.of_daemon(f"root/{name}"))]
+    check.equal("confinement: it does not see homes, logs and the rest", hidden, [])
+    written = []
+    for name in ("etc", "usr", "run/widgetd", "var/lib", ""):
+        try:
+            path = machine.of_daemon(f"root/{name}/probe")
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
+            os.unlink(path)
+            written.append("/" + name)
+        except OSError:
+            pass
+    check.equal("confinement: it can write nowhere else", written, [])
+    with open(machine.of_daemon("net/dev"), encoding="ascii") as file:
+        devices = [line.split(":")[0].strip() for line in file if ":" in line]
+    check.equal("confinement: it has no network", devices, ["lo"])
+    pid = str(machine.main_pid())
+    programs = os.listdir(machine.of_daemon("root/usr/bin"))
+    check.equal("confinement: it sees no programs but itself and what reloads it",
+                sorted(programs), ["widgetctl", "widgetd"])
+    run = machine.run("nsenter", "-t", pid, "-m", "--", "/usr/bin/widgetctl", "--version")
+    check.equal("confinement: and can run these", run.returncode, 0)
+    with open(machine.of_daemon("mountinfo"), encoding="utf-8") as file:
+        mounts = [line.split()[4:6] for line in file]
+    both = [path for path, options in mounts
+            if {"rw", "noexec"} - set(options.split(",")) == {"noexec"}]
+    check.equal("confinement: what it can write it cannot run", both, [])
+
+
+def access(check, machine, _):
+    machine.run("useradd", "-m", "-G", "widgetd-clients", "reader")
+    machine.run("useradd", "-m", "stranger")
+    told = machine.ctl("add", "clock", "--id", "made")
+    check.equal("access: root makes widgets", told.returncode, 0)
+    told = machine.ctl("get", "clock", "--field", "data.text", user="reader")
+    check.equal("access: a member of widgetd-clients reads them",
+                (told.returncode, told.stdout.strip()), (0, "12:00"))
+    check.equal("access: and sends events",
+                machine.ctl("send", "clock", "click", user="reader").returncode, 0)
+    told = machine.ctl("set", "clock", "text=13:00", user="reader")
+    check.equal("access: but changes nothing", told.returncode, 6)
+    told = machine.ctl("ls", user="stranger")
+    check.that("access: a user outside the group is refused, and told so",
+               told.returncode != 0 and "ermission denied" in told.stderr
+               and told.stdout == "", (told.returncode, told.stdout, told.stderr))
+
+
+def journal(check, machine, _):
+    entries = machine.journal("_SYSTEMD_UNIT=widgetd.service")
+    serving = [entry for entry in entries if str(entry.get("MESSAGE", "")).startswith("serving")]
+    if not check.that("journal: it says that it serves", serving, entries[-3:]):
+        return
+    entry = serving[-1]
+    check.equal("journal: with its name and priority",
+                (entry.get("SYSLOG_IDENTIFIER"), entry.get("PRIORITY")), ("widgetd", "5"))
+    stores = [name for name, value in entry.items() if name.endswith("STORE") and value == "sqlite"]
+    check.equal("journal: particulars are fields of their own", len(stores), 1)
+    noise = [entry["MESSAGE"] for entry in entries if int(entry.get("PRIORITY", 6)) <= 4
+             or "Failed" in str(entry.get("MESSAGE"))]
+    check.equal("journal: nothing is complained about", noise, [])
+
+    def found(code):
+        return [entry for entry in machine.journal("_SYSTEMD_UNIT=widgetd.service",
+                                                   f"CODE={code}") if entry.get("METHOD")]
+
+    labels = [word for number in range(65) for word in ("--label", f"l{number}=x")]
+    machine.ctl("add", "note", "--id", "crowded", *labels)
+    quota = found("RESOURCE_EXHAUSTED")
+    check.equal("journal: what tells of the daemon is there at the default level, with its fields",
+                [(e["METHOD"], e["PEER_UID"], e["PRIORITY"], e.get("REVISION", "").isdigit())
+                 for e in quota],
+                [("widgetd.v1.WidgetService/CreateWidget", "0", "4", True)])
+    machine.ctl("log-level", "debug")
+    machine.ctl("get", "journal-ghost")
+    machine.ctl("log-level", "info")
+    ghosts = [entry for entry in found("NOT_FOUND") if entry.get("WIDGET_ID") == "journal-ghost"]
+    check.that("journal: and what tells of a call at debug, with widget, method, user and source",
+               len(ghosts) == 1 and ghosts[0]["METHOD"].endswith("/GetWidget")
+               and ghosts[0]["PEER_UID"] == "0" and ghosts[0]["CODE_FILE"].endswith(".swift"),
+               ghosts)
+
+
+def diagnosis(check, machine, _):
+    """What is wrong with the service is found, and the command that is named mends it."""
+    def doctor(*prefix, user=None):
+        told = machine.run(*prefix, "widgetctl", "doctor", "-o", "json", "--timeout", "1s",
+                           user=user)
+        return {entry["check"]: entry for entry in json.loads(told.stdout)["checks"]}
+
+    def failed(checks):
+        return [name for name, entry in checks.items() if entry["grade"] == "fail"]
+
+    def mends(what, name, words):
+        checks = doctor()
+        found = checks.get(name, {})
+        check.that(f"diagnosis: {what} is found", failed(checks)[:1] == [name]
+                   and words in found["found"], checks)
+        machine.run("sh", "-c", found.get("mend", "true"))
+
+    def well(what):
+        check.that(f"diagnosis: {what}: all is well again", eventually(lambda: not failed(doctor())),
+                   doctor())
+
+    status = json.loads(machine.ctl("status", "-o", "json").stdout)
+    check.that("diagnosis: status tells the service's process and memory",
+               status["state"] == "running" and status["pid"] == machine.main_pid()
+               and status["memoryBytes"] > 1 << 20, status)
+    machine.run("useradd", "-m", "patient")
+    found = doctor(user="patient").get("permission", {})
+    check.that("diagnosis: a user outside the group is told how to join it",
+               found["grade"] == "fail" and found.get("mend")
+               == "sudo adduser patient widgetd-clients; newgrp widgetd-clients", found)
+    machine.run("usermod", "-aG", "widgetd-clients", "patient")
+    found = doctor("setpriv", "--reuid=patient", "--regid=patient", "--clear-groups")["permission"]
+    check.that("diagnosis: one who joined after the login is told to log in again",
+               found["grade"] == "fail" and "but not in this session" in found["found"]
+               and found.get("mend") == "newgrp widgetd-clients", found)
+    checks = doctor(user="patient")
+    check.that("diagnosis: one who did is told what is allowed", not failed(checks)
+               and checks["level"]["found"].startswith("client: patient may read"), checks)
+
+    machine.systemctl("stop", *UNITS)
+    mends("a service that is turned off", "file", "there is nothing")
+    well("turned on")
+    machine.systemctl("stop", *UNITS)
+    machine.systemctl("mask", *UNITS)
+    mends("a service that is masked", "file", "there is nothing")
+    mends("a service that was masked", "file", "there is nothing")
+    well("not masked any more")
+    os.unlink(machine.path(SOCKET))
+    mends("a socket that somebody removed", "file", "although widgetd.socket is active")
+    well("with a socket again")
+    machine.kill(signal.SIGSTOP)
+    mends("a daemon that is stopped", "health",
+          f"(widgetd, process {machine.main_pid()}) does not answer within 1s, because it is "
+          "stopped")
+    well("going on")
+    machine.configure(LOG_LEVEL="loud")
+    machine.systemctl("stop", "widgetd.service")
+    machine.ctl("health", "--timeout", "5s")
+    eventually(lambda: machine.state("widgetd.socket") == "failed")
+    machine.configure()
+    mends("a service that failed", "file", "there is nothing")
+    well("with settings that can be used")
+
+
+def reloading(check, machine, _):
+    machine.configure(LIMITS_WIDGETS_MAX=4321)
+    pid = machine.main_pid()
+    told = machine.systemctl("reload", "widgetd.service")
+    check.equal("reload: systemctl reload succeeds", (told.returncode, told.stderr), (0, ""))
+    with machine.connect() as connection:
+        found = connection.call("GetStats")["limits"]["widgets_max"]
+    check.equal("reload: when it returns, the new settings are in force", found, 4321)
+    machine.configure(LIMITS_WIDGETS_MAX="many")
+    told = machine.systemctl("reload", "widgetd.service")
+    check.that("reload: with settings that cannot be used it fails", told.returncode != 0)
+    check.equal("reload: the daemon goes on, the same process",
+                (machine.state(), machine.main_pid()), ("active", pid))
+    with machine.connect() as connection:
+        found = connection.call("GetStats")["limits"]["widgets_max"]
+    check.equal("reload: with the settings it had", found, 4321)
+    entries = machine.journal("-u", "widgetd.service", "-n", "50")
+    check.that("reload: the journal says what is wrong with them", any(
+        "widgets_max" in str(entry.get("MESSAGE", "")) and "many" in str(entry.get("MESSAGE", ""))
+        or "many" in str(entry) for entry in entries), [e.get("MESSAGE") for e in entries[-4:]])
+    machine.configure()
+    machine.systemctl("set-environment", "WIDGETD_SOCKET=/nowhere")
+    told = machine.systemctl("reload", "widgetd.service")
+    machine.systemctl("unset-environment", "WIDGETD_SOCKET")
+    check.equal("reload: a variable of systemd's does not send it to another socket",
+                (told.returncode, told.stderr), (0, ""))
+
+
+def restarting(check, machine, _):
+    """A restart in order: the watch goes on over the same connection."""
+    writer, follower = Writer(machine, "restarted"), Follower(machine)
+    pid, connections = machine.main_pid(), follower.connections
+    for _ in range(3):
+        told = machine.systemctl("restart", "widgetd.service")
+        writer.goes_on()
+    writer.stop()
+    check.equal("restart: systemctl restart succeeds", (told.returncode, told.stderr), (0, ""))
+    check.that("restart: it is another process", machine.running(pid))
+    check.equal("restart: nobody is refused meanwhile", writer.refused[:3], [])
+    check.that("restart: a watch reaches the last change", follower.reaches(writer.revision),
+               (follower.failure, follower.mirror.revision, writer.revision))
+    wrong = follower.verdict()
+    check.that("restart: and has missed nothing and seen nothing twice", wrong is None, wrong)
+    check.equal("restart: over the connection it began with", follower.connections, connections)
+    check.equal("restart: calls go on over theirs", writer.lost, 0)
+
+
+def crowding(check, machine, _):
+    """Far more connections than the manager reads messages at once, over several restarts."""
+    crowd, watches = [], []
+    for number in range(150):
+        connection = machine.connect()
+        connection.call("GetWidget", id="clock")
+        crowd.append(connection)
+        if number % 3 == 0:
+            watches.append(connection.stream("WatchEvents", names=[f"e{number}"]))
+    for watch in watches:
+        next(iter(watch))
+    counts = []
+    for _ in range(3):
+        told = machine.systemctl("restart", "widgetd.service")
+        check.equal("crowd: systemctl restart succeeds", (told.returncode, told.stderr), (0, ""))
+        lost = 0
+        for number, connection in enumerate(crowd):
+            if number % 3 == 0:
+                continue
+            try:
+                connection.call("GetWidget", id="clock")
+            except (Lost, TimeoutError):
+                lost += 1
+        counts.append((lost, machine.shows("widgetd.service", "NFileDescriptorStore")))
+    check.equal("crowd: 150 connections go on each time, and none is kept beyond its use", counts,
+                [(0, "0")] * 3)
+    # Each stream is still that of the connection that asked for it.
+    for number in range(0, 150, 3):
+        machine.ctl("send", "clock", f"e{number}", "--force")
+    heard = []
+    for watch in watches:
+        frame = next(iter(watch))
+        heard.append([event["name"] for event in frame["events"]["events"]])
+    check.equal("crowd: every stream belongs to whom it belonged",
+                heard, [[f"e{number}"] for number in range(0, 150, 3)])
+    for connection in crowd:
+        connection.close()
+
+
+def two_sockets(check, machine, _):
+    machine.drop_in("[Socket]\nListenStream=/run/widgetd/second.sock\n", unit="widgetd.socket")
+    machine.systemctl("restart", "widgetd.socket", "widgetd.service")
+    check.that("two sockets: it runs", eventually(lambda: machine.running()), machine.state())
+    for path in (SOCKET, "/run/widgetd/second.sock"):
+        told = machine.run("widgetctl", "--socket", path, "health", "--timeout", "10s")
+        check.equal(f"two sockets: {path} is served", told.returncode, 0)
+    # A service that does not get ready: until it listens, the kernel names systemd as who does.
+    machine.drop_in("[Service]\nExecStartPre=/usr/bin/widgetctl health --timeout 1h\n")
+    machine.systemctl("stop", "widgetd.service")
+    machine.systemctl("restart", "widgetd.socket")
+    told = machine.run("widgetctl", "doctor", "--socket", "/run/widgetd/second.sock", "-o", "json",
+                       "--timeout", "1s")
+    found = {entry["check"]: entry for entry in json.loads(told.stdout)["checks"]}.get("health", {})
+    check.that("two sockets: the doctor has systemd restart what hangs, and not killed",
+               "(systemd, process 1)" in found.get("found", "") and found.get("mend")
+               == "systemctl restart widgetd.socket widgetd.service", found)
+    machine.no_drop_in()
+    machine.no_drop_in(unit="widgetd.socket")
+    machine.systemctl("restart", "widgetd.socket", "widgetd.service")
+    eventually(lambda: machine.running())
+
+
+def killing(check, machine, _):
+    writer, follower = Writer(machine, "killed"), Follower(machine)
+    with machine.connect() as connection:
+        epoch = connection.call("GetStats")["epoch"]
+    restarts = int(machine.shows("widgetd.service", "NRestarts"))
+    back = []
+    for _ in range(5):
+        pid = machine.main_pid()
+        machine.kill(signal.SIGKILL, pid)
+        back.append(bool(eventually(lambda: machine.running(pid))))
+        writer.goes_on()
+    writer.stop()
+    check.equal("kill -9: five in a row, and it comes back each time", back, [True] * 5)
+    check.equal("kill -9: systemd counts them",
+                int(machine.shows("widgetd.service", "NRestarts")) - restarts, 5)
+    check.equal("kill -9: nobody is refused meanwhile", writer.refused[:3], [])
+    check.that("kill -9: a watch reaches the last change", follower.reaches(writer.revision),
+               (follower.failure, follower.mirror.revision, writer.revision))
+    wrong = follower.verdict()
+    check.that("kill -9: and has missed nothing and seen nothing twice", wrong is None, wrong)
+    with machine.connect() as connection:
+        check.equal("kill -9: it is the same history", connection.call("GetStats")["epoch"], epoch)
+    check.equal("kill -9: what was stored is there",
+                machine.ctl("get", "clock", "--field", "data.text").stdout.strip(), "12:00")
+
+
+def watchdog(check, machine, _):
+    usec = machine.shows("widgetd.service", "WatchdogUSec")
+    check.that("watchdog: it is on", usec not in ("0", "infinity", ""), usec)
+    machine.drop_in("[Service]\nWatchdogSec=4s\n")
+    machine.systemctl("restart", "widgetd.service")
+    pid = machine.main_pid()
+    follower = Follower(machine)
+
+    def heard():
+        return int(machine.shows("widgetd.service", "WatchdogTimestampMonotonic") or 0)
+
+    enough = heard() + 8_000_000
+    eventually(lambda: heard() >= enough or machine.main_pid() != pid)
+    check.that("watchdog: a daemon that says that it is well is left alone",
+               heard() >= enough and machine.main_pid() == pid, (pid, machine.main_pid()))
+    machine.kill(signal.SIGSTOP, pid)
+    check.that("watchdog: one that stands still is ended, and started again",
+               eventually(lambda: machine.running(pid)), machine.shows("widgetd.service", "Result"))
+    entries = machine.journal("UNIT=widgetd.service", "-n", "100")
+    check.that("watchdog: the journal says so", any(
+        "atchdog timeout" in str(entry.get("MESSAGE", "")) for entry in entries))
+    machine.ctl("set", "clock", "text=12:01")
+    with machine.connect() as connection:
+        revision = connection.call("GetStats")["revision"]
+    check.that("watchdog: a watch goes on without a gap", follower.reaches(revision)
+               and follower.verdict() is None,
+               (follower.failure, follower.mirror.revision, revision))
+    machine.no_drop_in()
+    machine.systemctl("restart", "widgetd.service")
+
+
+def storm(check, machine, _):
+    """Starts that cannot succeed, with a client that wants one."""
+    machine.systemctl("reset-failed")
+    machine.configure(STORE="paper")
+    told = machine.systemctl("restart", "widgetd.service")
+    check.that("storm: with settings that cannot be used it does not start", told.returncode != 0)
+    entries = machine.journal("_SYSTEMD_UNIT=widgetd.service", "-n", "20")
+    check.that("storm: the journal says what is wrong with them", any(
+        "paper" in str(entry.get("MESSAGE", "")) and "sqlite" in str(entry.get("MESSAGE", ""))
+        for entry in entries), [entry.get("MESSAGE") for entry in entries])
+    check_log(check, machine, "widgetd", {"paper": "3"})
+    machine.ctl("ls", "--timeout", "2s")
+    check.that("storm: clients that want it cannot have it started for ever", eventually(
+        lambda: machine.state("widgetd.socket") == "failed"), machine.state("widgetd.socket"))
+    machine.configure()
+    machine.systemctl("reset-failed", "widgetd.socket", "widgetd.service")
+    machine.systemctl("start", "widgetd.socket")
+    told = machine.ctl("get", "clock", "--field", "data.text")
+    check.that("storm: corrected, it is there again with the two commands of docs/service.md",
+               told.returncode == 0, (told.stderr, machine.systemctl(
+                   "status", "widgetd.socket", "widgetd.service").stdout))
+    machine.drop_in("[Service]\nRestartSec=10ms\n[Unit]\nStartLimitBurst=4\n")
+    machine.systemctl("restart", "widgetd.service")
+
+    def given_up():
+        pid = machine.main_pid()
+        if pid:
+            machine.kill(signal.SIGKILL, pid)
+        return machine.state() == "failed"
+
+    check.that("storm: a daemon that dies again and again is given up", eventually(given_up))
+    machine.no_drop_in()
+    machine.systemctl("reset-failed", "widgetd.socket", "widgetd.service")
+    machine.systemctl("start", "widgetd.socket")
+    check.equal("storm: and comes back when it is told to", machine.ctl("health").returncode, 0)

@@ -1,0 +1,407 @@
+"""Parts of the test of the service: what runs beside the daemon, and a user's own daemon."""
+
+import json
+import os
+import re
+import shutil
+import signal
+from datetime import datetime, timedelta, timezone
+
+from lib.protobuf import ROOT
+from lib.system import eventually
+from systemd_box.machine import EXAMPLES, PROGRAMS, check_log
+
+
+def sysmon(check, machine, packages):
+    told = machine.install(packages.now, "widgetd-sysmon")
+    check.equal("sysmon: the package installs", told.returncode, 0)
+    check.equal("sysmon: it runs", machine.state("widgetd-sysmon.service"), "active")
+    told = machine.ctl("watch", "--until", "sysmon/counter.data.n>=0", "--timeout", "30s")
+    check.equal("sysmon: its widgets are there", told.returncode, 0)
+    told = machine.run("systemd-analyze", "verify", "widgetd-sysmon.service")
+    check.equal("sysmon: systemd-analyze verify finds nothing",
+                (told.returncode, told.stderr.strip()), (0, ""))
+    pid = machine.shows("widgetd-sysmon.service", "MainPID")
+    check.equal("sysmon: it does not see the daemon's state, which is there", [
+        os.path.exists(machine.path(f"{root}/var/lib/private/widgetd/widgetd.db"))
+        for root in (f"/proc/{pid}/root", "")], [False, True])
+    check.that("sysmon: nor can it look into the daemon's process: it has users of its own",
+               os.readlink(machine.path(f"/proc/{pid}/ns/user"))
+               != os.readlink(machine.of_daemon("ns/user")))
+    machine.kill(signal.SIGKILL)
+    check_log(check, machine, "widgetd-sysmon",
+              {"lost the daemon": "4", "the daemon is back": "6"})
+    number = machine.ctl("get", "sysmon/counter", "--field", "data.n").stdout.strip()
+    machine.systemctl("restart", "widgetd.service")
+    machine.ctl("send", "sysmon/counter", "click")
+    told = machine.ctl("watch", "--until", f"sysmon/counter.data.n>{number}", "--timeout", "30s")
+    check.that("sysmon: it goes on after a restart of the daemon", told.returncode == 0
+               and machine.shows("widgetd-sysmon.service", "NRestarts") == "0", told.stderr)
+    check.equal("sysmon: it stops in order", machine.systemctl(
+        "stop", "widgetd-sysmon.service").returncode, 0)
+    told = machine.ctl("get", "sysmon/clock", "-o", "json").stdout
+    check.that("sysmon: and marks its widgets stale", '"stale": true' in told
+               or '"stale":true' in told, told[:200])
+
+
+# As docs/service.md has it.
+OWN_PROVIDER = """
+[Unit]
+Requires=widgetd.socket
+After=widgetd.socket
+
+[Service]
+ExecStart=/usr/bin/sleep infinity
+DynamicUser=yes
+User=widgetd
+Group=widgetd-clients
+ProtectSystem=strict
+PrivateUsers=yes
+
+[Install]
+WantedBy=multi-user.target widgetd.socket
+"""
+
+
+# Tells what its program can do, and has another that runs on, with a child in a session of its own.
+PROBE = """
+bundle: probe
+format: 1
+version: 1.0.0
+permissions:
+  commands: ["${bundle}/look", "${bundle}/stay"]
+kinds:
+  probe:
+    data: {found: {type: "map(string, string)", default: {}}, looks: 0, stays: 0}
+    sources:
+      look:
+        command: ["${bundle}/look"]
+        every: 1h
+        parse: words
+        set:
+          found: "result.transformMapEntry(i, w, {w[0]: w[1]})"
+          looks: data.looks + 1
+      stay: {command: ["${bundle}/stay"], lines: true, set: {stays: data.stays + 1}}
+widgets: [{id: probe, kind: probe}]
+"""
+
+
+LOOK = """#!/bin/sh
+can() { name=$1; shift; if "$@" >/dev/null 2>&1; then echo "$name yes"; else echo "$name no"; fi; }
+daemon=$(pgrep -x widgetd)
+echo "user $(id -un)"
+echo "home $HOME"
+can see-daemon test -n "$daemon"
+can see-memory head -c 1 /proc/$daemon/maps
+can see-files ls /proc/$daemon/root/var/lib/widgetd
+can see-state ls /var/lib/private/widgetd
+can see-homes ls /home/someone
+can write-bundles touch /var/lib/widgetd-host/bundles/x
+can write-own touch "$(dirname "$0")/x"
+can write-settings touch /etc/widgetd/bundles/x
+can write-home touch "$HOME/x"
+can write-tmp touch /tmp/x
+for folder in "$HOME" /tmp /var/tmp /dev/shm; do
+  cp /bin/true "$folder/true" 2>/dev/null
+  can "run-in:$folder" "$folder/true"
+done
+can run-installed /bin/true
+can show-network ip link show lo
+can become-root setpriv --reuid 0 true
+"""
+
+
+STAY = """#!/bin/sh
+setsid sleep 86397 &
+echo here
+exec sleep 86398
+"""
+
+
+def host(check, machine, packages):
+    """Bundles in the system's folders, and what they can and cannot do."""
+    unit, store = "widgetd-host.service", "/var/lib/widgetd-host/bundles"
+    told = machine.install(packages.now, "widgetd-host")
+    check.equal("host: the package installs", (told.returncode, machine.state(unit)),
+                (0, "active"))
+    told = machine.run("systemd-analyze", "verify", unit)
+    check.equal("host: systemd-analyze verify finds nothing", (told.returncode, told.stderr.strip()),
+                (0, ""))
+    check.equal("host: the folders of bundles are root's", machine.run(
+        "stat", "-c", "%U %a", store, "/etc/widgetd/bundles").stdout.split("\n")[:2], ["root 755"] * 2)
+
+    def reaches(what, *conditions):
+        words = [word for condition in conditions for word in ("--until", condition)]
+        told = machine.ctl("watch", *words, "--timeout", "30s")
+        ids = {condition.split(".")[0].split(":")[0] for condition in conditions}
+        check.that(f"host: {what}", told.returncode == 0,
+                   (told.stderr, machine.ctl("get", *ids, "-o", "json").stdout[-1500:]))
+
+    def status_becomes(words):
+        check.that(f"host: systemctl status says: {words}", eventually(
+            lambda: machine.shows(unit, "StatusText") == words), machine.shows(unit, "StatusText"))
+
+    def put(name, **files):
+        # Beside its place first: a bundle comes as a whole.
+        shutil.rmtree(machine.path("/new"), ignore_errors=True)
+        for file, text in files.items():
+            path = f"/new/{file.replace('_', '.')}"
+            machine.write(path, text)
+            os.chmod(machine.path(path), 0o755)
+        machine.run("mv", "/new", f"{store}/{name}")
+
+    # What people do: take an example, and install it.
+    machine.run("cp", "-r", f"{EXAMPLES}/load", "/etc/widgetd/bundles/")
+    machine.run("cp", "-r", f"{EXAMPLES}/counter", "/root/")
+    told = machine.ctl("bundle", "install", "/root/counter")
+    check.that("host: root installs a bundle, and is told whose widgets its kind takes over",
+               told.returncode == 0 and "takes over 2 widgets of kind" in told.stderr, told)
+    reaches("a bundle in each of the two folders is there", "bundle/load.data.state==running",
+            "bundle/counter.data.state==running")
+    reaches("a widget shows the machine", "load.data.one>=0", "load.data.uptime!=null")
+    status_becomes("Runs 2 bundles")
+    machine.ctl("send", "counter", "press", "--node", "plus")
+    reaches("a press arrives", "counter.data.n==1")
+    path = machine.path(f"{store}/counter/bundle.yaml")
+    with open(path, encoding="utf-8") as file:
+        before = file.read()
+    after = before.replace("default: 1,", "default: 5,").replace("version: 1.0.0", "version: 1.1.0")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(after)
+    reaches("a bundle that is changed follows", "bundle/counter.data.version==1.1.0")
+    machine.ctl("send", "counter", "press", "--node", "plus")
+    reaches("with what its widget held", "counter.data.n==6")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(after.replace("kinds:", "kind:"))
+    reaches("one that is broken is told of", "bundle/counter.data.state==failed")
+    told = machine.ctl("get", "bundle/counter", "--field", "data.problem").stdout
+    check.that("host: with the place", f"{store}/counter/bundle.yaml:" in told, told)
+    entries = machine.journal(f"_SYSTEMD_UNIT={unit}")
+    check.that("host: and the journal says so too", any(
+        "counter/bundle.yaml:" in str(entry.get("MESSAGE", "")) for entry in entries),
+        [entry.get("MESSAGE") for entry in entries[-4:]])
+    check_log(check, machine, "widgetd-host", {"counter/bundle.yaml:": "4", " loaded from ": "6"})
+    noise = [entry["MESSAGE"] for entry in entries if "Failed" in str(entry.get("MESSAGE"))]
+    check.equal("host: which complains about nothing else", noise, [])
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(after)
+    reaches("and mended", "bundle/counter.data.state==running")
+
+    # The example under other names: this machine has a widget and a kind named clock already.
+    with open(machine.path(f"{EXAMPLES}/clock/bundle.yaml"), encoding="utf-8") as file:
+        put("zoned", bundle_yaml=re.sub(r"\bclock\b", "zoned", file.read()))
+
+    def tokyo():
+        return (datetime.now(timezone.utc) + timedelta(hours=9)).strftime("%H:%M")
+
+    def shows_tokyo():
+        times = {tokyo()}
+        shown = machine.ctl("view", "zoned-tokyo").stdout
+        return any(time in shown for time in times | {tokyo()})
+
+    check.that("host: a clock shows the time in its zone", eventually(shows_tokyo),
+               machine.ctl("view", "zoned-tokyo").stdout)
+    shutil.rmtree(machine.path(f"{store}/zoned"))
+
+    machine.systemctl("restart", "widgetd.service")
+    machine.ctl("send", "counter", "press", "--node", "plus")
+    reaches("it goes on after a restart of the daemon", "counter.data.n==11")
+    revision = machine.ctl("get", "load", "--field", "revision").stdout.strip()
+    reaches("and feeds its widgets", f"load.revision>{revision}", "load:fresh")
+    check.equal("host: without a restart of its own", machine.shows(unit, "NRestarts"), "0")
+
+    machine.write("/home/someone/letter", "")
+    put("probe", bundle_yaml=PROBE, look=LOOK, stay=STAY)
+    reaches("programs of a bundle run", "probe.data.stays==1", "probe.data.looks==1")
+    told = machine.ctl("get", "probe", "-o", "json").stdout
+    found = json.loads(told)["data"]["found"]
+    check.equal("host: they can do what they are for, and nothing else", found, {
+        "user": "widgetd", "home": "/var/lib/widgetd-host/home", "see-daemon": "yes",
+        "see-memory": "no", "see-files": "no", "see-state": "no", "see-homes": "no",
+        "write-bundles": "no", "write-own": "no", "write-settings": "no", "write-home": "yes",
+        "write-tmp": "yes", "run-in:/var/lib/widgetd-host/home": "no", "run-in:/tmp": "no",
+        "run-in:/var/tmp": "no", "run-in:/dev/shm": "no", "run-installed": "yes",
+        "show-network": "no", "become-root": "no"})
+
+    with open(os.path.join(ROOT, "docs", "service.md"), encoding="utf-8") as file:
+        permits = re.search(r"```ini\n(\[Service\]\nSystemCallFilter=.*?)```", file.read(), re.S)[1]
+    machine.drop_in(permits, unit=unit, name="calls")
+    machine.systemctl("restart", unit)
+    reaches("programs run again with the drop-in of docs/service.md", "probe.data.looks==2")
+    told = machine.ctl("get", "probe", "-o", "json").stdout
+    check.equal("host: with it `ip` works, and nothing else that was refused", {
+        name: can for name, can in json.loads(told)["data"]["found"].items() if can != found[name]},
+        {"show-network": "yes"})
+    machine.no_drop_in(unit=unit, name="calls")
+    machine.systemctl("restart", unit)
+    reaches("and without it", "probe.data.looks==3")
+
+    def sleepers():
+        return machine.run("pgrep", "-f", "^sleep 8639[78]").stdout.split()
+
+    check.that("host: a program that runs on, and its child, are there", eventually(
+        lambda: len(sleepers()) == 2), sleepers())
+    server = machine.start("python3", f"{EXAMPLES}/feed/server")
+    server.stdout.readline()
+    machine.run("cp", "-r", f"{EXAMPLES}/feed", store)
+    reaches("HTTP servers are asked", "feed.data.posts!=[]")
+    server.kill()
+    server.wait()
+
+    first, pid = set(sleepers()), machine.shows(unit, "MainPID")
+    machine.kill(signal.SIGKILL, pid)
+    check.that("host: after kill -9 it comes back", eventually(
+        lambda: machine.shows(unit, "MainPID") not in ("0", pid) and machine.state(unit) == "active"))
+    check.that("host: and no program is there twice", eventually(
+        lambda: len(sleepers()) == 2 and not first & set(sleepers())), (first, sleepers()))
+    check.equal("host: it restarts", machine.systemctl("restart", unit).returncode, 0)
+    machine.ctl("send", "counter", "press", "--node", "plus")
+    reaches("and its widgets are as they were", "counter.data.n==16", "counter:fresh")
+    check.equal("host: it stops in order", machine.systemctl("stop", unit).returncode, 0)
+    check.equal("host: and nothing that it started is left", sleepers(), [])
+    check.equal("host: as a result it has success", machine.shows(unit, "Result"), "success")
+    reaches("its widgets are stale then", "load:stale", "counter:stale",
+            "bundle/load.data.state==stopped")
+    machine.systemctl("start", unit)
+
+
+def providers(check, machine, packages):
+    """Who provides widgets comes and goes with the socket, and doctor misses who does not run."""
+    names = ("widgetd-host.service", "widgetd-sysmon.service")
+    told = machine.install(packages.now, "widgetd-host", "widgetd-sysmon")
+    check.equal("providers: the packages install", told.returncode, 0)
+    machine.write("/etc/systemd/system/own.service", OWN_PROVIDER)
+    machine.systemctl("enable", "--now", "own.service")
+    names += ("own.service",)
+    machine.systemctl("start", *names)
+
+    def states():
+        return [machine.state(name) for name in names]
+
+    def doctor():
+        told = machine.ctl("doctor", "-o", "json", "--timeout", "5s")
+        return {entry["check"]: entry for entry in json.loads(told.stdout)["checks"]}
+
+    check.equal("providers: all of them run", states(), ["active"] * 3)
+    found = doctor().get("providers", {})
+    check.that("providers: doctor says so", found.get("grade") == "ok"
+               and all(name in found["found"] for name in names), found)
+    machine.systemctl("stop", "widgetd.socket")
+    check.equal("providers: they stop with the socket", states(), ["inactive"] * 3)
+    machine.systemctl("start", "widgetd.socket")
+    check.that("providers: and start with it", eventually(
+        lambda: states() == ["active"] * 3), states())
+    machine.systemctl("disable", "--now", "widgetd.socket")
+    check.equal("providers: disable --now of the socket stops them", states(), ["inactive"] * 3)
+    machine.systemctl("enable", "--now", "widgetd.socket")
+    check.that("providers: and enable --now starts them", eventually(
+        lambda: states() == ["active"] * 3), states())
+    machine.systemctl("disable", "--now", *names)
+    found = doctor().get("providers", {})
+    check.that("providers: who is turned off is not missed", not any(
+        name in found.get("found", "") for name in names), found)
+    machine.systemctl("enable", "--now", *names)
+    check.equal("providers: disable --now and enable --now of each works", states(),
+                ["active"] * 3)
+    for name in names:
+        machine.systemctl("stop", name)
+        found = doctor().get("providers", {})
+        if check.that(f"providers: doctor misses {name}", found.get("grade") == "warn"
+                      and name in found["found"] and "inactive" in found["found"]
+                      and found.get("mend") == f"systemctl start {name}", found):
+            machine.run("sh", "-c", found["mend"])
+        check.equal(f"providers: and its command starts {name}", machine.state(name), "active")
+    machine.drop_in("[Service]\nExecStart=\nExecStart=/bin/false\nType=exec\nRestart=no\n",
+                    unit=names[0])
+    machine.systemctl("restart", names[0])
+    eventually(lambda: machine.state(names[0]) == "failed")
+    machine.no_drop_in(unit=names[0])
+    found = doctor().get("providers", {})
+    if check.that("providers: doctor says which one failed, and where it says why",
+                  found.get("grade") == "warn" and f"{names[0]} failed" in found["found"]
+                  and f"journalctl -u {names[0]}" in found["found"], found):
+        machine.run("sh", "-c", found["mend"])
+    check.that("providers: its command mends it", eventually(
+        lambda: states() == ["active"] * 3), states())
+    machine.systemctl("disable", "--now", "own.service")
+    os.unlink(machine.path("/etc/systemd/system/own.service"))
+    machine.systemctl("daemon-reload")
+
+
+def user_instance(check, machine, packages):
+    machine.run("useradd", "-m", "-s", "/bin/sh", "owner")
+    number = machine.run("id", "-u", "owner").stdout.strip()
+    runtime = f"/run/user/{number}"
+    machine.run("install", "-d", "-o", "owner", "-g", "owner", "-m", "700", runtime)
+    # What logind does at a login.
+    machine.run("systemd-run", "--unit=owner-manager", "--uid=owner", "-p", "Type=notify",
+                "-p", "Delegate=yes", "-p", "PAMName=login", "-E", f"XDG_RUNTIME_DIR={runtime}",
+                "/lib/systemd/systemd", "--user")
+    if machine.state("owner-manager.service") != "active":
+        told = machine.run("journalctl", "-u", "owner-manager", "-n", "3", "-o", "cat").stdout
+        check.skip("user instance", f"a systemd for a user does not start here: {told}")
+        return
+    env = {"XDG_RUNTIME_DIR": runtime, "HOME": "/home/owner"}
+
+    def own(*words):
+        return machine.run(*words, user="owner", env=env)
+
+    told = own("systemctl", "--user", "is-active", "widgetd.socket")
+    check.equal("user instance: it is not on unless asked for", told.stdout.strip(), "inactive")
+    told = own("systemctl", "--user", "enable", "--now", "widgetd.socket")
+    check.equal("user instance: enable --now turns it on", told.returncode, 0)
+    told = own("widgetctl", "add", "clock", "--id", "mine")
+    check.equal("user instance: the user owns it", told.returncode, 0)
+    # It says so when it serves, and its first client may have been answered by then.
+    check.that("user instance: the first client started it", eventually(lambda: own(
+        "systemctl", "--user", "is-active", "widgetd.service").stdout.strip() == "active"))
+    check.that("user instance: it is another one than the system's",
+               "mine" in own("widgetctl", "ls").stdout and "mine" not in machine.ctl("ls").stdout)
+    check.that("user instance: its state is in the user's home", os.path.exists(
+        machine.path("/home/owner/.local/state/widgetd/widgetd.db")))
+    path = f"{runtime}/widgetd/widgetd.sock"
+    check.equal("user instance: its socket is the user's alone",
+                machine.run("stat", "-c", "%U %a", path).stdout.strip(), "owner 600")
+    check.equal("user instance: systemctl --user reload works",
+                own("systemctl", "--user", "reload", "widgetd.service").returncode, 0)
+    own("systemctl", "--user", "set-environment", "WIDGETD_SOCKET=/nowhere")
+    check.equal("user instance: also with a variable that names another socket",
+                own("systemctl", "--user", "reload", "widgetd.service").returncode, 0)
+    own("systemctl", "--user", "unset-environment", "WIDGETD_SOCKET")
+    check.equal("user instance: systemctl --user restart works", own(
+        "systemctl", "--user", "restart", "widgetd.service").returncode, 0)
+    check.that("user instance: and nothing is lost", "mine" in own("widgetctl", "ls").stdout)
+    machine.install(packages.now, "widgetd-host")
+    told = own("systemctl", "--user", "enable", "--now", "widgetd-host")
+    check.equal("user instance: systemctl --user enable --now widgetd-host works",
+                (told.returncode, own("systemctl", "--user", "is-active", "widgetd-host").stdout),
+                (0, "active\n"))
+    own("mkdir", "-p", "/home/owner/.local/share/widgetd/bundles")
+    machine.systemctl("start", "dbus.socket")
+    own("cp", "-r", f"{EXAMPLES}/units", "/home/owner/.local/share/widgetd/bundles/")
+    told = own("widgetctl", "watch", "--until", "units.data.units!=[]", "--timeout", "30s")
+    check.that("user instance: a bundle in the user's folder is there, and its program can use D-Bus",
+               told.returncode == 0, (told.stderr, own("widgetctl", "ls").stdout[-1000:]))
+    told = machine.install(packages.later, *PROGRAMS)
+    check.that("user instance: an upgrade says whose daemon and host still run the old programs",
+               all(re.search(rf"^{name}: .*: process \d+ of owner$", told.stdout, re.M)
+                   for name in ("widgetd", "widgetd-host")), told.stdout[-2000:])
+    check.that("user instance: and how they are restarted",
+               "systemctl --user restart widgetd-host.service" in told.stdout, told.stdout[-2000:])
+    check.that("user instance: but nothing of the service, which it restarts", not re.search(
+        r"process \d+ of (?!owner)", told.stdout), told.stdout[-2000:])
+
+    def doctor():
+        told = own("widgetctl", "doctor", "-o", "json")
+        return {entry["check"]: entry for entry in json.loads(told.stdout)["checks"]}
+
+    for name, unit in (("version", "widgetd.service"), ("providers", "widgetd-host.service")):
+        found = doctor().get(name, {})
+        if check.that(f"user instance: doctor sees that {unit} runs on", found.get("grade") == "warn"
+                      and "was replaced or removed" in found["found"] and found.get("mend")
+                      == f"systemctl --user restart {unit}", found):
+            own("sh", "-c", found["mend"])
+        check.that("user instance: and its command mends that", eventually(
+            lambda: doctor().get(name, {}).get("grade") == "ok"), doctor())
+    machine.systemctl("stop", "owner-manager.service")
+    machine.install(packages.now, *PROGRAMS)
