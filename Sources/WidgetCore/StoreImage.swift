@@ -232,7 +232,7 @@ extension RecordImage {
       positionRevision: record.positionRevision, statusRevision: record.statusRevision,
       transition: record.transition, transitionRevision: record.transitionRevision,
       contentRevision: record.contentRevision,
-      contentIsCut: record.content?.table.isCut ?? false, owners: record.ownership?.entries,
+      contentIsCut: record.content?.table.isCut ?? false, owners: record.ownership?.all,
       dataKeysRevision: record.data.keysRevision, timeline: record.timeline)
   }
 }

@@ -209,8 +209,11 @@ extension WidgetStore {
     var ownership = record.ownership(after: patch, by: writer, asked: asked)
     if !released.isEmpty {
       var changed = ownership ?? record.ownership ?? Ownership()
-      for (path, owner) in released { changed[path] = owner }
-      ownership = changed
+      for (path, owner) in released {
+        changed[path] = owner
+        changed[aside: path] = nil
+      }
+      ownership = changed == record.ownership ? nil : changed
     }
     let effect = try admittedEffect(of: patch, on: slot, plus: record.growth(to: ownership))
     guard effect.isChange || ownership != nil else { return }

@@ -426,7 +426,7 @@ public struct WidgetStore: ~Copyable {
     var image = RecordImage(record)
     if schemas[record.kind]?.kind.persistence == .volatile {
       image.data = []
-      image.owners = record.ownership?.withoutData?.entries
+      image.owners = record.ownership?.withoutData?.all
     }
     return image
   }

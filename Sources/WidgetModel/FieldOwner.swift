@@ -1,6 +1,9 @@
 /// The owner of a field of a managed widget: the writer of a data key, a parameter or a label.
 ///
 /// A *manager* is a declared set that owns its fields; see `Declaration.ownsFields`.
+///
+/// A field has at most one owner and at most one value that is set aside. If it has both, two
+/// values of this type have its path.
 public struct FieldOwner: Hashable, Sendable {
   /// `data.KEY`, `parameters.KEY`, `labels.KEY` or `position`.
   public var path: String

@@ -5,7 +5,7 @@ import WidgetModel
 
 /// Owners of fields: a declared field follows its manager's declarations until somebody else sets
 /// it.
-struct OwnershipTests {
+struct OwnershipTests: ContentSamples {
   private static let manager = "bundle/clock"
 
   private static func counter(count: Int64 = 0, zone: String = "UTC") -> Kind {
@@ -282,7 +282,9 @@ struct OwnershipTests {
     #expect(store.widget("c")?.data["note"] == value)
     #expect(store.widget("c")?.data["nota"] == nil)
     #expect(self.owner("data.note", in: store) == owner)
-    #expect(store.owners(of: "c").allSatisfy { !$0.isAside })
+    // Beside the file's value, the user's value stays aside.
+    #expect(store.owners(of: "c").contains(where: \.isAside) == (type == .int))
+    #expect(store.checkInvariants() == [])
   }
 
   @Test func `a value that is set aside can be given up`() throws {
@@ -317,6 +319,106 @@ struct OwnershipTests {
     #expect(store.widget("c")?.data["count"] == value)
     #expect(self.owner("data.count", in: store) == owner)
     #expect(store.owners(of: "c").allSatisfy { $0.manager.isEmpty })
+    #expect(store.owners(of: "c").last?.declared == .list([.int(7)]))
+    #expect(store.checkInvariants() == [])
+    // The declared value did not replace the user's value for good.
+    try store.register([kind(.any, .null)], provider: Self.manager)
+    #expect(store.widget("c")?.data["count"] == .list([.int(7)]))
+    #expect(self.owner("data.count", in: store) == "user 1000")
+    #expect(store.owners(of: "c").allSatisfy { !$0.isAside })
+    try store.update("c", .with { $0.releases = ["data.count"] })
+    #expect(store.widget("c")?.data["count"] == (owner == Self.manager ? value : .null))
+  }
+
+  /// Another owner of a field beside a user's value that is set aside.
+  enum Between: Sendable, CaseIterable {
+    case nothing, manager, event, user, otherSet, release
+    var discards: Bool { self != .nothing && self != .manager }
+  }
+
+  @Test(arguments: Between.allCases, [false, true])
+  func `a user's value comes back over the file's value, and over no other`(
+    between: Between, restarts: Bool
+  ) throws {
+    func kind(_ type: FieldType, _ initial: Value) -> Kind {
+      Kind(
+        name: "counter", data: [Field(name: "count", type: type, defaultValue: initial)],
+        events: [EventType(name: "press")],
+        reducers: type == .string
+          ? [Reducer(event: "press", assignments: ["count": "'pressed'"])] : [])
+    }
+    func restart(_ store: inout Store) throws {
+      guard restarts else { return }
+      store.commitGroup(at: .at(0))
+      store = Store(image: Self.image(of: store))
+    }
+    var store = Store()
+    try store.register([kind(.int, .int(0))], provider: Self.manager)
+    try own(&store, spec())
+    try store.set("c", ["count": .int(7)])
+    try store.register([kind(.string, .string(""))], provider: Self.manager)
+    try own(&store, spec(data: ["count": .string("file")]))
+    #expect(store.widget("c")?.data["count"] == .string("file"))
+    #expect(
+      store.owners(of: "c") == [
+        FieldOwner(path: "data.count", owner: Self.manager),
+        FieldOwner(path: "data.count", owner: "user 1000", declared: .int(7)),
+      ])
+    try restart(&store)
+    switch between {
+    case .nothing: break
+    case .manager: try own(&store, spec(data: ["count": .string("again")]))
+    case .event: try store.send("press", to: "c")
+    case .user: try store.set("c", ["count": .string("other")])
+    case .otherSet: try store.declare([spec(data: ["count": .string("desk")])], in: "desk")
+    case .release: try store.update("c", .with { $0.releases = ["data.count"] })
+    }
+    #expect(store.owners(of: "c").contains(where: \.isAside) != between.discards)
+    #expect(store.checkInvariants() == [])
+    try restart(&store)
+
+    try store.register([kind(.int, .int(0))], provider: Self.manager)
+    try own(&store, spec(data: ["count": .int(3)]))
+    guard !between.discards else {
+      #expect(store.widget("c")?.data["count"] != .int(7))
+      return
+    }
+    #expect(store.widget("c")?.data["count"] == .int(7))
+    #expect(
+      store.owners(of: "c") == [
+        FieldOwner(
+          path: "data.count", owner: "user 1000", manager: Self.manager, declared: .int(3))
+      ])
+    #expect(store.checkInvariants() == [])
+    try store.update("c", .with { $0.releases = ["data.count"] })
+    #expect(store.widget("c")?.data["count"] == .int(3))
+  }
+
+  @Test func `a value that is set aside comes back when the kind is removed`() throws {
+    var store = try store(spec(data: ["note": .string("n")]))
+    try store.set("c", ["note": .string("mine")])
+    var kind = Self.counter()
+    kind.data[1] = Field(name: "note", type: .int)
+    try store.register([kind], provider: Self.manager)
+    try own(&store, spec(data: ["note": .int(4)]))
+    try store.run(.deleteKind("counter"))
+    #expect(store.widget("c")?.data["note"] == .string("mine"))
+    #expect(owner("data.note", in: store) == "user 1000")
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `a manager that no longer declares a field leaves the value that is aside`() throws {
+    var store = try store(spec(data: ["note": .string("n")]))
+    try store.set("c", ["note": .string("mine")])
+    var kind = Self.counter()
+    kind.data[1] = Field(name: "note", type: .int)
+    try store.register([kind], provider: Self.manager)
+    try own(&store, spec(data: ["note": .int(4)]))
+    try own(&store, spec(data: [:]))
+    #expect(store.widget("c")?.data["note"] == nil)
+    #expect(store.owners(of: "c").map(\.isAside) == [true])
+    try store.register([Self.counter()], provider: Self.manager)
+    #expect(store.widget("c")?.data["note"] == .string("mine"))
     #expect(store.checkInvariants() == [])
   }
 

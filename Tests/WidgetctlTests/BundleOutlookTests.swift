@@ -78,6 +78,25 @@ struct BundleOutlookTests {
         + "`widgetctl set g --release labels.on` gives it back to the file")
   }
 
+  @Test(arguments: [(FieldType.string, true), (.int, false)])
+  func `a value that is set aside stays if it fits the kind of the bundle`(
+    type: FieldType, isKept: Bool
+  ) throws {
+    let id = try #require(WidgetID("g"))
+    let known = TaggedWidget(
+      widget: Widget(id: id, kind: try kind(), data: ["a": .int(4)]),
+      owners: [
+        FieldOwner(path: "data.a", owner: "bundle/b"),
+        FieldOwner(path: "data.a", owner: "user 77", declared: .string("mine")),
+      ])
+    let spec = WidgetSpec(
+      id: id, kind: try kind(), data: ["a": type == .int ? .int(5) : .string("new")])
+    let kept = BundleOutlook.kept(
+      spec, known, Kind(name: try kind(), data: [Field(name: "a", type: type)]), by: "bundle/b")
+    #expect(kept.map(\.value) == (isKept ? [.string("mine")] : []))
+    #expect(kept.allSatisfy { $0.former == nil })
+  }
+
   @Test func `a new default is reported if somebody has set another value`() throws {
     let id = try #require(WidgetID("g"))
     let widget = Widget(

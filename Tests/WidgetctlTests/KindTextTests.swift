@@ -36,7 +36,7 @@ struct KindTextTests {
         kind note updated, 2 widgets converted\(dryRun ? " (dry run)" : "")
           a: data.text \(dryRun ? "would lose" : "has lost") its value: the changed kind does \
         not declare the field, or only with another type
-          b: data.text \(dryRun ? "would be" : "is") set aside until it fits the kind again, or the field gets another value
+          b: data.text \(dryRun ? "would be" : "is") set aside until it fits the kind again, or somebody sets the field
           more values that do not fit the changed kind: 3
 
         """)

@@ -277,7 +277,7 @@ struct ApplyCommand: AsyncParsableCommand {
     var lines = result.lostFields.map { field in
       let what =
         field.isSetAside
-        ? "\(dryRun ? "would be" : "is") set aside until it fits the kind again, or the field gets another value"
+        ? "\(dryRun ? "would be" : "is") set aside until it fits the kind again, or somebody sets the field"
         : "\(dryRun ? "would lose" : "has lost") its value: the changed kind does not declare the "
           + "field, or only with another type"
       return "  \(field.widgetID): \(field.path) \(what)"

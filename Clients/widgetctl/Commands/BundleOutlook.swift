@@ -160,8 +160,8 @@ struct BundleOutlook: Hashable, Sendable {
     return Remark(
       path: "kinds.\(kind.name)",
       message: "\(count) not fit the kind \"\(kind.name)\" of the bundle: \(list)",
-      hint: "values that a user has set are set aside and come back when they fit again, unless "
-        + "the file sets the field; `widgetctl get ID --owners` shows them")
+      hint: "values that a user has set are set aside and come back when they fit again; "
+        + "`widgetctl get ID --owners` shows them")
   }
 
   /// An existing widget with another kind. A bundle replaces its widgets. The widgets of others
@@ -205,13 +205,15 @@ struct BundleOutlook: Hashable, Sendable {
       let fields = part == .data ? kind?.data : part == .parameters ? kind?.parameters : nil
       let field = fields?.first { $0.name == key }
       let type = field?.type ?? .any
-      let value = owner.value(in: known.widget)
+      // A value that is set aside comes back if it fits.
+      let value = owner.isAside ? owner.declared : owner.value(in: known.widget)
       // A value that does not fit does not stay.
       if let value, let field, field.type.fitted(value) == nil { return nil }
       let fitted = declared.map { type.fitted($0) ?? $0 } ?? field?.defaultValue
       guard let fitted, value != fitted else { return nil }
       let defaults = part == .data ? before?.data : part == .parameters ? before?.parameters : nil
-      let former = owner.declared ?? defaults?.first { $0.name == key }?.defaultValue
+      let former =
+        (owner.isAside ? nil : owner.declared) ?? defaults?.first { $0.name == key }?.defaultValue
       let isNew = former.map { $0 != fitted } ?? false
       // A default that stays the same is no news.
       guard declared != nil || isNew else { return nil }

@@ -172,7 +172,7 @@ struct GetCommand: AsyncParsableCommand {
       var table = Table("FIELD", "VALUE", "OWNER", "DECLARED")
       for field in answer.owners {
         table.add(
-          .init(field.path), .init(field.value(in: answer.widget).map(JSONWriter.compact) ?? "-"),
+          .init(field.path), .init(field.text(in: answer.widget, of: answer.owners)),
           .init(field.ownerName(Facts.name(ofUser:))),
           .init(
             field.declared.map {

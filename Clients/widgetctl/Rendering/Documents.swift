@@ -310,6 +310,13 @@ extension FieldOwner {
     return .map(map)
   }
 
+  /// The field's value in a table of owners: `-` for none, and for a value that is set aside while
+  /// the field has an owner.
+  func text(in widget: Widget, of owners: [FieldOwner]) -> String {
+    if isAside, owners.contains(where: { $0.path == path && !$0.isAside }) { return "-" }
+    return value(in: widget).map(JSONWriter.compact) ?? "-"
+  }
+
   /// The widget's value of the field now.
   func value(in widget: Widget) -> Value? {
     guard let (part, key) = FieldOwner.parse(path) else { return nil }

@@ -312,10 +312,8 @@ struct KindSchema {
           owner?.isManaged != true
         else { continue }
         // A field whose value is set aside has a default, which is no loss.
-        guard owner?.isAside != true else { continue }
-        let isSetAside =
-          owner.flatMap { declaredFitting($0, part, entry.key) } == nil
-          && record.setsAside(entry.value, part, entry.key, former: former)
+        guard record.ownership?[aside: path] == nil else { continue }
+        let isSetAside = record.setsAside(entry.value, part, entry.key, former: former)
         lost.append(LostField(widgetID: record.id, path: path, isSetAside: isSetAside))
       }
     }

@@ -1,51 +1,67 @@
 public import WidgetModel
 
-/// The owners of a widget's fields, in order of the paths.
+/// The owners of a widget's fields, and the values that are set aside, in order of the paths.
 ///
 /// Only widgets that a manager has declared have owners. For other widgets, only values that are
 /// set aside are recorded.
 struct Ownership: Hashable {
+  /// One entry for each field with an owner. None is aside.
   private(set) var entries: [FieldOwner] = []
+  /// At most one entry for each field. All are aside.
+  private(set) var asides: [FieldOwner] = []
 
   init(_ entries: [FieldOwner] = []) {
-    self.entries = entries.sorted { $0.path.precedesByBytes($1.path) }
+    for entry in entries.sorted(by: { $0.path.precedesByBytes($1.path) }) {
+      if entry.isAside { asides.append(entry) } else { self.entries.append(entry) }
+    }
   }
 
+  /// The owner of a field.
   subscript(path: String) -> FieldOwner? {
-    get {
-      let (index, found) = position(of: path)
-      return found ? entries[index] : nil
-    }
-    set {
-      let (index, found) = position(of: path)
-      switch (newValue, found) {
-      case (let entry?, true): entries[index] = entry
-      case (let entry?, false): entries.insert(entry, at: index)
-      case (nil, true): entries.remove(at: index)
-      case (nil, false): break
-      }
-    }
+    get { entries.entry(of: path) }
+    set { entries.replace(path, by: newValue) }
   }
+
+  /// The value of a field that is set aside. Another owner's value can be in the field meanwhile.
+  subscript(aside path: String) -> FieldOwner? {
+    get { asides.entry(of: path) }
+    set { asides.replace(path, by: newValue) }
+  }
+
+  /// All entries in order of the paths. A value that is set aside comes after the field's owner.
+  var all: [FieldOwner] {
+    guard !asides.isEmpty else { return entries }
+    var all: [FieldOwner] = []
+    all.reserveCapacity(entries.count + asides.count)
+    var rest = entries[...]
+    for aside in asides {
+      while let entry = rest.first, !aside.path.precedesByBytes(entry.path) {
+        all.append(entry)
+        rest.removeFirst()
+      }
+      all.append(aside)
+    }
+    return all + rest
+  }
+
+  var isEmpty: Bool { entries.isEmpty && asides.isEmpty }
 
   /// Whether the widget was never declared by a manager. Then all entries are values that are set
   /// aside, and their owners are unknown.
   var isUndeclared: Bool {
-    !entries.isEmpty && entries.allSatisfy { $0.isAside && $0.owner == FieldOwner.earlier }
+    entries.isEmpty && !asides.isEmpty && asides.allSatisfy { $0.owner == FieldOwner.earlier }
   }
 
   /// The size of the entries, as it counts against the quota of the widget's owner, in bytes.
   var costBytes: Int {
-    entries.reduce(0) { sum, entry in
-      sum + 48 + entry.path.utf8.count + entry.owner.utf8.count + entry.manager.utf8.count
-        + (entry.declared?.costBytes ?? 0)
-    }
+    (entries.lazy.map(\.costBytes) + asides.lazy.map(\.costBytes)).reduce(0, +)
   }
 
   /// The owners of parameters and labels, for widgets whose data does not outlive a restart. Nil if
   /// the widget had owners only for data that is set aside.
   var withoutData: Ownership? {
-    let rest = entries.filter { FieldOwner.parse($0.path)?.part != .data }
-    return rest.isEmpty && isUndeclared ? nil : Ownership(rest)
+    let rest = Ownership(all.filter { FieldOwner.parse($0.path)?.part != .data })
+    return rest.isEmpty && isUndeclared ? nil : rest
   }
 
   /// The owners after a manager has declared a widget of `set`. If the widget moves to the manager,
@@ -60,23 +76,48 @@ struct Ownership: Hashable {
     }
     formers.subtract(["", manager])
     guard !formers.isEmpty else { return self }
-    return Ownership(
-      entries.map { entry in
-        var entry = entry
-        if formers.contains(entry.owner) { entry.owner = manager }
-        if formers.contains(entry.manager) { entry.manager = manager }
-        return entry.owner == manager ? FieldOwner(path: entry.path, owner: manager) : entry
-      })
+    var moved = self
+    moved.entries = entries.map { entry in
+      var entry = entry
+      if formers.contains(entry.owner) { entry.owner = manager }
+      if formers.contains(entry.manager) { entry.manager = manager }
+      return entry.owner == manager ? FieldOwner(path: entry.path, owner: manager) : entry
+    }
+    return moved
+  }
+}
+
+extension FieldOwner {
+  fileprivate var costBytes: Int {
+    48 + path.utf8.count + owner.utf8.count + manager.utf8.count + (declared?.costBytes ?? 0)
+  }
+}
+
+/// Entries in order of their paths.
+extension [FieldOwner] {
+  fileprivate func entry(of path: String) -> FieldOwner? {
+    let (index, found) = position(of: path)
+    return found ? self[index] : nil
+  }
+
+  fileprivate mutating func replace(_ path: String, by new: FieldOwner?) {
+    let (index, found) = position(of: path)
+    switch (new, found) {
+    case (let entry?, true): self[index] = entry
+    case (let entry?, false): insert(entry, at: index)
+    case (nil, true): remove(at: index)
+    case (nil, false): break
+    }
   }
 
   private func position(of path: String) -> (index: Int, found: Bool) {
     var low = 0
-    var high = entries.count
+    var high = count
     while low < high {
       let middle = (low + high) / 2
-      if entries[middle].path.precedesByBytes(path) { low = middle + 1 } else { high = middle }
+      if self[middle].path.precedesByBytes(path) { low = middle + 1 } else { high = middle }
     }
-    return (low, low < entries.count && entries[low].path.hasSameBytes(as: path))
+    return (low, low < count && self[low].path.hasSameBytes(as: path))
   }
 }
 
@@ -146,12 +187,8 @@ extension Record {
       let isUnset = asked.map { !$0.sets(part, key) } ?? (value == nil || patch.unsets(part, key))
       guard current != value || (isUnset && current != nil) else { continue }
       let name = writer.name
-      if let entry = after[path], entry.isAside {
-        // A new value replaces the one that is set aside.
-        after[path] =
-          value == nil || isUnset || isUndeclared ? nil : FieldOwner(path: path, owner: name)
-        continue
-      }
+      // A new value replaces the one that is set aside.
+      after[aside: path] = nil
       guard var entry = after[path] else {
         if writer.ownsUndeclared, value != nil, !isUnset, !isUndeclared {
           after[path] = FieldOwner(path: path, owner: name)
@@ -192,19 +229,21 @@ extension Record {
     for (part, key, value) in patch.fields {
       let path = part.path(key)
       let entry = before[path]
-      if let entry, entry.isAside {
-        // It is restored, or stays aside.
-        guard value != nil, value == entry.returning(to: schema) else { continue }
-        after[path] = isUndeclared ? nil : FieldOwner(path: path, owner: entry.owner)
+      let aside = before[aside: path]
+      if let aside, value != nil, value == aside.returning(to: schema) {
+        after[aside: path] = nil
+        after[path] =
+          isUndeclared ? nil : entry?.yielding(to: aside, self.value(part, key)) ?? aside.owning
       } else if let schema, let current = self.value(part, key), schema.refuses(current, part, key)
       {
-        if let entry, schema.declaredFitting(entry, part, key) != nil {
-          after[path] = FieldOwner(path: path, owner: entry.manager)
-        } else if setsAside(current, part, key, former: former) {
-          after[path] = FieldOwner(
+        // A field whose value is aside has the manager's value or the default. Neither is kept.
+        if aside == nil, setsAside(current, part, key, former: former) {
+          after[aside: path] = FieldOwner(
             path: path, owner: entry?.owner ?? FieldOwner.earlier, declared: current)
-        } else {
-          after[path] = nil
+        }
+        after[path] = entry.flatMap {
+          schema.declaredFitting($0, part, key) == nil
+            ? nil : FieldOwner(path: path, owner: $0.manager)
         }
       } else if value == nil {
         after[path] = nil
@@ -223,12 +262,24 @@ extension Record {
     _ value: Value, _ part: FieldOwner.Part, _ key: String, former: KindSchema?
   ) -> Bool {
     guard value != .null else { return false }
-    if let entry = ownership?[part.path(key)], !entry.isAside { return entry.isUsers }
+    if let entry = ownership?[part.path(key)] { return entry.isUsers }
     return isUndeclared && former?.defaultValue(of: key, part) != value
   }
 }
 
 extension FieldOwner {
+  /// The owner of a field after its value that was set aside is restored.
+  fileprivate var owning: FieldOwner { FieldOwner(path: path, owner: owner) }
+
+  /// The owner of a field that has the value `current`, after another value that was set aside is
+  /// restored.
+  fileprivate func yielding(to aside: FieldOwner, _ current: Value?) -> FieldOwner {
+    var entry = self
+    if manager.isEmpty, isManaged { (entry.manager, entry.declared) = (owner, current) }
+    entry.owner = aside.owner
+    return entry
+  }
+
   /// The value that is set aside, if it fits the kind now. A kind that is not registered takes
   /// every value.
   func returning(to schema: KindSchema?) -> Value? {
@@ -266,7 +317,7 @@ extension WidgetPatch {
   /// Adds the values that are set aside and fit the kind of the widget. A kind that is not
   /// registered, nil, takes all of them.
   mutating func restoreValues(of record: Record, for schema: KindSchema?) {
-    for entry in record.ownership?.entries ?? [] {
+    for entry in record.ownership?.asides ?? [] {
       guard let (part, key) = FieldOwner.parse(entry.path), let value = entry.returning(to: schema)
       else { continue }
       set(part, key, to: value)
@@ -323,7 +374,7 @@ extension WidgetSpec {
 extension WidgetStore {
   /// The owners of a widget's fields, in order of the paths; empty if no manager declares any.
   public func owners(of id: WidgetID) -> [FieldOwner] {
-    slot(of: id).flatMap { records[$0]?.ownership?.entries } ?? []
+    slot(of: id).flatMap { records[$0]?.ownership?.all } ?? []
   }
 
   /// The effect of a manager's declaration on an existing widget.
@@ -354,8 +405,7 @@ extension WidgetStore {
       let path = part.path(key)
       declared[path] = FieldOwner(path: path, owner: manager)
       let current = record.value(part, key)
-      // If a value is still set aside, it did not fit the field.
-      let known = ownership[path].flatMap { $0.isAside ? nil : $0 }
+      let known = ownership[path]
       let isFree = known == nil && !(isFirst && isOwn(current, part, key, of: record, not: value))
       if known?.owner == manager || isFree {
         ownership[path] = FieldOwner(path: path, owner: manager)
@@ -385,8 +435,8 @@ extension WidgetStore {
       }
     }
     // From now on a manager declares the widget, so its values that are set aside have an owner.
-    for entry in ownership.entries where entry.isAside && entry.owner == FieldOwner.earlier {
-      ownership[entry.path]?.owner = FieldOwner.user(record.ownerUID)
+    for entry in ownership.asides where entry.owner == FieldOwner.earlier {
+      ownership[aside: entry.path]?.owner = FieldOwner.user(record.ownerUID)
     }
     result.ownership = ownership
     result.patch = try fitted(result.patch, for: record, field: field)
@@ -414,6 +464,7 @@ extension WidgetStore {
   }
 
   /// Adds the values of the patch's released fields to the patch. Returns the owners afterwards.
+  /// Values of these fields that are set aside are to be discarded.
   func release(
     _ patch: inout WidgetPatch, of record: Record, field: String
   ) throws(StoreError) -> [(path: String, owner: FieldOwner?)] {
@@ -431,7 +482,8 @@ extension WidgetStore {
           field: "\(field).release[\(index)]",
           description: "Use data.KEY, parameters.KEY, labels.KEY or position.")
       }
-      guard let entry = record.ownership?[path] else {
+      let owner = record.ownership?[path]
+      guard let entry = owner ?? record.ownership?[aside: path] else {
         throw .invalid(
           field: "\(field).release[\(index)]",
           description: "Widget \"\(record.id)\" records no owner of \(path), so there is nothing "
@@ -447,8 +499,9 @@ extension WidgetStore {
           field: "\(field).release[\(index)]",
           description: "\(path) is changed by the same request; leave out one of the two.")
       }
-      if entry.isManaged, entry.manager.isEmpty { continue }
-      if entry.manager.isEmpty {
+      if entry.isManaged, entry.manager.isEmpty {
+        released.append((path, owner))
+      } else if entry.manager.isEmpty {
         if let value = defaultValue(part, key, of: record) { patch.set(part, key, to: value) }
         released.append((path, nil))
       } else {

@@ -46,7 +46,7 @@ extension WidgetStore {
       state.apply(patch, at: revision)
       further(&state)
       if let ownership {
-        state.ownership = isUndeclared && ownership.entries.isEmpty ? nil : ownership
+        state.ownership = isUndeclared && ownership.isEmpty ? nil : ownership
       }
       state.costBytes = effect.costBytes
       state.finish(transition, at: revision, time: now)
