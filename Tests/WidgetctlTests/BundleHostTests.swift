@@ -38,7 +38,7 @@ import WidgetModel
     let away = BundleHost(
       try widget(["state": .string("running"), "folders": folders], isStale: true))
     let ended = BundleHost(try widget(["state": .string("stopped"), "folders": folders]))
-    #expect([away, ended] == [.missing, .missing])
+    #expect([away, ended] == [.missing(former: ["/a"]), .missing(former: ["/a"])])
     #expect(away.problem(of: "/a")?.contains("widgetd-host is not running") == true)
   }
 
@@ -118,7 +118,7 @@ import WidgetModel
           widgetctl bundle ls --dir '/b c'
 
         """)
-    for host in [host, .missing, .unknown] {
+    for host in [host, .missing(), .unknown] {
       #expect(host.nothing(in: "/a") == "no bundles in /a\n")
     }
   }
@@ -134,11 +134,11 @@ import WidgetModel
         "it is stored; widgetd-host runs, but not its bundle: `widgetctl bundle ls` shows why"
       ),
       (
-        false, true, .missing,
+        false, true, .missing(),
         "its kind stores no events; no widgetd-host runs; the host loses the event"
       ),
       (
-        true, true, .missing,
+        true, true, .missing(),
         "it is stored; no widgetd-host runs; a host that starts handles the event"
       ),
       (
@@ -166,7 +166,7 @@ import WidgetModel
     #expect(!reduces("press", "minus") && !reduces("hold", "plus"))
     let words = OutcomeWait.words(
       event: 7, of: Samples.id("w"), within: "1s", isStored: true, isReduced: true,
-      isProvided: false, host: .missing)
+      isProvided: false, host: .missing())
     #expect(words.hasPrefix("the daemon has set the data as the event says (event 7, "))
     #expect(words.contains("no widgetd-host runs"))
   }

@@ -632,7 +632,7 @@ struct DoctorTests {
 
   @Test(arguments: [
     (BundleHost.running(folders: ["/a"]), "widgetd-host runs /a", Finding.Grade.ok),
-    (.missing, "none in /b, and no widgetd-host runs", .ok),
+    (.missing(), "none in /b, and no widgetd-host runs", .ok),
     (.running(folders: ["/a"], stub: true), "widgetd-host runs /a with --stub", .warn),
   ])
   func `the host has a line, also without bundles in the usual folder`(
@@ -655,16 +655,31 @@ struct DoctorTests {
     #expect(facts.finding("bundles")?.mend?.contains("bundle ls --remote") == true)
   }
 
+  @Test(arguments: [
+    ([], 0, "--bundles /b"), (["/x"], 0, "--bundles /x"), (["/x"], 1, "--bundles /x --bundles /b"),
+    (["/x y", "/b"], 1, "--bundles '/x y' --bundles /b"),
+  ])
+  func `the command for a missing host names the folders that it ran`(
+    former: [String], count: Int, ending: String
+  ) {
+    let facts = Facts.sound.with {
+      let old = $0.choice
+      $0.choice = SocketChoice(path: "/tmp/s", why: .flag, user: old.user, system: old.system)
+      $0.bundles = .init(folder: "/b", count: count, host: .missing(former: former), declared: 1)
+    }
+    #expect(facts.finding("bundles")?.mend == "widgetd-host --socket /tmp/s \(ending)")
+  }
+
   @Test func `bundles in a folder that no host runs are reported`() {
     let elsewhere = Facts.sound.with {
       $0.bundles = .init(folder: "/b", count: 2, host: .running(folders: ["/a"]))
     }
     #expect(elsewhere.finding("bundles")?.grade == .warn)
     #expect(elsewhere.finding("bundles")?.found.contains("runs /a") == true)
-    let missing = Facts.sound.with { $0.bundles = .init(folder: "/b", count: 2, host: .missing) }
+    let missing = Facts.sound.with { $0.bundles = .init(folder: "/b", count: 2, host: .missing()) }
     #expect(missing.finding("bundles")?.grade == .warn)
     let former = Facts.sound.with {
-      $0.bundles = .init(folder: "/b", count: 0, host: .missing, declared: 2)
+      $0.bundles = .init(folder: "/b", count: 0, host: .missing(), declared: 2)
     }
     #expect(former.finding("bundles")?.grade == .warn)
     #expect(former.finding("bundles")?.found.contains("2 bundles of a former one") == true)

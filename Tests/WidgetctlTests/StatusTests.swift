@@ -52,7 +52,7 @@ struct StatusTests {
   @Test(arguments: [
     (BundleHost.running(folders: ["/a", "/b"]), "   Bundles: widgetd-host runs /a, /b\n"),
     (.running(folders: ["/a"], stub: true), "   Bundles: widgetd-host runs /a with --stub\n"),
-    (.missing, "   Bundles: no widgetd-host runs\n"),
+    (.missing(), "   Bundles: no widgetd-host runs\n"),
   ])
   func `the report has a line for the host of bundles`(host: BundleHost, line: String) {
     var report = Self.report(.running(.serving))

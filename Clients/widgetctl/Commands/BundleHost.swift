@@ -6,8 +6,8 @@ import WidgetModel
 enum BundleHost: Hashable {
   /// A host runs these folders; with stub, it touches nothing and gives stub values.
   case running(folders: [String], stub: Bool = false)
-  /// The daemon has no host.
-  case missing
+  /// The daemon has no host. The last one ran the `former` folders; empty if none is known.
+  case missing(former: [String] = [])
   /// The daemon could not be asked.
   case unknown
 
@@ -23,28 +23,29 @@ enum BundleHost: Hashable {
 
   static func ask(_ client: WidgetClient, within limit: Duration = .seconds(2)) async -> BundleHost
   {
-    guard let id = WidgetID(widget) else { return .missing }
+    guard let id = WidgetID(widget) else { return .missing() }
     defer { Task { await client.close() } }
     do throws(ClientError) {
       let request = GetWidgetRequest(id: id)
       let answer = try await client.getWidget(request, options: CallOptions(timeout: limit))
       return BundleHost(answer.widget)
     } catch {
-      return error.reason == "WIDGET_NOT_FOUND" ? .missing : .unknown
+      return error.reason == "WIDGET_NOT_FOUND" ? .missing() : .unknown
     }
   }
 
   init(_ widget: Widget) {
-    guard !widget.isStale, widget.data["state"] == .string("running"),
-      case .list(let folders)? = widget.data["folders"]
-    else {
-      self = .missing
+    let listed: [Value]? = if case .list(let list)? = widget.data["folders"] { list } else { nil }
+    let folders = (listed ?? []).compactMap { if case .string(let path) = $0 { path } else { nil } }
+    guard listed != nil, !widget.isStale, widget.data["state"] == .string("running") else {
+      self = .missing(former: folders)
       return
     }
-    self = .running(
-      folders: folders.compactMap { if case .string(let path) = $0 { path } else { nil } },
-      stub: widget.data["stub"] == .bool(true))
+    self = .running(folders: folders, stub: widget.data["stub"] == .bool(true))
   }
+
+  /// Whether the daemon has no host.
+  var isMissing: Bool { if case .missing = self { true } else { false } }
 
   /// Whether the bundles in a folder are live; nil if nobody knows.
   func runs(_ folder: String) -> Bool? {
@@ -58,7 +59,7 @@ enum BundleHost: Hashable {
 
   /// The command that starts the service of the host; nil if a host is not what is missing.
   var mend: String? {
-    guard self == .missing else { return nil }
+    guard isMissing else { return nil }
     return geteuid() == 0 ? "systemctl start widgetd-host" : "systemctl --user start widgetd-host"
   }
 

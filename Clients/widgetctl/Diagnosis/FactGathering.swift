@@ -52,8 +52,8 @@ extension Facts {
     let standings = await BundleStanding.all(at: socket)
     return Bundles(
       folder: folder, count: installed.count, host: host,
-      declared: host == .missing ? standings.count : 0,
-      failing: host == .missing ? [] : standings.filter(\.isBad).map(\.id))
+      declared: host.isMissing ? standings.count : 0,
+      failing: host.isMissing ? [] : standings.filter(\.isBad).map(\.id))
   }
 
   // MARK: - Files

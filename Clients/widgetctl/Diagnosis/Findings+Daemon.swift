@@ -221,14 +221,17 @@ extension Facts {
     return bundles.host == .unknown ? nil : .warn(check, problem, mend: hostStart(bundles))
   }
 
-  /// The command that starts the host, if none runs. No unit starts a host for a daemon with
-  /// another socket.
+  /// The command that starts the host, if none runs: with the folders of the last one, and with the
+  /// usual folder if it has bundles. No unit starts a host for a daemon with another socket.
   private func hostStart(_ bundles: Facts.Bundles) -> String? {
-    guard bundles.host == .missing, choice.why != .nowhere, choice.manager == nil else {
-      return bundles.host.mend
+    guard case .missing(var folders) = bundles.host, choice.why != .nowhere, choice.manager == nil
+    else { return bundles.host.mend }
+    let isKnown = folders.contains {
+      BundleHost.resolved($0) == BundleHost.resolved(bundles.folder)
     }
-    return
-      "widgetd-host --socket \(choice.path.shellQuoted) --bundles \(bundles.folder.shellQuoted)"
+    if folders.isEmpty || (bundles.count > 0 && !isKnown) { folders.append(bundles.folder) }
+    let options = folders.map { " --bundles \($0.shellQuoted)" }.joined()
+    return "widgetd-host --socket \(choice.path.shellQuoted)\(options)"
   }
 
   /// The bundles that a host runs, and those that have failed.

@@ -97,7 +97,7 @@ struct Staleness: Sendable {
   /// The next step of a user while the program is absent. Empty if none is known.
   var remedy: String {
     switch cause {
-    case .hostEnded, .noHost: BundleHost.missing.mend.map { "run `\($0)`" } ?? ""
+    case .hostEnded, .noHost: BundleHost.missing().mend.map { "run `\($0)`" } ?? ""
     case .bundle: "`widgetctl bundle ls` shows why"
     case .provider, .providerAway: "start its program"
     case .sources, .providerSilent, .mark, .unknown, .timeline, .activitySilent, .activityExpired:
