@@ -146,9 +146,7 @@ extension ObjectShape {
     ]
       + NodeType.allCases.map { type in
         Key(type.name, mainType(type), "\(mainSummary(type))")
-      } + propertyKeys + [
-        Key("maxLength", .int, "Of an input in a form: maximum number of characters.")
-      ])
+      } + propertyKeys)
 
   public static let binding = ObjectShape(
     "binding",

@@ -17,8 +17,11 @@ extension TemplateReader {
         node.properties[name] = binding(main, property, type, variables)
       }
     }
-    let structure: Set<String> = ["type", "id", "if", "rows", "children", "on", "maxLength"]
-    for key in ObjectShape.node.keys where object.has(key) && !structure.contains(key) {
+    // The field of a form reads the lengths.
+    let structure: Set<String> = ["type", "id", "if", "rows", "children", "on"]
+    let lengths: Set<String> = isField ? ["minLength", "maxLength"] : ["maxLength"]
+    for key in ObjectShape.node.keys
+    where object.has(key) && !structure.contains(key) && !lengths.contains(key) {
       if NodeType(name: key) != nil, !object.has("type") { continue }
       guard let item = object[key] else { continue }
       guard let property = type.property(key) else {
@@ -28,8 +31,6 @@ extension TemplateReader {
           hint: reading.suggestion(key, among: names))
         continue
       }
-      // In a form, `minLength` limits the submitted text. It does not limit when changes are sent.
-      if isField, key == "minLength" { continue }
       node.properties[key] = binding(item, property, type, variables)
     }
     if object.has("maxLength"), !isField {

@@ -75,7 +75,15 @@ final class TemplateReader {
     readProperties(object, type, main, &node, inner, isField: isField)
     if type == .input, !object.has("mode"), let main { remarkMode(main) }
     if let form, isField || type == .toggle {
-      field(object, node, main).map { form.fields.append($0) }
+      if let field = field(object, node, main) {
+        form.fields.append(field)
+        if field.minLength > 0 {
+          node.properties["minLength"] = Binding(value: .int(Int64(field.minLength)))
+        }
+        if field.maxLength > 0 {
+          node.properties["maxLength"] = Binding(value: .int(Int64(field.maxLength)))
+        }
+      }
     }
 
     let fields = type == .form ? FormFields() : form

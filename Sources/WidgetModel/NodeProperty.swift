@@ -176,7 +176,10 @@ extension NodeType {
           "Type of the input."),
         .init(
           "minLength", .whole(0...1_000_000), .int(0), .characters,
-          "Minimum length of the text for change events."),
+          "Minimum length of the text for change events and forms."),
+        .init(
+          "maxLength", .whole(0...1_000_000), .int(0), .characters,
+          "Maximum length of the text in a form. 0 means no limit."),
         .init(
           "throttle", .field(.duration), nil,
           "Debounce: time without typing before a change event is sent."),

@@ -166,7 +166,7 @@ import WidgetModel
     #expect(feed == ["feed"])
   }
 
-  @Test func `a form is known by its node, with its fields`() {
+  @Test func `a form is known by its node, with its fields`() throws {
     #expect(
       kind.forms == [
         "form-1": Form(
@@ -176,6 +176,9 @@ import WidgetModel
             FormField(name: "note"),
           ], action: "save")
       ])
+    let input = try node("form-1").children.first
+    #expect(input?.properties["minLength"]?.value == .int(2))
+    #expect(input?.properties["maxLength"]?.value == .int(100))
   }
 
   @Test func `sources read files, hosts, programs, the time, and values`() throws {

@@ -71,6 +71,18 @@ struct ReducerTests {
       (["title": .int(5), "n": .null], nil),
       (["title": .string("x"), "t": .bool(false)], nil),
       (["title": .string("x"), "t": .string("on")], "t takes true or false."),
+      (["title": .string("x"), "note": .string("a")], "Note needs at least 2 characters."),
+      (
+        ["title": .string("x"), "note": .string("🙂bcdef")],
+        "Note has 6 characters, and may have at most 5."
+      ),
+      (["title": .string("x"), "note": .string("🙂bcde")], nil),
+      (["title": .string("x"), "note": .string("")], nil),
+      (
+        ["title": .string("x"), "n": .string("12345678901")],
+        "n has 11 characters, and may have at most 10."
+      ),
+      (["title": .string("x"), "n": .string(" 1234567890 ")], nil),
     ] as [(ValueMap, String?)])
   func `a form that a reducer answers is checked before`(values: ValueMap, words: String?) throws {
     let form = NodeTemplate(
@@ -89,7 +101,13 @@ struct ReducerTests {
               id: "n", type: .input,
               properties: [
                 "name": Binding(value: .string("n")),
-                "mode": Binding(value: .string("number")),
+                "mode": Binding(value: .string("number")), "maxLength": Binding(value: .int(10)),
+              ]),
+            NodeTemplate(
+              id: "note", type: .input,
+              properties: [
+                "name": Binding(value: .string("note")), "text": Binding(value: .string("Note")),
+                "minLength": Binding(value: .int(2)), "maxLength": Binding(value: .int(5)),
               ]),
             NodeTemplate(
               id: "t", type: .toggle, properties: ["name": Binding(value: .string("t"))]),
@@ -112,9 +130,8 @@ struct ReducerTests {
       #expect(store.widget("a")?.data["n"] == .int(1))
       return
     }
-    let name =
-      words.hasPrefix("The form")
-      ? "titel" : words.hasPrefix("Title") ? "title" : String(words.prefix(1))
+    let names = ["The form": "titel", "Title": "title", "Note": "note"]
+    let name = names.first { words.hasPrefix($0.key) }?.value ?? String(words.prefix(1))
     #expect(
       store.refusal(of: submit)
         == .invalid(field: "payload[values][\(name)]", description: words))

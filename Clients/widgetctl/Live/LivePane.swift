@@ -468,7 +468,7 @@ struct InputProblem: Error, Hashable {
       if input.properties["required"] == .bool(true) { throw problem("is needed") }
       return input.text("mode") == "number" ? nil : .string("")
     }
-    if case .int(let most)? = input.properties["maxLength"], text.count > most {
+    if case .int(let most)? = input.properties["maxLength"], most > 0, text.count > most {
       throw problem("takes \(most) characters; these are \(text.count)")
     }
     if case .int(let least)? = input.properties["minLength"], text.count < least {

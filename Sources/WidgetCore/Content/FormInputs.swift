@@ -12,6 +12,9 @@ struct FormInputs {
     let isNumber: Bool
     /// A toggle, which takes true or false.
     let isFlag: Bool
+    /// The lengths of the text, in characters. A longest of 0 is no limit.
+    let shortest: Int
+    let longest: Int
   }
 
   private struct Form {
@@ -54,13 +57,18 @@ struct FormInputs {
         Input(
           name: name, label: text("text", of: node) ?? "",
           isRequired: constant("required", of: node) == .bool(true),
-          isNumber: constant("mode", of: node) == .string("number"), isFlag: node.type == .toggle))
+          isNumber: constant("mode", of: node) == .string("number"), isFlag: node.type == .toggle,
+          shortest: length("minLength", of: node), longest: length("maxLength", of: node)))
     }
     for child in node.children { collect(child, &form) }
   }
 
   private static func text(_ name: String, of node: NodeTemplate) -> String? {
     if case .string(let text)? = constant(name, of: node) { text } else { nil }
+  }
+
+  private static func length(_ name: String, of node: NodeTemplate) -> Int {
+    if case .int(let length)? = constant(name, of: node) { Int(length) } else { 0 }
   }
 
   private static func constant(_ name: String, of node: NodeTemplate) -> Value? {
@@ -136,6 +144,19 @@ struct FormInputs {
     return (other, "The form has no input \"\(other.prefix(64))\"; \(hint)")
   }
 
+  private static func words(
+    aboutLength count: Int, of input: Input, _ label: String
+  ) -> String? {
+    if count < input.shortest {
+      return "\(label) needs at least \(input.shortest) "
+        + (input.shortest == 1 ? "character." : "characters.")
+    }
+    if input.longest > 0, count > input.longest {
+      return "\(label) has \(count) characters, and may have at most \(input.longest)."
+    }
+    return nil
+  }
+
   private static func words(about input: Input, _ value: Value) -> String? {
     let label = input.label.isEmpty ? input.name : input.label
     if input.isFlag {
@@ -149,9 +170,12 @@ struct FormInputs {
     case .string(let text) where text.allSatisfy(\.isWhitespace):
       return input.isRequired ? "\(label) is needed." : nil
     case .string(let text) where input.isNumber:
-      return isDecimalNumber(text)
-        ? nil : "\(label) takes a number, not \"\(text.prefix(40))\"."
-    case .string, .int: return nil
+      guard isDecimalNumber(text) else {
+        return "\(label) takes a number, not \"\(text.prefix(40))\"."
+      }
+      return words(aboutLength: trimmed(text).count, of: input, label)
+    case .string(let text): return words(aboutLength: text.count, of: input, label)
+    case .int: return nil
     case .double(let number) where number.isFinite: return nil
     default:
       return "\(label) takes a \(input.isNumber ? "number" : "text"), not a value of type "
