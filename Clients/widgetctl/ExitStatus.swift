@@ -16,6 +16,7 @@ enum ExitStatus: Int32, CaseIterable, Error {
   case quotaExceeded = 9
   case invalidArgument = 10
   case actionFailed = 11
+  case actionCancelled = 12
 
   /// The meaning, for the help text.
   var meaning: String {
@@ -33,6 +34,7 @@ enum ExitStatus: Int32, CaseIterable, Error {
     case .quotaExceeded: "a limit is exceeded"
     case .invalidArgument: "a file or value has a mistake"
     case .actionFailed: "an action of the event has failed (`send --wait`)"
+    case .actionCancelled: "an action of the event was cancelled (`send --wait`)"
     }
   }
 

@@ -163,6 +163,8 @@ public struct ActionStatus: Hashable, Sendable {
     case idle, running, success, failure
     /// An optional source reads something that does not exist.
     case missing
+    /// An action of the event was cancelled. Only outcomes of events have this state.
+    case cancelled
   }
 
   public var state: State
@@ -196,7 +198,8 @@ public struct ActionStatus: Hashable, Sendable {
   public var value: Value {
     .map([
       "state": .string(state.rawValue), "running": .bool(state == .running),
-      "succeeded": .bool(state == .success), "failed": .bool(state == .failure),
+      "succeeded": .bool(state == .success),
+      "failed": .bool(state == .failure || state == .cancelled),
       "missing": .bool(state == .missing),
       "progress": progress.map { .double($0) } ?? .null, "title": .string(title),
       "message": .string(message), "code": .string(code),

@@ -38,6 +38,26 @@ struct AwaitedOutcomeTests {
     #expect(outcome(scene) == .string(state))
   }
 
+  @Test(arguments: [
+    ("{actions: {a: {do: [{command: [x]}]}}, on: {go: a, stop: {cancel: a}}}", "\"a\""),
+    ("{actions: {a: {delay: 1s, do: [{command: [x]}]}}, on: {go: a}}", "later event"),
+    ("{actions: {a: {delay: 1s, do: [{command: [x]}]}}, on: {go: a, stop: a}}", "later event"),
+  ])
+  func `an event whose action is cancelled is not done`(kind: String, reason: String) throws {
+    var scene = try Scene(kind, permissions: "{commands: [x]}")
+    try scene.event("go", wantsOutcome: true)
+    #expect(outcome(scene) == nil)
+    try scene.event(kind.contains("stop") ? "stop" : "go")
+    #expect(outcome(scene) == .string("cancelled"))
+    #expect(outcome(scene, "failed") == .bool(true))
+    #expect(outcome(scene, "code") == .string("CANCELLED"))
+    guard case .string(let message)? = outcome(scene, "message") else {
+      Issue.record("no message")
+      return
+    }
+    #expect(message.contains(reason))
+  }
+
   @Test func `an event loop is a failed outcome`() throws {
     var scene = try Scene("on: {a: {emit: a}}")
     try scene.event("a", wantsOutcome: true)

@@ -86,6 +86,23 @@ struct EventCheckTests {
     #expect(text == "w click \(words) (event 4)\n")
   }
 
+  @Test(arguments: [
+    ("failure", 11, "w click failed: Not saved: no room. (RESOURCE_EXHAUSTED)"),
+    ("cancelled", 12, "w click was cancelled: no room"),
+  ])
+  func `a cancelled action has an exit status of its own`(
+    state: String, status: Int32, words: String
+  ) throws {
+    let id = try #require(WidgetID("w"))
+    let failure = OutcomeWait.failure(
+      [
+        "state": .string(state), "failed": .bool(true), "title": .string("Not saved"),
+        "message": .string("no room."), "code": .string("RESOURCE_EXHAUSTED"),
+      ], of: SendEventRequest(widgetID: id, name: "click"))
+    #expect(failure.exit.rawValue == status)
+    #expect(failure.message == words)
+  }
+
   @Test func `an event that nodes take names one of them`() throws {
     let nodes = [
       Node(id: "top", type: .stack), Node(id: "plus", type: .button, events: ["press"]),

@@ -12,7 +12,7 @@ struct SendCommand: AsyncParsableCommand {
 
       With --wait, the command waits until everything that the event starts has ended: the kind's \
       reducers, and the actions of a bundle. If one of them fails, the command prints the reason \
-      and exits with status 11.
+      and exits with status 11; if one is cancelled, with status 12.
 
       A kind that declares no events takes all events. If nothing handles the event, the command \
       prints a warning.

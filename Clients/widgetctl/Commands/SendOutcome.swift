@@ -131,7 +131,7 @@ struct OutcomeWait: Sendable {
       guard outcome["failed"] == .bool(true) else {
         return await told(answer, .map(outcome), handler)
       }
-      throw failure(outcome)
+      throw OutcomeWait.failure(outcome, of: request)
     }
   }
 
@@ -194,13 +194,17 @@ struct OutcomeWait: Sendable {
     return "\(request.widgetID) \(request.name) \(word) (event \(sequence))".safeForTerminal + "\n"
   }
 
-  private func failure(_ outcome: ValueMap) -> CommandFailure {
+  static func failure(_ outcome: ValueMap, of request: SendEventRequest) -> CommandFailure {
     func text(_ key: String) -> String {
       if case .string(let text)? = outcome[key] { text } else { "" }
     }
+    let event = "\(request.widgetID) \(request.name)"
     let words = [text("title"), text("message")].filter { !$0.isEmpty }.joined(separator: ": ")
-    var failure = CommandFailure(
-      .actionFailed, "\(request.widgetID) \(request.name) failed: \(words) (\(text("code")))")
+    var failure =
+      text("state") == "cancelled"
+      ? CommandFailure(
+        .actionCancelled, "\(event) was cancelled: \(text("message").withoutFinalPeriod)")
+      : CommandFailure(.actionFailed, "\(event) failed: \(words) (\(text("code")))")
     failure.code = text("code")
     return failure
   }

@@ -32,7 +32,7 @@ extension BundleInstance {
     _ status: ActionStatus, of name: String, _ id: WidgetID, run: Run? = nil
   ) {
     switch status.state {
-    case .idle, .missing: break
+    case .idle, .missing, .cancelled: break
     case .running: tellLife(.start, of: name, id, run: run)
     case .success:
       tellLife(.success, of: name, id, ["message": .string(status.message)], run: run)

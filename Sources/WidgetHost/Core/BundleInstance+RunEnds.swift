@@ -164,8 +164,13 @@ extension BundleInstance {
   }
 
   /// Ends a run in its middle: nothing of it counts.
-  mutating func abandon(_ id: UInt64) {
+  ///
+  /// - Parameter reason: for the sender of the run's event, if it waits.
+  mutating func abandon(_ id: UInt64, because reason: String) {
     guard let run = runs[id] else { return }
+    noteOutcome(
+      of: run.event,
+      ActionStatus(state: .cancelled, title: "Cancelled", message: reason, code: "CANCELLED"))
     for frame in run.frames.reversed() where frame.phase == .steps || frame.phase == .delayed {
       undo(frame, run.widgetID)
       guard frame.phase == .steps else { continue }

@@ -129,7 +129,7 @@ extension BundleInstance {
     case .cancel(let name):
       for other in runsOf(widget)
       where runs[other]?.frames.contains(where: { $0.action.name == name }) == true {
-        abandon(other)
+        abandon(other, because: "The action \"\(name)\" was cancelled.")
       }
       return .done
     case .action(let action):
@@ -243,7 +243,7 @@ extension BundleInstance {
       }
       let isSame =
         action.name.isEmpty ? waiting.trigger == run.trigger : last.action.name == action.name
-      if isSame { abandon(other) }
+      if isSame { abandon(other, because: "A later event replaced it before it began.") }
     }
     runs[id]?.wait = .delay
     // A chain with a delay is no loop, so it may continue without a limit.

@@ -213,8 +213,8 @@ extension BundleInstance {
   mutating func traceStatus(_ status: ActionStatus, of name: String, _ id: WidgetID) {
     guard isTraced, facts(of: id)?.kind.actions[name] != nil else { return }
     switch status.state {
-    // An action is never missing.
-    case .missing: break
+    // An action is never missing, and only an outcome is cancelled.
+    case .missing, .cancelled: break
     case .idle: trace(id, .action, name, "is cancelled")
     case .running: trace(id, .action, name, "starts")
     case .success:
