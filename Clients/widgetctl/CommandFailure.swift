@@ -99,6 +99,12 @@ struct CommandFailure: Error, Hashable {
     switch reason {
     case "WIDGET_NOT_FOUND" where !id.isEmpty:
       return "there is no widget \"\(id)\"; `widgetctl ls` lists them"
+    case "INVALID_FIELD":
+      if let path = status.unknownReadMaskPath, ReadMask.Field(rawValue: path) != nil {
+        return
+          "the daemon does not know the field \"\(path)\", because it is older than widgetctl; "
+          + "update and restart it"
+      }
     case "KIND_NOT_FOUND":
       if let kind = status.errorInfo?.metadata["kind"], !kind.isEmpty {
         return "there is no kind \"\(kind)\"; `widgetctl kinds` lists them"
@@ -170,5 +176,19 @@ struct CommandFailure: Error, Hashable {
         })
     }
     return .map(["error": .map(error)])
+  }
+}
+
+extension ClientError {
+  /// The path in the read mask of the request that the daemon does not know; nil for other errors.
+  var unknownReadMaskPath: String? { status?.unknownReadMaskPath }
+}
+
+extension RPCStatus {
+  fileprivate var unknownReadMaskPath: String? {
+    guard let words = fieldViolations.first(where: { $0.field == "read_mask" })?.description,
+      words.hasPrefix("\""), words.contains("is not a field of a widget")
+    else { return nil }
+    return String(words.dropFirst().prefix { $0 != "\"" })
   }
 }

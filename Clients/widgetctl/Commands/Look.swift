@@ -25,11 +25,15 @@ struct ListCommand: AsyncParsableCommand {
 
   func run() async throws {
     let session = try global.session()
-    let mask = try fields.mask(for: session.printer.format)
+    var mask = try fields.mask(for: session.printer.format)
+    let selector = selection.selector()
     // The list is sorted here, by position.
-    let (widgets, revision) = try await session.list(
-      selection.selector(),
-      mask: try fields.mask(for: session.printer.format, adding: ["position"]))
+    let asked = try fields.mask(for: session.printer.format, adding: ["position"])
+    let (widgets, revision) = try await fields.asking(for: asked) {
+      (known) async throws(ClientError) in
+      mask = known == asked ? mask : known
+      return try await session.list(selector, mask: known)
+    }
     if widgets.isEmpty, !selection.isEmpty { await selection.noteNothing(in: session) }
     session.printer.print(
       list: widgets.map {
@@ -127,12 +131,14 @@ struct GetCommand: AsyncParsableCommand {
   func run() async throws {
     let session = try global.session()
     if owners { return try await showOwners(session) }
-    let answer = try await session.client.getWidget(
-      GetWidgetRequest(id: id, readMask: try fields.mask(for: session.printer.format)),
-      options: session.options)
+    var mask = try fields.mask(for: session.printer.format)
+    let answer = try await fields.asking(for: mask) { (known) async throws(ClientError) in
+      mask = known
+      return try await session.client.getWidget(
+        GetWidgetRequest(id: id, readMask: known), options: session.options)
+    }
     let document = answer.widget.document(
-      etag: answer.etag, mask: try fields.mask(for: session.printer.format),
-      stored: answer.storedTimeline)
+      etag: answer.etag, mask: mask, stored: answer.storedTimeline)
     var values: [String] = []
     if session.printer.format == .table, !fields.paths.isEmpty {
       do throws(CommandFailure) {
@@ -262,6 +268,23 @@ struct FieldOptions: ParsableArguments {
     guard paths.isEmpty, format != .table else { return try mask(adding: needed) }
     let names = ReadMask.Field.allCases.filter { $0 != .owners }.map(\.rawValue)
     return try ReadMask(paths: names)
+  }
+
+  /// Calls `ask` with the mask. If the daemon is older and does not know a field that `--field` does
+  /// not name, calls it again without the field.
+  func asking<Answer>(
+    for mask: ReadMask, _ ask: (ReadMask) async throws(ClientError) -> Answer
+  ) async throws(ClientError) -> Answer {
+    var mask = mask
+    while true {
+      do throws(ClientError) { return try await ask(mask) } catch {
+        let known = mask.paths.filter { $0 != error.unknownReadMaskPath }
+        guard paths.isEmpty, !known.isEmpty, known.count < mask.paths.count,
+          let smaller = try? ReadMask(paths: known)
+        else { throw error }
+        mask = smaller
+      }
+    }
   }
 
   /// The read mask, with the needed fields added.
