@@ -54,8 +54,24 @@ struct TimelineCommand: AsyncParsableCommand {
         id: id, limit: limit ?? 0, startTime: start, includeContent: text, contentFamily: family),
       options: session.options)
     let painter = session.printer.painter
+    let provider =
+      session.printer.format == .table && !answer.scheduled
+      ? await provider(session) : .unknown
     session.printer.print(answer.document(of: id)) {
-      TimelineText(answer, showsText: text, painter).text(of: id, width: Terminal.width)
+      TimelineText(answer, showsText: text, painter, provider).text(of: id, width: Terminal.width)
+    }
+  }
+
+  private func provider(_ session: Session) async -> TimelineText.Provider {
+    let request = GetWidgetRequest(id: id, readMask: .idsOnly)
+    do throws(ClientError) {
+      let widget = try await session.client.getWidget(request, options: session.options).widget
+      let kind = try await session.client.getKind(
+        GetKindRequest(name: widget.kind), options: session.options
+      ).kind
+      return TimelineText.Provider(kind)
+    } catch {
+      return error.reason == "KIND_NOT_FOUND" ? .none : .unknown
     }
   }
 }
@@ -65,8 +81,29 @@ struct TimelineText {
   private let answer: GetTimelineResponse
   private let showsText: Bool
   private let painter: Painter
+  private let provider: Provider
 
-  init(_ answer: GetTimelineResponse, showsText: Bool, _ painter: Painter) {
+  /// The provider of the widget's kind, which sets new timelines.
+  enum Provider: Equatable {
+    case connected
+    /// It has no session.
+    case away(String)
+    /// No program provides the kind.
+    case none
+    /// The daemon could not be asked.
+    case unknown
+
+    init(_ kind: RegisteredKind) {
+      self =
+        kind.isProviderConnected
+        ? .connected : kind.isAttended ? .away(kind.provider) : .none
+    }
+  }
+
+  init(
+    _ answer: GetTimelineResponse, showsText: Bool, _ painter: Painter, _ provider: Provider
+  ) {
+    self.provider = provider
     self.answer = answer
     self.showsText = showsText
     self.painter = painter
@@ -91,17 +128,27 @@ struct TimelineText {
     if !status.problem.isEmpty {
       text += painter.paint(status.problem.safeForTerminal, .bad) + "\n"
     }
-    if let time = status.refreshTime {
-      text += "The provider is asked for a new timeline at \(RFC3339.text(time)).\n"
-    } else if answer.policy == .never {
-      text += "The provider is asked for a new timeline when somebody refreshes the widget.\n"
-    } else if answer.policy != nil {
-      text += "A new timeline is due.\n"
-    }
+    if answer.policy != nil || status.refreshTime != nil { text += next(status.refreshTime) + "\n" }
     if let time = status.staleTime {
       text += "The widget is stale from \(RFC3339.text(time)) on.\n"
     }
     return text
+  }
+
+  /// Who sets the next timeline, and when.
+  private func next(_ refreshTime: Timestamp?) -> String {
+    switch (provider, refreshTime) {
+    case (.none, _):
+      "No program provides the kind, so nobody is asked for a new timeline. The last entry stays."
+    case (.away(let name), _):
+      "The provider \"\(name.safeForTerminal)\" is away. It is asked for a new timeline when it returns."
+    case (.connected, let time?):
+      "The provider is asked for a new timeline at \(RFC3339.text(time))."
+    case (.unknown, let time?): "A new timeline is due at \(RFC3339.text(time))."
+    case (.connected, nil) where answer.policy == .never:
+      "The provider is asked for a new timeline when somebody refreshes the widget."
+    case (.connected, nil), (.unknown, nil): "A new timeline is due."
+    }
   }
 
   static func values(_ entry: TimelineEntry) -> String {

@@ -120,7 +120,7 @@ struct LiveDetails {
           + "`widgetctl set \(widget.id) --no-stale` removes the mark.")
     case .timeline(let since):
       say("Its timeline is out of date (\(ago(since))), and no other one has come.")
-      say("`widgetctl timeline \(widget.id)` shows when the provider is asked again.")
+      say("`widgetctl timeline \(widget.id)` shows whether and when another one comes.")
     case .activitySilent:
       say("Nobody has updated the activity in time. The program that started it may have ended.")
       say("It became stale \(ago(widget.updateTime)) at the latest.")
