@@ -143,6 +143,46 @@ struct SmartStackTests {
     #expect(store.widget("s64")?.data["problem"]?.words?.contains("at most 64") == true)
   }
 
+  @Test(arguments: ["removed", "replaced", "changed"])
+  func `a stack too many follows widgets when another one no longer does`(change: String) throws {
+    func stack(_ number: Int) -> WidgetID { WidgetID(stringLiteral: "s\(number)") }
+    func problem(_ number: Int, _ store: Store) -> String? {
+      store.widget(stack(number))?.data["problem"]?.words
+    }
+    var store = try store()
+    for number in 10..<76 {
+      try store.run(
+        .create(
+          WidgetSpec(
+            id: stack(number), kind: .smartStack,
+            parameters: ["where": .string("widget.kind == 'card'")])))
+    }
+    settle(&store)
+    #expect([74, 75].allSatisfy { problem($0, store) != "" })
+    try store.create("d", kind: "card")
+    switch change {
+    case "removed": try store.run(.delete("s12"))
+    case "replaced":
+      try store.run(.delete("s12"))
+      try store.create("s12", kind: "card")
+    default:
+      try store.update("s12", .with { $0.setParameters = ["where": .string("")] })
+    }
+    settle(&store)
+    #expect(problem(74, store) == "")
+    #expect(problem(75, store) != "")
+    func members(_ number: Int, _ store: Store) -> [String] {
+      guard case .list(let ids)? = store.widget(stack(number))?.data["members"] else { return [] }
+      return ids.compactMap(\.words)
+    }
+    // The next changes reach the stack.
+    #expect(members(74, store).contains("d"))
+    try store.create("e", kind: "card")
+    settle(&store)
+    #expect(members(74, store).contains("e"))
+    #expect(members(75, store) == ["a", "b", "c"])
+  }
+
   @Test func `the timeline of a stack is empty and says so`() throws {
     let store = try store()
     let page = try #require(store.timeline(of: "stack", from: .at(0), limit: 5))

@@ -30,8 +30,10 @@ final class EmbedLinks {
   var restored: Set<WidgetID> = []
   /// Widgets of kind `smart-stack`.
   private(set) var stacks: [WidgetID: StackMembers] = [:]
-  /// The stacks with an expression.
+  /// The stacks with an expression that follow the changes of widgets.
   private(set) var selectingStacks: Set<WidgetID> = []
+  /// The stacks with an expression that wait until one of `selectingStacks` is removed.
+  private var waitingStacks: Set<WidgetID> = []
   /// The revision up to which the stacks have processed all changes.
   var newsRevision: Revision = 0
   /// Increases whenever a link is added or removed.
@@ -44,6 +46,7 @@ final class EmbedLinks {
     (other.targets, other.embedders, other.queue) = (targets, embedders, queue)
     (other.isQueued, other.unkept, other.restored) = (isQueued, unkept, restored)
     (other.stacks, other.selectingStacks) = (stacks, selectingStacks)
+    other.waitingStacks = waitingStacks
     (other.newsRevision, other.version) = (newsRevision, version)
     return other
   }
@@ -82,10 +85,26 @@ final class EmbedLinks {
   func setStack(_ id: WidgetID, to stack: StackMembers?) {
     stacks[id] = stack
     if stack?.expression.isEmpty ?? true {
-      selectingStacks.remove(id)
-    } else if selectingStacks.count < EmbedLinks.selectingMax {
-      selectingStacks.insert(id)
+      waitingStacks.remove(id)
+      if selectingStacks.remove(id) != nil { admitWaitingStack() }
+    } else if !selectingStacks.contains(id) {
+      if selectingStacks.count < EmbedLinks.selectingMax {
+        selectingStacks.insert(id)
+      } else {
+        waitingStacks.insert(id)
+      }
     }
+  }
+
+  /// Lets the first waiting stack follow the changes of widgets, from a new selection on.
+  private func admitWaitingStack() {
+    guard let id = waitingStacks.min(by: { $0.rawValue.precedesByBytes($1.rawValue) }) else {
+      return
+    }
+    waitingStacks.remove(id)
+    selectingStacks.insert(id)
+    stacks[id]?.isOutdated = true
+    enqueue(id)
   }
 
   /// The maximum number of stacks with an expression that follow the changes of widgets. Every

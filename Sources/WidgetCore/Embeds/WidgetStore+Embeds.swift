@@ -70,7 +70,12 @@ extension WidgetStore {
       change(slot, inRevision: next, at: now) { state in state.replacedRevision = next }
     }
     var members: Set<WidgetID> = []
-    if kind == .smartStack { members = chooseForStack(slot, inRevision: next, at: now) }
+    if kind == .smartStack {
+      members = chooseForStack(slot, inRevision: next, at: now)
+    } else if links.stacks[id] != nil {
+      // Another widget has the id of a former stack.
+      links.setStack(id, to: nil)
+    }
     links.setTargets(of: id, to: members.union(records[slot]?.shown.embedTargets ?? []))
     let (isOther, further) = resolve(slot, id, inRevision: next)
     links.setFurtherTargets(of: id, to: further)
