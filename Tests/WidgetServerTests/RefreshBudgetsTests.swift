@@ -64,6 +64,37 @@ import WidgetStorage
     #expect(writes <= 17)
   }
 
+  @Test(arguments: [1, 4, 16, 100, 600])
+  func `after an orderly end, what is left is exact`(capacity: Int) throws {
+    let kind: KindName = try .make("gauge")
+    var budgets = RefreshBudgets()
+    var images: [RefreshBudgetImage] = []
+    for call in 0..<capacity {
+      let now = Self.start.advanced(by: .milliseconds(1_710 * call))
+      let isTaken = budgets.take(kind, capacity: capacity, at: now)
+      #expect(isTaken)
+      if budgets.needsStoring { images = budgets.takeImages(at: now) }
+      var ending = budgets
+      // They are stored already if nothing was held in reserve.
+      images = ending.takeLastImages(at: now) ?? images
+      for later in [0, 3, 1_000, 3_599] as [Int64] {
+        let time = now.advanced(by: .seconds(later))
+        let restored = RefreshBudgets(images).budget(of: kind, capacity: capacity, at: time)
+        let left = budgets.budget(of: kind, capacity: capacity, at: time)
+        // A thousandth of a call is stored.
+        #expect(
+          abs(restored.calls(at: time) - left.calls(at: time)) < 0.002,
+          "call \(call), \(later) s later: \(restored), \(left)")
+      }
+      let isWrittenAgain = ending.takeLastImages(at: now) != nil
+      #expect(!isWrittenAgain)
+      // A daemon that has no more calls writes nothing at its end.
+      var restarted = RefreshBudgets(images)
+      let isChanged = restarted.takeLastImages(at: now) != nil
+      #expect(!isChanged)
+    }
+  }
+
   @Test func `kinds with a full budget are not stored`() throws {
     var budgets = RefreshBudgets()
     _ = budgets.take(try .make("a"), capacity: 4, at: time(0))
@@ -98,7 +129,7 @@ import WidgetStorage
           service: "widgetd.v1.CatalogService"
         ).kind.refreshBudget)
       // Some may have come back meanwhile.
-      #expect((600 - used - 38...600 - used + 5).contains(budget.remaining), "\(budget)")
+      #expect((600 - used...600 - used + 5).contains(budget.remaining), "\(budget)")
     }
   }
 
@@ -124,5 +155,14 @@ import WidgetStorage
         return !log.image.refreshBudgets.isEmpty
       }
     }
+  }
+}
+
+extension RefreshBudget {
+  /// The calls that are left, with the part of the next one that is back.
+  fileprivate func calls(at now: Timestamp) -> Double {
+    guard let nextTime else { return Double(remaining) }
+    let missing = nextTime.duration(since: now) / .seconds(1) * Double(capacity) / 3_600
+    return Double(remaining + 1) - missing
   }
 }

@@ -51,6 +51,7 @@ extension ServiceLoop {
       lastSubscriptionID: context.streamAccounts.lastID,
       connectionCount: UInt32(clamping: records.count),
       lastSequence: context.store.lastEventSequence)
+    saveBudgetsAtEnd()
     closeLog()
     // A few numbers always encode.
     guard let record = try? codec.encode(head) else { return HandedOver(sockets: sockets) }

@@ -200,6 +200,7 @@ final class ServiceLoop {
     streams.endAll()
     providers.endAll()
     health.endAll()
+    saveBudgetsAtEnd()
     do throws(StorageError) {
       if log.needsGroups, var last = context.store.closingGroup() {
         last.runningTime = turn.runningTime
@@ -211,6 +212,14 @@ final class ServiceLoop {
         "event numbers are left out at the next start", metadata: ["error": "\(error)"])
     }
     closeLog()
+  }
+
+  /// Stores what is left of the budgets, exactly.
+  func saveBudgetsAtEnd() {
+    do throws(StorageError) { try budgets.saveAtEnd() } catch {
+      context.logger.warning(
+        "kinds have fewer refreshes left at the next start", metadata: ["error": "\(error)"])
+    }
   }
 
   /// Stops timers and gives the store up.

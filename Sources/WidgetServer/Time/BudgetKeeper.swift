@@ -37,14 +37,24 @@ final class BudgetKeeper {
     guard budgets.needsStoring, log.needsGroups else { return }
     if let until = pausedUntil, NIODeadline.now() < until { return }
     pausedUntil = nil
-    var group = context.store.pendingGroup()
-    group.runningTime = context.turn.runningTime
-    group.refreshBudgets = budgets.takeImages(at: context.turn.now)
-    do throws(StorageError) { try log.append(group) } catch {
+    do throws(StorageError) { try store(budgets.takeImages(at: context.turn.now)) } catch {
       budgets.storingFailed()
       pausedUntil = .now() + BudgetKeeper.pause
       context.keep(.storageFailed(error), area: "storage", at: context.turn.now)
     }
+  }
+
+  /// Stores the exact budgets, before the daemon ends. Call it only between groups.
+  func saveAtEnd() throws(StorageError) {
+    guard log.needsGroups, let images = budgets.takeLastImages(at: context.turn.now) else { return }
+    try store(images)
+  }
+
+  private func store(_ images: [RefreshBudgetImage]) throws(StorageError) {
+    var group = context.store.pendingGroup()
+    group.runningTime = context.turn.runningTime
+    group.refreshBudgets = images
+    try log.append(group)
   }
 
   private func capacity(of kind: KindName) -> Int {

@@ -7,7 +7,8 @@ import WidgetModel
 /// argument.
 ///
 /// The stored number is lower than the remaining number, so that not every call has to be stored.
-/// After a crash, a kind has at most `1 / slices` of its calls fewer, and never more.
+/// After a crash, a kind has at most `1 / slices` of its calls fewer, and never more. At an orderly
+/// end, the remaining number is stored.
 struct RefreshBudgets {
   /// The remaining calls at a time.
   private struct Level: Hashable {
@@ -74,15 +75,31 @@ struct RefreshBudgets {
 
   /// The levels to store. They count as stored from now on.
   mutating func takeImages(at now: Timestamp) -> [RefreshBudgetImage] {
+    takeImages(at: now) { max(1, Double($0.capacity) / RefreshBudgets.slices) }
+  }
+
+  /// The levels to store at an orderly end, without a reserve for further calls; nil if they are
+  /// stored already.
+  mutating func takeLastImages(at now: Timestamp) -> [RefreshBudgetImage]? {
+    guard used != stored else { return nil }
+    return takeImages(at: now) { _ in 0 }
+  }
+
+  private mutating func takeImages(
+    at now: Timestamp, reserving reserve: (Level) -> Double
+  ) -> [RefreshBudgetImage] {
     needsStoring = false
     used = used.filter { isUsed($0.value, at: now) }
     stored = used.mapValues { level in
-      let slice = max(1, Double(level.capacity) / RefreshBudgets.slices)
-      return Level(left: max(0, level.left - slice), at: level.at, capacity: level.capacity)
+      Level(
+        left: max(0, level.left - reserve(level)), at: level.at, capacity: level.capacity)
     }
     return stored.map { kind, level in
-      RefreshBudgetImage(
-        kind: kind, leftThousandths: Int64(level.left * 1_000), seconds: level.at.seconds)
+      // The time is stored in whole seconds. What came back in the rest of the second is taken off.
+      let rest = Double(level.at.nanoseconds) / 1e9 * Double(level.capacity) / RefreshBudgets.hour
+      return RefreshBudgetImage(
+        kind: kind, leftThousandths: Int64(((level.left - rest) * 1_000).rounded()),
+        seconds: level.at.seconds)
     }.sorted { $0.kind.rawValue.precedesByBytes($1.kind.rawValue) }
   }
 
