@@ -51,8 +51,15 @@ struct Model {
   ) throws(StoreError) -> Effect {
     var draft = Draft(model: self, caller: caller, now: now)
     let outcome = try draft.run(command)
+    adopt(draft, transition: command.transition)
+    return Effect(outcome: outcome, isChange: draft.isChange)
+  }
+
+  /// Makes a draft's state the next revision, if it is another one.
+  mutating func adopt(_ draft: Draft, transition: Transition?) {
+    var draft = draft
     events = draft.events
-    guard draft.isChange else { return Effect(outcome: outcome, isChange: false) }
+    guard draft.isChange else { return }
     let touched = draft.touched.union(Set(widgets.keys).subtracting(draft.widgets.keys))
     removals += Array(repeating: revision + 1, count: draft.removalCount)
     numbering = draft.numbering
@@ -64,8 +71,7 @@ struct Model {
     history.append(
       Moment(
         widgets: draft.widgets, touched: touched, reowned: draft.reowned,
-        transition: command.transition))
-    return Effect(outcome: outcome, isChange: true)
+        transition: transition))
   }
 
   /// Takes over the store's positions. Returns what is wrong with them.
@@ -180,12 +186,13 @@ struct Model {
       if a.presence != b.presence { update.presence = widget.presence }
       if a.position != b.position { update.position = widget.position }
       if a.isStale != b.isStale || a.error != b.error || a.family != b.family
-        || a.applySet != b.applySet
+        || a.applySet != b.applySet || a.activity != b.activity
       {
         update.isStale = widget.isStale
         update.error = .some(widget.error)
         update.family = widget.family
         update.applySet = widget.applySet
+        update.activity = widget.activity
       }
     }
     (update.setData, update.unsetData) = widget.data.split(data)

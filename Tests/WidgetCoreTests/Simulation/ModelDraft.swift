@@ -43,6 +43,8 @@ struct Draft {
       var patch = patch
       let released = try release(&patch, of: widget)
       let new = patched(widget, patch)
+      try checkActivity(
+        new, over: widget, data: "patch.set_data", parameters: "patch.set_parameters")
       var after = owners[id]
       after?.changed(from: widget, to: new, by: FieldOwner.user(caller.uid))
       for (path, owner) in released { after?[path] = owner }
@@ -64,8 +66,12 @@ struct Draft {
         update, ifRevision: expected, overridesMax: limits.themeOverridesMax, at: revision)
       isChange = isOther
       return outcome
-    case .startActivity, .updateActivity, .endActivity:
-      preconditionFailure("the workload has no activities")
+    case .startActivity(let spec, let lifetime, let staleAfter, _):
+      return try startActivity(spec, lifetime, staleAfter)
+    case .updateActivity(let id, let patch, let staleAfter, _):
+      return try updateActivity(id, patch, staleAfter)
+    case .endActivity(let id, let patch, let dismissal, _):
+      return try endActivity(id, patch, dismissal)
     case .applyKinds, .deleteKind, .provide, .abandon, .acknowledge:
       preconditionFailure("the workload has no kinds")
     }
@@ -73,7 +79,9 @@ struct Draft {
 
   // MARK: - Commands
 
-  private mutating func create(_ spec: WidgetSpec) throws(StoreError) -> Commit.Outcome {
+  mutating func create(
+    _ spec: WidgetSpec, activity: Activity? = nil
+  ) throws(StoreError) -> Commit.Outcome {
     var number = numbering[spec.kind] ?? 0
     var id = spec.id
     if let id, widgets[id] != nil { throw .widgetExists(id) }
@@ -83,7 +91,7 @@ struct Draft {
     }
     guard let id else { throw .invalid(field: "widget.kind", description: "") }
     try checkShape(spec, "widget")
-    try insert(spec, id, applySet: "")
+    try insert(spec, id, applySet: "", activity: activity)
     if spec.id == nil { numbering[spec.kind] = number }
     return .created(id)
   }
@@ -166,7 +174,7 @@ struct Draft {
         pruned.append(ApplyResult(id: id, action: .deleted))
       }
     }
-    for (id, spec) in zip(ids, declaration.widgets) {
+    for (index, (id, spec)) in zip(ids, declaration.widgets).enumerated() {
       if let old = widgets[id] {
         guard old.kind == spec.kind else {
           throw .kindMismatch(id, is: old.kind, declared: spec.kind)
@@ -178,10 +186,16 @@ struct Draft {
           let owning = ModelOwning(spec, on: old, owners[id], by: declaration.applySet)
           (new, after) = (owning.widget, owning.owners)
           (result.changedFields, result.keptFields) = (owning.changed, owning.kept)
+          try checkActivity(
+            new, over: old, data: "widgets[\(index)].set_data",
+            parameters: "widgets[\(index)].set_parameters")
         } else {
           new.labels = spec.labels
           new.parameters = spec.parameters
           for entry in spec.data.entries { new.data[entry.key] = entry.value }
+          try checkActivity(
+            new, over: old, data: "widgets[\(index)].data",
+            parameters: "widgets[\(index)].parameters")
           after?.changed(from: old, to: new, by: declaration.applySet)
         }
         new.family = spec.family ?? old.family
@@ -292,7 +306,7 @@ struct Draft {
       || (patch.replaceData && path.hasPrefix("data."))
   }
 
-  private func patched(_ widget: Widget, _ patch: WidgetPatch) -> Widget {
+  func patched(_ widget: Widget, _ patch: WidgetPatch) -> Widget {
     var new = widget
     if patch.replaceData { new.data = [:] }
     for key in patch.unsetData { new.data[key] = nil }
@@ -313,14 +327,15 @@ struct Draft {
   }
 
   private mutating func insert(
-    _ spec: WidgetSpec, _ id: WidgetID, applySet: String, owners table: ModelOwners? = nil
+    _ spec: WidgetSpec, _ id: WidgetID, applySet: String, owners table: ModelOwners? = nil,
+    activity: Activity? = nil
   ) throws(StoreError) {
     let widget = Widget(
       id: id, kind: spec.kind, family: spec.family ?? .medium, labels: spec.labels,
       presence: Presence(isVisible: spec.isVisible ?? true, isEnabled: spec.isEnabled ?? true),
       parameters: spec.parameters, data: spec.data, createdRevision: revision,
       revision: revision, createTime: now, updateTime: now, ownerUID: caller.uid,
-      applySet: applySet)
+      applySet: applySet, activity: activity)
     if widgets.count >= limits.widgetsMax { throw quota("widgets_max", limits.widgetsMax) }
     if widgets.values.count(where: { $0.ownerUID == caller.uid }) >= limits.widgetsPerUIDMax {
       throw quota("widgets_per_uid_max", limits.widgetsPerUIDMax)
@@ -332,7 +347,7 @@ struct Draft {
     touch(widget)
   }
 
-  private mutating func store(
+  mutating func store(
     _ new: Widget, replacing old: Widget, owners after: ModelOwners?
   ) throws(StoreError) {
     try admit(new, over: old, owners: after)
@@ -345,7 +360,7 @@ struct Draft {
     touch(new)
   }
 
-  private mutating func touch(_ widget: Widget) {
+  mutating func touch(_ widget: Widget) {
     var widget = widget
     widget.revision = revision
     widget.updateTime = now
@@ -354,7 +369,7 @@ struct Draft {
     isChange = true
   }
 
-  private mutating func remove(_ id: WidgetID) {
+  mutating func remove(_ id: WidgetID) {
     widgets[id] = nil
     owners[id] = nil
     order.removeAll { $0 == id }
@@ -399,13 +414,13 @@ struct Draft {
 
   // MARK: - Shape
 
-  private func checkShape(_ spec: WidgetSpec, _ field: String) throws(StoreError) {
+  func checkShape(_ spec: WidgetSpec, _ field: String) throws(StoreError) {
     try checkShape(spec.labels, "\(field).labels")
     try checkShape(spec.data, "\(field).data")
     try checkShape(spec.parameters, "\(field).parameters")
   }
 
-  private func checkShape(_ patch: WidgetPatch) throws(StoreError) {
+  func checkShape(_ patch: WidgetPatch) throws(StoreError) {
     try checkShape(patch.setData, "patch.set_data")
     try checkShape(patch.setParameters, "patch.set_parameters")
     try checkShape(patch.setLabels, "patch.set_labels")

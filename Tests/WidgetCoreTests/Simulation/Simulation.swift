@@ -34,6 +34,11 @@ struct Simulation {
     /// Changes of the theme, and those that were refused.
     var themes = 0
     var refusedThemes = 0
+    /// Calls about activities that were carried out, and activities that time changed.
+    var activities = 0
+    var stale = 0
+    var expired = 0
+    var dismissed = 0
 
     static func += (a: inout Counts, b: Counts) {
       a.commands += b.commands
@@ -47,6 +52,10 @@ struct Simulation {
       a.kept += b.kept
       a.themes += b.themes
       a.refusedThemes += b.refusedThemes
+      a.activities += b.activities
+      a.stale += b.stale
+      a.expired += b.expired
+      a.dismissed += b.dismissed
     }
   }
 
@@ -100,7 +109,11 @@ struct Simulation {
         violations.append("\(command) did \(commit) and should have done \(effect)")
       }
       if effect.isChange { counts.commits += 1 }
-      if case .updateTheme = command, effect.isChange { counts.themes += 1 }
+      switch command {
+      case .updateTheme where effect.isChange: counts.themes += 1
+      case .startActivity, .updateActivity, .endActivity: counts.activities += 1
+      default: break
+      }
     case (.failure(let error), .failure(let other)):
       if case .updateTheme = command { counts.refusedThemes += 1 }
       if !error.isSame(as: other) {
@@ -112,7 +125,7 @@ struct Simulation {
     checkState(after: command)
   }
 
-  /// Compares all widgets; after nil, which is a rollback or a restart, nothing may have moved.
+  /// Compares all widgets; after nil, which is time, a rollback or a restart, nothing may have moved.
   private mutating func checkState(after command: Command?) {
     guard violations.isEmpty else { return }
     if store.revision != model.revision {
@@ -190,7 +203,22 @@ struct Simulation {
 
   // MARK: - Groups
 
+  /// Time changes activities, as a part of the group.
+  private mutating func settleActivities() {
+    let before = model.revision
+    let steps = store.settle(to: .at(now))
+    let passed = model.settleActivities(at: .at(now))
+    if steps != Int(model.revision - before) {
+      violations.append("at \(now) s, time changed activities in \(steps) steps: \(passed)")
+    }
+    counts.stale += passed.stale
+    counts.expired += passed.expired
+    counts.dismissed += passed.dismissed
+    checkState(after: nil)
+  }
+
   private mutating func endGroup() {
+    settleActivities()
     if workload.rng.chance(20) {
       store.rollbackGroup()
       model = groupStart

@@ -42,6 +42,8 @@ struct SimulationTests {
     }
     #expect(counts.reads > seeds.count * 10)
     #expect(counts.themes > seeds.count / 4 && counts.refusedThemes > seeds.count / 10)
+    #expect(counts.activities > seeds.count && counts.stale > seeds.count / 4)
+    #expect(counts.expired > seeds.count / 10 && counts.dismissed > seeds.count / 10)
     #expect(counts.owned > seeds.count * 5 && counts.kept > seeds.count)
   }
 }

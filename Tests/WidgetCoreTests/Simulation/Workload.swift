@@ -27,7 +27,7 @@ struct Workload {
 
   mutating func command(for model: Model) -> Command {
     present = model.order
-    return switch rng.below(100) {
+    return switch rng.below(124) {
     case 0..<16: .create(spec(id: rng.chance(80) ? absentID() : nil), transition: hint())
     case 16..<50: .update(id(), patch(), ifRevision: expected(model), transition: hint())
     case 50..<60:
@@ -37,8 +37,40 @@ struct Workload {
     case 70..<80: .move(id(), to: destination(), transition: hint())
     case 80..<91: .apply(declaration(), transition: hint())
     case 91..<97: .sendEvent(event())
-    default: .updateTheme(themeUpdate(), ifRevision: expected(model.theme))
+    case 97..<100: .updateTheme(themeUpdate(), ifRevision: expected(model.theme))
+    case 100..<108:
+      .startActivity(
+        spec(id: rng.chance(80) ? activityID(of: model, isEnded: true) : nil),
+        lifetime: rng.chance(8) ? rng.pick([.zero, .seconds(60)]) : rng.pick([nil, .seconds(9)]),
+        staleAfter: staleAfter(), transition: hint())
+    case 108..<118:
+      .updateActivity(
+        activityID(of: model), statePatch(), staleAfter: staleAfter(), transition: hint())
+    default:
+      .endActivity(
+        activityID(of: model), statePatch(),
+        rng.pick([
+          .standard, .immediate, .after(.seconds(3)), .after(.seconds(rng.chance(20) ? 60 : 0)),
+        ]),
+        transition: hint())
     }
+  }
+
+  private mutating func staleAfter() -> Duration? {
+    rng.chance(5) ? .zero : rng.pick([nil, .seconds(2), .seconds(5)])
+  }
+
+  private mutating func statePatch() -> StatePatch {
+    StatePatch(setData: map(max: 2), unsetData: rng.some(keys, max: 1))
+  }
+
+  /// Mostly the id of an activity that is active, or that has ended; else an id that is free.
+  private mutating func activityID(of model: Model, isEnded: Bool = false) -> WidgetID {
+    let known = model.order.filter { id in
+      model.widgets[id]?.activity.map { ($0.endTime != nil) == isEnded } ?? false
+    }
+    guard !known.isEmpty, rng.chance(80) else { return isEnded ? absentID() : id() }
+    return rng.pick(known)
   }
 
   private mutating func themeUpdate() -> ThemeUpdate {
@@ -195,7 +227,7 @@ struct Workload {
     try ReadMask(
       paths: rng.pick([
         [], [], ["data"], ["data.x", "data.\u{E9}"], ["parameters.y", "presence", "update_time"],
-        ["id"], ["labels", "position", "stale", "error", "family", "apply_set"],
+        ["id"], ["labels", "position", "stale", "error", "family", "apply_set", "activity"],
         ["owner_uid", "create_time", "data.x", "parameters"],
       ]))
   }
@@ -205,6 +237,9 @@ struct Workload {
     let configuration = rng.below(4)
     return .with {
       $0.requestLifetime = .seconds(5)
+      $0.activityLifetimeSecondsMax = 20
+      $0.activityDismissalSecondsMax = 6
+      $0.activityStateBytesMax = 60
       guard configuration > 0 else { return }
       $0.tombstonesMax = configuration == 1 ? 3 : 8
       $0.themeOverridesMax = 2
