@@ -45,6 +45,11 @@ public struct Timeline: Hashable, Sendable {
   public var staleTime: Timestamp?
   /// The time at which it was set. The daemon sets it; it is never sent.
   public var setTime = Timestamp.epoch
+  /// The names of values that did not fit when the kind changed, in order, at most
+  /// `lostValuesMax`. The daemon sets them; they are never sent.
+  public var lostValues: [String] = []
+
+  public static let lostValuesMax = 8
 
   /// The time to ask a provider for a new timeline.
   public enum Policy: UInt8, Hashable, Sendable, CaseIterable {
@@ -83,7 +88,7 @@ public struct Timeline: Hashable, Sendable {
     return result
   }
 
-  /// Whether it equals another, whatever their `setTime`.
+  /// Whether it equals another, whatever their `setTime` and `lostValues`.
   public func isSame(as other: Timeline?) -> Bool {
     guard let other else { return false }
     return entries == other.entries && policy == other.policy && refreshTime == other.refreshTime
@@ -91,7 +96,10 @@ public struct Timeline: Hashable, Sendable {
   }
 
   /// Its size in bytes, as quotas count it.
-  public var costBytes: Int { entries.reduce(64) { $0 + $1.costBytes } }
+  public var costBytes: Int {
+    let lostBytes = lostValues.reduce(0) { $0 + 16 + $1.utf8.count }
+    return entries.reduce(64 + lostBytes) { $0 + $1.costBytes }
+  }
 }
 
 extension [TimelineEntry] {

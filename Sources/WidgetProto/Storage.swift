@@ -77,6 +77,8 @@ extension StoredWidget: ConvertibleMessage {
     timeline = try reader.optional("timeline", c.pointee.timeline)
     timeline?.setTime =
       try reader.timestamp("timeline_set_time", c.pointee.timeline_set_time) ?? .epoch
+    timeline?.lostValues = reader.strings(
+      c.pointee.n_timeline_lost_values, c.pointee.timeline_lost_values)
     if c.pointee.has_owners != 0 {
       owners = try reader.owners("owners", c.pointee.n_owners, c.pointee.owners)
     }
@@ -106,6 +108,9 @@ extension StoredWidget: ConvertibleMessage {
     if let timeline {
       c.pointee.timeline = try writer.message("timeline", timeline)
       c.pointee.timeline_set_time = try writer.timestamp(timeline.setTime)
+      c.pointee.n_timeline_lost_values = timeline.lostValues.count
+      c.pointee.timeline_lost_values = try writer.strings(
+        "timeline_lost_values", timeline.lostValues)
     }
     if let owners {
       c.pointee.has_owners = 1

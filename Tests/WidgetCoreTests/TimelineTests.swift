@@ -57,6 +57,34 @@ struct TimelineTests {
 
   // MARK: - Entries
 
+  @Test func `a widget says which values of its entries a changed kind has dropped`() throws {
+    var store = try store()
+    try store.create("t", kind: "train")
+    let timeline = Timeline(entries: [entry(-5, "0"), entry(10, "1")], policy: .never)
+    try set(timeline, of: "t", in: &store)
+    func problem(_ store: Store) -> String? { store.widget("t")?.timeline?.problem }
+    #expect(problem(store) == "")
+
+    var kind = Self.train
+    kind.content = [Self.label("string(entry.platform)")]
+    kind.entry = [Field(name: "platform", type: .int, defaultValue: .int(0))]
+    try store.register([kind, Self.clock, Self.agenda])
+    #expect(problem(store)?.contains("do not fit any more: platform.") == true)
+    #expect(store.timeline(of: "t", from: .at(0), limit: 1)?.status?.problem == problem(store))
+    store.commitGroup(at: .at(0))
+    var image = StoreImage(epoch: 7, revision: store.revision)
+    image.records = store.records.map { RecordImage($0) }
+    image.kinds = store.kinds().kinds
+    store = Store(image: image, timeZones: SystemTimeZones().rules)
+    store.advance(to: .at(10))
+    #expect(problem(store)?.contains("do not fit any more: platform.") == true)
+
+    let next = TimelineEntry(date: .at(-5), values: ["platform": .int(4)])
+    try set(Timeline(entries: [next], policy: .never), of: "t", in: &store, at: .at(10))
+    #expect(problem(store) == "")
+    #expect(store.checkInvariants() == [])
+  }
+
   @Test func `the current entry is the newest that is not after now`() throws {
     var store = try store()
     try store.create("t", kind: "train")

@@ -160,7 +160,8 @@ struct RandomMessages {
           labelsRevision: number(), presenceRevision: number(), positionRevision: number(),
           statusRevision: number(), transition: maybe { $0.transition() },
           transitionRevision: number(), contentRevision: number(), contentIsCut: flag(),
-          owners: maybe { $0.many { $0.owner() } }, dataKeysRevision: number())),
+          owners: maybe { $0.many { $0.owner() } }, dataKeysRevision: number(),
+          timeline: maybe { $0.storedTimeline() })),
       Sample(owner()),
       Sample(entry()),
       Sample(
@@ -470,6 +471,13 @@ struct RandomMessages {
     Timeline(
       entries: many { $0.dated() }, policy: pick(Timeline.Policy.allCases),
       refreshTime: maybe { $0.time() }, staleTime: maybe { $0.time() })
+  }
+
+  private mutating func storedTimeline() -> Timeline {
+    var stored = timeline()
+    stored.setTime = time()
+    stored.lostValues = many { $0.text() }
+    return stored
   }
 
   private mutating func timelineStatus() -> TimelineStatus {

@@ -172,7 +172,7 @@ struct KindSchema {
   }
 
   /// A timeline whose entries have only the declared fields. A value that does not fit becomes the
-  /// default.
+  /// default, and its name is in `lostValues`.
   func conforming(_ timeline: Timeline) -> Timeline {
     var result = timeline
     for index in timeline.entries.indices {
@@ -180,7 +180,9 @@ struct KindSchema {
       for pair in values.entries {
         let field = kind.entry.first { $0.name.hasSameBytes(as: pair.key) }
         if field == nil, kind.isOpen { continue }
-        values[pair.key] = field?.type.fitted(pair.value)
+        let value = field?.type.fitted(pair.value)
+        if value == nil, pair.value != .null { result.lose(pair.key) }
+        values[pair.key] = value
       }
       for field in kind.entry where values[field.name] == nil {
         if let value = field.defaultValue { values[field.name] = value }
@@ -473,6 +475,17 @@ struct KindSchema {
     guard !names.isEmpty else { return "it has none." }
     let listed = names.prefix(12).joined(separator: ", ")
     return "there is: \(listed)\(names.count > 12 ? ", …" : "")."
+  }
+}
+
+extension Timeline {
+  /// Remembers the name of a value that did not fit.
+  fileprivate mutating func lose(_ name: String) {
+    guard lostValues.count < Timeline.lostValuesMax,
+      !lostValues.contains(where: { $0.hasSameBytes(as: name) })
+    else { return }
+    lostValues.append(name)
+    lostValues.sort { $0.precedesByBytes($1) }
   }
 }
 

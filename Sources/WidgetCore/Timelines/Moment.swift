@@ -141,6 +141,7 @@ extension ContentMaker {
     let following = (place ?? -1) + 1
     if following < timeline.entries.count { status.nextTime = timeline.entries[following].date }
     status.staleTime = timeline.staleTime
+    status.problem = timeline.problem
     guard let time = timeline.staleTime, time <= now, moment.staleFor != timeline.setTime else {
       return
     }
@@ -209,6 +210,16 @@ extension ContentMaker {
 }
 
 extension Timeline {
+  /// That values are missing because the kind has changed; empty if none are.
+  fileprivate var problem: String {
+    guard !lostValues.isEmpty else { return "" }
+    let names = lostValues.joined(separator: ", ")
+    let rest = lostValues.count < Timeline.lostValuesMax ? "" : ", and perhaps others"
+    return
+      "The kind has changed, and these values of the entries do not fit any more: \(names)\(rest). "
+      + "They were dropped; a new timeline can have them again."
+  }
+
   /// The time at which to ask the provider for a new timeline; nil for never.
   func refreshTime(floor: Duration) -> Timestamp? {
     let wanted: Timestamp?

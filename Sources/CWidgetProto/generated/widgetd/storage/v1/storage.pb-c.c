@@ -143,7 +143,7 @@ void   widgetd__storage__v1__stored_tombstone__free_unpacked
   assert(message->base.descriptor == &widgetd__storage__v1__stored_tombstone__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_widget__field_descriptors[16] =
+static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_widget__field_descriptors[17] =
 {
   {
     "widget",
@@ -337,6 +337,18 @@ static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_widget__field
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "timeline_lost_values",
+    17,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Widgetd__Storage__V1__StoredWidget, n_timeline_lost_values),
+    offsetof(Widgetd__Storage__V1__StoredWidget, timeline_lost_values),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__storage__v1__stored_widget__field_indices_by_name[] = {
   10,   /* field[10] = content_is_cut */
@@ -351,6 +363,7 @@ static const unsigned widgetd__storage__v1__stored_widget__field_indices_by_name
   4,   /* field[4] = presence_revision */
   6,   /* field[6] = status_revision */
   14,   /* field[14] = timeline */
+  16,   /* field[16] = timeline_lost_values */
   15,   /* field[15] = timeline_set_time */
   7,   /* field[7] = transition */
   8,   /* field[8] = transition_revision */
@@ -359,7 +372,7 @@ static const unsigned widgetd__storage__v1__stored_widget__field_indices_by_name
 static const ProtobufCIntRange widgetd__storage__v1__stored_widget__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 16 }
+  { 0, 17 }
 };
 const ProtobufCMessageDescriptor widgetd__storage__v1__stored_widget__descriptor =
 {
@@ -369,7 +382,7 @@ const ProtobufCMessageDescriptor widgetd__storage__v1__stored_widget__descriptor
   "Widgetd__Storage__V1__StoredWidget",
   "widgetd.storage.v1",
   sizeof(Widgetd__Storage__V1__StoredWidget),
-  16,
+  17,
   widgetd__storage__v1__stored_widget__field_descriptors,
   widgetd__storage__v1__stored_widget__field_indices_by_name,
   1,  widgetd__storage__v1__stored_widget__number_ranges,
