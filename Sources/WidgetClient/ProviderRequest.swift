@@ -70,6 +70,8 @@ public struct ProviderSnapshotRequest: Hashable, Sendable {
   public let family: Family
   /// With the defaults.
   public let parameters: ValueMap
+  /// Whether an owner asks. Other callers can choose any parameters, too.
+  public let isByOwner: Bool
   let id: UInt64
   /// The number of the session: 1 for the first one that was opened.
   let generation: Int
@@ -78,6 +80,7 @@ public struct ProviderSnapshotRequest: Hashable, Sendable {
     kind = request.kind
     family = request.family
     parameters = request.parameters
+    isByOwner = request.isByOwner
     id = request.id
     self.generation = generation
   }

@@ -11,8 +11,13 @@ public struct SnapshotRequest: Hashable, Sendable {
   public var family: Family
   /// With the defaults.
   public var parameters: ValueMap
+  /// Whether an owner asks.
+  public var isByOwner: Bool
 
-  public init(id: UInt64, kind: KindName, family: Family, parameters: ValueMap = [:]) {
+  public init(
+    id: UInt64, kind: KindName, family: Family, parameters: ValueMap = [:], isByOwner: Bool = false
+  ) {
+    self.isByOwner = isByOwner
     self.id = id
     self.kind = kind
     self.family = family
@@ -25,7 +30,8 @@ extension SnapshotRequest: ConvertibleMessage {
     self.init(
       id: c.pointee.id, kind: try reader.kind("kind", c.pointee.kind),
       family: Family(number: c.pointee.family.rawValue) ?? .medium,
-      parameters: try reader.values("parameters", c.pointee.n_parameters, c.pointee.parameters))
+      parameters: try reader.values("parameters", c.pointee.n_parameters, c.pointee.parameters),
+      isByOwner: c.pointee.by_owner != 0)
   }
 
   func fill(
@@ -34,6 +40,7 @@ extension SnapshotRequest: ConvertibleMessage {
     c.pointee.id = id
     c.pointee.kind = try writer.string("kind", kind.rawValue)
     c.pointee.family = Widgetd__V1__Family(family)
+    c.pointee.by_owner = isByOwner ? 1 : 0
     c.pointee.n_parameters = parameters.count
     c.pointee.parameters = try writer.entries(
       "parameters", parameters, of: Widgetd__V1__SnapshotRequest__ParametersEntry.self)

@@ -179,6 +179,7 @@ struct AdapterTests {
     func answer(
       _ request: ProviderBundleRequest, with outcome: ProvideBundleAnswer.Outcome
     ) async throws(Failure) {}
+    func answer(snapshot number: UInt64, with data: Result<ValueMap, Failure>) async {}
     func acknowledge(_ event: Event) {}
     func flush() async {}
     func acknowledge(missed last: UInt64) async throws(Failure) {}

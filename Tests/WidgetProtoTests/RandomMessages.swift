@@ -508,7 +508,8 @@ struct RandomMessages {
 
   private mutating func timelineMessages() -> [Sample] {
     let snapshot = SnapshotRequest(
-      id: number(), kind: kind(), family: pick(Family.allCases), parameters: map())
+      id: number(), kind: kind(), family: pick(Family.allCases), parameters: map(),
+      isByOwner: flag())
     let answer = ProvideSnapshot(
       id: number(), snapshotRequestID: number(),
       outcome: flag() ? .data(SnapshotData(data: map())) : .error(error()))

@@ -189,7 +189,11 @@ class ProviderTest(unittest.TestCase):
     def want(self, session, id):
         session.say(
             snapshot_request=pb.SnapshotRequest(
-                id=id, kind="k", family=pb.FAMILY_SMALL, parameters={"n": value(id)}
+                id=id,
+                kind="k",
+                family=pb.FAMILY_SMALL,
+                parameters={"n": value(id)},
+                by_owner=id == 2,
             )
         )
 
@@ -203,6 +207,7 @@ class ProviderTest(unittest.TestCase):
         self.want(session, 2)
         first, second = next(provider), next(provider)
         self.assertEqual(first, widgetd.SnapshotRequest("k", widgetd.Family.SMALL, {"n": 1}, 1, 1))
+        self.assertEqual((first.by_owner, second.by_owner), (False, True))
         for make, id, outcome in (
             (lambda: provider.answer_snapshot(second, {"n": 5}), 2, "data"),
             (lambda: provider.refuse_snapshot(first, "no signal"), 1, "error"),

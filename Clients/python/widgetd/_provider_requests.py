@@ -60,6 +60,8 @@ class SnapshotRequest:
     id: int = field(repr=False)
     #: Counts the sessions that were opened.
     generation: int = field(repr=False)
+    #: Whether an owner asks. Other callers can choose any parameters, too.
+    by_owner: bool = False
 
 
 @dataclass(frozen=True)

@@ -271,6 +271,7 @@ class Session:
                     from_values(wanted.parameters),
                     wanted.id,
                     self.generation,
+                    wanted.by_owner,
                 )
             )
         elif which == "removed":

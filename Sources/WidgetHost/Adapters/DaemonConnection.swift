@@ -78,6 +78,8 @@ public protocol DaemonSession: Sendable {
   func acknowledge(missed last: UInt64) async throws(Failure)
   /// Answers a data request for a widget, if the request is still open.
   func answer(_ id: WidgetID, _ patch: WidgetPatch) async throws(Failure)
+  /// Answers the snapshot question with this number, if its session is still open.
+  func answer(snapshot number: UInt64, with data: Result<ValueMap, Failure>) async
   /// Answers a call about bundles.
   func answer(
     _ request: ProviderBundleRequest, with outcome: ProvideBundleAnswer.Outcome
@@ -97,13 +99,13 @@ public struct ClientConnection: DaemonConnection {
   public func session(
     _ provider: String, kinds: [Kind], takesOver: Bool, includesAudience: Bool
   ) -> any DaemonSession {
-    ClientSession(
-      client.provide(
-        provider, kinds: kinds,
-        options: ProviderOptions(
-          takesOver: takesOver, prunesKinds: true,
-          managesBundles: provider == HostState.provider, includesAudience: includesAudience)),
-      kinds: kinds)
+    let isHosts = provider == HostState.provider
+    var options = ProviderOptions(
+      takesOver: takesOver, prunesKinds: true, managesBundles: isHosts,
+      includesAudience: includesAudience)
+    options.answersSnapshots = !isHosts
+    return ClientSession(
+      client.provide(provider, kinds: kinds, options: options), kinds: kinds)
   }
 
   public func removeKinds(of provider: String) async throws(Failure) {
@@ -275,8 +277,23 @@ private final class ClientSession: DaemonSession {
   private let kinds: [Kind]
   /// The last data request for each widget.
   private let questions = Mutex<[WidgetID: ProviderDataRequest]>([:])
+  /// The snapshot questions without an answer.
+  private let snapshots = Mutex(SnapshotQuestions())
   private let isOpen = Mutex(false)
   private let acknowledging = Mutex(Acknowledging())
+
+  private struct SnapshotQuestions {
+    var open: [UInt64: ProviderSnapshotRequest] = [:]
+    var lastNumber: UInt64 = 0
+
+    mutating func add(_ request: ProviderSnapshotRequest) -> SnapshotQuestion {
+      lastNumber += 1
+      open[lastNumber] = request
+      return SnapshotQuestion(
+        number: lastNumber, kind: request.kind, family: request.family,
+        parameters: request.parameters, isOwner: request.isByOwner)
+    }
+  }
 
   private struct Acknowledging {
     /// The last event to acknowledge; nil if there is none.
@@ -296,6 +313,7 @@ private final class ClientSession: DaemonSession {
         switch request {
         case .connected(let opened):
           questions.withLock { $0 = [:] }
+          snapshots.withLock { $0.open = [:] }
           isOpen.withLock { $0 = true }
           await tell(
             .opened(epoch: opened.epoch, tellsAudience: opened.includesAudience))
@@ -318,7 +336,9 @@ private final class ClientSession: DaemonSession {
         case .bundleRequest(let request): await tell(.bundles(request))
         case .audience(let audience):
           await tell(.audience(attached: audience.attached, detached: audience.detached))
-        case .snapshotRequest, .synced: break
+        case .snapshotRequest(let request):
+          await tell(.snapshot(snapshots.withLock { $0.add(request) }))
+        case .synced: break
         }
       }
     } catch {
@@ -365,6 +385,18 @@ private final class ClientSession: DaemonSession {
     else { return }
     try await call { () async throws(ClientError) in try await session.answer(request, with: patch)
     }
+  }
+
+  func answer(snapshot number: UInt64, with data: Result<ValueMap, Failure>) async {
+    guard let request = snapshots.withLock({ $0.open.removeValue(forKey: number) }) else { return }
+    let outcome: ProvideSnapshot.Outcome =
+      switch data {
+      case .success(let data): .data(SnapshotData(data: data))
+      case .failure(let failure):
+        .error(WidgetError(reason: failure.code, message: failure.message))
+      }
+    // The daemon gives the sample if the answer is lost.
+    try? await session.answer(request, with: outcome)
   }
 
   func answer(

@@ -18,6 +18,9 @@ extension Host {
     case .call(let id, let call): begin(id, call)
     case .cancel(let id): calls.removeValue(forKey: id)?.cancel()
     case .acknowledge(let id, let event): sessions[id]?.session.acknowledge(event)
+    case .answerSnapshot(let id, let number, let data):
+      guard let session = sessions[id]?.session else { return }
+      Task { await session.answer(snapshot: number, with: data) }
     case .manage(let id, let request): manage(request, sessions[id]?.session)
     }
   }

@@ -50,7 +50,7 @@ extension BundleInstance {
         arm(id, index, source)
       }
     }
-    for (index, trigger) in facts.kind.triggers.enumerated() {
+    for (index, trigger) in facts.kind.triggers.enumerated() where !isPreview {
       switch trigger.when {
       case .load: fire(index, of: id, nil)
       case .every(let interval):

@@ -14,6 +14,8 @@ public struct BundleInstance: Sendable {
   let limits: HostLimits
   /// Sources and steps give their stub values, and nothing is touched.
   let isStub: Bool
+  /// Triggers do not fire; see `preview`.
+  private(set) var isPreview = false
 
   var now = HostTime(wall: .epoch, uptime: .zero)
   var effects: [Effect] = []
@@ -111,6 +113,20 @@ public struct BundleInstance: Sendable {
     firings = Allowance(burst: limits.triggersBurst, perSecond: limits.triggersPerSecond)
     numbers = SeededNumbers(seed: seed)
     kinds = Dictionary(bundle.kinds.map { ($0.kind.name, KindFacts($0)) }) { first, _ in first }
+  }
+
+  /// An instance of the same bundle that only reads sources.
+  init(previewOf other: BundleInstance, generation: UInt64, seed: UInt64) {
+    bundle = other.bundle
+    self.generation = generation
+    permissions = other.permissions
+    limits = other.limits
+    isStub = other.isStub
+    costs = Allowance(burst: limits.costBurst, perSecond: limits.costPerSecond)
+    firings = Allowance(burst: limits.triggersBurst, perSecond: limits.triggersPerSecond)
+    numbers = SeededNumbers(seed: seed)
+    kinds = other.kinds
+    isPreview = true
   }
 
   /// The latest time of the next `tick`.

@@ -85,6 +85,8 @@ public enum DaemonEffect: Sendable {
   case cancel(CallID)
   /// Acknowledges this event and all before it. Nobody waits for an answer.
   case acknowledge(SessionID, Event)
+  /// Answers the snapshot question with this number. Nobody waits for an answer.
+  case answerSnapshot(SessionID, UInt64, Result<ValueMap, Failure>)
   /// Carries out a call about bundles.
   case manage(SessionID, ProviderBundleRequest)
 }
@@ -147,6 +149,8 @@ public enum SessionNews: Hashable, Sendable {
   case audience(attached: [WidgetID], detached: [WidgetID])
   /// Kinds of the provider were removed.
   case kindsRemoved([KindName])
+  /// Somebody wants to know what an instance of a kind would show now.
+  case snapshot(SnapshotQuestion)
   /// Somebody makes a call about bundles. Only the host's own session gets these.
   case bundles(ProviderBundleRequest)
 }

@@ -131,6 +131,7 @@ extension DaemonConversation {
       report("bundle \(bundle.id): events may be lost: the daemon does not have them any more")
       call(.acknowledgeMissed(session, last))
     case .asked(let id, let isRefresh): tell(.asked(id, isRefresh: isRefresh), generation)
+    case .snapshot(let question): outputs.append(.preview(question, generation: generation))
     // The watch reports widgets that exist, so this reports only the end of data requests.
     case .removed(let ids): for id in ids { tell(.unasked(id), generation) }
     case .audience(let attached, let detached):
@@ -346,6 +347,14 @@ extension DaemonConversation {
   /// Makes a call of a bundle, after its earlier calls.
   mutating func add(_ call: Effect, _ generation: UInt64) {
     links[generation]?.add(call)
+  }
+
+  /// Answers a question about a kind of a bundle. Without a session, nobody waits for the answer.
+  mutating func answer(
+    _ question: SnapshotQuestion, _ result: Result<ValueMap, Failure>, _ generation: UInt64
+  ) {
+    guard let session = links[generation]?.session else { return }
+    outputs.append(.effect(.answerSnapshot(session, question.number, result)))
   }
 
   mutating func acknowledge(_ event: Event, _ generation: UInt64) {

@@ -122,6 +122,8 @@ extension DaemonConversation {
         retry(id.rawValue.hasPrefix("bundle/") ? String(id.rawValue.dropFirst(7)) : nil)
       }
       call(.answer(session, id, WidgetPatch()))
+    // The session asks for no snapshots.
+    case .snapshot: break
     case .event(let event):
       outputs.append(.event(event))
       outputs.append(.effect(.acknowledge(session, event)))

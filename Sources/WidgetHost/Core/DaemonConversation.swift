@@ -23,6 +23,8 @@ struct DaemonConversation: Sendable {
     case remembered([(id: String, path: String)])
     /// Somebody sent an event to a widget of the host.
     case event(Event)
+    /// Somebody wants a snapshot of a bundle's kind.
+    case preview(SnapshotQuestion, generation: UInt64)
     case report(String)
     case note(String)
     /// The daemon takes this host, or cannot be reached: print the held reports.

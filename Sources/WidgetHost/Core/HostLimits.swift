@@ -94,6 +94,13 @@ public struct HostLimits: Hashable, Sendable {
   public var traceLeaseMax = Duration.seconds(60)
   public var traceInterval = Duration.milliseconds(100)
 
+  /// Snapshots: the time for all sources of one, which is less than the daemon waits, and the number
+  /// at once. For others than owners, the number at once and per second on average.
+  public var snapshotTimeout = Duration.milliseconds(1_800)
+  public var snapshotsMax = 8
+  public var snapshotsBurst = 8
+  public var snapshotsPerSecond = 1
+
   /// After the daemon has refused a bundle: the interval of checks whether the owners of its kinds
   /// and widgets have changed, and the interval of retries in any case.
   public var refusalLookInterval = Duration.seconds(1)

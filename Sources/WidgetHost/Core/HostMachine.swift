@@ -27,6 +27,7 @@ struct HostMachine: Sendable {
 
   private(set) var bundles: HostState
   private(set) var daemon: DaemonConversation
+  private var previews: Previews
   private let limits: HostLimits
   private let roots: [String]
   private let isStub: Bool
@@ -51,6 +52,7 @@ struct HostMachine: Sendable {
     bundles = HostState(
       limits: limits, isStub: isStub, home: home, programFolders: programFolders, seed: seed)
     daemon = DaemonConversation(limits: limits)
+    previews = Previews(limits)
     held = HeldReports(countMax: limits.heldReportsMax)
     daemon.setStanding(hostWidget())
   }
@@ -91,7 +93,11 @@ struct HostMachine: Sendable {
     _ input: BundleInput, generation: UInt64, at now: HostTime
   ) -> [Output] {
     guard !isStopped else { return [] }
-    pass(bundles.handle(input, generation: generation, at: now), at: now)
+    if previews.has(generation) {
+      pass(previews.handle(input, generation: generation, at: now), at: now)
+    } else {
+      pass(bundles.handle(input, generation: generation, at: now), at: now)
+    }
     return drain(at: now)
   }
 
@@ -107,14 +113,18 @@ struct HostMachine: Sendable {
   }
 
   var nextDeadline: Duration? {
-    guard !isStopped, let bundles = bundles.nextDeadline else { return daemon.nextDeadline }
-    return daemon.nextDeadline.map { min($0, bundles) } ?? bundles
+    guard !isStopped else { return daemon.nextDeadline }
+    return [bundles.nextDeadline, previews.nextDeadline, daemon.nextDeadline].compactMap(\.self)
+      .min()
   }
 
   /// Time has passed.
   mutating func tick(at now: HostTime) -> [Output] {
     if !isStopped, let deadline = bundles.nextDeadline, deadline <= now.uptime {
       pass(bundles.tick(at: now), at: now)
+    }
+    if !isStopped, let deadline = previews.nextDeadline, deadline <= now.uptime {
+      pass(previews.tick(at: now), at: now)
     }
     if let deadline = daemon.nextDeadline, deadline <= now.uptime { daemon.tick(at: now) }
     return drain(at: now)
@@ -131,8 +141,9 @@ struct HostMachine: Sendable {
     // The other host runs the bundles, so this host has loaded nothing.
     if daemon.isTaken { held?.discard() }
     release()
+    pass(previews.stop(), at: now)
     let (cancelled, specs) = bundles.stop()
-    pass(cancelled.map { .effect($0) }, at: now)
+    pass(cancelled.map { HostState.Output.effect($0) }, at: now)
     daemon.stop(hostWidget(isStopped: true) + specs, at: now)
   }
 
@@ -167,6 +178,9 @@ struct HostMachine: Sendable {
     case .retry(let id): pass(bundles.retry(id, at: now), at: now)
     case .remembered(let known): pass(bundles.remembered(known), at: now)
     case .event(let event): trace(event, at: now)
+    case .preview(let question, let generation):
+      guard !isStopped, let (bundle, instance) = bundles.preview(of: generation) else { return }
+      pass(previews.begin(question, of: bundle, instance, at: now), at: now)
     case .report(let text): say(.report(text))
     case .note(let text): say(.note(text))
     case .release: release()
@@ -196,6 +210,16 @@ struct HostMachine: Sendable {
         outputs.append(.status(running: specs.count - failed, failed: failed))
       case .report(let text): say(.report(text))
       case .note(let text): say(.note(text))
+      }
+    }
+  }
+
+  private mutating func pass(_ new: [Previews.Output], at now: HostTime) {
+    for output in new {
+      switch output {
+      case .effect(let effect): pass(effect, at: now)
+      case .answer(let question, let generation, let result):
+        daemon.answer(question, result, generation)
       }
     }
   }

@@ -350,6 +350,15 @@ public struct HostState: Sendable {
     running.values.compactMap(\.instance.nextDeadline).min()
   }
 
+  /// A running bundle, and an instance of it for a preview.
+  mutating func preview(
+    of generation: UInt64
+  ) -> (bundle: BundleInstance, instance: BundleInstance)? {
+    guard let bundle = id(of: generation).flatMap({ running[$0]?.instance }) else { return nil }
+    lastGeneration += 1
+    return (bundle, bundle.preview(generation: lastGeneration, seed: numbers.next()))
+  }
+
   private func id(of generation: UInt64) -> String? {
     running.first { $0.value.instance.generation == generation }?.key
   }

@@ -58,7 +58,8 @@ final class Snapshots {
     session.send(
       .snapshotRequest(
         SnapshotRequest(
-          id: number, kind: request.kind, family: sample.family, parameters: sample.parameters)))
+          id: number, kind: request.kind, family: sample.family, parameters: sample.parameters,
+          isByOwner: responder.level >= .owner)))
   }
 
   /// Takes the answer of a provider. Ignores the answer if its call has ended.

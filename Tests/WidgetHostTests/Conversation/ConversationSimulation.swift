@@ -260,7 +260,7 @@ struct ConversationSimulation {
       if call.failure == nil { perhapsExecute(call.call) }
     case .acknowledge(let id, _):
       if processes[host]?.sessions[id] == nil { violate("an event of a closed session") }
-    case .manage: break
+    case .manage, .answerSnapshot: break
     }
   }
 

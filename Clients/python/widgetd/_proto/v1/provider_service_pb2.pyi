@@ -305,15 +305,17 @@ class SnapshotRequest(_message.Message):
         key: str
         value: _value_pb2.Value
         def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_value_pb2.Value, _Mapping[str, object]]] = ...) -> None: ...
+    BY_OWNER_FIELD_NUMBER: _ClassVar[int]
     FAMILY_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+    by_owner: bool
     family: _widget_pb2.Family
     id: int
     kind: str
     parameters: _containers.MessageMap[str, _value_pb2.Value]
-    def __init__(self, id: _Optional[int] = ..., kind: _Optional[str] = ..., family: _Optional[_Union[_widget_pb2.Family, str]] = ..., parameters: _Optional[_Mapping[str, _value_pb2.Value]] = ...) -> None: ...
+    def __init__(self, id: _Optional[int] = ..., kind: _Optional[str] = ..., family: _Optional[_Union[_widget_pb2.Family, str]] = ..., parameters: _Optional[_Mapping[str, _value_pb2.Value]] = ..., by_owner: bool = ...) -> None: ...
 
 class DataRequestReason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__: tuple[str, ...] = ()

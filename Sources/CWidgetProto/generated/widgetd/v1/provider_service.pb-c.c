@@ -2563,7 +2563,7 @@ const ProtobufCMessageDescriptor widgetd__v1__snapshot_request__parameters_entry
   (ProtobufCMessageInit) widgetd__v1__snapshot_request__parameters_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__snapshot_request__field_descriptors[4] =
+static const ProtobufCFieldDescriptor widgetd__v1__snapshot_request__field_descriptors[5] =
 {
   {
     "id",
@@ -2613,8 +2613,21 @@ static const ProtobufCFieldDescriptor widgetd__v1__snapshot_request__field_descr
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "by_owner",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__SnapshotRequest, by_owner),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__snapshot_request__field_indices_by_name[] = {
+  4,   /* field[4] = by_owner */
   2,   /* field[2] = family */
   0,   /* field[0] = id */
   1,   /* field[1] = kind */
@@ -2623,7 +2636,7 @@ static const unsigned widgetd__v1__snapshot_request__field_indices_by_name[] = {
 static const ProtobufCIntRange widgetd__v1__snapshot_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 4 }
+  { 0, 5 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__snapshot_request__descriptor =
 {
@@ -2633,7 +2646,7 @@ const ProtobufCMessageDescriptor widgetd__v1__snapshot_request__descriptor =
   "Widgetd__V1__SnapshotRequest",
   "widgetd.v1",
   sizeof(Widgetd__V1__SnapshotRequest),
-  4,
+  5,
   widgetd__v1__snapshot_request__field_descriptors,
   widgetd__v1__snapshot_request__field_indices_by_name,
   1,  widgetd__v1__snapshot_request__number_ranges,

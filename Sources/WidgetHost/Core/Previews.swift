@@ -1,0 +1,159 @@
+import WidgetBundle
+import WidgetModel
+
+/// The snapshots that the daemon waits for: previews of bundles that read their sources.
+///
+/// A value without I/O. A preview ends when each of its sources has given a result, or when one has
+/// failed, or after `HostLimits.snapshotTimeout`. Several previews do not disturb each other.
+struct Previews: Sendable {
+  enum Output: Sendable {
+    case effect(Effect)
+    /// The data of the preview, or why there are none.
+    case answer(SnapshotQuestion, of: UInt64, Result<ValueMap, Failure>)
+  }
+
+  private struct Preview {
+    let question: SnapshotQuestion
+    /// The generation of the bundle that was asked.
+    let asked: UInt64
+    var instance: BundleInstance
+    let end: Duration
+    /// The requests that adapters carry out.
+    var requests: Set<RequestID> = []
+    /// The requests of continuous sources that have given a result.
+    var heard: Set<RequestID> = []
+    /// The revision of the widget.
+    var revision: Revision = 0
+  }
+
+  private let limits: HostLimits
+  /// By the generation of the preview.
+  private var previews: [UInt64: Preview] = [:]
+  /// What others than owners may ask.
+  private var allowance: Allowance
+
+  init(_ limits: HostLimits) {
+    self.limits = limits
+    allowance = Allowance(burst: limits.snapshotsBurst, perSecond: limits.snapshotsPerSecond)
+  }
+
+  /// Whether a generation is that of a preview.
+  func has(_ generation: UInt64) -> Bool { previews[generation] != nil }
+
+  var nextDeadline: Duration? {
+    previews.values.map { min($0.end, $0.instance.nextDeadline ?? $0.end) }.min()
+  }
+
+  /// Begins a preview.
+  ///
+  /// - Parameters:
+  ///   - bundle: the running bundle that was asked.
+  ///   - instance: an instance of it for the preview.
+  mutating func begin(
+    _ question: SnapshotQuestion, of bundle: BundleInstance, _ instance: BundleInstance,
+    at now: HostTime
+  ) -> [Output] {
+    do throws(Failure) {
+      guard let widget = instance.previewWidget(for: question) else {
+        throw Failure("NOT_FOUND", "the bundle has no kind \"\(question.kind)\"")
+      }
+      guard previews.count < limits.snapshotsMax else {
+        throw Failure("RESOURCE_EXHAUSTED", "too many snapshots are being made; try again")
+      }
+      if !question.isOwner {
+        guard bundle.knows(question.parameters, of: question.kind) else {
+          throw Failure(
+            "PERMISSION_DENIED",
+            "only owners may choose parameters that no widget of the kind has")
+        }
+        allowance.refill(at: now.uptime)
+        guard allowance.available >= 1 else {
+          throw Failure("RESOURCE_EXHAUSTED", "too many snapshots were made; try again later")
+        }
+        allowance.take(1)
+      }
+      let generation = instance.generation
+      previews[generation] = Preview(
+        question: question, asked: bundle.generation, instance: instance,
+        end: now.uptime + limits.snapshotTimeout)
+      return handle(.snapshot([widget]), generation: generation, at: now)
+    } catch {
+      return [.answer(question, of: bundle.generation, .failure(error))]
+    }
+  }
+
+  /// Something happened to a preview.
+  mutating func handle(_ input: BundleInput, generation: UInt64, at now: HostTime) -> [Output] {
+    guard var preview = previews[generation] else { return [] }
+    switch input {
+    case .line(let request, _), .value(let request, _), .absent(let request, _):
+      preview.heard.insert(request)
+    default: break
+    }
+    var outputs: [Output] = []
+    var inputs = [input]
+    while let input = inputs.popLast() {
+      for effect in preview.instance.handle(input, at: now) {
+        switch effect {
+        case .patch(let request, _, _):
+          // Nobody else has the widget, so each change is made at once.
+          preview.revision += 1
+          inputs.append(.sent(request, preview.revision))
+        case .readFile(let request, _), .readFolder(let request, _), .run(let request, _),
+          .web(let request, _), .connect(let request, _), .bus(let request, _):
+          preview.requests.insert(request)
+          outputs.append(.effect(effect))
+        case .cancel(let request):
+          if preview.requests.contains(request) { outputs.append(.effect(effect)) }
+        case .watchFile, .presence, .send, .lead, .unlead, .fetchWidget, .acknowledge, .answer,
+          .tellSocket, .trace, .report, .note:
+          break
+        }
+      }
+    }
+    previews[generation] = preview
+    guard !preview.instance.isReading(besides: preview.heard) else { return outputs }
+    return outputs + end(generation, result(of: preview.instance))
+  }
+
+  /// Time has passed.
+  mutating func tick(at now: HostTime) -> [Output] {
+    var outputs: [Output] = []
+    for generation in previews.keys.sorted() {
+      guard let preview = previews[generation] else { continue }
+      if preview.end <= now.uptime {
+        let failure = Failure("DEADLINE_EXCEEDED", "a source has given no result in time")
+        outputs += end(generation, .failure(failure))
+      } else if let deadline = preview.instance.nextDeadline, deadline <= now.uptime {
+        outputs += handle(.tick, generation: generation, at: now)
+      }
+    }
+    return outputs
+  }
+
+  /// Ends all previews.
+  mutating func stop() -> [Output] {
+    previews.keys.sorted().flatMap {
+      end($0, .failure(Failure("ABORTED", "widgetd-host ends")))
+    }
+  }
+
+  private mutating func end(
+    _ generation: UInt64, _ result: Result<ValueMap, Failure>
+  ) -> [Output] {
+    guard var preview = previews.removeValue(forKey: generation) else { return [] }
+    let cancelled = preview.instance.stop().filter { effect in
+      if case .cancel(let request) = effect { preview.requests.contains(request) } else { false }
+    }
+    return cancelled.map { .effect($0) } + [.answer(preview.question, of: preview.asked, result)]
+  }
+
+  private func result(of instance: BundleInstance) -> Result<ValueMap, Failure> {
+    if let failure = instance.failures.last {
+      let words = [failure.title, failure.message].filter { !$0.isEmpty }.joined(separator: ": ")
+      return .failure(Failure(failure.code, words))
+    }
+    let data = BundleInstance.previewID.flatMap { instance.widgets[$0]?.view.data }
+    return .success(data ?? [:])
+  }
+}
