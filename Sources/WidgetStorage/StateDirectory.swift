@@ -15,8 +15,13 @@ public final class StateDirectory {
   /// Takes the lock. Creates missing directories, accessible only to this user. Existing
   /// directories keep their permissions.
   ///
-  /// Throws `locked` if another daemon uses the directory, else `readOnly`, `full` or `cannotOpen`.
-  public init(path: String) throws(StorageError) {
+  /// Throws `unsafe` for a directory that other users own or can write to: they could replace the
+  /// store, or put links in the place of its files. Throws `locked` if another daemon uses the
+  /// directory, else `readOnly`, `full` or `cannotOpen`.
+  ///
+  /// - Parameter isRepair: Whether root may use the directory of another user, for a command beside
+  ///   the daemon.
+  public init(path: String, isRepair: Bool = false) throws(StorageError) {
     var path = path
     while path.utf8.count > 1, path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
     guard !path.isEmpty, !path.utf8.contains(0) else {
@@ -24,6 +29,7 @@ public final class StateDirectory {
     }
     self.path = path
     try StateDirectory.makeDirectories(path)
+    try StateDirectory.checkOwner(of: path, isRepair: isRepair)
     lock = try StateDirectory.takeLock(path + "/" + StateDirectory.lockFileName)
   }
 
@@ -57,6 +63,23 @@ public final class StateDirectory {
       guard status.st_mode & S_IFMT == S_IFDIR else {
         throw .cannotOpen(path: made, detail: "not a directory")
       }
+    }
+  }
+
+  private static func checkOwner(of path: String, isRepair: Bool) throws(StorageError) {
+    var status = stat()
+    guard stat(path, &status) == 0 else { throw StorageError(errno: errno, path: path) }
+    let user = geteuid()
+    guard status.st_uid == user || status.st_uid == 0 || (user == 0 && isRepair) else {
+      throw .unsafe(
+        path: path,
+        detail: "it belongs to user \(status.st_uid), and this program runs as user \(user);"
+          + " run it as user \(status.st_uid), or choose another state directory")
+    }
+    guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
+      throw .unsafe(
+        path: path,
+        detail: "other users can write to it; run `chmod go-w \(path)`, and check its files")
     }
   }
 

@@ -20,6 +20,8 @@ public enum StorageError: Error, Hashable, Sendable {
   case locked(path: String, pid: Int32?)
   /// The directory or file cannot be opened or created.
   case cannotOpen(path: String, detail: String)
+  /// Other users own the directory, or can write to it.
+  case unsafe(path: String, detail: String)
   /// A widget that has no stored form.
   case unrepresentable(path: String, detail: String)
   /// The log has been closed.
@@ -38,8 +40,8 @@ extension StorageError {
   public var isTransient: Bool {
     switch self {
     case .full, .readOnly, .busy, .inputOutput, .locked: true
-    case .corrupt, .incompatible, .foreign, .cannotOpen, .unrepresentable, .closed, .lost, .removed,
-      .unexpected:
+    case .corrupt, .incompatible, .foreign, .cannotOpen, .unsafe, .unrepresentable, .closed, .lost,
+      .removed, .unexpected:
       false
     }
   }
@@ -49,9 +51,9 @@ extension StorageError {
     switch self {
     case .full(let path), .readOnly(let path), .corrupt(let path, _), .busy(let path),
       .inputOutput(let path, _), .incompatible(let path, _, _), .foreign(let path),
-      .locked(let path, _), .cannotOpen(let path, _), .unrepresentable(let path, _),
-      .closed(let path), .lost(let path, _), .removed(let path, _, _, _),
-      .unexpected(let path, _):
+      .locked(let path, _), .cannotOpen(let path, _), .unsafe(let path, _),
+      .unrepresentable(let path, _), .closed(let path), .lost(let path, _),
+      .removed(let path, _, _, _), .unexpected(let path, _):
       path
     }
   }
@@ -68,6 +70,7 @@ extension StorageError {
     case .foreign: "FOREIGN"
     case .locked: "LOCKED"
     case .cannotOpen: "CANNOT_OPEN"
+    case .unsafe: "UNSAFE"
     case .unrepresentable: "UNREPRESENTABLE"
     case .closed: "CLOSED"
     case .lost: "LOST"
@@ -102,6 +105,8 @@ extension StorageError: CustomStringConvertible {
       "\(path): in use by another daemon; stop it, or choose another state directory"
     case .cannotOpen(let path, let detail):
       "\(path): cannot be opened (\(detail)); check that it exists and who may use it"
+    case .unsafe(let path, let detail):
+      "\(path): not used, because \(detail)"
     case .unrepresentable(let path, let detail):
       "\(path): cannot hold this widget (\(detail)); nothing was written. Change the widget"
     case .closed(let path):

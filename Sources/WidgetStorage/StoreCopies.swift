@@ -19,7 +19,7 @@ public struct StoreCopyError: Error, Hashable, Sendable, CustomStringConvertible
       switch error {
       case .corrupt, .incompatible, .foreign, .lost, .removed: .damaged
       case .locked, .busy: .inUse
-      case .cannotOpen, .readOnly: .noAccess
+      case .cannotOpen, .readOnly, .unsafe: .noAccess
       case .full, .inputOutput, .unrepresentable, .closed, .unexpected: .other
       }
     self.init(kind, "\(error)")
@@ -87,7 +87,7 @@ public enum StoreCopies {
       }
       // Checked before anything is created.
       _ = try Schema.current.version(of: ReadingConnection(source).connection)
-      let directory = try StateDirectory(path: stateDirectory)
+      let directory = try StateDirectory(path: stateDirectory, isRepair: true)
       defer { directory.release() }
       let path = directory.path + "/" + SQLiteCommitLog.databaseFileName
       let temporary = path + ".restoring"

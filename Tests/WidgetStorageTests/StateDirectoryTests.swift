@@ -89,4 +89,23 @@ import Testing
       }
     }
   }
+
+  @Test(arguments: [0o770, 0o707, 0o1777])
+  func `a directory that other users can write to is refused`(mode: Int) throws {
+    try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: folder.path)
+    let failure = #expect(throws: StorageError.self) { try StateDirectory(path: folder.path) }
+    #expect(failure?.reason == "UNSAFE")
+    #expect(failure.map { "\($0)".contains("chmod go-w \(folder.path)") } == true)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+  }
+
+  @Test(.enabled(if: geteuid() == 0, "only root can give a directory away"))
+  func `a directory of another user is refused, unless root repairs it`() throws {
+    try #require(chown(folder.path, 4_321, 4_322) == 0)
+    let failure = #expect(throws: StorageError.self) { try StateDirectory(path: folder.path) }
+    #expect(failure?.reason == "UNSAFE")
+    #expect(failure.map { "\($0)".contains("belongs to user 4321") } == true)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+    #expect(try StateDirectory(path: folder.path, isRepair: true).isLocked)
+  }
 }

@@ -263,7 +263,7 @@ import WidgetModel
   @Test(.enabled(if: geteuid() == 0, "only root can give files away"))
   func `files that root makes belong to the user of the folder`() throws {
     try #require(chown(folder.path, 4_321, 4_322) == 0)
-    let log = try folder.open()
+    let log = try folder.open(isRepair: true)
     try log.append(group(1))
     let saved = folder.path + "/away"
     try manager.moveItem(atPath: folder.database, toPath: saved)

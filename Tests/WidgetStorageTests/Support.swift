@@ -35,12 +35,12 @@ final class TemporaryFolder {
   /// A log in this folder.
   func open(
     _ options: SQLiteCommitLog.Options = .init(), newEpoch: UInt64 = 7, schema: Schema = .current,
-    bootID: String? = "boot-1",
+    bootID: String? = "boot-1", isRepair: Bool = false,
     onCheckpointFailure: @escaping @Sendable (StorageError) -> Void = { _ in }
   ) throws(StorageError) -> SQLiteCommitLog {
     try SQLiteCommitLog(
-      directory: try StateDirectory(path: path), options: options, newEpoch: newEpoch,
-      schema: schema, bootID: bootID, onCheckpointFailure: onCheckpointFailure)
+      directory: try StateDirectory(path: path, isRepair: isRepair), options: options,
+      newEpoch: newEpoch, schema: schema, bootID: bootID, onCheckpointFailure: onCheckpointFailure)
   }
 }
 
