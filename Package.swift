@@ -61,6 +61,12 @@ let grpc: [Target.Dependency] = [
   .product(name: "NIOHPACK", package: "swift-nio-http2", condition: withGRPC),
 ]
 
+/// What the fuzz targets call, but for gRPC.
+let fuzzed: [Target.Dependency] = [
+  "CSQLite", "MessageTypes", "WidgetBundle", "WidgetBundleInstaller", "WidgetCore",
+  "WidgetExpression", "WidgetModel", "WidgetProto", "WidgetStorage", "WidgetTransport", nioCore,
+]
+
 let package = Package(
   name: "widgetd",
   products: [
@@ -268,6 +274,9 @@ let package = Package(
     .target(
       name: "NodeSamples", dependencies: ["SeededRandom", "WidgetModel"],
       path: "Tests/Support/Nodes"),
+    .target(
+      name: "MessageTypes", dependencies: ["WidgetModel", "WidgetProto"],
+      path: "Tests/Support/Messages"),
     .testTarget(
       name: "WidgetdSysmonTests",
       dependencies: [
@@ -317,8 +326,12 @@ let package = Package(
       name: "WidgetTerminalTests", dependencies: ["SeededRandom", "WidgetTerminal", "WidgetRender"]),
     .testTarget(
       name: "WidgetProtoTests",
-      dependencies: ["SeededRandom", "WidgetProto", "WidgetModel", "CWidgetProto"],
+      dependencies: ["MessageTypes", "SeededRandom", "WidgetProto", "WidgetModel", "CWidgetProto"],
       exclude: ["Python"]),
+    .testTarget(
+      name: "FuzzTests",
+      dependencies: fuzzed + [.target(name: "WidgetGRPC", condition: withGRPC)],
+      path: "Tests/Fuzz", exclude: ["Corpus"]),
     .testTarget(
       name: "WidgetTransportTests",
       dependencies: ["SeededRandom", "WidgetTransport", nioCore, nioEmbedded]),
@@ -379,13 +392,8 @@ if Context.environment["WIDGETD_FUZZ"] != nil {
   }
   package.targets.append(
     .executableTarget(
-      name: "widgetd-fuzz",
-      dependencies: [
-        "CSQLite", "WidgetBundle", "WidgetBundleInstaller", "WidgetCore", "WidgetExpression",
-        "WidgetGRPC", "WidgetModel", "WidgetProto", "WidgetStorage", "WidgetTransport", nioCore,
-      ],
-      path: "Tests", exclude: ["Fuzz/Corpus"],
-      sources: ["Fuzz", "WidgetProtoTests/Registry.swift"]))
+      name: "widgetd-fuzz", dependencies: fuzzed + ["WidgetGRPC"],
+      path: "Tests/Fuzz", exclude: ["Corpus", "CorpusTests.swift"]))
 }
 
 // C targets ignore them.

@@ -8,7 +8,8 @@ import WidgetProto
 @testable import WidgetStorage
 
 /// Archives: whatever is in one, nothing stays in the folder for temporary files, and nothing gets
-/// beside it. scripts/fuzz makes `TMPDIR` an empty folder.
+/// beside it. scripts/fuzz makes `TMPDIR` an empty folder, and names it again in
+/// `WIDGETD_FUZZ_SCRATCH`.
 func fuzzArchives(_ input: UnsafeRawBufferPointer) {
   do throws(BundleInstallerError) {
     _ = try installer.read(bytes: Array(input), name: "a.archive")
@@ -20,7 +21,7 @@ func fuzzArchives(_ input: UnsafeRawBufferPointer) {
 }
 
 private let installer = BundleInstaller(path: "/nonexistent/bundles")
-private let temporaryFolder = getenv("TMPDIR").map { String(cString: $0) }
+private let temporaryFolder = getenv("WIDGETD_FUZZ_SCRATCH").map { String(cString: $0) }
 
 private func names(in folder: String) -> [String] {
   guard let stream = opendir(folder) else { return [] }

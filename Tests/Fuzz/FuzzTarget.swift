@@ -1,24 +1,29 @@
 import Glibc
 
-/// The fuzz targets of scripts/fuzz.
+/// The fuzz targets of scripts/fuzz, and of `CorpusTests`.
 ///
 /// libFuzzer calls `LLVMFuzzerTestOneInput` with bytes that it mutates towards code that no input has
 /// reached. `WIDGETD_FUZZ_TARGET` names the target. A target must return, whatever the bytes are; a
 /// trap, a broken invariant (`require`), a timeout and an access that AddressSanitizer finds are
 /// findings.
 enum FuzzTarget: String, CaseIterable {
-  case frames, messages, http2, expressions, bundles, json, archives, rows
+  case frames, messages, expressions, bundles, json, archives, rows
+  #if GRPC
+    case http2
+  #endif
 
   var run: (UnsafeRawBufferPointer) -> Void {
     switch self {
     case .frames: fuzzFrames
     case .messages: fuzzMessages
-    case .http2: fuzzHTTP2
     case .expressions: fuzzExpressions
     case .bundles: fuzzBundles
     case .json: fuzzJSON
     case .archives: fuzzArchives
     case .rows: fuzzRows
+    #if GRPC
+      case .http2: fuzzHTTP2
+    #endif
     }
   }
 

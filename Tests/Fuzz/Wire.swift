@@ -1,8 +1,11 @@
+import MessageTypes
 import NIOCore
 import WidgetProto
 import WidgetTransport
 
-@testable import WidgetGRPC
+#if GRPC
+  @testable import WidgetGRPC
+#endif
 
 /// ttrpc: the frames are the same however the bytes are cut, and the state machine of the streams
 /// opens no more than it may.
@@ -65,51 +68,53 @@ func fuzzMessages(_ input: UnsafeRawBufferPointer) {
 
 private nonisolated(unsafe) let codec = WireCodec(limits: WireLimits(arenaBytesMax: 1 << 20))
 
-/// HTTP/2: every byte passes once and in order, and pieces change nothing.
-func fuzzHTTP2(_ input: UnsafeRawBufferPointer) {
-  guard let choice = input.first else { return }
-  let bytes = Array(input.dropFirst())
-  func scan(_ lengths: [Int]) -> (passed: [UInt8], controls: [ControlFrameScanner.Piece]) {
-    // A short opening leaves more of the input to the frames.
-    var scanner = ControlFrameScanner(openingBytes: 1)
-    var passed: [UInt8] = []
-    var controls: [ControlFrameScanner.Piece] = []
-    var offset = 0
-    for length in lengths {
-      scanner.receive(ByteBuffer(bytes: bytes[offset..<(offset + length)]))
-      offset += length
-      while let piece = scanner.next() {
-        switch piece {
-        case .ping(_, let frame), .reset(_, let frame):
-          controls.append(piece)
-          passed += Array(frame.readableBytesView)
-        case .other(let frame):
-          require(frame.readableBytes > 0, "an empty piece")
-          passed += Array(frame.readableBytesView)
+#if GRPC
+  /// HTTP/2: every byte passes once and in order, and pieces change nothing.
+  func fuzzHTTP2(_ input: UnsafeRawBufferPointer) {
+    guard let choice = input.first else { return }
+    let bytes = Array(input.dropFirst())
+    func scan(_ lengths: [Int]) -> (passed: [UInt8], controls: [ControlFrameScanner.Piece]) {
+      // A short opening leaves more of the input to the frames.
+      var scanner = ControlFrameScanner(openingBytes: 1)
+      var passed: [UInt8] = []
+      var controls: [ControlFrameScanner.Piece] = []
+      var offset = 0
+      for length in lengths {
+        scanner.receive(ByteBuffer(bytes: bytes[offset..<(offset + length)]))
+        offset += length
+        while let piece = scanner.next() {
+          switch piece {
+          case .ping(_, let frame), .reset(_, let frame):
+            controls.append(piece)
+            passed += Array(frame.readableBytesView)
+          case .other(let frame):
+            require(frame.readableBytes > 0, "an empty piece")
+            passed += Array(frame.readableBytesView)
+          }
         }
+        let held = offset - passed.count
+        require((0..<17).contains(held), "\(held) bytes are held")
       }
-      let held = offset - passed.count
-      require((0..<17).contains(held), "\(held) bytes are held")
+      return (passed, controls)
     }
-    return (passed, controls)
-  }
-  let (whole, parts) = (scan([bytes.count]), scan(pieces(of: bytes.count, by: choice)))
-  require(bytes.starts(with: whole.passed), "bytes are missing or out of order")
-  require(whole.passed == parts.passed && whole.controls == parts.controls, "pieces differ")
+    let (whole, parts) = (scan([bytes.count]), scan(pieces(of: bytes.count, by: choice)))
+    require(bytes.starts(with: whole.passed), "bytes are missing or out of order")
+    require(whole.passed == parts.passed && whole.controls == parts.controls, "pieces differ")
 
-  func follow(_ lengths: [Int]) -> (MessageScanner.Fault?, Int) {
-    var scanner = MessageScanner(bytesMax: 1 << 16)
-    scanner.allowsCompressed = choice & 1 == 1
-    var offset = 0
-    for length in lengths {
-      let fault = scanner.scan(ByteBuffer(bytes: bytes[offset..<(offset + length)]))
-      offset += length
-      if let fault { return (fault, 0) }
-      require(scanner.incompleteBytes <= offset, "more is incomplete than has arrived")
+    func follow(_ lengths: [Int]) -> (MessageScanner.Fault?, Int) {
+      var scanner = MessageScanner(bytesMax: 1 << 16)
+      scanner.allowsCompressed = choice & 1 == 1
+      var offset = 0
+      for length in lengths {
+        let fault = scanner.scan(ByteBuffer(bytes: bytes[offset..<(offset + length)]))
+        offset += length
+        if let fault { return (fault, 0) }
+        require(scanner.incompleteBytes <= offset, "more is incomplete than has arrived")
+      }
+      return (nil, scanner.incompleteBytes)
     }
-    return (nil, scanner.incompleteBytes)
+    require(
+      follow([bytes.count]) == follow(pieces(of: bytes.count, by: choice)),
+      "pieces give other messages")
   }
-  require(
-    follow([bytes.count]) == follow(pieces(of: bytes.count, by: choice)),
-    "pieces give other messages")
-}
+#endif

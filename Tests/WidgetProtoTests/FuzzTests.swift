@@ -1,3 +1,4 @@
+import MessageTypes
 import SeededRandom
 import Testing
 import WidgetModel

@@ -1,3 +1,4 @@
+import MessageTypes
 import Testing
 import WidgetModel
 import WidgetProto

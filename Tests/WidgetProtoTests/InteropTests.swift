@@ -1,4 +1,5 @@
 import Foundation
+import MessageTypes
 import Testing
 import WidgetModel
 import WidgetProto

@@ -1,4 +1,5 @@
 import CWidgetProto
+import MessageTypes
 import SeededRandom
 import Testing
 import WidgetModel

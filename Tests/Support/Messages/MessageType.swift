@@ -1,16 +1,14 @@
-import CWidgetProto
 import WidgetModel
-
-@testable import WidgetProto
+package import WidgetProto
 
 /// One message type of the schema with its Swift type forgotten.
-struct MessageType: Sendable, CustomStringConvertible {
-  let name: String
-  let schema: @Sendable () -> WireSchema
+package struct MessageType: Sendable, CustomStringConvertible {
+  package let name: String
+  package let schema: @Sendable () -> WireSchema
   /// Decodes and encodes again.
-  let recode: @Sendable (WireCodec, [UInt8]) throws(WireError) -> [UInt8]
+  package let recode: @Sendable (WireCodec, [UInt8]) throws(WireError) -> [UInt8]
 
-  init<M: WireMessage>(_ type: M.Type) {
+  package init<M: WireMessage>(_ type: M.Type) {
     name = M.schema.name
     schema = { M.schema }
     recode = { (codec, bytes) throws(WireError) in
@@ -18,10 +16,10 @@ struct MessageType: Sendable, CustomStringConvertible {
     }
   }
 
-  var description: String { name }
+  package var description: String { name }
 
   /// Every type that a codec takes.
-  static let all: [MessageType] = [
+  package static let all: [MessageType] = [
     MessageType(Value.self), MessageType(ListValue.self), MessageType(ValueMap.self),
     MessageType(TaggedWidget.self), MessageType(Presence.self), MessageType(WidgetError.self),
     MessageType(Transition.self), MessageType(Labels.self), MessageType(Selector.self),
@@ -111,55 +109,14 @@ struct MessageType: Sendable, CustomStringConvertible {
     MessageType(TTRPCResponse.self), MessageType(MetadataEntry.self),
   ]
 
-  static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
+  package static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
 
   /// Messages that exist only inside others: they are cases of `WidgetChange` and of
   /// `ReflectionResponse.Answer`.
-  static let onlyInside: Set<String> = [
+  package static let onlyInside: Set<String> = [
     "widgetd.v1.WidgetChange", "widgetd.v1.WidgetAdded", "widgetd.v1.WidgetRemoved",
     "grpc.reflection.v1.FileDescriptorResponse", "grpc.reflection.v1.ExtensionNumberResponse",
     "grpc.reflection.v1.ListServiceResponse", "grpc.reflection.v1.ServiceResponse",
     "grpc.reflection.v1.ErrorResponse",
   ]
-}
-
-/// One message with its Swift type forgotten.
-struct Sample: Sendable, CustomStringConvertible {
-  let name: String
-  let encode: @Sendable (WireCodec) throws(WireError) -> [UInt8]
-  /// Whether the bytes decode to the same message.
-  let matches: @Sendable (WireCodec, [UInt8]) throws(WireError) -> Bool
-  /// The bytes by structs, and those without; nil if the message is always written from a struct.
-  let bothWays:
-    @Sendable (WireCodec, ReadMask) throws(WireError) -> (structs: [UInt8], direct: [UInt8])?
-
-  init<M: WireMessage & Equatable>(_ message: M) {
-    name = M.schema.name
-    encode = { (codec) throws(WireError) in try codec.encode(message) }
-    matches = { (codec, bytes) throws(WireError) in
-      try codec.decode(M.self, from: bytes) == message
-    }
-    bothWays = { (codec, mask) throws(WireError) in
-      guard let message = message as? any DirectMessage else { return nil }
-      return try codec.bothWays(message, mask)
-    }
-  }
-
-  var description: String { name }
-}
-
-extension WireCodec {
-  /// A message by its struct, and without; nothing if it cannot be written directly.
-  func bothWays(
-    _ message: some DirectMessage, _ mask: ReadMask
-  ) throws(WireError) -> (structs: [UInt8], direct: [UInt8]) {
-    let position = wp_arena_mark(arena)
-    defer { wp_arena_reset(arena, position) }
-    let target = WireTarget(writer: Writer(codec: self, mask: mask))
-    let tree = try message.build(in: target)
-    return (
-      try withOutput({ wp_encode(output, tree.base) }, \.bytes),
-      try withOutput({ message.writeFields(to: DirectOutput(writer: target.writer)) }, \.bytes)
-    )
-  }
 }
