@@ -174,6 +174,14 @@ import WidgetProto
     #expect(text.contains("--click 1 ${block.id} --socket '/s k' &"))
   }
 
+  @Test func `a selection in the configuration of eww is no expression of eww`() {
+    let text = BarConfiguration(
+      format: .eww, arguments: ["--where", #"data.x == "${y}""#], widget: nil, socket: "/${s}"
+    ).text
+    #expect(text.contains(##"--where 'data.x == \"\${y}\"'""##), "\(text)")
+    #expect(text.contains(#"${block.id} --socket '/\${s}' &""#), "\(text)")
+  }
+
   @Test func `the tooltip says that a kind is not registered`() throws {
     var board = try synced(board(.json), [Samples.unregistered { $0.updateTime = .epoch }])
     let line = board.next(dates) ?? ""

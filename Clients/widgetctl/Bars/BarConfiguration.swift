@@ -72,15 +72,15 @@ struct BarConfiguration {
       ] + (onClick.isEmpty ? [] : ["        on-click:"] + onClick.map { "  " + $0 })
     case .eww:
       let onClick =
-        "widgetctl bar --click 1 ${block.id}" + (socket.map { " --socket \($0.inShell)" } ?? "")
-        + " &"
+        "widgetctl bar --click 1 ${block.id}"
+        + (socket.map { " --socket \($0.inShell.inEwwString)" } ?? "") + " &"
       // eww ends a command that takes longer than 200 ms, unless it is in the background.
       return [
         "; In ~/.config/eww/eww.yuck; add (\(name)-view) to a window.",
-        "(deflisten \(name) :initial \"[]\" \(JSONWriter.quoted(command)))",
+        "(deflisten \(name) :initial \"[]\" \"\(command.inEwwString)\")",
         "(defwidget \(name)-view []", "  (box (for block in \(name)",
         "    (button :tooltip {block.tooltip} :class {block.classes[0]}",
-        "            :onclick \(JSONWriter.quoted(onClick)) {block.text}))))",
+        "            :onclick \"\(onClick)\" {block.text}))))",
       ]
     case .tmux:
       return [
@@ -119,6 +119,15 @@ extension String {
       ? self
       : "'" + split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''")
         + "'"
+  }
+
+  /// A text inside a string of eww's configuration, where `${` begins an expression and a backslash
+  /// makes any character plain.
+  fileprivate var inEwwString: String {
+    reduce(into: "") { result, character in
+      if ["\\", "\"", "$"].contains(character) { result += "\\" }
+      result.append(character)
+    }
   }
 
   /// The shell command as `#(…)`, for a status line in double quotes in tmux's configuration.
