@@ -76,7 +76,7 @@ extension WidgetStore {
       ? try owning(record, try fittedOnly(spec, field: field), by: applySet, field: field)
       : try replacing(record, by: spec, applySet, field: field)
     if let timeline = try fittedTimeline(of: spec, field: field),
-      !timeline.isSame(as: record.timeline)
+      timeline.isChange(of: record.timeline)
     {
       plan.patch.timeline = .some(timeline)
       if declaration.ownsFields { plan.changed.append("timeline") }

@@ -95,6 +95,12 @@ public struct Timeline: Hashable, Sendable {
       && staleTime == other.staleTime
   }
 
+  /// Whether setting it is a change, in place of the timeline `other`. The same entries are a change
+  /// if values of the former ones were dropped, because these have no such values.
+  public func isChange(of other: Timeline?) -> Bool {
+    !isSame(as: other) || other?.lostValues.isEmpty == false
+  }
+
   /// Its size in bytes, as quotas count it.
   public var costBytes: Int {
     let lostBytes = lostValues.reduce(0) { $0 + 16 + $1.utf8.count }

@@ -43,7 +43,7 @@ public struct WidgetPatch: Hashable, Sendable {
   public var replaceData: Bool
   private var box: Box?
 
-  /// What few patches change.
+  /// The parts that few patches change.
   private struct Rest: Hashable, Sendable {
     var setParameters = ValueMap()
     var unsetParameters: [String] = []
@@ -79,7 +79,7 @@ public struct WidgetPatch: Hashable, Sendable {
     self.timeline = timeline
   }
 
-  /// Whether it changes data at most.
+  /// Whether the patch changes nothing but data.
   public var changesOnlyData: Bool { box == nil }
 
   public var setParameters: ValueMap {

@@ -26,7 +26,7 @@ extension DirectMessage {
   }
 }
 
-/// Puts fields in front of a codec's output. All functions return false if they cannot.
+/// Puts fields in front of a codec's output. Each function returns false if it cannot write its field.
 struct DirectOutput {
   let writer: Writer
   private let output: UnsafeMutablePointer<wp_output>
@@ -37,7 +37,7 @@ struct DirectOutput {
   }
 
   var mask: ReadMask { writer.mask }
-  /// How many bytes are written.
+  /// The number of written bytes.
   var count: Int { wp_output_count(output) }
 
   // MARK: Fields that are left out if they are 0 or empty
@@ -228,7 +228,7 @@ extension Labels: DirectMessage {
 extension Widget: DirectMessage {
   func writeFields(to output: DirectOutput) -> Bool { writeFields(to: output, tagged: nil) }
 
-  /// - Parameter tagged: what only answers carry.
+  /// - Parameter tagged: the widget with the fields that only answers have; nil for other messages.
   fileprivate func writeFields(to output: DirectOutput, tagged: TaggedWidget?) -> Bool {
     typealias Number = FieldNumber.Widget
     let mask = output.mask

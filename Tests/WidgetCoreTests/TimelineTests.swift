@@ -79,6 +79,12 @@ struct TimelineTests {
     store.advance(to: .at(10))
     #expect(problem(store)?.contains("do not fit any more: platform.") == true)
 
+    // The provider sends the same entries again, without the values.
+    let bare = Timeline(
+      entries: [TimelineEntry(date: .at(-5)), TimelineEntry(date: .at(10))], policy: .never)
+    try set(bare, of: "t", in: &store, at: .at(10))
+    #expect(problem(store) == "")
+
     let next = TimelineEntry(date: .at(-5), values: ["platform": .int(4)])
     try set(Timeline(entries: [next], policy: .never), of: "t", in: &store, at: .at(10))
     #expect(problem(store) == "")

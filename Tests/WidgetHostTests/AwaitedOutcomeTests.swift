@@ -42,6 +42,7 @@ struct AwaitedOutcomeTests {
     ("{actions: {a: {do: [{command: [x]}]}}, on: {go: a, stop: {cancel: a}}}", "\"a\""),
     ("{actions: {a: {delay: 1s, do: [{command: [x]}]}}, on: {go: a}}", "later event"),
     ("{actions: {a: {delay: 1s, do: [{command: [x]}]}}, on: {go: a, stop: a}}", "later event"),
+    ("{on: {go: {throttle: 1s, do: [{command: [x]}]}}}", "later event"),
   ])
   func `an event whose action is cancelled is not done`(kind: String, reason: String) throws {
     var scene = try Scene(kind, permissions: "{commands: [x]}")

@@ -31,7 +31,7 @@ struct PreviewTests {
       for output in outputs {
         switch output {
         case .effect(let effect): effects.append(effect)
-        case .answer(let question, _, let result): answers[question.number] = result
+        case .answer(let question, _, _, let result): answers[question.number] = result
         }
       }
     }
@@ -41,7 +41,7 @@ struct PreviewTests {
       let question = SnapshotQuestion(
         number: number, kind: kind, family: .small, parameters: parameters, isOwner: isOwner)
       let instance = bundle.preview(generation: generation, seed: 1)
-      take(previews.begin(question, of: bundle, instance, at: time))
+      take(previews.begin(question, in: SessionID(number: 1), of: bundle, instance, at: time))
     }
 
     mutating func tell(_ input: BundleInput, _ request: RequestID) {
@@ -178,6 +178,13 @@ struct PreviewTests {
     #expect(desk.failure(3)?.code == "RESOURCE_EXHAUSTED")
     desk.stop()
     #expect(desk.failure(1)?.code == "ABORTED")
+    // One of the two places is for owners.
+    for number in 21...22 { desk.ask(UInt64(number), isOwner: false) }
+    #expect(desk.answers[21] == nil && desk.failure(22)?.code == "RESOURCE_EXHAUSTED")
+    desk.ask(23)
+    #expect(desk.answers[23] == nil)
+    desk.stop()
+    desk.pass(.seconds(3))
     for number in 4...7 {
       desk.ask(UInt64(number), isOwner: false)
       desk.stop()

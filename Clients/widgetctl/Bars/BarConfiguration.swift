@@ -124,9 +124,9 @@ extension String {
   /// A text inside a string of eww's configuration, where `${` begins an expression and a backslash
   /// makes any character plain.
   fileprivate var inEwwString: String {
-    reduce(into: "") { result, character in
-      if ["\\", "\"", "$"].contains(character) { result += "\\" }
-      result.append(character)
+    unicodeScalars.reduce(into: "") { result, scalar in
+      if ["\\", "\"", "$"].contains(scalar) { result += "\\" }
+      result.unicodeScalars.append(scalar)
     }
   }
 

@@ -6,7 +6,6 @@
 /// other copy keeps only the difference. So a change costs O(1) for any number of elements. A read
 /// of the other copy first reverses all changes (Baker's trick), so reads of two copies in turn are
 /// slow.
-/// slow.
 ///
 /// When the differences reach a part of the elements, the elements are copied after all. So many
 /// changes in a row cost no more than with an array.

@@ -80,14 +80,16 @@ extension StringProtocol {
 
 extension BundleInstance {
   /// Remembers the failure of a run that an event started, if the sender waits. The first failure
-  /// counts.
+  /// counts, and before it the first cancellation.
   mutating func noteOutcome(of event: Event?, _ failure: ActionStatus) {
     guard let sequence = event.flatMap({ awaitedEvent(behind: $0) }) else { return }
     noteOutcome(of: sequence, failure)
   }
 
   private mutating func noteOutcome(of sequence: UInt64, _ failure: ActionStatus) {
-    guard let outcome = outcomes[sequence], outcome.failure == nil else { return }
+    guard let outcome = outcomes[sequence],
+      outcome.failure.map({ $0.state == .cancelled && failure.state != .cancelled }) ?? true
+    else { return }
     outcomes[sequence]?.failure = failure
   }
 
@@ -139,8 +141,8 @@ extension BundleInstance {
   /// Marks events as failed whose steps set data in a change that the daemon has refused for good.
   mutating func failOutcomes(of id: WidgetID, _ failure: Failure) {
     for (sequence, outcome) in outcomes
-    where outcome.widgetID == id && isLost(outcome.change, of: id) && outcome.failure == nil {
-      outcomes[sequence]?.failure = BundleInstance.refusal(failure)
+    where outcome.widgetID == id && isLost(outcome.change, of: id) {
+      noteOutcome(of: sequence, BundleInstance.refusal(failure))
     }
   }
 

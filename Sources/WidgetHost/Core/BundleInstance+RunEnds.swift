@@ -168,9 +168,10 @@ extension BundleInstance {
   /// - Parameter reason: for the sender of the run's event, if it waits.
   mutating func abandon(_ id: UInt64, because reason: String) {
     guard let run = runs[id] else { return }
-    noteOutcome(
-      of: run.event,
-      ActionStatus(state: .cancelled, title: "Cancelled", message: reason, code: "CANCELLED"))
+    // What is done already stays done.
+    if run.frames.contains(where: { $0.phase == .steps || $0.phase == .delayed }) {
+      noteOutcome(of: run.event, .cancelled(because: reason))
+    }
     for frame in run.frames.reversed() where frame.phase == .steps || frame.phase == .delayed {
       undo(frame, run.widgetID)
       guard frame.phase == .steps else { continue }
@@ -185,6 +186,13 @@ extension BundleInstance {
     if case .request(let request) = run.wait { cancel(request) }
     deadlines[.delay(id)] = nil
     startNext(QueueKey(widgetID: run.widgetID, trigger: run.trigger))
+  }
+}
+
+extension ActionStatus {
+  /// The status of an action that was given up.
+  static func cancelled(because reason: String) -> ActionStatus {
+    ActionStatus(state: .cancelled, title: "Cancelled", message: reason, code: "CANCELLED")
   }
 }
 

@@ -243,7 +243,7 @@ extension BundleInstance {
       }
       let isSame =
         action.name.isEmpty ? waiting.trigger == run.trigger : last.action.name == action.name
-      if isSame { abandon(other, because: "A later event replaced it before it began.") }
+      if isSame { abandon(other, because: BundleInstance.replaced) }
     }
     runs[id]?.wait = .delay
     // A chain with a delay is no loop, so it may continue without a limit.

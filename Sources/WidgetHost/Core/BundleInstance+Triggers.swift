@@ -83,7 +83,7 @@ extension BundleInstance {
       !text.isEmpty, text.count < least
     {
       // Drop the earlier text too, because the input has changed since.
-      throttled[key] = nil
+      replaced(throttled.removeValue(forKey: key))
       deadlines[.throttle(key)] = nil
       return
     }
@@ -92,9 +92,17 @@ extension BundleInstance {
     }
     guard throttled[key] != nil || throttled.count < limits.queuedMax * max(1, widgets.count)
     else { return dropped(event.widgetID, event) }
+    replaced(throttled[key])
     throttled[key] = event
     deadlines[.throttle(key)] = now.uptime + throttle
   }
+
+  /// Tells the sender of an event, if one waits, that a later event took its place.
+  private mutating func replaced(_ event: Event?) {
+    noteOutcome(of: event, .cancelled(because: BundleInstance.replaced))
+  }
+
+  static let replaced = "A later event took its place."
 
   mutating func tickTrigger(_ id: WidgetID, _ index: Int) {
     guard let triggers = facts(of: id)?.kind.triggers, triggers.indices.contains(index),

@@ -131,7 +131,8 @@ extension DaemonConversation {
       report("bundle \(bundle.id): events may be lost: the daemon does not have them any more")
       call(.acknowledgeMissed(session, last))
     case .asked(let id, let isRefresh): tell(.asked(id, isRefresh: isRefresh), generation)
-    case .snapshot(let question): outputs.append(.preview(question, generation: generation))
+    case .snapshot(let question):
+      outputs.append(.preview(question, generation: generation, session))
     // The watch reports widgets that exist, so this reports only the end of data requests.
     case .removed(let ids): for id in ids { tell(.unasked(id), generation) }
     case .audience(let attached, let detached):
@@ -349,11 +350,13 @@ extension DaemonConversation {
     links[generation]?.add(call)
   }
 
-  /// Answers a question about a kind of a bundle. Without a session, nobody waits for the answer.
+  /// Answers a question about a kind of a bundle. If its session is over, nobody waits for the answer:
+  /// numbers of questions begin again in the next session.
   mutating func answer(
-    _ question: SnapshotQuestion, _ result: Result<ValueMap, Failure>, _ generation: UInt64
+    _ question: SnapshotQuestion, _ result: Result<ValueMap, Failure>, _ generation: UInt64,
+    _ session: SessionID
   ) {
-    guard let session = links[generation]?.session else { return }
+    guard links[generation]?.session == session else { return }
     outputs.append(.effect(.answerSnapshot(session, question.number, result)))
   }
 

@@ -24,7 +24,7 @@ struct DaemonConversation: Sendable {
     /// Somebody sent an event to a widget of the host.
     case event(Event)
     /// Somebody wants a snapshot of a bundle's kind.
-    case preview(SnapshotQuestion, generation: UInt64)
+    case preview(SnapshotQuestion, generation: UInt64, SessionID)
     case report(String)
     case note(String)
     /// The daemon takes this host, or cannot be reached: print the held reports.

@@ -95,7 +95,8 @@ public struct HostLimits: Hashable, Sendable {
   public var traceInterval = Duration.milliseconds(100)
 
   /// Snapshots: the time for all sources of one, which is less than the daemon waits, and the number
-  /// at once. For others than owners, the number at once and per second on average.
+  /// at once, of which callers who are no owners may take half. For these callers, the number in a
+  /// burst and per second on average.
   public var snapshotTimeout = Duration.milliseconds(1_800)
   public var snapshotsMax = 8
   public var snapshotsBurst = 8

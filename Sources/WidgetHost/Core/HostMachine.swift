@@ -178,9 +178,9 @@ struct HostMachine: Sendable {
     case .retry(let id): pass(bundles.retry(id, at: now), at: now)
     case .remembered(let known): pass(bundles.remembered(known), at: now)
     case .event(let event): trace(event, at: now)
-    case .preview(let question, let generation):
+    case .preview(let question, let generation, let session):
       guard !isStopped, let (bundle, instance) = bundles.preview(of: generation) else { return }
-      pass(previews.begin(question, of: bundle, instance, at: now), at: now)
+      pass(previews.begin(question, in: session, of: bundle, instance, at: now), at: now)
     case .report(let text): say(.report(text))
     case .note(let text): say(.note(text))
     case .release: release()
@@ -218,8 +218,8 @@ struct HostMachine: Sendable {
     for output in new {
       switch output {
       case .effect(let effect): pass(effect, at: now)
-      case .answer(let question, let generation, let result):
-        daemon.answer(question, result, generation)
+      case .answer(let question, let generation, let session, let result):
+        daemon.answer(question, result, generation, session)
       }
     }
   }

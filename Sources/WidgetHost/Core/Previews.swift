@@ -9,11 +9,12 @@ struct Previews: Sendable {
   enum Output: Sendable {
     case effect(Effect)
     /// The data of the preview, or why there are none.
-    case answer(SnapshotQuestion, of: UInt64, Result<ValueMap, Failure>)
+    case answer(SnapshotQuestion, of: UInt64, SessionID, Result<ValueMap, Failure>)
   }
 
   private struct Preview {
     let question: SnapshotQuestion
+    let session: SessionID
     /// The generation of the bundle that was asked.
     let asked: UInt64
     var instance: BundleInstance
@@ -29,7 +30,7 @@ struct Previews: Sendable {
   private let limits: HostLimits
   /// By the generation of the preview.
   private var previews: [UInt64: Preview] = [:]
-  /// What others than owners may ask.
+  /// The number of questions that callers who are no owners may still ask.
   private var allowance: Allowance
 
   init(_ limits: HostLimits) {
@@ -47,24 +48,29 @@ struct Previews: Sendable {
   /// Begins a preview.
   ///
   /// - Parameters:
+  ///   - session: the session of the bundle in which the daemon asks.
   ///   - bundle: the running bundle that was asked.
   ///   - instance: an instance of it for the preview.
   mutating func begin(
-    _ question: SnapshotQuestion, of bundle: BundleInstance, _ instance: BundleInstance,
+    _ question: SnapshotQuestion, in session: SessionID, of bundle: BundleInstance,
+    _ instance: BundleInstance,
     at now: HostTime
   ) -> [Output] {
     do throws(Failure) {
       guard let widget = instance.previewWidget(for: question) else {
         throw Failure("NOT_FOUND", "the bundle has no kind \"\(question.kind)\"")
       }
-      guard previews.count < limits.snapshotsMax else {
+      // A part of the room is for owners.
+      let max = question.isOwner ? limits.snapshotsMax : limits.snapshotsMax / 2
+      guard previews.count < max else {
         throw Failure("RESOURCE_EXHAUSTED", "too many snapshots are being made; try again")
       }
       if !question.isOwner {
         guard bundle.knows(question.parameters, of: question.kind) else {
           throw Failure(
             "PERMISSION_DENIED",
-            "only owners may choose parameters that no widget of the kind has")
+            "only owners may choose parameters that no widget of the kind has; take those of a widget"
+          )
         }
         allowance.refill(at: now.uptime)
         guard allowance.available >= 1 else {
@@ -74,11 +80,11 @@ struct Previews: Sendable {
       }
       let generation = instance.generation
       previews[generation] = Preview(
-        question: question, asked: bundle.generation, instance: instance,
+        question: question, session: session, asked: bundle.generation, instance: instance,
         end: now.uptime + limits.snapshotTimeout)
       return handle(.snapshot([widget]), generation: generation, at: now)
     } catch {
-      return [.answer(question, of: bundle.generation, .failure(error))]
+      return [.answer(question, of: bundle.generation, session, .failure(error))]
     }
   }
 
@@ -145,7 +151,9 @@ struct Previews: Sendable {
     let cancelled = preview.instance.stop().filter { effect in
       if case .cancel(let request) = effect { preview.requests.contains(request) } else { false }
     }
-    return cancelled.map { .effect($0) } + [.answer(preview.question, of: preview.asked, result)]
+    return cancelled.map { .effect($0) } + [
+      .answer(preview.question, of: preview.asked, preview.session, result)
+    ]
   }
 
   private func result(of instance: BundleInstance) -> Result<ValueMap, Failure> {

@@ -14,6 +14,11 @@ final class StaleWidgets {
   /// Whether widgets are to be made stale, and the store did not take it.
   var waitsForRetry: Bool { lost.waitsForRetry }
 
+  /// Whether the next turn has widgets to make stale.
+  var hasMore: Bool {
+    !lost.abandoned.isEmpty && !lost.waitsForRetry && context.phase == .serving
+  }
+
   // MARK: - Gone and back
 
   /// A provider's session is over.

@@ -114,7 +114,8 @@ final class ServiceLoop {
     time.setTimer()
     turn.sendAnswers()
     turn.close(
-      hasMore: context.work.hasMore || streams.rounds.hasMore || providers.hasMore || time.hasMore)
+      hasMore: context.work.hasMore || streams.rounds.hasMore || providers.hasMore
+        || providers.stale.hasMore || time.hasMore)
     scheduleStoreDeadline()
     scheduleMemoryLook()
   }

@@ -128,9 +128,17 @@ final class Turn {
     for call in calls { call.perform(.repeated(after: error)) }
   }
 
+  /// Sends the answers. A participant that joins meanwhile, because a write has shown that a peer is
+  /// gone, sends its answers the next time.
   func sendAnswers() {
-    for participant in participants { participant.flushResponses() }
-    participants.removeAll(keepingCapacity: true)
+    guard !participants.isEmpty else { return }
+    var sending: [any TurnParticipant] = []
+    swap(&sending, &participants)
+    for participant in sending { participant.flushResponses() }
+    guard participants.isEmpty else { return }
+    // The memory is used again.
+    sending.removeAll(keepingCapacity: true)
+    participants = sending
   }
 
   /// Carries out the work that waited for the group. The calls are final.
@@ -153,7 +161,7 @@ final class Turn {
   ///   loop reads: long work does not starve calls.
   func close(hasMore: Bool) {
     isOpen = false
-    if !durable.isEmpty { open() }
+    if !durable.isEmpty || !participants.isEmpty { open() }
     guard hasMore || hasOpenings, nextTimer == nil, !isOpen else { return }
     nextTimer = eventLoop.assumeIsolated().scheduleTask(in: Turn.pause) {
       self.nextTimer = nil

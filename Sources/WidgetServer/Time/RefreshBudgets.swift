@@ -95,11 +95,13 @@ struct RefreshBudgets {
         left: max(0, level.left - reserve(level)), at: level.at, capacity: level.capacity)
     }
     return stored.map { kind, level in
-      // The time is stored in whole seconds. What came back in the rest of the second is taken off.
+      // The time is stored in whole seconds, so what comes back in the rest of the second would come
+      // back twice. It is taken off. If there is less, the level counts from the next second.
       let rest = Double(level.at.nanoseconds) / 1e9 * Double(level.capacity) / RefreshBudgets.hour
+      let isLess = level.left < rest
       return RefreshBudgetImage(
-        kind: kind, leftThousandths: Int64(((level.left - rest) * 1_000).rounded()),
-        seconds: level.at.seconds)
+        kind: kind, leftThousandths: Int64(((level.left - (isLess ? 0 : rest)) * 1_000).rounded()),
+        seconds: level.at.seconds + (isLess ? 1 : 0))
     }.sorted { $0.kind.rawValue.precedesByBytes($1.kind.rawValue) }
   }
 

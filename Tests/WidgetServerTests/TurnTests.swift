@@ -1,0 +1,42 @@
+import NIOEmbedded
+import Testing
+
+@testable import WidgetServer
+
+struct TurnTests {
+  private final class Participant: TurnParticipant {
+    var flushes = 0
+    var whenFlushed: () -> Void = {}
+
+    func flushResponses() {
+      flushes += 1
+      whenFlushed()
+    }
+
+    func discardResponses() {}
+  }
+
+  /// A write shows that a peer is gone, and the answers of others follow from that.
+  @Test func `who joins while answers are sent sends them in the next turn`() {
+    let loop = EmbeddedEventLoop()
+    let turn = Turn(eventLoop: loop, remembersCalls: false)
+    turn.atEnd = {
+      turn.sendAnswers()
+      turn.close(hasMore: false)
+    }
+    let (first, second, late) = (Participant(), Participant(), Participant())
+    first.whenFlushed = {
+      guard late.flushes == 0 else { return }
+      turn.join(late)
+    }
+    turn.join(first)
+    turn.join(second)
+    loop.run()
+    #expect(first.flushes == 1 && second.flushes == 1)
+    #expect(late.flushes == 1)
+    // And the turns end.
+    turn.join(second)
+    loop.run()
+    #expect(first.flushes == 1 && second.flushes == 2 && late.flushes == 1)
+  }
+}
