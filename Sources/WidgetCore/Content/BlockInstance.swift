@@ -90,7 +90,7 @@ struct BlockInstance {
       }
       slots.setShown(slot, isShown, at: evaluation.revision)
       // The parent shows the problem.
-      if slots.setFailure(NodeSlots.condition, failure, on: slot, &evaluation) {
+      if slots.setFailure(NodeFailures.condition, failure, on: slot, &evaluation) {
         slots.markParent(of: slot, at: evaluation.revision)
       }
     case .property(let property):

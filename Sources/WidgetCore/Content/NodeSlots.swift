@@ -2,9 +2,8 @@ import WidgetModel
 
 /// The nodes of a content in stable slots, with a log of the changes.
 ///
-/// `log` has the slots of the changed nodes, in order of revisions. It is bounded: readers from
-/// before `logStart` get all nodes. A removed node keeps its slot (`isDead`) until the log has
-/// forgotten it.
+/// `log` has the slots of the changed nodes. A removed node keeps its slot (`isDead`) until the log
+/// has forgotten it.
 ///
 /// Nodes in an embed come from another widget. `embed` inserts them. They are removed with their
 /// embed.
@@ -13,101 +12,38 @@ import WidgetModel
 /// live; `liveCount` counts entries that are not dead; `bytes` is the sum of their `costBytes`;
 /// `embeds` has the slots of this widget's live embeds, without those from other widgets.
 struct NodeSlots {
-  private var entries = RevertibleArray<Entry>()
+  private var entries = RevertibleArray<NodeEntry>()
   private var index: [String: Int32] = [:]
   private var free: [Int32] = []
-  private var log: [Change] = []
-  /// Changes at and before this revision are not in the log.
-  private(set) var logStart: Revision
+  private var log: NodeLog
   private(set) var liveCount = 0
   private(set) var bytes = 0
   private var embeds: [Int32] = []
   /// Increases with every change of a node.
   private(set) var changeCount: UInt32 = 0
 
-  /// The cost of a node beside its id, its properties and its problems.
-  static let nodeCostBytes = 32
-
-  /// The cost of a node's events.
-  static func costBytes(ofEvents events: [String]) -> Int {
-    events.reduce(0) { $0 + 2 + $1.utf8.count }
-  }
-
-  /// The maximum number of changes in the log. Most late readers have missed fewer.
-  private static let logMax = 512
-
-  /// The maximum length of the text of one problem, in bytes.
-  private static let failureBytesMax = 512
-
-  /// The maximum number of listed problems of a node. The others are counted.
-  static let problemsMax = 8
-
-  /// The name for a failure of a node's condition.
-  static let condition = "condition"
-
-  /// The name for a failure of an embed to show its widget.
-  private static let embedded = "content"
-
-  /// The name for the failures of a node of another widget, which are text already.
-  private static let ofOthers = ""
-
-  private struct Entry {
-    var id: String
-    var type: NodeType
-    var properties: ValueMap
-    /// Slots, including those of nodes that are not shown.
-    var children: [Int32] = []
-    var parent: Int32
-    /// Whether its condition holds. A node is in the content if it and all nodes above it are
-    /// shown.
-    var isShown = true
-    var isDead = false
-    var revision: Revision = 0
-    /// The problems, by the part that has the problem.
-    var failures: [String: String] = [:]
-    /// The events that the node takes: always those of its plan.
-    var events: [String] = []
-    /// The id of the node in the widget that it comes from; nil for nodes of this widget.
-    var origin: String?
-
-    var costBytes: Int {
-      properties.costBytes + id.utf8.count + NodeSlots.nodeCostBytes
-        + NodeSlots.costBytes(ofEvents: events)
-        + failures.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
-    }
-  }
-
-  private struct Change {
-    let revision: Revision
-    let slot: Int32
-  }
-
   /// No nodes, for readers that hold nothing from before a revision.
-  init(at revision: Revision) { logStart = revision }
+  init(at revision: Revision) { log = NodeLog(at: revision) }
 
   // MARK: - History
 
-  /// The revision that last changed a node, or an earlier one that makes no difference to readers.
-  private var lastChange: Revision { log.last?.revision ?? logStart }
+  /// Readers from before this revision get all nodes.
+  var logStart: Revision { log.start }
 
   /// Makes readers from before a revision get all nodes.
-  mutating func begin(at revision: Revision) {
-    logStart = revision
-    log.removeAll()
-  }
+  mutating func begin(at revision: Revision) { log.restart(at: revision) }
 
   /// Continues the history of other slots with the same nodes. Readers of those slots need no
   /// nodes.
   mutating func inheritHistory(of other: NodeSlots) {
-    logStart = other.lastChange
+    log = NodeLog(at: other.log.lastChange)
     // No node has changed since, so a change at this same revision is new to readers.
-    for slot in entries.indices { entries[slot].revision = logStart }
+    for slot in entries.indices { entries[slot].revision = log.start }
   }
 
   /// Continues the log of other slots. These nodes replace the others at a revision, and only nodes
   /// that look different are changes.
   mutating func replace(_ old: NodeSlots, at revision: Revision) {
-    logStart = old.logStart
     for slot in entries.indices {
       let before = old.index[entries[slot].id]
       if let before, looks(Int32(slot), like: before, in: old) {
@@ -116,19 +52,17 @@ struct NodeSlots {
         entries[slot].revision = revision
       }
     }
-    var isLogged: Set<Int32> = []
-    for change in old.log {
-      let slot = slot(of: old.entries[Int(change.slot)])
-      log.append(Change(revision: change.revision, slot: slot))
-      if change.revision == revision { isLogged.insert(slot) }
-    }
+    var log = NodeLog(at: old.log.start)
+    log.continue(old.log) { slot(of: old.entries[Int($0)]) }
+    self.log = log
+    let isLogged = log.slots(at: revision)
     for entry in old.entries where !entry.isDead && !entry.id.isEmpty {
       let slot = slot(of: entry)
       if entries[Int(slot)].isDead { entries[Int(slot)].revision = revision }
     }
     for slot in entries.indices.lazy.map({ Int32($0) })
     where entries[Int(slot)].revision == revision && !isLogged.contains(slot) {
-      log.append(Change(revision: revision, slot: slot))
+      self.log.append(slot, at: revision)
     }
   }
 
@@ -140,30 +74,23 @@ struct NodeSlots {
   }
 
   /// The slot for a node of other slots. If the node is missing here, adds it as a removed one.
-  private mutating func slot(of old: Entry) -> Int32 {
+  private mutating func slot(of old: NodeEntry) -> Int32 {
     if let slot = index[old.id] { return slot }
     let slot = Int32(entries.count)
-    var entry = Entry(id: old.id, type: .space, properties: [:], parent: -1)
-    (entry.isDead, entry.revision) = (true, old.revision)
-    entries.append(entry)
+    entries.append(.dead(old.id, at: old.revision))
     index[old.id] = slot
     return slot
   }
 
-  /// Forgets the older half of the changes. A revision's changes stay or go together.
+  /// Bounds the log. The slots of removed nodes that it forgets are free.
   mutating func trimLog() {
-    guard log.count > NodeSlots.logMax else { return }
-    var kept = log.count - NodeSlots.logMax / 2
-    while kept < log.count, log[kept].revision == log[kept - 1].revision { kept += 1 }
-    logStart = log[kept - 1].revision
-    for change in log[..<kept] {
+    for change in log.trim() {
       let entry = entries[Int(change.slot)]
       guard entry.isDead, entry.revision == change.revision else { continue }
       index[entry.id] = nil
-      entries[Int(change.slot)] = Entry(id: "", type: .space, properties: [:], parent: -1)
+      entries[Int(change.slot)] = .free
       free.append(change.slot)
     }
-    log.removeFirst(kept)
   }
 
   // MARK: - Reading
@@ -197,38 +124,26 @@ struct NodeSlots {
   }
 
   /// The problems of a node, and those of the conditions of its children, because a missing child
-  /// cannot show them. One line for each problem, at most `problemsMax`.
-  private func problem(of entry: Entry) -> String {
-    if entry.origin != nil { return entry.failures[NodeSlots.ofOthers] ?? "" }
-    var (lines, count) = ([String](), 0)
-    func add(_ name: @autoclosure () -> String, _ message: String) {
-      count += 1
-      guard count <= NodeSlots.problemsMax else { return }
-      lines.append(
-        "\(name()): " + message.split(whereSeparator: \.isNewline).joined(separator: " "))
-    }
-    if !entry.failures.isEmpty {
-      for own in entry.failures.sorted(by: { $0.key.precedesByBytes($1.key) }) {
-        add(own.key, own.value)
-      }
-    }
+  /// cannot show them.
+  private func problem(of entry: NodeEntry) -> String {
+    if entry.origin != nil { return entry.failures[NodeFailures.ofOthers] ?? "" }
+    var problems = ProblemList()
+    for own in entry.failures.inOrder { problems.add(own.name, own.message) }
     for child in entry.children where !entries[Int(child)].isShown {
-      if let message = entries[Int(child)].failures[NodeSlots.condition] {
-        add("\(entries[Int(child)].id).\(NodeSlots.condition)", message)
+      if let message = entries[Int(child)].failures[NodeFailures.condition] {
+        problems.add("\(entries[Int(child)].id).\(NodeFailures.condition)", message)
       }
     }
-    if count > lines.count { lines.append("and \(count - lines.count) more") }
-    return lines.joined(separator: "\n")
+    return problems.text
   }
 
   /// The changes after a cursor; nil for none. `root` is the top node. O(changes).
   func change(since cursor: Revision, below root: Int32) -> ContentChange? {
-    guard cursor >= logStart else { return ContentChange(replacingBy: content(below: root)) }
+    guard cursor >= log.start else { return ContentChange(replacingBy: content(below: root)) }
     var change = ContentChange()
-    for entry in log.reversed() {
-      guard entry.revision > cursor else { break }
+    log.forEachReversed(since: cursor) { entry in
       // If a node changed several times, the last change counts.
-      guard entries[Int(entry.slot)].revision == entry.revision else { continue }
+      guard entries[Int(entry.slot)].revision == entry.revision else { return }
       if isPresent(entry.slot) {
         change.setNodes.append(node(entry.slot))
       } else {
@@ -287,14 +202,14 @@ struct NodeSlots {
   mutating func insert(
     _ plan: ContentProgram.NodePlan, id: String, parent: Int32
   ) -> Int32 {
-    var entry = Entry(
+    var entry = NodeEntry(
       id: id, type: plan.type, properties: plan.constants, parent: parent, events: plan.events)
     let slot = insert(&entry)
     if plan.type == .embed { embeds.append(slot) }
     return slot
   }
 
-  private mutating func insert(_ entry: inout Entry) -> Int32 {
+  private mutating func insert(_ entry: inout NodeEntry) -> Int32 {
     liveCount += 1
     bytes += entry.costBytes
     if let slot = index[entry.id] {
@@ -321,11 +236,7 @@ struct NodeSlots {
     }
     liveCount -= 1
     bytes -= entries[Int(slot)].costBytes
-    entries[Int(slot)].isDead = true
-    // Late readers only need its id.
-    (entries[Int(slot)].properties, entries[Int(slot)].failures) = ([:], [:])
-    (entries[Int(slot)].children, entries[Int(slot)].events) = ([], [])
-    entries[Int(slot)].origin = nil
+    entries[Int(slot)].die()
     mark(slot, at: revision)
   }
 
@@ -372,9 +283,7 @@ struct NodeSlots {
     guard slot >= 0, message != nil || !entries[Int(slot)].failures.isEmpty else {
       return (false, true)
     }
-    var message = message.map {
-      String(decoding: $0.utf8.prefix(NodeSlots.failureBytesMax), as: UTF8.self)
-    }
+    var message = message.map(NodeFailures.kept)
     var hasRoom = true
     // The text of problems may take as much room as the content.
     if let words = message, (bytes + words.utf8.count) / 2 > bytesMax {
@@ -382,8 +291,8 @@ struct NodeSlots {
     }
     let old = entries[Int(slot)].failures[name]
     guard old != message else { return (false, hasRoom) }
-    let cost = { (message: String?) in message.map { $0.utf8.count + name.utf8.count } ?? 0 }
-    bytes += cost(message) - cost(old)
+    bytes +=
+      NodeFailures.costBytes(of: message, as: name) - NodeFailures.costBytes(of: old, as: name)
     entries[Int(slot)].failures[name] = message
     mark(slot, at: revision)
     return (true, hasRoom)
@@ -394,7 +303,7 @@ struct NodeSlots {
     changeCount &+= 1
     guard slot >= 0, entries[Int(slot)].revision != revision else { return }
     entries[Int(slot)].revision = revision
-    log.append(Change(revision: revision, slot: slot))
+    log.append(slot, at: revision)
   }
 
   mutating func markParent(of slot: Int32, at revision: Revision) {
@@ -484,7 +393,7 @@ extension NodeSlots {
     _ reason: String?, _ slot: Int32, at revision: Revision, _ limits: StoreLimits
   ) {
     _ = setFailure(
-      NodeSlots.embedded, to: reason, on: slot, at: revision, bytesMax: limits.contentBytesMax)
+      NodeFailures.embedded, to: reason, on: slot, at: revision, bytesMax: limits.contentBytesMax)
   }
 
   /// Makes the nodes in an embed match a content, and records the changes. Returns false, and
@@ -494,36 +403,20 @@ extension NodeSlots {
   ) -> Bool {
     var old: Set<Int32> = []
     collect(entries[Int(slot)].children, into: &old)
-    let prefix = entries[Int(slot)].id
-    var new: [Entry] = []
-    var ids: [String: String] = [:]
-    for node in content?.nodes ?? [] {
-      let id = NodeID.embedded(node.id, in: prefix)
-      ids[node.id] = id
-      var entry = Entry(
-        id: id, type: node.type ?? .stack, properties: node.properties, parent: slot,
-        events: node.events, origin: node.id)
-      if !node.problem.isEmpty { entry.failures[NodeSlots.ofOthers] = node.problem }
-      new.append(entry)
-    }
+    let new = EmbeddedNodes(content, in: slot, id: entries[Int(slot)].id)
     let oldBytes = old.reduce(0) { $0 + entries[Int($1)].costBytes }
-    let newBytes = new.reduce(0) { $0 + $1.costBytes }
-    guard liveCount - old.count + new.count <= limits.contentNodesMax || new.isEmpty,
+    let newBytes = new.bytes
+    guard liveCount - old.count + new.count <= limits.contentNodesMax || new.count == 0,
       bytes - oldBytes + newBytes <= limits.contentBytesMax || newBytes <= oldBytes
     else { return false }
-    var slots: [String: Int32] = [:]
-    for entry in new { slots[entry.id] = put(entry, at: revision) }
-    for node in content?.nodes ?? [] {
-      guard let own = ids[node.id].flatMap({ slots[$0] }) else { continue }
-      let children = node.childIDs.compactMap { ids[$0].flatMap { slots[$0] } }
+    let places = new.place { put($0, at: revision) }
+    for (own, children) in places.children {
       for child in children { entries[Int(child)].parent = own }
       setChildren(of: own, to: children, at: revision)
     }
-    let top = (content?.rootID).flatMap { ids[$0] }.flatMap { slots[$0] }
-    if let top { entries[Int(top)].parent = slot }
-    setChildren(of: slot, to: top.map { [$0] } ?? [], at: revision)
-    let kept = Set(slots.values)
-    for gone in old where !kept.contains(gone) {
+    if let top = places.top { entries[Int(top)].parent = slot }
+    setChildren(of: slot, to: places.top.map { [$0] } ?? [], at: revision)
+    for gone in old where !places.all.contains(gone) {
       // Its children are removed separately, or have another parent by now.
       entries[Int(gone)].children = []
       remove(gone, at: revision)
@@ -538,7 +431,7 @@ extension NodeSlots {
   }
 
   /// Updates a node of another widget.
-  private mutating func put(_ entry: Entry, at revision: Revision) -> Int32 {
+  private mutating func put(_ entry: NodeEntry, at revision: Revision) -> Int32 {
     var entry = entry
     guard let slot = index[entry.id], !entries[Int(slot)].isDead else {
       let slot = insert(&entry)
@@ -546,10 +439,7 @@ extension NodeSlots {
       return slot
     }
     let old = entries[Int(slot)]
-    guard
-      old.type != entry.type || old.properties != entry.properties || old.events != entry.events
-        || old.failures != entry.failures || old.origin != entry.origin
-    else { return slot }
+    guard !old.isLike(entry) else { return slot }
     bytes += entry.costBytes - old.costBytes
     entry.children = old.children
     (entry.revision, entry.parent) = (old.revision, old.parent)
@@ -570,7 +460,7 @@ extension NodeSlots {
       let entry = entries[Int(slot)]
       if index[entry.id] != slot { violations.append("\(entry.id) is not where the index says") }
       if entry.isDead {
-        if !log.contains(where: { $0.slot == slot && $0.revision == entry.revision }) {
+        if !log.has(slot, at: entry.revision) {
           violations.append("nothing will forget \(entry.id)")
         }
         continue
@@ -581,17 +471,14 @@ extension NodeSlots {
         if entries[Int(child)].isDead { violations.append("\(entry.id) has a dead child") }
         if entries[Int(child)].parent != slot { violations.append("a child has another parent") }
       }
-      if entry.revision > logStart, entry.revision != log.last(where: { $0.slot == slot })?.revision
-      {
+      if entry.revision > log.start, entry.revision != log.lastRevision(of: slot) {
         violations.append("the log does not know of \(entry.id)")
       }
     }
     if live != liveCount { violations.append("liveCount is \(liveCount) of \(live)") }
     if sum != bytes { violations.append("bytes is \(bytes) of \(sum)") }
     if index.count != entries.count - free.count { violations.append("the index has others") }
-    for (a, b) in zip(log, log.dropFirst()) where a.revision > b.revision {
-      violations.append("the log is out of order")
-    }
+    if !log.isInOrder { violations.append("the log is out of order") }
     return violations
   }
 }

@@ -159,8 +159,8 @@ final class ContentProgram: Sendable {
         inputs.formUnion(row.innerInputs)
       }
       constantBytes = nodes.reduce(0) {
-        $0 + $1.constants.costBytes + $1.id.utf8.count + NodeSlots.nodeCostBytes
-          + NodeSlots.costBytes(ofEvents: $1.events)
+        $0 + $1.constants.costBytes + $1.id.utf8.count + NodeEntry.costBytes
+          + NodeEntry.costBytes(ofEvents: $1.events)
       }
     }
   }
