@@ -73,7 +73,7 @@ extension WidgetStore {
     let applySet = declaration.applySet
     var plan =
       declaration.ownsFields
-      ? try owning(record, try fittedOnly(spec, field: field), by: applySet, field: field)
+      ? try owning(record, try fitted(spec, .only, field: field), by: applySet, field: field)
       : try replacing(record, by: spec, applySet, field: field)
     if let timeline = try fittedTimeline(of: spec, field: field),
       timeline.isChange(of: record.timeline)
@@ -110,7 +110,7 @@ extension WidgetStore {
   private func replacing(
     _ record: Record, by spec: WidgetSpec, _ applySet: String, field: String
   ) throws(StoreError) -> Owning {
-    let spec = try fittedAgain(spec, field: field)
+    let spec = try fitted(spec, .again, field: field)
     var plan = Owning()
     // A widget of kind `help` has only the data that explains its kind.
     plan.patch = WidgetPatch(setData: spec.data, replaceData: record.kind == .help)

@@ -201,10 +201,10 @@ extension WidgetStore {
     spec.data = data ?? schema.kind.sample
     if let parameters {
       spec.parameters = parameters
-      spec = try schema.fittedAsPreview(spec)
+      spec = try schema.fitted(spec, .new)
     } else {
       // A sample needs no parameters, not even the required ones.
-      spec = try schema.fittedAsSample(spec)
+      spec = try schema.fitted(spec, .sample)
     }
     guard let id = WidgetID("preview") else { throw .kindNotFound(kind) }
     var maker = contents

@@ -17,9 +17,10 @@ struct KindSchema {
   /// Whether its expressions exceed `kind_memory_bytes_max`. Then a part of it has a problem.
   let exceedsMemory: Bool
   private let forms: FormInputs
-  private let parameters: [String: Field]
-  private let data: [String: Field]
-  private let events: [String: EventType]
+  private let parameters: DeclaredFields
+  private let data: DeclaredFields
+  private let entry: DeclaredFields
+  private let events: [String: DeclaredEvent]
 
   init(
     _ kind: Kind, limits: StoreLimits = StoreLimits(), timeZones: WidgetStore.TimeZones? = nil
@@ -40,12 +41,13 @@ struct KindSchema {
     (self.schedule, scheduleProblem) = (schedule, problem)
     memoryBytes = KindSchema.copiesOfText * kind.costBytes + memory.bytes
     exceedsMemory = memory.isExceeded
-    let named = { (fields: [Field]) in
-      Dictionary(fields.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
-    }
-    (parameters, data) = (named(kind.parameters), named(kind.data))
+    parameters = DeclaredFields(
+      kind.parameters, of: .parameters(of: kind.name), isOpen: kind.isOpen)
+    data = DeclaredFields(kind.data, of: .data(of: kind.name), isOpen: kind.isOpen)
+    entry = DeclaredFields(kind.entry, of: .entry(of: kind.name), isOpen: kind.isOpen)
     events = Dictionary(
-      kind.events.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+      kind.events.map { ($0.name, DeclaredEvent($0, isOpen: kind.isOpen)) },
+      uniquingKeysWith: { first, _ in first })
   }
 
   /// The registered copy, the stored copy, and the plans of nodes and fields.
@@ -57,68 +59,76 @@ struct KindSchema {
     Set(kind.families) == Set(former.kind.families) && kind.content == former.kind.content
       && kind.isOpen == former.kind.isOpen && kind.entry == former.kind.entry
       && kind.schedule == former.kind.schedule && reactions == former.reactions
-      && types(.data) == former.types(.data) && types(.parameters) == former.types(.parameters)
+      && data.types == former.data.types && parameters.types == former.parameters.types
   }
-
-  /// The types of the fields, for compiling expressions.
-  private func types(_ part: Part) -> [String: FieldType] { fields(part).mapValues(\.type) }
 
   /// The events that nodes take because a reducer handles them, by node.
   private var reactions: [String: Set<String>] {
     kind.reducers.reduce(into: [:]) { $0[$1.nodeID, default: []].insert($1.event) }
   }
 
-  /// One of a widget's two maps.
-  enum Part: String {
-    case parameters, data
-
-    /// The word for one of its fields in messages.
-    var singular: String { self == .parameters ? "parameter" : "data field" }
-    var other: Part { self == .parameters ? .data : .parameters }
+  /// The declared fields of a part; nil for labels, which kinds do not declare.
+  private func fields(of part: FieldOwner.Part) -> DeclaredFields? {
+    switch part {
+    case .data: data
+    case .parameters: parameters
+    case .labels: nil
+    }
   }
 
-  private func fields(_ part: Part) -> [String: Field] { part == .parameters ? parameters : data }
-
-  func field(_ key: String, of part: Part) -> Field? {
-    // A dictionary treats canonically equivalent keys as one.
-    fields(part)[key].flatMap { $0.name.hasSameBytes(as: key) ? $0 : nil }
-  }
+  func field(_ key: String, of part: FieldOwner.Part) -> Field? { fields(of: part)?[key] }
 
   // MARK: - Widgets
 
-  /// A new widget of this kind, with the declared types and defaults.
-  func fitted(_ spec: WidgetSpec, path: String) throws(StoreError) -> WidgetSpec {
+  /// What a kind adds to a spec, and checks beside types.
+  struct Fitting: OptionSet {
+    let rawValue: Int
+
+    /// A family, if the kind does not support `medium`.
+    static let family = Fitting(rawValue: 1)
+    /// The types of parameters and data.
+    static let types = Fitting(rawValue: 2)
+    /// Required parameters are there.
+    static let required = Fitting(rawValue: 4)
+    static let parameterDefaults = Fitting(rawValue: 8)
+    static let dataDefaults = Fitting(rawValue: 16)
+
+    /// For a new widget, or a preview.
+    static let new: Fitting = [.family, .types, .required, .parameterDefaults, .dataDefaults]
+    /// A set's spec for an existing widget: the widget gets exactly the parameters of the spec, and
+    /// defaults for the others.
+    static let again: Fitting = [.types, .required, .parameterDefaults]
+    /// A manager's spec for an existing widget, without defaults.
+    static let only: Fitting = [.types]
+    /// A sample instance, which needs no parameters.
+    static let sample: Fitting = [.family, .parameterDefaults, .dataDefaults]
+  }
+
+  /// A widget's spec, completed by its kind.
+  ///
+  /// - Parameter path: The place of the spec in the request; empty for the request itself.
+  func fitted(
+    _ spec: WidgetSpec, _ fitting: Fitting, path: String = ""
+  ) throws(StoreError) -> WidgetSpec {
+    func place(_ name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
     var spec = spec
-    if spec.family == nil, let first = kind.families.first, !kind.families.contains(.medium) {
+    if fitting.contains(.family), spec.family == nil, let first = kind.families.first,
+      !kind.families.contains(.medium)
+    {
       spec.family = first
     }
-    try check(spec.family, path: "\(path).family")
-    spec.parameters = try fitted(spec.parameters, .parameters, path: "\(path).parameters")
-    spec.data = try fitted(spec.data, .data, path: "\(path).data")
-    try checkRequired(spec.parameters, path: "\(path).parameters")
-    spec.parameters = withDefaults(spec.parameters, .parameters)
-    spec.data = withDefaults(spec.data, .data)
-    return spec
-  }
-
-  /// A set's spec for an existing widget: the widget gets exactly the parameters of the spec, and
-  /// defaults for the others.
-  func fittedAgain(_ spec: WidgetSpec, path: String) throws(StoreError) -> WidgetSpec {
-    var spec = spec
-    try check(spec.family, path: "\(path).family")
-    spec.parameters = try fitted(spec.parameters, .parameters, path: "\(path).parameters")
-    spec.data = try fitted(spec.data, .data, path: "\(path).data")
-    try checkRequired(spec.parameters, path: "\(path).parameters")
-    spec.parameters = withDefaults(spec.parameters, .parameters)
-    return spec
-  }
-
-  /// A manager's spec for an existing widget, with the declared types, but without defaults.
-  func fittedOnly(_ spec: WidgetSpec, path: String) throws(StoreError) -> WidgetSpec {
-    var spec = spec
-    try check(spec.family, path: "\(path).family")
-    spec.parameters = try fitted(spec.parameters, .parameters, path: "\(path).parameters")
-    spec.data = try fitted(spec.data, .data, path: "\(path).data")
+    try check(spec.family, path: place("family"))
+    if fitting.contains(.types) {
+      spec.parameters = try fitted(spec.parameters, .parameters, path: place("parameters"))
+      spec.data = try fitted(spec.data, .data, path: place("data"))
+    }
+    if fitting.contains(.required) {
+      try parameters.checkRequired(spec.parameters, path: place("parameters"))
+    }
+    if fitting.contains(.parameterDefaults) {
+      spec.parameters = parameters.withDefaults(spec.parameters)
+    }
+    if fitting.contains(.dataDefaults) { spec.data = data.withDefaults(spec.data) }
     return spec
   }
 
@@ -129,8 +139,8 @@ struct KindSchema {
     patch.setData = try fitted(patch.setData, .data, path: "\(path).set_data")
     patch.setParameters = try fitted(
       patch.setParameters, .parameters, path: "\(path).set_parameters")
-    for field in kind.parameters where field.isRequired && patch.setParameters[field.name] == .null
-    {
+    for field in parameters.list
+    where field.isRequired && patch.setParameters[field.name] == .null {
       throw .invalid(
         field: "\(path).set_parameters[\(field.name)]",
         description: "It is required by kind \"\(kind.name)\", so it cannot be null.")
@@ -142,33 +152,18 @@ struct KindSchema {
           description: "\"\(key)\" is required by kind \"\(kind.name)\"; set it instead.")
       }
     }
-    if patch.replaceData {
-      patch.setData = withDefaults(patch.setData, .data)
-    } else {
-      patch.setData = withDefaults(patch.setData, .data, only: patch.unsetData)
-    }
-    patch.setParameters = withDefaults(
-      patch.setParameters, .parameters, only: patch.unsetParameters)
+    patch.setData = data.withDefaults(
+      patch.setData, only: patch.replaceData ? nil : patch.unsetData)
+    patch.setParameters = parameters.withDefaults(
+      patch.setParameters, only: patch.unsetParameters)
     return patch
   }
 
   /// The values of a timeline's entry, with the declared types and defaults.
-  func fitted(entry values: ValueMap, path: String) throws(StoreError) -> ValueMap {
-    var result = values
-    for pair in values.entries {
-      guard let field = kind.entry.first(where: { $0.name.hasSameBytes(as: pair.key) }) else {
-        if kind.isOpen { continue }
-        throw .invalid(
-          field: "\(path)[\(pair.key)]",
-          description: "Kind \"\(kind.name)\" has no such field in `entry`; "
-            + hint(pair.key, among: kind.entry.map(\.name)))
-      }
-      result[pair.key] = try fitted(pair.value, field, path: "\(path)[\(pair.key)]")
-    }
-    for field in kind.entry where result[field.name] == nil {
-      if let value = field.defaultValue { result[field.name] = value }
-    }
-    return result
+  func fitted(
+    entry values: ValueMap, path: @autoclosure () -> String
+  ) throws(StoreError) -> ValueMap {
+    entry.withDefaults(try entry.fitted(values, path: path()))
   }
 
   /// A timeline whose entries have only the declared fields. A value that does not fit becomes the
@@ -176,84 +171,31 @@ struct KindSchema {
   func conforming(_ timeline: Timeline) -> Timeline {
     var result = timeline
     for index in timeline.entries.indices {
-      var values = timeline.entries[index].values
-      for pair in values.entries {
-        let field = kind.entry.first { $0.name.hasSameBytes(as: pair.key) }
-        if field == nil, kind.isOpen { continue }
-        let value = field?.type.fitted(pair.value)
-        if value == nil, pair.value != .null { result.lose(pair.key) }
-        values[pair.key] = value
-      }
-      for field in kind.entry where values[field.name] == nil {
-        if let value = field.defaultValue { values[field.name] = value }
-      }
+      let values = entry.conforming(timeline.entries[index].values) { result.lose($0) }
       result.entries[index].values = values
     }
     return result
-  }
-
-  /// An instance for a preview, without a widget: with the declared types and defaults.
-  func fittedAsPreview(_ spec: WidgetSpec) throws(StoreError) -> WidgetSpec {
-    var spec = spec
-    if spec.family == nil, let first = kind.families.first, !kind.families.contains(.medium) {
-      spec.family = first
-    }
-    try check(spec.family, path: "family")
-    spec.parameters = try fitted(spec.parameters, .parameters, path: "parameters")
-    spec.data = try fitted(spec.data, .data, path: "data")
-    try checkRequired(spec.parameters, path: "parameters")
-    spec.parameters = withDefaults(spec.parameters, .parameters)
-    spec.data = withDefaults(spec.data, .data)
-    return spec
-  }
-
-  /// A sample instance: with defaults, and without required parameters.
-  func fittedAsSample(_ spec: WidgetSpec) throws(StoreError) -> WidgetSpec {
-    var spec = spec
-    if spec.family == nil, let first = kind.families.first, !kind.families.contains(.medium) {
-      spec.family = first
-    }
-    try check(spec.family, path: "family")
-    spec.parameters = withDefaults(spec.parameters, .parameters)
-    spec.data = withDefaults(spec.data, .data)
-    return spec
   }
 
   /// An event's payload, with the declared types and defaults.
   ///
   /// - Parameter node: the type of the node that the event is about; nil for none.
   func fitted(_ draft: EventDraft, on node: NodeType? = nil) throws(StoreError) -> EventDraft {
-    guard let type = events[draft.name] ?? node?.event(draft.name) else {
+    guard
+      let event = events[draft.name]
+        ?? node.flatMap({ DeclaredEvent.ofNode($0, draft.name, isOpen: kind.isOpen) })
+    else {
       if events.isEmpty || kind.isOpen { return draft }
+      let names = kind.events.map(\.name) + (node?.events.map(\.name) ?? [])
       throw .invalid(
         field: "name",
         description: "Widgets of kind \"\(kind.name)\" take no event \"\(draft.name)\"; "
-          + hint(
-            draft.name, among: kind.events.map(\.name) + (node?.events.map(\.name) ?? [])))
+          + draft.name.hint(among: names))
     }
     var draft = draft
-    var payload = draft.payload
-    let declared = Dictionary(
-      type.payload.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
-    for entry in draft.payload.entries {
-      guard let field = declared[entry.key], field.name.hasSameBytes(as: entry.key) else {
-        if kind.isOpen { continue }
-        throw .invalid(
-          field: "payload[\(entry.key)]",
-          description: "Event \"\(type.name)\" has no such detail; "
-            + hint(entry.key, among: type.payload.map(\.name)))
-      }
-      payload[entry.key] = try fitted(entry.value, field, path: "payload[\(entry.key)]")
-    }
-    for field in type.payload where field.isRequired || payload[field.name] == nil {
-      if field.isRequired, payload[field.name] ?? .null == .null {
-        throw .invalid(
-          field: "payload[\(field.name)]",
-          description: "Event \"\(type.name)\" needs it, of type \(field.type).")
-      }
-      if let value = field.defaultValue { payload[field.name] = value }
-    }
-    draft.payload = payload
+    draft.payload = try event.payload.fitted(draft.payload, path: "payload")
+    try event.payload.checkRequired(draft.payload, path: "payload")
+    draft.payload = event.payload.withDefaults(draft.payload)
     return draft
   }
 
@@ -276,23 +218,12 @@ struct KindSchema {
   /// - A value that was set aside is restored if it fits the kind again.
   func conforming(_ record: Record, former: KindSchema? = nil) -> WidgetPatch? {
     var patch = WidgetPatch()
-    (patch.setData, patch.unsetData) = conforming(
-      record.data.map, .data, record.ownership)
+    (patch.setData, patch.unsetData) = conforming(record.data.map, .data, of: record)
     (patch.setParameters, patch.unsetParameters) = conforming(
-      record.parameters.map, .parameters, record.ownership)
+      record.parameters.map, .parameters, of: record)
     if let former {
-      for (key, value) in newDefaults(.data, former)
-      where record.data[key] == former.data[key]?.defaultValue && patch.setData[key] == nil
-        && record.ownership?[FieldOwner.Part.data.path(key)] == nil
-      {
-        patch.setData[key] = value
-      }
-      for (key, value) in newDefaults(.parameters, former)
-      where record.parameters[key] == former.parameters[key]?.defaultValue
-        && patch.setParameters[key] == nil
-        && record.ownership?[FieldOwner.Part.parameters.path(key)] == nil
-      {
-        patch.setParameters[key] = value
+      for part in [FieldOwner.Part.data, .parameters] {
+        takeNewDefaults(of: part, of: record, former: former, into: &patch)
       }
     }
     patch.restoreValues(of: record, for: self)
@@ -334,7 +265,7 @@ struct KindSchema {
 
   /// Whether widgets of the kind may have the field.
   func declares(_ part: FieldOwner.Part, _ key: String) -> Bool {
-    part == .labels || kind.isOpen || field(key, of: part) != nil
+    fields(of: part)?.allows(key) ?? true
   }
 
   /// The value that is set aside, fitted to the kind. Nil if it does not fit.
@@ -343,13 +274,16 @@ struct KindSchema {
     return field(key, of: part).map { $0.type.fitted(value) } ?? value
   }
 
-  /// The defaults that differ from those of a former kind.
-  private func newDefaults(_ part: Part, _ former: KindSchema) -> [(String, Value)] {
-    fields(part).compactMap { key, field in
-      guard let value = field.defaultValue, let old = former.field(key, of: part)?.defaultValue,
-        old != value
-      else { return nil }
-      return (key, value)
+  /// Values that are the former default, and that nobody owns, become the new default.
+  private func takeNewDefaults(
+    of part: FieldOwner.Part, of record: Record, former: KindSchema, into patch: inout WidgetPatch
+  ) {
+    guard let fields = fields(of: part), let formerFields = former.fields(of: part) else { return }
+    for (key, old, new) in fields.newDefaults(since: formerFields)
+    where record.value(part, key) == old && !patch.sets(part, key)
+      && record.ownership?[part.path(key)] == nil
+    {
+      patch.set(part, key, to: new)
     }
   }
 
@@ -366,115 +300,38 @@ struct KindSchema {
     return field(key, of: part)?.type.fitted(declared)
   }
 
-  private func field(_ key: String, of part: FieldOwner.Part) -> Field? {
-    switch part {
-    case .data: field(key, of: Part.data)
-    case .parameters: field(key, of: Part.parameters)
-    case .labels: nil
-    }
-  }
-
   private func conforming(
-    _ map: ValueMap, _ part: Part, _ ownership: Ownership?
+    _ map: ValueMap, _ part: FieldOwner.Part, of record: Record
   ) -> (set: ValueMap, unset: [String]) {
-    let owned = part == .data ? FieldOwner.Part.data : .parameters
-    var set: ValueMap = [:]
-    var unset: [String] = []
-    for entry in map.entries {
-      guard let field = field(entry.key, of: part) else {
-        if !kind.isOpen { unset.append(entry.key) }
-        continue
-      }
-      if let value = field.type.fitted(entry.value) {
-        if value != entry.value { set[entry.key] = value }
-      } else if let owner = ownership?[owned.path(entry.key)],
-        let value = declaredFitting(owner, owned, entry.key)
-      {
-        set[entry.key] = value
-      } else if let value = field.defaultValue {
-        set[entry.key] = value
-      } else {
-        unset.append(entry.key)
-      }
+    guard let fields = fields(of: part) else { return ([:], []) }
+    return fields.conforming(map) { key in
+      record.ownership?[part.path(key)].flatMap { declaredFitting($0, part, key) }
     }
-    for (key, field) in fields(part) where map[key] == nil {
-      if let value = field.defaultValue { set[key] = value }
-    }
-    return (set, unset)
   }
 
   // MARK: - Parts
 
   /// Throws if the kind does not support a family.
-  func check(_ family: Family?, path: String) throws(StoreError) {
+  func check(_ family: Family?, path: @autoclosure () -> String) throws(StoreError) {
     guard let family, !kind.families.isEmpty, !kind.families.contains(family) else { return }
     let names = kind.families.map(\.name).joined(separator: ", ")
     throw .invalid(
-      field: path,
+      field: path(),
       description: "Kind \"\(kind.name)\" does not support \(family.name); use one of: \(names).")
   }
 
   private func fitted(
-    _ map: ValueMap, _ part: Part, path: String
+    _ map: ValueMap, _ part: FieldOwner.Part, path: @autoclosure () -> String
   ) throws(StoreError) -> ValueMap {
-    var result = map
-    for entry in map.entries {
-      guard let field = field(entry.key, of: part) else {
-        if kind.isOpen { continue }
-        let names = (part == .parameters ? kind.parameters : kind.data).map(\.name)
-        throw .invalid(
-          field: "\(path)[\(entry.key)]",
-          description: "Kind \"\(kind.name)\" has no such \(part.singular); "
-            + (self.field(entry.key, of: part.other).map { _ in
-              "it has a \(part.other.singular) of this name."
-            } ?? hint(entry.key, among: names)))
+    guard let fields = fields(of: part) else { return map }
+    return try fields.fitted(map, path: path()) { key in
+      // Data and parameters are easily confused.
+      switch part {
+      case .data where parameters[key] != nil: "it has a parameter of this name."
+      case .parameters where data[key] != nil: "it has a data field of this name."
+      case .data, .parameters, .labels: nil
       }
-      let value = try fitted(entry.value, field, path: "\(path)[\(entry.key)]")
-      if value != entry.value { result[entry.key] = value }
     }
-    return result
-  }
-
-  private func fitted(
-    _ value: Value, _ field: Field, path: String
-  ) throws(StoreError) -> Value {
-    if let fitted = field.type.fitted(value) {
-      guard field.choices.isEmpty || fitted == .null || field.choices.contains(fitted) else {
-        throw .invalid(field: path, description: "Use one of: \(field.choiceWords).")
-      }
-      return fitted
-    }
-    throw .invalid(
-      field: path, description: "Expected a value of type \(field.type), not \(value.typeName).")
-  }
-
-  private func checkRequired(_ map: ValueMap, path: String) throws(StoreError) {
-    for field in kind.parameters where field.isRequired && (map[field.name] ?? .null) == .null {
-      throw .invalid(
-        field: "\(path)[\(field.name)]",
-        description: "Kind \"\(kind.name)\" needs it, of type \(field.type)."
-          + (field.summary.isEmpty ? "" : " \(field.summary)"))
-    }
-  }
-
-  /// The map with defaults for the missing keys, of all fields or of some.
-  private func withDefaults(
-    _ map: ValueMap, _ part: Part, only keys: [String]? = nil
-  ) -> ValueMap {
-    var result = map
-    let wanted =
-      keys.map { $0.compactMap { field($0, of: part) } } ?? Array(fields(part).values)
-    for field in wanted where result[field.name] == nil {
-      if let value = field.defaultValue { result[field.name] = value }
-    }
-    return result
-  }
-
-  private func hint(_ name: String, among names: [String]) -> String {
-    if let closest = name.closest(among: names) { return "did you mean \"\(closest)\"?" }
-    guard !names.isEmpty else { return "it has none." }
-    let listed = names.prefix(12).joined(separator: ", ")
-    return "there is: \(listed)\(names.count > 12 ? ", …" : "")."
   }
 }
 
@@ -487,16 +344,4 @@ extension Timeline {
     lostValues.append(name)
     lostValues.sort { $0.precedesByBytes($1) }
   }
-}
-
-extension Field {
-  /// The choices, for people.
-  fileprivate var choiceWords: String {
-    choices.map { ExpressionValue($0).text ?? $0.typeName }.joined(separator: ", ")
-  }
-}
-
-extension NodeType {
-  /// The event of this name that users cause on such nodes.
-  fileprivate func event(_ name: String) -> EventType? { events.first { $0.name == name } }
 }

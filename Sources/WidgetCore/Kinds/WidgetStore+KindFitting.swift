@@ -10,45 +10,27 @@ extension WidgetStore {
   ) throws(StoreError) -> WidgetSpec {
     var spec = spec
     spec.timeline = try fittedTimeline(of: spec, field: field)
-    if spec.kind == HelpKind.name {
-      guard isDeclared || spec.data.isEmpty else { throw HelpKind.ownData(field: "\(field).data") }
-      return try helpFitted(spec, field: field)
+    if !isDeclared, !spec.data.isEmpty {
+      if spec.kind == HelpKind.name { throw HelpKind.ownData(field: "\(field).data") }
+      if spec.kind == .smartStack { throw SmartStackKind.ownData(field: "\(field).data") }
     }
-    if spec.kind == .smartStack {
-      guard isDeclared || spec.data.isEmpty else {
-        throw SmartStackKind.ownData(field: "\(field).data")
-      }
-      return try stackFitted(spec, field: field) { (spec) throws(StoreError) in
-        try SmartStackKind.schema.fitted(spec, path: field)
-      }
-    }
-    return try schemas[spec.kind]?.fitted(spec, path: field) ?? spec
+    return try fitted(spec, .new, field: field)
   }
 
-  /// A set's spec for an existing widget, as its kind completes it.
-  func fittedAgain(_ spec: WidgetSpec, field: String) throws(StoreError) -> WidgetSpec {
-    if spec.kind == HelpKind.name { return try helpFitted(spec, field: field) }
-    if spec.kind == .smartStack {
-      return try stackFitted(spec, field: field) { (spec) throws(StoreError) in
-        try SmartStackKind.schema.fittedAgain(spec, path: field)
-      }
+  /// A spec, as its kind completes it.
+  func fitted(
+    _ spec: WidgetSpec, _ fitting: KindSchema.Fitting, field: String
+  ) throws(StoreError) -> WidgetSpec {
+    if spec.kind == HelpKind.name { return try helpFitted(spec, fitting, field: field) }
+    guard spec.kind == .smartStack else {
+      return try schemas[spec.kind]?.fitted(spec, fitting, path: field) ?? spec
     }
-    return try schemas[spec.kind]?.fittedAgain(spec, path: field) ?? spec
-  }
-
-  /// A manager's spec for an existing widget, with the declared types, but without defaults.
-  func fittedOnly(_ spec: WidgetSpec, field: String) throws(StoreError) -> WidgetSpec {
-    guard spec.kind != HelpKind.name else {
-      var spec = spec
-      spec.data = [:]
-      return try HelpKind.schema.fittedOnly(spec, path: field)
-    }
-    if spec.kind == .smartStack {
-      return try stackFitted(spec, field: field) { (spec) throws(StoreError) in
-        try SmartStackKind.schema.fittedOnly(spec, path: field)
-      }
-    }
-    return try schemas[spec.kind]?.fittedOnly(spec, path: field) ?? spec
+    // The daemon fills stacks.
+    var spec = spec
+    spec.data = [:]
+    spec = try SmartStackKind.schema.fitted(spec, fitting, path: field)
+    try checkStack(spec.parameters, field: "\(field).parameters")
+    return spec
   }
 
   /// The timeline of a spec, completed by the kind; nil for none.
@@ -97,30 +79,22 @@ extension WidgetStore {
     record.isPlain ? nil : schemas[record.kind]?.kind.transition
   }
 
-  // MARK: - Stacks
+  // MARK: - Help
 
-  /// A stack without data, because the daemon fills it.
-  func stackFitted(
-    _ spec: WidgetSpec, field: String, _ fit: (WidgetSpec) throws(StoreError) -> WidgetSpec
+  private func helpFitted(
+    _ spec: WidgetSpec, _ fitting: KindSchema.Fitting, field: String
   ) throws(StoreError) -> WidgetSpec {
     var spec = spec
     spec.data = [:]
-    spec = try fit(spec)
-    try checkStack(spec.parameters, field: "\(field).parameters")
-    return spec
-  }
-
-  // MARK: - Help
-
-  func helpFitted(_ spec: WidgetSpec, field: String) throws(StoreError) -> WidgetSpec {
-    var spec = spec
-    spec.data = [:]
-    spec = try HelpKind.schema.fitted(spec, path: field)
+    guard fitting != .only else {
+      return try HelpKind.schema.fitted(spec, fitting, path: field)
+    }
+    spec = try HelpKind.schema.fitted(spec, .new, path: field)
     spec.data = HelpKind.data(about: kind(try HelpKind.subject(spec.parameters, field: field)))
     return spec
   }
 
-  func helpFitted(
+  private func helpFitted(
     _ patch: WidgetPatch, for record: Record, field: String
   ) throws(StoreError) -> WidgetPatch {
     guard patch.setData.isEmpty, patch.unsetData.isEmpty, !patch.replaceData else {

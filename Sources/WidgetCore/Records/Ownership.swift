@@ -343,7 +343,7 @@ extension WidgetPatch {
     }
   }
 
-  fileprivate func sets(_ part: FieldOwner.Part, _ key: String) -> Bool {
+  func sets(_ part: FieldOwner.Part, _ key: String) -> Bool {
     switch part {
     case .data: setData[key] != nil
     case .parameters: setParameters[key] != nil
@@ -456,11 +456,7 @@ extension WidgetStore {
     _ part: FieldOwner.Part, _ key: String, of record: Record
   ) -> Value? {
     let schema = record.kind == HelpKind.name ? HelpKind.schema : schemas[record.kind]
-    return switch part {
-    case .data: schema?.field(key, of: .data)?.defaultValue
-    case .parameters: schema?.field(key, of: .parameters)?.defaultValue
-    case .labels: nil
-    }
+    return schema?.defaultValue(of: key, part)
   }
 
   /// Adds the values of the patch's released fields to the patch. Returns the owners afterwards.
