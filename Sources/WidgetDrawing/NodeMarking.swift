@@ -36,7 +36,7 @@ struct NodeMarking {
   mutating func centerContent(in row: PlacedNode) {
     switch node.type {
     case .label, .date, .link, .toggle, .gauge, .spinner: break
-    default: return
+    case .image, .button, .input, .chart, .stack, .grid, .table, .space, .form, .embed, nil: return
     }
     let frames = placed.texts.map(\.frame) + placed.parts.map(\.frame)
     guard let top = frames.map(\.y).min(), let bottom = frames.map(\.endY).max() else { return }

@@ -16,9 +16,9 @@ extension LayoutPass {
 
   // MARK: - Extents
 
-  func leafExtent(_ index: Int) -> Extent {
+  func leafExtent(_ index: Int, _ leaf: NodeForm.Leaf) -> Extent {
     let facts = nodes[index].facts
-    switch nodes[index].facts.type {
+    switch leaf {
     case .label: return textExtent(facts.content.paragraphsWidth)
     case .toggle:
       guard facts.content.nameWidth > 0 else { return Extent(fixed: chrome.checkbox.width) }
@@ -53,7 +53,6 @@ extension LayoutPass {
       guard facts.content.count > 0 else { return .zero }
       guard facts.content.nameWidth > 0 else { return Extent(fixed: chrome.spinner.width) }
       return textExtent(facts.content.nameWidth) + (chrome.spinner.width + chrome.gap)
-    default: return .zero
     }
   }
 
@@ -118,10 +117,10 @@ extension LayoutPass {
 
   // MARK: - Heights
 
-  mutating func leafHeight(_ index: Int, width: Int) -> Int {
+  mutating func leafHeight(_ index: Int, _ leaf: NodeForm.Leaf, width: Int) -> Int {
     let line = lineHeight(index)
     let facts = nodes[index].facts
-    switch nodes[index].facts.type {
+    switch leaf {
     case .label:
       return fitsOneLine(index, width: width)
         ? line : wrapped(index, width: width).lines.count * line
@@ -140,7 +139,7 @@ extension LayoutPass {
       }
     case .image: return pictureSize(index)?.height ?? line
     case .spinner: return facts.content.count > 0 ? max(line, chrome.spinner.height) : 0
-    default: return line
+    case .date: return line
     }
   }
 

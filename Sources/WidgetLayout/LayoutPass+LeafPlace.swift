@@ -2,11 +2,11 @@ import WidgetModel
 
 /// Nodes without children: where their texts and parts go.
 extension LayoutPass {
-  mutating func placeLeaf(_ index: Int, in inner: LayoutRect, _ align: NodeStyle.Alignment?)
-    -> (texts: [PlacedText], parts: [PlacedPart])
-  {
+  mutating func placeLeaf(
+    _ index: Int, _ leaf: NodeForm.Leaf, in inner: LayoutRect, _ align: NodeStyle.Alignment?
+  ) -> (texts: [PlacedText], parts: [PlacedPart]) {
     let line = lineHeight(index)
-    switch nodes[index].facts.type {
+    switch leaf {
     case .label: return (labelTexts(index, in: inner, align), [])
     case .toggle:
       return marked(
@@ -29,7 +29,6 @@ extension LayoutPass {
       return (
         text(nodes[index].facts.content.value, index, in: inner.line(0, line), align, .value), []
       )
-    default: return ([], [])
     }
   }
 

@@ -40,24 +40,21 @@ extension LayoutPass {
       return
     }
     let align = textAlignment(index, slot.align)
-    if !isContainer(nodes[index].facts.type) {
-      let (texts, parts) = placeLeaf(index, in: contentBox(index, inner, frame), align)
-      result.placed[node].texts = texts
-      result.placed[node].parts = parts
-      if inner.height < leafHeight(index, width: inner.width), facts.style.height == nil {
-        result.isClipped = true
-      }
-    }
     addFocus(index, frame: frame, clip: clip)
     let inside = inner.intersection(clip)
-    switch nodes[index].facts.type {
-    case .stack, .embed: placeStack(index, in: inner, clip: inside, node: node)
-    case nil: placeColumn(index, in: inner, clip: inside, node: node)
+    switch form(index) {
+    case .stack: placeStack(index, in: inner, clip: inside, node: node)
+    case .column: placeColumn(index, in: inner, clip: inside, node: node)
     case .form: placeForm(index, in: inner, clip: inside, node: node)
     case .grid: placeGrid(index, in: inner, clip: inside, node: node)
     case .table: placeTable(index, in: inner, clip: inside, node: node)
-    case .button, .link: placeInline(index, in: inner, clip: inside, node: node)
-    default: break
+    case .inline: placeInline(index, in: inner, clip: inside, node: node)
+    case .space: noteClipping(of: index, in: inner, height: lineHeight(index))
+    case .leaf(let leaf):
+      let (texts, parts) = placeLeaf(index, leaf, in: contentBox(index, inner, frame), align)
+      result.placed[node].texts = texts
+      result.placed[node].parts = parts
+      noteClipping(of: index, in: inner, height: leafHeight(index, leaf, width: inner.width))
     }
     if let child = nodes[index].accessoryChild {
       let width = min(nodes[child].extent.ideal, column.width)
@@ -68,25 +65,21 @@ extension LayoutPass {
     }
   }
 
+  /// Notes that a node does not fit, unless its height is given.
+  private mutating func noteClipping(of index: Int, in inner: LayoutRect, height: Int) {
+    if inner.height < height, nodes[index].facts.style.height == nil { result.isClipped = true }
+  }
+
   /// Where a control stands in room that is wider than it needs.
   private func contentBox(_ index: Int, _ inner: LayoutRect, _ frame: LayoutRect) -> LayoutRect {
     let style = nodes[index].facts.style
-    switch nodes[index].facts.type {
-    case .toggle, .spinner, .gauge, .image:
-      guard style.align == .center || style.align == .end, style.width == nil else { return inner }
-      let around = style.margin.horizontal + frame.width - inner.width
-      let ideal = max(0, nodes[index].extent.ideal - around)
-      return inner.aligned(
-        LayoutSize(width: min(ideal, inner.width), height: inner.height), style.align)
-    default: return inner
-    }
-  }
-
-  private func isContainer(_ type: NodeType?) -> Bool {
-    switch type {
-    case .stack, .embed, .form, .grid, .table, .button, .link, nil: true
-    default: false
-    }
+    guard nodes[index].facts.type?.movesInRoom == true,
+      style.align == .center || style.align == .end, style.width == nil
+    else { return inner }
+    let around = style.margin.horizontal + frame.width - inner.width
+    let ideal = max(0, nodes[index].extent.ideal - around)
+    return inner.aligned(
+      LayoutSize(width: min(ideal, inner.width), height: inner.height), style.align)
   }
 
   /// Where the text of a node begins.
@@ -111,18 +104,14 @@ extension LayoutPass {
   }
 
   private mutating func addFocus(_ index: Int, frame: LayoutRect, clip: LayoutRect) {
-    guard let type = nodes[index].facts.type, nodes[index].facts.content.canFocus else { return }
-    switch type {
-    case .button, .toggle, .input, .link:
-      result.focusable.append(
-        FocusTarget(
-          index: index, id: nodes[index].facts.id, kind: .control, frame: frame, clip: clip))
-    case .label, .image, .stack, .grid:
-      guard nodes[index].facts.content.isPressable else { return }
-      result.focusable.append(
-        FocusTarget(
-          index: index, id: nodes[index].facts.id, kind: .control, frame: frame, clip: clip))
-    default: break
+    let facts = nodes[index].facts
+    guard let type = facts.type, facts.content.canFocus else { return }
+    switch type.focus {
+    case .always: break
+    case .ifPressable: guard facts.content.isPressable else { return }
+    case .never: return
     }
+    result.focusable.append(
+      FocusTarget(index: index, id: facts.id, kind: .control, frame: frame, clip: clip))
   }
 }

@@ -148,11 +148,8 @@ extension LayoutPass {
       return facts.style.align != nil ? .fill : parentAlign ?? .fill
     }
     if let align = facts.style.align ?? parentAlign { return align }
-    switch nodes[child].facts.type {
-    case .button, .toggle, .gauge, .image, .date, .spinner, .link:
-      return facts.style.accessory == .none && facts.style.separator != .always ? .start : .fill
-    default: return .fill
-    }
+    guard facts.type?.fillsColumn == false else { return .fill }
+    return facts.style.accessory == .none && facts.style.separator != .always ? .start : .fill
   }
 
   /// The widths of a row's children, and the gap between them.

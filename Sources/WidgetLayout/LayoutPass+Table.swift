@@ -167,10 +167,8 @@ extension LayoutPass {
   }
 
   private func hasControl(_ index: Int) -> Bool {
-    switch nodes[index].facts.type {
-    case .button, .toggle, .input: nodes[index].isShown
-    default: nodes[index].flow.contains { hasControl($0) }
-    }
+    if nodes[index].facts.type?.isControl == true { return nodes[index].isShown }
+    return nodes[index].flow.contains { hasControl($0) }
   }
 
   /// Forgets what depends on whether a cell is cut or wrapped.

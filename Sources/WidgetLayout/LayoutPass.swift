@@ -137,26 +137,29 @@ struct LayoutPass: ~Copyable {
   }
 
   private mutating func contentExtent(_ index: Int) -> Extent {
-    switch nodes[index].facts.type {
-    case .stack, .embed: stackExtent(index)
-    case nil: columnExtent(index)
+    switch form(index) {
+    case .stack: stackExtent(index)
+    case .column: columnExtent(index)
     case .form: formExtent(index)
     case .grid: gridExtent(index)
     case .table: tableExtent(index)
-    case .button, .link: inlineExtent(index)
-    case .space:
-      Extent(fixed: spaceSize(index).width)
-    default: leafExtent(index)
+    case .inline: inlineExtent(index)
+    case .space: Extent(fixed: spaceSize(index).width)
+    case .leaf(let leaf): leafExtent(index, leaf)
     }
   }
 
+  func form(_ index: Int) -> NodeForm { NodeForm(nodes[index].facts.type) }
+
   private func shrinks(_ index: Int) -> Bool {
     let facts = nodes[index].facts
-    switch nodes[index].facts.type {
-    case .table where facts.style.isScrolling: return true
-    case .stack where facts.style.isScrolling && facts.style.axis == .vertical: return true
-    case .stack, .embed, .form, nil: return nodes[index].flow.contains { nodes[$0].isShrinkable }
-    default: return false
+    switch form(index) {
+    case .table: return facts.style.isScrolling
+    case .stack
+    where facts.type == .stack && facts.style.isScrolling && facts.style.axis == .vertical:
+      return true
+    case .stack, .column, .form: return nodes[index].flow.contains { nodes[$0].isShrinkable }
+    case .grid, .inline, .space, .leaf: return false
     }
   }
 
@@ -188,15 +191,15 @@ struct LayoutPass: ~Copyable {
   }
 
   private mutating func contentHeight(_ index: Int, width: Int) -> Int {
-    switch nodes[index].facts.type {
-    case .stack, .embed: stackHeight(index, width: width)
-    case nil: columnHeight(index, width: width)
+    switch form(index) {
+    case .stack: stackHeight(index, width: width)
+    case .column: columnHeight(index, width: width)
     case .form: formHeight(index, width: width)
     case .grid: gridHeight(index, width: width)
     case .table: tableHeight(index, width: width)
-    case .button, .link: inlineHeight(index, width: width)
+    case .inline: inlineHeight(index, width: width)
     case .space: spaceSize(index).height
-    default: leafHeight(index, width: width)
+    case .leaf(let leaf): leafHeight(index, leaf, width: width)
     }
   }
 

@@ -45,14 +45,10 @@ struct NodeStyle {
   init() {}
 
   init(_ node: borrowing Node, _ metrics: borrowing LayoutMetrics) {
-    let isContainer: Bool =
-      switch node.type {
-      case .stack, .grid, .table, .form, .space, .embed, nil: true
-      default: false
-      }
+    let isFrame = NodeForm(node.type).isFrame
     let edge = metrics.horizontal(Self.leafPaddingPoints)
     separatorInsets = LayoutEdges(leading: edge, trailing: edge)
-    if !isContainer {
+    if !isFrame {
       let end = metrics.vertical(Self.leafPaddingPoints)
       padding = LayoutEdges(top: end, bottom: end, leading: edge, trailing: edge)
     }

@@ -21,7 +21,9 @@ extension NodeDrawing {
     case .link: true
     case .label, .image, .grid: node.events.contains("press")
     case .stack: node.events.contains("press") || isSelectableRow
-    default: false
+    case .button, .toggle, .input, .gauge, .chart, .table, .space, .date, .form, .spinner, .embed,
+      nil:
+      false
     }
   }
 

@@ -17,13 +17,7 @@ package struct RandomTree {
   package mutating func tree(depth: Int = 0) -> Tree {
     left -= 1
     let isContainer = depth == 0 || (depth < 7 && chance(45))
-    let type: NodeType? =
-      isContainer
-      ? pick([.stack, .stack, .stack, .embed, .grid, .table, .form, .link, .button, nil])
-      : pick([
-        .label, .label, .label, .button, .toggle, .input, .gauge, .chart, .space, .date, .spinner,
-        .link, .image,
-      ])
+    let type = pick(isContainer ? Self.containers : Self.leaves)
     var properties = ValueMap()
     for name in names(of: type) where chance(40) {
       properties[name == "headings" ? "columns" : name] = chance(12) ? hostile() : value(of: name)
@@ -54,6 +48,15 @@ package struct RandomTree {
     node.properties[name] = chance(20) ? nil : value(of: name)
     return node
   }
+
+  /// Types for nodes with children: of all types that have some, and stacks more often.
+  private static let containers: [NodeType?] =
+    [.stack, .stack, nil] + NodeType.allCases.filter { $0.isContainer || $0 == .embed }
+
+  /// Types for nodes without children: of all types that can do without, and labels more often.
+  private static let leaves: [NodeType?] =
+    [.label, .label]
+    + NodeType.allCases.filter { !$0.isContainer && $0 != .embed || $0 == .button || $0 == .link }
 
   static let common = [
     "visible", "padding", "margin", "width", "height", "minWidth", "maxWidth", "minHeight",
