@@ -1,0 +1,150 @@
+import Testing
+import WidgetModel
+
+@testable import WidgetCore
+
+/// Users and readers of embeds: their events, their families, and changes that come by themselves.
+struct EmbedReaderTests: EmbedSuite {
+  // MARK: - Events
+
+  @Test func `events of its nodes reach the other widget`() throws {
+    var store = try store()
+    try store.create("c", kind: "counter")
+    try frame("f", showing: "c", &store)
+    try frame("g", showing: "f", &store)
+    settle(&store)
+    for (id, node) in [("f", "inner::plus"), ("g", "inner::inner::plus")] {
+      try store.run(
+        .sendEvent(
+          EventDraft(widgetID: WidgetID(stringLiteral: id), nodeID: node, name: "press")))
+      settle(&store)
+    }
+    #expect(store.widget("c")?.data["n"] == .int(2))
+    #expect(text("inner::inner::count", of: "g", store) == "2")
+    let events = store.events(after: 0).events
+    #expect(events.map(\.widgetID) == ["c", "c"])
+    #expect(events.map(\.nodeID) == ["plus", "plus"])
+  }
+
+  @Test func `events go through everything around the node`() throws {
+    var store = try store()
+    try store.create("c", kind: "counter")
+    try frame("f", showing: "c", &store)
+    settle(&store)
+    let press = Command.sendEvent(
+      EventDraft(widgetID: "f", nodeID: "inner::plus", name: "press"))
+    try store.run(.setPresence(.ids(["f"]), .disable))
+    #expect(store.refusal(of: press) == .widgetDisabled("f"))
+    try store.run(.setPresence(.ids(["f"]), .enable))
+    try store.set("f", ["open": .bool(false)])
+    settle(&store)
+    #expect(store.refusal(of: press) == .nodeNotFound("f", "inner"))
+    let stranger = EventDraft(widgetID: "f", nodeID: "title::plus", name: "press")
+    #expect(store.refusal(of: .sendEvent(stranger)) == .nodeNotFound("f", "title::plus"))
+  }
+
+  @Test func `ids that are too long are shortened, and events still reach their node`() throws {
+    let long = String(repeating: "n", count: NodeID.templateLengthMax)
+    let kind = Kind(
+      name: "long", data: [Field(name: "n", type: .int, defaultValue: .int(0))],
+      reducers: [Reducer(event: "press", assignments: ["n": "data.n + 1"])],
+      content: [
+        ContentTemplate(
+          root: NodeTemplate(
+            id: "top", type: .stack,
+            children: [
+              NodeTemplate(
+                id: long, type: .button,
+                rows: RowTemplate(
+                  list: "['\(String(repeating: "k", count: 50))']", name: "r", key: "r"))
+            ]))
+      ])
+    var store = try store([Self.frame, kind])
+    try store.create("l", kind: "long")
+    try frame("f", showing: "l", &store)
+    settle(&store)
+    let node = try #require(store.widget("f")?.content?["inner::top"]?.childIDs.first)
+    #expect(node.utf8.count <= NodeID.lengthMax)
+    try store.run(.sendEvent(EventDraft(widgetID: "f", nodeID: node, name: "press")))
+    #expect(store.widget("l")?.data["n"] == .int(1))
+  }
+
+  // MARK: - Families
+
+  @Test func `readers of another family see the other widget in that family`() throws {
+    var store = try store()
+    try store.create("c", kind: "counter")
+    try frame("f", showing: "c", &store)
+    settle(&store)
+    #expect(
+      store.widget("f", taking: .family(.inline))?.content?.nodes.map(\.id).last == "inner::line")
+    for isKept in [false, true] {
+      if isKept { store.keepContent(of: .inline) }
+      _ = store.widget("f", taking: .family(.inline))
+      let cursor = store.revision
+      try store.set("c", ["n": .int(isKept ? 9 : 8)])
+      settle(&store)
+      let delta = try store.changes(
+        since: cursor, selecting: Selector(ids: ["f"]), taking: .family(.inline))
+      guard case .updated(let update)? = delta.changes.last else {
+        Issue.record("no update")
+        return
+      }
+      #expect(
+        update.content?.setNodes.last?.properties["text"] == .string(isKept ? "#9" : "#8"))
+      #expect(update.content?.replaces == !isKept)
+    }
+  }
+
+  @Test func `an embed names the family, or falls back to the widget's`() throws {
+    var inline = Self.counter
+    inline.name = "small-only"
+    inline.families = [.small]
+    inline.content.removeFirst()
+    var store = try store([Self.grid("inline"), Self.frame, Self.counter, inline])
+    try store.create("c", kind: "counter")
+    try store.create("s", kind: "small-only")
+    try store.create("g", kind: "grid", data: ["ids": .list([.string("c"), .string("s")])])
+    try frame("f", showing: "s", &store)
+    settle(&store)
+    #expect(text("cell/c::line", of: "g", store) == "#0")
+    #expect(
+      store.widget("g")?.content?["cell/s"]?.problem
+        == "content: The kind \"small-only\" does not support the family.")
+    #expect(text("inner::count", of: "f", store) == "0")
+    try store.set("c", ["n": .int(4)])
+    settle(&store)
+    #expect(text("cell/c::line", of: "g", store) == "#4")
+  }
+
+  // MARK: - Time
+
+  @Test func `readers are told when something in an embed changes by itself`() throws {
+    var store = try store([Self.frame, TimelineTests.clock])
+    try store.create("c", kind: "clock")
+    try frame("f", showing: "c", &store)
+    settle(&store)
+    let due = try #require(store.embeddedDate(of: "f"))
+    #expect(due == store.nextDate)
+    let before = text("inner::text", of: "f", store)
+    store.advance(to: due)
+    store.settleEmbeds(at: due)
+    #expect(text("inner::text", of: "f", store) != before)
+    #expect(text("inner::text", of: "f", store) == text("text", of: "c", store))
+  }
+
+  @Test func `a large audience follows in steps, and costs the sender nothing`() throws {
+    var store = try store()
+    try store.create("c", kind: "counter")
+    for index in 0..<100 { try frame(WidgetID(stringLiteral: "f\(index)"), showing: "c", &store) }
+    settle(&store)
+    let cursor = store.revision
+    try store.set("c", ["n": .int(1)])
+    #expect(store.contentCost < 200)
+    store.commitGroup(at: .at(0))
+    #expect(store.settleEmbeds(costMax: 500) > 5)
+    #expect(text("inner::count", of: "f99", store) == "1")
+    #expect(try store.changes(since: cursor).changes.count == 101)
+    #expect(store.checkInvariants().isEmpty)
+  }
+}
