@@ -36,7 +36,7 @@ final class ServiceLoop {
   let incompleteRequests: IncompleteRequests
   let blobs: Blobs
   let reloads: Reloads
-  var widgetCache = WidgetCache()
+  let widgetCache = WidgetCache()
 
   private let storage: StorageHealth
   private var deadlineTimer: Scheduled<Void>?

@@ -2,7 +2,7 @@ import WidgetModel
 
 /// Encoded answers to GetWidget for whole widgets: a small table without chains. Two widgets may
 /// share a place; then they take turns.
-struct WidgetCache {
+final class WidgetCache {
   private struct Entry {
     let id: WidgetID
     let revision: Revision
@@ -21,11 +21,11 @@ struct WidgetCache {
     return entry.response
   }
 
-  mutating func keep(_ response: [UInt8], for id: WidgetID, at revision: Revision) {
+  func keep(_ response: [UInt8], for id: WidgetID, at revision: Revision) {
     entries[WidgetCache.place(of: id)] = Entry(id: id, revision: revision, response: response)
   }
 
-  mutating func removeAll() {
+  func removeAll() {
     for index in entries.indices { entries[index] = nil }
   }
 

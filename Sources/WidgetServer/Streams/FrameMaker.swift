@@ -43,11 +43,7 @@ final class FrameMaker {
 
   /// Change frames from a cursor to now; nil if the cursor is too old, or a frame too large.
   func changeMessages(_ group: WatchGroup, since cursor: Revision) -> [EncodedMessage]? {
-    if group.changeCacheRevision != context.store.revision {
-      group.changeCache.removeAll(keepingCapacity: true)
-      group.changeCacheRevision = context.store.revision
-    }
-    if let cached = group.changeCache[cursor] { return cached }
+    if let kept = group.changes.frames(since: cursor, to: context.store.revision) { return kept }
     guard
       let delta = try? context.store.changes(
         since: cursor, selecting: group.filter.selector, taking: group.content)
@@ -57,7 +53,7 @@ final class FrameMaker {
       let messages = changes.isEmpty
         ? [] : changeMessages(group, changes, from: cursor, to: delta.toRevision)
     else { return nil }
-    group.changeCache[cursor] = messages
+    group.changes.keep(messages, since: cursor)
     return messages
   }
 
@@ -171,13 +167,12 @@ final class FrameMaker {
       let wanted = filter(changes, group.filter.mask)
       return wanted.isEmpty ? [] : changeMessages(group, wanted, from: transfer.cursor, to: nil)
     }
-    keepSnapshot(of: group)
-    while group.snapshotCache.count <= chunk { group.snapshotCache.append(nil) }
-    if slot == 0, let cached = group.snapshotCache[chunk],
-      cached.revision >= context.store.chunkRevision(chunk)
+    keepSnapshot(of: group, chunk)
+    if slot == 0,
+      let kept = group.snapshots.frames(of: chunk, changedAt: context.store.chunkRevision(chunk))
     {
       transfer.advance(to: nil)
-      return cached.messages
+      return kept
     }
     let sharesWidgets = group.sharesWidgets
     if sharesWidgets { keepEncodedWidgets() }
@@ -188,22 +183,22 @@ final class FrameMaker {
     transfer.advance(to: next)
     guard var messages = snapshotMessages(pieces, of: group) else { return nil }
     messages += upcomingMessages(group, of: pieces)
-    if slot == 0, next == nil { group.snapshotCache[chunk] = (context.store.revision, messages) }
+    if slot == 0, next == nil {
+      group.snapshots.keep(messages, of: chunk, at: context.store.revision)
+    }
     return messages
   }
 
   // MARK: - What is kept for the next reader
 
   /// Keeps a group's snapshot frames for as long as readers come in quick succession.
-  private func keepSnapshot(of group: WatchGroup) {
-    let isScheduled = !group.snapshotCache.isEmpty
-    group.snapshotUsedAt = .now()
-    guard !isScheduled else { return }
+  private func keepSnapshot(of group: WatchGroup, _ chunk: Int) {
+    guard group.snapshots.use(at: .now(), chunk: chunk) else { return }
     free(
-      after: .seconds(1), unusedSince: { [weak group] in group?.snapshotUsedAt }
+      after: .seconds(1), unusedSince: { [weak group] in group?.snapshots.usedAt }
     ) { [weak group] in
-      defer { group?.snapshotCache.removeAll() }
-      return group?.snapshotBytes ?? 0
+      defer { group?.snapshots.removeAll() }
+      return group?.snapshots.bytes ?? 0
     }
   }
 

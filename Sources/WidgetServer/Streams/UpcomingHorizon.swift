@@ -7,7 +7,7 @@ import WidgetModel
 /// Until that date, the daemon need not wake for the changes that time makes to these widgets.
 struct UpcomingHorizon {
   /// False if readers may know less than this says. Then each change has to be sent at its date.
-  var isKnown = true
+  private(set) var isKnown = true
   private var dates: [WidgetID: Timestamp] = [:]
   private var next = Heap<Appointment>()
 
@@ -16,6 +16,9 @@ struct UpcomingHorizon {
     let id: WidgetID
     static func < (a: Appointment, b: Appointment) -> Bool { a.date < b.date }
   }
+
+  /// Readers may know less than the horizon says.
+  mutating func forget() { isKnown = false }
 
   /// A widget's entries are known until a date; nil for all of them.
   mutating func set(_ id: WidgetID, _ date: Timestamp?) {

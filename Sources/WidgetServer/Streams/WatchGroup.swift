@@ -8,14 +8,9 @@ final class WatchGroup {
   let filterHash: UInt64
   private(set) var members: [Subscription] = []
 
-  /// Snapshot frames by chunk, and the revision they were encoded at. Valid as long as the chunk
-  /// has not changed since.
-  var snapshotCache: [(revision: Revision, messages: [EncodedMessage])?] = []
-  /// The last use of snapshot frames.
-  var snapshotUsedAt = NIODeadline.uptimeNanoseconds(0)
-  /// Change frames from a cursor to `changeCacheRevision`.
-  var changeCache: [Revision: [EncodedMessage]] = [:]
-  var changeCacheRevision: Revision = 0
+  /// Frames that its members share.
+  var snapshots = SnapshotFrames()
+  var changes = ChangeFrames()
 
   /// The filter of a stream.
   enum Filter: Hashable {
@@ -98,16 +93,9 @@ final class WatchGroup {
     members.removeLast()
   }
 
-  /// The size of the snapshot frames, in bytes.
-  var snapshotBytes: Int {
-    snapshotCache.reduce(0) { sum, chunk in
-      sum + (chunk?.messages.reduce(0) { $0 + $1.payload.readableBytes } ?? 0)
-    }
-  }
-
   func forgetFrames() {
-    snapshotCache.removeAll()
-    changeCache.removeAll()
+    snapshots.removeAll()
+    changes.removeAll()
   }
 
   /// The hash in a resume token. The same conditions in another order have the same hash, in every

@@ -34,7 +34,7 @@ final class WatchRounds {
   /// The number of different filters.
   var groupCount: Int { groups.count }
   /// The number of change frames that are kept for late streams.
-  var keptChangeCount: Int { groups.values.reduce(0) { $0 + $1.changeCache.count } }
+  var keptChangeCount: Int { groups.values.reduce(0) { $0 + $1.changes.count } }
 
   // MARK: - Members
 
@@ -165,7 +165,7 @@ final class WatchRounds {
     }
     ready = leftOut + ready
     // The shared changes of late readers are not needed any more.
-    for group in groups.values { group.changeCache.removeAll() }
+    for group in groups.values { group.changes.removeAll() }
   }
 
   /// Whether this half of the round has spent its budget for content.

@@ -62,7 +62,7 @@ final class WatchStreams {
     } else {
       position = .behind(try resume(request.resumeToken, group))
       // The entries that an earlier stream sent in advance are not known any more.
-      group.horizon.isKnown = false
+      group.horizon.forget()
     }
     let minimum = Duration.milliseconds(context.limits.progressIntervalMillisecondsMin)
     if let interval = request.progressInterval, interval < minimum {
@@ -194,7 +194,7 @@ final class WatchStreams {
         contentFamily: request.contentFamily, upcomingEntries: request.upcomingEntries,
         isRedacted: request.isRedacted))
     // The entries that the former process sent in advance are not known here.
-    subscription.group.horizon.isKnown = false
+    subscription.group.horizon.forget()
     // The former process sent the theme after `opened`, and each change before its revision.
     let cursor = handed.transfer?.startedRevision ?? handed.cursor
     let theme = context.store.theme.revision
