@@ -72,6 +72,20 @@ import WidgetModel
     #expect((9...11).contains(turns.count { $0 == 1 }))
   }
 
+  @Test func `a member that was alone owes nothing when others come`() throws {
+    var bench = Bench(count: 2)
+    for _ in 0..<1_000 { bench.queue.charge(10, to: &bench.accounts[0]) }
+    bench.add(1)
+    bench.add(0)
+    var turns: [Int] = []
+    for _ in 0..<20 {
+      let member = try bench.step { _ in 10 }
+      turns.append(member)
+      bench.add(member)
+    }
+    #expect((9...11).contains(turns.count { $0 == 0 }))
+  }
+
   @Test func `members with equal time are served in order of arrival`() throws {
     var bench = Bench(count: 4)
     for member in [2, 0, 3, 1] { bench.add(member) }

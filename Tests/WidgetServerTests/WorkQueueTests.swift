@@ -83,6 +83,24 @@ import WidgetProto
     }
   }
 
+  @Test(arguments: [1, 2])
+  func `work that was done while nobody waited holds nobody up later`(floodUID: UInt32) {
+    let small = parts(uid: 1, cost: .milliseconds(1), count: 0)
+    for _ in 0..<5_000 {
+      small.left = 1
+      queue.submit(small)
+      queue.serve()
+    }
+    #expect(small.done == 5_000)
+    let flood = (0..<16).map { _ in parts(uid: floodUID, cost: .microseconds(900)) }
+    for work in flood { queue.submit(work) }
+    small.left = 1
+    queue.submit(small)
+    // Each of the others once.
+    for _ in 0..<10 { queue.serve() }
+    #expect(small.done == 5_001)
+  }
+
   @Test func `a user with many connections gets no more than a user with one`() {
     let many = (0..<16).map { _ in parts(uid: 1, cost: .microseconds(300)) }
     let one = parts(uid: 2, cost: .microseconds(40))

@@ -3,8 +3,8 @@ import HeapModule
 /// A queue that shares time among its members by their cost so far: start-time fair queuing.
 ///
 /// The queue's clock counts cost. A member with a high cost returns behind members with a lower
-/// cost. A member that was away begins at the queue's clock: it keeps no credit. Among equals, the
-/// member whose last piece of work cost least is first.
+/// cost. A member that was away begins at the queue's clock: it keeps no credit. A member that was
+/// alone has no debt. Among equals, the member whose last piece of work cost least is first.
 ///
 /// Source: Goyal, Vin, Cheng, "Start-time Fair Queuing", 1996.
 struct FairQueue<Member> {
@@ -51,9 +51,13 @@ struct FairQueue<Member> {
   }
 
   /// Adds the cost of a member's work. The caller chooses the unit.
-  func charge(_ cost: UInt64, to account: inout Account) {
+  ///
+  /// While no other member waits, the clock follows: work that delayed nobody is no debt when others
+  /// come later.
+  mutating func charge(_ cost: UInt64, to account: inout Account) {
     account.used = max(clock, account.used) &+ cost
     account.last = cost
+    if entries.isEmpty { clock = account.used }
   }
 
   /// Whether a member would still wait longer than a new one.
