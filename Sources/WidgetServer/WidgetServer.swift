@@ -189,8 +189,13 @@ public final class WidgetServer: Sendable {
       service.context.keep(
         .quotaExceeded(limit, maximum), area: "connections", uid: peer.uid,
         at: .wallClock())
-      service.context.logger.warning(
-        "refusing a connection", metadata: ["uid": "\(peer.uid)", "limit": "\(limit)=\(maximum)"])
+      if let unlogged = service.connections.refusals.note(uid: peer.uid, at: .now()) {
+        service.context.logger.warning(
+          "refusing a connection",
+          metadata: [
+            "uid": "\(peer.uid)", "limit": "\(limit)=\(maximum)", "unlogged": "\(unlogged)",
+          ])
+      }
       throw RefusedConnection(reason: "\(limit) = \(maximum) is reached")
     }
     service.connections.limitTime(of: channel, peer)

@@ -9,6 +9,7 @@ final class Connections {
   private var open: [ObjectIdentifier: any ServerConnection] = [:]
   /// Connections that were admitted and are not closed, even those that are not in `open` yet.
   private(set) var shares = ConnectionShares()
+  var refusals = RefusalLog()
   /// The caller that waits for connections to close.
   private var drain: Drain?
 
