@@ -80,6 +80,32 @@
       }
     }
 
+    @Test func `of one connection hold cursors, and together a bounded amount of a large state`()
+      async throws
+    {
+      let widgetBytes = 256 << 10
+      let limits = ServerLimits.with { $0.frameIntervalMicroseconds = 0 }
+      try await withServer(limits: limits) { server in
+        let maker = InsideClient(try await server.server.inProcessClient(for: .current))
+        for n in 0..<16 {
+          try await maker.create("w\(n)")
+          try await maker.set("w\(n)", pad: widgetBytes, n)
+        }
+        let frames = try server.onLoop { $0.context.counters.frames }
+        let client = try server.connect(
+          .init(streamWindow: 0, connectionWindow: 1 << 30, grantsStreams: false))
+        // It has to acknowledge the settings before it opens more than 100 streams.
+        while client.settings.isEmpty { #expect(try client.fill()) }
+        for _ in 0..<300 { _ = try Watcher(client) }
+        try server.eventually("300 streams are open") { $0.streams.count == 300 }
+        for round in 0..<100 { try await maker.set("w\(round % 16)", pad: widgetBytes, 16 + round) }
+        // 4 MiB of a connection, and the frame after which each stream finds that there is no room.
+        let made = try server.onLoop { $0.context.counters.frames } - frames
+        #expect(made <= 32, "of \(300 * 16) frames of a widget each")
+        try server.expectHealthy()
+      }
+    }
+
     /// Each stream has a selector of its own, so that no two share the bytes of a frame.
     private static func watcher(_ client: RawHTTP2, _ number: Int) throws -> Watcher {
       let ids = try (0..<widgets).map { try WidgetID.make("w\($0)") }
