@@ -189,8 +189,11 @@ public final class WidgetServer: Sendable {
       service.context.keep(
         .quotaExceeded(limit, maximum), area: "connections", uid: peer.uid,
         at: .wallClock())
-      if let unlogged = service.connections.refusals.note(uid: peer.uid, at: .now()) {
-        service.context.logger.warning(
+      let logger = service.context.logger
+      if logger.logLevel <= .warning,
+        let unlogged = service.connections.refusals.note(uid: peer.uid, at: .now())
+      {
+        logger.warning(
           "refusing a connection",
           metadata: [
             "uid": "\(peer.uid)", "limit": "\(limit)=\(maximum)", "unlogged": "\(unlogged)",
