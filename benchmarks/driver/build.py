@@ -5,6 +5,7 @@ are made only if a source is newer, and only if a gRPC column is wanted.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,6 @@ ROOT = os.path.dirname(HERE)
 BUILD = os.path.join(HERE, ".build")
 GRPC_PACKAGES = ("g++ pkg-config protobuf-compiler protobuf-compiler-grpc libprotobuf-dev "
                  "libgrpc++-dev")
-PROTOS = [f"widgetd/v1/{name}.proto" for name in ("value", "widget", "event", "widget_service")]
 C_FLAGS = ["-O2", "-Wall", "-Wextra"]
 
 
@@ -26,6 +26,19 @@ def sources(*folder, suffix=".c"):
     """The files with this suffix in one folder, not below it."""
     path = os.path.join(HERE, *folder)
     return sorted(os.path.join(path, name) for name in os.listdir(path) if name.endswith(suffix))
+
+
+def protos_of(name):
+    """The .proto file, and those of ours that it imports, directly or not."""
+    found, wanted = [], [name]
+    while wanted:
+        name = wanted.pop()
+        if name in found:
+            continue
+        found.append(name)
+        with open(os.path.join(ROOT, "Protos", name), encoding="utf-8") as file:
+            wanted += re.findall(r'(?m)^import "(widgetd/[^"]+)"', file.read())
+    return sorted(found)
 
 
 def build_c():
@@ -74,7 +87,8 @@ def build_grpc():
         return None
     headers = sources("loadgen", suffix=".h") + sources("loadgen", "grpc", suffix=".h")
     generated = os.path.join(BUILD, "protos")
-    protos = [os.path.join(ROOT, "Protos", name) for name in PROTOS]
+    names = protos_of("widgetd/v1/widget_service.proto")
+    protos = [os.path.join(ROOT, "Protos", name) for name in names]
     binaries = {name: os.path.join(BUILD, name) for name in ("loadgen-grpc", "grpc-c++")}
 
     c_files = sources("loadgen") + sources("loadgen", "grpc")
@@ -96,9 +110,9 @@ def build_grpc():
         os.makedirs(generated, exist_ok=True)
         subprocess.run(["protoc", "-I", os.path.join(ROOT, "Protos"), f"--cpp_out={generated}",
                         f"--grpc_out={generated}",
-                        f"--plugin=protoc-gen-grpc={shutil.which('grpc_cpp_plugin')}", *PROTOS],
+                        f"--plugin=protoc-gen-grpc={shutil.which('grpc_cpp_plugin')}", *names],
                        check=True)
-        stubs = [os.path.join(generated, name.replace(".proto", ".pb.cc")) for name in PROTOS]
+        stubs = [os.path.join(generated, name.replace(".proto", ".pb.cc")) for name in names]
         stubs.append(os.path.join(generated, "widgetd/v1/widget_service.grpc.pb.cc"))
         subprocess.run(["g++", "-std=c++17", *C_FLAGS, "-I", generated, "-o", binaries["grpc-c++"],
                         *server, *stubs, *pkg_config("grpc++", "protobuf")], check=True)

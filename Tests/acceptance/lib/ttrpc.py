@@ -49,11 +49,12 @@ class Connection:
 
     def __init__(self, path, timeout=20.0):
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(timeout)
         self.next_id = 1
         self.buffer = b""
         try:
+            # Without a limit in time it waits while the daemon's queue of connections is full.
             self.socket.connect(path)
+            self.socket.settimeout(timeout)
         except (ConnectionError, FileNotFoundError) as error:
             self.socket.close()
             raise Lost(str(error)) from error

@@ -1,0 +1,300 @@
+"""What one peer can do to take time and memory from all. See benchmarks/hostile.
+
+Each attack is a function of the socket's path that runs in a process of its own, and ends by itself.
+"""
+
+import collections
+import multiprocessing
+import os
+import resource
+import socket
+import struct
+import time
+from dataclasses import dataclass
+from typing import Callable
+
+from lib import http2
+from lib.protobuf import SCHEMA, values
+from lib.ttrpc import REQUEST, SERVICES
+
+# The attackers end by themselves; this is for a server that does not answer any more.
+PATIENCE = 120
+# Users who are neither owners nor clients: "daemon" and "nobody" in Debian.
+STRANGERS = (1, 65_534)
+
+
+# --- Bytes ----------------------------------------------------------------------------------------
+
+def frames(method, count, first=1, message=None, **fields):
+    """The bytes of so many calls of the same kind."""
+    envelope = SCHEMA.encode("ttrpc.v1.Request", {
+        "service": f"widgetd.v1.{SERVICES[method]}", "method": method,
+        "payload": SCHEMA.encode(f"widgetd.v1.{message or method}Request", fields)})
+    return b"".join(struct.pack(">IIBB", len(envelope), first + 2 * number, REQUEST, 0) + envelope
+                    for number in range(count))
+
+
+def connected(path):
+    peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    # Without a limit in time it waits while the server's queue of connections is full.
+    peer.connect(path)
+    peer.settimeout(PATIENCE)
+    return peer
+
+
+def flood(path, connections, calls, count):
+    """Sends all calls on every connection at once, and reads until all are answered."""
+    peers = [connected(path) for _ in range(connections)]
+    for peer in peers:
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 << 20)
+    pending = {peer: [memoryview(calls), count, b""] for peer in peers}
+    for peer in peers:
+        peer.setblocking(False)
+    while pending:
+        for peer in list(pending):
+            state = pending[peer]
+            try:
+                if state[0]:
+                    state[0] = state[0][peer.send(state[0]):]
+            except BlockingIOError:
+                pass
+            try:
+                data = peer.recv(1 << 20)
+            except BlockingIOError:
+                continue
+            if not data:
+                del pending[peer]
+                continue
+            state[2] += data
+            while len(state[2]) >= 10:
+                length = struct.unpack(">I", state[2][:4])[0]
+                if len(state[2]) < 10 + length:
+                    break
+                state[2] = state[2][10 + length:]
+                state[1] -= 1
+            if state[1] <= 0:
+                del pending[peer]
+        time.sleep(0.001)
+
+
+def hold(path, connections, start, seconds):
+    """Opens connections, sends the same bytes on each, and reads nothing."""
+    peers = [connected(path) for _ in range(connections)]
+    for peer in peers:
+        peer.settimeout(1)
+        try:
+            peer.sendall(start)
+        except (TimeoutError, ConnectionError):
+            pass  # It takes no more, or has closed the connection.
+    time.sleep(seconds)
+
+
+# --- Attacks --------------------------------------------------------------------------------------
+
+def watch_over_grpc(path, connections, streams, seconds):
+    """Opens streams whose windows stay closed; the connections are read."""
+    greeting = http2.PREFACE + http2.settings(INITIAL_WINDOW=0)
+    peers = [http2.Peer(path, greeting) for _ in range(connections)]
+    for _ in range(streams):
+        for peer in peers:
+            peer.start(http2.path_of("WatchWidgets"), http2.request("WatchWidgets"))
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for peer in peers:
+            peer.wait(lambda: False, seconds=0.05)
+
+
+def begin_over_grpc(path, connections, streams, seconds):
+    """Opens calls that never have the last byte of their request."""
+    body = http2.message(bytes(1 << 16), length=(1 << 16) + 1)
+    peers = [http2.Peer(path) for _ in range(connections)]
+    for peer in peers:
+        try:
+            for _ in range(streams):
+                peer.start(http2.path_of("CreateWidget"), body, end=False)
+        except http2.Closed:
+            pass
+    time.sleep(seconds)
+
+
+def break_over_grpc(path, seconds):
+    """Opens ten streams and breaks the protocol in one write, on one connection after the other."""
+    headers = http2.request_headers(http2.path_of("GetWidget"))
+    broken = http2.PREFACE + http2.frame(http2.SETTINGS) + b"".join(
+        http2.frame(http2.HEADERS, http2.END_HEADERS, 1 + 2 * number, headers) for number in range(10)
+    ) + 2 * http2.frame(http2.DATA, 0, 0)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with connected(path) as peer:
+            peer.sendall(broken)
+            peer.settimeout(0.02)  # The C++ server keeps the connection open.
+            try:
+                while peer.recv(1 << 16):
+                    pass
+            except (ConnectionError, TimeoutError):
+                pass
+
+
+def crowd(path, user, count, seconds):
+    """As this user: connects again and again, holds so many connections, and says nothing."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2 * count, 2 * count))
+    os.setgroups([])
+    os.setgid(STRANGERS[-1])
+    os.setuid(user)
+    held = collections.deque()
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        held.append(connected(path))
+        if len(held) > count:
+            held.popleft().close()
+
+
+def lock_out(path, count, seconds):
+    """Holds so many connections of each of the users who may call nothing."""
+    crowds = [multiprocessing.Process(target=crowd, args=(path, user, count, seconds))
+              for user in STRANGERS]
+    for process in crowds:
+        process.start()
+    for process in crowds:
+        process.join()
+    if any(process.exitcode for process in crowds):
+        raise SystemExit("a crowd failed")
+
+
+def churn(path, seconds):
+    """Calls, watches, sessions of providers, and gRPC: all come and go."""
+    end = time.monotonic() + seconds
+    number = 0
+    while time.monotonic() < end:
+        number += 1
+        flood(path, 8, frames("UpdateWidget", 200, id="own", patch={
+            "set_data": values({"n": number})}) + frames("GetWidget", 200, 401, id="own"), 400)
+        with connected(path) as peer:
+            peer.sendall(frames("WatchWidgets", 100))
+            peer.recv(1 << 18)
+        for session in range(20):
+            with connected(path) as peer:
+                peer.sendall(frames("Provide", 1, open={"provider": f"p{session}"}))
+                peer.recv(1 << 16)
+        with http2.Peer(path) as peer:
+            for _ in range(25):
+                peer.start(http2.path_of("WatchWidgets"), http2.request("WatchWidgets"))
+                peer.call("GetWidget", id="own")
+
+
+# An expression that comes near the limits of one event, and one that comes near that of one look.
+LONG = "[" + ",".join(str(number) for number in range(30)) + "]"
+HEAVY = f"{LONG}.all(a, {LONG}.all(b, {LONG}.exists(c, c == 29 || a + b + c == data.n)))"
+TYPICAL = "data.n + 1 > 2 ? 'a' : string(data.n)"
+LOOK = f"{LONG}.all(a, {LONG}.exists(b, a + b == data.n || b > 8))"
+
+
+def register(path, count, expressions):
+    """Registers kinds with many expressions; the daemon refuses those beyond the quota."""
+    calls = b"".join(
+        frames("ApplyKinds", 1, 1 + 2 * number, provider=f"p{number}", kinds=[{
+            "name": f"k{number}", "open": True,
+            "reducers": [{"event": f"e{index}", "set": {f"f{index}": TYPICAL}}
+                         for index in range(expressions)]}])
+        for number in range(count))
+    flood(path, 1, calls, count)
+
+
+# --- What there is before an attack ---------------------------------------------------------------
+
+def prepare_nothing(_connection, _count):
+    pass
+
+
+def prepare_events(connection, _):
+    connection.call("ApplyKinds", kinds=[{
+        "name": "heavy", "open": True,
+        "reducers": [{"event": "go", "set": {"m": HEAVY}}]}])
+    connection.call("CreateWidget", widget={
+        "id": "heavy", "kind": "heavy", "data": values({"n": 1})})
+
+
+def prepare_widgets(connection, count):
+    for start in range(0, count, 5_000):
+        connection.call("ApplyWidgets", apply_set=f"s{start}", widgets=[
+            {"id": f"w{number}", "kind": "plain", "data": values({"n": number, "text": "y" * 100})}
+            for number in range(start, min(start + 5_000, count))])
+
+
+def prepare_large(connection, count):
+    prepare_widgets(connection, count // 10)
+    for number in range(64):
+        connection.call("CreateWidget", widget={
+            "id": f"large{number}", "kind": "plain", "data": values({"text": "y" * (256 << 10)})})
+
+
+# --- All of them ----------------------------------------------------------------------------------
+
+@dataclass(frozen=True)
+class Attack:
+    words: str
+    run: Callable
+    prepare: Callable = prepare_nothing
+    # What a documented quota lets one user take, in MiB.
+    quota: int = 0
+    # Whether others call over gRPC, and not over ttrpc.
+    over_grpc: bool = False
+    # Whether others connect again for each call. Then the attackers are other users.
+    by_strangers: bool = False
+    # After so many seconds the memory is read again.
+    later: int = 2
+
+
+# incomplete_bytes_per_uid_max, kind_memory_bytes_per_uid_max
+MESSAGES, KINDS = 64, 64
+
+
+def streams_over_grpc(connections, streams):
+    """What subscriptions_per_uid_max lets so many streams take, and a connection's unsent messages."""
+    return connections * (4 + streams * 22 // 1024)
+
+
+ATTACKS = {
+    "events": Attack(
+        "500 events of the highest cost, at once",
+        lambda path: flood(path, 1, frames("SendEvent", 500, widget_id="heavy", name="go"), 500),
+        prepare_events),
+    "scans": Attack(
+        "16 x 1,500 lists that find nothing",
+        lambda path: flood(path, 16, frames("ListWidgets", 1_500, selector={
+            "labels": [{"key": "no", "operator": 3}]}), 1_500),
+        prepare_widgets),
+    "expressions": Attack(
+        "16 x 200 lists with a costly expression",
+        lambda path: flood(path, 16, frames("ListWidgets", 200, selector={"expression": LOOK}), 200),
+        prepare_widgets),
+    "watches": Attack(
+        "4 x 1,000 watches of 16 MB, unread",
+        lambda path: hold(path, 4, frames("WatchWidgets", 1_000), 10), prepare_large),
+    "halves": Attack(
+        "400 frames of 4 MiB, one byte short",
+        lambda path: hold(path, 400, struct.pack(">IIBB", 4 << 20, 1, REQUEST, 0)
+                          + bytes((4 << 20) - 1), 10),
+        quota=MESSAGES),
+    "kinds": Attack(
+        "900 kinds of 250 expressions", lambda path: register(path, 900, 250), quota=KINDS),
+    "strangers": Attack(
+        "2 x 4,096 connections of users without rights",
+        lambda path: lock_out(path, 4_096, 15), by_strangers=True),
+    "churn": Attack(
+        "30 s of calls, watches and sessions", lambda path: churn(path, 30), later=60),
+    "grpc-watches": Attack(
+        "gRPC: 4 x 1,000 watches, windows of 0",
+        lambda path: watch_over_grpc(path, 4, 1_000, 10), prepare_large,
+        quota=streams_over_grpc(4, 1_000), over_grpc=True),
+    "grpc-watches-16": Attack(
+        "gRPC: 16 x 1,000 watches, windows of 0",
+        lambda path: watch_over_grpc(path, 16, 1_000, 10), prepare_large,
+        quota=streams_over_grpc(16, 1_000), over_grpc=True),
+    "grpc-halves": Attack(
+        "gRPC: 40 x 500 calls of 64 KiB, a byte short",
+        lambda path: begin_over_grpc(path, 40, 500, 10), quota=MESSAGES, over_grpc=True),
+    "grpc-errors": Attack(
+        "gRPC: 12 s of streams with a protocol error",
+        lambda path: break_over_grpc(path, 12), over_grpc=True),
+}

@@ -1,0 +1,177 @@
+"""Attacks on other servers that ask for about as much. See benchmarks/hostile."""
+
+import os
+import subprocess
+import tempfile
+import time
+
+from driver.attacks import (
+    PATIENCE, begin_over_grpc, break_over_grpc, connected, hold, lock_out, watch_over_grpc)
+from lib import http2
+from lib.protobuf import values
+
+
+def resp(*words):
+    """A command as redis reads it."""
+    return b"*%d\r\n" % len(words) + b"".join(
+        b"$%d\r\n%s\r\n" % (len(word), word) for word in (
+            word if isinstance(word, bytes) else str(word).encode() for word in words))
+
+
+def flood_redis(path, connections, commands, lines):
+    """Sends all commands on every connection at once, and reads until there are so many lines of
+    answers on each."""
+    peers = [connected(path) for _ in range(connections)]
+    for peer in peers:
+        peer.sendall(commands)
+    for peer in peers:
+        left = lines
+        while left > 0:
+            data = peer.recv(1 << 20)
+            if not data:
+                raise SystemExit("redis closed a connection")
+            left -= data.count(b"\r\n")
+
+
+def churn_redis(path, seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        flood_redis(path, 8, resp("SET", "w0", "y" * 100) * 200 + resp("GET", "w0") * 200, 600)
+        with connected(path) as peer:
+            peer.sendall(b"".join(resp("SUBSCRIBE", f"c{number}") for number in range(100)))
+            peer.recv(1 << 18)
+        for _ in range(20):
+            with connected(path) as peer:
+                peer.sendall(resp("SUBSCRIBE", "c"))
+                peer.recv(1 << 16)
+
+
+def fill_redis(path, count):
+    flood_redis(path, 1, b"".join(
+        resp("SET", f"w{number}", "y" * 100) for number in range(count)), count)
+    flood_redis(path, 1, b"".join(
+        resp("SET", f"large{number}", "y" * (256 << 10)) for number in range(64)), 64)
+
+
+# Commands that keep redis about as busy as the calls keep the daemon.
+LOOP = "local n = 0 for i = 1, 300000 do n = n + i % 7 end return n"
+SEARCH = ("local n = 0 for i = 0, 999 do "
+          "if string.find(redis.call('GET', 'w' .. i), 'no') then n = n + 1 end end return n")
+REDIS_ATTACKS = {
+    "events": lambda path: flood_redis(path, 1, resp("EVAL", LOOP, 0) * 500, 500),
+    "scans": lambda path: flood_redis(path, 16, resp("KEYS", "none*") * 1_500, 1_500),
+    "expressions": lambda path: flood_redis(path, 16, resp("EVAL", SEARCH, 0) * 200, 200),
+    "watches": lambda path: hold(
+        path, 4, b"".join(resp("GET", f"large{number % 64}") for number in range(1_000)), 10),
+    "halves": lambda path: hold(
+        path, 400, b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n" % (4 << 20)
+        + bytes((4 << 20) - 1), 10),
+    "kinds": lambda path: flood_redis(path, 1, b"".join(
+        resp("SCRIPT", "LOAD", "".join(
+            f"do local f{index} = function(n) return n + {number} > 2 and 'a' or n end end "
+            for index in range(250))) for number in range(900)), 1_800),
+    "strangers": lambda path: lock_out(path, 4_096, 15),
+    "churn": lambda path: churn_redis(path, 30),
+}
+
+
+class RedisNeighbour:
+    """Calls GET, on one connection or on a new one each time."""
+
+    def __init__(self, path, connects_again):
+        self.path, self.connects_again = path, connects_again
+        self.peer = connected(path)
+
+    def call(self):
+        if self.connects_again:
+            self.peer.close()
+            self.peer = connected(self.path)
+        self.peer.sendall(resp("GET", "w0"))
+        answer = self.peer.recv(1 << 16)
+        if not answer.startswith(b"$"):
+            raise SystemExit(f"redis answered {answer[:80]!r}")
+
+
+class Redis:
+    """redis with its defaults, without persistence."""
+
+    name = "redis"
+
+    def __init__(self, widgets):
+        self.folder = tempfile.TemporaryDirectory(prefix="widgetd-redis-")
+        os.chmod(self.folder.name, 0o755)
+        self.path = os.path.join(self.folder.name, "s")
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", "0", "--unixsocket", self.path, "--unixsocketperm", "777",
+             "--save", "", "--appendonly", "no", "--dir", self.folder.name],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_for(self.path)
+        fill_redis(self.path, widgets)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.folder.cleanup()
+
+    def neighbour(self, attack):
+        return RedisNeighbour(self.path, attack.by_strangers)
+
+
+GRPC_ATTACKS = {
+    "grpc-watches": lambda path: watch_over_grpc(path, 4, 1_000, 10),
+    "grpc-watches-16": lambda path: watch_over_grpc(path, 16, 1_000, 10),
+    "grpc-halves": lambda path: begin_over_grpc(path, 40, 500, 10),
+    "grpc-errors": lambda path: break_over_grpc(path, 12),
+}
+
+
+class GRPCNeighbour:
+    """Calls GetWidget over gRPC."""
+
+    def __init__(self, path):
+        self.peer = http2.Peer(path)
+
+    def call(self):
+        self.peer.call("GetWidget", id="own")
+
+
+class CPlusPlus:
+    """The C++ gRPC server of benchmarks/grpc-c++, with as many widgets as the attack has."""
+
+    name = "grpc-c++"
+
+    def __init__(self, binary, widgets, is_large):
+        self.folder = tempfile.TemporaryDirectory(prefix="widgetd-grpc-")
+        self.path = os.path.join(self.folder.name, "s")
+        self.process = subprocess.Popen([binary, "--socket", self.path])
+        wait_for(self.path)
+        with http2.Peer(self.path) as peer:
+            peer.call("CreateWidget", widget={"id": "own", "kind": "plain"})
+            for number in range(widgets // 10 if is_large else 0):
+                peer.call("CreateWidget", widget={
+                    "id": f"w{number}", "kind": "plain",
+                    "data": values({"n": number, "text": "y" * 100})})
+            for number in range(64 if is_large else 0):
+                peer.call("CreateWidget", widget={
+                    "id": f"large{number}", "kind": "plain",
+                    "data": values({"text": "y" * (256 << 10)})})
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.folder.cleanup()
+
+    def neighbour(self, _):
+        return GRPCNeighbour(self.path)
+
+
+def wait_for(path):
+    end = time.monotonic() + PATIENCE
+    while not os.path.exists(path) and time.monotonic() < end:
+        time.sleep(0.01)
