@@ -61,7 +61,7 @@ let grpc: [Target.Dependency] = [
   .product(name: "NIOHPACK", package: "swift-nio-http2", condition: withGRPC),
 ]
 
-/// What the fuzz targets call, but for gRPC.
+/// The targets that the fuzzers call, without those of gRPC.
 let fuzzed: [Target.Dependency] = [
   "CSQLite", "MessageTypes", "WidgetBundle", "WidgetBundleInstaller", "WidgetCore",
   "WidgetExpression", "WidgetModel", "WidgetProto", "WidgetStorage", "WidgetTransport", nioCore,

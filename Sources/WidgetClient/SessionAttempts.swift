@@ -1,7 +1,7 @@
 import WidgetProto
 
-/// The attempts to open a provider's session: what became of the last one, and whether another one
-/// can help.
+/// The attempts to open a provider's session: the result of the last one, and whether another one can
+/// help.
 struct SessionAttempts {
   /// Whether a session was open and its kinds accepted, since the last attempt began.
   private var wasOpen = false
@@ -10,13 +10,13 @@ struct SessionAttempts {
   /// Since when another session has been in the way of this one, which had been open.
   private var displacedSince: ContinuousClock.Instant?
 
-  // MARK: - What became of it
+  // MARK: - The result
 
   mutating func opened() { displacedSince = nil }
 
   mutating func acceptedKinds() { wasOpen = true }
 
-  /// Closing the session would otherwise be all that is heard of it.
+  /// Without this, the provider would learn only that its session was closed.
   mutating func refusedKinds(_ error: ClientError) { refusal = error }
 
   mutating func takeWasOpen() -> Bool {

@@ -1,7 +1,7 @@
 import WidgetBundle
 import WidgetModel
 
-/// What a bundle's file claims of the daemon's widgets, and whose they are.
+/// The widgets and fields of the daemon that a bundle's file claims, and their owners.
 struct BundleClaims: Sendable {
   let bundle: Bundle
 

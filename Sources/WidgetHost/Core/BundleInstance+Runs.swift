@@ -129,7 +129,7 @@ extension BundleInstance {
     case .cancel(let name):
       for other in runsOf(widget)
       where runs[other]?.frames.contains(where: { $0.action.name == name }) == true {
-        abandon(other, because: "The action \"\(name)\" was cancelled.")
+        abandon(other, because: "Another event cancelled the action \"\(name)\".")
       }
       return .done
     case .action(let action):

@@ -1,8 +1,8 @@
 import WidgetModel
 import WidgetProto
 
-/// What the frames of one turn did to a session. The results are sent at the end of the turn, when
-/// they are durable, and the effects come into force only then.
+/// The results and effects of a session's frames in one turn. At the end of the turn they are durable.
+/// Then the session sends the results, and the effects begin.
 struct SessionTurn {
   private var isOpen = false
   private var outputs: [Output] = []

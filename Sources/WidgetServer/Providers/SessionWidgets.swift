@@ -1,7 +1,7 @@
 import WidgetCore
 import WidgetModel
 
-/// What one session's provider knows of its kinds and their widgets.
+/// The kinds and widgets that one session has told its provider about.
 struct SessionWidgets {
   /// The kinds of the provider, as far as the session has been told.
   private(set) var kinds: Set<KindName> = []
