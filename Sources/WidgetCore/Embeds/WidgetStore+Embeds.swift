@@ -278,8 +278,8 @@ extension WidgetStore {
     guard let stack = records.embeds.stacks[id], !stack.expression.isEmpty else { return "" }
     guard records.embeds.selectingStacks.contains(id) else {
       return
-        "Other stacks with expressions follow changes, at most \(EmbedLinks.selectingMax); this "
-        + "one keeps what it has selected first."
+        "This stack keeps its first selection, because \(EmbedLinks.selectingMax) other stacks "
+        + "with `where` follow changes. It follows when one of them is removed."
     }
     return stack.problem
   }
