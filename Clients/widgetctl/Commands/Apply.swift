@@ -114,12 +114,24 @@ struct ApplyCommand: AsyncParsableCommand {
         ApplyCommand.text(kinds, dryRun: dryRun)
       }
     }
-    let request = ApplyWidgetsRequest(
+    var request = ApplyWidgetsRequest(
       applySet: target, widgets: file.widgets, prune: prune,
       validateOnly: dryRun, requestID: global.requestId ?? "", transition: transition.transition,
       ownFields: own)
-    let answer = try await placing(file) {
-      try await session.client.applyWidgets(request, options: session.options)
+    let answer: ApplyWidgetsResponse
+    do {
+      answer = try await placing(file) { [request] in
+        try await session.client.applyWidgets(request, options: session.options)
+      }
+    } catch {
+      // The daemon checks against the kinds as they are, which may refuse what the changed kinds allow.
+      let changed = Set((kinds?.results ?? []).filter { $0.action != .unchanged }.map(\.name))
+      guard dryRun, file.widgets.contains(where: { changed.contains($0.kind) }) else { throw error }
+      request.widgets.removeAll { changed.contains($0.kind) }
+      request.prune = false
+      answer = try await placing(file) { [request] in
+        try await session.client.applyWidgets(request, options: session.options)
+      }
     }
     // A dry run does not know the kinds that it would register.
     let declared = Set((dryRun ? file.kinds ?? [] : []).map(\.name.rawValue))
