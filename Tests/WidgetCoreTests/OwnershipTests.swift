@@ -245,6 +245,21 @@ struct OwnershipTests: ContentSamples {
     #expect(store.checkInvariants() == [])
   }
 
+  @Test func `a new default that comes with a new type reaches them, too`() throws {
+    var store = Store()
+    try store.register([
+      Kind(name: "gauge", data: [Field(name: "n", type: .int, defaultValue: .int(8))])
+    ])
+    try store.create("plain", kind: "gauge")
+    try store.create("set", kind: "gauge", data: ["n": .int(3)])
+    try store.register([
+      Kind(name: "gauge", data: [Field(name: "n", type: .double, defaultValue: .double(8.5))])
+    ])
+    #expect(store.widget("plain")?.data["n"] == .double(8.5))
+    #expect(store.widget("set")?.data["n"] == .double(3))
+    #expect(store.checkInvariants() == [])
+  }
+
   @Test func `a user's value of a field that its kind loses is set aside`() throws {
     var store = try store(spec(data: ["note": .string("n")]))
     try store.set("c", ["note": .string("mine")])

@@ -140,7 +140,7 @@ struct SmartStackTests {
     }
     settle(&store)
     #expect(store.widget("s63")?.data["problem"] == .string(""))
-    #expect(store.widget("s64")?.data["problem"]?.words?.contains("at most 64") == true)
+    #expect(store.widget("s64")?.data["problem"]?.words?.contains("64 other stacks") == true)
   }
 
   @Test(arguments: ["removed", "replaced", "changed"])

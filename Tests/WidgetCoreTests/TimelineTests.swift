@@ -69,7 +69,7 @@ struct TimelineTests {
     kind.content = [Self.label("string(entry.platform)")]
     kind.entry = [Field(name: "platform", type: .int, defaultValue: .int(0))]
     try store.register([kind, Self.clock, Self.agenda])
-    #expect(problem(store)?.contains("do not fit any more: platform.") == true)
+    #expect(problem(store)?.contains("were dropped: platform.") == true)
     #expect(store.timeline(of: "t", from: .at(0), limit: 1)?.status?.problem == problem(store))
     store.commitGroup(at: .at(0))
     var image = StoreImage(epoch: 7, revision: store.revision)
@@ -77,7 +77,7 @@ struct TimelineTests {
     image.kinds = store.kinds().kinds
     store = Store(image: image, timeZones: SystemTimeZones().rules)
     store.advance(to: .at(10))
-    #expect(problem(store)?.contains("do not fit any more: platform.") == true)
+    #expect(problem(store)?.contains("were dropped: platform.") == true)
 
     // The provider sends the same entries again, without the values.
     let bare = Timeline(

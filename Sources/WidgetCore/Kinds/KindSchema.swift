@@ -280,9 +280,7 @@ struct KindSchema {
   ) {
     guard let fields = fields(of: part), let formerFields = former.fields(of: part) else { return }
     for (key, old, new) in fields.newDefaults(since: formerFields)
-    where record.value(part, key) == old && !patch.sets(part, key)
-      && record.ownership?[part.path(key)] == nil
-    {
+    where record.value(part, key) == old && record.ownership?[part.path(key)] == nil {
       patch.set(part, key, to: new)
     }
   }

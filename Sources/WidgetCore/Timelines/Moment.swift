@@ -216,8 +216,8 @@ extension Timeline {
     let names = lostValues.joined(separator: ", ")
     let rest = lostValues.count < Timeline.lostValuesMax ? "" : ", and perhaps others"
     return
-      "The kind has changed, and these values of the entries do not fit any more: \(names)\(rest). "
-      + "They were dropped; a new timeline can have them again."
+      "The kind has changed. Values of the entries did not fit and were dropped: \(names)\(rest). "
+      + "A new timeline can have them again."
   }
 
   /// The time at which to ask the provider for a new timeline; nil for never.
