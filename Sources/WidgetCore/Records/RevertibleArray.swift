@@ -10,8 +10,7 @@
 /// When the differences reach a part of the elements, the elements are copied after all. So many
 /// changes in a row cost no more than with an array.
 struct RevertibleArray<Element>: RandomAccessCollection, MutableCollection {
-  /// nil until the first element, because many maps of widgets stay empty.
-  private var version: ArrayVersion<Element>?
+  private var version = ArrayVersion<Element>()
   private(set) var count = 0
 
   init() {}
@@ -21,24 +20,23 @@ struct RevertibleArray<Element>: RandomAccessCollection, MutableCollection {
 
   subscript(index: Int) -> Element {
     get {
-      guard let version else { preconditionFailure("the array has no elements") }
       version.takeElements()
       return version.elements[index]
     }
     _modify {
-      let version = prepare { .set(index, $0[index]) }
+      prepare { .set(index, $0[index]) }
       yield &version.elements[index]
     }
   }
 
   mutating func append(_ element: Element) {
-    let version = prepare { _ in .removeLast }
+    prepare { _ in .removeLast }
     version.elements.append(element)
     count += 1
   }
 
   mutating func removeLast() {
-    let version = prepare { elements in elements.last.map { .append($0) } ?? .removeLast }
+    prepare { elements in elements.last.map { .append($0) } ?? .removeLast }
     version.elements.removeLast()
     count -= 1
   }
@@ -46,22 +44,15 @@ struct RevertibleArray<Element>: RandomAccessCollection, MutableCollection {
   /// Makes the elements belong to this copy, so that they can change.
   ///
   /// - Parameter inverse: the inverse of the change that follows.
-  /// - Returns: The version that has the elements.
-  private mutating func prepare(
-    _ inverse: ([Element]) -> ArrayVersion<Element>.Change
-  ) -> ArrayVersion<Element> {
-    version?.takeElements()
-    if isKnownUniquelyReferenced(&version), let version {
+  private mutating func prepare(_ inverse: ([Element]) -> ArrayVersion<Element>.Change) {
+    version.takeElements()
+    if isKnownUniquelyReferenced(&version) {
       version.age = 0
-      return version
+    } else if version.age > version.elements.count / 8 + 8 {
+      version = ArrayVersion(version.elements)
+    } else {
+      version = version.makeNext(inverse(version.elements))
     }
-    let next = version.map { version in
-      version.age > version.elements.count / 8 + 8
-        ? ArrayVersion(version.elements) : version.makeNext(inverse(version.elements))
-    }
-    let prepared = next ?? ArrayVersion()
-    version = prepared
-    return prepared
   }
 }
 
