@@ -72,7 +72,12 @@ struct KindText {
   }
 
   private static func words(_ budget: RefreshBudget) -> String {
-    let next = budget.nextTime.map { ", one more at \(RFC3339.text($0))" } ?? ""
+    let next =
+      budget.nextTime.map { time in
+        let second = Timestamp(
+          seconds: time.seconds + (time.nanoseconds > 0 ? 1 : 0), nanoseconds: 0)
+        return ", one more at \(RFC3339.text(second ?? time))"
+      } ?? ""
     return "\(budget.remaining) of \(budget.capacity) an hour left\(next)"
   }
 
