@@ -47,10 +47,16 @@ public enum StoreCopies {
       throw StoreCopyError(
         .exists, "\(file) already exists; choose another name, or remove the file")
     }
+    let isThere = try storing { () throws(StorageError) in
+      let files = try StoreFiles(path: path)
+      return files.isThere || files.mark != .none
+    }
+    guard isThere else {
+      throw StoreCopyError(.missing, "\(path): there is no store; check the state directory")
+    }
     let temporary = file + ".part"
     return try storing { () throws(StorageError) in
       var files = try StoreFiles(path: path)
-      guard files.isThere || files.mark != .none else { throw noStore(path) }
       for _ in 0..<3 {
         try files.check()
         let opened = try ReadingConnection(files)
@@ -80,11 +86,15 @@ public enum StoreCopies {
   public static func restore(
     _ file: String, stateDirectory: String, epoch: UInt64, name: String
   ) throws(StoreCopyError) -> Summary {
-    try storing { () throws(StorageError) in
+    let isThere = try storing { () throws(StorageError) in
+      try StoreFiles(path: file, withMark: false).isThere
+    }
+    guard isThere else {
+      throw StoreCopyError(
+        .missing, "\(file): there is no such file, or it is empty; check the path of the backup")
+    }
+    return try storing { () throws(StorageError) in
       let source = try StoreFiles(path: file, withMark: false)
-      guard source.isThere else {
-        throw .cannotOpen(path: file, detail: "there is no such file, or it is empty")
-      }
       // Checked before anything is created.
       _ = try Schema.current.version(of: ReadingConnection(source).connection)
       let directory = try StateDirectory(path: stateDirectory, isRepair: true)
@@ -122,10 +132,6 @@ public enum StoreCopies {
     _ body: () throws(StorageError) -> R
   ) throws(StoreCopyError) -> R {
     do throws(StorageError) { return try body() } catch { throw StoreCopyError(error) }
-  }
-
-  private static func noStore(_ path: String) -> StorageError {
-    .cannotOpen(path: path, detail: "there is no store")
   }
 
   /// A backup of an incomplete store would look complete, so it is refused.

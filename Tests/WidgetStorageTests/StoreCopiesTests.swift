@@ -94,6 +94,19 @@ import WidgetModel
 
   // MARK: - Backups
 
+  @Test func `a missing store and a missing backup are called missing`() throws {
+    let noStore = #expect(throws: StoreCopyError.self) {
+      try StoreCopies.backUp(stateDirectory: folder.path, to: backup)
+    }
+    #expect(noStore?.kind == .missing)
+    let noBackup = #expect(throws: StoreCopyError.self) {
+      try StoreCopies.restore(backup, stateDirectory: folder.path, epoch: 2, name: "before")
+    }
+    #expect(noBackup?.kind == .missing)
+    #expect(noBackup?.description.contains("there is no such file") == true)
+    #expect(!manager.fileExists(atPath: folder.database))
+  }
+
   @Test(arguments: Ending.allCases)
   func `a backup has everything, and restores as another history`(ending: Ending) throws {
     var log: SQLiteCommitLog? = try folder.open(bootID: SavedState.currentBoot())

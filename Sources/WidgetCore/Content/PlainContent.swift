@@ -56,7 +56,7 @@ enum PlainContent {
     return Content(rootID: "plain", nodes: nodes)
   }
 
-  /// Each read of a widget makes this line, so its memory is allocated once.
+  /// The line about the kind. Each read of a widget makes it, so it takes one allocation.
   private static func notRegistered(_ kind: KindName) -> String {
     var line = ""
     line.reserveCapacity(kind.rawValue.utf8.count + 32)

@@ -20,7 +20,7 @@ enum BuiltInKind {
 
   /// The schema of this name, if it is built in. For `help`, see `HelpKind`.
   static func schema(of name: KindName) -> KindSchema? {
-    // Each change of a widget asks for its kind, which is mostly none of these. Lengths are compared
+    // Each change of a widget asks for its kind, and most kinds are not built in. Lengths are compared
     // faster than texts.
     switch name.rawValue.utf8.count {
     case 8 where name == .activity: ActivityKind.schema

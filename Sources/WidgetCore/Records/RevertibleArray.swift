@@ -68,7 +68,8 @@ private final class ArrayVersion<Element> {
   var elements: [Element]
   /// The number of changes since all elements were copied, or since no other version needed them.
   var age = 0
-  /// nil for the version that has the elements. In separate memory, because most versions have them.
+  /// nil for the version that has the elements. Most versions have them, so a difference has memory of
+  /// its own.
   private var difference: Difference?
 
   private final class Difference {

@@ -210,7 +210,7 @@ extension ContentMaker {
 }
 
 extension Timeline {
-  /// That values are missing because the kind has changed; empty if none are.
+  /// The message about values that a changed kind has dropped; empty for none.
   fileprivate var problem: String {
     guard !lostValues.isEmpty else { return "" }
     let names = lostValues.joined(separator: ", ")
