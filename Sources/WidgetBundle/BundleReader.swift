@@ -229,7 +229,7 @@ struct BundleFileReader {
       } else if text.isEmpty || text.utf8.contains(0x20) {
         reading.report(
           item, "\"\(text.prefix(80))\" is not a program",
-          hint: "name the program alone; its arguments are not part of the permission")
+          hint: "write only the program, without arguments")
       }
       permissions.commands.append(text)
     }
@@ -239,12 +239,12 @@ struct BundleFileReader {
           reading.report(
             item, "no bundle may have \(danger), because it selects the code that programs run",
             hint: permission.isPattern
-              ? "write out the names that are meant" : "leave \(text.prefix(80)) out")
+              ? "write the full names of the variables" : "leave \(text.prefix(80)) out")
         }
       } else {
         reading.report(
           item, "\"\(text.prefix(80))\" is not a variable's name",
-          hint: "use letters, digits and _, and * at the end for all that begin so: XDG_*")
+          hint: "use letters, digits and _; end a prefix of several names with *: XDG_*")
       }
       permissions.environment.append(text)
     }
@@ -268,7 +268,7 @@ struct BundleFileReader {
       if !BusName.isService(text), !BusName.isPattern(text) {
         reading.report(
           item, "\"\(text.prefix(80))\" is not the name of a service",
-          hint: "write org.example.Name, or org.example.* for all that begin so")
+          hint: "write org.example.Name, or org.example.* for all names with this prefix")
       }
       permissions.dbus.append(text)
     }

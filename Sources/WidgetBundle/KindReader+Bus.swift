@@ -33,7 +33,7 @@ extension KindReader {
       } else {
         reading.report(
           item, "only properties can be read of several services",
-          hint: "write out the name that is meant")
+          hint: "write the full name of one service")
       }
     }
     guard let name, let interface else { return nil }
@@ -44,7 +44,7 @@ extension KindReader {
     guard BusName.isService(text) || BusName.isPattern(text) else {
       return reading.report(
         item, "\"\(text.prefix(80))\" is not the name of a service",
-        hint: "write org.example.Name, or org.example.* for all that begin so")
+        hint: "write org.example.Name, or org.example.* for all names with this prefix")
     }
     if !context.permissions.allowBus(text) {
       reading.report(

@@ -87,7 +87,7 @@ extension KindReader {
     reading.report(
       handler.item,
       "node \"\(handler.nodeID)\" does something else on \(handler.event.name) in another template",
-      hint: "give it an id of its own")
+      hint: "give the node another id")
   }
 
   /// Forgets a handler with a mistake that is reported already.
@@ -142,8 +142,8 @@ extension KindReader {
   func add(_ form: Form, nodeID: String, _ item: Item) {
     if let other = forms[nodeID], other != form {
       reading.report(
-        item, "form \"\(nodeID)\" is another one in another template",
-        hint: "give it an id of its own")
+        item, "form \"\(nodeID)\" differs in another template",
+        hint: "give the form another id")
     }
     forms[nodeID] = form
   }

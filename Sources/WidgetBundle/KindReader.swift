@@ -182,7 +182,7 @@ final class KindReader {
       guard !others.contains(where: { $0.name == entry.name }) else {
         reading.report(
           entry.nameItem, "there is a source \"\(entry.name)\" already",
-          hint: "sources and actions need names of their own: both have a status")
+          hint: "choose another name; sources and actions share the names in `status`")
         return false
       }
       return true

@@ -106,8 +106,8 @@ extension Reading {
     if field.isRequired, let item = object["required"] {
       if !mayBeRequired {
         report(
-          item, "data comes later than its widget, so it cannot be required",
-          hint: "give it a default")
+          item, "a widget can exist before its data, so data cannot be required",
+          hint: "give the field a default")
       } else if field.defaultValue != nil {
         report(item, "a field with a default cannot be required", hint: "leave out required")
       }

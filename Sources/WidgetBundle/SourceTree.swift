@@ -87,7 +87,7 @@ enum SourceReader {
     throw BundleProblem(
       line: 1, column: 1,
       message: "the file has \(text.utf8.count) bytes; a bundle's has \(bytesMax) at most",
-      hint: "keep large data in files of their own, and read them with a source")
+      hint: "put large data into separate files, and read these files with a source")
   }
 
   private static func read(

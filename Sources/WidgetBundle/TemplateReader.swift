@@ -165,7 +165,7 @@ final class TemplateReader {
     } else if let other = kindReader.nodeTypes[id], other != type {
       reading.report(
         item, "node \"\(id)\" is \(other.name.withArticle) in another template",
-        hint: "give it an id of its own")
+        hint: "give the node another id")
     }
     kindReader.nodeTypes[id] = type
     return id

@@ -71,8 +71,8 @@ extension BundleInstaller {
     }
     guard text.utf8.count <= BundleInstaller.settingsBytesMax else {
       throw .refused(
-        "the settings would have \(text.utf8.count) bytes; at most "
-          + "\(BundleInstaller.settingsBytesMax) are taken", hint: "choose shorter values")
+        "the settings would have \(text.utf8.count) bytes; the limit is "
+          + "\(BundleInstaller.settingsBytesMax)", hint: "choose shorter values")
     }
     let new = "\(name).new"
     if folder.entry(new) != nil { try folder.remove(new) }

@@ -319,9 +319,9 @@ public struct BundleInstaller: Sendable {
       }
       guard written.isEmpty else {
         throw .refused(
-          "this would delete what was written in \(path), not installed: "
+          "this would delete files that you wrote into \(path): "
             + BundleInstaller.few(written),
-          hint: "move it elsewhere to keep it, or delete it with --force")
+          hint: "move these files elsewhere, or delete them with --force")
       }
     }
     // The bundle disappears at once for programs that watch the folder. Then its files are removed.

@@ -136,7 +136,7 @@ import WidgetModel
       content:
         small: {button: x, id: go, on: {press: {set: {n: '1'}}}}
         large: {button: x, id: go, on: {press: {set: {n: '2'}}}}
-      """, "3:42", "\"go\" does something else", hint: "an id of its own"),
+      """, "3:42", "\"go\" does something else", hint: "another id"),
     // Sources.
     Mistake("sources: {a: {every: 1s}}", "1:14", "reads nothing", hint: "file, folder, http"),
     Mistake(

@@ -107,8 +107,8 @@ extension Facts {
           + "user and root (`sudo \(choice.asRoot("…"))`)")
     case .nothing:
       let found =
-        "nothing: \(user.name) may only ask for health, being neither root, nor the daemon's user, "
-        + "nor in its client group"
+        "nothing: \(user.name) may only ask for health, because \(user.name) is not root, not the "
+        + "daemon's user, and not in the client group"
       guard case .socket(let ownership) = file, ownership.group != "root",
         ownership.uid != user.uid,
         ownership.membership != .inSession

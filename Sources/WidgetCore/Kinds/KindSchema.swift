@@ -143,7 +143,7 @@ struct KindSchema {
     where field.isRequired && patch.setParameters[field.name] == .null {
       throw .invalid(
         field: "\(path).set_parameters[\(field.name)]",
-        description: "It is required by kind \"\(kind.name)\", so it cannot be null.")
+        description: "Kind \"\(kind.name)\" requires this field, so it cannot be null.")
     }
     for key in patch.unsetParameters where patch.setParameters[key] == nil {
       guard parameters[key]?.isRequired != true else {

@@ -175,12 +175,13 @@ extension WidgetStore {
         guard mayBeRequired else {
           throw .invalid(
             field: "\(path).required",
-            description: "Data comes later than its widget, so it cannot be required; give it a "
-              + "default.")
+            description: "A widget can exist before its data, so data cannot be required; give the "
+              + "field a default.")
         }
         guard field.defaultValue == nil else {
           throw .invalid(
-            field: "\(path).required", description: "What has a default need not be given.")
+            field: "\(path).required",
+            description: "A field with a default cannot be required; leave out one of them.")
         }
       }
       for (place, choice) in field.choices.enumerated() where field.type.fitted(choice) == nil {

@@ -247,8 +247,8 @@ final class KindSchedule: Sendable {
       } catch {
         guard elements.count > 1 else { throw error }
         throw Failure(
-          message: "\(error.message) One wrong entry hides all: correct it, or leave it out with "
-            + "filter(…).")
+          message: "\(error.message) So the widget has no entries. Correct this entry, or leave "
+            + "it out with filter(…).")
       }
     }
     return timeline.ordered.entries

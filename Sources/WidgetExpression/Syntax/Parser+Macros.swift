@@ -52,7 +52,7 @@ extension Parser {
     for node in names {
       guard case .identifier(let name, isAbsolute: false) = tree[node] else {
         throw ParseFailure(
-          "\(kind.rawValue)() names a variable of its own here, such as x", at: tree.offsets[node])
+          "\(kind.rawValue)() needs the name of a variable here, such as x", at: tree.offsets[node])
       }
       if variables.contains(name) {
         throw ParseFailure("the two variables need different names", at: tree.offsets[node])

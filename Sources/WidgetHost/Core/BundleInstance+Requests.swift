@@ -188,7 +188,7 @@ extension BundleInstance {
     guard address.isPrivate else {
       throw Failure(
         "FAILED_PRECONDITION",
-        "what authenticates would cross the network for all to read; use https for"
+        "the credentials would cross the network unencrypted; use https for"
           + " \(address.authority)")
     }
     var file = try fileRequest(auth.file, moment)

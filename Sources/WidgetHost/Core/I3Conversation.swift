@@ -106,7 +106,8 @@ struct I3Conversation {
       else {
         throw Failure(
           "INVALID_ARGUMENT",
-          "the events \(input.events.map(\.rawValue).joined(separator: ", ")) are not known there")
+          "the window manager does not know the events "
+            + input.events.map(\.rawValue).joined(separator: ", "))
       }
     } else if type == I3Conversation.runCommand, command != nil {
       try I3Conversation.check(payload)
