@@ -283,7 +283,7 @@ static void read_options(follower *to, int count, char **words) {
     }
   }
   if (to->once && to->request.include_events)
-    fail_usage("--once prints a state; --events follows changes");
+    fail_usage("--once prints a state and ends; leave it out with --events");
   if (to->request.redacted && to->request.include_events)
     fail_usage("--redacted has no events; leave out --events");
   to->looks_for_ids = selector->n_ids > 0;

@@ -268,7 +268,7 @@ def move_widget(
     request_id: str,
 ) -> pb.MoveWidgetRequest:
     if [first, last, before is not None, after is not None].count(True) != 1:
-        raise ValueError("say where to: exactly one of first, last, before and after")
+        raise ValueError("use exactly one of first, last, before and after")
     request = pb.MoveWidgetRequest(
         id=_text(id), transition=hint(transition), request_id=_text(request_id)
     )

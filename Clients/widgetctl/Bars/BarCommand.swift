@@ -10,10 +10,11 @@ struct BarCommand: AsyncParsableCommand {
     commandName: "bar",
     abstract: "Feed a status bar: waybar, i3bar, polybar, tmux and others.",
     discussion: """
-      The command writes the widgets' content for the family inline in the format of a bar: one \
-      text now, and one at every change. It leaves out hidden widgets. One process can feed a \
-      whole bar. The command waits for the daemon, and continues after a restart of the daemon. \
-      Meanwhile the last state stays, marked as stale. The command ends when the bar ends.
+      The command prints widgets in the format of a bar. It prints the text once at the start, and \
+      again at every change. The text is the widgets' content for the family inline. The command \
+      leaves out hidden widgets. One process can feed a whole bar. The command waits for the \
+      daemon, and continues after a restart of the daemon. While the daemon does not run, the last \
+      state stays, marked as stale. The command ends when the bar ends.
 
       Formats:
         waybar            a custom module with "return-type": "json"
@@ -26,12 +27,13 @@ struct BarCommand: AsyncParsableCommand {
         json, plain       a list of blocks per line; text alone
 
       A click sends an event. The left mouse button presses a button or toggle, or a node that \
-      takes `press`. If nothing takes a press, the left mouse button sends `click`. Other mouse \
-      buttons send `click` and the wheel sends `scroll`, with the number of the mouse button as \
-      `button`, if the node or the widget's kind takes these events. i3bar and swaybar write \
-      clicks to standard input. polybar runs commands that are in the text. i3blocks 1.4 passes no \
-      clicks. The other bars run `widgetctl bar --click BUTTON ID` from their configuration. \
-      --print-config prints a configuration for the bar.
+      takes `press`. If no node takes a press, the left mouse button sends `click`. Other mouse \
+      buttons send `click`, and the wheel sends `scroll`. Both events have the number of the mouse \
+      button as `button`. The command sends them if the node or the widget's kind takes them.
+
+      i3bar and swaybar write clicks to standard input. polybar runs commands that are in the \
+      text. i3blocks 1.4 passes no clicks. The other bars run `widgetctl bar --click BUTTON ID` \
+      from their configuration. --print-config prints a configuration for the bar.
 
       Examples:
         widgetctl bar --format waybar battery

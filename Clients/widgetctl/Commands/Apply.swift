@@ -25,15 +25,16 @@ struct ApplyCommand: AsyncParsableCommand {
       The command removes a field that the set no longer declares. `get ID --owners` shows the \
       owners. `set ID --release FIELD` gives a field back to the set.
 
-      The command first registers the kinds in a separate change, all or none. They stay even if \
-      the daemon then refuses the widgets. A dry run checks the widgets against the kinds as they \
-      are now. The kinds belong to the set: no other set or program can change them. If a kind \
-      changes, the daemon converts its widgets.
+      The command first registers the kinds in a separate change, all or none. The kinds stay even \
+      if the daemon then refuses the widgets. A dry run does not register the kinds, so it does \
+      not check the widgets against changed kinds. The kinds belong to the set: no other set or \
+      program can change them. If a kind changes, the daemon converts its widgets.
 
-      In the output of `ls`, applySet is the set of a widget, and `apply` uses it. Apply widgets \
-      of different sets one set at a time. To move widgets from another set to this one, give \
-      --set or --force. To change a widget of a bundle, edit the bundle's file. Only --force moves \
-      it, and widgetd-host then refuses the bundle.
+      In the output of `ls`, applySet is the set of a widget. If you apply this output, the \
+      widgets stay in this set. Apply widgets of different sets one set at a time. To move widgets \
+      of another set to this set, give --set or --force. To change a widget of a bundle, edit the \
+      bundle's file. Only --force takes a widget from its bundle; widgetd-host then refuses the \
+      bundle.
 
       Examples:
         widgetctl apply -f panel.yaml

@@ -11,9 +11,9 @@ struct BundleInstallCommand: AsyncParsableCommand {
     commandName: "install", abstract: "Install a bundle, or a new version of one.",
     discussion: """
       The command takes a bundle's file, its folder, a zip or tar.gz archive, or an https URL of \
-      one of these (it runs curl). It checks the bundle, then replaces the previous version as a \
-      whole. If there is a mistake, nothing changes. Before you install a bundle of another \
-      author, check its permissions with `bundle diff`.
+      one of these. For a URL, it runs curl. The command checks the bundle, then replaces the \
+      previous version as a whole. If the bundle has a mistake, nothing changes. Before you \
+      install a bundle of another author, check its permissions with `bundle diff`.
 
       The previous version is kept: `bundle rollback` restores it. Files that you put into the \
       bundle's folder stay there.
@@ -163,8 +163,8 @@ struct BundleListCommand: AsyncParsableCommand {
 
       The reason follows the state. STATE is "not running" if no host runs the folder of bundles, \
       and ok if no daemon answers. If the file has a mistake, STATE shows the mistake. \
-      "+2 of others" is the number of widgets of the bundle's kinds that others created, with the \
-      first ids. A note below the table names each field whose value in the file has no effect, \
+      "+2 of others" means that others have created 2 widgets of the bundle's kinds. The first ids \
+      follow. A note below the table names each field whose value in the file has no effect, \
       because another user or program has set the field.
 
       Examples:

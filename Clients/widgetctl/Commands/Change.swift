@@ -300,14 +300,14 @@ struct RemoveCommand: AsyncParsableCommand {
     guard ids.isEmpty != selection.isEmpty else {
       throw ValidationError(
         ids.isEmpty
-          ? "which widgets? Name ids, or select with -l, --kind, --family or --where"
+          ? "widgets are missing; name ids, or select with -l, --kind, --family or --where"
           : "ids and a selection exclude each other; use one of them")
     }
     guard !yes || ids.isEmpty else {
       throw ValidationError("--yes is for a selection; leave it out")
     }
     guard etag == nil || ids.count == 1 else {
-      throw ValidationError("--etag belongs to one widget; name only that one")
+      throw ValidationError("--etag is for one widget; name only this widget")
     }
   }
 
@@ -455,7 +455,7 @@ struct MoveCommand: AsyncParsableCommand {
     if let before { destinations.append(.before(before)) }
     if let after { destinations.append(.after(after)) }
     guard destinations.count == 1, let destination = destinations.first else {
-      throw ValidationError("say where to with exactly one of --first, --last, --before, --after")
+      throw ValidationError("use exactly one of --first, --last, --before, --after")
     }
     return destination
   }

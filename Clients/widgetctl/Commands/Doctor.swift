@@ -11,9 +11,9 @@ struct DoctorCommand: AsyncParsableCommand {
     discussion: """
       The command checks the choice of the socket, the socket's file and permissions, and the \
       systemd units. Then it asks the daemon for its health, your permissions, its version and its \
-      last errors. Below each problem, it prints the command that fixes it. The doctor changes \
-      nothing, but its connection starts a socket-activated service. It waits for each answer of \
-      the daemon for 3s, or for the time of --timeout.
+      last errors. Below each problem, it prints the command that fixes the problem. The doctor \
+      changes nothing, but its connection starts a socket-activated service. The doctor waits for \
+      each answer of the daemon for at most 3s, or for the time of --timeout.
 
       With --store, the command checks the files of the store instead: store.mark, all pages of \
       the database, and the checksum of each row. It changes no file, and works while the daemon \

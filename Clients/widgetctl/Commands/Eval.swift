@@ -9,14 +9,16 @@ struct EvalCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "eval", abstract: "Evaluate an expression as in a kind.",
     discussion: """
-      Expressions are CEL. The command needs a daemon only with --widget. --data and --parameters \
-      each read a JSON or YAML object. --widget takes both from a widget of the daemon. The \
-      expression can read `data`, `parameters`, `event`, `entry` and `now`. With --widget it can also \
-      read `status`, and `widget` with `stale` and `error`, like --where of other commands, and `entry` \
-      is the current entry of the widget's timeline. If the \
-      expression has a mistake, the command prints its place and exits with status 10. If the \
-      evaluation fails, it exits with status 5. Put `--` before an expression that begins with a \
-      minus sign.
+      Expressions are CEL. The expression can read `data`, `parameters`, `event`, `entry` and \
+      `now`. --data and --parameters each read a JSON or YAML object. With --widget, the command \
+      asks a daemon for the data and parameters of this widget. Without --widget, it needs no \
+      daemon. With --widget, the expression can also read `status`, and `widget` with `stale` and \
+      `error`, like --where of other commands. `entry` is then the current entry of the widget's \
+      timeline.
+
+      If the expression has a mistake, the command prints the place of the mistake and exits with \
+      status 10. If the evaluation fails, it exits with status 5. Put `--` before an expression \
+      that begins with a minus sign.
 
       Examples:
         widgetctl eval '"load: " + formatPercent(0.42)'

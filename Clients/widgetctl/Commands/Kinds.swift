@@ -7,10 +7,10 @@ struct KindsCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "kinds", abstract: "List the registered kinds.",
     discussion: """
-      A kind declares the parameters, data and events of its widgets. PROVIDER is connected or away \
-      if a program provides the widgets, and - if none does. `describe` shows a kind, and \
-      `apply` registers kinds from a file. A widget can also have an unregistered kind. The daemon \
-      does not check such a widget.
+      A kind declares the parameters, data and events of its widgets. The column PROVIDER shows \
+      whether the program that provides the widgets is connected or away. It shows - if no \
+      program provides them. `describe` shows a kind, and `apply` registers kinds from a file. A \
+      widget can also have an unregistered kind. The daemon does not check such a widget.
 
       Examples:
         widgetctl kinds

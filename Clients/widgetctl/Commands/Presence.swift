@@ -24,7 +24,7 @@ struct TargetOptions: ParsableArguments {
     case (true, true, true): return .all
     case (true, true, false):
       throw ValidationError(
-        "which widgets? Name ids, select with -l, --kind, --family or --where, or use --all")
+        "widgets are missing; name ids, select with -l, --kind, --family or --where, or use --all")
     default:
       throw ValidationError("ids, a selection and --all exclude each other; use one of them")
     }
@@ -88,7 +88,7 @@ struct ShowCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Show widgets.",
     discussion: """
-      The command does not enable a disabled widget. `enable` does.
+      The command does not enable disabled widgets. To enable widgets, use `enable`.
 
       Examples:
         widgetctl show clock cpu

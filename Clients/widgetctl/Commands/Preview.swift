@@ -30,7 +30,7 @@ struct PlaceholderCommand: AsyncParsableCommand {
 /// `snapshot`: the current preview of an instance of a kind.
 struct SnapshotCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "snapshot", abstract: "Show the present content of an instance of a kind.",
+    commandName: "snapshot", abstract: "Show what a widget of a kind would look like now.",
     discussion: """
       The daemon asks the provider of the kind, and creates no widget. If the provider does not \
       answer within 2 s, the command shows the kind's sample and the reason.

@@ -12,7 +12,7 @@ struct SendCommand: AsyncParsableCommand {
 
       With --wait, the command waits until everything that the event starts has ended: the kind's \
       reducers, and the actions of a bundle. If one of them fails, the command prints the reason \
-      and exits with status 11; if one is cancelled, with status 12.
+      and exits with status 11. If one of them is cancelled, the command exits with status 12.
 
       A kind that declares no events takes all events. If nothing handles the event, the command \
       prints a warning.
@@ -59,7 +59,7 @@ struct SendCommand: AsyncParsableCommand {
   @Option(
     name: .customLong("upload"),
     help: ArgumentHelp(
-      "A file for an input of the form; may be repeated. Uploaded before the event is sent.",
+      "A file for an input of the form, which is uploaded first; may be repeated.",
       valueName: "name=file"), completion: .file())
   var uploads: [String] = []
 

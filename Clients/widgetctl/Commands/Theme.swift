@@ -76,10 +76,10 @@ struct ThemeSetCommand: AsyncParsableCommand {
     commandName: "set", abstract: "Change the values of tokens.",
     discussion: """
       A colour is #rrggbb or #rrggbbaa, for all appearances. color.NAME.light, .dark and \
-      .high-contrast set it for one appearance. A length is a number of points. A font has the \
-      parts size (points), weight (regular, bold, light), italic and monospace (true, false). The \
-      command adds a token that is not in the standard theme, such as color.brand. All values \
-      change, or none.
+      .high-contrast set the colour for one appearance. A length is a number of points. A font \
+      has the parts size (points), weight (regular, bold, light), italic and monospace (true, \
+      false). The command adds a token that is not in the standard theme, such as color.brand. \
+      All values change, or none.
 
       Examples:
         widgetctl theme set color.primary=#00aa44

@@ -14,9 +14,9 @@ struct ViewCommand: AsyncParsableCommand {
       node. If the node has a placeholder, only --verbose and --nodes show that line.
 
       The picture has colours on a terminal, and is plain text elsewhere. --width, --height and \
-      --format adapt it to a message of the day, a status bar or a web page. --watch redraws at \
-      every change until q or Ctrl-C. Without a terminal, it prints the picture again. --live also \
-      takes keys and the mouse.
+      --format adapt the picture to a message of the day, a status bar or a web page. --watch \
+      redraws at every change until q or Ctrl-C. Without a terminal, --watch prints the picture \
+      again at every change. --live also takes keys and the mouse.
 
       --nodes lists the nodes for `send --node`. With --defaults, it also lists the properties \
       that have their default. With -o json or yaml, `view` prints the same as `ls`.
@@ -79,7 +79,7 @@ struct ViewCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "With --live: the file with the places of widgets, or none.", valueName: "file"),
+      "With --live: the file with the places of widgets; `none` for no file.", valueName: "file"),
     completion: .file(extensions: ["yaml", "yml", "json"]))
   var arrangement: String?
 
@@ -92,7 +92,7 @@ struct ViewCommand: AsyncParsableCommand {
 
   func validate() throws {
     if !ids.isEmpty, shownFamily != nil, !selection.families.isEmpty {
-      throw ValidationError("with ids, --as and --family say the same; use one of them")
+      throw ValidationError("with ids, --as and --family have the same effect; use one of them")
     }
     if !ids.isEmpty, !selection.isEmpty, !isFamilyAlone {
       throw ValidationError("ids and a selection exclude each other; use one of them")
@@ -116,10 +116,10 @@ struct ViewCommand: AsyncParsableCommand {
     if waits, !watch, !live { throw ValidationError("--wait needs --watch or --live") }
     if arrangement != nil, !live { throw ValidationError("--arrangement needs --live") }
     if let arrangement, arrangement != "none", !ids.isEmpty || !selection.isEmpty {
-      throw ValidationError("--arrangement says which widgets; leave out ids and selection")
+      throw ValidationError("--arrangement names the widgets; leave out ids and selection")
     }
     if live, watch || nodes {
-      throw ValidationError("--live draws by itself; leave out --watch and --nodes")
+      throw ValidationError("--live already follows changes; leave out --watch and --nodes")
     }
     if defaults, !nodes { throw ValidationError("--defaults needs --nodes") }
     if let option = picture.given, let output = global.output, output != .table {

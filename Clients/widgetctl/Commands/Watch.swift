@@ -86,7 +86,8 @@ struct WatchCommand: AsyncParsableCommand {
 
   func validate() throws {
     if once, !until.isEmpty || resume != nil || events {
-      throw ValidationError("--once prints a state; --until, --resume and --events follow changes")
+      throw ValidationError(
+        "--once prints a state and ends; leave it out with --until, --resume and --events")
     }
     if privacy.redacted, events {
       throw ValidationError("--redacted has no events; leave out --events")

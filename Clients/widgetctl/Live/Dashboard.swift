@@ -57,9 +57,9 @@ struct DashboardCommand: AsyncParsableCommand {
   @Option(
     help: ArgumentHelp(
       """
-      The YAML file with the places of widgets (the key w writes one), or none. Default: \
-      $XDG_CONFIG_HOME/widgetd/dashboard.yaml, else ~/.config/widgetd/dashboard.yaml, if it exists \
-      and you give no ids and no selection.
+      The YAML file with the places of widgets; `none` for no file. The key w writes such a file. \
+      Default: $XDG_CONFIG_HOME/widgetd/dashboard.yaml, else ~/.config/widgetd/dashboard.yaml. The \
+      default file is used only if it exists and you give no ids and no selection.
       """, valueName: "file"),
     completion: .file(extensions: ["yaml", "yml", "json"]))
   var arrangement: String?
@@ -88,7 +88,7 @@ struct DashboardCommand: AsyncParsableCommand {
       throw ValidationError("ids and a selection exclude each other; use one of them")
     }
     if let arrangement, arrangement != "none", !ids.isEmpty || !selection.isEmpty {
-      throw ValidationError("--arrangement says which widgets; leave out ids and selection")
+      throw ValidationError("--arrangement names the widgets; leave out ids and selection")
     }
     if global.output != nil {
       throw ValidationError("dashboard draws; `widgetctl watch -o jsonl` prints changes")

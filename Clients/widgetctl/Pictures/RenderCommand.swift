@@ -131,7 +131,8 @@ struct RenderCommand: AsyncParsableCommand {
     if let file, file.isEmpty { throw ValidationError("-o needs a file's name, or -") }
     if format == nil, let ending = fileEnding, Format(rawValue: ending) == nil {
       throw ValidationError(
-        "pictures are svg or png, not \(ending); end the file's name so, or add --format")
+        "pictures are svg or png, not \(ending); end the file's name with .svg or .png, or add "
+          + "--format")
     }
   }
 
