@@ -312,3 +312,7 @@ ProtobufCMessage *wp_unpack(const ProtobufCMessageDescriptor *descriptor, wp_are
   wp_fault_code code = begin(descriptor, arena, bytes, count, depth_max, fault, &message);
   return code == WP_FAULT_NONE ? message : NULL;
 }
+
+bool wp_is_text(const uint8_t *bytes, size_t count) {
+  return check_text(bytes, count) == WP_FAULT_NONE;
+}

@@ -4,9 +4,10 @@ public import WidgetModel
 /// Turns bytes into messages and back, through protobuf-c's structs.
 ///
 /// Decoding checks the bytes (depth, UTF-8, well-formedness) and makes the structs in an arena with a
-/// budget; encoding builds them in the same arena, and writes them to an output from the last byte to
-/// the first. Arena and output go back to where they were when a call returns, so calls nest: a
-/// request is decoded inside `withRequestEnvelope`.
+/// budget. A few messages have a usual form that is read without structs. Encoding builds the structs
+/// in the same arena, and writes them to an output from the last byte to the first. Arena and output go
+/// back to where they were when a call returns, so calls nest: a request is decoded inside
+/// `withRequestEnvelope`.
 ///
 /// One codec serves one event loop or one task. It is not `Sendable`, and nothing it lends to a
 /// closure may leave that closure.
@@ -15,6 +16,9 @@ public final class WireCodec {
   let arena: UnsafeMutablePointer<wp_arena>
   let output: UnsafeMutablePointer<wp_output>
   private let fault: UnsafeMutablePointer<wp_fault>
+  /// Larger messages are not read without structs: only the arena has a budget. A byte of a message takes
+  /// up to 70 bytes of it.
+  private let directBytesMax: Int
 
   public init(limits: WireLimits = .default) {
     self.limits = limits
@@ -25,6 +29,7 @@ public final class WireCodec {
       preconditionFailure("out of memory")
     }
     self.arena = arena
+    directBytesMax = limits.depthMax < DirectInput.depth ? -1 : limits.arenaBytesMax / 128
     output = .allocate(capacity: 1)
     output.initialize(to: wp_output())
     fault = .allocate(capacity: 1)
@@ -42,6 +47,14 @@ public final class WireCodec {
 
   /// Decodes one message from all of the bytes. O(bytes).
   public func decode<M: WireMessage>(
+    _ type: M.Type, from bytes: UnsafeRawBufferPointer
+  ) throws(WireError) -> M {
+    if bytes.count <= directBytesMax, let message = M.readDirectly(bytes) { return message }
+    return try decodeByStructs(type, from: bytes)
+  }
+
+  /// Decodes one message by protobuf-c's structs.
+  func decodeByStructs<M: WireMessage>(
     _ type: M.Type, from bytes: UnsafeRawBufferPointer
   ) throws(WireError) -> M {
     let position = wp_arena_mark(arena)

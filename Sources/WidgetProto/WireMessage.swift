@@ -9,6 +9,8 @@ public protocol WireMessage: Sendable {
   static var schema: WireSchema { get }
   /// Reads a message that was scanned and unpacked.
   init(unpacked source: WireSource) throws(WireError)
+  /// Reads a message in its usual form without structs; nil if it has to be unpacked.
+  static func readDirectly(_ bytes: UnsafeRawBufferPointer) -> Self?
   /// Makes the tree of structs that protobuf-c packs.
   func build(in target: WireTarget) throws(WireError) -> WireTree
   /// Writes the message in front of the codec's output. False if memory runs out.
@@ -16,6 +18,8 @@ public protocol WireMessage: Sendable {
 }
 
 extension WireMessage {
+  public static func readDirectly(_ bytes: UnsafeRawBufferPointer) -> Self? { nil }
+
   public func write(to target: WireTarget) throws(WireError) -> Bool {
     wp_encode(target.writer.codec.output, try build(in: target).base)
   }

@@ -20,6 +20,7 @@
 #define WP_DECODE_H
 
 #include <protobuf-c/protobuf-c.h>
+#include <stdbool.h>
 
 #include "wp_arena.h"
 
@@ -66,5 +67,8 @@ wp_fault_code wp_scan(const ProtobufCMessageDescriptor *_Nonnull descriptor,
 ProtobufCMessage *_Nullable wp_unpack(const ProtobufCMessageDescriptor *_Nonnull descriptor,
                                       wp_arena *_Nonnull arena, const uint8_t *_Nullable bytes,
                                       size_t count, unsigned depth_max, wp_fault *_Nonnull fault);
+
+/* Whether the bytes are well-formed UTF-8 without U+0000, as in every field of type string. */
+bool wp_is_text(const uint8_t *_Nonnull bytes, size_t count);
 
 #endif
