@@ -53,6 +53,26 @@ extension WidgetStore {
     return changes
   }
 
+  /// The kinds whose provider has changes after a cursor; nil if removals after the cursor are
+  /// forgotten. O(changes).
+  public func kindsWithProvidedChanges(since cursor: Revision) -> Set<KindName>? {
+    guard cursor >= compactRevision else { return nil }
+    var kinds: Set<KindName> = []
+    records.forEachRecord(changedSince: cursor) { record in
+      if !record.isActivity,
+        record.createdRevision > cursor || record.parameters.hasChanges(since: cursor)
+      {
+        kinds.insert(record.kind)
+      }
+      return true
+    }
+    for removal in tombstones.reversed() {
+      guard removal.revision > cursor else { break }
+      if case .widget(let tombstone) = removal.what { kinds.insert(tombstone.kind) }
+    }
+    return kinds
+  }
+
   private func isThere(_ id: WidgetID, of kinds: Set<KindName>) -> Bool {
     kind(of: id).map(kinds.contains) ?? false
   }
@@ -137,6 +157,18 @@ extension WidgetStore {
     return page
   }
 
+  /// The kinds of the widgets of all events after a sequence number; nil if the ring has dropped one
+  /// of the events. O(events).
+  public func kindsOfEvents(after sequence: UInt64) -> Set<KindName>? {
+    guard sequence >= events.sequenceBeforeOldest else { return nil }
+    let count = events.lastSequence - min(sequence, events.lastSequence)
+    var kinds: Set<KindName> = []
+    for entry in events.entries.suffix(Int(clamping: count)) {
+      kinds.insert(entry.kind)
+    }
+    return kinds
+  }
+
   /// The sequence number before the first event, or lost event, that a provider has not
   /// acknowledged; nil if there is none. Counts only events that are kept. O(all kinds).
   public func sequenceBeforeUnacknowledged(of provider: String) -> UInt64? {
@@ -168,9 +200,9 @@ extension WidgetStore {
 
   // MARK: - Kinds
 
-  /// The names of a provider's kinds. O(all kinds).
+  /// The names of a provider's kinds. O(1).
   public func kindNames(of provider: String) -> Set<KindName> {
-    Set(registeredKinds.values.lazy.filter { $0.provider == provider }.map(\.kind.name))
+    kindNamesByProvider[provider] ?? []
   }
 
   /// The provider of a kind; nil if the kind is not registered. O(1).

@@ -128,7 +128,12 @@ extension WidgetStore {
 
   /// Registers or removes a kind, without an entry in the journal.
   mutating func setKind(_ name: KindName, to registered: RegisteredKind?, schema: KindSchema?) {
+    if let former = registeredKinds[name]?.provider, former != registered?.provider {
+      kindNamesByProvider[former]?.remove(name)
+      if kindNamesByProvider[former]?.isEmpty == true { kindNamesByProvider[former] = nil }
+    }
     registeredKinds[name] = registered
+    if let provider = registered?.provider { kindNamesByProvider[provider, default: []].insert(name) }
     contents.setSchema(schema, of: name, isAttended: registered?.isAttended ?? false)
   }
 }

@@ -37,6 +37,9 @@ struct DataRequests {
     case synced
   }
 
+  /// Whether nothing waits to be sent.
+  var isEmpty: Bool { queue.isEmpty }
+
   /// The number of entries in the queue.
   var waitingCount: Int { queue.count }
 

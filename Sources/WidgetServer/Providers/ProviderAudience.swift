@@ -89,6 +89,15 @@ final class ProviderAudience {
       bytesMax: context.limits.frameBytesTarget)
   }
 
+  /// Sends frames to the sessions that have nothing else to send.
+  func tellQuietSessions(at instant: NIODeadline) {
+    for session in sessions.values where session.isQuiet {
+      while !session.isOver, session.sink.isWritable, let frame = frame(for: session, at: instant) {
+        session.send(.audience(frame))
+      }
+    }
+  }
+
   /// Sets the timer for the next pass or the next `detached`.
   func schedule(after instant: NIODeadline) {
     guard !sessions.isEmpty else { return }

@@ -3,13 +3,26 @@ import WidgetCore
 import WidgetModel
 import WidgetProto
 
+/// The place of all sessions that have nothing to send: they have looked at everything up to it.
+///
+/// So a change costs nothing for the providers that it does not concern.
+struct QuietSessions: Equatable {
+  var revision: Revision
+  var sequence: UInt64
+}
+
 /// Sends providers events and questions about widgets, as long as they take them.
+///
+/// Invariant: each started session is quiet, or it is once in `attended`.
 final class ProviderDelivery {
   private let context: ServiceContext
   private let audience: ProviderAudience
   /// The version of the kinds that the sessions know.
   private var kindsVersion: UInt64 = 0
   private var isUnfinished = false
+  /// The sessions that are not quiet.
+  private var attended: [ServedSession] = []
+  private(set) var quiet: QuietSessions
 
   /// The maximum number of steps for one session in one turn.
   private static let stepsMax = 64
@@ -17,24 +30,68 @@ final class ProviderDelivery {
   init(_ context: ServiceContext, audience: ProviderAudience) {
     self.context = context
     self.audience = audience
+    quiet = QuietSessions(
+      revision: context.store.revision, sequence: context.store.lastEventSequence)
   }
 
   /// Whether a session could be given more.
   var hasMore: Bool { isUnfinished || audience.servesAgain }
 
-  /// Serves all sessions. Call when the turn's group is durable.
-  func serve(_ sessions: some Collection<ServedSession>, at instant: NIODeadline) {
+  /// Looks at a session that has started, from the next turn's end on.
+  func begin(_ session: ServedSession) { attended.append(session) }
+
+  /// Looks at a session again until it is quiet.
+  func attend(_ session: ServedSession) {
+    guard session.isQuiet else { return }
+    session.wake(from: quiet)
+    attended.append(session)
+  }
+
+  /// Serves the sessions that this turn concerns. Call when the turn's group is durable.
+  func serve(_ sessions: [String: ServedSession], at instant: NIODeadline) {
     isUnfinished = false
+    let present = QuietSessions(
+      revision: context.store.revision, sequence: context.store.lastEventSequence)
     audience.beginServing()
-    defer { audience.schedule(after: instant) }
+    defer {
+      quiet = present
+      audience.schedule(after: instant)
+    }
     guard !sessions.isEmpty else { return audience.look(at: instant) }
     if kindsVersion != context.kindsVersion {
       kindsVersion = context.kindsVersion
-      for session in sessions where session.isStarted { session.takeKinds(in: context.store) }
+      for session in sessions.values
+      where session.isStarted && session.hasOtherKinds(in: context.store) {
+        attend(session)
+        session.takeKinds(in: context.store)
+      }
       audience.lookAgain()
     }
     audience.look(at: instant)
-    for session in Array(sessions) where session.isStarted { serve(session, at: instant) }
+    attendAffected(sessions, until: present)
+    let visited = attended
+    attended = []
+    for session in visited where !session.isOver && session.ending == nil {
+      serve(session, at: instant)
+      if !session.rest(at: present) { attended.append(session) }
+    }
+    audience.tellQuietSessions(at: instant)
+  }
+
+  /// Attends to the sessions whose widgets had changes or events since the last turn.
+  private func attendAffected(_ sessions: [String: ServedSession], until present: QuietSessions) {
+    guard quiet != present else { return }
+    guard let changed = context.store.kindsWithProvidedChanges(since: quiet.revision),
+      let happened = context.store.kindsOfEvents(after: quiet.sequence)
+    else {
+      for session in sessions.values { attend(session) }
+      return
+    }
+    for kind in changed.union(happened) {
+      guard let provider = context.store.provider(of: kind), let session = sessions[provider]
+      else { continue }
+      attend(session)
+    }
   }
 
   private func serve(_ session: ServedSession, at instant: NIODeadline) {

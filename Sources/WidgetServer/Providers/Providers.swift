@@ -142,6 +142,7 @@ final class Providers {
   private func start(_ session: ServedSession) {
     guard let provider = session.provider else { return }
     session.send(session.start(provider, in: context.store))
+    delivery.begin(session)
     audience.begin(session)
   }
 
@@ -184,7 +185,12 @@ final class Providers {
   var hasMore: Bool { delivery.hasMore }
 
   /// Serves all sessions. Call when the turn's group is durable.
-  func serve(at instant: NIODeadline = .now()) { delivery.serve(table.byName.values, at: instant) }
+  func serve(at instant: NIODeadline = .now()) { delivery.serve(table.byName, at: instant) }
+
+  /// Looks at a session at the end of this turn, because something concerns it.
+  func attend(_ session: ServedSession) { delivery.attend(session) }
+
+  var quietSessions: QuietSessions { delivery.quiet }
 
   /// Lets the sessions be served at the end of this turn.
   func resume() { context.turn.open() }

@@ -12,7 +12,11 @@ import WidgetProto
 /// The result of a frame is sent at the end of its turn, when it is durable, and takes effect only
 /// then; see `SessionTurn`.
 ///
-/// Invariant: `isStarted` from the end of the turn that received `open`.
+/// A session that has nothing to send is *quiet*: the delivery does not look at it until something concerns
+/// it. The cursors of all quiet sessions are at one place, `QuietSessions`.
+///
+/// Invariants: `isStarted` from the end of the turn that received `open`. A started session is quiet, or
+/// the delivery looks at it in each turn.
 final class ServedSession {
   let id: UInt64
   let peer: Peer
@@ -27,6 +31,7 @@ final class ServedSession {
   /// Whether the provider gets events and requests.
   private(set) var isStarted = false
   private(set) var isOver = false
+  private(set) var isQuiet = false
   /// Set when the session ends with the turn. Later frames are ignored.
   private(set) var ending: Ending?
 
@@ -57,7 +62,7 @@ final class ServedSession {
   /// Whether the provider is told which of its widgets are watched.
   var includesAudience: Bool { audience != nil }
   /// The event after which another session of this provider begins.
-  var resumePoint: UInt64 { events.resumePoint }
+  var resumePoint: UInt64 { progress.resumePoint }
   /// The number of data requests that wait to be sent.
   var waitingCount: Int { requests.waitingCount }
 
@@ -137,6 +142,7 @@ final class ServedSession {
   /// - Parameter send: Sends an output. The session may end in it.
   func endTurn(sending send: (SessionTurn.Output) -> Void) {
     let (outputs, effects) = turn.end()
+    if !effects.isEmpty { providers.attend(self) }
     for output in outputs where !isOver { send(output) }
     for effect in effects {
       switch effect {
@@ -153,12 +159,23 @@ final class ServedSession {
   func acknowledge(through sequence: UInt64) { events.acknowledge(through: sequence) }
 
   /// Whether an event may be acknowledged.
-  func hasSent(_ sequence: UInt64) -> Bool { sequence <= events.sentThrough }
+  func hasSent(_ sequence: UInt64) -> Bool { sequence <= progress.sentThrough }
+
+  /// `events`, with the events that a quiet session has skipped.
+  private var progress: SessionEvents {
+    guard isQuiet else { return events }
+    var events = events
+    events.skip(to: providers.quietSessions.sequence)
+    return events
+  }
 
   /// The widget of an event that was sent and not acknowledged.
   func widget(ofEvent sequence: UInt64) -> WidgetID? { events.widget(ofEvent: sequence) }
 
-  func keepAlive() { owesKeepAlive = true }
+  func keepAlive() {
+    owesKeepAlive = true
+    providers.attend(self)
+  }
 
   // MARK: - Data requests
 
@@ -172,11 +189,30 @@ final class ServedSession {
   /// Queues a request for fresh data of a widget. The session must be started.
   func refresh(_ id: WidgetID, _ reason: DataRequestReason = .refresh, at instant: NIODeadline) {
     requests.refresh(id, reason, patience: lease.length, at: instant)
+    providers.attend(self)
   }
 
   private func ask(aboutWidgetsOf kinds: Set<KindName>, in store: borrowing WidgetStore) {
     for id in store.widgetIDs(of: kinds) { requests.ask(about: id, .providerReturned) }
     requests.sync()
+  }
+
+  // MARK: - Quiet
+
+  /// Makes the session quiet, if it has looked at everything and has nothing to send. Returns whether it
+  /// is quiet now.
+  func rest(at quiet: QuietSessions) -> Bool {
+    isQuiet =
+      !owesKeepAlive && requests.isEmpty && widgets.hasToldEverything
+      && widgets.cursor >= quiet.revision && events.cursor >= quiet.sequence
+    return isQuiet
+  }
+
+  /// Ends the quiet: the session continues from the place of the quiet sessions.
+  func wake(from quiet: QuietSessions) {
+    isQuiet = false
+    events.skip(to: quiet.sequence)
+    widgets.skip(to: quiet.revision)
   }
 
   // MARK: - Output
@@ -189,6 +225,12 @@ final class ServedSession {
     case again
     /// The session cannot continue.
     case fail(StoreError)
+  }
+
+  /// Whether the provider's kinds are others than the session knows. O(the provider's kinds).
+  func hasOtherKinds(in store: borrowing WidgetStore) -> Bool {
+    guard let provider else { return false }
+    return store.kindNames(of: provider) != kinds
   }
 
   /// Takes the provider's kinds after a possible change. Asks about the widgets of new kinds.

@@ -38,6 +38,9 @@ struct SessionEvents {
   /// Begins before `limit`, if the events after it have never happened.
   mutating func begin(atMost limit: UInt64) { begin(after: min(acknowledged, limit)) }
 
+  /// Skips events of other providers up to a sequence number.
+  mutating func skip(to sequence: UInt64) { cursor = max(cursor, sequence) }
+
   /// The number of events that can be sent now.
   func room(of capacity: Int) -> Int { max(0, capacity - unacknowledged.count) }
 

@@ -20,6 +20,12 @@ struct SessionWidgets {
     cursor = revision
   }
 
+  /// Whether the provider has been told of everything up to the cursor.
+  var hasToldEverything: Bool { kindRemovals.isEmpty && removals.isEmpty }
+
+  /// Skips changes of other providers' widgets up to a revision.
+  mutating func skip(to revision: Revision) { cursor = max(cursor, revision) }
+
   /// Takes the kinds that the provider has now. Returns the new ones.
   mutating func take(_ current: Set<KindName>) -> Set<KindName> {
     let added = current.subtracting(kinds)

@@ -1,0 +1,118 @@
+import NIOCore
+import Testing
+import WidgetCore
+import WidgetModel
+import WidgetProto
+
+@testable import WidgetServer
+
+/// Sessions of providers whose widgets nothing happens to.
+@Suite struct QuietSessions {
+  private static let lamp = Kind(name: Providers.kind("lamp"))
+
+  /// Two providers: `desk` of `gauge`, and `hall` of `lamp` with the widget `l`.
+  private func provide(
+    limits: ServerLimits,
+    _ body: @escaping @Sendable (TestServer, RawClient, RawProvider, RawProvider) throws -> Void
+  ) async throws {
+    try await withServer(limits: limits) { server in
+      let desk = try RawProvider(server.connect())
+      try desk.open(kinds: [Providers.gauge])
+      let hall = try RawProvider(server.connect())
+      try hall.open("hall", kinds: [Self.lamp])
+      let client = try server.connect()
+      try client.create("l", kind: "lamp")
+      _ = try hall.dataRequest()
+      try body(server, client, desk, hall)
+    }
+  }
+
+  /// Sends events of the lamp, one after another, and acknowledges each.
+  private func flash(_ count: Int, _ client: RawClient, _ hall: RawProvider) throws {
+    for _ in 0..<count {
+      let sequence = try client.event("l")
+      #expect(try hall.event().sequence == sequence)
+      try hall.send(.acknowledge(ProvideAcknowledge(id: sequence, sequence: sequence)))
+      #expect(try hall.result().error == nil)
+    }
+  }
+
+  @Test func `have no gap after more events of others than the daemon keeps`() async throws {
+    let limits = ServerLimits.with { $0.store.eventsKeptMax = 4 }
+    try await provide(limits: limits) { server, client, desk, hall in
+      try flash(20, client, hall)
+      try client.create("g", kind: "gauge")
+      #expect(try desk.dataRequest().widget.id == .make("g"))
+      let sequence = try client.event("g")
+      #expect(try desk.event().sequence == sequence)
+      try desk.send(.acknowledge(ProvideAcknowledge(id: 1, sequence: sequence)))
+      #expect(try desk.result().error == nil)
+      try desk.settle()
+    }
+  }
+
+  @Test func `continue after the events of others that they have skipped`() async throws {
+    let limits = ServerLimits.with { $0.store.eventsKeptMax = 4 }
+    try await provide(limits: limits) { server, client, desk, hall in
+      try flash(20, client, hall)
+      let last = try client.event("l")
+      _ = try hall.event()
+      // It may acknowledge what it has skipped.
+      try desk.send(.acknowledge(ProvideAcknowledge(id: 1, sequence: last)))
+      #expect(try desk.result().error == nil)
+      try desk.halfClose()
+      #expect(try desk.stream.end() == nil)
+      let again = try RawProvider(server.connect())
+      try again.send(.open(ProvideOpen(provider: "desk")))
+      guard case .opened(let opened) = try again.next() else { throw TestFault("not opened") }
+      #expect(opened.firstSequence == last + 1)
+    }
+  }
+
+  @Test func `go on after more removals of others than the daemon remembers`() async throws {
+    let limits = ServerLimits.with { $0.store.tombstonesMax = 4 }
+    try await provide(limits: limits) { _, client, desk, _ in
+      for round in 0..<20 {
+        try client.create("free\(round)")
+        _ = try client.delete("free\(round)")
+      }
+      try client.create("g", kind: "gauge")
+      #expect(try desk.dataRequest().widget.id == .make("g"))
+      _ = try client.delete("g")
+      #expect(try desk.next() == .removed(ProvidedRemoval(widgetIDs: [.make("g")])))
+    }
+  }
+
+  @Test func `are not looked at for the widgets of others`() async throws {
+    try await provide(limits: ServerLimits()) { server, client, desk, hall in
+      try desk.settle()
+      try server.eventually { $0.providers.table.all.allSatisfy(\.isQuiet) }
+      let sequence = try client.event("l")
+      #expect(try hall.event().sequence == sequence)
+      let quiet = try server.server.onLoop { service in
+        let sessions = service.providers.table.byName
+        // Something concerns the desk only now.
+        let before = sessions["desk"]?.isQuiet
+        sessions["desk"]?.keepAlive()
+        return (before, sessions["desk"]?.isQuiet)
+      }.wait()
+      #expect(quiet.0 == true)
+      #expect(quiet.1 == false)
+    }
+  }
+
+  @Test func `get kinds that are theirs from now on, and events of these`() async throws {
+    try await provide(limits: ServerLimits()) { _, client, desk, hall in
+      try desk.settle()
+      try client.create("c", kind: "clock")
+      try hall.settle()
+      try desk.send(.kinds(ProvideKinds(id: 3, kinds: [Kind(name: Providers.kind("clock"))])))
+      #expect(try desk.result().error == nil)
+      #expect(try desk.dataRequest().widget.id == .make("c"))
+      guard case .synced = try desk.next() else { throw TestFault("not synced") }
+      let sequence = try client.event("c")
+      #expect(try desk.event().sequence == sequence)
+      try hall.settle()
+    }
+  }
+}
