@@ -132,7 +132,7 @@ extension KindTests {
         Issue.record("taken: \(command)")
         continue
       }
-      #expect(description.contains("required") || description.contains("needs it"))
+      #expect(description.contains("requires") || description.contains("needs it"))
     }
     let large = Field(
       name: "x", defaultValue: .string(String(repeating: "x", count: 70_000)))
