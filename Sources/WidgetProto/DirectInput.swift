@@ -242,7 +242,9 @@ extension UpdateWidgetRequest: DirectlyReadMessage {
     var omitWidget = false
     while input.next() {
       switch input.field {
-      case Number.id: id = input.text().flatMap { WidgetID($0) }
+      case Number.id:
+        guard let text = input.text(), let valid = WidgetID(text) else { return nil }
+        id = valid
       case Number.patch:
         guard var content = input.message(), let plain = WidgetPatch(usual: &content) else {
           return nil

@@ -3,6 +3,7 @@ import Testing
 import WidgetCore
 import WidgetModel
 import WidgetProto
+import WidgetTransport
 
 @testable import WidgetServer
 
@@ -98,6 +99,33 @@ import WidgetProto
       }.wait()
       #expect(quiet.0 == true)
       #expect(quiet.1 == false)
+    }
+  }
+
+  @Test func `do not outlive their providers`() async throws {
+    let limits = ServerLimits.with { $0.providerEventsUnacknowledgedMax = 1 }
+    try await withServer(limits: limits) { server in
+      let client = try server.connect()
+      for round in 0..<3 {
+        // Its first and last word in one piece, so that both are read in one turn.
+        let brief = try RawProvider(server.connect())
+        try brief.client.send(
+          brief.frame(.open(ProvideOpen(provider: "brief")), flags: .remoteClosed))
+        guard case .opened = try brief.next() else { throw TestFault("not opened") }
+        #expect(try brief.stream.end() == nil)
+
+        let desk = try RawProvider(server.connect())
+        try desk.open("desk\(round)", kinds: [Kind(name: Providers.kind("gauge\(round)"))])
+        try client.create("g\(round)", kind: "gauge\(round)")
+        _ = try desk.dataRequest()
+        for _ in 0..<2 { try client.event("g\(round)") }
+        _ = try desk.event()
+        // An event waits for room, so the session is not quiet.
+        #expect(try server.server.onLoop { $0.providers.attendedCount }.wait() == 1)
+        desk.client.close()
+        try server.eventually { $0.providers.table.isEmpty }
+        #expect(try server.server.onLoop { $0.providers.attendedCount }.wait() == 0)
+      }
     }
   }
 

@@ -89,13 +89,16 @@ final class ProviderAudience {
       bytesMax: context.limits.frameBytesTarget)
   }
 
-  /// Sends frames to the sessions that have nothing else to send.
-  func tellQuietSessions(at instant: NIODeadline) {
-    for session in sessions.values where session.isQuiet {
-      while !session.isOver, session.sink.isWritable, let frame = frame(for: session, at: instant) {
-        session.send(.audience(frame))
-      }
+  /// Sends a frame to each session that has nothing else to send. Returns false if a session could take
+  /// another one.
+  func tellQuietSessions(at instant: NIODeadline) -> Bool {
+    var isFinished = true
+    for session in sessions.values where session.isQuiet && !session.isOver {
+      guard session.sink.isWritable, let frame = frame(for: session, at: instant) else { continue }
+      session.send(.audience(frame))
+      isFinished = false
     }
+    return isFinished
   }
 
   /// Sets the timer for the next pass or the next `detached`.

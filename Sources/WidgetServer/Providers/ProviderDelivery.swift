@@ -13,7 +13,8 @@ struct QuietSessions: Equatable {
 
 /// Sends providers events and questions about widgets, as long as they take them.
 ///
-/// Invariant: each started session is quiet, or it is once in `attended`.
+/// Invariant: each started session that does not end is quiet, or it is once in `attended`. No other session
+/// is there after `serve`.
 final class ProviderDelivery {
   private let context: ServiceContext
   private let audience: ProviderAudience
@@ -38,14 +39,22 @@ final class ProviderDelivery {
   var hasMore: Bool { isUnfinished || audience.servesAgain }
 
   /// Looks at a session that has started, from the next turn's end on.
-  func begin(_ session: ServedSession) { attended.append(session) }
+  func begin(_ session: ServedSession) {
+    if !session.isEnding { attended.append(session) }
+  }
 
   /// Looks at a session again until it is quiet.
   func attend(_ session: ServedSession) {
-    guard session.isQuiet else { return }
+    guard session.isQuiet, !session.isEnding else { return }
     session.wake(from: quiet)
     attended.append(session)
   }
+
+  /// Forgets a session that is over.
+  func forget(_ session: ServedSession) { attended.removeAll { $0 === session } }
+
+  /// The number of sessions that are not quiet, for tests.
+  var attendedCount: Int { attended.count }
 
   /// Serves the sessions that this turn concerns. Call when the turn's group is durable.
   func serve(_ sessions: [String: ServedSession], at instant: NIODeadline) {
@@ -71,11 +80,11 @@ final class ProviderDelivery {
     attendAffected(sessions, until: present)
     let visited = attended
     attended = []
-    for session in visited where !session.isOver && session.ending == nil {
+    for session in visited where !session.isEnding {
       serve(session, at: instant)
-      if !session.rest(at: present) { attended.append(session) }
+      if !session.isOver, !session.rest(at: present) { attended.append(session) }
     }
-    audience.tellQuietSessions(at: instant)
+    if !audience.tellQuietSessions(at: instant) { isUnfinished = true }
   }
 
   /// Attends to the sessions whose widgets had changes or events since the last turn.

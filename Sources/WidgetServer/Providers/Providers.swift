@@ -192,6 +192,9 @@ final class Providers {
 
   var quietSessions: QuietSessions { delivery.quiet }
 
+  /// The number of sessions that are not quiet, for tests.
+  var attendedCount: Int { delivery.attendedCount }
+
   /// Lets the sessions be served at the end of this turn.
   func resume() { context.turn.open() }
 
@@ -236,6 +239,7 @@ final class Providers {
     bundleCalls.endAll(of: session)
     snapshots.endAll(of: session)
     table.remove(session)
+    delivery.forget(session)
     context.closeStream(of: session.peer.uid)
   }
 

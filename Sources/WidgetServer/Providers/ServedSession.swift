@@ -35,6 +35,9 @@ final class ServedSession {
   /// Set when the session ends with the turn. Later frames are ignored.
   private(set) var ending: Ending?
 
+  /// Whether the session is over, or ends with the turn.
+  var isEnding: Bool { isOver || ending != nil }
+
   private var lease = Lease(from: .now())
   private var leaseTimer: Scheduled<Void>?
   private var deadline: StreamDeadline?
