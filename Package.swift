@@ -187,7 +187,8 @@ let package = Package(
       swiftSettings: unchecked),
     .target(
       name: "WidgetGRPC",
-      dependencies: ["WidgetServer", "WidgetProto", nioCore, nioPosix, logging] + grpc),
+      dependencies: ["WidgetServer", "WidgetProto", "WidgetTransport", nioCore, nioPosix, logging]
+        + grpc),
     .executableTarget(
       name: "widgetd",
       dependencies: [

@@ -23,6 +23,8 @@ public final class WidgetClient: Sendable {
   public let socketPath: String
   private let eventLoop: any EventLoop
   private let connector: NIOLoopBoundBox<Connector>
+  /// Runs tasks on the thread that reads the socket. A task that blocks holds up all calls.
+  package let taskExecutor: any TaskExecutor
 
   /// Makes a client. Nothing is connected yet.
   ///
@@ -38,6 +40,7 @@ public final class WidgetClient: Sendable {
     self.socketPath = socketPath
     let eventLoop = (group ?? MultiThreadedEventLoopGroup.singleton).next()
     self.eventLoop = eventLoop
+    taskExecutor = EventLoopTaskExecutor(eventLoop: eventLoop)
     connector = .makeBoxSendingValue(
       Connector(eventLoop: eventLoop, socketPath: socketPath, connectTimeout: connectTimeout),
       eventLoop: eventLoop)

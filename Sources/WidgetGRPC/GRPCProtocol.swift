@@ -5,6 +5,7 @@
   import NIOHTTP2
   import Synchronization
   public import WidgetServer
+  import WidgetTransport
 
   /// gRPC on the daemon's socket, beside ttrpc.
   ///

@@ -50,15 +50,25 @@ struct BarSession: Sendable {
   /// Whether the daemon leaves out private nodes and data.
   var isRedacted = false
 
+  /// Runs tasks on the thread that reads the socket. With another thread, each frame would wake both.
+  private var executor: any TaskExecutor { session.client.taskExecutor }
+
   /// Writes a text at every change. Runs until it is cancelled, or after one text with `isOnce`.
+  ///
+  /// Everything runs on the thread that reads the socket. While a bar does not read, that thread waits
+  /// in write(2) and reads no frames, so the daemon conflates.
   func run(_ board: BarBoard) async throws {
+    try await withTaskExecutorPreference(executor) { try await follow(board) }
+  }
+
+  private func follow(_ board: BarBoard) async throws {
     let (news, post) = AsyncStream<News>.makeStream()
     let (taken, take) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     let options = WatchOptions(
       selector: selector, minInterval: Self.pause, retry: Self.retry, contentFamily: family,
       includeTheme: true, upcomingEntries: isOnce ? 0 : Self.upcomingEntries,
       isRedacted: isRedacted)
-    let watch = Task {
+    let watch = Task(executorPreference: executor) {
       do {
         // Backpressure: the watch reads its next frame after the last one was handled. Meanwhile
         // the daemon conflates changes.
@@ -73,7 +83,7 @@ struct BarSession: Sendable {
     }
     let (clicks, queue) = AsyncStream<PendingClick>.makeStream(
       bufferingPolicy: .bufferingOldest(Self.clicksWaitingMax))
-    let sender = Task { await send(clicks) }
+    let sender = Task(executorPreference: executor) { await send(clicks) }
     defer {
       watch.cancel()
       sender.cancel()
@@ -159,7 +169,7 @@ struct BarSession: Sendable {
       let names = bar.selector.kinds
       guard !names.isEmpty, !hasAsked else { return }
       (hasAsked, isAsking) = (true, true)
-      Task {
+      Task(executorPreference: bar.executor) {
         var unknown: [KindName] = []
         for name in names where await bar.lacks(name) { unknown.append(name) }
         post.yield(.unknown(unknown))
@@ -174,7 +184,7 @@ struct BarSession: Sendable {
       guard !isAskingForProviders, board.providers.isDue(for: board.widgets) else { return }
       isAskingForProviders = true
       let (widgets, providers) = (board.widgets, board.providers)
-      Task {
+      Task(executorPreference: bar.executor) {
         var found = providers
         await found.look(for: widgets, bar.session)
         post.yield(.providers(found))
@@ -187,7 +197,7 @@ struct BarSession: Sendable {
       let new = Set(board.widgets.map(\.kind)).subtracting(asked)
       guard !new.isEmpty else { return }
       asked.formUnion(new)
-      Task {
+      Task(executorPreference: bar.executor) {
         var kinds: [Kind] = []
         for name in new {
           if let kind = await bar.kind(name) { kinds.append(kind) }
