@@ -254,6 +254,8 @@ public struct BarEncoder: Sendable {
       "percentage": block.percentage.map { .int(Int64($0)) } ?? .null,
       "icon": .string(block.icon), "urgent": .bool(block.isUrgent),
       "classes": .list(block.classes.map { .string($0) }),
+      // For eww, which cannot join a list.
+      "class": .string(block.classes.joined(separator: " ")),
       "parts": .list(
         block.parts.map { part in
           .map([

@@ -229,10 +229,45 @@ import WidgetProto
     for line in ["status-interval 1", "status-right-length 120", "status-right \"#(widgetctl"] {
       #expect(tmux.contains("set -g \(line)"))
     }
-    #expect(tmux.hasSuffix(" %H:%M\"\n"))
+    #expect(tmux.contains(" %H:%M\"\n"))
+    #expect(tmux.hasSuffix("print the configuration of one widget.\n"))
     #expect(one.text.contains("widgetctl bar --click 3 bar/volume --socket /s\""))
     #expect(
       BarConfiguration.command(3, Samples.id("a"), BarPart("x", node: "n/it's"), socket: nil)
         == "widgetctl bar --click 3 a --node 'n/it'\\''s'")
+  }
+
+  @Test func `a configuration for one widget has its clicks, also in another family`() throws {
+    let id = Samples.id("bar/volume")
+    for format in [BarFormat.waybar, .i3blocks, .yambar, .eww, .tmux] {
+      let text = BarConfiguration(
+        format: format, arguments: ["bar/volume", "--as", "small"], widget: id, family: .small
+      ).text
+      let target = format == .eww ? "${block.id}" : "bar/volume"
+      let button = format == .i3blocks ? "\"$BLOCK_BUTTON\"" : "3"
+      #expect(text.contains("--click \(button) \(target) --as small"), "\(text)")
+    }
+    #expect(
+      BarConfiguration.command(
+        1, id, BarPart("x", node: "n"), family: .small, socket: "/s")
+        == "widgetctl bar --click 1 bar/volume --node n --as small --socket /s")
+  }
+
+  @Test func `a click in a configuration of tmux is a format in double quotes`() {
+    let id = Samples.id("a")
+    let text = BarConfiguration(
+      format: .tmux, arguments: ["a"], widget: id, socket: "/%s #[x] \"$y\""
+    ).text
+    let command = #"widgetctl bar --click 1 a --socket '/%s ##''[x] \"\$y\"'"#
+    #expect(text.contains("bind -n MouseDown1StatusRight run-shell -b \"\(command)\"\n"), "\(text)")
+  }
+
+  @Test func `a style sheet of eww can name each class`() throws {
+    let failed = LiveSamples.widget("a", says: "x") {
+      $0.isStale = true
+      $0.error = WidgetError(reason: "SOURCE_FAILED", message: "no answer")
+    }
+    var board = try synced(board(.eww), [failed])
+    #expect(board.next(dates)?.contains(#""class":"k stale failed""#) == true)
   }
 }

@@ -27,13 +27,14 @@ struct BarCommand: AsyncParsableCommand {
         json, plain       a list of blocks per line; text alone
 
       A click sends an event. The left mouse button presses a button or toggle, or a node that \
-      takes `press`. If no node takes a press, the left mouse button sends `click`. Other mouse \
-      buttons send `click`, and the wheel sends `scroll`. Both events have the number of the mouse \
-      button as `button`. The command sends them if the node or the widget's kind takes them.
+        takes `press`. If no node takes a press, the left mouse button sends `click`. Other mouse \
+        buttons send `click`, and the wheel sends `scroll`. Both events have the number of the mouse \
+        button as `button`. The command sends them if the node or the widget's kind takes them.
 
-      i3bar and swaybar write clicks to standard input. polybar runs commands that are in the \
-      text. i3blocks 1.4 passes no clicks. The other bars run `widgetctl bar --click BUTTON ID` \
-      from their configuration. --print-config prints a configuration for the bar.
+        i3bar and swaybar write clicks to standard input. polybar runs commands that are in the \
+        text. i3blocks 1.4 passes no clicks to a command that keeps running. The other bars run \
+        `widgetctl bar --click BUTTON ID` from their configuration. --print-config prints a \
+        configuration for the bar, with clicks if there is one id.
 
       Examples:
         widgetctl bar --format waybar battery
@@ -149,11 +150,11 @@ struct BarCommand: AsyncParsableCommand {
       // A bar does little at a time, and often. Several threads would wake each other.
       TaskThreads.limit(to: 1)
     }
-    let socket = global.socket
+    let (socket, family) = (global.socket, family)
     let board = BarBoard(
       ids: ids, leavesOutStanding: ids.isEmpty && selection.isEmpty,
       encoder: BarEncoder(format: format, separator: separator) { button, widget, part in
-        BarConfiguration.command(button, widget, part, socket: socket)
+        BarConfiguration.command(button, widget, part, family: family, socket: socket)
       }, appearance: appearance, columnsMax: maxLength)
     var bar = BarSession(
       session: session, selector: ids.isEmpty ? selection.selector() : Selector(ids: ids),
@@ -229,7 +230,7 @@ struct BarCommand: AsyncParsableCommand {
     if global.socket == nil, let socket { kept += ["--socket", socket] }
     return BarConfiguration(
       format: format, arguments: kept, widget: ids.count == 1 ? ids[0] : nil,
-      socket: socket)
+      family: family, socket: socket)
   }
 }
 
