@@ -107,6 +107,14 @@ import WidgetProto
     #expect(all.next(dates) == "x 0 | y 0\n")
   }
 
+  @Test func `widgets come by position, and by id where positions are equal`() throws {
+    let widgets = [("b", 1), ("c", 0), ("a", 1)].map {
+      LiveSamples.widget($0.0, says: $0.0, position: Int64($0.1))
+    }
+    var board = try synced(board(), widgets)
+    #expect(board.next(dates) == "c 0 | a 0 | b 0\n")
+  }
+
   @Test func `a separator is dim if the daemon is lost`() throws {
     let widgets = ["a", "b"].map { LiveSamples.widget($0, says: "x") }
     let dim = try #require(Theme.standard.color("color.secondary", .dark)).description

@@ -64,6 +64,8 @@ struct BundleLink: Sendable {
   private(set) var work = Work.none
   private(set) var workAttempts = 0
   private var workAt: Duration?
+  /// Whether the daemon has had the widgets of this version once.
+  private(set) var hasDeclared = false
   private var owesKinds = false
   private var owesWidgets = false
 
@@ -162,20 +164,25 @@ struct BundleLink: Sendable {
 
   /// Takes the next step; nil if there is none now.
   ///
-  /// - Parameter isWithdrawing: Whether a bundle is being removed. Its widgets are no conflict, so
-  ///   this bundle's widgets wait for the removal.
-  mutating func nextStep(isWithdrawing: Bool) -> Step? {
+  /// - Parameter declarationsWait: Whether the bundle's widgets wait for another bundle.
+  mutating func nextStep(declarationsWait: Bool) -> Step? {
     guard isRegistered, work == .none, workAt == nil, let session else { return nil }
     if owesKinds {
       owesKinds = false
       return .declareKinds(session)
     }
     if owesWidgets {
-      guard !isWithdrawing else { return nil }
+      guard !declarationsWait else { return nil }
       owesWidgets = false
       return .declareWidgets
     }
     return watch == nil && watchAt == nil && !kinds.isEmpty ? .watch : nil
+  }
+
+  /// Whether the widgets are about to be declared for the first time, without a wait after a failure.
+  var isAboutToDeclare: Bool {
+    !hasDeclared && attempts == 0 && workAttempts == 0 && work != .resting
+      && connection != .resting
   }
 
   mutating func begin(_ work: Work) { self.work = work }
@@ -197,6 +204,7 @@ struct BundleLink: Sendable {
   mutating func owned() -> [BundleClaims.TakenField] {
     workAttempts = 0
     isCleared = false
+    hasDeclared = true
     defer { takenFields = [] }
     return takenFields
   }

@@ -184,8 +184,9 @@ extension DaemonConversation {
   // MARK: Kinds and widgets
 
   private mutating func proceedWork(_ generation: UInt64) {
-    let isWithdrawing = isWithdrawing
-    guard let step = links[generation]?.nextStep(isWithdrawing: isWithdrawing),
+    // The widgets of a bundle that is being removed are no conflict.
+    let declarationsWait = isWithdrawing || waitsForEarlier(generation)
+    guard let step = links[generation]?.nextStep(declarationsWait: declarationsWait),
       let link = links[generation]
     else { return }
     switch step {
@@ -202,6 +203,20 @@ extension DaemonConversation {
       watches[id] = generation
       links[generation]?.watch(id)
       outputs.append(.effect(.watch(id, link.kinds)))
+    }
+  }
+
+  /// Whether an earlier bundle, by id, is about to declare its widgets for the first time.
+  ///
+  /// New widgets come last, so the order of bundles is the order of their first declarations. It must
+  /// not depend on which session the daemon opens first. Bundles that wait after a failure hold up
+  /// nobody.
+  private func waitsForEarlier(_ generation: UInt64) -> Bool {
+    guard let link = links[generation], !link.hasDeclared else { return false }
+    return links.values.contains { other in
+      other.bundle.id < link.bundle.id && other.isAboutToDeclare
+        && (other.session != nil || standing.retryAt == nil)
+        && withdrawals[other.bundle.id] == nil && !isClosing(other.bundle.id)
     }
   }
 

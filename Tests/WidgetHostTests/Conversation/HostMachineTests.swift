@@ -212,4 +212,56 @@ struct HostMachineTests {
   func `the wait doubles with each failed attempt, up to a limit`(attempts: Int, wait: Int) {
     #expect(HostLimits().daemonWait(attempts) == .milliseconds(wait))
   }
+
+  @Test(arguments: [false, true])
+  mutating func `bundles declare their first widgets in the order of their ids`(
+    firstFails: Bool
+  ) throws {
+    for id in ["b", "a"] {
+      let text = """
+        bundle: \(id)
+        format: 1
+        version: 1.0.0
+        kinds: {\(id)-k: {content: {label: x}}}
+        widgets: {\(id)-w: {kind: \(id)-k}}
+        """
+      outputs = machine.found(
+        .bundle(try BundleReader.read(text), digest: 1), in: "/b/\(id)", at: time)
+    }
+    var opened: [String: SessionID] = [:]
+    var order: [String] = []
+    var held: [DaemonInput] = []
+    var waiting = machine.start(at: time)
+    while !waiting.isEmpty || !held.isEmpty {
+      if waiting.isEmpty {
+        // The daemon answers bundle a last.
+        waiting = machine.handle(held.removeFirst(), at: time)
+        continue
+      }
+      let output = waiting.removeFirst()
+      switch output {
+      case .daemon(.open(let id, let request)):
+        opened[request.provider] = id
+        let answer: DaemonInput =
+          firstFails && request.provider == "bundle/a"
+          ? .sessionEnded(id, Failure("UNAVAILABLE", "no")) : .session(id, .opened(epoch: 1))
+        if request.provider == "bundle/a" {
+          held.append(answer)
+        } else {
+          waiting += machine.handle(answer, at: time)
+        }
+      case .daemon(.call(let id, .widgets)):
+        waiting += machine.handle(.answered(id, .success(.widgets([]))), at: time)
+      case .daemon(.call(let id, .own(_, let set))):
+        order.append(set)
+        waiting += machine.handle(.answered(id, .success(.results([]))), at: time)
+      case .daemon(.call(let id, _)):
+        waiting += machine.handle(.answered(id, .success(.done)), at: time)
+      default: break
+      }
+    }
+    #expect(opened.count == 3)
+    // A bundle without a session holds up nobody.
+    #expect(order == (firstFails ? ["bundle/b"] : ["bundle/a", "bundle/b"]))
+  }
 }
