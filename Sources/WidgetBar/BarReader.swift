@@ -99,14 +99,15 @@ public struct BarReader: Sendable {
     if line.isCut {
       block.tooltip = line.whole + (block.tooltip.isEmpty ? "" : "\n" + block.tooltip)
     }
-    block.tooltip = (failures + (block.tooltip.isEmpty ? [] : [block.tooltip]))
+    let states = failures + (isEnabled ? [] : ["disabled: it takes no clicks"])
+    block.tooltip = (states + (block.tooltip.isEmpty ? [] : [block.tooltip]))
       .joined(separator: "\n").prefix(bytes: BarReader.tooltipBytesMax)
-    let states = [
+    let stateClasses = [
       isUnregistered ? "unregistered" : nil, isStale ? "stale" : nil,
       widget.error == nil ? nil : "failed", isEnabled ? nil : "disabled",
       block.isUrgent ? "urgent" : nil,
     ]
-    block.classes = ([widget.kind.rawValue] + states.compactMap(\.self) + block.classes)
+    block.classes = ([widget.kind.rawValue] + stateClasses.compactMap(\.self) + block.classes)
       .map(BarReader.className).removingDuplicates()
     return block
   }

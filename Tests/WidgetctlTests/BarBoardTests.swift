@@ -270,6 +270,12 @@ import WidgetProto
     #expect(text.contains("bind -n MouseDown1StatusRight run-shell -b \"\(command)\"\n"), "\(text)")
   }
 
+  @Test func `the tooltip says why a disabled widget is dim`() throws {
+    let disabled = LiveSamples.widget("a", says: "x") { $0.presence.isEnabled = false }
+    var board = try synced(board(.waybar), [disabled])
+    #expect(board.next(dates)?.contains(#""tooltip":"disabled: it takes no clicks""#) == true)
+  }
+
   @Test func `a style sheet of eww can name each class`() throws {
     let failed = LiveSamples.widget("a", says: "x") {
       $0.isStale = true
