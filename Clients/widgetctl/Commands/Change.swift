@@ -69,9 +69,8 @@ struct AddCommand: AsyncParsableCommand {
       data: try data.values())
     let session = try global.session()
     if let recommendation {
-      var parameters = try await recommended(recommendation, session)
-      for entry in spec.parameters.entries { parameters[entry.key] = entry.value }
-      spec.parameters = parameters
+      spec.parameters = try await session.recommended(
+        recommendation, of: kind, changing: spec.parameters)
     }
     let answer = try await session.client.createWidget(
       CreateWidgetRequest(
@@ -81,21 +80,6 @@ struct AddCommand: AsyncParsableCommand {
     session.printer.print(answer.widget.document(etag: answer.etag)) {
       "\(answer.widget.id) added\n"
     }
-  }
-}
-
-extension AddCommand {
-  /// The parameters of a recommendation of the kind.
-  private func recommended(_ name: String, _ session: Session) async throws -> ValueMap {
-    let all = try await session.client.getKind(
-      GetKindRequest(name: kind), options: session.options
-    ).kind.kind.recommendations
-    if let found = all.first(where: { $0.name == name }) { return found.parameters }
-    let names = all.map(\.name)
-    let advice =
-      names.isEmpty
-      ? "it has none; use --param" : "it has \(names.joined(separator: ", "))"
-    throw CommandFailure(.notFound, "the kind \(kind) has no recommendation \"\(name)\"; \(advice)")
   }
 }
 

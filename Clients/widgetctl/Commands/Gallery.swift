@@ -13,12 +13,16 @@ struct GalleryCommand: AsyncParsableCommand {
       no provider, and creates no widget. Below the pictures of a kind are its recommendations: \
       named sets of parameters. `add KIND --recommendation NAME` adds such a widget.
 
-      With --folder, the command writes pictures instead: KIND-FAMILY.svg, or .png. It replaces \
-      files of that name.
+      With --recommendation, the command shows snapshots with these parameters. So it asks the \
+      provider of the kind, as `snapshot` does.
+
+      With --folder, the command writes pictures instead: KIND-FAMILY.svg, or .png. With \
+      --recommendation, they are KIND-NAME-FAMILY.svg, or .png. It replaces files of that name.
 
       Examples:
         widgetctl gallery
         widgetctl gallery clock weather --family small
+        widgetctl gallery weather --recommendation oslo
         widgetctl gallery --folder pictures --pictures png --scale 2
       """)
 
@@ -29,6 +33,12 @@ struct GalleryCommand: AsyncParsableCommand {
     help: "Only this family; may be repeated. Default: all families of the kind.",
     completion: .list(Family.allCases.map(\.name)), transform: parseFamily)
   var family: [Family] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "Show snapshots with the parameters of this recommendation of the kinds.",
+      valueName: "name"))
+  var recommendation: String?
 
   @OptionGroup var picture: PictureOptions
 
@@ -45,6 +55,10 @@ struct GalleryCommand: AsyncParsableCommand {
   @OptionGroup var global: GlobalOptions
 
   func validate() throws {
+    if recommendation != nil, kinds.isEmpty {
+      throw ValidationError(
+        "--recommendation needs a kind: `widgetctl gallery KIND --recommendation NAME`")
+    }
     if folder == nil, pictures != nil || scale != nil {
       throw ValidationError("--pictures and --scale need --folder")
     }
@@ -59,13 +73,13 @@ struct GalleryCommand: AsyncParsableCommand {
     var previews: [(kind: Kind, previews: [Preview])] = []
     for kind in shown {
       var made: [Preview] = []
+      let parameters = try recommendation.map(kind.recommended)
       for family in families(of: kind) {
-        let answer = try await session.client.getPlaceholder(
-          GetPlaceholderRequest(kind: kind.name, family: family), options: session.options)
-        made.append(answer.preview)
+        made.append(try await preview(of: kind.name, family, parameters, session))
       }
       previews.append((kind, made))
     }
+    if recommendation != nil { noteSamples(previews.flatMap(\.previews)) }
     let theme =
       (try? await session.client.getTheme(options: session.options))?.theme.theme ?? .standard
     if let folder { return try write(previews.flatMap(\.previews), to: folder, theme) }
@@ -96,6 +110,30 @@ struct GalleryCommand: AsyncParsableCommand {
           .kind.kind)
     }
     return found
+  }
+
+  /// The sample, or a snapshot with these parameters.
+  private func preview(
+    of kind: KindName, _ family: Family, _ parameters: ValueMap?, _ session: Session
+  ) async throws -> Preview {
+    guard let parameters else {
+      return try await session.client.getPlaceholder(
+        GetPlaceholderRequest(kind: kind, family: family), options: session.options
+      ).preview
+    }
+    return try await session.client.getSnapshot(
+      GetSnapshotRequest(kind: kind, family: family, parameters: parameters),
+      options: session.options
+    ).preview
+  }
+
+  /// Says on standard error which kinds show their sample, and why.
+  private func noteSamples(_ previews: [Preview]) {
+    var told: Set<String> = []
+    for preview in previews where preview.isSample {
+      let note = preview.sampleNote
+      if told.insert(note).inserted { Output.writeError(note) }
+    }
   }
 
   /// The families to show. Medium for a kind without families.
@@ -145,7 +183,10 @@ struct GalleryCommand: AsyncParsableCommand {
       guard let widget = preview.widget else { continue }
       var page = RenderPage(dates: DateText(now: Terminal.now))
       page.appearance = picture.appearance ?? .dark
-      let path = "\(folder)/\(preview.kind)-\(preview.family.name).\(format.rawValue)"
+      let name = ([preview.kind.rawValue, recommendation, preview.family.name] as [String?])
+        .compactMap(\.self).joined(separator: "-")
+      // Names of kinds and recommendations may have slashes.
+      let path = "\(folder)/\(String(name.map { $0 == "/" ? "-" : $0 })).\(format.rawValue)"
       let output = RenderOutput(
         file: OutputFile(path), format: format, scale: scale ?? 1, page: page)
       if let bytes = try output.bytes(of: [widget], kinds: KindNames(), theme: theme) {

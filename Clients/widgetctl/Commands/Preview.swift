@@ -37,6 +37,7 @@ struct SnapshotCommand: AsyncParsableCommand {
 
       Examples:
         widgetctl snapshot weather --set city=Oslo
+        widgetctl snapshot weather --recommendation oslo --set days=3
         widgetctl snapshot clock --family inline
       """)
 
@@ -48,13 +49,25 @@ struct SnapshotCommand: AsyncParsableCommand {
     transform: parseAssignment)
   var parameters: [Assignment] = []
 
+  @Option(
+    help: ArgumentHelp(
+      """
+      Take the parameters from this recommendation of the kind. `gallery` lists recommendations. \
+      --set changes single parameters.
+      """, valueName: "name"))
+  var recommendation: String?
+
   @OptionGroup var global: GlobalOptions
 
   func run() async throws {
     let session = try global.session()
+    var parameters = try parameters.values()
+    if let recommendation {
+      parameters = try await session.recommended(
+        recommendation, of: preview.kind, changing: parameters)
+    }
     let answer = try await session.client.getSnapshot(
-      GetSnapshotRequest(
-        kind: preview.kind, family: preview.family, parameters: try parameters.values()),
+      GetSnapshotRequest(kind: preview.kind, family: preview.family, parameters: parameters),
       options: session.options)
     try await preview.print(answer.preview, session, noColor: global.noColor)
   }
@@ -82,14 +95,41 @@ struct PreviewOptions: ParsableArguments {
       (try? await session.client.getTheme(options: session.options))?.theme.theme
       ?? .standard
     Output.write(page.text(of: [widget]))
-    if preview.isSample {
-      let reason = preview.reason.isEmpty ? "" : " \(preview.reason)"
-      Output.writeError("widgetctl: this is the sample of \(preview.kind).\(reason)\n")
-    }
+    if preview.isSample { Output.writeError(preview.sampleNote) }
+  }
+}
+
+extension Session {
+  /// The parameters of a recommendation of a kind, some of them changed.
+  func recommended(
+    _ name: String, of kind: KindName, changing others: ValueMap
+  ) async throws -> ValueMap {
+    let kind = try await client.getKind(GetKindRequest(name: kind), options: options).kind.kind
+    var parameters = try kind.recommended(name)
+    for entry in others.entries { parameters[entry.key] = entry.value }
+    return parameters
+  }
+}
+
+extension Kind {
+  /// The parameters of a recommendation.
+  func recommended(_ wanted: String) throws(CommandFailure) -> ValueMap {
+    if let found = recommendations.first(where: { $0.name == wanted }) { return found.parameters }
+    let names = recommendations.map(\.name)
+    let advice =
+      names.isEmpty
+      ? "it has none; set its parameters one by one" : "it has \(names.joined(separator: ", "))"
+    throw CommandFailure(
+      .notFound, "the kind \(name) has no recommendation \"\(wanted)\"; \(advice)")
   }
 }
 
 extension Preview {
+  /// A line that says that this is a sample, and why.
+  var sampleNote: String {
+    "widgetctl: this is the sample of \(kind).\(reason.isEmpty ? "" : " \(reason)")\n"
+  }
+
   var document: Value {
     var map: ValueMap = [
       "kind": .string(kind.rawValue), "family": .string(family.name),
