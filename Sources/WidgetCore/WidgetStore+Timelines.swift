@@ -232,7 +232,10 @@ extension WidgetStore {
     _ timeline: Timeline, for kind: KindName, field: String
   ) throws(StoreError) -> Timeline {
     guard timeline.entries.count <= limits.timelineEntriesMax else {
-      throw .quotaExceeded(limit: "timeline_entries_max", maximum: limits.timelineEntriesMax)
+      throw .invalid(
+        field: "\(field).entries",
+        description: "A timeline has at most \(limits.timelineEntriesMax) entries "
+          + "(timeline_entries_max), not \(timeline.entries.count).")
     }
     var result = timeline
     for (index, entry) in timeline.entries.enumerated() {

@@ -98,6 +98,7 @@ struct WidgetFileTests {
     ("{entries: [{values: {}}]}", "timeline.entries[0].date: is missing"),
     ("{entries: [{date: soon}]}", "timeline.entries[0].date: must be a time"),
     ("{entries: [], policy: later}", "timeline.policy: must be one of at-end, after, never"),
+    ("{entries: [], policy: after}", "timeline.refreshTime: is missing: the policy after needs"),
     ("{entries: [], stale: 1}", "timeline.stale: unknown field; use entries"),
     ("{entries: [{date: 2026-01-01T08:00:00Z, duration: x}]}", "duration: must be a duration"),
     ("3", "timeline: must be an object"),

@@ -28,7 +28,12 @@ enum TimelineDocument {
     }
     timeline.staleTime = try time("staleTime", in: map)
     // Without this policy, it is the time of the next request, which is printed.
-    if timeline.policy == .after { timeline.refreshTime = try time("refreshTime", in: map) }
+    if timeline.policy == .after {
+      guard let time = try time("refreshTime", in: map) else {
+        throw FieldFailure("refreshTime", "is missing: the policy after needs a time")
+      }
+      timeline.refreshTime = time
+    }
     return timeline
   }
 

@@ -215,9 +215,10 @@ extension Timeline {
     guard !lostValues.isEmpty else { return "" }
     let names = lostValues.joined(separator: ", ")
     let rest = lostValues.count < Timeline.lostValuesMax ? "" : ", and perhaps others"
+    // The kind may have changed back since then.
     return
-      "The kind has changed. Values of the entries did not fit and were dropped: \(names)\(rest). "
-      + "A new timeline can have them again."
+      "An earlier change of the kind dropped values of the entries that did not fit: "
+      + "\(names)\(rest). The entries have the defaults until the widget gets a new timeline."
   }
 
   /// The time at which to ask the provider for a new timeline; nil for never.
