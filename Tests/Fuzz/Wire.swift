@@ -1,7 +1,8 @@
 import MessageTypes
 import NIOCore
-import WidgetProto
 import WidgetTransport
+
+@testable import WidgetProto
 
 #if GRPC
   @testable import WidgetGRPC
@@ -63,6 +64,22 @@ func fuzzMessages(_ input: UnsafeRawBufferPointer) {
     require(once == twice, "\(type.name) changes when it is encoded again")
   } catch {
     require(!error.reason.isEmpty, "an error without a reason")
+  }
+  compareReaders(Array(input.dropFirst()))
+}
+
+/// What is read without structs is what the structs have.
+private func compareReaders(_ bytes: [UInt8]) {
+  bytes.withUnsafeBytes { raw in
+    guard let direct = UpdateWidgetRequest.readDirectly(raw) else { return }
+    do throws(WireError) {
+      let byStructs = try codec.decodeByStructs(UpdateWidgetRequest.self, from: raw)
+      require(
+        try codec.encode(direct) == codec.encode(byStructs), "two readers read different requests")
+    } catch {
+      // Only the structs need the arena.
+      guard case .budgetExceeded = error else { fatalError("only one reader takes it: \(error)") }
+    }
   }
 }
 
