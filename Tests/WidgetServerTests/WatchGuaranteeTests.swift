@@ -32,6 +32,31 @@ import WidgetProto
     }
   }
 
+  @Test func `resumable - many removals beside an embed do not end it`() async throws {
+    let limits = ServerLimits.with { $0.store.tombstonesMax = 4 }
+    try await withServer(limits: limits) { server in
+      let writer = try server.connect()
+      let frame = Kind(
+        name: try .make("frame"),
+        content: [
+          ContentTemplate(
+            root: NodeTemplate(
+              id: "frame", type: .embed, properties: ["widget": Binding(value: .string("w0"))]))
+        ])
+      _ = try writer.call(
+        "ApplyKinds", ApplyKindsRequest(kinds: [frame]), as: ApplyKindsResponse.self,
+        service: "widgetd.v1.CatalogService")
+      try writer.create("f", kind: "frame")
+      _ = try writer.apply(
+        try (0..<20).map { WidgetSpec(id: try .make("w\($0)"), kind: try .make("k")) })
+      let watcher = try Watcher(server.connect()).sync()
+      // The removals, and the embed's change after them, are in one turn.
+      _ = try writer.apply([], prune: true)
+      try watcher.catchUp(to: writer.stats().revision)
+      #expect(watcher.mirror.widgets.count == 1)
+    }
+  }
+
   @Test func `unique - no change is sent twice`() async throws {
     try await withServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
       let writer = try server.connect()

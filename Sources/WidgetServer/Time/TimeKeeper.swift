@@ -124,7 +124,8 @@ final class TimeKeeper {
       var group = context.store.pendingGroup()
       group.runningTime = context.turn.runningTime
       try log.append(group)
-      context.store.commitGroup(at: context.turn.runningTime)
+      // Readers may be at the revision before the turn: the turn's own commit forgets removals.
+      context.store.commitGroup(at: context.turn.runningTime, retaining: 0)
       return true
     } catch {
       context.store.rollbackGroup()
