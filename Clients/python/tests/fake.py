@@ -151,7 +151,7 @@ class FakeDaemon(grpc.GenericRpcHandler):
         made = self.sessions.get(timeout=PATIENCE)
         return made, made.hear("open")
 
-    # What was asked.
+    # The requests.
 
     def request(self, kind):
         """The next stream's request."""

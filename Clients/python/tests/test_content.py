@@ -1,55 +1,28 @@
-"""What widgets show: read, kept true by changes, printed, and declared by kinds."""
+"""The content of widgets: reading, changes, and documents."""
 
 import copy
-import dataclasses
 import pickle
 import random
 import unittest
 
 import widgetd
-from widgetd import (
-    Binding,
-    Content,
-    ContentDifference,
-    ContentTemplate,
-    Family,
-    Kind,
-    Node,
-    NodeTemplate,
-    NodeType,
-    Persistence,
-    RowTemplate,
-    _json,
-)
+from widgetd import Content, ContentDifference, Node, NodeType, _json
 from widgetd import messages as pb
-from widgetd.frames import Changes, Snapshot
-from widgetd.mirror import Mirror
-from widgetd._values import to_value
+from widgetd.frames import Changes
 
-from .fake import added, changes, chunk, updated, widget
-
-
-def message(id, *children, type=pb.NODE_TYPE_STACK, problem="", **properties):
-    made = pb.Node(id=id, type=type, child_ids=children, problem=problem)
-    for name, thing in properties.items():
-        made.properties[name].CopyFrom(to_value(thing))
-    return made
-
-
-def table(root_id, *nodes):
-    return pb.Content(root_id=root_id, nodes=nodes)
-
-
-LIST = table(
-    "list",
-    message("list", "title", "row/a"),
-    message("title", type=pb.NODE_TYPE_LABEL, text="To do", problem="lines: no"),
-    message("row/a", type=99),
+from .content_trees import (
+    LIST,
+    is_tree,
+    message,
+    naive_difference,
+    read,
+    sensible,
+    shape,
+    spoiled,
+    table,
+    walk,
 )
-
-
-def shape(content):
-    return None if content is None else [node.id for node in content]
+from .fake import changes, updated, widget
 
 
 class ContentTests(unittest.TestCase):
@@ -224,228 +197,6 @@ class ContentTests(unittest.TestCase):
                 self.assertIsNone(held.get("nobody"), where)
 
 
-def read(words, leaves=False):
-    """Messages of "top:a,b a:c": nodes with their children; with `leaves`, those without too."""
-    parts = [word.partition(":") for word in words.split()]
-    nodes = {id: children.split(",") if children else [] for id, _, children in parts}
-    for child in [child for children in nodes.values() for child in children]:
-        if leaves:
-            nodes.setdefault(child, [])
-    return [message(id, *children) for id, children in nodes.items()]
-
-
-def walk(nodes, root):
-    """Each node that the tree reaches with its parent, which is the first that names it."""
-    found = {}
-
-    def visit(id, parent):
-        if id in nodes and id not in found:
-            found[id] = parent
-            for child in nodes[id].child_ids:
-                visit(child, id)
-
-    visit(root, None)
-    return list(found.items())
-
-
-def naive_difference(before, old_root, after, root):
-    parents, others = dict(walk(after, root)), dict(walk(before, old_root))
-    both = [id for id in after if id in before]
-
-    def place(id, all_parents, rest):
-        """Among the children of its parent that have the same parent in `rest`."""
-        parent = all_parents[id]
-        siblings = [i for i, p in all_parents.items() if p == parent and rest.get(i, "") == parent]
-        return parent, siblings.index(id) if id in siblings else None
-
-    return ContentDifference(
-        frozenset(id for id in both if after[id] != before[id]),
-        frozenset(after.keys() - before.keys()),
-        frozenset(before.keys() - after.keys()),
-        frozenset(
-            id for id in both if place(id, parents, others) != place(id, others, parents)
-        ),
-        root != old_root,
-    )
-
-
-def is_tree(nodes, root):
-    children = [id for node in nodes.values() for id in node.child_ids]
-    return root in nodes and sorted([root, *children]) == sorted(nodes)
-
-
-def spoiled(nodes, gone, made, dice):
-    """The same change with one mistake, or none that matters."""
-    ids = sorted(nodes)
-    what = dice.randrange(4)
-    if what == 0:
-        gone = [*gone, dice.choice(ids)]
-    elif what == 1:
-        node = nodes[dice.choice(ids)]
-        made = [*made, message(node.id, dice.choice(ids), *node.child_ids)]
-    elif what == 2:
-        made = [*made, message(dice.choice(ids), v=dice.randrange(9))]
-    elif made:
-        made = [node for node in made if node.id != dice.choice(made).id]
-    return gone, made
-
-
-def sensible(nodes, root, dice):
-    """Messages that keep the tree a tree: new texts, new and removed nodes, moved ones."""
-    nodes = dict(nodes)
-    touched, gone = {}, set()
-    for _ in range(dice.randrange(1, 4)):
-        node = nodes[dice.choice(sorted(nodes))]
-        children, value = list(node.child_ids), node.properties.get("v", 0)
-        what = dice.randrange(5)
-        if what == 0:
-            value = dice.randrange(3)
-        elif what == 1:
-            new = f"x{dice.randrange(1000)}"
-            if new not in nodes:
-                nodes[new] = touched[new] = Node.from_pb(message(new))
-                children.insert(dice.randrange(len(children) + 1), new)
-        elif what == 2 and children:
-            gone.add(children.pop(dice.randrange(len(children))))
-        elif what == 3:
-            dice.shuffle(children)
-        else:
-            # To another parent, not below itself.
-            parents = dict(walk(nodes, root))
-            above, moving = {node.id}, node.id
-            while parents[moving] is not None:
-                moving = parents[moving]
-                above.add(moving)
-            choices = sorted(id for id in nodes if id not in above)
-            if choices:
-                moving = dice.choice(choices)
-                other = nodes[parents[moving]]
-                left = tuple(id for id in other.child_ids if id != moving)
-                nodes[other.id] = touched[other.id] = dataclasses.replace(other, child_ids=left)
-                children = [*nodes[node.id].child_ids, moving]
-        changed = Node.from_pb(message(node.id, *children, v=value))
-        nodes[node.id] = touched[node.id] = changed
-        reached = dict(walk(nodes, root))
-        gone.update(nodes.keys() - reached.keys())
-        nodes = {id: nodes[id] for id in reached}
-    made = [
-        message(node.id, *node.child_ids, **node.properties)
-        for id, node in touched.items()
-        if id in nodes
-    ]
-    return made, [id for id in gone if id not in nodes]
-
-
-class MirrorTests(unittest.TestCase):
-    def setUp(self):
-        made = widget("a", n=1)
-        made.content.CopyFrom(LIST)
-        self.mirror = Mirror()
-        self.mirror.apply(Snapshot(1, b"t", (chunk(made, widget("b")),)))
-
-    def apply(self, start, end, *items):
-        frame = changes(start, end, *items).changes
-        return self.mirror.apply(Changes(start, end, frame.resume_token, frame))
-
-    def test_it_keeps_content_true(self):
-        before = self.mirror["a"]
-        change = updated("a", 2)
-        change.updated.content.set_nodes.append(message("title", text="Done"))
-        self.assertEqual(self.apply(1, 2, change).updated, ("a",))
-        self.assertEqual(self.mirror["a"].content["title"].properties, {"text": "Done"})
-        self.assertEqual(before.content["title"].properties, {"text": "To do"})
-        self.assertEqual(self.mirror["a"].data, {"n": 1})
-        self.apply(2, 3, updated("a", 3, n=2))
-        self.assertEqual(self.mirror["a"].content["title"].properties, {"text": "Done"})
-
-    def test_it_says_which_nodes_changed(self):
-        change = updated("a", 2)
-        change.updated.content.set_nodes.append(message("title", text="Done"))
-        difference = self.apply(1, 2, change, updated("b", 2, n=1))
-        self.assertEqual(
-            difference.contents, {"a": ContentDifference(changed=frozenset(["title"]))}
-        )
-        self.assertEqual(self.apply(2, 3, updated("a", 3, n=2)).contents, {})
-
-    def test_several_updates_of_a_widget_come_to_one_difference(self):
-        first, second = updated("a", 2), updated("a", 2)
-        first.updated.content.set_nodes.extend([message("list", "title", "x"), message("x")])
-        second.updated.content.set_nodes.extend(
-            [message("list", "y", "title"), message("y"), message("title", text="Done")]
-        )
-        nodes = self.apply(1, 2, first, second).contents["a"]
-        self.assertEqual(
-            (nodes.changed, nodes.inserted, nodes.removed, nodes.moved),
-            ({"list", "title"}, {"y"}, {"row/a"}, set()),
-        )
-
-    def test_a_widget_that_is_replaced_is_compared(self):
-        made = widget("a", n=1)
-        made.content.CopyFrom(LIST)
-        made.content.nodes[2].problem = "p"
-        row = ContentDifference(changed=frozenset(["row/a"]))
-        self.assertEqual(self.apply(1, 2, added(made)).contents, {"a": row})
-        made.content.nodes[2].problem = ""
-        difference = self.mirror.apply(Snapshot(9, b"t", (chunk(made),)))
-        self.assertEqual(difference.contents, {"a": row})
-
-    def test_changes_that_make_no_sense_leave_a_tree(self):
-        for nodes, gone in (
-            ([message("list", "title", "ghost", "row/a")], ["nobody"]),
-            ([message("title", v=1), message("title", v=2)], []),
-            ([message("list", "title", "title")], []),
-            ([message("title", "row/a"), message("row/a", "title")], []),
-            ([message("title", "list")], []),
-            ([message("title", "title")], []),
-            ([message("lost", "row/a")], []),
-            ([], ["title"]),
-            ([], ["list"]),
-        ):
-            self.setUp()
-            before = self.mirror["a"].content
-            change = updated("a", 2)
-            change.updated.content.set_nodes.extend(nodes)
-            change.updated.content.removed_node_ids.extend(gone)
-            difference = self.apply(1, 2, change)
-            after = self.mirror["a"].content
-            self.assertEqual(len({node.id for node in after}), len(after))
-            self.assertTrue(all(after[node.id] is node for node in after))
-            self.assertEqual(
-                difference.contents.get("a", ContentDifference()),
-                Content.difference(before, after),
-            )
-
-    def test_content_that_comes_with_faults_becomes_a_tree_with_the_first_change(self):
-        for nodes, shown in (
-            ([message("top", "a"), message("a", "top")], ["top", "a"]),
-            ([message("top", "a"), message("a", "a"), message("b")], ["top", "a"]),
-            ([message("a", "ghost"), message("top", "a")], ["top", "a"]),
-            ([message("top", "a", "a"), message("a"), message("a", v=1)], ["top", "a"]),
-            ([message("a", "a")], []),
-        ):
-            made = widget("a")
-            made.content.CopyFrom(table("top", *nodes))
-            self.mirror.apply(Snapshot(5, b"t", (chunk(made),)))
-            held = self.mirror["a"].content
-            self.assertTrue(all(node.id in held for node in held))
-            change = updated("a", 6)
-            change.updated.content.set_nodes.append(message("nobody"))
-            self.assertEqual(self.apply(5, 6, change).contents, {})
-            self.assertEqual(shape(self.mirror["a"].content), shown)
-
-    def test_content_comes_and_goes(self):
-        come, go = updated("b", 2), updated("a", 2)
-        come.updated.content.CopyFrom(
-            pb.ContentChange(replace=True, root_id="x", set_nodes=[message("x")])
-        )
-        go.updated.content.replace = True
-        contents = self.apply(1, 2, come, go).contents
-        self.assertEqual(contents["b"], ContentDifference(inserted={"x"}, root_changed=True))
-        self.assertEqual(contents["a"].removed, {"list", "title", "row/a"})
-        self.assertIsNone(self.mirror["a"].content)
-        self.assertEqual(shape(self.mirror["b"].content), ["x"])
-
-
 class DocumentTests(unittest.TestCase):
     def test_content_is_printed_as_widgetctl_does(self):
         made = widget("a")
@@ -474,61 +225,3 @@ class DocumentTests(unittest.TestCase):
             '{"removedNodeIds":["m"],"replace":true,"rootId":"n",'
             '"setNodes":[{"id":"n","type":"stack"}]}',
         )
-
-
-TEMPLATE = ContentTemplate(
-    root=NodeTemplate(
-        "list",
-        NodeType.STACK,
-        {"axis": Binding(value="vertical"), "spacing": Binding("data.room", 2.0)},
-        children=(
-            NodeTemplate(
-                "row",
-                NodeType.LABEL,
-                {"text": Binding("item.text")},
-                "item.text != ''",
-                RowTemplate("data.items", "item", "item.id"),
-            ),
-        ),
-    ),
-    families=(Family.SMALL,),
-)
-
-
-class TemplateTests(unittest.TestCase):
-    def test_every_field_of_the_messages_has_a_place(self):
-        for mine, theirs in (
-            (Node, pb.Node),
-            (Content, pb.Content),
-            (Binding, pb.Binding),
-            (RowTemplate, pb.RowTemplate),
-            (NodeTemplate, pb.NodeTemplate),
-            (ContentTemplate, pb.ContentTemplate),
-        ):
-            self.assertEqual(
-                sorted(field.name for field in dataclasses.fields(mine)),
-                sorted(field.name for field in theirs.DESCRIPTOR.fields),
-            )
-
-    def test_templates_survive_the_way_there_and_back(self):
-        kind = Kind("todo", content=(TEMPLATE,), persistence=Persistence.VOLATILE)
-        back = Kind.from_pb(pb.Kind.FromString(kind.message_pb().SerializeToString()))
-        self.assertEqual(back, kind)
-
-    def test_types_and_persistence_are_named_by_word_and_values_may_stand_for_bindings(self):
-        short = Kind(
-            "todo",
-            content=[ContentTemplate(NodeTemplate("t", "label", {"text": "Hi", "lines": None}))],
-            persistence="volatile",
-        ).message_pb()
-        self.assertEqual(short.persistence, pb.PERSISTENCE_VOLATILE)
-        root = short.content[0].root
-        self.assertEqual(root.type, pb.NODE_TYPE_LABEL)
-        self.assertEqual(root.properties["text"], pb.Binding(value=to_value("Hi")))
-        self.assertEqual(root.properties["lines"], pb.Binding(value=to_value(None)))
-        with self.assertRaisesRegex(ValueError, "there are label, image"):
-            NodeTemplate("t", "lable").message_pb()
-
-    def test_no_value_and_null_are_told_apart(self):
-        self.assertIs(Binding.from_pb(Binding("data.n").message_pb()).value, widgetd.NO_VALUE)
-        self.assertIsNone(Binding.from_pb(Binding("data.n", None).message_pb()).value)
