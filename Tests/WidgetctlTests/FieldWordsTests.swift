@@ -12,6 +12,8 @@ struct FieldWordsTests {
     ("patch.set_data[percent]", "data percent"),
     ("patch.set_data[rows][0]", "data rows[0]"),
     ("widget.parameters[zone]", "--param zone"),
+    ("parameters[zone]", "--set zone"),
+    ("family", "--family"),
     ("selector.labels[a]", "--selector a"),
     ("payload[button]", "the event's field button"),
     ("payload[values][title]", "the form's value title"),

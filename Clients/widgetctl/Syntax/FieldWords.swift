@@ -38,9 +38,11 @@ enum FieldWords {
 
   private static let whole = [
     "dismiss_after": "--dismiss",
+    "family": "--family",
     "lifetime": "--lifetime",
     "name": "the event's name",
     "node_id": "the node",
+    "parameters": "--set",
     "patch.set_data": "data",
     "patch.set_labels": "--label",
     "patch.set_parameters": "--param",
@@ -55,6 +57,8 @@ enum FieldWords {
     "widget_id": "the id",
   ]
   private static let keyed = [
+    // Of a snapshot. Widgets have theirs in `widget` or `patch`.
+    "parameters": "--set",
     "patch.set_data": "data",
     "patch.set_labels": "--label",
     "patch.set_parameters": "--param",
