@@ -1,5 +1,6 @@
 extension String {
-  /// The candidate that was probably meant; nil if none is near. O(candidates · lengths).
+  /// The candidate that was probably meant; nil if none is near. The first one, if several are as near.
+  /// A letter in the other case counts as right. O(candidates · lengths).
   public func closest(among candidates: some Sequence<String>) -> String? {
     let bytes = Array(utf8.prefix(65))
     guard (1...64).contains(bytes.count) else { return nil }
@@ -18,6 +19,7 @@ extension String {
 
   /// The number of bytes to insert, remove, change, or swap with their neighbour. O(lengths).
   private static func distance(_ a: [UInt8], _ b: [UInt8]) -> Int {
+    func lower(_ byte: UInt8) -> UInt8 { (65...90).contains(byte) ? byte + 32 : byte }
     // Three rows of the table at a time: the one before the last, the last one, the present one.
     var before = [Int](repeating: 0, count: b.count + 1)
     var previous = Array(0...b.count)
@@ -26,7 +28,7 @@ extension String {
       current[0] = i + 1
       for j in b.indices {
         var cost = Swift.min(
-          previous[j] + (a[i] == b[j] ? 0 : 1), previous[j + 1] + 1, current[j] + 1)
+          previous[j] + (lower(a[i]) == lower(b[j]) ? 0 : 1), previous[j + 1] + 1, current[j] + 1)
         if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] {
           cost = Swift.min(cost, before[j - 1] + 1)
         }

@@ -77,7 +77,7 @@ struct FieldTypeTests {
 struct ClosestNameTests {
   @Test(arguments: [
     ("laod", "load"), ("colour", "color"), ("temprature", "temperature"), ("x", "y"),
-    ("click", "click"),
+    ("click", "click"), ("DISPLAYNAME", "displayName"), ("TEMPRATURE", "temperature"),
   ])
   func `a slip is recognised`(slip: String, meant: String) {
     #expect(slip.closest(among: ["unrelated", meant, "another"]) == meant)
