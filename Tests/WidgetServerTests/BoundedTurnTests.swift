@@ -41,12 +41,12 @@ import WidgetProto
     }
     try await withServer(limits: limits) { server in
       try server.onLoop { service in
-        _ = try service.context.store.apply(Self.declaration(0), by: Self.caller, at: .epoch)
+        try service.context.commit(Self.declaration(0), by: Self.caller)
         let rows = Value.list((0..<100).map { .string("\($0)") })
         for number in 0..<12 {
           let spec = WidgetSpec(
             id: try .make("w\(number)"), kind: try .make("k"), data: ["rows": rows])
-          _ = try service.context.store.apply(.create(spec), by: Self.caller, at: .epoch)
+          try service.context.commit(.create(spec), by: Self.caller)
         }
         service.turn.open()
       }
@@ -58,8 +58,7 @@ import WidgetProto
       // Several passes over all widgets, each behind what happens meanwhile.
       for version in 1...60 {
         let cost = try server.onLoop { service in
-          _ = try service.context.store.apply(
-            Self.declaration(version), by: Self.caller, at: .epoch)
+          try service.context.commit(Self.declaration(version), by: Self.caller)
           let before = service.context.store.readingCost
           service.streams.rounds.send(at: .now())
           service.turn.open()
@@ -105,10 +104,10 @@ import WidgetProto
         service: "grpc.health.v1.Health", id: client.takeStreamID())
       let held = Held(client)
       try server.onLoop { service in
-        _ = try service.context.store.apply(Self.declaration(0), by: Self.caller, at: .epoch)
+        try service.context.commit(Self.declaration(0), by: Self.caller)
         for number in 0..<count {
           let spec = WidgetSpec(id: try .make("w\(number)"), kind: try .make("k"))
-          _ = try service.context.store.apply(.create(spec), by: Self.caller, at: .epoch)
+          try service.context.commit(.create(spec), by: Self.caller)
         }
         let sink = BottomlessSink(service)
         held.sink = sink

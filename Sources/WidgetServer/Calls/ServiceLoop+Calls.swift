@@ -101,9 +101,8 @@ extension ServiceLoop {
       throw RPCStatus(error)
     }
     let response = try encode(try body())
-    context.store.remember(
-      requestID: requestID, of: uid, fingerprint: hash.value, response: response,
-      at: turn.runningTime)
+    context.remember(
+      requestID: requestID, of: uid, fingerprint: hash.value, response: response)
     responder.respond(encoded: response, to: call)
   }
 

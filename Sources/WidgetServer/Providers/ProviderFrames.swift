@@ -32,12 +32,10 @@ final class ProviderFrames {
     }
   }
 
-  /// Lets the store forget events that are dealt with. While the store takes no changes they come again
-  /// after a restart.
+  /// Lets the store forget events that the session has handled.
   func acknowledge(_ sequence: UInt64, by session: ServedSession, _ provider: String) {
     let caller = Caller(uid: session.peer.uid, pid: session.peer.pid, client: provider)
-    _ = try? context.store.apply(
-      .acknowledge(provider: provider, through: sequence), by: caller, at: context.turn.now)
+    context.acknowledge(sequence, by: caller, provider)
   }
 
   private func outcome(

@@ -20,9 +20,8 @@ final class ServiceContext {
   let counters = Counters()
   /// The start of the service.
   private(set) var startedAt = NIODeadline.now()
-  /// Its methods keep it true. Changes go through `apply` and `commit`; only the turn's own steps
-  /// (time, groups, kept answers) change it directly.
-  var store: WidgetStore
+  /// All changes go through the methods of the context.
+  private(set) var store: WidgetStore
   private(set) var limits: ServerLimits
   private(set) var logger: Logger
   private(set) var recentErrors = RecentErrors()
@@ -110,6 +109,64 @@ final class ServiceContext {
   }
 
   func kindsMayHaveChanged() { kindsVersion += 1 }
+
+  /// Lets the store forget events that a provider has handled. Does nothing while the store takes no
+  /// changes: the events then come again after a restart.
+  func acknowledge(_ sequence: UInt64, by caller: Caller, _ provider: String) {
+    _ = try? store.apply(
+      .acknowledge(provider: provider, through: sequence), by: caller, at: turn.now)
+  }
+
+  /// Keeps the answer for a repeated request, as a part of the turn's group.
+  func remember(requestID: String, of uid: UInt32, fingerprint: UInt64, response: [UInt8]) {
+    store.remember(
+      requestID: requestID, of: uid, fingerprint: fingerprint, response: response,
+      at: turn.runningTime)
+  }
+
+  /// Caches a family's content while it has readers. `dropContent` ends it.
+  func keepContent(of family: Family) { store.keepContent(of: family) }
+
+  func dropContent(of family: Family) { store.dropContent(of: family) }
+
+  // MARK: - Groups
+
+  /// Ends the group of the turn, which is durable.
+  func commitGroup(retaining retained: Revision) {
+    store.commitGroup(at: turn.runningTime, retaining: retained)
+  }
+
+  /// Takes the group of the turn back, which could not be made durable.
+  func rollbackGroup() { store.rollbackGroup() }
+
+  /// The widgets whose providers are to be asked for new data. Each is returned once.
+  func takeRefreshes() -> [WidgetID] { store.takeRefreshes() }
+
+  // MARK: - Time in the store
+
+  /// Ends and removes the activities that are due at the time of the turn.
+  func settleActivities(costMax: Int) -> WidgetStore.Advance {
+    store.settleActivities(to: turn.now, costMax: costMax)
+  }
+
+  /// Updates widgets to the time of the turn.
+  func advance(costMax: Int) -> WidgetStore.Advance {
+    store.advance(to: turn.now, costMax: costMax)
+  }
+
+  /// Updates embeds after changes of the embedded widgets.
+  func settleEmbeds(costMax: Int) -> WidgetStore.Advance {
+    store.settleEmbeds(at: turn.now, costMax: costMax)
+  }
+
+  /// The system's clock was set to an earlier time, the time of the turn.
+  func clockWentBack() { store.clockWentBack(to: turn.now) }
+
+  /// Adds revisions for changes by time to the group of the turn.
+  func reserveRevisions() { store.reserveRevisions() }
+
+  /// The next date when the store has work even without readers.
+  func nextDuty() -> Timestamp? { store.nextDuty() }
 
   // MARK: - Messages
 

@@ -104,7 +104,7 @@ final class ServiceLoop {
     commit()
     time.advance()
     budgets.save()
-    providers.askForTimelines(context.store.takeRefreshes())
+    providers.askForTimelines(context.takeRefreshes())
     providers.stale.groupEnded()
     turn.sendAnswers()
     turn.carryOutDurable()
@@ -160,7 +160,7 @@ final class ServiceLoop {
         takeBackTurn(because: error)
       }
     }
-    context.store.commitGroup(at: turn.runningTime, retaining: streams.rounds.sentRevision)
+    context.commitGroup(retaining: streams.rounds.sentRevision)
   }
 
   private func takeBackTurn(because error: StorageError) {
@@ -168,7 +168,7 @@ final class ServiceLoop {
     let users = turn.callers
     let uid = users.count == 1 ? users.first : nil
     if storage.groupFailed(error, of: uid) { health.tellAll() }
-    context.store.rollbackGroup()
+    context.rollbackGroup()
     providers.groupFailed()
     time.groupFailed()
     // Widgets encoded from a rolled-back state are invalid.

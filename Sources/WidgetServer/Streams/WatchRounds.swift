@@ -44,7 +44,7 @@ final class WatchRounds {
   func add(_ subscription: Subscription) {
     let group = subscription.group
     if groups.updateValue(group, forKey: group.filter) == nil {
-      group.filter.contentFamily.map { context.store.keepContent(of: $0) }
+      group.filter.contentFamily.map { context.keepContent(of: $0) }
     }
     group.add(subscription)
   }
@@ -53,7 +53,7 @@ final class WatchRounds {
     let group = subscription.group
     group.remove(subscription)
     if group.isEmpty, groups.removeValue(forKey: group.filter) != nil {
-      group.filter.contentFamily.map { context.store.dropContent(of: $0) }
+      group.filter.contentFamily.map { context.dropContent(of: $0) }
     }
   }
 

@@ -49,8 +49,7 @@ final class TimeKeeper {
     else { return }
     if let until = activitiesPausedUntil, NIODeadline.now() < until { return }
     activitiesPausedUntil = nil
-    let result = context.store.settleActivities(
-      to: context.turn.now, costMax: TimeKeeper.costMax)
+    let result = context.settleActivities(costMax: TimeKeeper.costMax)
     guard result.isChange else { return }
     context.counters.countCommit()
     (hasSettled, hasMoreActivities) = (true, result.hasMore)
@@ -88,12 +87,12 @@ final class TimeKeeper {
   private func step() -> Bool {
     if let until = pausedUntil, NIODeadline.now() < until { return true }
     pausedUntil = nil
-    if context.turn.now < lastTime { context.store.clockWentBack(to: context.turn.now) }
+    if context.turn.now < lastTime { context.clockWentBack() }
     lastTime = context.turn.now
-    var result = context.store.advance(to: context.turn.now, costMax: TimeKeeper.costMax)
+    var result = context.advance(costMax: TimeKeeper.costMax)
     if result.needsReservation {
       guard reserve() else { return false }
-      result = context.store.advance(to: context.turn.now, costMax: TimeKeeper.costMax)
+      result = context.advance(costMax: TimeKeeper.costMax)
     }
     if result.isChange {
       context.counters.countCommit()
@@ -107,10 +106,10 @@ final class TimeKeeper {
   /// reserved.
   private func settle() -> Bool {
     guard context.store.needsSettling else { return true }
-    var result = context.store.settleEmbeds(at: context.turn.now, costMax: TimeKeeper.costMax)
+    var result = context.settleEmbeds(costMax: TimeKeeper.costMax)
     if result.needsReservation {
       guard reserve() else { return false }
-      result = context.store.settleEmbeds(at: context.turn.now, costMax: TimeKeeper.costMax)
+      result = context.settleEmbeds(costMax: TimeKeeper.costMax)
     }
     if result.isChange { context.counters.countCommit() }
     hasMoreEmbeds = result.hasMore
@@ -119,16 +118,16 @@ final class TimeKeeper {
 
   /// Makes more revisions durable. Returns whether that worked.
   private func reserve() -> Bool {
-    context.store.reserveRevisions()
+    context.reserveRevisions()
     do throws(StorageError) {
       var group = context.store.pendingGroup()
       group.runningTime = context.turn.runningTime
       try log.append(group)
       // Readers may be at the revision before the turn: the turn's own commit forgets removals.
-      context.store.commitGroup(at: context.turn.runningTime, retaining: 0)
+      context.commitGroup(retaining: 0)
       return true
     } catch {
-      context.store.rollbackGroup()
+      context.rollbackGroup()
       context.keep(.storageFailed(error), area: "storage", at: context.turn.now)
       return false
     }
@@ -160,7 +159,7 @@ final class TimeKeeper {
   /// next turn.
   var wakeDate: Timestamp? {
     guard let next = context.store.nextDate else { return nil }
-    return [context.store.nextDuty(), readers.horizon(next)].compactMap { $0 }.min()
+    return [context.nextDuty(), readers.horizon(next)].compactMap { $0 }.min()
   }
 
   func close() { timer?.close() }
