@@ -5,6 +5,8 @@ extension BundleFileReader {
   func timeline(_ item: Item, of kind: Kind?) -> Timeline? {
     guard let object = reading.object(item, .timeline) else { return nil }
     guard let entries = object["entries"] else {
+      // `get` prints the place in a timeline that a schedule makes. It declares nothing.
+      if reading.form == .long, object.hasPrintedKeys { return nil }
       reading.report(item, "the entries are missing", hint: "add entries: [{date: …}]")
       return nil
     }
@@ -28,7 +30,10 @@ extension BundleFileReader {
     }
     timeline.refreshTime = time(object["refreshTime"])
     timeline.staleTime = time(object["staleTime"])
-    if (timeline.policy == .after) != (object["refreshTime"] != nil) {
+    if reading.form == .long, timeline.policy != .after {
+      // `get` prints the time of the next request for every policy.
+      timeline.refreshTime = nil
+    } else if (timeline.policy == .after) != (object["refreshTime"] != nil) {
       reading.report(
         object["refreshTime"] ?? item,
         timeline.policy == .after
@@ -49,8 +54,18 @@ extension BundleFileReader {
     guard let date = time(dateItem) else { return nil }
     var entry = TimelineEntry(date: date, values: values)
     if let item = object["score"] { entry.score = score(item) }
-    entry.duration = reading.duration(object["duration"])
+    entry.duration = duration(object["duration"])
     return entry
+  }
+
+  /// Text, or what `get` prints: `{"$duration": "90s"}`.
+  private func duration(_ item: Item?) -> Duration? {
+    if let item, case .map = item.node.content,
+      case .duration(let duration)? = reading.constant(item)
+    {
+      return duration
+    }
+    return reading.duration(item)
   }
 
   private func score(_ item: Item) -> Double {

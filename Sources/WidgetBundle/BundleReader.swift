@@ -169,9 +169,14 @@ struct BundleFileReader {
     return bundle
   }
 
-  /// Reads the kinds. A name can stand there once.
   func read(_ named: [Named], _ context: BundleContext) -> [BundleKind] {
-    var kinds: [BundleKind] = []
+    read(named) { KindReader(reading, $0, context).read($1) }
+  }
+
+  /// Reads the kinds. A name can stand there once.
+  func read<K>(_ named: [Named], _ readKind: (KindName, Item) -> K?) -> [K] {
+    var names: Set<KindName> = []
+    var kinds: [K] = []
     for kind in named {
       guard let name = KindName(kind.name) else {
         reading.report(
@@ -184,11 +189,11 @@ struct BundleFileReader {
           kind.nameItem, "every daemon has a kind \"\(name)\" already", hint: "choose another name")
         continue
       }
-      guard !kinds.contains(where: { $0.kind.name == name }) else {
+      guard names.insert(name).inserted else {
         reading.report(kind.nameItem, "kind \"\(name)\" is there twice", hint: "rename one of them")
         continue
       }
-      if let kind = KindReader(reading, name, context).read(kind.item) { kinds.append(kind) }
+      if let kind = readKind(name, kind.item) { kinds.append(kind) }
     }
     return kinds
   }
@@ -305,6 +310,7 @@ struct BundleFileReader {
   /// By name, or a list of objects that have one.
   func kinds(_ item: Item?) -> [Named] {
     let kinds = named(item, key: "name", .kind, of: "kinds")
+    guard reading.form == .short else { return kinds }
     if kinds.count > BundleFileReader.kindsMax, let item {
       reading.report(item, "there are more than \(BundleFileReader.kindsMax) kinds")
     }
@@ -313,13 +319,14 @@ struct BundleFileReader {
 
   func widgets(_ item: Item?) -> [Named] {
     let widgets = named(item, key: "id", .widget, of: "widgets")
+    guard reading.form == .short else { return widgets }
     if widgets.count > BundleFileReader.widgetsMax, let item {
       reading.report(item, "there are more than \(BundleFileReader.widgetsMax) widgets")
     }
     return Array(widgets.prefix(BundleFileReader.widgetsMax))
   }
 
-  private func named(
+  func named(
     _ item: Item?, key: String, _ shape: ObjectShape, of what: String
   ) -> [Named] {
     guard let item else { return [] }
@@ -330,7 +337,7 @@ struct BundleFileReader {
       let item = item.element(index, element)
       guard let object = reading.object(item, shape) else { return nil }
       guard let nameItem = object[key] else {
-        reading.report(item, "the \(key) is missing")
+        reading.report(item, "the \(key) is missing", hint: "add \(key): \(key.uppercased())")
         return nil
       }
       return reading.text(nameItem).map { Named(name: $0, nameItem: nameItem, item: item) }

@@ -1,10 +1,19 @@
 public import WidgetExpression
 public import WidgetModel
 
-/// Kinds and widgets that are declared in the short form of bundles, for a daemon without a host.
+/// How a document declares kinds and widgets.
+public enum DeclaredForm: Sendable {
+  /// The form of bundles, for people. The reader checks expressions and names.
+  case short
+  /// The form of the protocol, which `describe -o yaml` prints. The reader checks the structure, and
+  /// the daemon checks expressions and names.
+  case long
+}
+
+/// Kinds and widgets that are declared for a daemon without a host.
 ///
-/// Handlers become reducers. The reader reports what only a host can do: sources, actions, and steps
-/// that do more than change data.
+/// In the short form, handlers become reducers. The reader reports what only a host can do: sources,
+/// actions, and steps that do more than change data.
 public struct DeclaredSet: Sendable {
   /// The set's name; nil if the document has none.
   public var name: String?
@@ -15,10 +24,14 @@ public struct DeclaredSet: Sendable {
   /// Where each of `kinds` and `widgets` stands: `kinds.counter`, `widgets[1]`.
   public var kindPaths: [String] = []
   public var widgetPaths: [String] = []
+  /// The owners that printed kinds and widgets name, in the order of `kinds` and `widgets`. Empty
+  /// texts without an owner, and always in the short form.
+  public var kindProviders: [String] = []
+  public var widgetSets: [String] = []
   /// Warnings about possible mistakes, in the order of the file.
   public var remarks: [BundleProblem] = []
 
-  /// Reads a document of a file of JSON or YAML.
+  /// Reads a document of the short form in a file of JSON or YAML.
   ///
   /// - Parameters:
   ///   - document: the document's number in the file, from 0. Empty documents do not count.
@@ -86,12 +99,14 @@ extension BundleFileReader {
       set.kindPaths = kinds.map { kind in
         named.first { $0.name == kind.kind.name.rawValue }?.item.path ?? ""
       }
+      set.kindProviders = kinds.map { _ in "" }
     }
     if let item = object["widgets"] {
       let items = widgets(item)
       let specs = items.map { (spec: widget($0, kinds: named.map(\.name), kinds), item: $0.item) }
       set.widgets = specs.compactMap(\.spec)
       set.widgetPaths = specs.filter { $0.spec != nil }.map(\.item.path)
+      set.widgetSets = set.widgetPaths.map { _ in "" }
       reportDoubles(items)
     }
     return set

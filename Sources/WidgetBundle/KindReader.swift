@@ -130,7 +130,7 @@ final class KindReader {
     }
   }
 
-  private func readHead(_ object: Object) {
+  func readHead(_ object: Object) {
     kind.displayName = reading.text(object["displayName"]) ?? ""
     kind.summary = reading.text(object["description"]) ?? ""
     kind.families = reading.families(reading.texts(object["families"], of: "families"))
@@ -191,7 +191,7 @@ final class KindReader {
 
   // MARK: - Events
 
-  private func events(_ item: Item?) -> [EventType] {
+  func events(_ item: Item?) -> [EventType] {
     guard let item else { return [] }
     var events: [EventType] = []
     func add(_ name: String, _ object: Object, _ item: Item) {

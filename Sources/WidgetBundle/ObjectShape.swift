@@ -58,6 +58,25 @@ public struct ObjectShape: Hashable, Sendable {
     }?.name
   }
 
+  /// The keys that `get`, `ls` and `describe` print, and that the daemon fills. `apply` ignores them.
+  var printedKeys: Set<String> {
+    switch name {
+    case "set": ["resumeToken", "revision"]
+    case "kind":
+      [
+        "attended", "ownerUid", "provider", "providerConnected", "refreshBudget", "revision",
+        "updateTime",
+      ]
+    case "widget":
+      [
+        "activity", "applySet", "content", "createTime", "createdRevision", "error", "etag",
+        "ownerUid", "position", "revision", "stale", "state", "updateTime",
+      ]
+    case "timeline": ["current", "nextTime", "problem"]
+    default: []
+    }
+  }
+
   /// A key that every object may have, for remarks in JSON. The reader ignores its value.
   public static let remark = "//"
 }

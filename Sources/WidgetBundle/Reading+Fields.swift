@@ -15,7 +15,9 @@ extension Reading {
       }
       var complete = field
       // A value that is not known yet is null, so expressions need not check whether it exists.
-      if !mayBeRequired, field.defaultValue == nil { complete.defaultValue = .null }
+      if !mayBeRequired, form == .short, field.defaultValue == nil {
+        complete.defaultValue = .null
+      }
       fields.append(complete)
     }
     if case .list(let elements) = item.node.content {
@@ -92,6 +94,9 @@ extension Reading {
     }
     if let (value, item) = defaultValue {
       field.defaultValue = fitted(value, field.type, item)
+    } else if form == .long, object.has("default"), object["default"] == nil {
+      // `describe` prints the default null, which differs from none.
+      field.defaultValue = .null
     }
     for item in list(object["choices"], of: "choices") {
       if let value = constant(item).flatMap({ fitted($0, field.type, item) }) {
@@ -104,7 +109,7 @@ extension Reading {
     field.summary = text(object["description"]) ?? ""
     field.isRequired = bool(object["required"]) ?? false
     if field.isRequired, let item = object["required"] {
-      if !mayBeRequired {
+      if !mayBeRequired, form == .short {
         report(
           item, "a widget can exist before its data, so data cannot be required",
           hint: "give the field a default")

@@ -26,6 +26,16 @@ struct Object {
 
   /// Whether a key is there, also with null.
   func has(_ key: String) -> Bool { entries[key] != nil }
+
+  /// Whether the object has a key that the daemon fills.
+  var hasPrintedKeys: Bool { shape.printedKeys.contains { entries[$0] != nil } }
+
+  /// The text of a key that the daemon fills. Empty if there is none.
+  func printedText(_ key: String) -> String {
+    assert(shape.printedKeys.contains(key), "\(shape.name) prints no \(key)")
+    guard case .scalar(let text, _)? = entries[key]?.value.content else { return "" }
+    return text
+  }
 }
 
 /// A name and its value, in the order of the file.
@@ -48,6 +58,7 @@ final class Reading {
   private static let problemsKept = 500
 
   let lines: SourceLines
+  let form: DeclaredForm
   /// The settings that expressions read as `defaults`.
   var defaults = BundleDefaults()
   /// The host's variables. Expressions read the permitted ones as `environment`.
@@ -60,9 +71,13 @@ final class Reading {
   /// Told of each expression that is right.
   var onCompiled: ((CompiledExpression) -> Void)?
 
-  init(_ lines: SourceLines, timeZones: (@Sendable (String) -> TimeZoneRules?)?) {
+  init(
+    _ lines: SourceLines, form: DeclaredForm = .short,
+    timeZones: (@Sendable (String) -> TimeZoneRules?)?
+  ) {
     self.timeZones = timeZones
     self.lines = lines
+    self.form = form
   }
 
   // MARK: - Problems
@@ -109,7 +124,9 @@ final class Reading {
 
   private func checkKeys(_ entries: [SourceNode.Entry], _ item: Item, _ shape: ObjectShape) {
     for entry in entries
-    where !shape.keys.contains(entry.key) && entry.key != ObjectShape.remark {
+    where !shape.keys.contains(entry.key) && entry.key != ObjectShape.remark
+      && !(form == .long && shape.printedKeys.contains(entry.key))
+    {
       report(
         line: entry.line, column: entry.column, item.path,
         "unknown key \"\(entry.key.prefix(64))\"",
@@ -153,11 +170,16 @@ final class Reading {
 
   // MARK: - Scalars
 
-  /// The text as it stands there, also of a number.
+  /// The text as it stands there, also of a number. In the long form, a number needs quotes, because
+  /// JSON does not keep its digits.
   func text(_ item: Item?, _ what: String = "text") -> String? {
     guard let item else { return nil }
-    guard case .scalar(let text, _) = item.node.content else {
+    guard case .scalar(let text, let isPlain) = item.node.content else {
       report(item, "expected \(what), not \(item.node.words)")
+      return nil
+    }
+    if form == .long, isPlain, PlainScalar.value(text) != .string(text) {
+      report(item, "expected \(what), not \(item.node.words)", hint: "put it in quotes")
       return nil
     }
     return text
@@ -247,7 +269,9 @@ final class Reading {
   /// A value that is always the same. `{"$bytes": BASE64}`, `{"$timestamp": RFC3339}`, `{"$duration":
   /// "5s"}` and `{"$double": "NaN"}` are what JSON has no word for; `==` at the beginning of text is
   /// one `=`.
+  /// The long form has no escapes for `=`.
   func constant(_ item: Item) -> Value? {
+    guard form == .short else { return printedConstant(item) }
     guard case .map(let entries) = item.node.content, entries.count == 1, let only = entries.first,
       only.key.hasPrefix("$"),
       case .scalar(let text, _) = only.value.content

@@ -152,7 +152,7 @@ enum SourceReader {
 
   // MARK: - YAML
 
-  private static func node(_ node: YAMLNode) throws(BundleProblem) -> SourceNode {
+  static func node(_ node: YAMLNode) throws(BundleProblem) -> SourceNode {
     let content: SourceNode.Content
     switch node.content {
     case .scalar(let text, let isPlain):

@@ -85,11 +85,7 @@ struct ApplyCommand: AsyncParsableCommand {
       for (index, document) in documents.enumerated() {
         let part = documents.count == 1 ? "" : ": document \(index + 1)"
         let places = DocumentPlaces(name: label, text: text, document: index)
-        if WidgetFile.isShort(document) {
-          try file.addShort(places, name: label + part) { Output.writeError($0.safeLines) }
-        } else {
-          try file.add(document, name: label + part, places: places)
-        }
+        try file.add(document, places, label: label + part) { Output.writeError($0.safeLines) }
       }
     }
     let target = try file.target(explicit: set)

@@ -205,7 +205,10 @@ enum BundleText {
   }
 
   private static func text(_ problem: BundleProblem, file: String, mark: String = "") -> String {
-    var text = "\(file):\(problem.line):\(problem.column): \(mark)\(problem.message)\n"
+    // A document that only JSON's rules can read has no lines, but a path.
+    let place =
+      problem.line > 0 ? "\(problem.line):\(problem.column)" : " \(problem.path)"
+    var text = "\(file):\(place): \(mark)\(problem.message)\n"
     for line in problem.excerpt.split(separator: "\n") { text += "  \(line)\n" }
     if !problem.hint.isEmpty { text += "  hint: \(problem.hint)\n" }
     return text

@@ -27,11 +27,6 @@ extension ValueMap {
     }
   }
 
-  func required(_ name: String) throws(FieldFailure) -> String {
-    guard let text = try text(name) else { throw FieldFailure(name, "is missing") }
-    return text
-  }
-
   func bool(_ name: String) throws(FieldFailure) -> Bool? {
     switch self[name] {
     case nil, .null?: return nil
@@ -46,18 +41,6 @@ extension ValueMap {
     case .map(let entries)?: return entries
     default: throw FieldFailure(name, "must be an object of keys and values")
     }
-  }
-
-  func data(_ name: String) throws(FieldFailure) -> ValueMap {
-    var entries: [ValueMap.Entry] = []
-    for entry in try object(name).entries {
-      do throws(DataDocument.Failure) {
-        entries.append(.init(key: entry.key, value: try DataDocument.untagged(entry.value)))
-      } catch {
-        throw FieldFailure("\(name).\(entry.key)", "\(error)")
-      }
-    }
-    return ValueMap(entries)
   }
 
   /// Throws if there is a key that is none of these.

@@ -103,7 +103,8 @@ struct DocumentPlaces: Hashable {
     }
   }
 
-  private func root() -> YAMLNode? {
+  /// The document with the places of its parts. Nil if YAML's rules cannot read it.
+  func root() -> YAMLNode? {
     if let roots = try? DocumentReader.nodes(text), roots.indices.contains(document) {
       return roots[document]
     }

@@ -6,7 +6,8 @@ import WidgetTimeZones
 /// A declared set of widgets and kinds, as `apply` reads it from documents.
 ///
 /// A document is a list of widgets, `{set: NAME, kinds: [...], widgets: [...]}`, or a single widget.
-/// Kinds and widgets can have the short form of bundles, which `DeclaredSet` reads.
+/// `DeclaredSet` reads it, in the short form of bundles or in the long form that `describe -o yaml`
+/// prints.
 ///
 /// A widget has the fields that `get -o json` prints. `position`, `revision` and similar fields
 /// belong to the daemon. They are ignored, so that printed widgets can be applied. A field of any
@@ -48,41 +49,11 @@ struct WidgetFile: Hashable {
   /// The places in the first document that names the set.
   private var setPlaces: DocumentPlaces?
 
-  /// Whose the kinds are that every daemon has.
-  private static let builtInProvider = "widgetd"
   /// The set of an apply that names no set.
   static let setDefault = "default"
 
-  /// The fields of a widget that are read, in the order in which messages name them.
-  static let fields = [
-    "id", "kind", "family", "labels", "visible", "enabled", "parameters", "data", "timeline",
-  ]
-  /// Fields that are printed but belong to the daemon.
-  static let passedOver: Set<String> = [
-    "activity", "applySet", "content", "createTime", "createdRevision", "error", "etag", "ownerUid",
-    "position", "revision", "stale", "state", "updateTime",
-  ]
-  /// Fields beside `set` and `widgets` that `ls -o json` prints.
-  private static let passedOverInSet: Set<String> = ["resumeToken", "revision"]
-
-  /// Adds a document. Failures name the file and the path in it: `f.yaml: widgets[2].kind`.
-  ///
-  /// - Parameter places: the places of fields in the document; with them, failures show the line.
-  mutating func add(
-    _ document: Value, name: String, places: DocumentPlaces? = nil
-  ) throws(CommandFailure) {
-    self.places = places
-    do throws(FieldFailure) { try add(document, of: name) } catch {
-      if let places {
-        throw CommandFailure(.invalidArgument, places.message(error.path, error.reason))
-      }
-      let place = error.path.isEmpty ? "" : " \(error.path):"
-      throw CommandFailure(.invalidArgument, "\(name):\(place) \(error.reason)")
-    }
-  }
-
-  /// Whether a document has the short form: the names of kinds or widgets in front of them, or kinds
-  /// with handlers or with a node as content.
+  /// Whether a document has the short form: the names of kinds, widgets or fields in front of them, or
+  /// kinds with handlers or with a node as content.
   static func isShort(_ document: Value) -> Bool {
     guard case .map(let map) = document, map["bundle"] == nil, map["id"] == nil else {
       return false
@@ -93,46 +64,65 @@ struct WidgetFile: Hashable {
     guard case .list(let kinds)? = map["kinds"] else { return false }
     return kinds.contains { kind in
       guard case .map(let kind) = kind else { return false }
-      if case .map? = kind["content"] { return true }
-      return ["on", "let", "sources", "actions"].contains { kind[$0] != nil }
+      let isNamed = ["content", "data", "entry", "events", "parameters", "recommendations"]
+        .contains { key in if case .map? = kind[key] { true } else { false } }
+      return isNamed || ["on", "let", "sources", "actions"].contains { kind[$0] != nil }
     }
   }
 
-  /// Adds a document in the short form.
+  /// Adds a document. Failures have all mistakes, each with its line and a hint.
   ///
-  /// - Parameter warn: Called with each possible mistake.
-  mutating func addShort(
-    _ places: DocumentPlaces, name: String, warn: (String) -> Void
+  /// - Parameters:
+  ///   - label: the name of the document in messages about several documents.
+  ///   - warn: Called with each possible mistake.
+  mutating func add(
+    _ document: Value, _ places: DocumentPlaces, label: String, warn: (String) -> Void
   ) throws(CommandFailure) {
-    let document: DeclaredSet
+    let isShort = WidgetFile.isShort(document)
+    let declared: DeclaredSet
     do throws(InvalidBundle) {
-      document = try DeclaredSet.read(
-        places.text, document: places.document, timeZones: SystemTimeZones().rules)
+      declared =
+        isShort
+        ? try DeclaredSet.read(
+          places.text, document: places.document, timeZones: SystemTimeZones().rules)
+        : try DeclaredSet.readLong(document, text: places.text) { places.root() }
     } catch {
       let text = BundleText.problems(error, file: places.name)
       throw CommandFailure(.invalidArgument, String(text.dropLast()))
     }
-    if !document.remarks.isEmpty { warn(BundleText.remarks(document.remarks, file: places.name)) }
+    if !declared.remarks.isEmpty { warn(BundleText.remarks(declared.remarks, file: places.name)) }
     self.places = places
-    do throws(FieldFailure) {
-      try add(set: document.name)
-      for (kind, path) in zip(document.kinds ?? [], document.kindPaths) {
-        try add(kind, .init(place: "\(name): \(path)", set: ""), .init(places: places, path: path))
-      }
-      if document.kinds != nil, kinds == nil { kinds = [] }
-      shortKinds.formUnion((document.kinds ?? []).map(\.name))
-      declaresWidgets = declaresWidgets || document.widgets != nil
-      for (spec, path) in zip(document.widgets ?? [], document.widgetPaths) {
-        do throws(FieldFailure) {
-          try add(
-            spec, .init(place: "\(name): \(path)", set: ""), .init(places: places, path: path))
-        } catch {
-          throw error.inside(path)
-        }
-      }
-    } catch {
+    do throws(FieldFailure) { try add(declared, label: label, isShort: isShort) } catch {
       throw CommandFailure(.invalidArgument, places.message(error.path, error.reason))
     }
+  }
+
+  private mutating func add(
+    _ declared: DeclaredSet, label: String, isShort: Bool
+  ) throws(FieldFailure) {
+    try add(set: declared.name)
+    for (index, kind) in (declared.kinds ?? []).enumerated() {
+      let position = Position(places: places, path: declared.kindPaths[index])
+      let origin = Origin(
+        place: WidgetFile.place(label, position.path), set: declared.kindProviders[index])
+      try add(kind, origin, position)
+    }
+    if declared.kinds != nil, kinds == nil { kinds = [] }
+    if isShort { shortKinds.formUnion((declared.kinds ?? []).map(\.name)) }
+    declaresWidgets = declaresWidgets || declared.widgets != nil
+    for (index, spec) in (declared.widgets ?? []).enumerated() {
+      let position = Position(places: places, path: declared.widgetPaths[index])
+      let origin = Origin(
+        place: WidgetFile.place(label, position.path), set: declared.widgetSets[index])
+      do throws(FieldFailure) { try add(spec, origin, position) } catch {
+        throw error.inside(position.path)
+      }
+    }
+  }
+
+  /// `f.yaml: widgets[2]`
+  private static func place(_ label: String, _ path: String) -> String {
+    path.isEmpty ? label : "\(label): \(path)"
   }
 
   private mutating func add(set name: String?) throws(FieldFailure) {
@@ -226,125 +216,6 @@ struct WidgetFile: Hashable {
       kindPositions.indices.contains(index)
     else { return nil }
     return kindPositions[index]
-  }
-
-  private mutating func add(_ document: Value, of name: String) throws(FieldFailure) {
-    switch document {
-    case .list(let elements):
-      try add(elements, of: name)
-    case .map(let map) where map["bundle"] != nil && map["id"] == nil:
-      throw FieldFailure(
-        "bundle", "this is a bundle; install it with `widgetctl bundle install`")
-    case .map(let map)
-    where map["widgets"] != nil || map["kinds"] != nil
-      || (map["kind"] == nil && map["id"] == nil):
-      for key in map.keys
-      where !["set", "kinds", "widgets"].contains(key)
-        && !WidgetFile.passedOverInSet.contains(key)
-      {
-        throw FieldFailure(key, "unknown field; use set, kinds and widgets")
-      }
-      if let value = map["set"] {
-        guard case .string(let name) = value else { throw FieldFailure("set", "must be text") }
-        try add(set: name)
-      }
-      if let value = map["kinds"] {
-        guard case .list(let elements) = value else {
-          throw FieldFailure("kinds", "must be kinds by name, or a list of kinds")
-        }
-        try add(kinds: elements, of: name)
-        if map["widgets"] == nil { return }
-      }
-      guard case .list(let elements)? = map["widgets"] else {
-        throw FieldFailure("widgets", "must be widgets by id, or a list of widgets")
-      }
-      try add(elements, of: name)
-    case .map:
-      try addWidget(document, place: name, path: "")
-    default:
-      throw FieldFailure("", "must be a list of widgets, or have a list named widgets")
-    }
-  }
-
-  private mutating func add(kinds elements: [Value], of name: String) throws(FieldFailure) {
-    kinds = kinds ?? []
-    for (index, element) in elements.enumerated() {
-      let path = "kinds[\(index)]"
-      let (kind, provider) = try Kind.read(element, at: path)
-      // Printed files have the built-in kinds too.
-      if provider == WidgetFile.builtInProvider { continue }
-      try add(
-        kind, Origin(place: "\(name): \(path)", set: provider), Position(places: places, path: path)
-      )
-    }
-  }
-
-  private mutating func add(_ elements: [Value], of name: String) throws(FieldFailure) {
-    declaresWidgets = true
-    for (index, element) in elements.enumerated() {
-      do throws(FieldFailure) {
-        try addWidget(element, place: "\(name): widgets[\(index)]", path: "widgets[\(index)]")
-      } catch {
-        throw error.inside("widgets[\(index)]")
-      }
-    }
-  }
-
-  private mutating func addWidget(
-    _ value: Value, place: String, path: String
-  ) throws(FieldFailure) {
-    guard case .map(let map) = value else {
-      throw FieldFailure("", "must be a widget: id, kind, …")
-    }
-    declaresWidgets = true
-    let spec = try WidgetFile.widget(map)
-    try add(
-      spec, Origin(place: place, set: try map.text("applySet") ?? ""),
-      Position(places: places, path: path))
-  }
-
-  private static func widget(_ map: ValueMap) throws(FieldFailure) -> WidgetSpec {
-    for key in map.keys where !fields.contains(key) && !passedOver.contains(key) {
-      throw FieldFailure(
-        key, "unknown field; a widget has \(fields.joined(separator: ", "))")
-    }
-    guard let id = WidgetID(try map.required("id")) else {
-      throw FieldFailure(
-        "id",
-        "must be 1 to 128 characters of a-z, A-Z, 0-9 and . _ - / :, beginning with a "
-          + "letter or digit")
-    }
-    guard let kind = KindName(try map.required("kind")) else {
-      throw FieldFailure(
-        "kind",
-        "must be 1 to 64 characters of a-z, A-Z, 0-9 and . _ - / :, beginning with a "
-          + "letter or digit")
-    }
-    var spec = WidgetSpec(id: id, kind: kind)
-    if let name = try map.text("family") {
-      guard let family = Family(name: name) else {
-        throw FieldFailure("family", "must be \(Family.names)")
-      }
-      spec.family = family
-    }
-    for entry in try map.object("labels").entries {
-      guard case .string(let label) = entry.value else {
-        throw FieldFailure("labels.\(entry.key)", "must be text; put it in quotes")
-      }
-      spec.labels[entry.key] = label
-    }
-    spec.isVisible = try map.bool("visible")
-    spec.isEnabled = try map.bool("enabled")
-    spec.parameters = try map.data("parameters")
-    spec.data = try map.data("data")
-    if map["timeline"] != nil {
-      do throws(FieldFailure) {
-        spec.timeline = try TimelineDocument.timeline(try map.object("timeline"))
-      } catch {
-        throw error.path == "timeline" ? error : error.inside("timeline")
-      }
-    }
-    return spec
   }
 }
 
