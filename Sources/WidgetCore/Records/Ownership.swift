@@ -1,4 +1,4 @@
-public import WidgetModel
+import WidgetModel
 
 /// The owners of a widget's fields, and the values that are set aside, in order of the paths.
 ///
@@ -88,19 +88,19 @@ struct Ownership: Hashable {
 }
 
 extension FieldOwner {
-  fileprivate var costBytes: Int {
+  var costBytes: Int {
     48 + path.utf8.count + owner.utf8.count + manager.utf8.count + (declared?.costBytes ?? 0)
   }
 }
 
 /// Entries in order of their paths.
 extension [FieldOwner] {
-  fileprivate func entry(of path: String) -> FieldOwner? {
+  func entry(of path: String) -> FieldOwner? {
     let (index, found) = position(of: path)
     return found ? self[index] : nil
   }
 
-  fileprivate mutating func replace(_ path: String, by new: FieldOwner?) {
+  mutating func replace(_ path: String, by new: FieldOwner?) {
     let (index, found) = position(of: path)
     switch (new, found) {
     case (let entry?, true): self[index] = entry
@@ -269,11 +269,11 @@ extension Record {
 
 extension FieldOwner {
   /// The owner of a field after its value that was set aside is restored.
-  fileprivate var owning: FieldOwner { FieldOwner(path: path, owner: owner) }
+  var owning: FieldOwner { FieldOwner(path: path, owner: owner) }
 
   /// The owner of a field that has the value `current`, after another value that was set aside is
   /// restored.
-  fileprivate func yielding(to aside: FieldOwner, _ current: Value?) -> FieldOwner {
+  func yielding(to aside: FieldOwner, _ current: Value?) -> FieldOwner {
     var entry = self
     if manager.isEmpty, isManaged { (entry.manager, entry.declared) = (owner, current) }
     entry.owner = aside.owner
@@ -285,226 +285,5 @@ extension FieldOwner {
   func returning(to schema: KindSchema?) -> Value? {
     guard isAside, let (part, key) = FieldOwner.parse(path) else { return nil }
     return schema.map { $0.returning(self, part, key) } ?? declared
-  }
-}
-
-extension WidgetPatch {
-  /// The fields that the patch names, with their new values; nil if the patch removes the field.
-  fileprivate var fields: [(part: FieldOwner.Part, key: String, value: Value?)] {
-    var fields: [(part: FieldOwner.Part, key: String, value: Value?)] = []
-    for entry in setData.entries { fields.append((.data, entry.key, entry.value)) }
-    for key in unsetData where setData[key] == nil { fields.append((.data, key, nil)) }
-    for entry in setParameters.entries { fields.append((.parameters, entry.key, entry.value)) }
-    for key in unsetParameters where setParameters[key] == nil {
-      fields.append((.parameters, key, nil))
-    }
-    for label in setLabels.entries { fields.append((.labels, label.key, .string(label.value))) }
-    for key in unsetLabels where setLabels[key] == nil { fields.append((.labels, key, nil)) }
-    return fields
-  }
-
-  /// Whether the patch unsets a field. The field then gets its default, if it has one.
-  fileprivate func unsets(_ part: FieldOwner.Part, _ key: String) -> Bool {
-    let keys =
-      switch part {
-      case .data: unsetData
-      case .parameters: unsetParameters
-      case .labels: unsetLabels
-      }
-    return keys.contains { $0.hasSameBytes(as: key) }
-  }
-
-  /// Adds the values that are set aside and fit the kind of the widget. A kind that is not
-  /// registered, nil, takes all of them.
-  mutating func restoreValues(of record: Record, for schema: KindSchema?) {
-    for entry in record.ownership?.asides ?? [] {
-      guard let (part, key) = FieldOwner.parse(entry.path), let value = entry.returning(to: schema)
-      else { continue }
-      set(part, key, to: value)
-      unsetData.removeAll { part == .data && $0.hasSameBytes(as: key) }
-      unsetParameters.removeAll { part == .parameters && $0.hasSameBytes(as: key) }
-    }
-  }
-
-  mutating func set(_ part: FieldOwner.Part, _ key: String, to value: Value) {
-    switch (part, value) {
-    case (.data, _): setData[key] = value
-    case (.parameters, _): setParameters[key] = value
-    case (.labels, .string(let text)): setLabels[key] = text
-    case (.labels, _): break
-    }
-  }
-
-  mutating func unset(_ part: FieldOwner.Part, _ key: String) {
-    switch part {
-    case .data: unsetData.append(key)
-    case .parameters: unsetParameters.append(key)
-    case .labels: unsetLabels.append(key)
-    }
-  }
-
-  func sets(_ part: FieldOwner.Part, _ key: String) -> Bool {
-    switch part {
-    case .data: setData[key] != nil
-    case .parameters: setParameters[key] != nil
-    case .labels: setLabels[key] != nil
-    }
-  }
-
-  fileprivate func names(_ part: FieldOwner.Part, _ key: String) -> Bool {
-    let isSet =
-      switch part {
-      case .data: setData[key] != nil || replaceData
-      case .parameters: setParameters[key] != nil
-      case .labels: setLabels[key] != nil
-      }
-    return isSet || unsets(part, key)
-  }
-}
-
-extension WidgetSpec {
-  /// The fields that the spec declares.
-  var fields: [(part: FieldOwner.Part, key: String, value: Value)] {
-    data.entries.map { (.data, $0.key, $0.value) }
-      + labels.entries.map { (.labels, $0.key, .string($0.value)) }
-      + parameters.entries.map { (.parameters, $0.key, $0.value) }
-  }
-}
-
-extension WidgetStore {
-  /// The owners of a widget's fields, in order of the paths; empty if no manager declares any.
-  public func owners(of id: WidgetID) -> [FieldOwner] {
-    slot(of: id).flatMap { records[$0]?.ownership?.all } ?? []
-  }
-
-  /// The effect of a manager's declaration on an existing widget.
-  struct Owning {
-    var patch = WidgetPatch()
-    /// The owners afterwards.
-    var ownership: Ownership?
-    /// The fields that change.
-    var changed: [String] = []
-    /// The fields of other owners whose value differs from the declared one.
-    var kept: [FieldOwner] = []
-  }
-
-  /// The effect of a manager's declaration on an existing widget. The manager sets the fields that
-  /// it owns, and the fields without an owner. It removes the fields that it owns and no longer
-  /// declares.
-  ///
-  /// When a manager first declares a widget, values that differ from the declaration stay and
-  /// belong to somebody else, unless they are the kind's default.
-  func owning(
-    _ record: Record, _ spec: WidgetSpec, by manager: String, field: String
-  ) throws(StoreError) -> Owning {
-    let isFirst = record.isUndeclared
-    var result = Owning()
-    var declared = Ownership()
-    var ownership = record.ownership?.moved(to: manager, from: record.applySet) ?? Ownership()
-    for (part, key, value) in spec.fields {
-      let path = part.path(key)
-      declared[path] = FieldOwner(path: path, owner: manager)
-      let current = record.value(part, key)
-      let known = ownership[path]
-      let isFree = known == nil && !(isFirst && isOwn(current, part, key, of: record, not: value))
-      if known?.owner == manager || isFree {
-        ownership[path] = FieldOwner(path: path, owner: manager)
-        guard current != value else { continue }
-        result.patch.set(part, key, to: value)
-        result.changed.append(path)
-      } else {
-        let owner =
-          known?.owner
-          ?? (record.applySet == manager ? FieldOwner.earlier : FieldOwner.user(record.ownerUID))
-        let entry = FieldOwner(path: path, owner: owner, manager: manager, declared: value)
-        ownership[path] = entry
-        if current != value { result.kept.append(entry) }
-      }
-    }
-    for entry in ownership.entries where declared[entry.path] == nil {
-      guard let (part, key) = FieldOwner.parse(entry.path) else { continue }
-      if entry.owner == manager {
-        ownership[entry.path] = nil
-        guard record.value(part, key) != nil else { continue }
-        result.patch.unset(part, key)
-        result.changed.append(entry.path)
-      } else if entry.manager == manager {
-        ownership[entry.path] =
-          record.value(part, key) == nil
-          ? nil : FieldOwner(path: entry.path, owner: entry.owner)
-      }
-    }
-    // From now on a manager declares the widget, so its values that are set aside have an owner.
-    for entry in ownership.asides where entry.owner == FieldOwner.earlier {
-      ownership[aside: entry.path]?.owner = FieldOwner.user(record.ownerUID)
-    }
-    result.ownership = ownership
-    result.patch = try fitted(result.patch, for: record, field: field)
-    return result
-  }
-
-  /// Whether a value is neither the declared value nor the kind's default.
-  private func isOwn(
-    _ current: Value?, _ part: FieldOwner.Part, _ key: String, of record: Record,
-    not declared: Value
-  ) -> Bool {
-    guard let current, current != declared else { return false }
-    return current != defaultValue(part, key, of: record)
-  }
-
-  private func defaultValue(
-    _ part: FieldOwner.Part, _ key: String, of record: Record
-  ) -> Value? {
-    let schema = record.kind == HelpKind.name ? HelpKind.schema : schemas[record.kind]
-    return schema?.defaultValue(of: key, part)
-  }
-
-  /// Adds the values of the patch's released fields to the patch. Returns the owners afterwards.
-  /// Values of these fields that are set aside are to be discarded.
-  func release(
-    _ patch: inout WidgetPatch, of record: Record, field: String
-  ) throws(StoreError) -> [(path: String, owner: FieldOwner?)] {
-    var released: [(path: String, owner: FieldOwner?)] = []
-    var seen: Set<[UInt8]> = []
-    for (index, path) in patch.releases.enumerated() {
-      guard seen.insert(Array(path.utf8)).inserted else {
-        throw .invalid(
-          field: "\(field).release[\(index)]",
-          description: "\(path) is named twice; name it once.")
-      }
-      let parsed = FieldOwner.parse(path)
-      guard parsed != nil || path == FieldOwner.position else {
-        throw .invalid(
-          field: "\(field).release[\(index)]",
-          description: "Use data.KEY, parameters.KEY, labels.KEY or position.")
-      }
-      let owner = record.ownership?[path]
-      guard let entry = owner ?? record.ownership?[aside: path] else {
-        throw .invalid(
-          field: "\(field).release[\(index)]",
-          description: "Widget \"\(record.id)\" records no owner of \(path), so there is nothing "
-            + "to give back; `widgetctl get \(record.id) --owners` shows the fields with an owner.")
-      }
-      guard let (part, key) = parsed else {
-        // The next declaration puts the widget in its place.
-        released.append((path, nil))
-        continue
-      }
-      guard !patch.names(part, key) else {
-        throw .invalid(
-          field: "\(field).release[\(index)]",
-          description: "\(path) is changed by the same request; leave out one of the two.")
-      }
-      if entry.isManaged, entry.manager.isEmpty {
-        released.append((path, owner))
-      } else if entry.manager.isEmpty {
-        if let value = defaultValue(part, key, of: record) { patch.set(part, key, to: value) }
-        released.append((path, nil))
-      } else {
-        if let value = entry.declared { patch.set(part, key, to: value) }
-        released.append((path, FieldOwner(path: path, owner: entry.manager)))
-      }
-    }
-    return released
   }
 }
