@@ -424,7 +424,9 @@ struct BundleFileReader {
           hint: reading.suggestion(entry.name, among: fields.map(\.name)))
         continue
       }
-      guard let fitted = reading.fitted(value, field?.type ?? .any, entry.item) else { continue }
+      guard let fitted = field.map({ reading.fitted(value, $0, entry.item) }) ?? value else {
+        continue
+      }
       values.append(.init(key: entry.name, value: fitted))
     }
     let map = ValueMap(values)

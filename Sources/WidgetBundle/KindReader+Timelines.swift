@@ -74,7 +74,7 @@ extension KindReader {
           hint: reading.suggestion(entry.name, among: kind.data.map(\.name)))
         continue
       }
-      sample[entry.name] = field.flatMap { reading.fitted(value, $0.type, entry.item) } ?? value
+      sample[entry.name] = field.flatMap { reading.fitted(value, $0, entry.item) } ?? value
     }
     return sample
   }
@@ -103,7 +103,7 @@ extension KindReader {
           continue
         }
         recommendation.parameters[parameter.name] =
-          field.flatMap { reading.fitted(value, $0.type, parameter.item) } ?? value
+          field.flatMap { reading.fitted(value, $0, parameter.item) } ?? value
       }
       recommendations.append(recommendation)
     }

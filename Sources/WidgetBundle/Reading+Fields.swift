@@ -122,11 +122,6 @@ extension Reading {
 }
 
 extension Field {
-  /// Whether the value is one of the choices, if there are any.
-  func takes(_ value: Value) -> Bool {
-    choices.isEmpty || value == .null || choices.contains(value)
-  }
-
   /// The choices, as people read them.
   var choiceWords: String {
     choices.map { ExpressionValue($0).text ?? $0.typeName }.joined(separator: ", ")

@@ -350,6 +350,17 @@ final class Reading {
     return nil
   }
 
+  /// The value as a declared field has it. nil, and reported, if it does not fit.
+  func fitted(_ value: Value, _ field: Field, _ item: Item) -> Value? {
+    guard let fitted = fitted(value, field.type, item) else { return nil }
+    if field.takes(fitted) { return fitted }
+    let text = ExpressionValue(fitted).text.map { "\"\($0.prefix(64))\"" } ?? "the value"
+    report(
+      item, "\(text) is not one of the choices of \"\(field.name)\"",
+      hint: "use \(field.choiceWords)")
+    return nil
+  }
+
   private static func converted(_ value: Value, _ type: FieldType) -> Value? {
     switch (type, value) {
     case (.duration, .string(let text)), (.timestamp, .string(let text)),

@@ -36,7 +36,7 @@ public struct FieldOwner: Hashable, Sendable {
   }
 
   /// Whether the value is set aside until it fits the kind: the kind does not declare the field, or
-  /// declares it with another type.
+  /// declares it with another type, or without this choice.
   public var isAside: Bool { manager.isEmpty && declared != nil }
 
   /// Whether the owner is a user.

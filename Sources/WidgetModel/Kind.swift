@@ -114,6 +114,16 @@ public struct Field: Hashable, Sendable {
     self.isRequired = isRequired
   }
 
+  /// The value with the declared type; nil if it is not of the type, or is not one of the choices.
+  public func fitted(_ value: Value) -> Value? {
+    type.fitted(value).flatMap { takes($0) ? $0 : nil }
+  }
+
+  /// Whether a value of the type is one of the choices, if there are any. Null always fits.
+  public func takes(_ value: Value) -> Bool {
+    choices.isEmpty || value == .null || choices.contains(value)
+  }
+
   var costBytes: Int {
     48 + name.utf8.count + "\(type)".utf8.count + summary.utf8.count
       + (defaultValue?.costBytes ?? 0) + choices.reduce(0) { $0 + $1.costBytes }

@@ -78,6 +78,13 @@ import WidgetModel
     Mistake(
       "data: {c: {type: string, default: d, choices: [a, b]}}", "1:35",
       "the default is not one of the choices", hint: "use a, b"),
+    Mistake(
+      "data: {c: {type: string, choices: [a, b]}}\nsample: {c: z}", "2:13",
+      "\"z\" is not one of the choices of \"c\"", hint: "use a, b"),
+    Mistake(
+      "parameters: {c: {type: int, choices: [1, 2]}}\n"
+        + "recommendations: {two: {parameters: {c: 3}}}", "2:41",
+      "\"3\" is not one of the choices of \"c\"", hint: "use 1, 2"),
     Mistake("content: {lable: x}", "1:11", "\"lable\" is not a family", hint: "\"label\""),
     Mistake("content: {label: x, url: y}", "1:26", "a label has no \"url\""),
     Mistake(

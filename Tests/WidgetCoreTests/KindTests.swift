@@ -405,8 +405,10 @@ extension Store {
 }
 
 extension Store {
-  mutating func change(_ kind: Kind, isDryRun: Bool = false) throws -> KindResult {
-    let declaration = KindDeclaration(provider: "desk", kinds: [kind], isDryRun: isDryRun)
+  mutating func change(
+    _ kind: Kind, provider: String = "desk", isDryRun: Bool = false
+  ) throws -> KindResult {
+    let declaration = KindDeclaration(provider: provider, kinds: [kind], isDryRun: isDryRun)
     guard case .kindsApplied(let results) = try run(.applyKinds(declaration)).outcome else {
       throw StoreError.kindNotFound(kind.name)
     }
@@ -422,6 +424,11 @@ extension Widget {
         let field = fields.first { $0.name == entry.key }
         if field == nil, !kind.isOpen { return "undeclared \(entry.key)" }
         if let field, field.type.fitted(entry.value) != entry.value { return "type \(entry.key)" }
+        if let field, !field.choices.isEmpty, entry.value != .null,
+          !field.choices.contains(entry.value)
+        {
+          return "choice \(entry.key)"
+        }
       }
       for field in fields where field.defaultValue != nil && map[field.name] == nil {
         return "missing \(field.name)"

@@ -469,6 +469,72 @@ struct OwnershipTests: ContentSamples {
     #expect(store.checkInvariants() == [])
   }
 
+  @Test(arguments: [FieldOwner.Part.data, .parameters])
+  func `a value that is no longer a choice is set aside, and comes back with the choice`(
+    part: FieldOwner.Part
+  ) throws {
+    func kind(_ choices: [Value], _ initial: Value?) -> Kind {
+      let fields = [
+        Field(name: "face", type: .string, defaultValue: initial, choices: choices)
+      ]
+      return part == .data
+        ? Kind(name: "counter", data: fields) : Kind(name: "counter", parameters: fields)
+    }
+    func value(_ id: WidgetID) -> Value? {
+      store.widget(id).flatMap { part == .data ? $0.data["face"] : $0.parameters["face"] }
+    }
+    func spec(_ id: WidgetID, _ face: String) -> WidgetSpec {
+      let values: ValueMap = ["face": .string(face)]
+      return part == .data
+        ? WidgetSpec(id: id, kind: "counter", data: values)
+        : WidgetSpec(id: id, kind: "counter", parameters: values)
+    }
+    var store = Store()
+    let path = part.path("face")
+    let all = kind(["smile", "frown", "wink"].map { .string($0) }, .string("smile"))
+    try store.register([all], provider: Self.manager)
+    try store.run(.create(spec("mine", "frown")))
+    try store.run(.create(spec("fits", "wink")))
+    try own(&store, spec("c", "wink"))
+    try store.update("c", .with { $0.set(part, "face", to: .string("frown")) })
+
+    let fewer = kind(["smile", "wink"].map { .string($0) }, .string("smile"))
+    let dry = try store.change(fewer, provider: Self.manager, isDryRun: true)
+    let commit = try store.register([fewer], provider: Self.manager)
+    guard case .kindsApplied(let results) = commit.outcome else { return }
+    for result in [dry, results[0]] {
+      #expect(
+        Set(result.lostFields) == [
+          LostField(widgetID: "c", path: path, isSetAside: true),
+          LostField(widgetID: "mine", path: path, isSetAside: true),
+        ])
+    }
+    #expect(value("mine") == .string("smile"))
+    #expect(value("fits") == .string("wink"))
+    // The value that the manager declares is still a choice.
+    #expect(value("c") == .string("wink"))
+    #expect(store.checkInvariants() == [])
+
+    try store.register([all], provider: Self.manager)
+    for id in ["mine", "c"] as [WidgetID] { #expect(value(id) == .string("frown")) }
+    #expect(owner(path, in: store) == "user 1000")
+    #expect(store.checkInvariants() == [])
+
+    // Without a default, the field disappears.
+    try store.register([kind([.string("wink")], nil)], provider: Self.manager)
+    #expect(value("mine") == nil)
+    #expect(store.owners(of: "mine").first?.declared == .string("frown"))
+  }
+
+  @Test func `choices have the type of their field`() throws {
+    var store = Store()
+    let field = Field(
+      name: "size", type: .double, defaultValue: .int(1), choices: [.int(1), .double(2.5)])
+    try store.register([Kind(name: "counter", data: [field])])
+    try store.create("mine", kind: "counter", data: ["size": .int(1)])
+    #expect(store.widget("mine")?.data["size"] == .double(1))
+  }
+
   @Test func `a kind that takes widgets over gives their values back when it is removed`() throws {
     var store = Store()
     try store.create("w", kind: "weather", data: ["city": .string("Oslo"), "t": .int(5)])

@@ -52,6 +52,19 @@ struct ReducerTests {
     #expect(store.checkInvariants() == [])
   }
 
+  @Test func `an event cannot set a field to a value that is none of its choices`() throws {
+    var kind = Self.counter([Reducer(event: "click", assignments: ["count": "data.count + 1"])])
+    kind.data[0].choices = [.int(0), .int(1)]
+    var store = Store()
+    try store.register([kind])
+    try store.create("a", kind: "counter")
+    try store.send("click", to: "a")
+    let second = Command.sendEvent(EventDraft(widgetID: "a", name: "click"))
+    let refusal = store.refusal(of: second)
+    #expect("\(String(describing: refusal))".contains("expected one of: 0, 1"))
+    #expect(store.widget("a")?.data["count"] == .int(1))
+  }
+
   @Test(
     arguments: [
       ([:], "Title is needed."), (["title": .string("  ")], "Title is needed."),

@@ -145,7 +145,11 @@ struct BundleOutlookTests {
   @Test func `values that do not fit the bundle's kind are named`() throws {
     let name = try kind()
     let shape = Kind(
-      name: name, data: [Field(name: "n", type: .string), Field(name: "m", type: .int)])
+      name: name,
+      data: [
+        Field(name: "n", type: .string), Field(name: "m", type: .int),
+        Field(name: "face", type: .string, choices: [.string("smile")]),
+      ])
     let before = Kind(
       name: name, data: [Field(name: "n", type: .int, defaultValue: .int(1))])
     func widget(_ id: String, _ data: ValueMap) throws -> Widget {
@@ -154,10 +158,11 @@ struct BundleOutlookTests {
     let widgets = [
       try widget("a", ["n": .int(2), "m": .int(3)]), try widget("b", ["n": .int(1)]),
       try widget("c", ["other": .bool(true), "n": .null]),
+      try widget("d", ["face": .string("frown")]), try widget("e", ["face": .string("smile")]),
     ]
     let remark = try #require(BundleOutlook.misfits(shape, widgets, before: before))
-    #expect(remark.message.hasPrefix("2 values do not fit the kind"))
-    #expect(remark.message.hasSuffix(": a data.n, c data.other"))
+    #expect(remark.message.hasPrefix("3 values do not fit the kind"))
+    #expect(remark.message.hasSuffix(": a data.n, c data.other, d data.face"))
     #expect(BundleOutlook.misfits(shape, [], before: before) == nil)
   }
 

@@ -145,7 +145,7 @@ struct BundleOutlook: Hashable, Sendable {
     ) {
       for entry in values.entries where entry.value != .null {
         let field = fields.first { $0.name == entry.key }
-        let fits = field.map { $0.type.fitted(entry.value) != nil } ?? kind.isOpen
+        let fits = field.map { $0.fitted(entry.value) != nil } ?? kind.isOpen
         let isDefault = former?.first { $0.name == entry.key }?.defaultValue == entry.value
         if !fits, !isDefault { paths.append("\(id) \(part.path(entry.key))") }
       }
@@ -208,7 +208,7 @@ struct BundleOutlook: Hashable, Sendable {
       // A value that is set aside comes back if it fits.
       let value = owner.isAside ? owner.declared : owner.value(in: known.widget)
       // A value that does not fit does not stay.
-      if let value, let field, field.type.fitted(value) == nil { return nil }
+      if let value, let field, field.fitted(value) == nil { return nil }
       let fitted = declared.map { type.fitted($0) ?? $0 } ?? field?.defaultValue
       guard let fitted, value != fitted else { return nil }
       let defaults = part == .data ? before?.data : part == .parameters ? before?.parameters : nil

@@ -128,7 +128,7 @@ final class DeclaredFields: Sendable {
         if !isOpen { unset.append(entry.key) }
         continue
       }
-      if let value = field.type.fitted(entry.value) {
+      if let value = field.fitted(entry.value) {
         if value != entry.value { set[entry.key] = value }
       } else if let value = declared(entry.key) ?? field.defaultValue {
         set[entry.key] = value
@@ -150,7 +150,7 @@ final class DeclaredFields: Sendable {
     for entry in map.entries {
       let field = self[entry.key]
       if field == nil, isOpen { continue }
-      let value = field?.type.fitted(entry.value)
+      let value = field?.fitted(entry.value)
       if value == nil, entry.value != .null { lose(entry.key) }
       values[entry.key] = value
     }
@@ -176,14 +176,14 @@ extension Field {
       throw .invalid(
         field: path(), description: "Expected a value of type \(type), not \(value.typeName).")
     }
-    guard choices.isEmpty || fitted == .null || choices.contains(fitted) else {
+    guard takes(fitted) else {
       throw .invalid(field: path(), description: "Use one of: \(choiceWords).")
     }
     return fitted
   }
 
   /// The choices, for people.
-  private var choiceWords: String {
+  var choiceWords: String {
     choices.map { ExpressionValue($0).text ?? $0.typeName }.joined(separator: ", ")
   }
 }

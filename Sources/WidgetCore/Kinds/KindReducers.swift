@@ -30,7 +30,10 @@ struct KindReducers {
   private struct Assignment {
     let key: String
     let expression: CompiledExpression
-    let type: FieldType
+    /// Nil for an undeclared key of an open kind.
+    let field: Field?
+
+    var type: FieldType { field?.type ?? .any }
   }
 
   init(_ kind: Kind, _ memory: KindMemory, timeZones: WidgetStore.TimeZones?) {
@@ -131,6 +134,9 @@ struct KindReducers {
         guard let fitted = assignment.type.fitted(value) else {
           throw Failure(place, "expected a value of type \(assignment.type)")
         }
+        if let field = assignment.field, !field.takes(fitted) {
+          throw Failure(place, "expected one of: \(field.choiceWords)")
+        }
         changed[assignment.key] = .some(fitted)
         patch.setData[assignment.key] = fitted
         patch.unsetData.removeAll { $0 == assignment.key }
@@ -214,7 +220,8 @@ struct KindReducers {
     var assignments: [Assignment] = []
     for (key, source) in reducer.assignments.sorted(by: { $0.key.precedesByBytes($1.key) }) {
       let place = "\(place).set[\(key.prefix(64))]"
-      let type = try field(key, kind, fields, place)?.type ?? .any
+      let field = try field(key, kind, fields, place)
+      let type = field?.type ?? .any
       let expression = try compile(source, environment, memory, place)
       guard expression.resultType.mayFit(type) else {
         throw Failure(
@@ -222,7 +229,7 @@ struct KindReducers {
           "the expression gives a value of type \(expression.resultType), but \"\(key)\" is of type "
             + "\(type)")
       }
-      assignments.append(Assignment(key: key, expression: expression, type: type))
+      assignments.append(Assignment(key: key, expression: expression, field: field))
     }
     var unset: [(key: String, defaultValue: Value?)] = []
     for key in reducer.unset {

@@ -253,8 +253,8 @@ struct KindSchema {
     return lost
   }
 
-  /// Whether the kind does not declare the field, or declares it with a type that the value does
-  /// not fit.
+  /// Whether the kind does not declare the field, or declares it with a type or with choices that
+  /// the value does not fit.
   func refuses(_ value: Value, _ part: FieldOwner.Part, _ key: String) -> Bool {
     !declares(part, key) || isMisfit(value, part, key)
   }
@@ -271,7 +271,7 @@ struct KindSchema {
   /// The value that is set aside, fitted to the kind. Nil if it does not fit.
   func returning(_ entry: FieldOwner, _ part: FieldOwner.Part, _ key: String) -> Value? {
     guard entry.isAside, let value = entry.declared, declares(part, key) else { return nil }
-    return field(key, of: part).map { $0.type.fitted(value) } ?? value
+    return field(key, of: part).map { $0.fitted(value) } ?? value
   }
 
   /// Values that are the former default, and that nobody owns, become the new default.
@@ -285,17 +285,18 @@ struct KindSchema {
     }
   }
 
-  /// Whether the kind declares a field with a type that a widget's value does not fit.
+  /// Whether the kind declares a field with a type or with choices that a widget's value does not
+  /// fit.
   func isMisfit(_ value: Value, _ part: FieldOwner.Part, _ key: String) -> Bool {
     guard let field = field(key, of: part) else { return false }
-    return field.type.fitted(value) == nil
+    return field.fitted(value) == nil
   }
 
   /// The value that a field's manager declares while somebody else owns the field; nil if the value
   /// does not fit the kind.
   func declaredFitting(_ entry: FieldOwner, _ part: FieldOwner.Part, _ key: String) -> Value? {
     guard !entry.manager.isEmpty, let declared = entry.declared else { return nil }
-    return field(key, of: part)?.type.fitted(declared)
+    return field(key, of: part)?.fitted(declared)
   }
 
   private func conforming(

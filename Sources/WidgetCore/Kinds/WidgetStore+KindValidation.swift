@@ -130,6 +130,9 @@ extension WidgetStore {
           field: place,
           description: "Expected a value of type \(field.type), not \(entry.value.typeName).")
       }
+      guard field.fitted.fitted(entry.value) != nil else {
+        throw .invalid(field: place, description: "Use one of: \(field.choiceWords).")
+      }
     }
   }
 
@@ -189,8 +192,8 @@ extension WidgetStore {
           field: "\(path).choices[\(place)]",
           description: "Expected a value of type \(field.type), not \(choice.typeName).")
       }
-      guard let value = field.defaultValue else { continue }
-      if !field.choices.isEmpty, value != .null, !field.choices.contains(value) {
+      guard let value = field.fitted.defaultValue else { continue }
+      guard field.fitted.takes(value) else {
         throw .invalid(
           field: "\(path).default_value", description: "The default is not one of the choices.")
       }
@@ -226,6 +229,7 @@ extension Field {
   fileprivate var fitted: Field {
     var field = self
     field.defaultValue = defaultValue.map { type.fitted($0) ?? $0 }
+    field.choices = choices.map { type.fitted($0) ?? $0 }
     return field
   }
 }

@@ -293,6 +293,9 @@ final class KindSchedule: Sendable {
       guard let fitted = field.type.fitted(pair.value) else {
         throw Failure(message: "\(place).\(field.name) is not of type \(field.type).")
       }
+      guard field.takes(fitted) else {
+        throw Failure(message: "\(place).\(field.name) is not one of: \(field.choiceWords).")
+      }
       entry.values[field.name] = fitted
     }
     entry.values = withDefaults(entry.values)

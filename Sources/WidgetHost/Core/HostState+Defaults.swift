@@ -22,7 +22,7 @@ extension HostState {
             bundle.widgets.first(where: { $0.id == id })?.data[field.name] == nil
           else { return false }
           // A value that does not fit the new type does not stay.
-          return value != before && value != field.defaultValue && field.type.fitted(value) != nil
+          return value != before && value != field.defaultValue && field.fitted(value) != nil
         }
         guard let first = kept.first else { continue }
         let more = kept.count > limits.othersShownMax ? ", …" : ""

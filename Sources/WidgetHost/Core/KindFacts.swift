@@ -1,4 +1,5 @@
 import WidgetBundle
+import WidgetExpression
 import WidgetModel
 
 /// Facts about a kind that are needed often.
@@ -43,6 +44,11 @@ struct KindFacts: Sendable {
       throw Failure(
         "INVALID_ARGUMENT",
         "\(place): \"\(key)\" takes a value of type \(field.type), not \(value.typeName)")
+    }
+    guard field.takes(fitted) else {
+      let words = field.choices.map { ExpressionValue($0).text ?? $0.typeName }
+      throw Failure(
+        "INVALID_ARGUMENT", "\(place): \"\(key)\" takes one of: \(words.joined(separator: ", "))")
     }
     return fitted
   }
