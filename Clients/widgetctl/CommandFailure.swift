@@ -54,6 +54,15 @@ struct CommandFailure: Error, Hashable {
     message = CommandFailure.words(for: status, reason: error.reason ?? "")
   }
 
+  /// A kind that neither is registered nor has widgets.
+  static func missingKind(_ kind: KindName, among names: [String]) -> CommandFailure {
+    var failure = CommandFailure(
+      .notFound, "there is no kind \"\(kind)\"; `widgetctl kinds` lists them")
+    (failure.code, failure.reason) = (StatusCode.notFound.name, "KIND_NOT_FOUND")
+    failure.metadata = ["kind": kind.rawValue]
+    return failure.suggesting(kind.rawValue.closest(among: names))
+  }
+
   /// The same, with the name that was probably meant.
   func suggesting(_ name: String?) -> CommandFailure {
     guard let name else { return self }

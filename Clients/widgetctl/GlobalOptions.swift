@@ -173,6 +173,21 @@ struct SelectorOptions: ParsableArguments {
     await noteUnregisteredKinds(in: session)
   }
 
+  /// Throws if a kind of the selection neither is registered nor has widgets. For commands that do
+  /// not wait for widgets.
+  func checkKinds(in session: Session) async throws(CommandFailure) {
+    guard !kinds.isEmpty, let registered = try? await session.kinds().kinds else { return }
+    let names = registered.map(\.kind.name.rawValue)
+    for kind in kinds where !names.contains(kind.rawValue) {
+      let request = ListWidgetsRequest(
+        selector: Selector(kinds: [kind]), pageSize: 1, readMask: .idsOnly)
+      guard let found = try? await session.client.listWidgets(request, options: session.options),
+        found.widgets.isEmpty
+      else { continue }
+      throw CommandFailure.missingKind(kind, among: names)
+    }
+  }
+
   /// Reports unregistered kinds on standard error. They may be intended or mistyped.
   func noteUnregisteredKinds(in session: Session) async {
     guard !kinds.isEmpty, let registered = try? await session.kinds().kinds else { return }

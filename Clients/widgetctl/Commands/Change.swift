@@ -330,6 +330,7 @@ struct RemoveCommand: AsyncParsableCommand {
   /// The widgets to remove. Lists them and fails if they are selected without --yes.
   private func selected(_ session: Session) async throws -> [WidgetID] {
     guard ids.isEmpty else { return ids }
+    try await selection.checkKinds(in: session)
     let found = try await session.list(selection.selector(), mask: .idsOnly).widgets
       .map(\.widget.id)
     guard !found.isEmpty else {

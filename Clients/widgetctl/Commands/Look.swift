@@ -25,6 +25,7 @@ struct ListCommand: AsyncParsableCommand {
 
   func run() async throws {
     let session = try global.session()
+    try await selection.checkKinds(in: session)
     var mask = try fields.mask(for: session.printer.format)
     let selector = selection.selector()
     // The list is sorted here, by position.

@@ -49,6 +49,7 @@ struct PresenceOptions: ParsableArguments {
 
   func run(_ action: PresenceAction) async throws {
     let session = try global.session()
+    try await target.selection.checkKinds(in: session)
     let answer = try await session.client.setPresence(
       SetPresenceRequest(
         target: try target.target(), action: action, transition: transition.transition,

@@ -25,6 +25,7 @@ struct RefreshCommand: AsyncParsableCommand {
 
   func run() async throws {
     let session = try global.session()
+    try await target.selection.checkKinds(in: session)
     let answer = try await session.client.refreshWidgets(
       RefreshWidgetsRequest(try target.target()), options: session.options)
     if answer.askedCount + answer.unprovidedCount + answer.limitedCount == 0 {

@@ -140,6 +140,7 @@ struct ViewCommand: AsyncParsableCommand {
     }
     guard !watch else { return try await follow() }
     let session = try global.session()
+    try await selection.checkKinds(in: session)
     var widgets: [Widget] = []
     if ids.isEmpty {
       widgets = try await session.list(

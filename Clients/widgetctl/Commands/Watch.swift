@@ -125,6 +125,7 @@ struct WatchCommand: AsyncParsableCommand {
     Output.endWithReader()
     try await follow.limited {
       if once {
+        try await selection.checkKinds(in: session)
         try await WatchCommand.printState(
           session, options, follow, mask: mask, paths: paths, ids: ids, selection)
       } else {
@@ -171,6 +172,8 @@ struct WatchCommand: AsyncParsableCommand {
           await noteDoubts(about: conditions.filter { there.contains($0.id) }, session)
           if there.isEmpty, !selection.isEmpty, Terminal.errorIsTerminal {
             await selection.noteNothing(in: session, " yet; waiting")
+          } else {
+            await selection.noteUnregisteredKinds(in: session)
           }
         }
         found = nil

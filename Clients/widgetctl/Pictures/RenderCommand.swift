@@ -153,6 +153,7 @@ struct RenderCommand: AsyncParsableCommand {
     try output.check(isTerminal: file == nil && Terminal.outputIsTerminal)
     guard !watch else { return try await follow(output) }
     let session = try connection.global.session()
+    try await selection.checkKinds(in: session)
     var widgets: [Widget] = []
     if ids.isEmpty {
       widgets = try await session.list(
