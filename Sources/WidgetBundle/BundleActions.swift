@@ -129,34 +129,6 @@ public struct Form: Hashable, Sendable {
   }
 }
 
-public struct FormField: Hashable, Sendable {
-  public var name: String
-  /// The name of the field, for people.
-  public var label: String
-  /// Whether the value must have a character that is not white space.
-  public var isRequired: Bool
-  public var minLength: Int
-  /// 0 for no limit.
-  public var maxLength: Int
-  /// Whether the value must be a number, or a text that is a number.
-  public var isNumber: Bool
-  /// Whether the value must be true or false: the field is a toggle.
-  public var isFlag: Bool
-
-  public init(
-    name: String, label: String = "", isRequired: Bool = false, minLength: Int = 0,
-    maxLength: Int = 0, isNumber: Bool = false, isFlag: Bool = false
-  ) {
-    self.name = name
-    self.label = label
-    self.isRequired = isRequired
-    self.minLength = minLength
-    self.maxLength = maxLength
-    self.isNumber = isNumber
-    self.isFlag = isFlag
-  }
-}
-
 /// The state of an action or a source. The widget's data has it as `status.NAME`.
 public struct ActionStatus: Hashable, Sendable {
   public enum State: String, Hashable, Sendable, CaseIterable {

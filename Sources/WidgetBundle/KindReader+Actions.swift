@@ -425,7 +425,7 @@ extension KindReader {
     if steps.contains(where: { if case .action = $0 { true } else { false } }) {
       return "an \"if\" over several steps"
     }
-    return "an expression that reads more than data, parameters, event, widget and now"
+    return "an expression that reads more than data, parameters, event, nodes, widget and now"
   }
 
   /// The steps as reducers, which the daemon runs in one change with the event; nil if it cannot:
@@ -483,7 +483,9 @@ extension KindReader {
   /// The expression as a reducer can have it; nil if it reads what only the host knows.
   private func reducerSource(_ expression: Expression) -> String? {
     let names = Set(expression.compiled.references.map(\.variable))
-    guard names.isSubset(of: ["data", "parameters", "event", "widget", "now", "status"]) else {
+    guard names.isSubset(of: [
+        "data", "parameters", "event", "widget", "now", "status", "nodes",
+      ]) else {
       return nil
     }
     let source = expression.compiled.source

@@ -351,7 +351,7 @@ final class KindReader {
       [
         ExpressionVariable("data", dataType), ExpressionVariable("parameters", parametersType),
         ExpressionVariable("event", eventType(payload)), ExpressionVariable("widget", widgetType),
-        ExpressionVariable("now", .timestamp),
+        ExpressionVariable("now", .timestamp), ExpressionVariable("nodes", nodesType),
       ], timeZones: reading.timeZones)
   }
 

@@ -17,11 +17,10 @@ extension TemplateReader {
         node.properties[name] = binding(main, property, type, variables)
       }
     }
-    // The field of a form reads the lengths.
     let structure: Set<String> = ["type", "id", "if", "rows", "children", "on"]
-    let lengths: Set<String> = isField ? ["minLength", "maxLength"] : ["maxLength"]
-    for key in ObjectShape.node.keys
-    where object.has(key) && !structure.contains(key) && !lengths.contains(key) {
+    for key in ObjectShape.node.keys where object.has(key) && !structure.contains(key) {
+      // Reported below.
+      if key == "maxLength", !isField { continue }
       if NodeType(name: key) != nil, !object.has("type") { continue }
       guard let item = object[key] else { continue }
       guard let property = type.property(key) else {

@@ -75,15 +75,7 @@ final class TemplateReader {
     readProperties(object, type, main, &node, inner, isField: isField)
     if type == .input, !object.has("mode"), let main { remarkMode(main) }
     if let form, isField || type == .toggle {
-      if let field = field(object, node, main) {
-        form.fields.append(field)
-        if field.minLength > 0 {
-          node.properties["minLength"] = Binding(value: .int(Int64(field.minLength)))
-        }
-        if field.maxLength > 0 {
-          node.properties["maxLength"] = Binding(value: .int(Int64(field.maxLength)))
-        }
-      }
+      if let field = field(object, node, main) { form.fields.append(field) }
     }
 
     let fields = type == .form ? FormFields() : form
@@ -101,8 +93,11 @@ final class TemplateReader {
         object[name] ?? (isMain ? main : nil) ?? object.item, mismatch.message, hint: mismatch.hint)
     }
     readHandlers(object, type, node.id)
-    if type == .form, kindReader.context.hasHost, let fields {
-      self.form(object, node.id, fields)
+    if type == .form, let fields {
+      // Steps can read the inputs even if the form is wrong, so that one mistake gives one problem.
+      kindReader.inputNames.formUnion(fields.fields.map(\.name))
+      checkNames(object, fields)
+      if kindReader.context.hasHost { self.form(object, node.id, fields) }
     }
     return node
   }
@@ -276,27 +271,21 @@ final class TemplateReader {
         hint: String.fieldNameHint)
       return nil
     }
-    var field = FormField(name: name)
-    if case .string(let label)? = node.properties["text"]?.value { field.label = label }
-    if case .bool(true)? = node.properties["required"]?.value { field.isRequired = true }
-    field.isFlag = isToggle
-    field.isNumber = node.properties["mode"]?.value == .string("number")
-    let lengths = 0...1_000_000
-    field.minLength = reading.int(object["minLength"], in: lengths) ?? 0
-    field.maxLength = reading.int(object["maxLength"], in: lengths) ?? 0
+    guard let field = FormField(node) else { return nil }
     if field.maxLength > 0, field.minLength > field.maxLength, let item = object["minLength"] {
       reading.report(item, "minLength is more than maxLength")
     }
     return field
   }
 
-  private func form(_ object: Object, _ nodeID: String, _ fields: FormFields) {
+  private func checkNames(_ object: Object, _ fields: FormFields) {
     var seen: Set<String> = []
     for field in fields.fields where !seen.insert(field.name).inserted {
       reading.report(object.item, "the form has two fields \"\(field.name)\"", hint: "rename one")
     }
-    // Steps can read the inputs even if the form is wrong, so that one mistake gives one problem.
-    kindReader.inputNames.formUnion(fields.fields.map(\.name))
+  }
+
+  private func form(_ object: Object, _ nodeID: String, _ fields: FormFields) {
     var name: String?
     if let item = object["on"], case .map(let entries) = item.node.content,
       let submit = entries.first(where: { $0.key == "submit" })

@@ -37,6 +37,8 @@ public indirect enum StoreError: Error, Hashable, Sendable {
   case reducerFailed(WidgetID, event: String, place: String, message: String)
   /// A part of a request is invalid. `field` is its path in the request.
   case invalid(field: String, description: String)
+  /// Values of a submitted form are wrong. There is at least one problem.
+  case invalidForm([FormField.Problem])
   /// A limit is reached. `limit` is the name of a `StoreLimits` property.
   case quotaExceeded(limit: String, maximum: Int)
   /// A cursor lies before the revisions that the store still has.
@@ -68,7 +70,7 @@ public indirect enum StoreError: Error, Hashable, Sendable {
     case .notAnActivity: "NOT_AN_ACTIVITY"
     case .activityEnded: "ACTIVITY_ENDED"
     case .reducerFailed: "REDUCER_FAILED"
-    case .invalid: "INVALID_FIELD"
+    case .invalid, .invalidForm: "INVALID_FIELD"
     case .quotaExceeded: "QUOTA_EXCEEDED"
     case .revisionCompacted: "REVISION_COMPACTED"
     case .revisionUnknown: "REVISION_UNKNOWN"

@@ -54,6 +54,25 @@ import WidgetModel
     #expect(invalid.problems.map(\.line) == [3])
   }
 
+  @Test func `a handler of a form reads its values in nodes, and limits may be expressions`() throws {
+    let kind = try kind(
+      """
+      {data: {t: "", least: 2}, content: {form: [{input: title, minLength: =data.least}], id: f,
+      on: {submit: {set: {t: string(nodes.title.value)}}}}}
+      """)
+    #expect(kind.reducers.map(\.assignments) == [["t": "string(nodes.title.value)"]])
+    let input = try #require(kind.content.first?.root.children.first)
+    #expect(input.properties["minLength"] == Binding("data.least"))
+    let invalid = try #require(throws: InvalidBundle.self) {
+      try self.kind(
+        """
+        {data: {t: ""}, content: {form: [{input: title}], id: f,
+        on: {submit: {set: {t: nodes.titel.value}}}}}
+        """)
+    }
+    #expect(invalid.problems.first?.hint.contains("title") == true, "\(invalid)")
+  }
+
   @Test func `handlers become reducers`() throws {
     let kind = try kind(
       """

@@ -167,16 +167,18 @@ import WidgetModel
   }
 
   @Test func `a form is known by its node, with its fields`() throws {
+    let inputs = try node("form-1").children
     #expect(
       kind.forms == [
         "form-1": Form(
           fields: [
             FormField(
-              name: "title", label: "Title", isRequired: true, minLength: 2, maxLength: 100),
-            FormField(name: "note"),
+              name: "title", label: "Title", isRequired: true, minLength: 2, maxLength: 100,
+              nodeID: inputs[0].id),
+            FormField(name: "note", nodeID: inputs[1].id),
           ], action: "save")
       ])
-    let input = try node("form-1").children.first
+    let input = inputs.first
     #expect(input?.properties["minLength"]?.value == .int(2))
     #expect(input?.properties["maxLength"]?.value == .int(100))
   }

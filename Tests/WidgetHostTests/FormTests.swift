@@ -83,6 +83,25 @@ struct FormTests {
     }
   }
 
+  @Test(arguments: [(3, "ab", false), (2, "ab", true)] as [(Int64, String, Bool)])
+  func `the limits of a field may be expressions`(
+    least: Int64, text: String, isTaken: Bool
+  ) throws {
+    var scene = try Scene(
+      """
+      data: {least: 1}
+      content: {form: [{input: t, minLength: =data.least}], id: f, on: {submit: save}}
+      actions: {save: {do: [{http: "http://a.example/"}]}}
+      """, permissions: ActionTests.hosts)
+    let nodes = [
+      Node(id: "f", type: .form, childIDs: ["input-1"]),
+      Node(id: "input-1", type: .input, properties: ["minLength": .int(least)]),
+    ]
+    try scene.change { $0.content = Content(rootID: "f", nodes: nodes) }
+    try scene.event("submit", node: "f", ["values": .map(["t": .string(text)])])
+    #expect((scene.webRequest() != nil) == isTaken)
+  }
+
   private static let numbers: [Value] = [
     .string("12"), .string("-1.5"), .int(3), .double(0.5), .string(""), .string(" 5\n"),
     .string("+1.5e3"),

@@ -103,6 +103,21 @@ struct EventCheckTests {
     #expect(failure.message == words)
   }
 
+  @Test func `a form that refuses its values is reported like a refusal of the daemon`() throws {
+    let failure = OutcomeWait.failure(
+      [
+        "state": .string("failure"), "failed": .bool(true), "code": .string("INVALID_ARGUMENT"),
+        "title": .string("Save failed"),
+        "message": .string("n takes a number.\nTitle is needed."),
+        "fields": .map(["n": .string("n takes a number."), "title": .string("Title is needed.")]),
+      ], of: SendEventRequest(widgetID: try #require(WidgetID("w")), name: "submit"))
+    #expect(failure.exit == .invalidArgument)
+    #expect(
+      failure.message
+        == "the form's value n: n takes a number.\nthe form's value title: Title is needed")
+    #expect(failure.violations.map(\.field) == ["payload[values][n]", "payload[values][title]"])
+  }
+
   @Test func `an event that nodes take names one of them`() throws {
     let nodes = [
       Node(id: "top", type: .stack), Node(id: "plus", type: .button, events: ["press"]),

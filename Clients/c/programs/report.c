@@ -299,9 +299,9 @@ static bool add_command(text *to, const wc_error *error) {
   return true;
 }
 
-/* Appends a message of the daemon. If it begins with a field of the request, the field is replaced
- * by the name of its argument, as in widgetctl. */
-static void add_message(text *to, const char *message) {
+/* Appends a line of a message of the daemon. If it begins with a field of the request, the field is
+ * replaced by the name of its argument, as in widgetctl. */
+static void add_line(text *to, const char *message) {
   static const char *const names[][2] = {
       {"payload: ", "the event's fields: "}, {"name: ", "the event's name: "},
       {"node_id: ", "the node: "},           {"widget_id: ", "the id: "},
@@ -326,6 +326,20 @@ static void add_message(text *to, const char *message) {
   }
   addf(to, "%s %.*s%s", is_form ? "the form's value" : "the event's field", (int)(end - key), key,
        end + 1);
+}
+
+/* Appends a message of the daemon. A refused form has a line for each wrong value. */
+static void add_message(text *to, const char *message) {
+  const char *end;
+  while ((end = strchr(message, '\n')) != NULL) {
+    char *line = strndup(message, (size_t)(end - message));
+    if (line == NULL) break;
+    add_line(to, line);
+    free(line);
+    add(to, "\n");
+    message = end + 1;
+  }
+  add_line(to, message);
 }
 
 const char *error_words(const wc_error *error, const char *socket) {

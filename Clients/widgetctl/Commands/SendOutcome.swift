@@ -1,6 +1,7 @@
 import Synchronization
 import WidgetClient
 import WidgetModel
+import WidgetProto
 
 /// `send --wait`: sends an event and waits for its outcome.
 ///
@@ -199,6 +200,9 @@ struct OutcomeWait: Sendable {
       if case .string(let text)? = outcome[key] { text } else { "" }
     }
     let event = "\(request.widgetID) \(request.name)"
+    if case .map(let fields)? = outcome["fields"], !fields.entries.isEmpty {
+      return refusal(of: fields)
+    }
     let words = [text("title"), text("message")].filter { !$0.isEmpty }.joined(separator: ": ")
     var failure =
       text("state") == "cancelled"
@@ -206,6 +210,22 @@ struct OutcomeWait: Sendable {
         .actionCancelled, "\(event) was cancelled: \(text("message").withoutFinalPeriod)")
       : CommandFailure(.actionFailed, "\(event) failed: \(words) (\(text("code")))")
     failure.code = text("code")
+    return failure
+  }
+}
+
+extension OutcomeWait {
+  /// A form that refuses its values: the same failure as a refusal by the daemon.
+  private static func refusal(of fields: ValueMap) -> CommandFailure {
+    let violations = fields.entries.map { entry in
+      FieldViolation(
+        field: "payload[values][\(entry.key)]", description: entry.value.plainText)
+    }
+    let lines = violations.map { "\(FieldWords.typed($0.field)): \($0.description)" }
+    var failure = CommandFailure(
+      .invalidArgument, lines.joined(separator: "\n").withoutFinalPeriod)
+    (failure.code, failure.reason) = (StatusCode.invalidArgument.name, "INVALID_FIELD")
+    failure.violations = violations
     return failure
   }
 }

@@ -76,6 +76,9 @@ struct ContentTable {
   /// The state of a node; nil if it does not exist now.
   func standing(of id: String) -> NodeStanding? { slots.standing(of: id) }
 
+  /// The properties of a node; nil if there is no such node.
+  func properties(of id: String) -> ValueMap? { slots.properties(of: id) }
+
   /// The violated invariants, in words; for tests.
   func checkInvariants() -> [String] { slots.checkInvariants() }
 

@@ -196,6 +196,12 @@ struct NodeSlots {
       embeddedWidget: widget)
   }
 
+  func properties(of id: String) -> ValueMap? {
+    guard let found = index[id], entries[Int(found)].id.hasSameBytes(as: id), isPresent(found)
+    else { return nil }
+    return entries[Int(found)].properties
+  }
+
   // MARK: - Changing
 
   /// Adds a node from its plan. Its children are set later.

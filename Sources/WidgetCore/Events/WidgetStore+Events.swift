@@ -14,10 +14,12 @@ extension WidgetStore {
       return try accept(inner, by: caller, at: now)
     }
     let node = try standing(of: draft, on: record, spending: &budget)
-    let draft = try schemas[record.kind]?.fitted(draft, on: node?.type) ?? draft
+    var draft = try schemas[record.kind]?.fitted(draft, on: node?.type) ?? draft
+    draft =
+      try schemas[record.kind]?.checkedForm(draft, on: node?.type) { record.shownProperties(of: $0) }
+      ?? draft
     // The defaults come first, because they count too.
     try checkPayload(of: draft)
-    try schemas[record.kind]?.checkForm(draft, on: node?.type)
     if node?.takesNumber == true { try checkNumber(draft) }
     if !draft.isForced {
       if !record.presence.isVisible { throw .widgetHidden(record.id) }
@@ -51,7 +53,7 @@ extension WidgetStore {
   /// Checks the value of a number input.
   private func checkNumber(_ draft: EventDraft) throws(StoreError) {
     guard draft.name == "change" || draft.name == "submit", let value = draft.payload["value"],
-      let words = FormInputs.complaint(aboutNumber: value, isTyping: draft.name == "change")
+      let words = FormField.complaint(aboutNumber: value, isTyping: draft.name == "change")
     else { return }
     throw .invalid(field: "payload[value]", description: words)
   }
@@ -141,5 +143,14 @@ extension WidgetStore {
     let ownership = record.ownership(after: patch, by: .events(record.kind))
     let effect = try admittedEffect(of: patch, on: slot, plus: record.growth(to: ownership))
     return (patch, ownership, effect)
+  }
+}
+
+extension Record {
+  /// The properties of a node that the widget shows, in its own family or another one. Nil if it
+  /// shows no such node.
+  fileprivate func shownProperties(of node: String) -> ValueMap? {
+    let tables = [content?.table] + familyContents.map { $0.content?.table }
+    return tables.lazy.compactMap { $0?.properties(of: node) }.first
   }
 }

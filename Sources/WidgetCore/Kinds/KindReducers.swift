@@ -115,7 +115,17 @@ struct KindReducers {
           ] as ValueMap),
         WidgetVariable.value(of: record),
         .timestamp(event.time),
+        Run.nodes(event),
       ])
+    }
+
+    /// The submitted values by the names of their fields; null for other events.
+    private static func nodes(_ event: Event) -> ExpressionValue {
+      guard event.name == "submit", case .map(let values)? = event.payload["values"] else {
+        return .null
+      }
+      return ExpressionValue(
+        ValueMap(values.entries.map { .init(key: $0.key, value: .map(["value": $0.value])) }))
     }
 
     mutating func apply(_ reducer: CompiledReducer) throws(Failure) {
@@ -311,6 +321,7 @@ struct KindReducers {
         )),
       ExpressionVariable("widget", WidgetVariable.type),
       ExpressionVariable("now", .timestamp),
+      ExpressionVariable("nodes", .dyn),
     ]
   }
 }

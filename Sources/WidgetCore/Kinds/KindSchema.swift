@@ -199,13 +199,19 @@ struct KindSchema {
     return draft
   }
 
-  /// Checks a submission to a form that a reducer handles. Providers check their own forms.
-  func checkForm(_ draft: EventDraft, on node: NodeType?) throws(StoreError) {
-    guard node == .form, draft.name == "submit",
-      reducers.answer(draft.name, on: draft.nodeID),
-      let (name, words) = forms.complaint(about: draft.payload, of: draft.nodeID)
-    else { return }
-    throw .invalid(field: "payload[values][\(name)]", description: words)
+  /// A submission to a form that a reducer handles, checked, with a value for each field. Providers
+  /// check their own forms.
+  ///
+  /// - Parameter shown: The properties of a shown node, by its id.
+  func checkedForm(
+    _ draft: EventDraft, on node: NodeType?, shown: (String) -> ValueMap?
+  ) throws(StoreError) -> EventDraft {
+    guard node == .form, draft.name == "submit", reducers.answer(draft.name, on: draft.nodeID),
+      let values = try forms.completed(draft.payload, of: draft.nodeID, shown: shown)
+    else { return draft }
+    var draft = draft
+    draft.payload["values"] = .map(values)
+    return draft
   }
 
   /// The patch that makes a widget of the `former` kind fit this kind; nil if the widget fits.

@@ -188,25 +188,19 @@ extension BundleInstance {
   /// Checks every field of a form. If a field is invalid, no action runs, and the status of the
   /// form's action has the reason.
   private mutating func check(_ form: Form, _ event: Event, _ facts: KindFacts) -> Bool {
-    var values = ValueMap()
-    if case .map(let map)? = event.payload["values"] { values = map }
-    var wrong: [String: String] = [:]
-    for field in form.fields {
-      if let message = BundleInstance.complaint(about: field, values[field.name] ?? .null) {
-        wrong[field.name] = message
-      }
+    let shown = widgets[event.widgetID]?.heard.content?.nodes ?? []
+    let problems = FormField.problems(
+      of: event.submittedValues, for: form.fields, in: event.nodeID,
+      othersMax: limits.formProblemsMax
+    ) { id in
+      shown.first { $0.id == id }?.properties
     }
-    let declared = Set(form.fields.map(\.name))
-    let others = values.keys.filter { !declared.contains($0) }.prefix(limits.formProblemsMax)
-    for name in others {
-      wrong[name] = "The form has no field \"\(name.prefix(64))\"; leave it out."
-    }
-    guard !wrong.isEmpty else { return true }
-    let messages = (form.fields.map(\.name) + others).compactMap { wrong[$0] }
+    guard !problems.isEmpty else { return true }
     let status = ActionStatus(
       state: .failure, title: title(of: form.action, facts, event),
-      message: messages.joined(separator: "\n"),
-      code: "INVALID_ARGUMENT", fields: wrong, since: now.wall)
+      message: problems.map(\.words).joined(separator: "\n"), code: "INVALID_ARGUMENT",
+      fields: Dictionary(problems.map { ($0.name, $0.words) }) { first, _ in first },
+      since: now.wall)
     // The user who filled in the form gets the messages. The bundle has no failure.
     setStatus(event.widgetID, form.action, status)
     noteOutcome(of: event, status)
@@ -226,91 +220,18 @@ extension BundleInstance {
     return try? text(template, moment)
   }
 
-  /// The event with a value for each field of the form. A field that was left out gets empty text,
-  /// null if it takes a number, or false if it is a toggle. The text of a number has no blanks
-  /// around it; an empty one is null.
+  /// The event with a value for each field of the form.
   private static func completed(_ event: Event, by form: Form) -> Event {
-    var values = ValueMap()
-    if case .map(let map)? = event.payload["values"] { values = map }
-    for field in form.fields {
-      switch values[field.name] ?? .null {
-      case .null:
-        values[field.name] = field.isFlag ? .bool(false) : field.isNumber ? .null : .string("")
-      case .string(let text) where field.isNumber:
-        let number = text.trimmed
-        values[field.name] = number.isEmpty ? .null : .string(number)
-      default: break
-      }
-    }
     var completed = event
-    completed.payload["values"] = .map(values)
+    completed.payload["values"] = .map(
+      FormField.completed(event.submittedValues, for: form.fields))
     return completed
   }
-
-  private static func complaint(about field: FormField, _ value: Value) -> String? {
-    let label = field.label.isEmpty ? field.name : field.label
-    if field.isFlag {
-      switch value {
-      case .null, .bool: return nil
-      default: return "\(label) takes true or false, not a value of type \(value.typeName)."
-      }
-    }
-    let isEmpty: Bool
-    var count = 0
-    switch value {
-    case .null: isEmpty = true
-    case .string(let text):
-      isEmpty = text.allSatisfy(\.isWhitespace)
-      count = field.isNumber ? text.trimmed.count : text.count
-    case .list(let list): isEmpty = list.isEmpty
-    case .map(let map): isEmpty = map.isEmpty
-    default: isEmpty = false
-    }
-    if isEmpty, value.isTextOrNull { return field.isRequired ? "\(label) is needed." : nil }
-    switch value {
-    case .string(let text) where field.isNumber:
-      guard text.trimmed.isDecimalNumber else {
-        return "\(label) takes a number, not \"\(text.prefix(40))\"."
-      }
-    case .int where field.isNumber: return nil
-    case .double(let number) where field.isNumber && number.isFinite: return nil
-    case .string: break
-    default:
-      return "\(label) takes a \(field.isNumber ? "number" : "text"), not a value of type "
-        + "\(value.typeName)."
-    }
-    if count < field.minLength {
-      return "\(label) needs at least \(BundleInstance.characters(field.minLength))."
-    }
-    if field.maxLength > 0, count > field.maxLength {
-      return "\(label) has \(count) characters, and may have at most \(field.maxLength)."
-    }
-    return nil
-  }
-
-  private static func characters(_ count: Int) -> String {
-    count == 1 ? "1 character" : "\(count) characters"
-  }
 }
 
-extension String {
-  fileprivate var trimmed: String {
-    let start = drop(while: \.isWhitespace)
-    guard let end = start.lastIndex(where: { !$0.isWhitespace }) else { return "" }
-    return String(start[...end])
-  }
-
-  /// `-1.5e3`: digits with an optional sign, fraction and exponent, and within the range of a double.
-  fileprivate var isDecimalNumber: Bool {
-    utf8.allSatisfy("0123456789+-.eE".utf8.contains) && Double(self)?.isFinite == true
-  }
-}
-
-extension Value {
-  fileprivate var isTextOrNull: Bool {
-    switch self {
-    case .null, .string: true
-    default: false
-    }
+extension Event {
+  /// The values of a form.
+  fileprivate var submittedValues: ValueMap {
+    if case .map(let map)? = payload["values"] { map } else { [:] }
   }
 }

@@ -109,6 +109,14 @@ extension RPCStatus {
       self.init(
         .invalidArgument, error.reason, "\(field): \(description)",
         violations: [FieldViolation(field: field, description: description)])
+    case .invalidForm(let problems):
+      let violations = problems.map {
+        FieldViolation(field: "payload[values][\($0.name)]", description: $0.words)
+      }
+      self.init(
+        .invalidArgument, error.reason,
+        violations.map { "\($0.field): \($0.description)" }.joined(separator: "\n"),
+        violations: violations)
     case .quotaExceeded(let limit, let maximum):
       self = .quotaExceeded(limit, maximum)
     case .revisionCompacted(let compactRevision):
