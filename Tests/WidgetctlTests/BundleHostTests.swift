@@ -81,6 +81,21 @@ import WidgetModel
     #expect(text("", nil) == nil)
   }
 
+  @Test func `a value of a bundle's widget that is set aside is reported`() {
+    var widget = Samples.widget
+    let field = FieldOwner(path: "data.n", owner: "earlier change", declared: .int(42))
+    widget.applySet = "bundle/top"
+    #expect(
+      BundleStanding.asideText(field, of: widget)
+        == "bundle top: the value 42 of data.n of clock is set aside, because it does not fit the "
+        + "kind; it was set by an earlier change, and comes back when it fits; "
+        + "`widgetctl set clock --release data.n` gives it up")
+    #expect(
+      BundleStanding.asideText(FieldOwner(path: "data.n", owner: "bundle/top"), of: widget) == nil)
+    widget.applySet = "mine"
+    #expect(BundleStanding.asideText(field, of: widget) == nil)
+  }
+
   @Test func `a released field is reported with its value and the set that it follows`() {
     var widget = Samples.widget
     widget.data["n"] = .int(5)

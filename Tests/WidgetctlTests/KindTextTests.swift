@@ -19,6 +19,9 @@ struct KindTextTests {
     #expect(registered.providerState == state)
     let text = KindText(registered, Samples.plain).text(width: nil)
     for word in ["connected", "away"] { #expect(text.contains(word) == (state == word), "\(text)") }
+    #expect(
+      text.contains("Refreshes: none; no program provides the data of its widgets\n")
+        == (isConnected == nil))
   }
 
   @Test(arguments: [false, true])
@@ -35,7 +38,7 @@ struct KindTextTests {
       text == """
         kind note updated, 2 widgets converted\(dryRun ? " (dry run)" : "")
           a: data.text \(dryRun ? "would lose" : "has lost") its value: the changed kind does \
-        not declare the field, or only with another type
+        not declare the field, or only with another type or other choices
           b: data.text \(dryRun ? "would be" : "is") set aside until it fits the kind again, or somebody sets the field
           more values that do not fit the changed kind: 3
 
@@ -79,6 +82,7 @@ struct KindTextTests {
 
         Declared by: desk
         Families: small, inline
+        Refreshes: none; no program provides the data of its widgets
 
         Data
         NAME   TYPE          DEFAULT  DESCRIPTION

@@ -38,7 +38,7 @@ struct StatusTests {
              Store: sqlite, epoch 7, revision 55 (can resume from 10)
            Widgets: 81, 1.5 KiB of state
            Clients: connections 3, subscriptions 2
-            Events: 17
+            Events: the last one has the number 17
             Limits: connections_max: 79 of 100, 79 %
                     widgets_max: 81 of 100, 81 %
            Trouble: calls_failed 2

@@ -288,7 +288,7 @@ struct ApplyCommand: AsyncParsableCommand {
         field.isSetAside
         ? "\(dryRun ? "would be" : "is") set aside until it fits the kind again, or somebody sets the field"
         : "\(dryRun ? "would lose" : "has lost") its value: the changed kind does not declare the "
-          + "field, or only with another type"
+          + "field, or only with another type or other choices"
       return "  \(field.widgetID): \(field.path) \(what)"
     }
     let more = result.lostFieldsCount - result.lostFields.count

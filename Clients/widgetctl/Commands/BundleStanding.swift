@@ -144,15 +144,29 @@ struct BundleStanding: Hashable, Sendable {
   }
 
   /// A line for each field whose value in a bundle's file has no effect, because it has another
-  /// owner. Empty if the daemon does not answer.
+  /// owner, and for each value of a bundle's widget that is set aside. Empty if the daemon does not
+  /// answer.
   static func keptFields(_ global: GlobalOptions) async -> [String] {
     guard let session = try? global.session(),
-      let mask = try? ReadMask(paths: ["owners", "data", "parameters", "labels"]),
+      let mask = try? ReadMask(paths: ["owners", "data", "parameters", "labels", "apply_set"]),
       let widgets = try? await session.list(Selector(), mask: mask).widgets
     else { return [] }
     return widgets.flatMap { tagged in
-      tagged.owners.compactMap { keptText($0, of: tagged.widget) }
+      tagged.owners.compactMap {
+        keptText($0, of: tagged.widget) ?? asideText($0, of: tagged.widget)
+      }
     }
+  }
+
+  /// That a value of a bundle's widget is set aside; nil for other values and widgets.
+  static func asideText(_ field: FieldOwner, of widget: Widget) -> String? {
+    guard field.isAside, let value = field.declared,
+      let bundle = RemoveCommand.bundle(of: widget.applySet)
+    else { return nil }
+    return "bundle \(bundle): the value \(JSONWriter.compact(value)) of \(field.path) of "
+      + "\(widget.id) is set aside, because it does not fit the kind; it was set by "
+      + "\(field.ownerName(Facts.name(ofUser:))), and comes back when it fits; "
+      + "`widgetctl set \(widget.id) --release \(field.path)` gives it up"
   }
 
   static func keptText(_ field: FieldOwner, of widget: Widget) -> String? {

@@ -103,7 +103,7 @@ extension Facts {
     let managers =
       choice.why == .nowhere ? SystemdScope.allCases : [choice.manager].compactMap { $0 }
     guard !managers.isEmpty else {
-      return .ok(check, "not checked: no unit has its socket in this place")
+      return .ok(check, "none: no unit of systemd has its socket in this place")
     }
     let findings = managers.map { finding(check, of: $0) }
     // If both systemds were asked, the worse finding counts.

@@ -136,7 +136,9 @@ extension StatusReport {
         + "(can resume from \(stats.compactRevision))")
     line("Widgets", "\(stats.widgets), \(ByteCount.text(stats.stateBytes)) of state")
     line("Clients", "connections \(stats.connections), subscriptions \(stats.subscriptions)")
-    line("Events", "\(stats.lastSequence)")
+    line(
+      "Events",
+      stats.lastSequence == 0 ? "none so far" : "the last one has the number \(stats.lastSequence)")
     switch host {
     case .running: line("Bundles", "widgetd-host runs \(host.words ?? "")")
     case .missing: line("Bundles", "no widgetd-host runs")

@@ -34,7 +34,11 @@ struct KindText {
     }
     if kind.isOpen { text += "Takes more than is declared here.\n" }
     if let schedule = kind.schedule { text += "Schedule: \(KindText.words(schedule))\n" }
-    if let budget = registered.refreshBudget { text += "Refreshes: \(KindText.words(budget))\n" }
+    if let budget = registered.refreshBudget {
+      text += "Refreshes: \(KindText.words(budget))\n"
+    } else if registered.providerState == nil {
+      text += "Refreshes: none; no program provides the data of its widgets\n"
+    }
     text += section("Parameters", kind.parameters, width)
     text += section("Data", kind.data, width)
     text += section("Entry", kind.entry, width)

@@ -21,7 +21,7 @@ extension Widget {
       problems.append(WidgetProblem(text: text, isStaleness: true))
     }
     if let problem = timeline?.problem, !problem.isEmpty {
-      problems.append(WidgetProblem(text: "schedule: \(problem.onOneLine)"))
+      problems.append(WidgetProblem(text: "timeline: \(problem.onOneLine)"))
     }
     return problems + (error.map { [WidgetProblem(text: $0.words(dates, most: most))] } ?? [])
   }
