@@ -4,6 +4,7 @@ import http.server
 import json
 import os
 import threading
+import time
 
 from lib.system import Scratch, binary, clean_environment, eventually
 
@@ -48,9 +49,21 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def body(self):
+        """The body of the request; `/slow` reads it in pieces."""
+        length = int(self.headers.get("Content-Length", 0))
+        if not self.path.startswith("/slow"):
+            return self.rfile.read(length)
+        parts = []
+        while length > 0:
+            parts.append(self.rfile.read(min(length, 1 << 19)))
+            length = length - len(parts[-1]) if parts[-1] else 0
+            time.sleep(0.2)
+        return b"".join(parts)
+
     def act(self):
         server = self.server
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = self.body()
         server.asked.append((self.command, self.path, body, self.headers.get("Authorization")))
         if self.path.startswith("/never"):
             server.end.wait(60)
@@ -76,7 +89,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.answer(302, headers=(("Location", f"http://{server.friend}/private"),))
         elif self.path.startswith("/moved"):
             self.answer(307, headers=(("Location", "/items"),))
-        elif self.path.startswith("/album"):
+        elif self.path.startswith("/forbidden"):
+            self.answer(403)
+        elif self.path.startswith(("/album", "/slow")):
             self.answer(201, {"id": 1})
         elif self.command == "POST":
             server.items.append(json.loads(body)["text"])
@@ -88,7 +103,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             else:
                 self.answer(200, {"items": server.items}, headers=(("ETag", tag),))
 
-    do_GET = do_POST = act
+    do_GET = do_POST = do_PUT = do_DELETE = act
 
 
 class Stage(Scratch):
