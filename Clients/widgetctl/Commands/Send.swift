@@ -12,9 +12,9 @@ struct SendCommand: AsyncParsableCommand {
 
       With --wait, the command waits until everything that the event starts has ended: the kind's \
       reducers, and the actions of a bundle. If one of them fails, the command prints the reason \
-        and exits with status 11, even if the bundle handles the failure (`catch`, `on: error`). If \
-        one of them is cancelled, the command exits with status 12. If a form refuses its values, \
-        the command prints each wrong value and exits with status 10.
+      and exits with status 11, even if the bundle handles the failure (`catch`, `on: error`). If \
+      one of them is cancelled, the command exits with status 12. If a form refuses its values, \
+      the command prints each wrong value and exits with status 10.
 
       A kind that declares no events takes all events. If nothing handles the event, the command \
       prints a warning.
