@@ -94,6 +94,9 @@ struct BundleOutlookTests {
     let kept = BundleOutlook.kept(
       spec, known, Kind(name: try kind(), data: [Field(name: "a", type: type)]), by: "bundle/b")
     #expect(kept.map(\.value) == (isKept ? [.string("mine")] : []))
+    #expect(
+      kept.first.map { $0.text.contains("data.a becomes \"mine\" again, the file has \"new\"") }
+        ?? !isKept)
     #expect(kept.allSatisfy { $0.former == nil })
   }
 

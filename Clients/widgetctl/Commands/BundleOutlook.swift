@@ -233,10 +233,12 @@ extension BundleOutlook.Remark {
 }
 
 extension BundleOutlook.KeptField {
-  /// `! widget note: data.count stays 3, the file has 4: set by user ada (1000); …`
+  /// `! widget note: data.count stays 3, the file has 4: set by user ada (1000); …`, or `becomes 3
+  /// again` for a value that was set aside.
   var text: String {
     let now = value.map { JSONWriter.compact($0) } ?? "unset"
-    return "! widget \(widget): \(owner.path) stays \(now), the file has "
+    let change = owner.isAside ? "becomes \(now) again" : "stays \(now)"
+    return "! widget \(widget): \(owner.path) \(change), the file has "
       + "\(JSONWriter.compact(declared)): set by \(owner.ownerName(Facts.name(ofUser:))); "
       + "`widgetctl set \(widget) --release \(owner.path)` gives it back to the file"
   }
@@ -244,7 +246,8 @@ extension BundleOutlook.KeptField {
   /// The warning at an installation. Nil if the file's value is the same as before.
   var news: String? {
     guard former != nil else { return nil }
-    return "widget \(widget) keeps the value of \(owner.path) that "
+    let verb = owner.isAside ? "gets back" : "keeps"
+    return "widget \(widget) \(verb) the value of \(owner.path) that "
       + "\(owner.ownerName(Facts.name(ofUser:))) set; the new default is "
       + "\(JSONWriter.compact(declared)); `widgetctl set \(widget) --release \(owner.path)` takes it"
   }
