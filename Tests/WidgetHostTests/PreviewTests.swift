@@ -124,6 +124,20 @@ struct PreviewTests {
     #expect(desk.failure()?.message.contains("no network") == true)
   }
 
+  @Test func `the first source that fails ends the snapshot, with its reason`() throws {
+    var desk = try Desk(
+      """
+      data: {n: 0, m: 0}
+      sources: {a: {command: [x], set: {n: result}}, b: {command: [x, again], set: {m: result}}}
+      """, permissions: Self.commands)
+    desk.ask()
+    let requests = desk.programs.map(\.id)
+    try #require(requests.count == 2)
+    desk.tell(.failed(requests[0], Failure("UNAVAILABLE", "no network")), requests[0])
+    #expect(desk.failure()?.message.contains("no network") == true)
+    #expect(desk.effects.contains(.cancel(requests[1])))
+  }
+
   @Test func `a source without a result in time is ended`() throws {
     var desk = try Desk(
       "{data: {n: 0}, sources: {a: {command: [x], set: {n: result}}}}", permissions: Self.commands)

@@ -118,7 +118,9 @@ struct Previews: Sendable {
       }
     }
     previews[generation] = preview
-    guard !preview.instance.isReading(besides: preview.heard) else { return outputs }
+    guard
+      !preview.instance.failures.isEmpty || !preview.instance.isReading(besides: preview.heard)
+    else { return outputs }
     return outputs + end(generation, result(of: preview.instance))
   }
 
