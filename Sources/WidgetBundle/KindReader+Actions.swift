@@ -483,9 +483,11 @@ extension KindReader {
   /// The expression as a reducer can have it; nil if it reads what only the host knows.
   private func reducerSource(_ expression: Expression) -> String? {
     let names = Set(expression.compiled.references.map(\.variable))
-    guard names.isSubset(of: [
+    guard
+      names.isSubset(of: [
         "data", "parameters", "event", "widget", "now", "status", "nodes",
-      ]) else {
+      ])
+    else {
       return nil
     }
     let source = expression.compiled.source

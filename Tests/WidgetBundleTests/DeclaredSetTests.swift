@@ -54,7 +54,8 @@ import WidgetModel
     #expect(invalid.problems.map(\.line) == [3])
   }
 
-  @Test func `a handler of a form reads its values in nodes, and limits may be expressions`() throws {
+  @Test func `a handler of a form reads its values in nodes, and limits may be expressions`() throws
+  {
     let kind = try kind(
       """
       {data: {t: "", least: 2}, content: {form: [{input: title, minLength: =data.least}], id: f,

@@ -16,7 +16,9 @@ extension WidgetStore {
     let node = try standing(of: draft, on: record, spending: &budget)
     var draft = try schemas[record.kind]?.fitted(draft, on: node?.type) ?? draft
     draft =
-      try schemas[record.kind]?.checkedForm(draft, on: node?.type) { record.shownProperties(of: $0) }
+      try schemas[record.kind]?.checkedForm(draft, on: node?.type) {
+        record.shownProperties(of: $0)
+      }
       ?? draft
     // The defaults come first, because they count too.
     try checkPayload(of: draft)
