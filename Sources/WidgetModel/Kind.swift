@@ -238,10 +238,10 @@ public struct KindResult: Hashable, Sendable {
 }
 
 /// A field of a widget whose value does not fit a changed kind: the kind no longer declares the
-/// field, or it has another type now.
+/// field, or it has another type or other choices now.
 public struct LostField: Hashable, Sendable {
   public var widgetID: WidgetID
-  /// `data.KEY` or `parameters.KEY`.
+  /// `data.KEY`, `parameters.KEY`, or `entry.KEY` for a value of the widget's timeline.
   public var path: String
   /// Whether the value is set aside: it is restored when it fits the kind again.
   public var isSetAside: Bool

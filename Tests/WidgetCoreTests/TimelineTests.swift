@@ -57,6 +57,24 @@ struct TimelineTests {
 
   // MARK: - Entries
 
+  @Test func `the result of a changed kind names the values of entries that it drops`() throws {
+    var store = try store()
+    try store.create("t", kind: "train")
+    try set(
+      Timeline(entries: [entry(-5, "0"), entry(10, "1")], policy: .never), of: "t", in: &store)
+    var kind = Self.train
+    kind.content = [Self.label("string(entry.platform)")]
+    kind.entry = [Field(name: "platform", type: .int, defaultValue: .int(0))]
+    for isDryRun in [true, false] {
+      let result = try store.change(kind, isDryRun: isDryRun)
+      #expect(result.lostFields == [LostField(widgetID: "t", path: "entry.platform")])
+      #expect(result.widgetsChanged == 1)
+    }
+    // What was dropped before is no news.
+    kind.summary = "Trains."
+    #expect(try store.change(kind).lostFields == [])
+  }
+
   @Test func `a widget says which values of its entries a changed kind has dropped`() throws {
     var store = try store()
     try store.create("t", kind: "train")

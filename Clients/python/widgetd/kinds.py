@@ -408,7 +408,7 @@ class LostField:
     """A field of a widget whose value does not match a changed kind."""
 
     widget_id: str
-    #: data.KEY or parameters.KEY.
+    #: data.KEY, parameters.KEY, or entry.KEY for a value of the timeline.
     path: str
     #: Whether the value returns when the kind declares the field again.
     set_aside: bool = False

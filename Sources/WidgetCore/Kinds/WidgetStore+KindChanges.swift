@@ -35,6 +35,9 @@ extension WidgetStore {
       else { continue }
       var hasChanged = record.isPlain && schema.content.program(for: record.family) != nil
       let timeline = record.timeline.map(schema.conforming)
+      let lostEntryValues = timeline?.lostValues.filter { name in
+        record.timeline?.lostValues.contains { $0.hasSameBytes(as: name) } != true
+      }
       if record.isPlain || timeline != record.timeline || schema.schedule != nil
         || record.moment != nil
       {
@@ -52,9 +55,11 @@ extension WidgetStore {
         hasChanged =
           try apply(patch, to: slot, former: former[record.kind], at: time) || hasChanged
       }
+      lost += (lostEntryValues ?? []).map { LostField(widgetID: record.id, path: "entry.\($0)") }
       let isOther = former[record.kind].map { !schema.showsAlike($0) } ?? true
       if hasChanged
         || showAnew(slot, schema, inOtherFamilies: isOther, at: revision, time: time)
+        || !lost.isEmpty
       {
         results[record.kind, default: KindResult(name: record.kind, action: .updated)]
           .add(lost)
