@@ -6,13 +6,13 @@ import WidgetModel
 
 /// What fails is marked on its widget, told with its bundle and in the log, until it succeeds again.
 struct FailureTests {
-  private static let command = """
+  static let command = """
     data: {n: 0}
     sources: {feed: {command: [cat], every: 1s, parse: text, set: {n: int(result)}STALE}}
     content: CONTENT
     """
 
-  private func scene(stale: String = "", content: String = "{label: =string(data.n)}") throws
+  func scene(stale: String = "", content: String = "{label: =string(data.n)}") throws
     -> Scene
   {
     let body = FailureTests.command.replacing("STALE", with: stale)
@@ -22,20 +22,20 @@ struct FailureTests {
     return scene
   }
 
-  private func fail(_ scene: inout Scene, _ message: String = "cat failed") throws {
+  func fail(_ scene: inout Scene, _ message: String = "cat failed") throws {
     scene.pass(.seconds(1))
     scene.tell(.failed(try need(scene.program()).id, Failure("ABORTED", message)))
   }
 
-  private func error(_ scene: Scene) -> WidgetError? {
+  func error(_ scene: Scene) -> WidgetError? {
     WidgetID("w").flatMap { scene.widgets[$0] }?.error
   }
 
-  private func isStale(_ scene: Scene) -> Bool {
+  func isStale(_ scene: Scene) -> Bool {
     WidgetID("w").flatMap { scene.widgets[$0] }?.isStale ?? false
   }
 
-  private func reports(_ scene: inout Scene) -> [String] {
+  func reports(_ scene: inout Scene) -> [String] {
     scene.taken().compactMap {
       switch $0 {
       case .report(let text), .note(let text): text
@@ -230,7 +230,7 @@ struct FailureTests {
     on: {go: {do: [{http: "http://h/x"}], catch: [{http: "http://h/y"}]}}
     """,
   ])
-  func `a failure of what handles a failure is marked, reported and counted`(body: String) throws {
+  func `a failure in a failure's handler is marked, reported and counted`(body: String) throws {
     var scene = try Scene(body, permissions: "{hosts: [h]}")
     try scene.event("go")
     try scene.answer(scene.webRequest()?.id, 500)
@@ -321,196 +321,5 @@ struct FailureTests {
     #expect(error(next) == marked)
     try next.print(next.program()?.id, "7")
     #expect(error(next) == nil)
-  }
-
-  // MARK: Outcomes
-
-  private func outcome(
-    _ scene: Scene, _ sequence: Int = 1, _ detail: String = "state"
-  ) -> Value? {
-    guard case .map(let all)? = scene["status"],
-      case .map(let told)? = all[BundleScope.outcomesKey],
-      case .map(let one)? = told["\(sequence)"]
-    else { return nil }
-    return one[detail]
-  }
-
-  @Test(arguments: [(200, "success"), (500, "failure")])
-  func `the outcome of an event is written when all its steps have ended`(
-    status: Int, expected: String
-  ) throws {
-    var scene = try Scene(
-      """
-      data: {n: 0}
-      on: {go: [{http: "http://h/x"}, {set: {n: data.n + 1}}]}
-      """, permissions: "{hosts: [h]}")
-    try scene.event("go", wantsOutcome: true)
-    #expect(outcome(scene) == nil)
-    try scene.answer(scene.webRequest()?.id, status)
-    #expect(outcome(scene) == .string(expected))
-  }
-
-  @Test func `an event from which nothing follows has an outcome, and who does not ask gets none`()
-    throws
-  {
-    var scene = try Scene(
-      """
-      data: {n: 0}
-      on: {go: [{command: [x]}]}
-      """, permissions: "{commands: [x]}")
-    try scene.event("other", wantsOutcome: true)
-    #expect(outcome(scene) == .string("success"))
-    try scene.event("go")
-    try scene.print(scene.program()?.id, "")
-    #expect(outcome(scene, 2) == nil)
-  }
-
-  @Test func `a form that is not right is a failed outcome`() throws {
-    var scene = try Scene(
-      """
-      actions: {save: {do: [{http: "http://h/x"}]}}
-      content: {form: [{input: title, required: true}], id: f, on: {submit: save}}
-      """, permissions: "{hosts: [h]}")
-    try scene.event("submit", node: "f", ["values": .map([:])], wantsOutcome: true)
-    #expect(outcome(scene) == .string("failure"))
-  }
-
-  @Test func `only the latest outcomes are kept`() throws {
-    var limits = HostLimits()
-    limits.outcomesMax = 2
-    var scene = try Scene(
-      "{data: {n: 0}, on: {go: [{command: [x]}]}}", permissions: "{commands: [x]}", limits: limits)
-    for _ in 0..<3 { try scene.event("other", wantsOutcome: true) }
-    scene.pass(limits.outcomeHeldFor)
-    #expect(outcome(scene, 1) == nil)
-    #expect(outcome(scene, 2) != nil && outcome(scene, 3) != nil)
-  }
-
-  @Test func `an outcome stays until every waiting sender can have seen it`() throws {
-    let limits = HostLimits()
-    var scene = try Scene(
-      "{data: {n: 0}, on: {go: [{command: [x]}]}}", permissions: "{commands: [x]}")
-    let count = 3 * limits.outcomesMax
-    for _ in 0..<count { try scene.event("other", wantsOutcome: true) }
-    func isTold(_ sequence: Int) -> Bool { outcome(scene, sequence) != nil }
-    #expect((1...count).allSatisfy(isTold))
-    scene.pass(limits.outcomeHeldFor - .milliseconds(1))
-    #expect((1...count).allSatisfy(isTold))
-    scene.pass(.milliseconds(1))
-    #expect((1...count).filter(isTold) == Array((count - limits.outcomesMax + 1)...count))
-    #expect(scene.instance.nextDeadline == nil)
-  }
-
-  @Test func `outcomes over the limit wait, and delay their acknowledgement`() throws {
-    var limits = HostLimits()
-    (limits.outcomesMax, limits.outcomesHeldMax) = (1, 2)
-    var scene = try Scene(
-      "{data: {n: 0}, on: {go: [{command: [x]}]}}", permissions: "{commands: [x]}", limits: limits)
-    for _ in 0..<3 { try scene.event("other", wantsOutcome: true) }
-    #expect(outcome(scene, 1) != nil && outcome(scene, 2) != nil)
-    #expect(outcome(scene, 3) == nil)
-    #expect(scene.acknowledged.last == 2)
-    scene.pass(limits.outcomeHeldFor)
-    #expect(outcome(scene, 3) == .string("success"))
-    #expect(scene.acknowledged.last == 3)
-  }
-
-  /// A family emoji: one character of 25 bytes.
-  private static let family = "👨‍👩‍👧‍👦"
-
-  @Test func `an outcome's texts are cut by bytes, between characters`() {
-    var limits = HostLimits()
-    (limits.outcomeTextBytesMax, limits.outcomeFieldsBytesMax) = (60, 130)
-    let long = String(repeating: Self.family, count: 500)
-    let two = Self.family + Self.family
-    let status = ActionStatus(
-      state: .failure, title: long, message: long, code: "ABORTED",
-      fields: ["a": long, "b": long, "c": long])
-    let expected = ActionStatus(
-      state: .failure, title: two, message: two, code: "ABORTED", fields: ["a": two, "b": two])
-    #expect(status.outcome(limits) == expected)
-    #expect(expected.outcome(limits) == expected)
-  }
-
-  @Test func `outcomes over the byte limit wait until old ones are removed`() throws {
-    var limits = HostLimits()
-    limits.outcomesBytesMax = 5 << 10
-    let message = String(repeating: Self.family, count: 500)
-    var scene = try Scene(
-      "{data: {n: 0}, on: {go: [{command: [x]}]}}", permissions: "{commands: [x]}", limits: limits)
-    for _ in 0..<20 {
-      try scene.event("go", wantsOutcome: true)
-      scene.tell(.failed(try need(scene.program()).id, Failure("ABORTED", message)))
-    }
-    func told() -> [Int] { (1...20).filter { outcome(scene, $0) != nil } }
-    let first = told()
-    #expect(!first.isEmpty && first.count < limits.outcomesMax)
-    #expect(first == Array(1...first.count))
-    var last = first
-    while last.last != 20, last.count <= first.count {
-      scene.pass(limits.outcomeHeldFor)
-      #expect(told() != last)
-      last = told()
-      guard case .map(let all)? = scene["status"] else { break }
-      #expect((all[BundleScope.outcomesKey]?.costBytes ?? 0) <= 2 * limits.outcomesBytesMax)
-    }
-    #expect(last.last == 20)
-  }
-
-  /// A scene with the same widgets and the next host, or the next version of the bundle.
-  private func next(_ scene: Scene, _ body: String, permissions: String) throws -> Scene {
-    let widgets = scene.widgets.values.map(\.self)
-    var next = try Scene(body, permissions: permissions, widgets: [], generation: 2)
-    for widget in widgets { next.widgets[widget.id] = widget }
-    next.tell(.snapshot(widgets))
-    return next
-  }
-
-  @Test func `an interrupted event ends with ABORTED, if it does not come again`() throws {
-    let body = "{data: {n: 0}, on: {go: [{command: [x]}]}}"
-    var scene = try Scene(body, permissions: "{commands: [x]}")
-    try scene.event("other", wantsOutcome: true)
-    try scene.event("go", wantsOutcome: true)
-    // This event waits for the one before, so it comes again.
-    try scene.event("go", wantsOutcome: true)
-    #expect(scene.acknowledged.last == 2)
-    let next = try next(scene, body, permissions: "{commands: [x]}")
-    #expect(outcome(next, 1) == .string("success"))
-    #expect(outcome(next, 2, "code") == .string("ABORTED"))
-    #expect(outcome(next, 3) == nil)
-  }
-
-  @Test func `an event whose outcome is written does nothing if it comes again`() throws {
-    let body = "{data: {n: 0}, on: {go: [{command: [x]}]}}"
-    for hasEnded in [false, true] {
-      var scene = try Scene(body, permissions: "{commands: [x]}")
-      try scene.event("go", wantsOutcome: true)
-      if hasEnded { try scene.print(scene.program()?.id, "") }
-      var next = try next(scene, body, permissions: "{commands: [x]}")
-      try next.event("go", wantsOutcome: true)
-      #expect(next.program() == nil)
-      #expect(next.acknowledged == [1])
-      #expect(outcome(next) == .string(hasEnded ? "success" : "failure"))
-    }
-  }
-
-  @Test func `an event of another epoch is not taken for one whose outcome is written`() throws {
-    let body = "{data: {n: 0}, on: {go: [{command: [x]}]}}"
-    var scene = try Scene(body, permissions: "{commands: [x]}")
-    try scene.event("go", wantsOutcome: true)
-    try scene.print(scene.program()?.id, "")
-    var next = try next(scene, body, permissions: "{commands: [x]}")
-    next.pass(.seconds(1))
-    try next.event("go", wantsOutcome: true)
-    #expect(next.program() != nil)
-  }
-
-  @Test func `an event that ended before the interruption keeps its outcome`() throws {
-    let body = "{data: {n: 0}, on: {go: [{command: [x]}]}}"
-    var scene = try Scene(body, permissions: "{commands: [x]}")
-    try scene.event("go", wantsOutcome: true)
-    try scene.print(scene.program()?.id, "")
-    let next = try next(scene, body, permissions: "{commands: [x]}")
-    #expect(outcome(next) == .string("success"))
   }
 }

@@ -1,0 +1,192 @@
+import Foundation
+import NIOCore
+import Testing
+import WidgetCore
+import WidgetModel
+import WidgetProto
+import WidgetTransport
+
+@testable import WidgetServer
+
+/// Calls that change several widgets, remove them, or set their order.
+extension `A call` {
+  // MARK: - DeleteWidget, SetPresence, MoveWidget
+
+  @Test func `of DeleteWidget removes, and with allow_missing succeeds for a missing widget`()
+    async throws
+  {
+    try await withServer { server in
+      let client = try server.connect()
+      try client.create("a")
+      #expect(try client.delete("a") == 2)
+      let a = try WidgetID.make("a")
+      Self.expect(
+        try client.refusal("DeleteWidget", DeleteWidgetRequest(id: a)), .notFound,
+        "WIDGET_NOT_FOUND")
+      let again = try client.call(
+        "DeleteWidget", DeleteWidgetRequest(id: a, allowMissing: true),
+        as: DeleteWidgetResponse.self)
+      #expect(again.revision == 2)
+    }
+  }
+
+  @Test func `of SetPresence changes many at once, or none`() async throws {
+    try await withServer(log: TestLog.State(image: .sample(count: 3))) { server in
+      let client = try server.connect()
+      let hidden = try client.presence(.hide, .ids([.make("w0"), .make("w2")]))
+      #expect(hidden.changedIDs.map(\.rawValue).sorted() == ["w0", "w2"])
+      #expect(hidden.revision == 4)
+      let again = try client.presence(.hide, .ids([.make("w0")]))
+      #expect(again.changedIDs.isEmpty)
+      #expect(again.revision == 4)
+      #expect(try client.presence(.toggle).changedIDs.count == 3)
+      #expect(try client.get("w1").presence.state == .hidden)
+      let status = try client.refusal(
+        "SetPresence",
+        SetPresenceRequest(target: .ids([.make("w0"), .make("none")]), action: .disable))
+      Self.expect(status, .notFound, "WIDGET_NOT_FOUND")
+      #expect(try client.get("w0").presence.isEnabled)
+      try client.presence(.disable, .selector(Selector(kinds: [.make("clock")])))
+      #expect(try client.get("w0").presence.state == .disabled)
+      #expect(try client.presence(.show, .selector(Selector(kinds: [.make("x")]))).changedIDs == [])
+    }
+  }
+
+  @Test func `of SetPresence needs exactly one target and an action`() async throws {
+    try await withServer(log: TestLog.State(image: .sample(count: 1))) { server in
+      let client = try server.connect()
+      let id = Proto.bytes(1, Array("w0".utf8))
+      for payload in [
+        Proto.integer(4, 1), id + Proto.integer(3, 1) + Proto.integer(4, 1), id,
+        id + Proto.integer(4, 99), id + Proto.bytes(2, []) + Proto.integer(4, 1),
+      ] {
+        let status = try client.refusal("SetPresence", payload: payload)
+        #expect(status.code == .invalidArgument)
+        #expect(!status.fieldViolations.isEmpty)
+      }
+    }
+  }
+
+  @Test func `of MoveWidget changes the order that lists have`() async throws {
+    try await withServer(log: TestLog.State(image: .sample(count: 4))) { server in
+      let client = try server.connect()
+      func move(_ id: String, _ destination: MoveDestination) throws {
+        _ = try client.call(
+          "MoveWidget", MoveWidgetRequest(id: .make(id), destination: destination),
+          as: MoveWidgetResponse.self)
+      }
+      func order() throws -> [String] {
+        try client.call("ListWidgets", ListWidgetsRequest(), as: ListWidgetsResponse.self).widgets
+          .map(\.widget.id.rawValue)
+      }
+      try move("w3", .first)
+      #expect(try order() == ["w3", "w0", "w1", "w2"])
+      try move("w3", .last)
+      #expect(try order() == ["w0", "w1", "w2", "w3"])
+      try move("w0", .after(.make("w2")))
+      #expect(try order() == ["w1", "w2", "w0", "w3"])
+      try move("w3", .before(.make("w2")))
+      #expect(try order() == ["w1", "w3", "w2", "w0"])
+      for request in [
+        try MoveWidgetRequest(id: .make("no"), destination: .first),
+        try MoveWidgetRequest(id: .make("w0"), destination: .after(.make("no"))),
+      ] {
+        Self.expect(try client.refusal("MoveWidget", request), .notFound, "WIDGET_NOT_FOUND")
+      }
+      let nowhere = try client.refusal("MoveWidget", payload: Proto.bytes(1, Array("w0".utf8)))
+      #expect(nowhere.code == .invalidArgument)
+    }
+  }
+
+  // MARK: - ApplyWidgets
+
+  @Test func `of ApplyWidgets makes a declared set true in one commit`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      func spec(_ id: String, _ label: String) throws -> WidgetSpec {
+        WidgetSpec(id: try .make(id), kind: try .make("clock"), labels: ["v": label])
+      }
+      let first = try client.apply([spec("a", "1"), spec("b", "1"), spec("c", "1")])
+      #expect(first.results.map(\.action) == [.created, .created, .created])
+      #expect(first.revision == 1)
+      let plan = ApplyWidgetsRequest(
+        widgets: [try spec("a", "2"), try spec("b", "1"), try spec("d", "1")], prune: true,
+        validateOnly: true)
+      let expected: [ApplyAction] = [.updated, .unchanged, .created, .deleted]
+      let dry = try client.call("ApplyWidgets", plan, as: ApplyWidgetsResponse.self)
+      #expect(dry.results.map(\.action) == expected)
+      #expect(try client.list().revision == 1)
+      let real = try client.apply(plan.widgets, prune: true)
+      #expect(real.results.map(\.action) == expected)
+      #expect(real.results.map(\.id.rawValue) == ["a", "b", "d", "c"])
+      #expect(real.revision == 2)
+      #expect(try client.get("a").applySet == "default")
+      #expect(try client.list().widgets.keys.map(\.rawValue).sorted() == ["a", "b", "d"])
+    }
+  }
+
+  @Test func `of ApplyWidgets that cannot be done as a whole does nothing`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      try client.create("a", kind: "clock")
+      let wrongKind = try client.refusal(
+        "ApplyWidgets",
+        ApplyWidgetsRequest(widgets: [
+          WidgetSpec(id: .make("new"), kind: .make("clock")),
+          WidgetSpec(id: .make("a"), kind: .make("gauge")),
+        ]))
+      Self.expect(wrongKind, .failedPrecondition, "KIND_MISMATCH")
+      let twice = try client.refusal(
+        "ApplyWidgets",
+        ApplyWidgetsRequest(widgets: [
+          WidgetSpec(id: .make("x"), kind: .make("clock")),
+          WidgetSpec(id: .make("x"), kind: .make("clock")),
+        ]))
+      #expect(twice.fieldViolations.map(\.field) == ["widgets[1].id"])
+      let nameless = try client.refusal(
+        "ApplyWidgets", ApplyWidgetsRequest(widgets: [WidgetSpec(kind: .make("clock"))]))
+      #expect(nameless.fieldViolations.map(\.field) == ["widgets[0].id"])
+      #expect(try client.list().widgets.count == 1)
+      #expect(try client.list().revision == 1)
+    }
+  }
+
+  @Test func `owners are in answers whose mask names them, and fields are released`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      let (a, kind) = (try WidgetID.make("a"), try KindName.make("k"))
+      let declare = { (count: Int64, dry: Bool) in
+        ApplyWidgetsRequest(
+          applySet: "bundle/clock",
+          widgets: [WidgetSpec(id: a, kind: kind, data: ["n": .int(count)])],
+          validateOnly: dry, ownFields: true)
+      }
+      _ = try client.call("ApplyWidgets", declare(1, false), as: ApplyWidgetsResponse.self)
+      let patch = WidgetPatch(setData: ["n": .int(7)])
+      _ = try client.call(
+        "UpdateWidget", UpdateWidgetRequest(id: a, patch: patch, provider: "desk"),
+        as: UpdateWidgetResponse.self)
+      let owner = FieldOwner(
+        path: "data.n", owner: "provider desk", manager: "bundle/clock", declared: .int(1))
+      let get = GetWidgetRequest(id: a, readMask: try ReadMask(paths: ["owners"]))
+      #expect(try client.call("GetWidget", get, as: GetWidgetResponse.self).owners == [owner])
+      let whole = try client.call(
+        "GetWidget", GetWidgetRequest(id: a), as: GetWidgetResponse.self)
+      #expect(whole.owners == [])
+      let list = ListWidgetsRequest(readMask: try ReadMask(paths: ["owners"]))
+      #expect(
+        try client.call("ListWidgets", list, as: ListWidgetsResponse.self).widgets.map(\.owners)
+          == [[owner]])
+      let dry = try client.call("ApplyWidgets", declare(2, true), as: ApplyWidgetsResponse.self)
+      #expect(dry.results.first?.keptFields.first?.declared == .int(2))
+      let released = try client.call(
+        "UpdateWidget",
+        UpdateWidgetRequest(id: a, patch: WidgetPatch(releases: ["data.n"])),
+        as: UpdateWidgetResponse.self)
+      #expect(released.widget?.data == ["n": .int(1)])
+      let refusal = try client.refusal(
+        "UpdateWidget", UpdateWidgetRequest(id: a, patch: patch, provider: "no name"))
+      #expect(refusal.fieldViolations.map(\.field) == ["provider"])
+    }
+  }
+}
