@@ -230,7 +230,7 @@ static void send_message(stream **slot, const uint8_t *bytes, size_t count) {
   if (message == NULL && (bytes != NULL || at->raw == NULL)) {
     say("unsupported", at->id,
         bytes == NULL ? "wc_stream_open begins a conversation with its first message"
-                      : "wc_stream_send takes messages, not bytes that are none",
+                      : "wc_stream_send takes messages, not other bytes",
         NULL, 0);
     forget(slot);
     return;

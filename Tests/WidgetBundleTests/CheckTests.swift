@@ -3,7 +3,7 @@ import WidgetBundle
 import WidgetExpression
 import WidgetModel
 
-/// Checks of what the parts of a bundle say together.
+/// Checks that need several parts of a bundle.
 @Suite struct CheckTests {
   private static let time = #"timestamp("2026-01-01T00:00:00Z")"#
 

@@ -122,7 +122,7 @@ import WidgetClient
     #expect(await lost == loss)
     // Event 6 was not read; it comes again.
     #expect(try await requests.next() == .disconnected(loss))
-    // Dealt with before there is a session to tell.
+    // The event is acknowledged before a session is open.
     let call = try await calls.expect("Provide")
     guard case .open(let open) = try call.decode(ProvideRequest.self) else {
       throw Unexpected("no open")
@@ -135,7 +135,7 @@ import WidgetClient
     _ = try await calls.message(ProvideRequest.self)
     try call.send(ProvideResponse.event(Self.event(5)))
     try call.send(ProvideResponse.event(Self.event(6)))
-    // What is dealt with is not delivered twice.
+    // An acknowledged event is not delivered again.
     guard case .acknowledge(let again) = try await calls.message(ProvideRequest.self) else {
       throw Unexpected("no acknowledgement")
     }

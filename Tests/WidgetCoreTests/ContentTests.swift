@@ -435,7 +435,7 @@ struct ContentTests: ContentSamples {
     #expect(group.upserts.map(\.data.isEmpty) == [true, true])
   }
 
-  @Test func `a kind that becomes volatile shows nothing of what is gone`() throws {
+  @Test func `a kind that becomes volatile shows no lost data`() throws {
     var store = try store()
     try store.set("a", ["count": .int(7)])
     var kind = Self.kind([ContentTemplate(root: Self.root)])

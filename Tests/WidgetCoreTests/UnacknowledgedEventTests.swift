@@ -51,7 +51,7 @@ struct UnacknowledgedEventTests {
     /// What is left when the process is killed now.
     mutating func restart() { store = Store(image: image, limits: limits) }
 
-    /// What a provider gets that has dealt with everything up to a number.
+    /// The events for a provider that has handled all events up to a number.
     func pages(of kinds: Set<KindName>, after sequence: UInt64, limit: Int = 3) -> [String] {
       var words: [String] = []
       var cursor = sequence
@@ -124,7 +124,7 @@ struct UnacknowledgedEventTests {
     try desk.click("gauge")
     desk.commit()
     desk.restart()
-    // What may be lost is lost without a word; of what nobody attends it is not known what was lost.
+    // Losable events make no gap. For kinds without a provider, the store does not know the losses.
     #expect(desk.pages(of: ["log", "gauge"], after: 0) == ["4 gauge"])
     #expect(desk.pages(of: ["file"], after: 0) == ["gap 1-4096"])
     #expect(

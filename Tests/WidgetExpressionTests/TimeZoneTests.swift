@@ -72,7 +72,7 @@ struct TimeZoneTests {
     "CET-1CEST,M3.6.0,M10.5.0", "CET-1CEST,J0,J1", "<+03-3",
     "CET-1CEST,M3.5.0,M10.5.0x", "CET-200", "CET-1:60",
   ])
-  func `a rule that is none is refused`(text: String) { #expect(PosixZone(text) == nil) }
+  func `an invalid rule is refused`(text: String) { #expect(PosixZone(text) == nil) }
 
   @Test(
     arguments: [

@@ -59,7 +59,7 @@
 
         let before = client.bytesReceived
         if brake == .socket {
-          // A call waits behind what is there, and is answered.
+          // A call waits behind the unread bytes, and is answered.
           #expect(try client.health() == .serving)
         } else {
           for watcher in watchers { try client.grant(watcher.stream, 1 << 30) }

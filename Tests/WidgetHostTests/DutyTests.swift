@@ -57,7 +57,7 @@ struct DutyTests {
     #expect(scene.acknowledged == [1])
   }
 
-  /// Until the daemon numbers events anew, one with the same number is the same.
+  /// Within an epoch of the daemon, events with the same number are the same event.
   @Test(arguments: [(epoch: UInt64(0), count: Int64(1)), (5, 2)])
   func `an event that comes again while it is worked on is done once`(
     epoch: UInt64, count: Int64

@@ -60,7 +60,7 @@ struct ReadMaskTests {
   }
 
   @Test(arguments: ["id", "kind", "revision", "created_revision"])
-  func `a mask of what always travels wants nothing else`(path: String) throws {
+  func `a mask of fields that are always sent wants nothing else`(path: String) throws {
     let mask = try ReadMask(paths: [path])
     #expect(!mask.isEverything)
     #expect(ReadMask.Field.allCases.allSatisfy { !mask.wants($0) })

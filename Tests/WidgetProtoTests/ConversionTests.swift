@@ -52,8 +52,7 @@ struct ConversionTests {
     }
   }
 
-  @Test func `a frame of a provider that is none, or that this version does not know, is refused`()
-  {
+  @Test func `an empty or unknown frame of a provider is refused`() {
     for bytes in [[], WireBytes.field(99, WireBytes.field(1, 1))] {
       #expect(throws: WireError.self) { try codec.decode(ProvideRequest.self, from: bytes) }
     }

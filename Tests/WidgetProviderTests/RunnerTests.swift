@@ -73,7 +73,7 @@ import WidgetStorage
       run.cancel()
       try await run.value
       try await until("t", in: client) { $0.isStale }
-      // What is there keeps what it holds when the program comes back.
+      // An existing widget keeps its values when the program returns.
       let again = Task { try await runner(Tally(), client, instances: instances).run() }
       try await until("t", in: client) {
         !$0.isStale && $0.data["count"] == .int(3) && $0.data["refreshes"] == .int(2)

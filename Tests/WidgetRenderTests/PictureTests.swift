@@ -20,7 +20,7 @@ struct PictureTests {
     #expect(PixelImage(width: .max, height: 4, rgba: []) == nil)
   }
 
-  @Test func `two pixels are in each cell, and transparent ones leave what is there`() throws {
+  @Test func `two pixels are in each cell, and transparent ones leave the cell unchanged`() throws {
     let red: UInt32 = 0xFF00_00FF
     let blue: UInt32 = 0x0000_FFFF
     var grid = CellGrid(width: 4, height: 1)

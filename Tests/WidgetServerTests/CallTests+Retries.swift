@@ -127,7 +127,9 @@ extension `A call` {
     ("widgetd.v1.WidgetService", "Nope"), ("widgetd.v1.Nope", "GetWidget"), ("", ""),
     ("widgetd.v1.AdminService", "GetWidget"), ("grpc.health.v1.Health", "Look"),
   ])
-  func `of what does not exist is UNIMPLEMENTED`(service: String, method: String) async throws {
+  func `of an unknown service or method is UNIMPLEMENTED`(service: String, method: String)
+    async throws
+  {
     try await withServer { server in
       let client = try server.connect()
       for flags in [[], FrameFlags.remoteClosed] {

@@ -32,7 +32,7 @@ import WidgetTransport
         let bytes = frames.flatMap { $0 }
         _ = client.trySend(bytes)
         if round % 4 == 0 {
-          // Some read a little of what comes back.
+          // Some read a part of the answers.
           client.patienceMilliseconds = 0
           _ = try? client.nextFrame()
         }

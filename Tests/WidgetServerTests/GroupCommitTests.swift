@@ -164,7 +164,7 @@ import WidgetTransport
       // No call was answered twice.
       #expect(try client.health() == .serving)
       #expect(!client.hasInput)
-      // The watcher saw nothing of what failed, and all that succeeded.
+      // The watcher saw no failed change, and all others.
       try watcher.catchUp(to: try writer.stats().revision)
       #expect(watcher.mirror.events.isEmpty)
       #expect(try watcher.mirror.widgets == writer.list().widgets)

@@ -72,7 +72,7 @@ import WidgetStorage
       log.failure = .full(path: "db")
       let status = await client.status { _ in _ = try await client.create("a") }
       #expect(status?.reason == "STORAGE_FAILED")
-      // A reader of the same turn is told what is there.
+      // A reader in the same turn gets the present state.
       async let change = client.status { _ in _ = try await client.create("b") }
       async let list = client.call(
         "ListWidgets", ListWidgetsRequest(), as: ListWidgetsResponse.self)

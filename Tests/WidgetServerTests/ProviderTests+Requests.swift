@@ -144,10 +144,10 @@ extension Providers {
       try provider.send(frame)
       #expect(try provider.result().error == nil)
       #expect(try client.get("a").error == error)
-      // It is dealt with.
+      // The event is acknowledged.
       try provider.send(frame)
       #expect(try provider.result().error?.reason == "INVALID_FIELD")
-      // What was never sent cannot be dealt with.
+      // An event that was not sent cannot be acknowledged.
       try provider.send(.acknowledge(ProvideAcknowledge(sequence: sequence + 1)))
       #expect(try provider.result().error?.fieldViolations.map(\.field) == ["acknowledge.sequence"])
     }

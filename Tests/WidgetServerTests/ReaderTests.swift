@@ -117,7 +117,9 @@ import WidgetTransport
 
   /// Between any two frames of the snapshot something happens.
   @Test(arguments: Seeds.all)
-  func `of a snapshot of 10,000 widgets under changes ends with exactly what is there`(seed: UInt64)
+  func `of a snapshot of 10,000 widgets under changes ends with exactly the state of the store`(
+    seed: UInt64
+  )
     async throws
   {
     let limits = ServerLimits.with { $0.frameBytesTarget = 8_192 }

@@ -98,7 +98,7 @@ import WidgetStorage
         guard case .updated(let update)? = try watcher.nextChanges().first else {
           throw TestFault("no change")
         }
-        // The theme changes nothing of what a widget shows.
+        // The theme changes no content.
         #expect(update.setData == ["n": .int(Int64(blue) + 1)])
         #expect(update.content?.setNodes.count == 1)
       }

@@ -8,7 +8,7 @@ import WidgetTransport
 
 @testable import WidgetServer
 
-/// What a watch sends of what it selects.
+/// The frames of a watch for its selection.
 @Suite struct `A watcher` {
   @Test func `of nothing yet gets an empty snapshot and then what is created`() async throws {
     try await withServer { server in

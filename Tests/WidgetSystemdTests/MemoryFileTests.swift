@@ -78,7 +78,7 @@ import Testing
     #expect(try MemoryFile.bytes(of: number, bytesMax: 1) == [5])
     close(number)
 
-    // The other end of what a value holds tells that it was closed.
+    // The end of a value closes its descriptor.
     let file = try MemoryFile(name: "b", bytes: [6])
     let identity = inode(file.descriptor)
     let copy = file.descriptor

@@ -306,7 +306,7 @@ import WidgetTerminal
     #expect(time < .seconds(5))
   }
 
-  @Test func `w keeps a width that is none of a whole percentage`() throws {
+  @Test func `w keeps a width that is not a whole percentage`() throws {
     let board = try board(
       "columns: [{id: a, width: 67}, {id: b, width: 70}, c]", ["a", "b", "c"], columns: 200)
     var written = board

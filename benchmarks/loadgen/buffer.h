@@ -9,7 +9,7 @@
 struct buffer {
   uint8_t *bytes;
   size_t start;   // the first byte that was not consumed yet
-  size_t length;  // the end of what is there; start <= length <= capacity
+  size_t length;  // the end of the bytes; start <= length <= capacity
   size_t capacity;
 };
 

@@ -11,8 +11,8 @@
  *
  * Invariants: the map fields of a visible widget are sorted by key, each key once, so that applying
  * an update costs n log n; its content, if it has one, has a table of its nodes (content.c). `bytes`
- * of a table is the sum of what its widgets take in memory, and no more than `memory_max` except
- * within wc_mirror_take. An entry with `gone` or with a log exists only within it.
+ * of a table is the sum of the memory of its widgets. It exceeds `memory_max` only within
+ * wc_mirror_take. An entry with `gone` or with a log exists only within it.
  */
 #include "mirror.h"
 

@@ -1,4 +1,4 @@
-/* What a watch tells of a daemon that stays. */
+/* Watches of a daemon that does not end. */
 #include "watching.h"
 
 static void a_snapshot_shows_when_it_is_whole_and_parts_with_the_last(void) {

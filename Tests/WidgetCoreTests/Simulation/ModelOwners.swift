@@ -2,8 +2,8 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// Who owns the fields of a widget that a manager has declared, as the model keeps it: worked out of what the
-/// widget held before and holds now.
+/// The owners of the fields of a managed widget, in the model. The model derives them from the widget before
+/// and after each command.
 struct ModelOwners: Equatable {
   /// By the bytes of the paths.
   private var entries: [[UInt8]: FieldOwner] = [:]
@@ -115,7 +115,7 @@ struct ModelOwning {
     for place in declared {
       let current = ModelOwners.value(place.path, of: old)
       let known = owners[place.path]
-      // What is there when a manager comes first is somebody's, unless it is what is declared.
+      // At the first declaration, a value that differs from the declared one belongs to somebody.
       let isSomebodys = before == nil && current != nil && current != place.value
       if known?.owner == manager || (known == nil && !isSomebodys) {
         owners[place.path] = FieldOwner(path: place.path, owner: manager)

@@ -121,7 +121,7 @@ class Bar:
 
 
 def pango(text):
-    """The text of Pango's markup. Raises for markup that is none, or has more than spans of looks."""
+    """The text of Pango's markup. Raises for invalid markup, and for elements other than spans of looks."""
     root = ElementTree.fromstring(f"<markup>{text}</markup>")
     known = {"foreground", "background", "fgalpha", "bgalpha", "weight", "style", "underline",
              "strikethrough"}

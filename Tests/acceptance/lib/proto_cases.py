@@ -119,8 +119,8 @@ service Things { rpc get(thing_) returns (thing_); }
 
 
 class Case:
-    """What is edited, and the rules that find it. An edit is (file, what is there, what to put
-    there); a file with None is removed, and one with a text alone is added."""
+    """Edits, and the rules that find them. An edit is (file, old text, new text). A file with None is
+    removed, and a file with only one text is added."""
 
     def __init__(self, what, rules, *edits, before=(), says="", completed=True):
         self.what, self.rules, self.edits = what, rules.split(), edits
@@ -420,7 +420,7 @@ BREAKING = [
          (SERVICE, "returns (MakeThingResponse)", "returns (§Thing)")),
     Case("a stream of requests", "RPC_SAME_CLIENT_STREAMING",
          (SERVICE, "MakeThing(MakeThing", "MakeThing(stream §MakeThing")),
-    Case("a stream of responses, and one that is none any more", "RPC_SAME_SERVER_STREAMING",
+    Case("a new stream of responses, and a removed one", "RPC_SAME_SERVER_STREAMING",
          (SERVICE, "(MakeThingResponse)", "(stream §MakeThingResponse)"),
          (SERVICE, "(stream WatchThingsResponse)", "(§WatchThingsResponse)")),
     Case("another word on being called twice", "RPC_SAME_IDEMPOTENCY_LEVEL",
