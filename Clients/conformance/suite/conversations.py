@@ -14,7 +14,7 @@ from suite.drivers import Answer, Driver, Failed
 from suite.messages import Document
 from suite.streams import Reader
 
-# What the client says that gets a result.
+# The client's frames that have a result.
 WITH_RESULT = {"kinds", "update", "acknowledge", "answer"}
 
 

@@ -1,7 +1,7 @@
 """The drivers: which there are, how one is started and spoken to. The protocol is in ../README.md.
 
-A `Driver` belongs to one scenario. One thread reads what it says and puts it where those who wait
-find it; nothing is polled. A driver that says something it must not, or ends, fails the scenario.
+A `Driver` belongs to one scenario. One thread reads its lines, and wakes the steps that wait for
+them; nothing polls. If a driver prints an unexpected line or ends, the scenario fails.
 """
 
 import os
@@ -36,16 +36,16 @@ class Pair:
     """One client library over one wire."""
 
     name: str
-    # What comes before the socket's path on the command line.
+    # The command line before the socket's path.
     command: tuple[str, ...]
     # How it is built, told when it is not there.
     build: str
     # Hosts the daemon itself: is given settings instead of a socket.
     hosts: bool = False
-    # What must be there beside the program, and what it finds in its environment.
+    # Other files that the program needs, and its environment.
     needs: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
-    # What else is not there, found out before; empty if nothing is.
+    # Other missing things. Empty if there are none.
     lacking: str = ""
     # Why bytes that its own types would not make cannot be sent with it; empty if they can.
     typed: str = ""
@@ -53,7 +53,7 @@ class Pair:
     lacks: dict[str, str] = field(default_factory=dict)
 
     def missing(self) -> str | None:
-        """What is not there, and how to get it; None if it can be started."""
+        """The missing part and the command that builds it. None if the driver can start."""
         for part in (self.command[0], *self.needs):
             if not os.path.exists(part):
                 return f"{os.path.relpath(part, ROOT)} is missing; build it: {self.build}"
@@ -106,7 +106,7 @@ class Answer:
 
 @dataclass
 class Stream:
-    """What a driver has said of one stream and nobody has taken yet."""
+    """The lines of a driver about one stream that no step has taken yet."""
 
     frames: deque[bytes] = field(default_factory=deque)
     end: Answer | None = None
@@ -212,7 +212,7 @@ class Driver:
             return value
 
     def last_words(self) -> str:
-        """The end of what the driver wrote to standard error."""
+        """The last lines of the driver on standard error."""
         try:
             with open(self.log, encoding="utf-8", errors="replace") as file:
                 text = file.read()[-400:].strip()

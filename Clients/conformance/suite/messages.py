@@ -45,7 +45,7 @@ def request_type(method: str) -> str:
     """The message that a method takes."""
     full = full_method(method)
     name = REQUESTS.get(full, f"widgetd.v1.{full.split('/')[1]}Request")
-    # What no service has is asked for with any message.
+    # A method that no service has takes any message.
     return name if name in SCHEMA.messages else "widgetd.v1.GetWidgetRequest"
 
 
@@ -231,7 +231,7 @@ def difference(expected: Any, found: Any, at: str = "") -> str | None:
 
 
 def _order(element: Any) -> str:
-    """What to sort an element by: its id, or that of what is in it, as with a change's `updated`."""
+    """The key to sort an element by: its id, or the id inside it, as in a change's `updated`."""
     while isinstance(element, dict) and element:
         element = element["id"] if "id" in element else next(iter(element.values()))
     return str(element)

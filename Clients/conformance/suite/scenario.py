@@ -27,7 +27,7 @@ MIB = 1 << 20
 
 @dataclass
 class Scenario:
-    """What a file of scenarios/ says."""
+    """A scenario of a file in scenarios/."""
 
     name: str
     group: str
@@ -158,7 +158,7 @@ class Run:
                 found = found[int(key)] if int(key) < len(found) else None
             else:
                 found = (found or {}).get(key)
-        # What is not there is the zero value: scenarios refer to numbers.
+        # A missing field is zero, because scenarios refer to numbers.
         return 0 if found is None else found
 
     @property
@@ -441,7 +441,7 @@ class Run:
             raise Failed(f"{gaps} gaps")
 
     def do_both(self, _: Document) -> None:
-        """What follows needs calls and a second stream while a stream is not read."""
+        """The next steps need calls and a second stream beside an unread stream."""
         self.client.need("both")
 
     def do_pause(self, step: Document) -> None:
@@ -535,7 +535,7 @@ class Run:
         does not take is kept for nobody.
         """
         count, size = step["flood"], step["bytes"]
-        # What the first ones cost does not count: caches, and what is on its way to the reader.
+        # The memory for the first ones does not count: caches, and bytes on the way.
         warm = count // 8
         before = most = 0
         reader = self.server.watch(step["widget"], "data.n")

@@ -40,11 +40,11 @@ class Server:
         self._connection: Connection | None = None
 
     def arguments(self) -> list[str]:
-        """What a driver is started with."""
+        """The arguments of a driver."""
         return [self.scratch.socket]
 
     def start(self) -> None:
-        """Starts the daemon on what is there of its state, and waits until it answers."""
+        """Starts the daemon on its existing state, and waits until it answers."""
         self.scratch.daemon("--socket-mode", "0666", *flags(self.settings))
 
     def stop(self) -> None:
@@ -105,7 +105,7 @@ class Server:
         return self.scratch.answers()
 
     def memory_bytes(self) -> int:
-        """What the daemon holds in memory now."""
+        """The daemon's present memory."""
         return resident_bytes(self.scratch.daemon_process.pid)
 
     def alive(self) -> bool:
@@ -159,7 +159,7 @@ class HostedServer(Server):
         raise Unsupported("the daemon is in the client's own process")
 
     def memory_bytes(self) -> int:
-        """What the process holds, client and daemon together."""
+        """The memory of the process, which has client and daemon."""
         assert self.driver is not None
         return resident_bytes(self.driver.process.pid)
 

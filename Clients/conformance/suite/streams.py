@@ -1,8 +1,8 @@
-"""A stream as the suite reads it: every frame is held against what docs/PROTOCOL.md promises.
+"""A stream of the suite. The suite checks each frame against docs/PROTOCOL.md.
 
-`WatchReader` keeps a mirror of what the frames say. That revisions and event numbers only go up,
-that change sets join without a gap or an overlap, that parts fit together, that snapshots come
-before `synced`: all of it is checked with every frame, whatever the scenario is about.
+`WatchReader` keeps a mirror of the frames' widgets. In every scenario, it checks with every frame:
+revisions and event numbers ascend, change sets join without a gap or an overlap, parts fit
+together, and snapshots come before `synced`.
 """
 
 import copy
@@ -14,12 +14,12 @@ from suite import messages
 from suite.drivers import Answer, Driver, Failed
 from suite.messages import Document
 
-# What is always sent, whatever the read mask.
+# The fields that are sent with every read mask.
 ALWAYS = {"id", "kind", "revision", "created_revision"}
 
 
 class Reader:
-    """What WatchWidgets and WatchEvents have in common: frames one by one, events in order."""
+    """The common part of WatchWidgets and WatchEvents: frames one by one, events in order."""
 
     response = ""
 

@@ -4,7 +4,7 @@ import WidgetProto
 actor Driver {
   private let client: any DrivenClient
   private var streams: [Int: (gate: Gate, task: Task<Void, Never>)] = [:]
-  /// What is to be sent in conversations.
+  /// The messages to send in conversations.
   private var outgoing: [Int: AsyncStream<[UInt8]>.Continuation] = [:]
 
   init(_ client: any DrivenClient) {
@@ -122,10 +122,10 @@ actor Driver {
   }
 }
 
-/// What a stream gives each of its messages to; it is not read further until that returns.
+/// The receiver of a stream's messages. The stream is read further after it returns.
 typealias FrameTaker = @Sendable ([UInt8]) async -> Void
 
-/// What can be asked of a client under test.
+/// The calls to a client under test.
 protocol DrivenClient: Sendable {
   func call(_ request: Request) async throws(Ending) -> [UInt8]
   /// Gives all messages of a stream to `take`; returns when it has ended well.

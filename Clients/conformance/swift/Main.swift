@@ -37,7 +37,7 @@ enum Main {
   }
 }
 
-/// What the runner, or whoever started the driver, did wrong.
+/// A mistake of the runner, or of the user who started the driver.
 struct Misuse: Error, CustomStringConvertible {
   let description: String
 

@@ -139,7 +139,7 @@ final class SocketClient: DrivenClient {
         await take(try SocketClient.encoded(message))
       }
     } catch {
-      // What ended it may be a message that could not be sent.
+      // A message that could not be sent may have ended it.
       sending.cancel()
       throw await sending.value ?? error
     }

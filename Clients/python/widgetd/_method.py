@@ -1,4 +1,4 @@
-"""What a method is; `methods` has all of them."""
+"""A method of the protocol; `methods` has all of them."""
 
 from __future__ import annotations
 

@@ -211,12 +211,12 @@ class NodeTable:
 
 
 class _Plan:
-    """What a change comes to. `is_sound` is False if the tree would not be sound."""
+    """The result of a change. `is_sound` is False if the tree would not be sound."""
 
     def __init__(self, table: NodeTable, nodes: dict[str, Node], gone: set[str]) -> None:
         self.table = table
         self.nodes = nodes
-        #: Nodes that differ from what is there.
+        #: Nodes that differ from those of the table.
         self.different: list[Node] = []
         #: The parent that a node gets, by the node's id.
         self.parents: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What the daemon sends to a provider, as `Provider` yields it."""
+"""The daemon's messages to a provider, as `Provider` yields them."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ _now: Callable[[], float] = time.monotonic
 
 @dataclass(frozen=True)
 class Options:
-    """What `Provider` is made with, see there."""
+    """The arguments of `Provider`; see there."""
 
     name: str
     path: str
@@ -205,7 +205,7 @@ class Session:
             opening = pb.ProvideOpen(
                 provider=_text(self._options.name),
                 epoch=self._epoch,
-                # Who took this one's place later is not to be thrown out again.
+                # Only the first session takes over: a later owner of the name stays.
                 take_over=self._options.take_over and self.generation == 0,
                 include_audience=self._options.audience,
                 answers_snapshots=self._options.answers_snapshots,

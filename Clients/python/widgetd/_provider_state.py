@@ -1,4 +1,4 @@
-"""What a provider remembers: widgets, events and requests that wait to be read.
+"""The memory of a provider: widgets, and the events and requests that wait for the program.
 
 Nothing here knows connections or threads. `Session` guards all of it with its condition.
 """
@@ -88,8 +88,8 @@ class Acknowledgements:
             self._handed_out.clear()
             self._void.clear()
             self._highest_seen = 0
-        # What happens from now on is wanted, also if the connection is lost before the first event is
-        # dealt with.
+        # The program gets all events from now on, even if the connection is lost before the first
+        # acknowledgement.
         if self.acknowledged is None and first_sequence:
             self.acknowledged = first_sequence - 1
 

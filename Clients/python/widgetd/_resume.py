@@ -104,7 +104,7 @@ class Session(Generic[F]):
         self._restarts = 0
         self._owes_reconnected = False
 
-    # What the two kinds of watch have in common: open, receive, fail.
+    # The common part of the two kinds of watch: open, receive, fail.
 
     def open(self) -> bytes:
         """The stream is about to be opened: the request, encoded."""

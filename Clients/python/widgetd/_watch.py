@@ -18,7 +18,7 @@ from .frames import ResetReason
 
 
 def error_of_call(error: grpc.RpcError, path: str, timeout: Optional[float] = None) -> CallError:
-    call: Any = error  # What gRPC raises is the call itself.
+    call: Any = error  # gRPC raises the call itself.
     return error_of(call.code(), call.details(), call.trailing_metadata(), path, timeout)
 
 

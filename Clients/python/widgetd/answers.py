@@ -1,4 +1,4 @@
-"""What calls return, where it is more than a widget or a number."""
+"""Results of calls that are more than a widget or a number."""
 
 from __future__ import annotations
 

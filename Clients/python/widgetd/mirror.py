@@ -85,7 +85,7 @@ class Mirror:
         self.difference = Difference()
         self._upcoming: dict[str, UpcomingEntries] = {}
         self._fake_clock = False
-        # What the daemon sent of widgets that `advance` has changed since.
+        # The daemon's last state of widgets that `advance` has changed since.
         self._sent: dict[str, Widget] = {}
 
     def __iter__(self) -> Iterator[Widget]:

@@ -13,7 +13,7 @@ from .enums import Family
 
 @dataclass(frozen=True)
 class Preview:
-    """What an instance of a kind would look like. There is no such widget."""
+    """The look of an instance of a kind. No widget exists for it."""
 
     kind: str
     family: Family

@@ -1,4 +1,4 @@
-"""What widgets will show: the entries that a watch gets in advance."""
+"""Upcoming entries of widgets, which a watch gets in advance."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ShownEntry:
 
 @dataclass(frozen=True)
 class UpcomingEntries:
-    """What one widget will show."""
+    """The upcoming entries of one widget."""
 
     id: str
     #: The entries after the current one, by date.
@@ -43,7 +43,7 @@ class UpcomingEntries:
 
 @dataclass(frozen=True)
 class Upcoming:
-    """What widgets will show. Each of `widgets` replaces what came for it before.
+    """Upcoming entries. Each of `widgets` replaces the earlier entries of its widget.
 
     A later `Snapshot` or `Changes` with a widget voids its entries. `Mirror.advance` shows them at
     their dates.

@@ -122,7 +122,7 @@ class AsyncTimelineCalls(AsyncBaseCalls):
         family: Union[Family, str, None] = None,
         timeout: Optional[float] = None,
     ) -> Preview:
-        """What a kind looks like, with its sample. Asks no provider. Default family: as for a new
+        """The look of a kind, with its sample. Asks no provider. Default family: as for a new
         widget. Raises KindNotFound, and InvalidArgument if the kind does not support the family."""
         request = timeline_service_pb2.GetPlaceholderRequest(
             kind=_text(kind), family=_requests.family(family)
@@ -138,7 +138,7 @@ class AsyncTimelineCalls(AsyncBaseCalls):
         family: Union[Family, str, None] = None,
         timeout: Optional[float] = None,
     ) -> Preview:
-        """What an instance of a kind would show now. It is the sample, with the reason, if the
+        """The present look of an instance of a kind. It is the sample, with the reason, if the
         provider does not answer in time. The other arguments and exceptions are those of
         get_placeholder."""
         request = timeline_service_pb2.GetSnapshotRequest(
