@@ -205,5 +205,5 @@ struct HostCommand: AsyncParsableCommand {
   }
 }
 
-/// What it says, with the priority that the journal shows.
+/// The lines of the host, with the priority that the journal shows.
 let errorLog = StandardErrorLog(name: "widgetd-host")

@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// What is measured: the machine that this runs on, or one of a test.
+/// The measured machine: the one that the program runs on, or one of a test.
 protocol Machine: Sendable {
   var cpus: Int { get }
   /// A time as the people at the machine read it.
@@ -15,9 +15,9 @@ protocol Machine: Sendable {
 /// How full a file system is, in bytes.
 struct DiskUsage: Hashable {
   var totalBytes: UInt64
-  /// What users other than root can still write.
+  /// The bytes that users other than root can still write.
   var availableBytes: UInt64
-  /// What is taken, the part kept for root not counted.
+  /// The used bytes, without the part that is reserved for root.
   var usedBytes: UInt64
 }
 

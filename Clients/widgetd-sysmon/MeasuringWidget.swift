@@ -1,12 +1,12 @@
 import WidgetProvider
 
-/// What every widget here is configured with.
+/// The parameters of every widget here.
 struct Titled: Fields {
   var title = ""
   static let fields: [FieldOf<Titled>] = [.init("title", \.title, "The title above the content.")]
 }
 
-/// What happens to a widget that can show another unit.
+/// The events of a widget that can show another unit.
 enum Click: Events {
   case click
   static let events: [EventOf<Click>] = [.init("click", "Shows it in another unit.") { .click }]
@@ -25,12 +25,12 @@ extension Unit {
   }
 }
 
-/// What a widget with several units holds.
+/// The data of a widget with several units.
 protocol Measurement: Fields {
   associatedtype UnitShown: Unit
   var unit: UnitShown { get set }
   var text: String? { get set }
-  /// What was measured, in its unit; nil if nothing was.
+  /// The measured value, in its unit. Nil without a measurement.
   var words: String? { get }
 }
 
@@ -57,7 +57,7 @@ extension MeasuringWidget {
   }
 }
 
-/// What all kinds here show: a title, and below it what `expression` says; a dash while that is null.
+/// The content of all kinds here: a title, and below it the value of `expression`. A dash for null.
 func card(_ expression: String = "data.text") -> [ContentTemplate] {
   [
     ContentTemplate(

@@ -7,7 +7,7 @@ struct NetworkRate: Hashable {
   var sentPerSecond: Double
 }
 
-/// What all interfaces had carried at one moment.
+/// The traffic of all interfaces up to one moment.
 struct NetworkSample: Hashable {
   var time: Timestamp
   var counters: [String: NetworkCounters]

@@ -1,11 +1,11 @@
-// What the kernel says about itself in /proc, as values. Everything here is pure: text in, value
+// The kernel's files in /proc, as values. Everything here is pure: text in, value
 // or error out. The formats are those of proc(5).
 
 /// A text of the kernel that is not as expected.
 struct ProcTextError: Error, Hashable, CustomStringConvertible {
   /// The file the text is from.
   let path: String
-  /// What is missing or wrong.
+  /// The missing or wrong part.
   let problem: String
 
   var description: String { "\(path): \(problem)" }
@@ -47,12 +47,12 @@ struct LoadAverage: Hashable {
   }
 }
 
-/// What `/proc/meminfo` says about main memory, in KiB.
+/// The main memory in `/proc/meminfo`, in KiB.
 struct MemoryInfo: Hashable {
   static let path = "/proc/meminfo"
 
   var totalKiB: Int64
-  /// What could be had without swapping, as the kernel estimates.
+  /// The kernel's estimate of the memory that programs can get without swapping.
   var availableKiB: Int64
 
   var usedKiB: Int64 { max(0, totalKiB - availableKiB) }
@@ -75,7 +75,7 @@ struct MemoryInfo: Hashable {
   }
 }
 
-/// What one network interface has carried since it came up.
+/// The traffic of a network interface since it came up.
 struct NetworkCounters: Hashable {
   static let path = "/proc/net/dev"
 

@@ -122,5 +122,5 @@ struct Sysmon: AsyncParsableCommand {
   }
 }
 
-/// What it says, with the priority that the journal shows.
+/// The lines of the demo, with the priority that the journal shows.
 let errorLog = StandardErrorLog(name: "widgetd-sysmon")

@@ -42,7 +42,7 @@ int host_silence(int descriptor) {
     return result < 0 ? -1 : 0;
 }
 
-/* What the new process does until it is the program. Of a process with threads only this one is left,
+/* Runs in the new process until it executes the program. Of a process with threads only this one is left,
  * so nothing here may take a lock or memory. Returns only on failure, with errno. */
 static void become(const char *program, char *const arguments[], char *const environment[],
                    const char *folder, int input, int output, int errors, pid_t parent) {

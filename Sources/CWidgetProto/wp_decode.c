@@ -89,7 +89,7 @@ static wp_fault_code check_text(const uint8_t *bytes, size_t count) {
   return WP_FAULT_NONE;
 }
 
-/* What all levels of one message share. */
+/* The state that all levels of one message share. */
 typedef struct decoding {
   /* Where the structs are made; NULL if the bytes are only checked. */
   wp_arena *arena;
@@ -243,7 +243,7 @@ static wp_fault_code decode(decoding *decoding, const ProtobufCMessageDescriptor
       if (code != WP_FAULT_NONE) return fail(decoding, code, level, field);
       continue;
     }
-    /* What the member is going to hold, if it is no number. */
+    /* The pointer for the member, if it is not a number. */
     void *pointer = NULL;
     if (field->type == PROTOBUF_C_TYPE_STRING) {
       code = check_text(content, length);

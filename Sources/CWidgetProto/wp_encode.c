@@ -24,7 +24,7 @@ static bool grow(wp_output *output, size_t count) {
   return true;
 }
 
-/* Room for so many bytes in front of what is written; NULL if there is no memory. */
+/* Room for `count` bytes in front of the output; NULL if there is no memory. */
 static inline uint8_t *claim(wp_output *output, size_t count) {
   if ((size_t)(output->at - output->begin) < count && !grow(output, count)) return NULL;
   return output->at -= count;

@@ -1,4 +1,4 @@
-/* What both directions know of a field's type. Not for other modules. */
+/* The facts about a field's type for both directions. Not for other modules. */
 #ifndef WP_FIELDS_H
 #define WP_FIELDS_H
 

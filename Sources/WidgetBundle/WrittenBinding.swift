@@ -3,7 +3,7 @@ public import WidgetModel
 
 /// An expression or a binding as its author wrote it.
 ///
-/// The reader of bundles makes one expression of what an author wrote: it binds the names of `let`,
+/// The reader of bundles makes one expression of the author's text. It binds the names of `let`,
 /// settings and the host's variables around it (`cel.bind`), and nests the steps of a long binding.
 /// The daemon stores only that expression. This type turns it back into the author's text. An
 /// expression of another form is not changed.

@@ -30,8 +30,7 @@ package struct Conversation<Request: WireMessage, Message: WireMessage>: Sendabl
     call.eventLoop.execute { [call] in call.value.send(message, every: interval) }
   }
 
-  /// Says that nothing more is sent. The daemon ends the conversation when it has dealt with all that
-  /// was.
+  /// Ends the sending. The daemon ends the conversation after it has handled all frames.
   package func finish() {
     call.eventLoop.execute { [call] in call.value.finish() }
   }

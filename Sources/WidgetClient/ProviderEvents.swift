@@ -1,13 +1,13 @@
 import WidgetModel
 import WidgetProto
 
-/// The events of a provider across its sessions: those that were delivered, and those that the
-/// program has dealt with.
+/// The events of a provider across its sessions: the delivered ones, and those that the program has
+/// handled.
 ///
 /// Invariant: `delivered` is not above `highestSeen`.
 struct ProviderEvents {
   private(set) var epoch: UInt64
-  /// The program has dealt with everything up to this event.
+  /// The program has handled all events up to this one.
   private(set) var acknowledged: UInt64?
   /// The errors of events that will come again.
   private var failures: [UInt64: WidgetError] = [:]
@@ -45,7 +45,7 @@ struct ProviderEvents {
   enum Arrival {
     /// Deliver the event.
     case new
-    /// The program has dealt with the event: acknowledge it, with this error.
+    /// The program has handled the event: acknowledge it, with this error.
     case known(WidgetError?)
   }
 
@@ -81,13 +81,13 @@ struct ProviderEvents {
   /// Whether an event of this epoch was delivered, and is not acknowledged.
   func isHandedOut(_ event: Event) -> Bool { handedOut[event.sequence] == event }
 
-  /// The daemon is told that all events up to this one are dealt with.
+  /// All events up to this one are acknowledged at the daemon.
   mutating func acknowledge(_ sequence: UInt64) {
     acknowledged = max(sequence, acknowledged ?? 0)
     handedOut = handedOut.filter { $0.key > sequence }
   }
 
-  /// Keeps that an event of an earlier session is dealt with, for when it comes again.
+  /// Remembers that an event of an earlier session is handled. The event will come again.
   mutating func keep(_ sequence: UInt64, _ error: WidgetError?) {
     handedOut = handedOut.filter { $0.key > sequence }
     failures[sequence] = error

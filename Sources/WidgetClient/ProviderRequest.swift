@@ -102,7 +102,7 @@ public struct ProviderOptions: Sendable {
   public var includesAudience: Bool
   /// Whether the provider answers snapshot requests.
   public var answersSnapshots = false
-  /// The last event that was dealt with, as it was kept by an earlier process, and its epoch.
+  /// The last event that an earlier process handled, and its epoch.
   public var acknowledged: (sequence: UInt64, epoch: UInt64)?
   /// The retry policy after a lost connection.
   public var retry: RetryPolicy

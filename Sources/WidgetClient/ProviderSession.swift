@@ -100,7 +100,7 @@ public actor ProviderSession {
     try await update([ProvidedUpdate(id, patch, transition: transition)])
   }
 
-  /// Says that an event, and all before it, are dealt with.
+  /// Acknowledges an event and all events before it.
   ///
   /// - Parameter error: the event's error; becomes its widget's error.
   public func acknowledge(
@@ -110,7 +110,7 @@ public actor ProviderSession {
     try await acknowledge(event.sequence, error: error)
   }
 
-  /// Says that all events up to a sequence number are dealt with, or known to be lost.
+  /// Acknowledges all events up to a sequence number, also lost ones.
   public func acknowledge(
     _ sequence: UInt64, error: WidgetError? = nil
   ) async throws(ClientError) {

@@ -42,7 +42,7 @@ public enum Command: Hashable, Sendable {
   case updateTheme(ThemeUpdate, ifRevision: Revision? = nil)
   /// Changes widgets of a provider's kinds, all of them or none, and makes them fresh.
   case provide([ProvidedUpdate], by: String)
-  /// A provider has dealt with all events of its kinds up to a sequence number.
+  /// A provider has handled all events of its kinds up to a sequence number.
   case acknowledge(provider: String, through: UInt64)
   /// Makes the widgets of these providers' kinds stale.
   case abandon(providers: Set<String>)

@@ -6,7 +6,7 @@ public struct Event: Hashable, Sendable {
   public var widgetID: WidgetID
   /// The part of the widget with the event; empty for the widget as a whole.
   public var nodeID: String
-  /// What happened: "click", "submit", …
+  /// The name: "click", "submit", …
   public var name: String
   public var payload: ValueMap
   /// The time of its acceptance.

@@ -82,7 +82,7 @@ public enum Signals {
       let isStopped = try await group.next() ?? false
       guard isStopped else { return }
       group.cancelAll()
-      // What the body says to having been cancelled is not an error.
+      // An error of the body after its cancellation does not count.
       do { while try await group.next() != nil {} } catch {}
     }
   }

@@ -139,7 +139,7 @@ public struct RecentError: Hashable, Sendable {
   public var message: String
   /// How often it has happened.
   public var count: UInt64
-  /// Whose call or connection it was, the last time; nil if nobody's, or several users' at once.
+  /// The user of the last call or connection. Nil if there was none, or several users at once.
   public var peerUID: UInt32?
 
   public init(

@@ -5,7 +5,7 @@ public import WidgetModel
 
 /// Asks to make a declared set of kinds true.
 public struct ApplyKindsRequest: Hashable, Sendable {
-  /// Whose kinds they are; "default" if empty. An id's alphabet.
+  /// The provider of the kinds, with the characters of an id. "default" if empty.
   public var provider: String
   /// The declared kinds.
   public var kinds: [Kind]

@@ -76,7 +76,7 @@ extension ProvideRequest: ConvertibleMessage {
 
 /// Opens the session.
 public struct ProvideOpen: Hashable, Sendable {
-  /// Whose kinds it is about. An id's alphabet, 1 to 128 characters.
+  /// The provider of the kinds: 1 to 128 characters of an id.
   public var provider: String
   /// How long the provider may be silent; nil for the daemon's default.
   public var lease: Duration?
@@ -229,7 +229,7 @@ extension ProvidedUpdate: ConvertibleMessage {
   }
 }
 
-/// Says that events are dealt with.
+/// Acknowledges events.
 public struct ProvideAcknowledge: Hashable, Sendable {
   /// The provider's number for the frame; with 0 the daemon answers only a failure.
   public var id: UInt64

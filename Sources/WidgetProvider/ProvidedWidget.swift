@@ -42,8 +42,8 @@ public protocol ProvidedWidget: Sendable {
   /// Whether the data of its widgets outlives a restart of the daemon. Default: volatile, because
   /// the provider sets the data again.
   var persistence: Kind.Persistence { get }
-  /// Whether events may be lost while this program is away. Default: they may not, and are stored until
-  /// `handle` has dealt with them.
+  /// Whether events may be lost while this program is away. Default: false. The daemon then stores an
+  /// event until `handle` has returned.
   var hasLosableEvents: Bool { get }
   /// The schedule of automatic calls of `refresh`.
   var schedule: Schedule { get }

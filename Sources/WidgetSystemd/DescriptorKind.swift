@@ -1,6 +1,6 @@
 import Glibc
 
-/// What an open descriptor is, as far as a service cares.
+/// The kind of an open descriptor, for a service.
 public enum DescriptorKind: Sendable, Equatable {
   /// A Unix stream socket that listens. The path is nil if it is bound to none; an abstract name
   /// begins with `@`.

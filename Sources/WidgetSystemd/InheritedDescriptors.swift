@@ -4,7 +4,7 @@ import Glibc
 public struct InheritedDescriptor: Sendable, Equatable {
   /// The open descriptor, close-on-exec. It is the caller's to close.
   public let number: CInt
-  /// What the socket unit (`FileDescriptorName=`) or `ServiceNotifier.store` called it. Not unique.
+  /// The name from the socket unit (`FileDescriptorName=`) or `ServiceNotifier.store`. Not unique.
   public let name: String
   public let kind: DescriptorKind
 }
@@ -23,7 +23,7 @@ public struct InheritedDescriptors: Sendable {
   public static let firstNumber: CInt = 3
   /// The most that are believed. Linux opens no more files than this for a process by default.
   public static let countMax: UInt64 = 1 << 20
-  /// What a descriptor is called if the manager names none.
+  /// The name of a descriptor that the manager does not name.
   public static let unnamed = "unknown"
 
   /// Takes what `$LISTEN_PID`, `$LISTEN_FDS` and `$LISTEN_FDNAMES` speak of, and removes the

@@ -115,7 +115,7 @@ public struct MemoryFile: ~Copyable {
   }
 }
 
-/// What can no longer be done to a memory file; the numbers of Linux (fcntl(2), "File sealing").
+/// The seals of a memory file, with the numbers of Linux (fcntl(2), "File sealing").
 enum Seals {
   static let add: CInt = 1033
   static let get: CInt = 1034

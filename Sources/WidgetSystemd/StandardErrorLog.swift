@@ -12,7 +12,7 @@ public struct StandardErrorLog: Sendable {
     /// Something may not work, or works again only later.
     case warning = 4
     case notice = 5
-    /// What a program does when all is well.
+    /// Normal messages.
     case info = 6
     case debug = 7
   }

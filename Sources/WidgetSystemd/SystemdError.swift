@@ -1,6 +1,6 @@
 import Glibc
 
-/// What went wrong between this process and the service manager or the journal.
+/// A failure between this process and the service manager or the journal.
 ///
 /// None of these is a reason to end: a service works without its manager being told. They are there
 /// to be logged, and each says what to look at.

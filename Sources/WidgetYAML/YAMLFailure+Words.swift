@@ -185,7 +185,7 @@ extension YAMLFailure {
   }
 }
 
-/// What is at the place of a syntax error.
+/// The text at the place of a syntax error.
 private struct SyntaxPlace {
   /// The character at the place. Nil at the end of the line.
   let character: Character?

@@ -135,7 +135,7 @@ struct TimelineText {
     return text
   }
 
-  /// Who sets the next timeline, and when.
+  /// The source of the next timeline, and its time.
   private func next(_ refreshTime: Timestamp?) -> String {
     switch (provider, refreshTime) {
     case (.none, _):

@@ -70,7 +70,7 @@ struct SocketChoice: Hashable {
 
   static func runtimeDirectory(of uid: UInt32) -> String { "/run/user/\(uid)" }
 
-  /// Whose daemon listens at the path, as far as the path tells.
+  /// The owner of the daemon at the path, as far as the path tells.
   var manager: SystemdScope? {
     if path == system.path { return .system }
     return path == user?.path ? .user : nil

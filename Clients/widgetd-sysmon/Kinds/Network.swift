@@ -1,12 +1,12 @@
 import WidgetProvider
 
-/// What goes over the network.
+/// The traffic of the network.
 struct NetworkWidget: MeasuringWidget {
   static let kind: KindName = "sysmon/network"
 
   enum Units: String, Unit { case bytes, bits }
 
-  /// What one interface, or all of them, carried since it came up, and carries per second.
+  /// The bytes of one interface, or of all of them: in total since it came up, and per second.
   struct Traffic: Fields, FieldValue {
     var receivedBytes: Int64 = 0
     var sentBytes: Int64 = 0
@@ -78,7 +78,7 @@ struct NetworkWidget: MeasuringWidget {
         sentBytes: Int64(clamping: counter.sentBytes),
         receivedPerSecond: rate.receivedPerSecond.rounded(),
         sentPerSecond: rate.sentPerSecond.rounded())
-      // What goes through the loopback never leaves the machine.
+      // Traffic of the loopback never leaves the machine.
       guard name != "lo" else { continue }
       total.receivedBytes &+= counter.receivedBytes
       total.sentBytes &+= counter.sentBytes

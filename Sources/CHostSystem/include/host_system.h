@@ -1,4 +1,4 @@
-/* What Linux has and Swift cannot call: extensions of the C library, system calls without a function of
+/* Functions of Linux that Swift cannot call: extensions of the C library, system calls without a function of
  * their own, and functions with a variable number of arguments.
  *
  * Unless it says otherwise a function returns -1 and sets errno on failure. */
@@ -20,7 +20,7 @@ int host_pipe(int ends[2]);
 int host_open_event(void);
 int host_signal_event(int event);
 
-/* Puts /dev/null in the place of what is open for writing under a number. */
+/* Replaces the open file of a descriptor by /dev/null, for writing. */
 int host_silence(int descriptor);
 
 /* Starts a program in a process group of its own and in a folder, with three descriptors as its 0, 1

@@ -15,7 +15,7 @@ bool clibarchive_is_available(void);
 
 struct clibarchive;
 
-/* What the next entry is. */
+/* The type of the next entry. */
 struct clibarchive_entry {
   /* In UTF-8 if it can be; valid until the next call. NULL if it cannot be read. */
   const char *name;

@@ -44,7 +44,7 @@ typedef enum wp_fault_code {
   WP_FAULT_UNPACK,
 } wp_fault_code;
 
-/* What is wrong and where: the names of the fields from the outermost message inwards. */
+/* An error and its place: the names of the fields from the outermost message inwards. */
 typedef struct wp_fault {
   wp_fault_code code;
   unsigned path_count;

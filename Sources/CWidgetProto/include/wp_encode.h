@@ -32,18 +32,18 @@ static inline size_t wp_output_count(const wp_output *_Nonnull output) {
   return (size_t)(output->end - output->at);
 }
 
-/* Puts a message in front of what is written. Returns false if there is no memory; what is written
- * then has no meaning. */
+/* Puts a message in front of the output. Returns false if there is no memory; the output is then
+ * invalid. */
 bool wp_encode(wp_output *_Nonnull output, const ProtobufCMessage *_Nonnull message);
 
-/* Puts bytes in front of what is written. Returns false if there is no memory. */
+/* Puts bytes in front of the output. Returns false if there is no memory. */
 bool wp_encode_bytes(wp_output *_Nonnull output, const uint8_t *_Nullable bytes, size_t count);
 
 /* Makes the first `count` bytes the content of a field: puts its tag and their length in front.
  * Returns false if there is no memory. */
 bool wp_encode_field(wp_output *_Nonnull output, uint32_t number, size_t count);
 
-/* Fields with one value, for messages without structs. Each puts the field in front of what is written.
+/* Fields with one value, for messages without structs. Each puts the field in front of the output.
  * They return false if there is no memory. */
 bool wp_encode_varint(wp_output *_Nonnull output, uint32_t number, uint64_t value);
 bool wp_encode_fixed64(wp_output *_Nonnull output, uint32_t number, uint64_t value);

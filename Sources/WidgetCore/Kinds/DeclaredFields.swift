@@ -13,7 +13,7 @@ final class DeclaredFields: Sendable {
   private let place: Place
   private let byName: [String: Field]
 
-  /// What declares the fields.
+  /// The declaration that has the fields.
   enum Place {
     case data(of: KindName)
     case parameters(of: KindName)
@@ -189,7 +189,7 @@ extension Field {
 }
 
 extension String {
-  /// What to say about an unknown name: the name that it may be meant for, or the known ones.
+  /// The hint for an unknown name: the nearest known name, or all known ones.
   func hint(among names: [String]) -> String {
     if let closest = closest(among: names) { return "did you mean \"\(closest)\"?" }
     guard !names.isEmpty else { return "it has none." }

@@ -80,7 +80,7 @@ struct KindSchema {
 
   // MARK: - Widgets
 
-  /// What a kind adds to a spec, and checks beside types.
+  /// The defaults that a kind adds to a spec, and its checks beside types.
   struct Fitting: OptionSet {
     let rawValue: Int
 

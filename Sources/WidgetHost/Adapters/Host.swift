@@ -305,7 +305,7 @@ public actor Host {
     case .acknowledge, .patch, .presence, .send, .lead, .unlead, .fetchWidget, .answer, .trace,
       .report,
       .note:
-      // The state machine has dealt with these.
+      // The state machine has handled these.
       break
     }
   }

@@ -168,7 +168,7 @@ extension BundleInstance {
   /// - Parameter reason: for the sender of the run's event, if it waits.
   mutating func abandon(_ id: UInt64, because reason: String) {
     guard let run = runs[id] else { return }
-    // What is done already stays done.
+    // Finished steps are not undone.
     if run.frames.contains(where: { $0.phase == .steps || $0.phase == .delayed }) {
       noteOutcome(of: run.event, .cancelled(because: reason))
     }

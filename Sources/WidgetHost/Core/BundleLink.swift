@@ -44,7 +44,7 @@ struct BundleLink: Sendable {
     }
   }
 
-  /// What the link has to do next.
+  /// The next step of the link.
   enum Step: Hashable, Sendable {
     case declareKinds(SessionID)
     case declareWidgets

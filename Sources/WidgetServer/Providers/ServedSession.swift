@@ -158,7 +158,7 @@ final class ServedSession {
 
   // MARK: - Events
 
-  /// The provider has dealt with everything up to an event, and this is durable.
+  /// The provider has handled all events up to this one, and this is durable.
   func acknowledge(through sequence: UInt64) { events.acknowledge(through: sequence) }
 
   /// Whether an event may be acknowledged.
@@ -220,7 +220,7 @@ final class ServedSession {
 
   // MARK: - Output
 
-  /// What comes next for a provider that takes more.
+  /// The next output for a provider that can take more.
   enum Step {
     case frame(ProvideResponse)
     case events([Event])

@@ -11,7 +11,7 @@ import WidgetModel
 struct SessionEvents {
   /// The session has looked at everything up to this event.
   private(set) var cursor: UInt64 = 0
-  /// The provider has dealt with everything up to this event.
+  /// The provider has handled all events up to this one.
   private var acknowledged: UInt64 = 0
   private var unacknowledged = CircularBuffer<Sent>()
 

@@ -17,7 +17,7 @@ struct SessionTurn {
 
   /// The effect of a frame, once it is durable.
   enum Effect {
-    /// The provider has dealt with everything up to this event.
+    /// The provider has handled all events up to this one.
     case acknowledged(UInt64)
     /// These widgets need not be asked about any more.
     case heard([WidgetID])

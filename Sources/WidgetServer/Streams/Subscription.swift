@@ -85,7 +85,7 @@ final class Subscription {
     case nothing
   }
 
-  /// What comes next for a reader that takes more.
+  /// The next output for a reader that can take more.
   ///
   /// - Parameters:
   ///   - sequence: The last event that caught-up readers have been sent.
