@@ -9,6 +9,8 @@ public import WidgetModel
 ///   `[x]` or `[ ]` and its text.
 /// - A stale widget is dim. The text of a failed widget ends with `!` in the error colour; its tooltip
 ///   has the reason. With `showsReasons` the reason follows the `!`, as far as there is room.
+/// - A node with a problem that shows nothing marks the widget as failed, too. The tooltip has the
+///   problems of all nodes.
 public struct BarReader: Sendable {
   public var theme: Theme
   public var appearance: Theme.Appearance
@@ -55,15 +57,19 @@ public struct BarReader: Sendable {
     var block = BarBlock(widget: widget.id)
     let isStale = widget.isStale || !isConnected
     let isUnregistered = isUnregistered(widget)
-    let isMarked = widget.error != nil || isUnregistered
+    let isEnabled = widget.presence.isEnabled
+    let reading = widget.content.map { content in
+      var reading = Reading(reader: self, content: content)
+      reading.read(content.rootID, Surroundings(isEnabled: isEnabled), depth: 0)
+      return reading
+    }
+    let hasFailed = widget.error != nil || reading?.hidesProblem == true
+    let isMarked = hasFailed || isUnregistered
     let textColumns =
       columnsMax - (isMarked ? BarReader.mark.count : 0) - (isStale ? staleMarkColumns : 0)
     var line = BarLine(columnsMax: textColumns)
     var short = BarLine(columnsMax: textColumns)
-    let isEnabled = widget.presence.isEnabled
-    if let content = widget.content {
-      var reading = Reading(reader: self, content: content)
-      reading.read(content.rootID, Surroundings(isEnabled: isEnabled), depth: 0)
+    if let reading {
       line.append(reading.parts)
       short.append(reading.shortParts)
       block.tooltip = reading.tooltips.joined(separator: "\n")
@@ -77,15 +83,16 @@ public struct BarReader: Sendable {
       line.append([BarPart(BarReader.onOneLine(data.joined(separator: ", ")))])
       short = line
     }
-    let failures = failures(widget)
+    let failures = failures(widget) + (reading?.problems ?? [])
     let textCount = line.parts.count
     if isMarked {
       let mark = BarPart(BarReader.mark, color: color("color.error"), isBold: true)
       line.end(with: mark)
       short.end(with: mark)
-      if showsReasons, let error = widget.error,
+      let message = widget.error.map { $0.reasonText } ?? reading?.problems.first
+      if showsReasons, hasFailed, let message,
         let reason = reason(
-          error, room: columnsMax - line.columns - (isStale ? staleMarkColumns : 0))
+          message, room: columnsMax - line.columns - (isStale ? staleMarkColumns : 0))
       {
         line.end(with: BarPart(" " + reason, color: color("color.error")))
       }
@@ -104,7 +111,7 @@ public struct BarReader: Sendable {
       .joined(separator: "\n").prefix(bytes: BarReader.tooltipBytesMax)
     let stateClasses = [
       isUnregistered ? "unregistered" : nil, isStale ? "stale" : nil,
-      widget.error == nil ? nil : "failed", isEnabled ? nil : "disabled",
+      hasFailed ? "failed" : nil, isEnabled ? nil : "disabled",
       block.isUrgent ? "urgent" : nil,
     ]
     block.classes = ([widget.kind.rawValue] + stateClasses.compactMap(\.self) + block.classes)
@@ -121,10 +128,7 @@ public struct BarReader: Sendable {
   }
 
   /// The reason of a failure, cut to the room beside the text. Nil if there is too little.
-  private func reason(_ error: WidgetError, room: Int) -> String? {
-    let message =
-      error.message.isEmpty
-      ? String(error.reason.lowercased().map { $0 == "_" ? " " : $0 }) : error.message
+  private func reason(_ message: String, room: Int) -> String? {
     let text = DisplayText.lines(of: message).joined(separator: " ")
     // One column is for the blank before it.
     let room = min(room - 1, BarReader.reasonColumnsMax)
@@ -192,6 +196,10 @@ private struct Reading {
   var percentage: Int?
   var isUrgent = false
   var background: ThemeColor?
+  /// The problems of the nodes that were read, each once.
+  var problems: [String] = []
+  /// Whether a node with a problem shows nothing.
+  var hidesProblem = false
 
   init(reader: BarReader, content: Content) {
     self.reader = reader
@@ -224,7 +232,12 @@ private struct Reading {
       classes += names.map(\.scalarText).filter { !$0.isEmpty }
     }
     if node.properties["urgent"] == .bool(true) { isUrgent = true }
+    let count = parts.count
     readContent(of: node, around, depth: depth)
+    guard !node.problem.isEmpty else { return }
+    let problem = BarReader.onOneLine(node.problem)
+    if !problems.contains(problem) { problems.append(problem) }
+    if parts.count == count { hidesProblem = true }
   }
 
   private func readFont(_ value: Value?, _ around: inout Surroundings) {
@@ -399,6 +412,13 @@ private struct BarLine {
     } else {
       parts.append(part)
     }
+  }
+}
+
+extension WidgetError {
+  /// The message; the reason in words if there is none.
+  fileprivate var reasonText: String {
+    message.isEmpty ? String(reason.lowercased().map { $0 == "_" ? " " : $0 }) : message
   }
 }
 

@@ -41,6 +41,29 @@ private let red = ThemeColor(red: 255, green: 0, blue: 0)
       ).text == "ab")
   }
 
+  @Test func `content that cannot be computed shows itself`() {
+    let problem = "text: 1:12: index 0 is out of range"
+    func failing(_ text: String) -> Node {
+      var node = label(text, id: "a")
+      node.problem = problem
+      return node
+    }
+    let block = reader.block(of: widget(stack([failing(""), label("ok", id: "b")])))
+    #expect(block.text == "ok !")
+    #expect(block.classes == ["cpu", "failed"])
+    #expect(block.tooltip == problem)
+    #expect(reader.block(of: widget(stack([failing("")]))).text == "!")
+    // A placeholder says enough in the text.
+    let placeholder = reader.block(of: widget(stack([failing("nothing yet")])))
+    #expect(placeholder.text == "nothing yet")
+    #expect(placeholder.classes == ["cpu"])
+    #expect(placeholder.tooltip == problem)
+    var short = reader
+    short.showsReasons = true
+    let reason = short.block(of: widget(stack([failing("")]))).text
+    #expect(reason == "! text: 1:12: index 0 is out of r…")
+  }
+
   @Test func `a chart is a sparkline of its last values`() {
     let values = (0..<20).map { Value.double(Double($0)) }
     let chart = Node(id: "c", type: .chart, properties: ["values": .list(values)])
