@@ -119,6 +119,12 @@ enum ArgumentOrder {
     return "\(word) \(inner)"
   }
 
+  /// The command that lists what a word that `unknownCommand` returned could have been.
+  static func helpCommand(for word: String) -> String {
+    let parts = word.split(separator: " ")
+    return parts.count == 2 ? "widgetctl \(parts[0]) --help" : "widgetctl --help"
+  }
+
   /// The command that is nearest to a word that `unknownCommand` returned; nil if none is near.
   static func nearestCommand(to word: String) -> String? {
     let parts = word.split(separator: " ").map(String.init)

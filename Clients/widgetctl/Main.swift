@@ -18,7 +18,8 @@ enum Main {
     do {
       if let word = ArgumentOrder.unknownCommand(arguments) {
         throw CommandFailure(
-          .usage, "there is no command \"\(word)\"; `widgetctl --help` lists them"
+          .usage,
+          "there is no command \"\(word)\"; `\(ArgumentOrder.helpCommand(for: word))` lists them"
         ).suggesting(ArgumentOrder.nearestCommand(to: word))
       }
       var command = try await Widgetctl.asyncParseAsRoot(arguments)

@@ -261,6 +261,8 @@ struct CommandLineTests {
   @Test func `an unknown command is found among the arguments`() {
     #expect(ArgumentOrder.unknownCommand(["frob", "ls"]) == "frob")
     #expect(ArgumentOrder.unknownCommand(["help", "frob"]) == "frob")
+    #expect(ArgumentOrder.helpCommand(for: "frob") == "widgetctl --help")
+    #expect(ArgumentOrder.helpCommand(for: "theme show") == "widgetctl theme --help")
     for arguments in [
       ["ls"], ["list"], ["help", "ls"], ["help"], ["help", "help"], ["--version"], ["log-level"],
       [],

@@ -35,7 +35,7 @@ extension DoctorTests {
     },
     Case(
       "there is no socket where a variable says", "file", .fail, "there is nothing at /a b",
-      "widgetd --socket '/a b'"
+      "widgetd --socket '/a b', with the --state-directory of before, if any"
     ) {
       $0.choice = .named("/a b", .variable)
       $0.file = .missing
@@ -283,7 +283,7 @@ extension DoctorTests {
       "a daemon started by hand hangs", "health", .fail,
       "the daemon (widgetd, process 42) does not answer within 3s",
       "kill -KILL 42; "
-        + "widgetd --socket /x"
+        + "widgetd --socket /x, with the --state-directory of before, if any"
     ) {
       $0.choice = .named("/x", .flag)
       $0.connection = .mute(.deadlineExceeded(.seconds(3)))

@@ -27,14 +27,14 @@ struct BarCommand: AsyncParsableCommand {
         json, plain       a list of blocks per line; text alone
 
       A click sends an event. The left mouse button presses a button or toggle, or a node that \
-        takes `press`. If no node takes a press, the left mouse button sends `click`. Other mouse \
-        buttons send `click`, and the wheel sends `scroll`. Both events have the number of the mouse \
-        button as `button`. The command sends them if the node or the widget's kind takes them.
+      takes `press`. If no node takes a press, the left mouse button sends `click`. Other mouse \
+      buttons send `click`, and the wheel sends `scroll`. Both events have the number of the mouse \
+      button as `button`. The command sends them if the node or the widget's kind takes them.
 
-        i3bar and swaybar write clicks to standard input. polybar runs commands that are in the \
-        text. i3blocks 1.4 passes no clicks to a command that keeps running. The other bars run \
-        `widgetctl bar --click BUTTON ID` from their configuration. --print-config prints a \
-        configuration for the bar, with clicks if there is one id.
+      i3bar and swaybar write clicks to standard input. polybar runs commands that are in the \
+      text. i3blocks 1.4 passes no clicks to a command that keeps running. The other bars run \
+      `widgetctl bar --click BUTTON ID` from their configuration. --print-config prints a \
+      configuration for the bar, with clicks if there is one id.
 
       Examples:
         widgetctl bar --format waybar battery

@@ -73,7 +73,8 @@ struct ActivityStartCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "start", abstract: "Start an activity.",
     discussion: """
-      The command prints the id. The id of an ended activity can be used again. \(Assignment.help)
+      The command prints the id and what happened, such as `activity-3 started`. With -o json, \
+      the id is `.id`. The id of an ended activity can be used again. \(Assignment.help)
 
       Examples:
         widgetctl activity start --title 'Building' --family inline

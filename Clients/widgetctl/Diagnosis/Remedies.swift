@@ -109,7 +109,11 @@ struct Remedies {
   var byHand: String {
     // Without a word on its socket it makes the user's own, which is looked for first.
     if choice.why == .nowhere, choice.user != nil { return "widgetd" }
-    return (choice.manager == .system ? sudo : "")
-      + "widgetd --socket \(choice.path.shellQuoted)"
+    guard choice.manager != .system else {
+      return sudo + "widgetd --socket \(choice.path.shellQuoted)"
+    }
+    // With another folder, the daemon begins with another store, and the widgets seem to be lost.
+    return "widgetd --socket \(choice.path.shellQuoted), "
+      + "with the --state-directory of before, if any"
   }
 }

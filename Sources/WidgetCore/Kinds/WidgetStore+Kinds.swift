@@ -133,7 +133,9 @@ extension WidgetStore {
       if kindNamesByProvider[former]?.isEmpty == true { kindNamesByProvider[former] = nil }
     }
     registeredKinds[name] = registered
-    if let provider = registered?.provider { kindNamesByProvider[provider, default: []].insert(name) }
+    if let provider = registered?.provider {
+      kindNamesByProvider[provider, default: []].insert(name)
+    }
     contents.setSchema(schema, of: name, isAttended: registered?.isAttended ?? false)
   }
 }
