@@ -38,6 +38,26 @@ struct BundleOutlookTests {
     #expect(remark.message.contains(words))
   }
 
+  @Test func `a widget that leaves the bundle with values of users is named`() throws {
+    let id = try #require(WidgetID("c2"))
+    func known(_ set: String, _ owners: [FieldOwner]) throws -> TaggedWidget {
+      TaggedWidget(widget: Widget(id: id, kind: try kind(), applySet: set), owners: owners)
+    }
+    let set = "bundle/first"
+    let mine = FieldOwner(path: "data.v", owner: "user 1000")
+    let files = FieldOwner(path: "data.w", owner: set)
+    let leaving = try known(set, [mine, files])
+    let remark = try #require(BundleOutlook.removed(leaving, keeping: [], by: set))
+    #expect(remark.path == "widgets.c2")
+    #expect(
+      remark.text
+        == "the bundle no longer has the widget \"c2\", on which users set data.v; these values "
+        + "are lost with the widget; to keep them, leave it in the file")
+    #expect(BundleOutlook.removed(leaving, keeping: [id], by: set) == nil)
+    #expect(BundleOutlook.removed(try known(set, [files]), keeping: [], by: set) == nil)
+    #expect(BundleOutlook.removed(try known("", [mine]), keeping: [], by: set) == nil)
+  }
+
   @Test func `widgets of others are counted, and the first are named`() throws {
     #expect(try BundleOutlook.shared(kind(), [], isRegistered: false) == nil)
     let one = try BundleOutlook.shared(kind(), ["cpu"], isRegistered: false)

@@ -44,6 +44,7 @@ struct BundleOutlook: Hashable, Sendable {
   ) async throws -> BundleOutlook {
     var outlook = BundleOutlook()
     let set = "bundle/\(bundle.id)"
+    let declared = Set(bundle.widgets.compactMap(\.id))
     var registered: [KindName: Kind] = [:]
     for kind in bundle.kinds.map(\.kind) {
       let name = kind.name
@@ -59,8 +60,10 @@ struct BundleOutlook: Hashable, Sendable {
         outlook.remarks.append(claimed(name, by: provider))
         continue
       }
-      let mask = try ReadMask(paths: ["id", "kind", "apply_set", "data", "parameters"])
-      let widgets = try await client.all(Selector(kinds: [name]), mask, options).map(\.widget)
+      let mask = try ReadMask(paths: ["id", "kind", "apply_set", "owners", "data", "parameters"])
+      let known = try await client.all(Selector(kinds: [name]), mask, options)
+      let widgets = known.map(\.widget)
+      outlook.remarks += known.compactMap { removed($0, keeping: declared, by: set) }
       let others = widgets.filter { $0.applySet != set }.map(\.id.rawValue)
       if let remark = shared(name, others, isRegistered: provider != nil) {
         outlook.remarks.append(remark)
@@ -183,6 +186,23 @@ struct BundleOutlook: Hashable, Sendable {
       message: "widget \"\(known.id)\" exists with kind \"\(known.kind)\" and \(owner); the daemon "
         + "refuses the bundle",
       hint: "give the bundle's widget another id, or remove that one (widgetctl rm \(known.id))")
+  }
+
+  /// A widget of the bundle that the file no longer declares, with values of users.
+  ///
+  /// - Parameter declared: the widgets that the file has.
+  static func removed(
+    _ known: TaggedWidget, keeping declared: Set<WidgetID>, by set: String
+  ) -> Remark? {
+    let id = known.widget.id
+    guard known.widget.applySet == set, !declared.contains(id) else { return nil }
+    let paths = known.owners.filter { $0.owner != set }.map(\.path)
+    guard !paths.isEmpty else { return nil }
+    let list = paths.prefix(idsMax).joined(separator: ", ") + (paths.count > idsMax ? ", …" : "")
+    return Remark(
+      path: "widgets.\(id)",
+      message: "the bundle no longer has the widget \"\(id)\", on which users set \(list)",
+      hint: "these values are lost with the widget; to keep them, leave it in the file")
   }
 
   /// The fields that keep their value, though the file declares another.
