@@ -237,7 +237,7 @@ private struct Reading {
     guard !node.problem.isEmpty else { return }
     let problem = BarReader.onOneLine(node.problem)
     if !problems.contains(problem) { problems.append(problem) }
-    if parts.count == count { hidesProblem = true }
+    if parts.count == count, !node.hasProblemOfLook { hidesProblem = true }
   }
 
   private func readFont(_ value: Value?, _ around: inout Surroundings) {
@@ -427,6 +427,16 @@ extension Node {
 
   /// A property as text. Empty if the node does not have it.
   func text(_ name: String) -> String { properties[name]?.scalarText ?? "" }
+
+  /// Whether the problem is one of a property that changes only the look, as in `color: …`.
+  fileprivate var hasProblemOfLook: Bool {
+    problem.split(separator: ":", maxSplits: 1).first.map { Node.lookProperties.contains($0) }
+      ?? false
+  }
+
+  private static let lookProperties: Set<Substring> = [
+    "background", "classes", "color", "font", "padding", "spacing", "tooltip", "urgent",
+  ]
 
   /// Whether a click on the node causes an event.
   var isPressable: Bool {

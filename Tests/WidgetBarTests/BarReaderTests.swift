@@ -53,6 +53,9 @@ private let red = ThemeColor(red: 255, green: 0, blue: 0)
     #expect(block.classes == ["cpu", "failed"])
     #expect(block.tooltip == problem)
     #expect(reader.block(of: widget(stack([failing("")]))).text == "!")
+    var uncoloured = label("", id: "a")
+    uncoloured.problem = "color: \"\" is no color"
+    #expect(reader.block(of: widget(stack([uncoloured]))).text == "")
     // A placeholder says enough in the text.
     let placeholder = reader.block(of: widget(stack([failing("nothing yet")])))
     #expect(placeholder.text == "nothing yet")
