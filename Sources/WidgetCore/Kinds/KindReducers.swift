@@ -109,9 +109,10 @@ struct KindReducers {
         .map(ExpressionMap(data)), .map(ExpressionMap(RecordMap(record.parameters))),
         ExpressionValue(
           [
+            // In the order of a map, which then need not be sorted.
             "name": .string(event.name), "node": .string(event.nodeID),
-            "row": .string(rows.last ?? ""), "rows": .list(rows.map { .string($0) }),
-            "payload": .map(event.payload), "time": .timestamp(event.time),
+            "payload": .map(event.payload), "row": .string(rows.last ?? ""),
+            "rows": .list(rows.map { .string($0) }), "time": .timestamp(event.time),
           ] as ValueMap),
         WidgetVariable.value(of: record),
         .timestamp(event.time),

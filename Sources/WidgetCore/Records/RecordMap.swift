@@ -71,10 +71,11 @@ enum WidgetVariable {
     let labels = record.labels.entries.map {
       ValueMap.Entry(key: $0.key, value: .string($0.value))
     }
+    // In the order of a map, which then need not be sorted.
     var map: ValueMap = [
+      "enabled": .bool(record.presence.isEnabled), "family": .string(record.family.name),
       "id": .string(record.id.rawValue), "kind": .string(record.kind.rawValue),
-      "family": .string(record.family.name), "labels": .map(ValueMap(labels)),
-      "visible": .bool(record.presence.isVisible), "enabled": .bool(record.presence.isEnabled),
+      "labels": .map(ValueMap(labels)), "visible": .bool(record.presence.isVisible),
     ]
     if let activity = record.activity { map["activity"] = .map(values(activity)) }
     return map
@@ -82,8 +83,8 @@ enum WidgetVariable {
 
   private static func values(_ activity: Activity) -> ValueMap {
     var map: ValueMap = [
-      "state": .string(activity.state.name), "started": .timestamp(activity.startTime),
-      "expires": .timestamp(activity.expireTime),
+      "expires": .timestamp(activity.expireTime), "started": .timestamp(activity.startTime),
+      "state": .string(activity.state.name),
     ]
     if let time = activity.endTime { map["ended"] = .timestamp(time) }
     return map
