@@ -22,7 +22,7 @@ struct BarConfiguration {
   private func words(_ more: [String] = []) -> [String] {
     ["widgetctl", "bar", "--format", format.rawValue] + more + arguments
   }
-  private var command: String { words().map(\.inShell).joined(separator: " ") }
+  private var command: String { words().map(\.shellQuoted).joined(separator: " ") }
 
   /// The command for a button. Nil if the clicked widget is unknown.
   private func click(_ button: Int) -> String? {
@@ -93,7 +93,7 @@ struct BarConfiguration {
     // The button is a variable of the shell that i3blocks starts.
     let click = BarConfiguration.command(
       "\"$BLOCK_BUTTON\"", widget, BarPart(""), family: family, socket: socket)
-    let once = words(["--once"]).map(\.inShell).joined(separator: " ")
+    let once = words(["--once"]).map(\.shellQuoted).joined(separator: " ")
     return lines + [
       "# i3blocks 1.4 passes no clicks to a command that keeps running. For clicks, use this block",
       "# instead. i3blocks starts its command every 2 seconds and at each click.",
@@ -125,7 +125,7 @@ struct BarConfiguration {
   private var eww: [String] {
     let options =
       BarConfiguration.clickOptions(family: family, socket: socket)
-      .map { " " + $0.inShell.inEwwString }.joined()
+      .map { " " + $0.shellQuoted.inEwwString }.joined()
     // eww ends a command that takes longer than 200 ms, unless it is in the background.
     func click(_ button: String) -> String {
       "\"widgetctl bar --click \(button) ${block.id}\(options) &\""
@@ -180,7 +180,7 @@ struct BarConfiguration {
     var words = [widget.rawValue]
     if !part.node.isEmpty { words += ["--node", part.node] }
     words += clickOptions(family: family, socket: socket)
-    return "widgetctl bar --click \(button) " + words.map(\.inShell).joined(separator: " ")
+    return "widgetctl bar --click \(button) " + words.map(\.shellQuoted).joined(separator: " ")
   }
 
   /// The options of the bar that a click needs too: its nodes are those of the shown family.

@@ -1,23 +1,5 @@
-// Quoting of shell commands in the configurations of bars.
+// Quoting of texts in the configurations of bars.
 extension String {
-  /// The text, quoted as one word of a shell.
-  var inShell: String {
-    let isPlain =
-      !isEmpty
-      && utf8.allSatisfy { byte in
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-          UInt8(ascii: "0")...UInt8(ascii: "9"):
-          true
-        default: "-_./:@%+,=".utf8.contains(byte)
-        }
-      }
-    return isPlain
-      ? self
-      : "'" + split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''")
-        + "'"
-  }
-
   /// A text inside a string of eww's configuration, where `${` begins an expression and a backslash
   /// makes any character plain.
   var inEwwString: String {

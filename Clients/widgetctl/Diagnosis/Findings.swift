@@ -228,25 +228,6 @@ extension Facts {
 }
 
 extension String {
-  /// As one word of a shell.
-  var shellQuoted: String {
-    let isPlain =
-      !isEmpty
-      && utf8.allSatisfy { byte in
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"), UInt8(ascii: "."),
-          UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "+"), UInt8(ascii: ":"),
-          UInt8(ascii: ","):
-          true
-        default: false
-        }
-      }
-    guard !isPlain else { return self }
-    return "'" + split(separator: "'", omittingEmptySubsequences: false).joined(separator: #"'\''"#)
-      + "'"
-  }
-
   /// A sentence as a part of one.
   var withoutFinalPeriod: String { hasSuffix(".") ? String(dropLast()) : self }
 

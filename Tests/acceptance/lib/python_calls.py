@@ -278,7 +278,7 @@ def matches_widgetctl(check, scratch, client):
     client.update_widget("cpu", clear_timeline=True)
     for arguments in (["get", "ghost"], ["send", "ghost", "click"]):
         check.equal(
-            f"{arguments[0]} of what is not there ends alike",
+            f"{arguments[0]} of a missing widget has the same exit status",
             command(scratch, *arguments).returncode,
             scratch.ctl(*arguments).returncode,
         )
