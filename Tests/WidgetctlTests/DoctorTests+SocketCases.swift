@@ -318,7 +318,7 @@ extension DoctorTests {
     },
     Case(
       "another user's systemd has the socket", "health", .fail, "(systemd, process 700)",
-      "sudo systemctl --user --machine='bob@' restart widgetd.socket widgetd.service"
+      "sudo systemctl --user --machine=bob@ restart widgetd.socket widgetd.service"
     ) {
       $0.choice = .named("/x", .flag)
       $0.connection = .mute(.deadlineExceeded(.seconds(3)))
