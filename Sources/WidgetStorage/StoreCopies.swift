@@ -54,6 +54,11 @@ public enum StoreCopies {
     guard isThere else {
       throw StoreCopyError(.missing, "\(path): there is no store; check the state directory")
     }
+    let folder = folder(of: file)
+    guard exists(folder) else {
+      throw StoreCopyError(
+        .missing, "\(file): there is no folder \(folder); create it, or choose another path")
+    }
     let temporary = file + ".part"
     return try storing { () throws(StorageError) in
       var files = try StoreFiles(path: path)
@@ -93,10 +98,9 @@ public enum StoreCopies {
       throw StoreCopyError(
         .missing, "\(file): there is no such file, or it is empty; check the path of the backup")
     }
+    try checkBackup(file)
     return try storing { () throws(StorageError) in
       let source = try StoreFiles(path: file, withMark: false)
-      // Checked before anything is created.
-      _ = try Schema.current.version(of: ReadingConnection(source).connection)
       let directory = try StateDirectory(path: stateDirectory, isRepair: true)
       defer { directory.release() }
       let path = directory.path + "/" + SQLiteCommitLog.databaseFileName
@@ -127,6 +131,19 @@ public enum StoreCopies {
   }
 
   // MARK: - Steps
+
+  /// Checks that the file is a database of a known version, before anything is created.
+  private static func checkBackup(_ file: String) throws(StoreCopyError) {
+    do throws(StorageError) {
+      let source = try StoreFiles(path: file, withMark: false)
+      _ = try Schema.current.version(of: ReadingConnection(source).connection)
+    } catch {
+      guard case .corrupt(_, let detail) = error else { throw StoreCopyError(error) }
+      throw StoreCopyError(
+        .damaged,
+        "\(file): cannot be restored (\(detail)); the store was not changed. Choose another backup")
+    }
+  }
 
   private static func storing<R>(
     _ body: () throws(StorageError) -> R
@@ -236,6 +253,12 @@ public enum StoreCopies {
     }
     unlink(path + "-shm")
     return moved
+  }
+
+  /// The folder of a file, as its path has it.
+  private static func folder(of file: String) -> String {
+    guard let slash = file.lastIndex(of: "/") else { return "." }
+    return slash == file.startIndex ? "/" : String(file[..<slash])
   }
 
   private static func exists(_ path: String) -> Bool {

@@ -107,6 +107,22 @@ import WidgetModel
     #expect(!manager.fileExists(atPath: folder.database))
   }
 
+  @Test func `a missing folder for a backup, and a file that is none, are called that`() throws {
+    try folder.open().close()
+    let noFolder = #expect(throws: StoreCopyError.self) {
+      try StoreCopies.backUp(stateDirectory: folder.path, to: folder.path + "/none/backup")
+    }
+    #expect(noFolder?.kind == .missing)
+    #expect(noFolder?.description.contains("there is no folder \(folder.path)/none;") == true)
+    try Data(repeating: 7, count: 9_000).write(to: URL(fileURLWithPath: backup))
+    let junk = #expect(throws: StoreCopyError.self) {
+      try StoreCopies.restore(backup, stateDirectory: folder.path, epoch: 2, name: "before")
+    }
+    #expect(junk?.kind == .damaged)
+    #expect(junk?.description.contains("Choose another backup") == true)
+    #expect(junk?.description.contains("store.mark") == false)
+  }
+
   @Test(arguments: Ending.allCases)
   func `a backup has everything, and restores as another history`(ending: Ending) throws {
     var log: SQLiteCommitLog? = try folder.open(bootID: SavedState.currentBoot())
