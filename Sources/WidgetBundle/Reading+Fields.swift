@@ -50,6 +50,11 @@ extension Reading {
     guard checkName(entry.name, entry.nameItem), let value = constant(entry.item) else {
       return nil
     }
+    if case .string(let text) = value, FieldType(text) != nil {
+      remark(
+        entry.item, "\"\(text)\" is a text here, the default of \"\(entry.name)\", and not a type",
+        hint: "write {type: \(text)} for the type, or {default: \(text)} for this text")
+    }
     let type: FieldType =
       switch value {
       case .null: .any

@@ -70,6 +70,19 @@ import WidgetModel
   }
 
   @Test(arguments: [
+    ("string", true), ("list(int)", true), ("{type: int}", false), ("hello", false),
+    ("{default: int}", false), ("''", false),
+  ])
+  func `a type in the place of a default is remarked on`(field: String, isRemarked: Bool) throws {
+    let bundle = try Samples.read(
+      Samples.kind("content: {label: x}", data: "    data: {n: \(field)}\n"))
+    #expect(bundle.remarks.count == (isRemarked ? 1 : 0), "\(bundle.remarks)")
+    if isRemarked {
+      #expect(bundle.remarks.first?.hint.hasPrefix("write {type: \(field)}") == true)
+    }
+  }
+
+  @Test(arguments: [
     ("secret", true), ("search, id: s", true), ("secret, mode: secret", false),
     ("number, mode: text", false), ("text", false), ("query, mode: search", false),
     ("password", false),
