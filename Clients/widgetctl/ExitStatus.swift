@@ -1,3 +1,4 @@
+import Glibc
 import WidgetClient
 
 /// How the process ends: the one table of exit codes.
@@ -24,7 +25,7 @@ enum ExitStatus: Int32, CaseIterable, Error {
     case .ok: "success"
     case .otherError: "any other error"
     case .usage: "wrong usage"
-    case .notFound: "there is no such widget, node, kind, key, bundle or token"
+    case .notFound: "there is no such widget, node, kind, key, bundle, token or file"
     case .alreadyExists: "the id or file already exists"
     case .refused:
       "refused in this state: hidden, disabled, etag or kind mismatch, part of a bundle"
@@ -58,6 +59,16 @@ enum ExitStatus: Int32, CaseIterable, Error {
       case .resourceExhausted: .quotaExceeded
       case .invalidArgument, .outOfRange: .invalidArgument
       case .cancelled, .unknown, .unimplemented, .internalError, .dataLoss: .otherError
+      }
+  }
+
+  /// The status for an error of the system about a file.
+  init(errno: Int32) {
+    self =
+      switch errno {
+      case ENOENT, ENOTDIR: .notFound
+      case EACCES, EPERM, EROFS: .permissionDenied
+      default: .otherError
       }
   }
 

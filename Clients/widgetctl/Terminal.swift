@@ -194,6 +194,10 @@ enum Input {
   }
 
   private static func failure(_ path: String, _ error: Int32) -> CommandFailure {
-    CommandFailure(.otherError, "\(path): cannot be read: \(String(cString: strerror(error)))")
+    guard error != ENOENT else {
+      return CommandFailure(.notFound, "\(path): there is no such file; check the path")
+    }
+    return CommandFailure(
+      ExitStatus(errno: error), "\(path): cannot be read: \(String(cString: strerror(error)))")
   }
 }

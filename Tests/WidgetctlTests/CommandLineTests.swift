@@ -50,7 +50,7 @@ struct CommandLineTests {
     ["add"], ["add", "k", "--family", "huge"], ["add", "k", "--data", "novalue"], ["set", "a"],
     ["set", "a", "--error", "x:y", "--clear-error"], ["rm"], ["rm", "a", "b", "--etag", "e"],
     ["move", "a"], ["move", "a", "--first", "--last"], ["show"], ["show", "a", "--all"],
-    ["show", "-l", "x", "--all"], ["show", "a", "--kind", "k"], ["apply"], ["send", "a"],
+    ["show", "-l", "x", "--all"], ["show", "a", "--kind", "k"], ["apply"],
     ["watch", "--once", "--events"], ["watch", "--resume", "AQ==", "--until", "a:removed"],
     ["watch", "--resume", "!"], ["watch", "a", "--until", "b:removed"], ["watch", "--until", "x"],
     ["events", "--count", "0"], ["events", "--count", "-1"],
@@ -74,6 +74,27 @@ struct CommandLineTests {
   func `invalid command lines exit with the status of wrong usage`(_ arguments: [String]) {
     let error = #expect(throws: (any Error).self) { try Widgetctl.parseAsRoot(arguments) }
     if let error { #expect(Widgetctl.exitCode(for: error) == .validationFailure) }
+  }
+
+  @Test func `files and data values need no option`() throws {
+    let apply = try #require(
+      try Widgetctl.parseAsRoot(["apply", "a.yaml", "-f", "b.yaml"]) as? ApplyCommand)
+    #expect(apply.files == ["a.yaml"] && apply.namedFiles == ["b.yaml"])
+    let add = try #require(
+      try Widgetctl.parseAsRoot(["add", "note", "n=1", "--data", "m=2"]) as? AddCommand)
+    #expect(add.data.map(\.key) == ["n"] && add.namedData.map(\.key) == ["m"])
+    let list = try #require(try Widgetctl.parseAsRoot(["ls", "a", "b"]) as? ListCommand)
+    #expect(list.ids.map(\.rawValue) == ["a", "b"])
+  }
+
+  @Test func `a guessed value is text where the field is text`() throws {
+    let assignments = try [Assignment("zip=01"), Assignment("n=1"), Assignment("on:=true")]
+    let fields = [
+      Field(name: "zip", type: .string), Field(name: "n", type: .int),
+      Field(name: "on", type: .string),
+    ]
+    let values = try assignments.values().asText(assignments, in: fields)
+    #expect(values == ["zip": .string("01"), "n": .int(1), "on": .bool(true)])
   }
 
   @Test(

@@ -45,6 +45,50 @@ struct KindTextTests {
         """)
   }
 
+  @Test func `a value that the same file replaces is not called set aside`() throws {
+    let (a, b) = (try #require(WidgetID("a")), try #require(WidgetID("b")))
+    let note = try #require(KindName("note"))
+    let result = KindResult(
+      name: note, action: .updated, widgetsChanged: 2,
+      lostFields: [
+        LostField(widgetID: a, path: "data.n", isSetAside: true),
+        LostField(widgetID: b, path: "data.n", isSetAside: true),
+      ], lostFieldsCount: 2)
+    let spec = WidgetSpec(id: a, kind: note, data: ["n": .string("7")])
+    let text = ApplyCommand.text(
+      ApplyKindsResponse(results: [result], revision: 1), dryRun: false, replacedBy: [spec])
+    #expect(
+      text == """
+        kind note updated, 2 widgets converted
+          a: data.n did not fit the changed kind; the file's value replaces it
+          b: data.n is set aside until it fits the kind again, or somebody sets the field
+
+        """)
+  }
+
+  @Test func `widgets without a newly required parameter are named`() throws {
+    let note = try #require(KindName("note"))
+    let kind = Kind(
+      name: note,
+      parameters: [
+        Field(name: "place", type: .string, isRequired: true), Field(name: "free", type: .string),
+      ])
+    func widget(_ id: String, _ parameters: ValueMap) -> Widget {
+      var widget = Samples.widget
+      (widget.id, widget.kind, widget.parameters) = (Samples.id(id), note, parameters)
+      return widget
+    }
+    let lines = LackingWidgets.lines(
+      [kind], [widget("a", [:]), widget("b", ["place": .string("x")])])
+    #expect(
+      lines == [
+        "  a: lacks the parameter \"place\", which the changed kind requires; "
+          + "set it with `widgetctl set a --param place=VALUE`"
+      ])
+    let many = LackingWidgets.lines([kind], (1...25).map { widget("w\($0)", [:]) })
+    #expect(many.count == 21 && many.last == "  and 5 more without a required parameter")
+  }
+
   @Test func `a kind says which nodes its widgets show, and what they take`() throws {
     let name = try #require(KindName("todo"))
     let kind = Kind(

@@ -135,7 +135,7 @@ static void print_line(follower *to) {
 static void lost(follower *to, const wc_error *error) {
   if (!to->was_open && to->once && !to->waits) fail_error(error, to->socket);
   if (!to->was_open) say("%s; waiting for it", error_words(error, to->socket));
-  else if (isatty(STDERR_FILENO)) say("reconnecting...");
+  else if (!to->owes_reconnected) say("lost the connection to widgetd; reconnecting...");
   to->owes_reconnected = true;
   if (to->once) return;
   add(&to->line, "{\"type\":\"disconnected\"}\n");

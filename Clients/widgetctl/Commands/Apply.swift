@@ -37,17 +37,22 @@ struct ApplyCommand: AsyncParsableCommand {
       bundle.
 
       Examples:
-        widgetctl apply -f panel.yaml
-        widgetctl apply -f panel.yaml --prune --dry-run
+        widgetctl apply panel.yaml
+        widgetctl apply panel.yaml --prune --dry-run
         widgetctl ls -l panel=top -o yaml | sed s/12:00/12:01/ | widgetctl apply -f -
         widgetctl ls -o jsonl | jq -c 'select(.applySet == "panel")' | widgetctl apply -f -
       """)
 
   @Option(
     name: [.customShort("f", allowingJoined: true), .customLong("file")],
-    help: ArgumentHelp("The file; - is standard input; may be repeated.", valueName: "file"),
+    help: ArgumentHelp("A file, as without -f; may be repeated.", valueName: "file"),
     completion: .file(extensions: ["yaml", "yml", "json"]))
-  var files: [String]
+  var namedFiles: [String] = []
+
+  @Argument(
+    help: "The files; - is standard input.",
+    completion: .file(extensions: ["yaml", "yml", "json"]))
+  var files: [String] = []
 
   @Flag(help: "Remove the widgets and kinds that the set no longer declares.")
   var prune = false
@@ -72,9 +77,15 @@ struct ApplyCommand: AsyncParsableCommand {
   @OptionGroup var transition: TransitionOptions
   @OptionGroup var global: GlobalOptions
 
+  func validate() throws {
+    guard !namedFiles.isEmpty || !files.isEmpty else {
+      throw ValidationError("name a file: `widgetctl apply FILE`; - is standard input")
+    }
+  }
+
   func run() async throws {
     var file = WidgetFile()
-    for name in files {
+    for name in namedFiles + files {
       if let refusal = ApplyCommand.refusal(toRead: name) { throw refusal }
       let text = try Input.text(name)
       let label = name == "-" ? "standard input" : name
@@ -104,11 +115,14 @@ struct ApplyCommand: AsyncParsableCommand {
       throw file.located(refusal)
     }
     let kinds = try await placing(file) { try await applyKinds(file, target, session) }
+    let lacking =
+      try await LackingWidgets.lines(
+        file.kinds ?? [], kinds?.results ?? [], declared: file.widgets, session)
     Output.warn(
       IdleButtons.warnings((file.kinds ?? []).filter { !file.shortKinds.contains($0.name) }))
     guard file.declaresWidgets else {
       return session.printer.print(document(kinds, nil)) {
-        ApplyCommand.text(kinds, dryRun: dryRun)
+        ApplyCommand.text(kinds, dryRun: dryRun) + lacking.map { "\($0)\n" }.joined().safeLines
       }
     }
     var request = ApplyWidgetsRequest(
@@ -116,6 +130,7 @@ struct ApplyCommand: AsyncParsableCommand {
       validateOnly: dryRun, requestID: global.requestId ?? "", transition: transition.transition,
       ownFields: own)
     let answer: ApplyWidgetsResponse
+    var unchecked: [WidgetID] = []
     do {
       answer = try await placing(file) { [request] in
         try await session.client.applyWidgets(request, options: session.options)
@@ -124,6 +139,7 @@ struct ApplyCommand: AsyncParsableCommand {
       // The daemon checks against the kinds as they are, which may refuse what the changed kinds allow.
       let changed = Set((kinds?.results ?? []).filter { $0.action != .unchanged }.map(\.name))
       guard dryRun, file.widgets.contains(where: { changed.contains($0.kind) }) else { throw error }
+      unchecked = request.widgets.filter { changed.contains($0.kind) }.compactMap(\.id)
       request.widgets.removeAll { changed.contains($0.kind) }
       request.prune = false
       answer = try await placing(file) { [request] in
@@ -134,9 +150,13 @@ struct ApplyCommand: AsyncParsableCommand {
     let declared = Set((dryRun ? file.kinds ?? [] : []).map(\.name.rawValue))
     Output.warn(answer.warnings.filter { !declared.contains($0.metadata["kind"] ?? "") })
     session.printer.print(document(kinds, answer)) {
-      ApplyCommand.text(kinds, dryRun: dryRun)
-        + ApplyCommand.text(
-          answer.results, before: before, specs: dryRun && !own ? file.widgets : nil, set: target)
+      ApplyCommand.text(kinds, dryRun: dryRun, replacedBy: own ? [] : file.widgets)
+        + lacking.map { "\($0)\n" }.joined().safeLines
+        + (unchecked.isEmpty || !answer.results.isEmpty
+          ? ApplyCommand.text(
+            answer.results, before: before, specs: dryRun && !own ? file.widgets : nil, set: target)
+          : "")
+        + unchecked.map { "\($0) not checked, because its kind changes (dry run)\n" }.joined()
         + ApplyCommand.text(fieldsOf: answer.results, dryRun: dryRun)
         + (dryRun && kinds?.results.contains { $0.action != .unchanged } == true
           ? "the dry run does not check the widgets against the changed kinds\n" : "")
@@ -269,8 +289,17 @@ struct ApplyCommand: AsyncParsableCommand {
   }
 
   /// A line a kind, and one for each value that its widgets lose.
-  static func text(_ kinds: ApplyKindsResponse?, dryRun: Bool) -> String {
-    (kinds?.results ?? []).map { result in
+  ///
+  /// - Parameter specs: The widgets of the same command, which replace values that do not fit.
+  static func text(
+    _ kinds: ApplyKindsResponse?, dryRun: Bool, replacedBy specs: [WidgetSpec] = []
+  ) -> String {
+    let replaced = Set(
+      specs.flatMap { spec in
+        spec.data.keys.map { "\(spec.id?.rawValue ?? "") data.\($0)" }
+          + spec.parameters.keys.map { "\(spec.id?.rawValue ?? "") parameters.\($0)" }
+      })
+    return (kinds?.results ?? []).map { result in
       let widgets =
         switch result.widgetsChanged {
         case 0: ""
@@ -278,17 +307,21 @@ struct ApplyCommand: AsyncParsableCommand {
         default: ", \(result.widgetsChanged) widgets converted"
         }
       return "kind \(result.name) \(result.action.name)\(widgets)\(dryRun ? " (dry run)" : "")\n"
-        + text(lostBy: result, dryRun: dryRun)
+        + text(lostBy: result, dryRun: dryRun, replaced)
     }.joined()
   }
 
-  private static func text(lostBy result: KindResult, dryRun: Bool) -> String {
+  private static func text(
+    lostBy result: KindResult, dryRun: Bool, _ replaced: Set<String>
+  ) -> String {
     var lines = result.lostFields.map { field in
       let what =
-        field.isSetAside
-        ? "\(dryRun ? "would be" : "is") set aside until it fits the kind again, or somebody sets the field"
-        : "\(dryRun ? "would lose" : "has lost") its value: the changed kind does not declare the "
-          + "field, or only with another type or other choices"
+        replaced.contains("\(field.widgetID) \(field.path)")
+        ? "\(dryRun ? "would not fit" : "did not fit") the changed kind; the file's value replaces it"
+        : field.isSetAside
+          ? "\(dryRun ? "would be" : "is") set aside until it fits the kind again, or somebody sets the field"
+          : "\(dryRun ? "would lose" : "has lost") its value: the changed kind does not declare the "
+            + "field, or only with another type or other choices"
       return "  \(field.widgetID): \(field.path) \(what)"
     }
     let more = result.lostFieldsCount - result.lostFields.count

@@ -131,7 +131,7 @@ extension CommandFailure {
       self.init(.notFound, BundleInstallerError.text(message, hint: hint))
     case .system(let message, let number):
       self.init(
-        number == EACCES || number == EPERM || number == EROFS ? .permissionDenied : .otherError,
+        ExitStatus(errno: number),
         "\(message): \(String(cString: strerror(number)))")
     }
   }
@@ -411,13 +411,13 @@ struct BundleNewCommand: ParsableCommand {
     }
     guard mkdir(path, 0o755) == 0 || errno == EEXIST else {
       throw CommandFailure(
-        .otherError, "cannot create \(path): \(String(cString: strerror(errno)))")
+        ExitStatus(errno: errno), "cannot create \(path): \(String(cString: strerror(errno)))")
     }
     let descriptor = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
     guard descriptor >= 0 else {
       guard errno == EEXIST else {
         throw CommandFailure(
-          .otherError, "cannot write \(file): \(String(cString: strerror(errno)))")
+          ExitStatus(errno: errno), "cannot write \(file): \(String(cString: strerror(errno)))")
       }
       throw CommandFailure(.alreadyExists, "\(file) already exists; choose another id or --dir")
     }
@@ -428,7 +428,7 @@ struct BundleNewCommand: ParsableCommand {
       if count < 0, errno == EINTR { continue }
       guard count > 0 else {
         throw CommandFailure(
-          .otherError, "cannot write \(file): \(String(cString: strerror(errno)))")
+          ExitStatus(errno: errno), "cannot write \(file): \(String(cString: strerror(errno)))")
       }
       rest = rest.dropFirst(count)
     }

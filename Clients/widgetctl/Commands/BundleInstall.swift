@@ -181,6 +181,9 @@ struct BundleListCommand: AsyncParsableCommand {
   func run() async throws {
     if remote.remote { return try await BundleRemote.list(global) }
     let installer = try folder.installer()
+    if let named = folder.folder, access(named, F_OK) != 0 {
+      throw CommandFailure(.notFound, "there is no folder \(named); check --dir")
+    }
     let installed = try folder.carryOut { () throws(BundleInstallerError) in try installer.list() }
     let host = await BundleHost.ask(global)
     if !installed.isEmpty, host != .unknown, let problem = host.problem(of: installer.path) {

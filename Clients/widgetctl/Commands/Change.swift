@@ -11,13 +11,17 @@ struct AddCommand: AsyncParsableCommand {
 
       Examples:
         widgetctl add clock
-        widgetctl add clock --id clock -l panel=top --data text=12:00
-        widgetctl add gauge --id cpu --family small --param max=100 --data percent=0 --hidden
+        widgetctl add clock text=12:00 --id clock -l panel=top
+        widgetctl add gauge percent=0 --id cpu --family small --param max=100 --hidden
         widgetctl add clock --recommendation tokyo
       """)
 
   @Argument(help: "The widget's kind.", transform: parseKind)
   var kind: KindName
+
+  @Argument(
+    help: ArgumentHelp("Data values.", valueName: "key=value"), transform: parseAssignment)
+  var data: [Assignment] = []
 
   @Option(
     help: "The widget's id. Default: the daemon chooses one; the command prints it.",
@@ -49,9 +53,10 @@ struct AddCommand: AsyncParsableCommand {
   var recommendation: String?
 
   @Option(
-    help: ArgumentHelp("A data value; may be repeated.", valueName: "key=value"),
+    name: .customLong("data"),
+    help: ArgumentHelp("A data value, as without --data; may be repeated.", valueName: "key=value"),
     transform: parseAssignment)
-  var data: [Assignment] = []
+  var namedData: [Assignment] = []
 
   @Flag(help: "Create the widget hidden.")
   var hidden = false
@@ -65,17 +70,24 @@ struct AddCommand: AsyncParsableCommand {
   func run() async throws {
     var spec = WidgetSpec(
       id: id, kind: kind, family: family, labels: labels.labels, isVisible: hidden ? false : nil,
-      isEnabled: disabled ? false : nil, parameters: try parameters.values(),
-      data: try data.values())
+      isEnabled: disabled ? false : nil)
     let session = try global.session()
     if let recommendation {
       spec.parameters = try await session.recommended(
-        recommendation, of: kind, changing: spec.parameters)
+        recommendation, of: kind, changing: try parameters.values())
     }
-    let answer = try await session.client.createWidget(
-      CreateWidgetRequest(
-        widget: spec, requestID: global.requestId ?? "", transition: transition.transition),
-      options: session.options)
+    let chosen = spec
+    let answer = try await session.change(
+      data: data + namedData, parameters: parameters, of: { kind }
+    ) { (data, parameters) async throws(ClientError) in
+      var spec = chosen
+      spec.data = data
+      for entry in parameters.entries { spec.parameters[entry.key] = entry.value }
+      return try await session.client.createWidget(
+        CreateWidgetRequest(
+          widget: spec, requestID: global.requestId ?? "", transition: transition.transition),
+        options: session.options)
+    }
     Output.warn(answer.warnings)
     session.printer.print(answer.widget.document(etag: answer.etag)) {
       "\(answer.widget.id) added\n"
@@ -180,16 +192,20 @@ struct SetCommand: AsyncParsableCommand {
   }
 
   func run() async throws {
-    var patch = WidgetPatch(
-      setData: try data.values(), unsetData: unsetData, replaceData: replace,
-      setParameters: try parameters.values(), unsetParameters: unsetParameters,
-      setLabels: labels.labels, unsetLabels: unsetLabels, isStale: stale, releases: release)
-    if clearError { patch.error = .some(nil) } else if let error { patch.error = .some(error) }
     let session = try global.session()
-    let answer = try await session.client.updateWidget(
-      UpdateWidgetRequest(
-        id: id, patch: patch, etag: etag ?? "", requestID: global.requestId ?? "",
-        transition: transition.transition), options: session.options)
+    let answer = try await session.change(
+      data: data, parameters: parameters, of: { await session.kind(of: id) }
+    ) { (data, parameters) async throws(ClientError) in
+      var patch = WidgetPatch(
+        setData: data, unsetData: unsetData, replaceData: replace,
+        setParameters: parameters, unsetParameters: unsetParameters,
+        setLabels: labels.labels, unsetLabels: unsetLabels, isStale: stale, releases: release)
+      if clearError { patch.error = .some(nil) } else if let error { patch.error = .some(error) }
+      return try await session.client.updateWidget(
+        UpdateWidgetRequest(
+          id: id, patch: patch, etag: etag ?? "", requestID: global.requestId ?? "",
+          transition: transition.transition), options: session.options)
+    }
     let released = await SetCommand.released(release, of: id, session)
     if !answer.changed, let widget = answer.widget {
       for note in SetCommand.absent(unsetData, widget.data, "data value")

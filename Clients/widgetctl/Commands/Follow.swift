@@ -96,8 +96,8 @@ struct FollowOptions: Sendable {
   }
 }
 
-/// Reports changes of the connection on standard error, if that is wanted. Fails if there never
-/// was a connection.
+/// Reports on standard error that the connection is lost, and that it is back. On a terminal and with
+/// --verbose, also reports other news of the stream. Fails if there never was a connection.
 struct ConnectionNotes {
   private let follow: FollowOptions
   private var wasOpen = false
@@ -105,14 +105,17 @@ struct ConnectionNotes {
 
   init(_ follow: FollowOptions) { self.follow = follow }
 
-  private func say(_ text: String) {
-    if follow.global.saysMore { Output.writeError("widgetctl: \(text)\n") }
+  private func say(_ text: String) { Output.writeError("widgetctl: \(text)\n") }
+
+  private func sayMore(_ text: String) {
+    if follow.global.saysMore { say(text) }
   }
 
   private mutating func lost(_ error: ClientError) throws(ClientError) {
     guard wasOpen || follow.waits else { throw error }
+    guard !isLost else { return }
     isLost = true
-    say(wasOpen ? "reconnecting…" : "waiting for the daemon…")
+    say(wasOpen ? "lost the connection to widgetd; reconnecting…" : "waiting for the daemon…")
   }
 
   private mutating func opened(_ place: String) {
@@ -126,8 +129,8 @@ struct ConnectionNotes {
     case .disconnected(let error): try lost(error)
     case .opened(let opened): self.opened("revision \(opened.revision)")
     case .reset(.compacted):
-      say("too much has changed in between; starting over from a snapshot")
-    case .reset(.epochChanged): say("the daemon has a new store; starting over from a snapshot")
+      sayMore("too much has changed in between; starting over from a snapshot")
+    case .reset(.epochChanged): sayMore("the daemon has a new store; starting over from a snapshot")
     case .snapshot, .synced, .changes, .events, .gap, .progress, .theme, .upcoming, .reconnected:
       break
     }
@@ -137,7 +140,7 @@ struct ConnectionNotes {
     switch frame {
     case .disconnected(let error): try lost(error)
     case .opened(let opened):
-      if !wasOpen { say("listening…") }
+      if !wasOpen { sayMore("listening…") }
       self.opened("event \(opened.afterSequence)")
     case .events, .gap, .reconnected: break
     }

@@ -176,7 +176,8 @@ struct GalleryCommand: AsyncParsableCommand {
   private func write(_ previews: [Preview], to folder: String, _ theme: Theme) throws {
     guard mkdir(folder, 0o777) == 0 || errno == EEXIST else {
       throw CommandFailure(
-        .otherError, "cannot make the folder \(folder): \(String(cString: strerror(errno)))")
+        ExitStatus(errno: errno),
+        "cannot make the folder \(folder): \(String(cString: strerror(errno)))")
     }
     let format = pictures ?? .svg
     for preview in previews {

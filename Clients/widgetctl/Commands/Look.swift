@@ -10,14 +10,20 @@ struct ListCommand: AsyncParsableCommand {
       The command prints a table. With -o json or yaml, it prints one object with the store's \
       revision and the list of widgets. With -o jsonl, it prints one widget per line. It reads the \
       list in pages, which can have different revisions. `watch --once` prints the state at \
-      exactly one revision.
+      exactly one revision. If a named widget does not exist, it lists the others and exits with \
+      status 3.
 
       Examples:
         widgetctl ls
+        widgetctl ls clock cpu
         widgetctl ls -l 'panel=top,!draft' --kind clock
         widgetctl ls --field data.percent
         widgetctl ls -o json | jq -r '.widgets[].id'
       """, aliases: ["list"])
+
+  @Argument(
+    help: "Only the widgets with these ids.", completion: idCompletion, transform: parseID)
+  var ids: [WidgetID] = []
 
   @OptionGroup var selection: SelectorOptions
   @OptionGroup var fields: FieldOptions
@@ -27,7 +33,7 @@ struct ListCommand: AsyncParsableCommand {
     let session = try global.session()
     try await selection.checkKinds(in: session)
     var mask = try fields.mask(for: session.printer.format)
-    let selector = selection.selector()
+    let selector = selection.selector(ids: ids)
     // The list is sorted here, by position.
     let asked = try fields.mask(for: session.printer.format, adding: ["position"])
     let (widgets, revision) = try await fields.asking(for: asked) {
@@ -35,7 +41,7 @@ struct ListCommand: AsyncParsableCommand {
       mask = known == asked ? mask : known
       return try await session.list(selector, mask: known)
     }
-    if widgets.isEmpty, !selection.isEmpty { await selection.noteNothing(in: session) }
+    if widgets.isEmpty, ids.isEmpty, !selection.isEmpty { await selection.noteNothing(in: session) }
     session.printer.print(
       list: widgets.map {
         $0.widget.document(etag: $0.etag, mask: mask, stored: $0.storedTimeline)
@@ -44,6 +50,11 @@ struct ListCommand: AsyncParsableCommand {
     ) {
       session.printer.table(
         of: widgets.map { FieldOptions.projected($0.widget, fields.paths) }, mask: mask)
+    }
+    let there = Set(widgets.map(\.widget.id))
+    guard ids.allSatisfy(there.contains) else {
+      await FollowOptions.noteMissing(of: ids, among: there, waits: false, session)
+      throw ExitStatus.notFound
     }
   }
 }
@@ -161,8 +172,17 @@ struct GetCommand: AsyncParsableCommand {
     }
     session.printer.print(document) {
       fields.paths.isEmpty
-        ? session.printer.table(of: [answer.widget]) : values.joined(separator: "\n") + "\n"
+        ? session.printer.table(of: [answer.widget]) + GetCommand.problems(of: answer.widget)
+        : values.joined(separator: "\n") + "\n"
     }
+  }
+
+  /// A line for each problem of a widget: its error, its staleness, and failed parts of its content.
+  static func problems(of widget: Widget, now: Timestamp = Terminal.now) -> String {
+    let lines =
+      widget.failures(DateText(now: now)) + widget.statusFailures
+      + (widget.content?.problemLines(tellsAll: false) ?? [])
+    return lines.map { "  \($0)\n" }.joined().safeLines
   }
 
   private func showOwners(_ session: Session) async throws {

@@ -37,7 +37,7 @@ struct SendCommand: AsyncParsableCommand {
   var id: WidgetID
 
   @Argument(help: ArgumentHelp("The event's name: click, toggle, submit, …", valueName: "event"))
-  var name: String
+  var name: String?
 
   @Argument(
     help: ArgumentHelp("The event's payload.", valueName: "key=value"),
@@ -114,8 +114,27 @@ struct SendCommand: AsyncParsableCommand {
         : "widget \"\(widget.id)\" has no input \"\(name)\"; \(hint)")
   }
 
+  /// The message for a command without an event, with the events that the kind declares.
+  private func missingEvent(_ session: Session) async -> CommandFailure {
+    guard
+      let widget = try? await session.client.getWidget(
+        GetWidgetRequest(id: id), options: session.options
+      ).widget
+    else { return CommandFailure(.usage, "name an event: `widgetctl send \(id) EVENT`") }
+    let kind = try? await session.client.getKind(
+      GetKindRequest(name: widget.kind), options: session.options
+    ).kind.kind
+    let names = (kind?.events ?? []).map(\.name)
+    let known = names.isEmpty ? "" : "\(id) takes \(names.joined(separator: ", ")); "
+    return CommandFailure(
+      .usage,
+      "name an event: `widgetctl send \(id) EVENT`; \(known)`widgetctl describe \(widget.kind)` shows "
+        + "the events of the kind and its nodes")
+  }
+
   func run() async throws {
     let session = try global.session()
+    guard let name else { throw await missingEvent(session) }
     var payload = try allOfPayload()
     let target = try await SendTarget.look(for: self, session)
     let node = try node ?? target?.form(for: name, of: id)

@@ -58,6 +58,7 @@ enum Upload {
   }
 
   private static func failure(_ path: String) -> CommandFailure {
-    CommandFailure(.otherError, "cannot read \(path): \(String(cString: strerror(errno)))")
+    CommandFailure(
+      ExitStatus(errno: errno), "cannot read \(path): \(String(cString: strerror(errno)))")
   }
 }

@@ -112,7 +112,7 @@ private actor ViewScreen {
     let changed = try mirror.apply(frame) != nil
     seen.formUnion(view.ids.filter { mirror[$0] != nil })
     if case .theme = frame, mirror.isSynced { return try draw() }
-    if wasLost != (lostSince != nil), terminal != nil { return try draw() }
+    if wasLost != (lostSince != nil), terminal != nil || printed != nil { return try draw() }
     guard changed, mirror.isSynced else { return }
     for id in view.ids {
       mirror[id].map { dismissals.look(at: $0, revision: mirror.revision, now: Terminal.now) }
@@ -198,7 +198,8 @@ private actor ViewScreen {
   private func print(_ page: PicturePage) {
     // In a pipe, the text changes without news only at entries of timelines.
     timer.set(mirror.untilNextDate(Terminal.now)) { [weak self] in await self?.timeHasPassed() }
-    let text = page.text(of: view.widgets(in: mirror), kinds: kinds)
+    let loss = lostSince == nil ? "" : "widgetd is away; reconnecting\n"
+    let text = page.text(of: view.widgets(in: mirror), kinds: kinds) + loss
     guard text != printed else { return }
     Output.write((printed == nil ? "" : "\n") + text)
     printed = text

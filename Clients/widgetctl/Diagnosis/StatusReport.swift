@@ -27,6 +27,8 @@ struct StatusReport: Hashable {
   var revision: Revision?
   /// The host that runs bundles, if it is known.
   var host = BundleHost.unknown
+  /// The widgets with an error; nil if they are not known.
+  var failing: FailingWidgets?
   var now: Timestamp
 
   /// As `systemctl status` ends: 0 running, 3 not running, 4 unknown.
@@ -126,6 +128,7 @@ extension StatusReport {
     }
     guard let stats else {
       if let revision { line("Revision", "\(revision)") }
+      failingLines().forEach { line($0.name, $0.text, .bad) }
       line("You may", rights)
       return text
     }
@@ -135,6 +138,7 @@ extension StatusReport {
       "\(stats.store), epoch \(stats.epoch), revision \(stats.revision) "
         + "(can resume from \(stats.compactRevision))")
     line("Widgets", "\(stats.widgets), \(ByteCount.text(stats.stateBytes)) of state")
+    failingLines().forEach { line($0.name, $0.text, .bad) }
     line("Clients", "connections \(stats.connections), subscriptions \(stats.subscriptions)")
     line(
       "Events",
@@ -162,6 +166,22 @@ extension StatusReport {
         + painter.paint(error.reason.safeForTerminal, .bad) + words.safeForTerminal + "\n"
     }
     return text
+  }
+
+  /// How many widgets have an error, and the first errors. Empty if no widget has one.
+  private func failingLines() -> [(name: String, text: String)] {
+    guard let failing, failing.count > 0 else { return [] }
+    let count = failing.isCut ? "more than \(failing.count)" : "\(failing.count)"
+    let noun = failing.count == 1 ? "widget" : "widgets"
+    let first = failing.widgets.prefix(FailingWidgets.shown).map {
+      (name: "", text: "\($0.id): \($0.error.words(DateText(now: now)))")
+    }
+    return [
+      (
+        name: "Failing",
+        text: "\(count) \(noun); `widgetctl ls --where '\(FailingWidgets.condition)'`"
+      )
+    ] + first
   }
 
   private func heading(_ painter: Painter) -> String {
@@ -236,6 +256,7 @@ extension StatusReport {
       map["level"] = .string(level.rawValue)
       if let revision { map["revision"] = .revision(revision) }
     }
+    if let failing { map["failing"] = failing.document }
     guard stats != nil else { return .map(map) }
     switch host {
     case .running(let folders, let stub):

@@ -95,7 +95,7 @@ struct OutputFile: Hashable, Sendable {
       default: ""
       }
     return CommandFailure(
-      number == EACCES || number == EPERM ? .permissionDenied : .otherError,
+      ExitStatus(errno: number),
       "cannot write \(path): \(String(cString: strerror(number)))\(next)")
   }
 }

@@ -1,0 +1,48 @@
+import WidgetClient
+import WidgetModel
+
+extension Session {
+  /// Makes a change with values of the command line. If the daemon refuses a value, makes the change again,
+  /// with the written text for each guessed value whose field has the type string: `zip=12345`.
+  ///
+  /// - Parameter kind: Finds the widget's kind, for the second try.
+  func change<Answer>(
+    data: [Assignment], parameters: [Assignment], of kind: () async -> KindName?,
+    _ call: (_ data: ValueMap, _ parameters: ValueMap) async throws(ClientError) -> Answer
+  ) async throws -> Answer {
+    let values = (data: try data.values(), parameters: try parameters.values())
+    do throws(ClientError) { return try await call(values.data, values.parameters) } catch {
+      guard error.status?.code == .invalidArgument, let name = await kind(),
+        let declared = try? await client.getKind(GetKindRequest(name: name), options: options)
+      else { throw error }
+      let kind = declared.kind.kind
+      let texts = (
+        data: values.data.asText(data, in: kind.data),
+        parameters: values.parameters.asText(parameters, in: kind.parameters)
+      )
+      guard texts != values else { throw error }
+      return try await call(texts.data, texts.parameters)
+    }
+  }
+
+  /// The kind of a widget; nil if the daemon does not say.
+  func kind(of id: WidgetID) async -> KindName? {
+    try? await client.getWidget(
+      GetWidgetRequest(id: id, readMask: .idsOnly), options: options
+    ).widget.kind
+  }
+}
+
+extension ValueMap {
+  /// The same with the written text for each guessed value whose field has the type string.
+  func asText(_ assignments: [Assignment], in fields: [Field]) -> ValueMap {
+    var values = self
+    for assignment in assignments {
+      guard let text = assignment.asText,
+        fields.contains(where: { $0.name == assignment.key && $0.type == .string })
+      else { continue }
+      values[assignment.key] = text
+    }
+    return values
+  }
+}

@@ -1,0 +1,53 @@
+import WidgetClient
+import WidgetModel
+
+/// The widgets that have an error now.
+struct FailingWidgets: Hashable {
+  struct Failing: Hashable {
+    var id: WidgetID
+    var error: WidgetError
+  }
+
+  /// The expression that selects them.
+  static let condition = "widget.error != null"
+  /// The number of widgets that `status` names.
+  static let shown = 3
+
+  /// In display order; at most one page.
+  var widgets: [Failing]
+  /// Whether there are more than `widgets`.
+  var isCut = false
+
+  var count: Int { widgets.count }
+
+  /// Asks the daemon. Nil if it does not answer.
+  static func ask(_ global: GlobalOptions) async -> FailingWidgets? {
+    guard let session = try? global.session(),
+      let mask = try? ReadMask(paths: ["error", "position"])
+    else { return nil }
+    let request = ListWidgetsRequest(
+      selector: Selector(expression: condition), pageSize: 1000, readMask: mask)
+    let answer = try? await session.client.listWidgets(
+      request, options: CallOptions(timeout: global.limit ?? Facts.callTimeout))
+    guard let answer else { return nil }
+    let sorted = answer.widgets.map(\.widget).sorted { $0.position < $1.position }
+    return FailingWidgets(
+      widgets: sorted.compactMap { widget in
+        widget.error.map { Failing(id: widget.id, error: $0) }
+      }, isCut: !answer.nextPageToken.isEmpty)
+  }
+
+  /// `{count, widgets: [{id, reason, message}]}`, with the widgets that `status` names.
+  var document: Value {
+    .map([
+      "count": .int(Int64(count)),
+      "widgets": .list(
+        widgets.prefix(FailingWidgets.shown).map {
+          .map([
+            "id": .string($0.id.rawValue), "reason": .string($0.error.reason),
+            "message": .string($0.error.message),
+          ])
+        }),
+    ])
+  }
+}
