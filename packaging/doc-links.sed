@@ -5,6 +5,6 @@ s|](\.\./Protos|](Protos|g
 s|\[Clients/bundles\](\.\./Clients/bundles)|[Examples](../widgetd-host/examples/bundles)|g
 s|\[Clients/bars\](\.\./Clients/bars)|[Examples](../widgetctl/examples/bars)|g
 s|](\.\./README\.md[^)]*)|](service.md)|g
-s|](\.\./\.\./README\.md)|](../widgetd/service.md)|g
+s|](\.\./\.\./README\.md[^)]*)|](../widgetd/service.md)|g
 s|](\.\./\.\./docs/|](../widgetd/|g
 s|](widgetclient\.h)|](../../../include/widgetclient/widgetclient.h)|g
