@@ -4,6 +4,8 @@ import os
 import sys
 import traceback
 
+from lib.system import eventually
+
 
 class Checks:
     """Use in a `with` statement; leaves the process with 1 if a check failed or the script broke."""
@@ -28,6 +30,18 @@ class Checks:
 
     def equal(self, what, found, expected):
         return self.that(what, found == expected, f"expected {expected!r}, found {found!r}")
+
+    def becomes(self, what, ask, expected):
+        """Waits until `ask` returns what is expected, and records the last answer."""
+        found = None
+
+        def is_expected():
+            nonlocal found
+            found = ask()
+            return found == expected
+
+        eventually(is_expected)
+        return self.equal(what, found, expected)
 
     def skip(self, what, why):
         """Records that something was not possible here; the last line tells of it."""

@@ -1,12 +1,12 @@
 """A daemon with a folder of bundles and a host for them, and a server that bundles ask."""
 
+import contextlib
 import http.server
 import json
 import os
 import threading
-import time
 
-from lib.system import Scratch, binary, clean_environment, eventually
+from lib.system import PATIENCE, Scratch, binary, clean_environment, eventually
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -20,6 +20,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.items = []
         self.huge_bytes = 0
         self.friend = ""
+        self.pieces = threading.Semaphore(0)
         self.end = threading.Event()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -50,15 +51,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def body(self):
-        """The body of the request; `/slow` reads it in pieces."""
+        """The body of the request; `/slow` reads as many pieces as the test releases."""
         length = int(self.headers.get("Content-Length", 0))
         if not self.path.startswith("/slow"):
             return self.rfile.read(length)
         parts = []
         while length > 0:
+            self.server.pieces.acquire(timeout=PATIENCE)
             parts.append(self.rfile.read(min(length, 1 << 19)))
             length = length - len(parts[-1]) if parts[-1] else 0
-            time.sleep(0.2)
         return b"".join(parts)
 
     def act(self):
@@ -181,9 +182,20 @@ def running(marker):
     return found
 
 
+def is_running(pid):
+    """Whether a process runs. One that has ended can wait for its parent."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rsplit(") ", 1)[1][0] not in "ZX"
+    except OSError:
+        return False
+
+
 def children_of(pid):
     found = []
     for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as file:
+        # A thread can end meanwhile.
+        with contextlib.suppress(OSError), open(
+                f"/proc/{pid}/task/{task}/children", encoding="ascii") as file:
             found += [int(word) for word in file.read().split()]
     return found

@@ -4,6 +4,7 @@ Only processes that were started here are ever signalled, by their own handle. T
 script (prctl PDEATHSIG by way of setpriv), so a script that is killed leaves nothing behind.
 """
 
+import contextlib
 import json
 import os
 import queue
@@ -65,10 +66,40 @@ def context_switches(pids):
     found = {}
     for pid in pids:
         for task in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{task}/status", encoding="ascii") as file:
+            # A thread can end meanwhile.
+            with contextlib.suppress(OSError), open(
+                    f"/proc/{pid}/task/{task}/status", encoding="ascii") as file:
                 found[(pid, task)] = sum(
                     int(line.split()[1]) for line in file if "ctxt_switches" in line)
     return found
+
+
+def states(pid):
+    """The states of the threads of a process: S sleeps, R runs or waits for a processor."""
+    found = set()
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(OSError), open(
+                f"/proc/{pid}/task/{task}/stat", encoding="utf-8") as file:
+            found.add(file.read().rsplit(") ", 1)[1][0])
+    return found
+
+
+def rests(pid, seconds=0.2):
+    """Waits until all threads of a process sleep, and were not woken for a while."""
+    def is_asleep():
+        before = context_switches([pid])
+        if states(pid) != {"S"}:
+            return False
+        time.sleep(seconds)
+        return states(pid) == {"S"} and context_switches([pid]) == before
+    return eventually(is_asleep)
+
+
+def processor_seconds(pid):
+    """The time that a process has had on processors. Unlike time, it does not depend on other processes."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        words = file.read().rsplit(") ", 1)[1].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def woken(pids, seconds=10):
@@ -195,7 +226,7 @@ class Scratch:
         """Runs widgetctl; returns what it printed, with its exit status."""
         return subprocess.run(
             [binary("widgetctl"), *arguments], input=text, capture_output=True, text=True,
-            stdin=None if text is not None else subprocess.DEVNULL, timeout=60, check=False,
+            stdin=None if text is not None else subprocess.DEVNULL, timeout=PATIENCE, check=False,
             env=clean_environment(**{"WIDGETD_SOCKET": self.socket, **(env or {})}))
 
     def shell(self, command):
@@ -203,7 +234,7 @@ class Scratch:
         path = os.path.dirname(binary("widgetctl")) + ":" + os.environ.get("PATH", "")
         return subprocess.run(
             ["sh", "-c", command], cwd=self.folder, capture_output=True, text=True,
-            stdin=subprocess.DEVNULL, timeout=60, check=False,
+            stdin=subprocess.DEVNULL, timeout=PATIENCE, check=False,
             env=clean_environment(WIDGETD_SOCKET=self.socket, PATH=path))
 
     def watch(self, *arguments):

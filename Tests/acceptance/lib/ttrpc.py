@@ -47,7 +47,7 @@ class Lost(Exception):
 class Connection:
     """One connection. With `timeout`, waiting longer than that for bytes raises TimeoutError."""
 
-    def __init__(self, path, timeout=20.0):
+    def __init__(self, path, timeout=120.0):
         self.socket = socket.socket(socket.AF_UNIX)
         self.next_id = 1
         self.buffer = b""
