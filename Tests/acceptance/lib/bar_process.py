@@ -104,7 +104,7 @@ class Bar:
     def shown(self, text):
         """Reads on until the text is shown; returns what is shown then."""
         found = None
-        while found != text and (state := self.next(10)) is not None:
+        while found != text and (state := self.next()) is not None:
             found = parsed(self.format, state)
         return found
 

@@ -157,7 +157,7 @@ class Dashboard:
     def is_filled(self, change):
         """Makes changes and reads nothing, until the terminal takes no more; whether it came to that."""
         deadline = time.monotonic() + PATIENCE
-        number, before = 0, -1
+        number, before, same = 0, -1, 0
         while time.monotonic() < deadline:
             for _ in range(100):
                 change(number)
@@ -165,8 +165,9 @@ class Dashboard:
             time.sleep(0.1)  # For more than two redraws.
             waiting = struct.unpack(
                 "i", fcntl.ioctl(self.terminal, termios.FIONREAD, b"\0\0\0\0"))[0]
-            if waiting == before:
-                return waiting > 0
+            same = same + 1 if waiting == before and waiting > 0 else 0
+            if same == 10:
+                return True
             before = waiting
         return False
 
