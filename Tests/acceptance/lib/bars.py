@@ -10,7 +10,7 @@ import tempfile
 import termios
 import threading
 
-from lib.system import clean_environment
+from lib.system import clean_environment, eventually
 
 
 def polybar_parts(line):
@@ -188,11 +188,17 @@ class Tmux:
 
     def cell(self, words):
         """The cell of the status line where the words begin."""
-        return self.screen.buffer[self.rows - 1][self.status().index(words)]
+        return self.screen.buffer[self.rows - 1][self.column(words)]
+
+    def column(self, words):
+        """The column of the words, once tmux has drawn them."""
+        found = eventually(lambda: self.status().find(words) + 1)
+        assert found, f"no {words!r} in {self.status()!r}"
+        return found - 1
 
     def click(self, words, button=0):
         """Presses and releases a button on the words, as a terminal reports it."""
-        column = self.status().index(words) + 1
+        column = self.column(words) + 1
         os.write(self.terminal, f"\x1b[<{button};{column};{self.rows}M".encode())
         if button < 64:
             os.write(self.terminal, f"\x1b[<{button};{column};{self.rows}m".encode())
