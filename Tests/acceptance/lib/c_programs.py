@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from lib.protobuf import ROOT, values
-from lib.system import Process, binary, clean_environment
+from lib.system import PATIENCE, Process, binary, clean_environment
 
 SOURCE = os.path.join(ROOT, "Clients", "c")
 NEEDED = ("cc", "make", "pkg-config", "scdoc", "objcopy", "strip")
@@ -47,7 +47,7 @@ class Programs:
     def send(self, *arguments, text=None, path=None):
         return subprocess.run(
             [os.path.join(SOURCE, "build/sanitized/widgetd-send"), *arguments], input=text,
-            capture_output=True, text=True, timeout=60, check=False,
+            capture_output=True, text=True, timeout=PATIENCE, check=False,
             stdin=None if text is not None else subprocess.DEVNULL, env=self.environment(path))
 
     def once(self, *arguments, path=None):
