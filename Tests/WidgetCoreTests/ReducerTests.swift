@@ -103,6 +103,26 @@ struct ReducerTests {
     #expect(try !store.send("click", to: "a").isChange)
   }
 
+  @Test(arguments: [
+    [Reducer(event: "click", condition: "widget.id == 'a'", assignments: ["count": "1"])],
+    [Reducer(event: "click", condition: "event.name == 'click'", assignments: ["count": "1"])],
+    [
+      Reducer(event: "click", assignments: ["last": "'x'"]),
+      Reducer(event: "click", assignments: ["count": "size(widget.id)"]),
+    ],
+    [
+      Reducer(event: "click", assignments: ["count": "size(event.node) + 1"]),
+      Reducer(event: "click", assignments: ["last": "'x'"]),
+    ],
+  ])
+  func `a variable that only one expression of an event reads has its value`(
+    _ reducers: [Reducer]
+  ) throws {
+    var store = try store(reducers)
+    try store.send("click", to: "a")
+    #expect(store.widget("a")?.data["count"] == .int(1))
+  }
+
   @Test func `expressions read data, parameters, the event, the widget and the time`() throws {
     var store = try store([
       Reducer(

@@ -73,6 +73,8 @@ final class ContentProgram: Sendable {
   let hasStatus: Bool
   /// Whether expressions can read `entry`, which is then a variable after `status`.
   let hasEntries: Bool
+  /// Whether an expression reads `widget`.
+  let readsWidget: Bool
   /// Whether there are embeds.
   let hasEmbeds: Bool
   /// Whether nodes can be private. Those in embeds do not count.
@@ -86,6 +88,7 @@ final class ContentProgram: Sendable {
     self.root = root
     self.hasStatus = hasStatus
     self.hasEntries = hasEntries
+    readsWidget = root.inputs.contains(.widget)
     hasEmbeds = root.hasEmbeds
     mayBePrivate = root.mayBePrivate
     nodeIDs = Set(root.nodes.map(\.id))

@@ -16,7 +16,24 @@ struct KindReducers {
   /// The first problem. `applyKinds` refuses a kind that has one. It can only appear later if a
   /// newer version of the daemon reads the kind.
   let problem: Problem?
-  private var byEvent: [String: [CompiledReducer]] = [:]
+  private var byEvent: [String: EventReducers] = [:]
+
+  /// The reducers of one event, and the variables that their expressions read. A variable that none
+  /// reads is not made, because that costs more than a small reducer.
+  private struct EventReducers {
+    private(set) var reducers: [CompiledReducer] = []
+    private(set) var readsEvent = false
+    private(set) var readsWidget = false
+
+    mutating func append(_ reducer: CompiledReducer) {
+      reducers.append(reducer)
+      let expressions =
+        reducer.assignments.map(\.expression) + [reducer.condition].compactMap(\.self)
+      let variables = Set(expressions.flatMap(\.references).map(\.variable))
+      readsEvent = readsEvent || variables.contains("event")
+      readsWidget = readsWidget || variables.contains("widget")
+    }
+  }
 
   private struct CompiledReducer {
     let place: String
@@ -56,7 +73,7 @@ struct KindReducers {
         let compiled = try KindReducers.compile(
           reducer, of: kind, fields, type, nodes, in: environment, memory,
           place: "reducers[\(index)]")
-        byEvent[reducer.event, default: []].append(compiled)
+        byEvent[reducer.event, default: EventReducers()].append(compiled)
       } catch {
         problem = Problem(place: error.place, message: error.message)
       }
@@ -66,7 +83,8 @@ struct KindReducers {
 
   /// Whether a reducer runs for an event on a node.
   func answer(_ event: String, on nodeID: String) -> Bool {
-    byEvent[event]?.contains { $0.nodeID.isEmpty || NodeID.isNode(nodeID, of: $0.nodeID) } ?? false
+    byEvent[event]?.reducers.contains { $0.nodeID.isEmpty || NodeID.isNode(nodeID, of: $0.nodeID) }
+      ?? false
   }
 
   // MARK: - Running
@@ -79,9 +97,10 @@ struct KindReducers {
       throw .reducerFailed(
         record.id, event: event.name, place: problem.place, message: problem.message)
     }
-    guard let reducers = byEvent[event.name] else { return nil }
-    var run = Run(event: event, record: record, budget: costMax, valueDepthMax: valueDepthMax)
-    for reducer in reducers
+    guard let known = byEvent[event.name] else { return nil }
+    var run = Run(
+      event: event, record: record, for: known, budget: costMax, valueDepthMax: valueDepthMax)
+    for reducer in known.reducers
     where reducer.nodeID.isEmpty || NodeID.isNode(event.nodeID, of: reducer.nodeID) {
       do throws(Failure) { try run.apply(reducer) } catch {
         throw .reducerFailed(
@@ -100,24 +119,31 @@ struct KindReducers {
     private var budget: Int
     private let valueDepthMax: Int
 
-    init(event: Event, record: Record, budget: Int, valueDepthMax: Int) {
+    init(
+      event: Event, record: Record, for known: EventReducers, budget: Int, valueDepthMax: Int
+    ) {
       self.budget = budget
       self.valueDepthMax = valueDepthMax
       data = RecordMap(record.data)
-      let rows = NodeID.rowKeys(of: event.nodeID)
       bindings = SlotBindings([
         .map(ExpressionMap(data)), .map(ExpressionMap(RecordMap(record.parameters))),
-        ExpressionValue(
-          [
-            // In the order of a map, which then need not be sorted.
-            "name": .string(event.name), "node": .string(event.nodeID),
-            "payload": .map(event.payload), "row": .string(rows.last ?? ""),
-            "rows": .list(rows.map { .string($0) }), "time": .timestamp(event.time),
-          ] as ValueMap),
-        WidgetVariable.value(of: record),
+        known.readsEvent ? Run.variable(event) : .null,
+        known.readsWidget ? WidgetVariable.value(of: record) : .null,
         .timestamp(event.time),
         Run.nodes(event),
       ])
+    }
+
+    /// The variable `event`.
+    private static func variable(_ event: Event) -> ExpressionValue {
+      let rows = NodeID.rowKeys(of: event.nodeID)
+      return ExpressionValue(
+        [
+          // In the order of a map, which then need not be sorted.
+          "name": .string(event.name), "node": .string(event.nodeID),
+          "payload": .map(event.payload), "row": .string(rows.last ?? ""),
+          "rows": .list(rows.map { .string($0) }), "time": .timestamp(event.time),
+        ] as ValueMap)
     }
 
     /// The submitted values by the names of their fields; null for other events.
