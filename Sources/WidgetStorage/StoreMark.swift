@@ -51,11 +51,14 @@ final class StoreMark {
   let path: String
   private let descriptor: Int32
   private(set) var content: Content
+  /// The file's bytes: those of `content`.
+  private var bytes: [UInt8]
 
   /// Creates or replaces the mark with this content.
   init(path: String, replacing found: Found, content: Content) throws(StorageError) {
     self.path = path
     self.content = content
+    bytes = content.bytes
     if case .mark = found {
       descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
       guard descriptor >= 0 else { throw StorageError(errno: errno, path: path) }
@@ -67,7 +70,6 @@ final class StoreMark {
     descriptor = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw StorageError(errno: errno, path: temporary) }
     giveToFolderOwner(descriptor, path)
-    let bytes = content.bytes
     let count = Glibc.write(descriptor, bytes, bytes.count)
     guard count == bytes.count, fsync(descriptor) == 0, rename(temporary, path) == 0 else {
       let code = count >= 0 && count < bytes.count ? ENOSPC : errno
@@ -84,18 +86,19 @@ final class StoreMark {
   func note(groups: UInt64, revision: Revision) {
     content.groups = groups
     content.revision = revision
+    Content.renumber(&bytes, groups: groups, revision: revision)
     write()
   }
 
   /// Records that the database is complete without a write-ahead log.
   func close() {
     content.isOpen = false
+    bytes = content.bytes
     write()
   }
 
   /// A mark that is behind does no harm: it only knows of fewer groups.
   private func write() {
-    let bytes = content.bytes
     _ = pwrite(descriptor, bytes, bytes.count, 0)
   }
 
@@ -118,7 +121,7 @@ extension StoreMark.Content {
   private static let heading = "widgetd store 1: that widgetd.db is in use here. Do not edit.\n"
 
   /// All marks of a store have the same length.
-  fileprivate var bytes: [UInt8] {
+  var bytes: [UInt8] {
     var text = Array(Self.heading.utf8)
     func add(_ name: String, _ value: String, width: Int) {
       text += name.utf8
@@ -131,10 +134,43 @@ extension StoreMark.Content {
     add("state", isOpen ? "open" : "closed", width: 6)
     add("durability", durability.rawValue, width: 7)
     add("boot", boot, width: 36)
-    add("groups", "\(groups)", width: 20)
-    add("revision", "\(revision)", width: 20)
+    add("groups", "\(groups)", width: Self.numberWidth)
+    add("revision", "\(revision)", width: Self.numberWidth)
     add("check", Self.check(of: text), width: 16)
     return text
+  }
+
+  /// The columns of a number.
+  private static let numberWidth = 20
+
+  /// Changes the numbers in the bytes of a mark. To make all lines again for each group would cost more than
+  /// half of a small change.
+  ///
+  /// - Parameter bytes: those of `bytes`, which end with the lines `groups`, `revision` and `check`.
+  static func renumber(_ bytes: inout [UInt8], groups: UInt64, revision: Revision) {
+    let check = bytes.count - 17
+    let revisionPlace = check - 6 - 1 - numberWidth
+    let groupsPlace = revisionPlace - 9 - 1 - numberWidth
+    write(groups, to: &bytes, at: groupsPlace)
+    write(UInt64(revision), to: &bytes, at: revisionPlace)
+    var hash = bytes.withUnsafeBytes { csqlite_hash($0.baseAddress, check - 6, 0) }
+    for place in (check..<check + 16).reversed() {
+      let digit = UInt8(truncatingIfNeeded: hash & 15)
+      bytes[place] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+      hash >>= 4
+    }
+  }
+
+  /// Writes a number and spaces behind it.
+  private static func write(_ number: UInt64, to bytes: inout [UInt8], at place: Int) {
+    var (rest, count) = (number, 1)
+    while rest >= 10 { (rest, count) = (rest / 10, count + 1) }
+    rest = number
+    for index in (place..<place + count).reversed() {
+      bytes[index] = UInt8(ascii: "0") + UInt8(rest % 10)
+      rest /= 10
+    }
+    for index in place + count..<place + numberWidth { bytes[index] = UInt8(ascii: " ") }
   }
 
   /// nil for bytes that are not a complete mark.

@@ -49,6 +49,21 @@ import WidgetModel
     return failure.map { "\($0)" } ?? ""
   }
 
+  // MARK: - The numbers
+
+  @Test(arguments: [0, 9, 10, 4_711, 9_999_999_999, UInt64.max - 1, .max])
+  func `new numbers in a mark give the bytes of the mark with these numbers`(number: UInt64) {
+    var content = StoreMark.Content(
+      storeID: "0123456789abcdef", isOpen: true, durability: .process, boot: "boot-1",
+      groups: 123_456, revision: 77)
+    var bytes = content.bytes
+    for (groups, revision) in [(number, 5), (number, number), (3, number)] as [(UInt64, UInt64)] {
+      StoreMark.Content.renumber(&bytes, groups: groups, revision: revision)
+      (content.groups, content.revision) = (groups, revision)
+      #expect(bytes == content.bytes)
+    }
+  }
+
   // MARK: - The database
 
   @Test func `an empty database beside a write-ahead log is refused, and the log stays`() throws {
