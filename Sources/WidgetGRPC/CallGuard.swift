@@ -58,6 +58,11 @@
     /// The paths of methods that take any number of messages.
     private static let conversations = Set(
       InProcessClient.methods.filter(\.isConversation).map { "/" + $0.fullName })
+    /// The paths of reflection, whose questions are small.
+    private static let reflections: Set = [
+      "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+      "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+    ]
 
     init(number: String, connection: CallerConnection, onEnd: @escaping () -> Void) {
       self.number = number
@@ -107,11 +112,12 @@
             context)
         }
       }
-      if head.headers.first(name: ":path")?.contains("ServerReflection/") == true {
+      let path = head.headers.first(name: ":path") ?? ""
+      if CallGuard.conversations.contains(path) {
+        isSingle = false
+      } else if CallGuard.reflections.contains(path) {
         isSingle = false
         scanner.bytesMax = CallGuard.questionBytesMax
-      } else if head.headers.first(name: ":path").map(CallGuard.conversations.contains) == true {
-        isSingle = false
       }
       // An encoding that is not known is refused further on.
       scanner.allowsCompressed = head.headers["grpc-encoding"].contains { $0 != "identity" }

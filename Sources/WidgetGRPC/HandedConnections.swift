@@ -69,7 +69,7 @@
       }
       context.fireChannelActive()
       guard
-        (try? pipeline.addHandler(HeaderAllowance(), position: .after(context.handler))) != nil
+        (try? pipeline.addHandler(RootStreamFrames(), position: .after(context.handler))) != nil
       else { return false }
       let id = ObjectIdentifier(channel)
       open.withLock { $0[id] = channel }
@@ -83,14 +83,20 @@
     }
   }
 
+  /// The frames of the connection itself: one that is sent first, and those that grpc-swift need not see.
+  ///
   /// Lets a peer send more headers than grpc-swift would take, so that a call with too many headers
   /// can be refused. A refusal by HTTP/2 itself would end the connection with all its calls.
   /// `NIOChannelPipeline+GRPC.swift` of grpc-swift-nio-transport 2.9.2 has 16 KiB and no setting.
   ///
   /// The limit holds after the peer has acknowledged it. More headers than that still end the
   /// connection.
-  private final class HeaderAllowance: ChannelInboundHandler {
+  ///
+  /// Drops news of the connection's window, which some clients send with each call. NIO's HTTP/2 has applied
+  /// them. grpc-swift would wake a task for each, and ignore it.
+  private final class RootStreamFrames: ChannelInboundHandler {
     typealias InboundIn = HTTP2Frame
+    typealias InboundOut = HTTP2Frame
     typealias OutboundOut = HTTP2Frame
 
     /// The maximum size of headers in HTTP/2, as SETTINGS_MAX_HEADER_LIST_SIZE counts them.
@@ -102,10 +108,16 @@
 
     func handlerAdded(context: ChannelHandlerContext) {
       let settings: HTTP2Settings = [
-        HTTP2Setting(parameter: .maxHeaderListSize, value: HeaderAllowance.headerBytesMax)
+        HTTP2Setting(parameter: .maxHeaderListSize, value: RootStreamFrames.headerBytesMax)
       ]
       let frame = HTTP2Frame(streamID: .rootStream, payload: .settings(.settings(settings)))
       context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+      let frame = unwrapInboundIn(data)
+      if frame.streamID == .rootStream, case .windowUpdate = frame.payload { return }
+      context.fireChannelRead(data)
     }
   }
 
