@@ -149,7 +149,7 @@ public struct ActionStatus: Hashable, Sendable {
   public var code: String
   /// The messages for wrong fields of a form, by field.
   public var fields: [String: String]
-  /// The time of the first failure in a row.
+  /// The time of a source's first failure in a row, or of an action's last failure.
   public var since: Timestamp?
 
   public init(

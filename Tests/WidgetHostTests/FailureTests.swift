@@ -160,6 +160,86 @@ struct FailureTests {
     #expect(error(scene) == nil)
   }
 
+  @Test(arguments: [
+    "{actions: {save: [{command: [no]}]}, on: {go: save}}", "{on: {go: [{command: [no]}]}}",
+  ])
+  func `an action that fails again fails now, and the log has it again`(body: String) throws {
+    var scene = try Scene(body, permissions: "{commands: [no]}")
+    for attempt in 0..<3 {
+      scene.pass(.seconds(5))
+      try scene.event("go")
+      scene.tell(.failed(try need(scene.program()).id, Failure("ABORTED", "no failed")))
+      #expect(error(scene)?.since == scene.time.wall)
+      #expect(scene.instance.failures.map(\.since) == [scene.time.wall])
+      let lines = reports(&scene)
+      #expect(lines.count == 1 && lines[0].hasSuffix("no failed" + (attempt > 0 ? " (again)" : "")))
+    }
+  }
+
+  @Test func `a flood of events that fail again fills no log`() throws {
+    var scene = try Scene("{on: {go: [{command: [no]}]}}", permissions: "{commands: [no]}")
+    for _ in 0..<100 {
+      try scene.event("go")
+      scene.tell(.failed(try need(scene.program()).id, Failure("ABORTED", "no failed")))
+    }
+    #expect(reports(&scene).count == 1 + HostLimits().repeatsBurst)
+  }
+
+  @Test func `a reading that a step asks for is reported when it fails again`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 0}
+      sources: {feed: {command: [cat], every: 1h, set: {n: int(result)}}}
+      on: {go: [{reload: feed}]}
+      """, permissions: "{commands: [cat]}")
+    scene.tell(.failed(try need(scene.program()).id, Failure("ABORTED", "cat failed")))
+    let since = scene.time.wall
+    #expect(reports(&scene) == ["bundle b: widget w: source feed: cat failed"])
+    scene.pass(.seconds(5))
+    try scene.event("go")
+    scene.tell(.failed(try need(scene.program()).id, Failure("ABORTED", "cat failed")))
+    #expect(reports(&scene) == ["bundle b: widget w: source feed: cat failed (again)"])
+    #expect(error(scene)?.since == since)
+  }
+
+  @Test func `only what has worked works again`() throws {
+    let body = """
+      data: {n: 0}
+      sources: {feed: {command: [cat], every: 1s, parse: text, set: {n: int(result)}}}
+      """
+    var scene = try Scene(body, permissions: "{commands: [cat]}")
+    for words in ["works now", "works again"] {
+      scene.tell(.failed(try need(scene.program()).id, Failure("ABORTED", "no")))
+      #expect(reports(&scene).count == 1)
+      scene.pass(.seconds(1))
+      try scene.print(scene.program()?.id, "5")
+      #expect(reports(&scene) == ["bundle b: widget w: source feed \(words)"])
+      scene.pass(.seconds(1))
+    }
+  }
+
+  @Test func `an action that is cancelled, and a source that is off, do not work again`() throws {
+    var scene = try Scene(
+      """
+      data: {n: 0, on: true}
+      sources: {feed: {command: [cat], when: data.on, set: {n: int(result)}}}
+      actions: {save: [{command: [no]}]}
+      on: {go: save, stop: [{cancel: save}]}
+      """, permissions: "{commands: [cat, no]}")
+    scene.tell(.failed(try need(scene.program()).id, Failure("ABORTED", "no")))
+    try scene.event("go")
+    scene.tell(.failed(try need(scene.program()).id, Failure("ABORTED", "no")))
+    try scene.event("go")
+    #expect(reports(&scene).count == 2)
+    try scene.event("stop")
+    try scene.change { $0.data["on"] = .bool(false) }
+    #expect(
+      reports(&scene) == [
+        "bundle b: widget w: action save is cancelled",
+        "bundle b: widget w: source feed is off: `when` is false",
+      ])
+  }
+
   @Test(arguments: [true, false])
   func `a cleared mark of an action stays cleared in the next host`(isCleared: Bool) throws {
     let bundle = try Scene.bundle(
@@ -319,7 +399,49 @@ struct FailureTests {
     for widget in widgets { next.widgets[widget.id] = widget }
     next.tell(.snapshot(widgets))
     #expect(error(next) == marked)
+    let since = RFC3339.text(try need(marked.since))
+    let place = "bundle b: widget w: source feed"
+    let program = try need(next.program())
+    #expect(reports(&next) == ["\(place): has failed since \(since): cat failed"])
+    next.tell(.failed(program.id, Failure("ABORTED", "cat failed")))
+    #expect(reports(&next) == [])
+    next.pass(.seconds(1))
     try next.print(next.program()?.id, "7")
     #expect(error(next) == nil)
+    #expect(reports(&next) == ["\(place) works now"])
+  }
+
+  @Test func `a new version in the same host does not report former failures again`() throws {
+    var scene = try scene()
+    try fail(&scene)
+    scene.instance = BundleInstance(
+      scene.instance.bundle, generation: 2, folder: "/bundles/b", home: "/home/me",
+      limits: HostLimits(), isReload: true, seed: 8)
+    _ = reports(&scene).count
+    scene.tell(.snapshot(Array(scene.widgets.values)))
+    #expect(scene.instance.failures.map(\.message) == ["cat failed"])
+    #expect(reports(&scene) == [])
+  }
+
+  @Test func `a source that was being read when its host ended has not failed`() throws {
+    var scene = try scene()
+    try scene.change { widget in
+      guard case .map(var all)? = widget.data["status"], case .map(var one)? = all["feed"] else {
+        return
+      }
+      one["state"] = .string("running")
+      one["running"] = .bool(true)
+      all["feed"] = .map(one)
+      widget.data["status"] = .map(all)
+    }
+    scene.instance = BundleInstance(
+      scene.instance.bundle, generation: 2, folder: "/bundles/b", home: "/home/me",
+      limits: HostLimits(), seed: 8)
+    _ = reports(&scene).count
+    scene.tell(.snapshot(Array(scene.widgets.values)))
+    #expect(error(scene) == nil)
+    #expect(scene.instance.failures == [])
+    try scene.print(scene.program()?.id, "7")
+    #expect(reports(&scene) == [])
   }
 }

@@ -25,6 +25,16 @@ struct StandingFailure: Hashable, Sendable {
   var since: Timestamp { status.since ?? .epoch }
 }
 
+/// The cause of a failure.
+enum FailureCause: Hashable, Sendable {
+  /// Time repeats failures, and only the first of them is news.
+  case time
+  /// Somebody has asked for a reading, and has to see in the log that it fails again.
+  case request
+  /// An event is a request, and its sender looks at the widget.
+  case event
+}
+
 /// A failure of a bundle's widget that nothing in its content tells. A placeholder tells nothing.
 public struct BundleFailure: Hashable, Sendable {
   public var widgetID: WidgetID
@@ -61,21 +71,25 @@ extension BundleInstance {
   /// - Parameters:
   ///   - names: the sources and actions by whose status the author can show it.
   ///   - isCaught: the bundle handles the failure, so only the log has it.
-  /// - Returns: the status with the time of the first failure in a row.
+  /// - Returns: the status with the time of the first failure in a row, or of this failure if an
+  ///   event has caused it.
   @discardableResult
   mutating func failed(
     _ id: WidgetID, _ key: FailureKey, _ status: ActionStatus, among names: Set<String> = [],
-    isCaught: Bool = false
+    isCaught: Bool = false, cause: FailureCause = .time
   ) -> ActionStatus {
     guard let known = widgets[id]?.failures else { return status }
     var status = status
-    status.since = known[key]?.since ?? now.wall
+    status.since = cause == .event ? now.wall : known[key]?.since ?? now.wall
     let failure = StandingFailure(status: status, names: names, isCaught: isCaught)
     showAgain(id)
-    guard known[key] != failure else { return status }
+    guard known[key] != failure || cause != .time else { return status }
     // Report only a new code: a source that fails every second would fill the log.
     if known[key]?.status.code != status.code {
       effects.append(.report("\(place(id, key)): \(status.message)"))
+    } else if cause != .time, repeats.available >= 1 {
+      repeats.take(1)
+      effects.append(.report("\(place(id, key)): \(status.message) (again)"))
     }
     widgets[id]?.failures[key] = failure
     failuresChanged(id)
@@ -90,12 +104,16 @@ extension BundleInstance {
     touched.insert(id)
   }
 
+  /// A source, an action or steps have succeeded.
+  mutating func succeeded(_ id: WidgetID, _ key: FailureKey) {
+    let isFirst = widgets[id]?.working.insert(key).inserted ?? true
+    forgetFailure(id, key, because: isFirst ? "works now" : "works again")
+  }
+
   /// Forgets a failure.
   ///
-  /// - Parameter words: the log's text.
-  mutating func succeeded(
-    _ id: WidgetID, _ key: FailureKey, saying words: String = "works again"
-  ) {
+  /// - Parameter words: the log's text after the name of the part.
+  mutating func forgetFailure(_ id: WidgetID, _ key: FailureKey, because words: String) {
     guard widgets[id]?.failures.removeValue(forKey: key) != nil else { return }
     effects.append(.note("\(place(id, key)) \(words)"))
     if case .source(let index) = key {
@@ -221,7 +239,8 @@ extension BundleInstance {
 
   // MARK: Failures of a former host or version
 
-  /// Takes over the failures in a widget's data. Clears the mark if its source or action no longer exists.
+  /// Takes over the failures in a widget's data, and reports those of a former host. Clears the mark
+  /// if its source or action no longer exists.
   ///
   /// - Parameter interrupted: the actions that have just failed, because the former host or version ended.
   mutating func inheritFailures(
@@ -238,6 +257,10 @@ extension BundleInstance {
       if case .source(let index) = key { armStaleness(id, index) }
       if interrupted.contains(name) {
         effects.append(.report("\(place(id, key)): \(status.message)"))
+      } else if !isReload {
+        let since = RFC3339.text(widgets[id]?.failures[key]?.since.wholeSeconds ?? now.wall)
+        let words = if case .source = key { "has failed since" } else { "failed at" }
+        effects.append(.report("\(place(id, key)): \(words) \(since): \(status.message)"))
       }
     }
     failuresVersion += 1

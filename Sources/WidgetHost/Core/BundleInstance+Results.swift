@@ -93,6 +93,7 @@ extension BundleInstance {
     // Results and failures say nothing about the lifetime of a program or a socket.
     // `continuousEnded` counts the attempts of these.
     if !source.isContinuous { widgets[id]?.sources[index].attempts = 0 }
+    widgets[id]?.sources[index].isDemanded = false
     succeeded(id, .source(index))
   }
 
@@ -110,7 +111,9 @@ extension BundleInstance {
       id, source.name,
       ActionStatus(
         state: .failure, title: title(of: source, id) ?? facts.failureTitle(source.name),
-        message: failure.message, code: failure.code))
+        message: failure.message, code: failure.code),
+      cause: state(id, index).isDemanded ? .request : .time)
+    widgets[id]?.sources[index].isDemanded = false
     switch source.input {
     case .file where failure.code == "NOT_FOUND", .folder where failure.code == "NOT_FOUND":
       clearData(of: source, id, facts)
@@ -136,7 +139,7 @@ extension BundleInstance {
     clearData(of: source, id, facts)
     widgets[id]?.sources[index].attempts += 1
     touched.insert(id)
-    succeeded(id, .source(index), saying: "is missing, and it is optional")
+    forgetFailure(id, .source(index), because: "is missing, and it is optional")
     switch source.input {
     case .socket:
       // The folder tells when the socket is made, so a program that is started is found at once.

@@ -108,7 +108,9 @@ extension BundleInstance {
         runs[id]?.isMarked = true
         var named = status
         if named.title.isEmpty { named.title = triggerName(run.widgetID, run.trigger) }
-        failed(run.widgetID, .trigger(run.trigger), named, isCaught: isCaught)
+        failed(
+          run.widgetID, .trigger(run.trigger), named, isCaught: isCaught,
+          cause: run.event == nil ? .time : .event)
         return status
       }
       return status
@@ -116,7 +118,8 @@ extension BundleInstance {
     runs[id]?.isMarked = true
     let names = Set(run.frames.map(\.action.name).filter { !$0.isEmpty })
     return failed(
-      run.widgetID, .action(frame.action.name), status, among: names, isCaught: isCaught)
+      run.widgetID, .action(frame.action.name), status, among: names, isCaught: isCaught,
+      cause: run.event == nil ? .time : .event)
   }
 
   private mutating func title(of frame: Run.Frame, _ run: Run) -> String? {
@@ -176,7 +179,8 @@ extension BundleInstance {
       undo(frame, run.widgetID)
       guard frame.phase == .steps else { continue }
       setStatus(run.widgetID, frame.action.name, ActionStatus())
-      if !frame.action.name.isEmpty { succeeded(run.widgetID, .action(frame.action.name)) }
+      guard !frame.action.name.isEmpty else { continue }
+      forgetFailure(run.widgetID, .action(frame.action.name), because: "is cancelled")
     }
     end(id)
   }

@@ -45,6 +45,7 @@ extension BundleInstance {
       return
     }
     arm(id, index, source)
+    if isDemanded { widgets[id]?.sources[index].isDemanded = true }
     guard state.request == nil else {
       if isAsked {
         widgets[id]?.sources[index].isWantedAgain = true
@@ -247,7 +248,7 @@ extension BundleInstance {
     else { return }
     trace(id, .source, source.name, "waits for signals")
     setStatus(id, source.name, ActionStatus(state: .running))
-    succeeded(id, .source(index))
+    forgetFailure(id, .source(index), because: "waits for signals: its service is there")
   }
 
   // MARK: Continuous programs
@@ -351,7 +352,7 @@ extension BundleInstance {
     if isFailed || [.running, .missing].contains(status(id, source.name)) {
       setStatus(id, source.name, ActionStatus())
     }
-    if isFailed { succeeded(id, .source(index)) }
+    if isFailed { forgetFailure(id, .source(index), because: "is off: \(why)") }
   }
 }
 

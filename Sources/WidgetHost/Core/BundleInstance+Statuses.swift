@@ -18,13 +18,16 @@ extension BundleInstance {
   }
 
   /// Sets the status of a source or an action to a failure, and remembers that.
-  mutating func setFailure(_ id: WidgetID, _ name: String, _ status: ActionStatus) {
+  mutating func setFailure(
+    _ id: WidgetID, _ name: String, _ status: ActionStatus, cause: FailureCause = .time
+  ) {
     guard let facts = facts(of: id) else { return }
     let key =
       facts.kind.sources.firstIndex { $0.name == name }.map { FailureKey.source($0) }
       ?? .action(name)
     setStatus(
-      id, name, failed(id, key, status, among: [name], isCaught: facts.isCaught(key)))
+      id, name,
+      failed(id, key, status, among: [name], isCaught: facts.isCaught(key), cause: cause))
   }
 
   /// Changes details of a status, and leaves the others.

@@ -61,7 +61,7 @@ extension BundleInstance {
   }
 
   /// Adapts the statuses of a former host or version: nothing is running; sources and actions that
-  /// are no longer in the file are removed; new ones are idle.
+  /// are no longer in the file are removed; new ones are idle, and so are sources that were read.
   ///
   /// - Returns: the actions that ran when the former host or version ended.
   private mutating func settleStatuses(_ id: WidgetID, _ facts: KindFacts) -> Set<String> {
@@ -75,12 +75,17 @@ extension BundleInstance {
       settled[name] = known[name] ?? ActionStatus().value
       guard case .map(let status)? = known[name], status["running"] == .bool(true) else { continue }
       undo(status, id)
+      guard facts.kind.actions[name] != nil else {
+        // The next reading of a source tells its state.
+        settled[name] = ActionStatus().value
+        continue
+      }
       settled[name] =
         ActionStatus(
           state: .failure, title: errorTitle(of: name, id) ?? facts.failureTitle(name),
           message: "It was interrupted; try again.", code: "ABORTED", since: now.wall
         ).value
-      if facts.kind.actions[name] != nil { interrupted.insert(name) }
+      interrupted.insert(name)
     }
     if settled != known { widgets[id]?.set(BundleScope.statusKey, .map(settled)) }
     return interrupted

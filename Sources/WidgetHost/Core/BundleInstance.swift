@@ -16,6 +16,8 @@ public struct BundleInstance: Sendable {
   let isStub: Bool
   /// Triggers do not fire; see `preview`.
   private(set) var isPreview = false
+  /// Whether a former version of the bundle ran in this process, so the log has its failures.
+  let isReload: Bool
 
   var now = HostTime(wall: .epoch, uptime: .zero)
   var effects: [Effect] = []
@@ -30,6 +32,8 @@ public struct BundleInstance: Sendable {
   var touched: Set<WidgetID> = []
   var costs: Allowance
   var firings: Allowance
+  /// Reports of failures that events have caused again.
+  var repeats: Allowance
   var numbers: SeededNumbers
   let kinds: [KindName: KindFacts]
   var duties = Duties()
@@ -98,12 +102,14 @@ public struct BundleInstance: Sendable {
   /// - Parameters:
   ///   - generation: a number that no other start of a bundle has.
   ///   - folder: the bundle's, absolute, without symbolic links.
+  ///   - isReload: whether a former version of the bundle ran in this process.
   public init(
     _ bundle: Bundle, generation: UInt64, folder: String, home: String,
     programFolders: [String] = BundlePermissions.systemFolders,
-    limits: HostLimits = HostLimits(), isStub: Bool = false, seed: UInt64
+    limits: HostLimits = HostLimits(), isStub: Bool = false, isReload: Bool = false, seed: UInt64
   ) {
     self.bundle = bundle
+    self.isReload = isReload
     self.generation = generation
     permissions = BundlePermissions(
       bundle, folder: folder, home: home, programFolders: programFolders)
@@ -111,6 +117,7 @@ public struct BundleInstance: Sendable {
     self.isStub = isStub
     costs = Allowance(burst: limits.costBurst, perSecond: limits.costPerSecond)
     firings = Allowance(burst: limits.triggersBurst, perSecond: limits.triggersPerSecond)
+    repeats = Allowance(burst: limits.repeatsBurst, perSecond: limits.repeatsPerSecond)
     numbers = SeededNumbers(seed: seed)
     kinds = Dictionary(bundle.kinds.map { ($0.kind.name, KindFacts($0)) }) { first, _ in first }
   }
@@ -124,9 +131,11 @@ public struct BundleInstance: Sendable {
     isStub = other.isStub
     costs = Allowance(burst: limits.costBurst, perSecond: limits.costPerSecond)
     firings = Allowance(burst: limits.triggersBurst, perSecond: limits.triggersPerSecond)
+    repeats = Allowance(burst: limits.repeatsBurst, perSecond: limits.repeatsPerSecond)
     numbers = SeededNumbers(seed: seed)
     kinds = other.kinds
     isPreview = true
+    isReload = true
   }
 
   /// The latest time of the next `tick`.
@@ -172,6 +181,7 @@ public struct BundleInstance: Sendable {
     self.now = now
     costs.refill(at: now.uptime)
     firings.refill(at: now.uptime)
+    repeats.refill(at: now.uptime)
   }
 
   private mutating func finish() -> [Effect] {
@@ -369,7 +379,7 @@ public struct BundleInstance: Sendable {
         default: break
         }
       case .stale(let id, let index): armStaleness(id, index)
-      case .dropped(let id): succeeded(id, .dropped)
+      case .dropped(let id): forgetFailure(id, .dropped, because: "are all taken again")
       case .outcomes(let id): forgetOutcomes(id)
       case .release(let id):
         widgets[id]?.release()

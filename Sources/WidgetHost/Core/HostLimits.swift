@@ -64,6 +64,10 @@ public struct HostLimits: Hashable, Sendable {
   /// The number of triggers that may fire: at once, and per second on average.
   public var triggersBurst = 200
   public var triggersPerSecond = 50
+  /// The number of log lines for failures that events cause again: at once, and per second on
+  /// average.
+  public var repeatsBurst = 10
+  public var repeatsPerSecond = 1
   /// The shortest interval of sources and triggers; shorter ones are taken for this.
   public var intervalMin = Duration.milliseconds(100)
   /// The least time between two readings of a file that keeps changing.

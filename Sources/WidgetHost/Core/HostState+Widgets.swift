@@ -156,5 +156,5 @@ extension BundleFailure {
 }
 
 extension Timestamp {
-  fileprivate var wholeSeconds: Timestamp { Timestamp(seconds: seconds, nanoseconds: 0) ?? self }
+  var wholeSeconds: Timestamp { Timestamp(seconds: seconds, nanoseconds: 0) ?? self }
 }

@@ -206,7 +206,8 @@ public struct HostState: Sendable {
     lastGeneration += 1
     var instance = BundleInstance(
       bundle, generation: lastGeneration, folder: path, home: home,
-      programFolders: programFolders, limits: limits, isStub: isStub, seed: numbers.next())
+      programFolders: programFolders, limits: limits, isStub: isStub, isReload: before != nil,
+      seed: numbers.next())
     let isTraced = traceEnds[bundle.id].map { $0 > now.uptime } ?? false
     if isTraced, let end = traceEnds[bundle.id] { instance.trace(until: end) }
     running[bundle.id] = Running(

@@ -23,6 +23,8 @@ struct WidgetState: Sendable {
   var sources: [SourceState]
   /// The sources, actions and steps that have failed and not succeeded since.
   var failures: [FailureKey: StandingFailure] = [:]
+  /// The sources, actions and steps that have succeeded since this version was loaded.
+  var working: Set<FailureKey> = []
   /// The error that the bundle set on the widget last.
   var mark: WidgetError?
   var isMarkedStale = false
@@ -170,6 +172,8 @@ struct SourceState: Sendable {
   var request: RequestID?
   /// Whether another reading was requested meanwhile.
   var isWantedAgain = false
+  /// Whether a step, or a program, has asked for the reading under way.
+  var isDemanded = false
   /// Whether the reading waits for its turn.
   var isQueued = false
   /// Whether the condition held at its last check.
