@@ -1,5 +1,5 @@
 import WidgetExpression
-import WidgetModel
+public import WidgetModel
 
 /// Fields: names with types, defaults and descriptions.
 extension Reading {
@@ -128,7 +128,7 @@ extension Reading {
 
 extension Field {
   /// The choices, as people read them.
-  var choiceWords: String {
+  public var choiceWords: String {
     choices.map { ExpressionValue($0).text ?? $0.typeName }.joined(separator: ", ")
   }
 }

@@ -44,6 +44,8 @@ public actor ProviderSession {
   }
 
   private var kinds: [Kind]
+  /// The daemon's results for the kinds, of their last declaration.
+  public private(set) var kindResults: [KindResult] = []
   private var state = State.connecting
   /// The number of opened sessions.
   private var generation = 0
@@ -204,6 +206,7 @@ public actor ProviderSession {
   ) async throws(ClientError) -> [KindResult] {
     let result = try await perform { .kinds(ProvideKinds(id: $0, kinds: kinds, prune: prunes)) }
     self.kinds = kinds
+    kindResults = result.kinds
     return result.kinds
   }
 
@@ -401,9 +404,11 @@ public actor ProviderSession {
     let (kinds, prunes, generation) = (kinds, options.prunesKinds, generation)
     Task {
       do throws(ClientError) {
-        _ = try await send(
+        let result = try await send(
           { .kinds(ProvideKinds(id: $0, kinds: kinds, prune: prunes)) }, on: line)
-        if case .declaring = state, self.generation == generation { acceptKinds(line) }
+        guard case .declaring = state, self.generation == generation else { return }
+        kindResults = result.kinds
+        acceptKinds(line)
       } catch {
         refuseKinds(error, generation, line)
       }

@@ -174,8 +174,8 @@ struct AdapterTests {
       throw Failure("CANCELLED", "ended")
     }
 
-    func ready() async throws(Failure) {}
-    func declareKinds() async throws(Failure) {}
+    func ready() async throws(Failure) -> [KindResult] { [] }
+    func declareKinds() async throws(Failure) -> [KindResult] { [] }
     func answer(
       _ request: ProviderBundleRequest, with outcome: ProvideBundleAnswer.Outcome
     ) async throws(Failure) {}

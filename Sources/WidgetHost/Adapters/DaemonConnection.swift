@@ -65,10 +65,10 @@ public protocol DaemonSession: Sendable {
   /// - Throws: a failure that an immediate retry does not solve: the kinds are refused, or another
   ///   program has the provider's session (`Failure.isProvidedAlready`).
   func follow(_ tell: @Sendable (SessionNews) async -> Void) async throws(Failure)
-  /// Waits until the daemon has taken the kinds.
-  func ready() async throws(Failure)
-  /// Declares the kinds again, after some were removed.
-  func declareKinds() async throws(Failure)
+  /// Waits until the daemon has taken the kinds. Returns its results.
+  func ready() async throws(Failure) -> [KindResult]
+  /// Declares the kinds again, after some were removed. Returns the daemon's results.
+  func declareKinds() async throws(Failure) -> [KindResult]
   /// Acknowledges an event and all events before it. The acknowledgement is sent soon, and before
   /// the session closes. Of several pending ones only the last is sent.
   func acknowledge(_ event: Event)
@@ -346,13 +346,14 @@ private final class ClientSession: DaemonSession {
     }
   }
 
-  func ready() async throws(Failure) {
+  func ready() async throws(Failure) -> [KindResult] {
     try await call { () async throws(ClientError) in try await session.ready() }
+    return await session.kindResults
   }
 
-  func declareKinds() async throws(Failure) {
+  func declareKinds() async throws(Failure) -> [KindResult] {
     try await call { () async throws(ClientError) in
-      _ = try await session.declare(kinds, prunes: true)
+      try await session.declare(kinds, prunes: true)
     }
   }
 
@@ -422,9 +423,12 @@ private final class ClientSession: DaemonSession {
     await session.close()
   }
 
-  private func call(_ body: () async throws(ClientError) -> Void) async throws(Failure) {
+  @discardableResult
+  private func call<T: Sendable>(
+    _ body: () async throws(ClientError) -> T
+  ) async throws(Failure) -> T {
     do throws(ClientError) {
-      try await body()
+      return try await body()
     } catch {
       throw Failure(error)
     }

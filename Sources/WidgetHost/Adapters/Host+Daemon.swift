@@ -84,8 +84,8 @@ extension Host {
     _ call: DaemonCall, _ session: (any DaemonSession)?, _ daemon: any DaemonConnection
   ) async throws(Failure) -> DaemonAnswer {
     switch call {
-    case .ready: try await session?.ready()
-    case .declareKinds: try await session?.declareKinds()
+    case .ready: return .kinds(try await session?.ready() ?? [])
+    case .declareKinds: return .kinds(try await session?.declareKinds() ?? [])
     case .flush: await session?.flush()
     case .close: await session?.close()
     case .answer(_, let id, let patch): try await session?.answer(id, patch)

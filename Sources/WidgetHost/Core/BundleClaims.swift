@@ -114,6 +114,53 @@ struct BundleClaims: Sendable {
     return taken
   }
 
+  /// A line for each value of a widget that does not fit the bundle's kinds: the widget, the field,
+  /// the reason, and what becomes of the value.
+  ///
+  /// Leaves out values that sources have set and that are lost. The next reading sets the fields
+  /// again.
+  ///
+  /// - Parameter countMax: the maximum number of such lines. One more line counts the rest.
+  func misfits(_ results: [KindResult], countMax: Int) -> [String] {
+    var lines: [String] = []
+    var count = 0
+    for result in results {
+      let kind = bundle.kinds.first { $0.kind.name == result.name }
+      let read = Set(
+        (kind?.sources ?? []).flatMap { $0.assignments.values.map { "data.\($0.key)" } })
+      let fields = result.lostFields.filter { $0.isSetAside || !read.contains($0.path) }
+      count += fields.count + result.lostFieldsCount - result.lostFields.count
+      for field in fields.prefix(countMax - lines.count) {
+        let reason = kind.map { BundleClaims.reason(field.path, $0.kind) } ?? "the kind has changed"
+        lines.append(
+          "bundle \(bundle.id): widget \(field.widgetID): the value of \(field.path) is "
+            + (field.isSetAside ? "set aside until it fits again" : "lost") + ": \(reason)"
+            + (field.isSetAside ? "; \"widgetctl get \(field.widgetID) --owners\" shows it" : ""))
+      }
+    }
+    guard count > lines.count else { return lines }
+    let more =
+      count - lines.count == 1 ? "1 more value does" : "\(count - lines.count) more values do"
+    return lines + ["bundle \(bundle.id): \(more) not fit the changed kinds"]
+  }
+
+  /// Why a value does not fit a field of a kind.
+  private static func reason(_ path: String, _ kind: Kind) -> String {
+    let parts = path.split(separator: ".", maxSplits: 1).map(String.init)
+    let fields =
+      switch parts.first {
+      case "data": kind.data
+      case "parameters": kind.parameters
+      default: kind.entry
+      }
+    guard let field = fields.first(where: { $0.name == parts.last }) else {
+      return "the kind \"\(kind.name)\" no longer has this field"
+    }
+    return field.choices.isEmpty
+      ? "the field takes values of type \(field.type) now"
+      : "the field takes one of these now: \(field.choiceWords)"
+  }
+
   /// The fields whose values in the file have no effect.
   static func kept(_ results: [ApplyResult]) -> [KeptField] {
     results.flatMap { result in

@@ -30,9 +30,9 @@ public struct SessionRequest: Sendable {
 
 /// A call with one answer.
 public enum DaemonCall: Sendable {
-  /// Waits until the daemon has taken the session's kinds.
+  /// Waits until the daemon has taken the session's kinds. Answered with `kinds`.
   case ready(SessionID)
-  /// Declares the session's kinds again.
+  /// Declares the session's kinds again. Answered with `kinds`.
   case declareKinds(SessionID)
   /// Waits, for a short time, until pending acknowledgements are sent.
   case flush(SessionID)
@@ -63,6 +63,7 @@ public enum DaemonCall: Sendable {
 /// The answer to a call.
 public enum DaemonAnswer: Sendable {
   case done
+  case kinds([KindResult])
   case results([ApplyResult])
   case revision(Revision)
   case sequence(UInt64)

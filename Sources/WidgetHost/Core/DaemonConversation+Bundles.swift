@@ -175,7 +175,8 @@ extension DaemonConversation {
   ) {
     links[generation]?.readyAnswered()
     // The session says why it ended, or opens again.
-    guard case .success = result, let link = links[generation] else { return }
+    guard case .success(let answer) = result, let link = links[generation] else { return }
+    if case .kinds(let results) = answer { reportMisfits(results, link.bundle) }
     links[generation]?.registered()
     // The new version's kinds are registered, so the session of the former version can close.
     closeRetired(link.bundle.id, at: now)
@@ -259,7 +260,9 @@ extension DaemonConversation {
       }
       declaredFields[link.bundle.id] = BundleClaims(of: link.bundle).fields
       declared(generation, nil)
-    case .success: links[generation]?.kindsDeclared()
+    case .success(let answer):
+      if case .kinds(let results) = answer { reportMisfits(results, link.bundle) }
+      links[generation]?.kindsDeclared()
     case .failure(let failure) where failure.isKindMismatch && !link.isCleared:
       let call = call(
         .standing(kinds: [], widgets: link.bundle.widgets.compactMap(\.id)),
@@ -271,6 +274,14 @@ extension DaemonConversation {
       }
       links[generation]?.retryWork(
         isKinds: work.isKinds, at: now.uptime + limits.daemonWait(link.workAttempts + 1))
+    }
+  }
+
+  /// Reports values of widgets that do not fit the bundle's kinds any more. The daemon names them
+  /// only when a kind has changed, so each is reported once.
+  private mutating func reportMisfits(_ results: [KindResult], _ bundle: Bundle) {
+    for line in BundleClaims(of: bundle).misfits(results, countMax: limits.failuresShownMax) {
+      report(line)
     }
   }
 

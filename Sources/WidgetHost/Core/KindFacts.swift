@@ -1,5 +1,4 @@
 import WidgetBundle
-import WidgetExpression
 import WidgetModel
 
 /// Facts about a kind that are needed often.
@@ -46,9 +45,8 @@ struct KindFacts: Sendable {
         "\(place): \"\(key)\" takes a value of type \(field.type), not \(value.typeName)")
     }
     guard field.takes(fitted) else {
-      let words = field.choices.map { ExpressionValue($0).text ?? $0.typeName }
       throw Failure(
-        "INVALID_ARGUMENT", "\(place): \"\(key)\" takes one of: \(words.joined(separator: ", "))")
+        "INVALID_ARGUMENT", "\(place): \"\(key)\" takes one of: \(field.choiceWords)")
     }
     return fitted
   }

@@ -108,7 +108,7 @@ struct HostMachineTests {
   /// Opens every session and answers every call.
   ///
   /// - Returns: the lines of the log.
-  private mutating func settle(_ known: [Widget]) -> [String] {
+  private mutating func settle(_ known: [Widget], kinds: [KindResult] = []) -> [String] {
     var lines: [String] = []
     var inputs: [DaemonInput] = []
     while true {
@@ -117,6 +117,7 @@ struct HostMachineTests {
         case .daemon(.open(let id, _)): inputs.append(.session(id, .opened(epoch: 1)))
         case .daemon(.call(let id, .widgets)):
           inputs.append(.answered(id, .success(.widgets(known))))
+        case .daemon(.call(let id, .ready)): inputs.append(.answered(id, .success(.kinds(kinds))))
         case .daemon(.call(let id, .own)): inputs.append(.answered(id, .success(.results([]))))
         case .daemon(.call(let id, _)): inputs.append(.answered(id, .success(.done)))
         case .report(let text): lines.append(text)
@@ -163,6 +164,46 @@ struct HostMachineTests {
         == (isNamed
           ? ["bundle a: widget w: the file declares data.n now and has replaced its value, 7"] : [])
     )
+  }
+
+  @Test mutating func `the log names values that a changed kind sets aside or drops`() throws {
+    let id = try #require(WidgetID("w"))
+    let kind = try #require(KindName("k"))
+    outputs = machine.found(
+      .bundle(
+        try BundleReader.read(
+          """
+          bundle: a
+          format: 1
+          version: 1.0.1
+          kinds:
+            k:
+              data: {n: 1, read: 2, mode: {type: string, choices: [x, y]}}
+              sources: {s: {value: 2, set: {read: result}}}
+              content: {label: x}
+          """), digest: 1), in: "/b/a", at: time)
+    outputs = machine.start(at: time)
+    let fields = ["data.n", "data.mode", "parameters.old"].map {
+      LostField(widgetID: id, path: $0, isSetAside: true)
+    }
+    let result = KindResult(
+      name: kind, action: .updated, widgetsChanged: 1,
+      lostFields: fields + [
+        LostField(widgetID: id, path: "data.gone"), LostField(widgetID: id, path: "data.read"),
+      ], lostFieldsCount: 7)
+    let shows = "\"widgetctl get w --owners\" shows it"
+    let lines = settle([], kinds: [result]).filter { $0.contains(" value") }
+    #expect(
+      lines == [
+        "bundle a: widget w: the value of data.n is set aside until it fits again: the field takes"
+          + " values of type int now; \(shows)",
+        "bundle a: widget w: the value of data.mode is set aside until it fits again: the field takes"
+          + " one of these now: x, y; \(shows)",
+        "bundle a: widget w: the value of parameters.old is set aside until it fits again: the kind"
+          + " \"k\" no longer has this field; \(shows)",
+        "bundle a: widget w: the value of data.gone is lost: the kind \"k\" no longer has this field",
+        "bundle a: 2 more values do not fit the changed kinds",
+      ])
   }
 
   @Test(arguments: [("bundle/a", true), ("bundle/b", false)])
