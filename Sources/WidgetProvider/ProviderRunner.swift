@@ -161,7 +161,8 @@ public struct ProviderRunner: Sendable {
     case .gap(let gap):
       // Not all numbers were those of events: after a crash, a daemon continues with other numbers.
       report(
-        "events may be missing: the daemon has none from \(gap.firstSequence) to \(gap.lastSequence)"
+        "events may be missing: the daemon has none from \(gap.firstSequence) to "
+          + "\(gap.lastSequence); a restart of the daemon skips numbers that no event has"
       )
       await tolerate { () async throws(ClientError) in
         try await session.acknowledge(gap.lastSequence)

@@ -54,6 +54,28 @@ import WidgetModel
     #expect((killed.text, killed.isBad) == ("stopped: widgetd-host is not running", true))
   }
 
+  @Test func `after a restart of the daemon, the host and its bundles are waited for`() throws {
+    let folders: Value = .list([.string("/a")])
+    let running: ValueMap = ["state": .string("running"), "folders": folders]
+    let host = BundleHost(try widget(running), isConnected: false)
+    #expect(host == .returning(folders: ["/a"]))
+    #expect(host.runs("/a") == nil)
+    #expect(
+      host.problem(of: "/a")?.hasPrefix(
+        "the daemon has restarted, and widgetd-host has not returned yet; it ran /a; ") == true)
+    let stale = BundleHost(try widget(running, isStale: true), isConnected: false)
+    #expect(stale == .missing(former: ["/a"]))
+    for state in ["running", "failing", "failed"] {
+      let standing = BundleStanding(try widget(["state": .string(state)]), isConfirmed: false)
+      #expect(
+        standing.text
+          == "waiting: the daemon has restarted, and widgetd-host has not returned yet")
+      #expect(standing.isBad)
+    }
+    let ended = BundleStanding(try widget(["state": .string("stopped")]), isConfirmed: false)
+    #expect(ended.state == "stopped")
+  }
+
   @Test(arguments: [
     ("/b/clock", "widgetctl bundle rm clock"), (nil, "widgetctl bundle rm clock"),
     ("/my widgets/clock", "widgetctl bundle rm clock --dir '/my widgets'"),
@@ -155,6 +177,11 @@ import WidgetModel
       (
         true, true, .missing(),
         "it is stored; no widgetd-host runs; a host that starts handles the event"
+      ),
+      (
+        true, true, .returning(folders: []),
+        "it is stored; the daemon has restarted, and widgetd-host has not returned yet; it continues "
+          + "the event when it returns"
       ),
       (
         nil, nil, .unknown,

@@ -83,6 +83,7 @@ struct DoctorTests {
     (BundleHost.running(folders: ["/a"]), "widgetd-host runs /a", Finding.Grade.ok),
     (.missing(), "none in /b, and no widgetd-host runs", .ok),
     (.running(folders: ["/a"], stub: true), "widgetd-host runs /a with --stub", .warn),
+    (.returning(folders: ["/a"]), BundleHost.waiting, .warn),
   ])
   func `the host has a line, also without bundles in the usual folder`(
     host: BundleHost, found: String, grade: Finding.Grade

@@ -344,6 +344,7 @@ struct WatchPrinterTests {
       printer.text(event) == "7 event   a  click  node=b  n=1  forced  (#12 uid 1000 t\\u{1b})\n")
     #expect(
       printer.text(EventGap(firstSequence: 3, lastSequence: 9))
-        == "0 gap     events 3 to 9 may be missing\n")
+        == "0 gap     events 3 to 9 may be missing; a restart of the daemon skips numbers that no "
+        + "event has\n")
   }
 }

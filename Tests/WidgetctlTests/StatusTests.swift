@@ -38,7 +38,7 @@ struct StatusTests {
              Store: sqlite, epoch 7, revision 55 (can resume from 10)
            Widgets: 81, 1.5 KiB of state
            Clients: connections 3, subscriptions 2
-            Events: the last one has the number 17
+            Events: the next one gets the number 18; a restart can skip numbers
             Limits: connections_max: 79 of 100, 79 %
                     widgets_max: 81 of 100, 81 %
            Trouble: calls_failed 2
@@ -76,6 +76,7 @@ struct StatusTests {
     (BundleHost.running(folders: ["/a", "/b"]), "   Bundles: widgetd-host runs /a, /b\n"),
     (.running(folders: ["/a"], stub: true), "   Bundles: widgetd-host runs /a with --stub\n"),
     (.missing(), "   Bundles: no widgetd-host runs\n"),
+    (.returning(folders: ["/a"]), "   Bundles: \(BundleHost.waiting)\n"),
   ])
   func `the report has a line for the host of bundles`(host: BundleHost, line: String) {
     var report = Self.report(.running(.serving))

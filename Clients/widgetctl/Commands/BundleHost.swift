@@ -6,6 +6,9 @@ import WidgetModel
 enum BundleHost: Hashable {
   /// A host runs these folders; with stub, it touches nothing and gives stub values.
   case running(folders: [String], stub: Bool = false)
+  /// The daemon has restarted, and the host of these folders has not returned yet. The daemon gives
+  /// it some time before it marks the widgets as stale.
+  case returning(folders: [String])
   /// The daemon has no host. The last one ran the `former` folders; empty if none is known.
   case missing(former: [String] = [])
   /// The daemon could not be asked.
@@ -27,18 +30,33 @@ enum BundleHost: Hashable {
     defer { Task { await client.close() } }
     do throws(ClientError) {
       let request = GetWidgetRequest(id: id)
-      let answer = try await client.getWidget(request, options: CallOptions(timeout: limit))
-      return BundleHost(answer.widget)
+      let options = CallOptions(timeout: limit)
+      let widget = try await client.getWidget(request, options: options).widget
+      return BundleHost(widget, isConnected: await isConnected(client, widget.kind, options))
     } catch {
       return error.reason == "WIDGET_NOT_FOUND" ? .missing() : .unknown
     }
   }
 
-  init(_ widget: Widget) {
+  /// Whether the provider of a kind has a session. True if the kind was not declared in a session, or
+  /// if nobody knows.
+  static func isConnected(
+    _ client: WidgetClient, _ kind: KindName, _ options: CallOptions
+  ) async -> Bool {
+    let kind = try? await client.getKind(GetKindRequest(name: kind), options: options).kind
+    return kind.map { !$0.isAttended || $0.isProviderConnected } ?? true
+  }
+
+  /// - Parameter isConnected: whether a host has its session.
+  init(_ widget: Widget, isConnected: Bool = true) {
     let listed: [Value]? = if case .list(let list)? = widget.data["folders"] { list } else { nil }
     let folders = (listed ?? []).compactMap { if case .string(let path) = $0 { path } else { nil } }
     guard listed != nil, !widget.isStale, widget.data["state"] == .string("running") else {
       self = .missing(former: folders)
+      return
+    }
+    guard isConnected else {
+      self = .returning(folders: folders)
       return
     }
     self = .running(folders: folders, stub: widget.data["stub"] == .bool(true))
@@ -53,15 +71,19 @@ enum BundleHost: Hashable {
     case .running(let folders, _):
       folders.contains { BundleHost.resolved($0) == BundleHost.resolved(folder) }
     case .missing: false
-    case .unknown: nil
+    case .returning, .unknown: nil
     }
   }
 
   /// The command that starts the service of the host; nil if a host is not what is missing.
-  var mend: String? {
-    guard isMissing else { return nil }
-    return geteuid() == 0 ? "systemctl start widgetd-host" : "systemctl --user start widgetd-host"
+  var mend: String? { isMissing ? BundleHost.start : nil }
+
+  private static var start: String {
+    geteuid() == 0 ? "systemctl start widgetd-host" : "systemctl --user start widgetd-host"
   }
+
+  /// The state after a restart of the daemon.
+  static let waiting = "the daemon has restarted, and widgetd-host has not returned yet"
 
   /// The folders that the host runs, and how: `/a, /b with --stub`; nil if no host is known to run.
   var words: String? {
@@ -84,6 +106,10 @@ enum BundleHost: Hashable {
       return
         "no host runs the folder \(folder): widgetd-host runs \(folders.joined(separator: ", ")); "
         + "install with --dir \(first), or start widgetd-host with --bundles \(folder)"
+    case .returning(let folders):
+      return
+        "\(BundleHost.waiting); it ran \(folders.isEmpty ? "no folder" : folders.joined(separator: ", "));"
+        + " if it does not return, start it with `\(BundleHost.start)`"
     case .missing:
       return
         "no host runs the folder \(folder): widgetd-host is not running; start it with "

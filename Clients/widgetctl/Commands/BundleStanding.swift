@@ -18,7 +18,9 @@ struct BundleStanding: Hashable, Sendable {
 
   var isBad: Bool { state != "running" }
 
-  init(_ widget: Widget) {
+  /// - Parameter isConfirmed: whether a host has a session. After a restart of the daemon, the widget
+  ///   has the state from before.
+  init(_ widget: Widget, isConfirmed: Bool = true) {
     func text(_ key: String) -> String {
       if case .string(let text)? = widget.data[key] { text } else { "" }
     }
@@ -33,8 +35,10 @@ struct BundleStanding: Hashable, Sendable {
     version = text("version")
     // A killed host leaves its last state in the widget; the daemon marks it stale.
     let isGone = widget.isStale && text("state") != "stopped"
-    state = isGone ? "stopped" : text("state")
-    problem = isGone ? "widgetd-host is not running" : text("problem")
+    let isWaiting = !isConfirmed && !isGone && text("state") != "stopped"
+    state = isGone ? "stopped" : isWaiting ? "waiting" : text("state")
+    problem =
+      isGone ? "widgetd-host is not running" : isWaiting ? BundleHost.waiting : text("problem")
     failures = widget.data["failures"] ?? .list([])
     widgetCount = number("widgets")
     others = number("others")
@@ -109,31 +113,37 @@ struct BundleStanding: Hashable, Sendable {
 
   /// All that the daemon knows of, by the bundle's folder; none if it cannot be asked.
   static func all(_ global: GlobalOptions) async -> [String: BundleStanding] {
-    guard let kind = KindName("bundle"),
-      let path = try? SocketPath.discover(explicit: global.socket),
-      let answer = try? await WidgetClient(socketPath: path).listWidgets(
-        ListWidgetsRequest(selector: Selector(kinds: [kind]), pageSize: 1000),
-        options: CallOptions(timeout: global.limit ?? .seconds(3)))
-    else { return [:] }
-    var standings: [String: BundleStanding] = [:]
-    for widget in answer.widgets.map(\.widget) {
-      guard case .string(let path)? = widget.data["path"] else { continue }
-      standings[path] = BundleStanding(widget)
-    }
-    return standings
+    guard let path = try? SocketPath.discover(explicit: global.socket) else { return [:] }
+    let client = WidgetClient(socketPath: path)
+    let options = CallOptions(timeout: global.limit ?? .seconds(3))
+    let known = await all(client, ReadMask.all, options)
+    await client.close()
+    return Dictionary(known) { _, later in later }
   }
 
   /// The bundles that the daemon knows of, of a host that runs or ran; none if it cannot be asked.
   static func all(at socket: String) async -> [BundleStanding] {
-    guard let kind = KindName("bundle") else { return [] }
     let client = WidgetClient(socketPath: socket)
-    let answer = try? await client.listWidgets(
-      ListWidgetsRequest(
-        selector: Selector(kinds: [kind]), pageSize: 1000,
-        readMask: (try? ReadMask(paths: ["data", "stale"])) ?? .all),
-      options: CallOptions(timeout: .seconds(2)))
+    let known = await all(
+      client, (try? ReadMask(paths: ["data", "stale"])) ?? .all, CallOptions(timeout: .seconds(2)))
     await client.close()
-    return (answer?.widgets ?? []).map { BundleStanding($0.widget) }
+    return known.map(\.1)
+  }
+
+  /// All that the daemon knows of, with the bundles' folders; none if it cannot be asked.
+  private static func all(
+    _ client: WidgetClient, _ mask: ReadMask, _ options: CallOptions
+  ) async -> [(String, BundleStanding)] {
+    guard let kind = KindName("bundle"),
+      let answer = try? await client.listWidgets(
+        ListWidgetsRequest(selector: Selector(kinds: [kind]), pageSize: 1000, readMask: mask),
+        options: options)
+    else { return [] }
+    let isConfirmed = await BundleHost.isConnected(client, kind, options)
+    return answer.widgets.compactMap { answered in
+      guard case .string(let path)? = answered.widget.data["path"] else { return nil }
+      return (path, BundleStanding(answered.widget, isConfirmed: isConfirmed))
+    }
   }
 
   /// A folder without symbolic links, as the host calls it.

@@ -86,6 +86,8 @@ struct OutcomeWait: Sendable {
         isProvided == false
         ? "widgetd-host runs, but not its bundle: `widgetctl bundle ls` shows why"
         : "widgetd-host continues it: `widgetctl get \(id) --field data.status` shows its state"
+    case .returning:
+      next = "\(BundleHost.waiting); it continues the event when it returns"
     case .missing:
       let outcome =
         isStored == true ? "a host that starts handles the event" : "the host loses the event"

@@ -208,6 +208,8 @@ extension Facts {
         return .warn(
           check, "no widgetd-host runs, but the daemon has \(count) of a former one",
           mend: hostStart(bundles))
+      case .returning:
+        return .warn(check, bundles.host.problem(of: bundles.folder) ?? "", mend: nil)
       case .missing: return .ok(check, "none in \(bundles.folder), and no widgetd-host runs")
       case .running(let folders, stub: true):
         let stubbed = bundles.host.problem(of: folders.first ?? "") ?? ""

@@ -142,9 +142,10 @@ extension StatusReport {
     line("Clients", "connections \(stats.connections), subscriptions \(stats.subscriptions)")
     line(
       "Events",
-      stats.lastSequence == 0 ? "none so far" : "the last one has the number \(stats.lastSequence)")
+      "the next one gets the number \(stats.lastSequence + 1); a restart can skip numbers")
     switch host {
     case .running: line("Bundles", "widgetd-host runs \(host.words ?? "")")
+    case .returning: line("Bundles", BundleHost.waiting, .warning)
     case .missing: line("Bundles", "no widgetd-host runs")
     case .unknown: break
     }
@@ -264,7 +265,7 @@ extension StatusReport {
         "running": .bool(true), "folders": .list(folders.map { .string($0) }),
         "stub": .bool(stub),
       ])
-    case .missing: map["host"] = .map(["running": .bool(false)])
+    case .missing, .returning: map["host"] = .map(["running": .bool(false)])
     case .unknown: break
     }
     map["nearLimits"] = .list(

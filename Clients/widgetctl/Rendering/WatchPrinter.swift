@@ -157,6 +157,7 @@ struct WatchPrinter: Sendable {
   func text(_ gap: EventGap) -> String {
     guard format == .table else { return text(of: gap.document) }
     return painter.paint(clock(now()), .dim) + " " + painter.paint("gap", .bad)
-      + "     events \(gap.firstSequence) to \(gap.lastSequence) may be missing\n"
+      + "     events \(gap.firstSequence) to \(gap.lastSequence) may be missing; a restart of the daemon "
+      + "skips numbers that no event has\n"
   }
 }
