@@ -232,7 +232,7 @@ struct ReducerTests {
       return
     }
     #expect(found == "reducers[1].\(place)")
-    #expect(message.contains("1:"))
+    #expect(message.contains(", in `"))
   }
 
   @Test func `a value whose type is known only at the event is refused then`() throws {

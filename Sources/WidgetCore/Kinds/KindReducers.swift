@@ -210,7 +210,7 @@ struct KindReducers {
         budget -= cost
         return value
       } catch {
-        throw Failure(place, "\(error)")
+        throw Failure(place, error.quoted)
       }
     }
   }

@@ -102,8 +102,8 @@ extension RPCStatus {
     case .reducerFailed(let id, let event, let place, let message):
       self.init(
         .failedPrecondition, error.reason,
-        "Widget \"\(id)\" cannot handle \"\(event)\": \(place): \(message). Nothing was changed; "
-          + "correct its kind, or the widget's data.",
+        "Widget \"\(id)\" cannot handle \"\(event)\": \(RPCStatus.words(ofReducer: place)): \(message). "
+          + "Nothing was changed; correct its kind, or the widget's data.",
         metadata: ["widget_id": id.rawValue, "event": event, "place": place])
     case .invalid(let field, let description):
       self.init(
@@ -153,6 +153,15 @@ extension RPCStatus {
           FieldViolation(field: "request_id", description: "It was used for another request.")
         ])
     }
+  }
+
+  /// The part of a reducer at a place, for people: they may have written it as `on: {press: …}`.
+  private static func words(ofReducer place: String) -> String {
+    if place.hasSuffix(".condition") { return "its condition cannot be evaluated" }
+    guard let start = place.firstRange(of: ".set["), place.hasSuffix("]") else {
+      return "its reducer is wrong"
+    }
+    return "\"\(place[start.upperBound...].dropLast())\" cannot be set"
   }
 
   /// A request with invalid bytes.
