@@ -14,7 +14,8 @@ extension KindReader {
       return
     }
     let nodeKeys = Set(NodeType.allCases.map(\.name) + ["type"])
-    if entries.contains(where: { nodeKeys.contains($0.key) }) {
+    let isNode = entries.contains { nodeKeys.contains($0.key) }
+    if isNode || KindReader.isMisspelledNode(entries.map(\.key)) {
       read(template: item, families: [])
       return
     }
@@ -48,6 +49,17 @@ extension KindReader {
         item, "there is no content for \(missing.joined(separator: ", "))",
         hint: "add content for \"*\"")
     }
+  }
+
+  /// Whether the keys are those of a node whose type is misspelled. Otherwise they are families.
+  private static func isMisspelledNode(_ keys: [String]) -> Bool {
+    let families = Family.allCases.map(\.name)
+    let isOfFamilies = keys.contains { key in
+      key == everyFamily || key.contains(",") || families.contains(key)
+    }
+    let types = NodeType.allCases.map(\.name)
+    return !isOfFamilies
+      && keys.contains { $0.closest(among: families + types).map(types.contains) ?? false }
   }
 
   private func reserveIDs(_ node: SourceNode) {

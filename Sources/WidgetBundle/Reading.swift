@@ -27,6 +27,11 @@ struct Object {
   /// Whether a key is there, also with null.
   func has(_ key: String) -> Bool { entries[key] != nil }
 
+  /// Whether an unknown key looks like one of some names.
+  func misspells(_ names: [String]) -> Bool {
+    entries.keys.contains { !shape.keys.contains($0) && $0.closest(among: names) != nil }
+  }
+
   /// Whether the object has a key that the daemon fills.
   var hasPrintedKeys: Bool { shape.printedKeys.contains { entries[$0] != nil } }
 
@@ -247,9 +252,13 @@ final class Reading {
   ) -> [Family] {
     texts.compactMap { text, item in
       if let family = Family.allCases.first(where: { $0.name == text }) { return family }
+      let names = Family.allCases.map(\.name)
+      let isOther = !others.isEmpty && text.closest(among: names) == nil
       report(
-        item, "\"\(text.prefix(40))\" is not a family",
-        hint: suggestion(text, among: Family.allCases.map(\.name) + others))
+        item,
+        "\"\(text.prefix(40))\" is "
+          + (isOther ? "neither a family nor a type of node" : "not a family"),
+        hint: suggestion(text, among: names + others))
       return nil
     }
   }

@@ -120,6 +120,8 @@ final class TemplateReader {
     }
     let types = NodeType.allCases.filter { object.has($0.name) }
     guard let type = types.first else {
+      // The unknown key has a problem already.
+      guard !object.misspells(NodeType.allCases.map(\.name)) else { return nil }
       reading.report(
         object.item, "the node has no type",
         hint: "write it as \(NodeType.label.name): TEXT, \(NodeType.stack.name): [ … ] and so on; "

@@ -85,7 +85,11 @@ import WidgetModel
       "parameters: {c: {type: int, choices: [1, 2]}}\n"
         + "recommendations: {two: {parameters: {c: 3}}}", "2:41",
       "\"3\" is not one of the choices of \"c\"", hint: "use 1, 2"),
-    Mistake("content: {lable: x}", "1:11", "\"lable\" is not a family", hint: "\"label\""),
+    Mistake("content: {lable: x}", "1:11", "unknown key \"lable\"", hint: "\"label\""),
+    Mistake("content: {lable: x, colr: red}", "1:21", "unknown key \"colr\"", hint: "\"color\""),
+    Mistake(
+      "content: {zzz: x}", "1:11", "\"zzz\" is neither a family nor a type of node",
+      hint: "there is: small"),
     Mistake("content: {label: x, url: y}", "1:26", "a label has no \"url\""),
     Mistake(
       "content: {label: x, runs: [{text: a}, {text: b, weight: bolt}]}", "1:27",
