@@ -24,6 +24,19 @@ struct KindTextTests {
         == (isConnected == nil))
   }
 
+  @Test(arguments: [
+    ([], ""),
+    (["a"], "1 widget stays, and is unregistered now: a; `widgetctl rm --kind note` removes it\n"),
+    (
+      ["a", "b", "c", "d", "e", "f"],
+      "6 widgets stay, and are unregistered now: a, b, c, d, e, …; `widgetctl rm --kind note` removes "
+        + "them\n"
+    ),
+  ])
+  func `the removal of a kind counts its widgets`(ids: [String], text: String) throws {
+    #expect(RemoveKindCommand.text(ofWidgets: ids, of: try #require(KindName("note"))) == text)
+  }
+
   @Test(arguments: [false, true])
   func `each value that a changed kind takes from a widget is named`(dryRun: Bool) throws {
     let (a, b) = (try #require(WidgetID("a")), try #require(WidgetID("b")))

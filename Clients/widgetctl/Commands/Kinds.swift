@@ -100,7 +100,8 @@ struct RemoveKindCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rm-kind", abstract: "Remove a kind. Its widgets stay.",
     discussion: """
-      The kind's widgets keep their values. The daemon no longer checks them.
+      The kind's widgets keep their values. The daemon no longer checks them, and shows their data \
+      instead of content. The command prints how many widgets these are.
 
       The command refuses to remove a kind of a bundle: remove the bundle, or edit its file. With \
       --force it removes the kind, but widgetd-host restores the kind while it runs the bundle.
@@ -127,9 +128,28 @@ struct RemoveKindCommand: AsyncParsableCommand {
       DeleteKindRequest(
         name: name, allowMissing: allowMissing, requestID: global.requestId ?? ""),
       options: session.options)
+    // The kind is removed, so a failure here is none of the command.
+    let left = (try? await session.list(Selector(kinds: [name]), mask: .idsOnly))?.widgets
+    let ids = left?.map(\.widget.id.rawValue)
     session.printer.print(
-      .map(["name": .string(name.rawValue), "revision": .revision(answer.revision)])
-    ) { allowMissing ? "\(name) is gone\n" : "\(name) removed\n" }
+      .map([
+        "name": .string(name.rawValue), "revision": .revision(answer.revision),
+        "widgets": ids.map { .int(Int64($0.count)) } ?? .null,
+      ])
+    ) {
+      (allowMissing ? "\(name) is gone\n" : "\(name) removed\n")
+        + RemoveKindCommand.text(ofWidgets: ids ?? [], of: name)
+    }
+  }
+
+  /// The line about the widgets of a removed kind; empty if there are none.
+  static func text(ofWidgets ids: [String], of name: KindName) -> String {
+    guard !ids.isEmpty else { return "" }
+    let shown = 5
+    let list = ids.prefix(shown).joined(separator: ", ") + (ids.count > shown ? ", …" : "")
+    let words = ids.count == 1 ? "1 widget stays, and is" : "\(ids.count) widgets stay, and are"
+    return "\(words) unregistered now: \(list); `widgetctl rm --kind \(name)` removes "
+      + (ids.count == 1 ? "it\n" : "them\n")
   }
 
   /// The refusal to remove a kind that a bundle or the host declares; nil for other kinds.
