@@ -7,7 +7,8 @@ public import WidgetModel
 ///   `offset.none` or 0. A layered stack shows its last visible child.
 /// - A gauge shows its text and percentage, a chart a sparkline of its last values, and a toggle
 ///   `[x]` or `[ ]` and its text.
-/// - A stale widget is dim. The text of a failed widget ends with `!` in the error colour; its tooltip
+/// - A stale widget is dim. A widget has failed if it has an error, if its schedule or timeline has a
+///   problem, or if its activity has. The text of a failed widget ends with `!` in the error colour; its tooltip
 ///   has the reason. With `showsReasons` the reason follows the `!`, as far as there is room.
 /// - A node with a problem that shows nothing marks the widget as failed, too. The tooltip has the
 ///   problems of all nodes.
@@ -63,7 +64,7 @@ public struct BarReader: Sendable {
       reading.read(content.rootID, Surroundings(isEnabled: isEnabled), depth: 0)
       return reading
     }
-    let hasFailed = widget.error != nil || reading?.hidesProblem == true
+    let hasFailed = widget.hasFailed || reading?.hidesProblem == true
     let isMarked = hasFailed || isUnregistered
     let textColumns =
       columnsMax - (isMarked ? BarReader.mark.count : 0) - (isStale ? staleMarkColumns : 0)
@@ -89,7 +90,7 @@ public struct BarReader: Sendable {
       let mark = BarPart(BarReader.mark, color: color("color.error"), isBold: true)
       line.end(with: mark)
       short.end(with: mark)
-      let message = widget.error.map { $0.reasonText } ?? reading?.problems.first
+      let message = widget.untoldFailures.first?.reasonText ?? reading?.problems.first
       if showsReasons, hasFailed, let message,
         let reason = reason(
           message, room: columnsMax - line.columns - (isStale ? staleMarkColumns : 0))
@@ -415,10 +416,16 @@ private struct BarLine {
   }
 }
 
-extension WidgetError {
-  /// The message; the reason in words if there is none.
+extension WidgetFailure {
+  /// The message; without one, the reason in words.
   fileprivate var reasonText: String {
-    message.isEmpty ? String(reason.lowercased().map { $0 == "_" ? " " : $0 }) : message
+    switch self {
+    case .error(let error):
+      error.message.isEmpty
+        ? String(error.reason.lowercased().map { $0 == "_" ? " " : $0 }) : error.message
+    case .timeline(let problem): problem
+    case .activity(let status): status.isEmpty ? "failed" : status
+    }
   }
 }
 

@@ -169,6 +169,28 @@ private let red = ThemeColor(red: 255, green: 0, blue: 0)
     #expect(lost.classes.contains("stale") && lost.tooltip.isEmpty)
   }
 
+  @Test func `a wrong timeline and a failed activity are marked like an error`() {
+    var reader = reader
+    reader.showsReasons = true
+    var schedule = widget([label("now")])
+    schedule.timeline = TimelineStatus(problem: "The entries cannot be computed")
+    #expect(reader.block(of: schedule).text == "now ! The entries cannot be computed")
+    #expect(reader.block(of: schedule).classes == ["cpu", "failed"])
+    var task = widget([label("Build")])
+    task.activity = Activity(state: .ended, startTime: .epoch, expireTime: .epoch)
+    (task.data["outcome"], task.data["status"]) = (.string("failed"), .string("status 1"))
+    #expect(reader.block(of: task).text == "Build ! status 1")
+    // The content of the built-in kind has the reason.
+    task.kind = .activity
+    #expect(reader.block(of: task).text == "Build !")
+    #expect(reader.block(of: task).classes == ["activity", "failed"])
+    task.data["outcome"] = .string("succeeded")
+    #expect(reader.block(of: task).text == "Build")
+    task.data["outcome"] = .string("failed")
+    task.activity?.state = .active
+    #expect(reader.block(of: task).text == "Build")
+  }
+
   @Test func `the reason of a failure fits beside the text, or is left out`() {
     let error = WidgetError(
       reason: "SOURCE_FAILED", message: "weather: the server does not answer, and has not for long")

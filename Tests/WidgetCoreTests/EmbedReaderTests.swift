@@ -110,7 +110,8 @@ struct EmbedReaderTests: EmbedSuite {
     #expect(text("cell/c::line", of: "g", store) == "#0")
     #expect(
       store.widget("g")?.content?["cell/s"]?.problem
-        == "content: The kind \"small-only\" does not support the family.")
+        == "content: The kind \"small-only\" does not support the family inline."
+        + " Set \"family\" of the embed to small.")
     #expect(text("inner::count", of: "f", store) == "0")
     try store.set("c", ["n": .int(4)])
     settle(&store)

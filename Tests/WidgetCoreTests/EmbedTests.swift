@@ -171,6 +171,49 @@ struct EmbedTests: EmbedSuite {
     #expect(store.settleEmbeds() == 0)
   }
 
+  @Test func `an embed shows that the schedule of its widget fails`() throws {
+    let kind = Kind(
+      name: "agenda", data: [Field(name: "at", type: .string, defaultValue: .string("bad"))],
+      content: [
+        ContentTemplate(
+          root: NodeTemplate(
+            id: "text", type: .label, properties: ["text": Binding(value: .string("x"))]))
+      ],
+      schedule: EntrySchedule(entries: "[{'date': timestamp(data.at)}]"))
+    var store = try store([Self.frame, kind])
+    try store.create("c", kind: "agenda")
+    try frame("f", showing: "c", &store)
+    settle(&store)
+    #expect(
+      problem(of: "f", store)?.hasPrefix(
+        "content: The widget \"c\" has a problem of its timeline: The entries cannot be computed")
+        == true)
+    try store.set("c", ["at": .string("2026-01-01T00:00:00Z")])
+    settle(&store)
+    #expect(problem(of: "f", store) == "")
+  }
+
+  @Test func `an embed without content names the kind, the family, and one that has content`()
+    throws
+  {
+    var inline = Self.counter
+    (inline.name, inline.families, inline.reducers) = ("line", [], [])
+    inline.content.removeAll { $0.families != [.inline] }
+    let empty = Kind(name: "empty")
+    var store = try store([Self.frame, inline, empty])
+    try store.create("c", kind: "line")
+    try store.create("e", kind: "empty")
+    try frame("f", showing: "c", &store)
+    settle(&store)
+    #expect(
+      problem(of: "f", store)
+        == "content: The kind \"line\" has no content for the family medium."
+        + " Set \"family\" of the embed to inline.")
+    try store.set("f", ["widget": .string("e")])
+    settle(&store)
+    #expect(problem(of: "f", store) == "content: The kind \"empty\" declares no content.")
+  }
+
   @Test func `a frame in a stack that could show the frame says so`() throws {
     var store = try store()
     try store.create("c", kind: "counter")

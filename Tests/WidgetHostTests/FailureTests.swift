@@ -202,6 +202,20 @@ struct FailureTests {
     #expect(error(scene)?.since == since)
   }
 
+  @Test func `a wrong timeline is a failure of the bundle, and leaves the mark to clients`() throws
+  {
+    var scene = try Scene("{data: {n: 0}, content: {label: =string(data.n)}}")
+    try scene.change { $0.timeline = TimelineStatus(problem: "There is no date.") }
+    #expect(error(scene) == nil)
+    #expect(scene.instance.failures.map(\.message) == ["There is no date."])
+    #expect(reports(&scene) == ["bundle b: widget w: its timeline: There is no date."])
+    try scene.change { $0.data["n"] = .int(1) }
+    #expect(reports(&scene) == [])
+    try scene.change { $0.timeline = nil }
+    #expect(scene.instance.failures == [])
+    #expect(reports(&scene) == ["bundle b: widget w: its timeline works now"])
+  }
+
   @Test func `only what has worked works again`() throws {
     let body = """
       data: {n: 0}

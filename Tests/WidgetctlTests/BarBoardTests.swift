@@ -195,7 +195,7 @@ import WidgetProto
     let line = board.next(dates) ?? ""
     #expect(
       line.contains(
-        #"the kind \"clock\" is not registered, unchanged since 1970-01-01 00:00"#), "\(line)")
+        #"the kind \"clock\" is not registered; not updated since 1970-01-01 00:00"#), "\(line)")
   }
 
   @Test func `a widget whose kind is not registered has a mark and a class`() throws {
@@ -207,6 +207,20 @@ import WidgetProto
     let known = LiveSamples.widget("a", says: "x")
     var other = try synced(board(.json), [known])
     #expect(other.next(dates)?.contains(#""classes":["k"]"#) == true)
+  }
+
+  @Test func `the tooltip has the problem of a timeline, and the failure of an activity`() throws {
+    let wrong = LiveSamples.widget("a", says: "x") {
+      $0.timeline = TimelineStatus(problem: "There is no date.")
+    }
+    let failed = LiveSamples.widget("b", says: "y") {
+      $0.activity = Activity(state: .ended, startTime: .epoch, expireTime: .epoch)
+      ($0.data["outcome"], $0.data["status"]) = (.string("failed"), .string("status 1"))
+    }
+    var board = try synced(board(.json), [wrong, failed])
+    let text = board.next(dates) ?? ""
+    #expect(text.contains(#""tooltip":"timeline: There is no date.""#))
+    #expect(text.contains(#""tooltip":"failed: status 1""#))
   }
 
   @Test func `the text of a failure does not change with the time`() throws {

@@ -58,6 +58,22 @@ extension LiveBoardTests {
     #expect(!picture.joined().contains("\u{1B}"))
   }
 
+  @Test func `a wrong timeline and a failed activity are marked like an error`() throws {
+    let wrong = Self.widget("c", Self.counter) {
+      $0.timeline = TimelineStatus(problem: "There is no date.")
+    }
+    let failed = Self.widget("d", Self.counter) {
+      $0.activity = Activity(state: .ended, startTime: .epoch, expireTime: .epoch)
+      ($0.data["outcome"], $0.data["status"]) = (.string("failed"), .string("status 1"))
+    }
+    let picture = lines(try Self.board([wrong, failed]))
+    #expect(picture.contains { $0.contains("c failed") })
+    #expect(picture.contains { $0.contains("! timeline: There is no date.") })
+    #expect(picture.contains { $0.contains("d failed") })
+    #expect(picture.contains { $0.contains("! failed: status 1") })
+    #expect(picture.contains { $0.contains("2 failed") })
+  }
+
   @Test func `a kind that is not registered is marked in the title, with its age below`() throws {
     let widget = Samples.unregistered { $0.updateTime = Samples.time(1000) }
     let clock = Mutex(Samples.time(1120))

@@ -40,7 +40,7 @@ import WidgetModel
     }
     #expect(
       text.hasPrefix(
-        "Why it shows a table\nThe kind \"clock\" is not registered, unchanged for 2m.\n"
+        "Why it shows a table\nThe kind \"clock\" is not registered; not updated for 2m.\n"
           + "`widgetctl apply -f FILE` registers a kind"))
   }
 

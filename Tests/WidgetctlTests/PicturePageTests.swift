@@ -61,13 +61,13 @@ struct PicturePageTests {
     widget.updateTime = Samples.time(10_000 - 7200)
     #expect(
       Self.lines(Self.page(width: 60).text(of: [widget])).prefix(2)
-        == ["stale: unchanged for 2h", "failed: refused (for 5m)"])
+        == ["stale: not updated for 2h", "failed: refused (for 5m)"])
     func code(_ token: String) -> String {
       let color = Theme.standard.color(token, .dark)
       return color.map { "\u{1B}[38;2;\($0.red);\($0.green);\($0.blue)m" } ?? "none"
     }
     let ansi = Self.page(.ansi(.truecolor), width: 60).text(of: [widget])
-    #expect(ansi.hasPrefix(code("color.warning") + "stale: unchanged for 2h"))
+    #expect(ansi.hasPrefix(code("color.warning") + "stale: not updated for 2h"))
     #expect(ansi.contains(code("color.error") + "failed: refused (for 5m)"))
     #expect(Self.page(.html).text(of: [Self.widget("a", "<b>")]).contains("&lt;b&gt;"))
   }
@@ -205,7 +205,7 @@ struct PicturePageTests {
     let widget = Samples.unregistered(hasData: hasData) {
       $0.updateTime = Samples.time(10_000 - 7200)
     }
-    let problem = "the kind \"clock\" is not registered, unchanged for 2h"
+    let problem = "the kind \"clock\" is not registered; not updated for 2h"
     let lines = Self.lines(Self.page(width: 60).text(of: [widget]))
     #expect(lines.first.map(String.init) == problem)
     #expect(lines.count { $0.contains("registered") } == 1)

@@ -54,7 +54,7 @@ import WidgetTerminal
         words(facts) == "its timeline is out of date for \(Self.dates.age(of: Samples.time(900)))")
     }
     // Who is away will not send another one.
-    #expect(words(Self.facts("rail", isConnected: false))?.contains("is connected") == true)
+    #expect(words(Self.facts("rail", isConnected: false))?.contains("is not connected") == true)
     var marked = widget
     marked.timeline?.staleTime = Samples.time(2_000)
     #expect(
@@ -105,22 +105,25 @@ import WidgetTerminal
       facts("bundle/feed", [host(isStale: false), bundle]), stale(),
       "its bundle is broken for 5m: feed.yaml:3: no"
     ),
-    (facts("bundle/feed"), stale(), "no widgetd-host runs, unchanged for 5m"),
-    (facts("sysmon"), stale(), "provider \"sysmon\" is away or marked it, for 5m"),
+    (facts("bundle/feed"), stale(), "not updated for 5m: no widgetd-host runs"),
+    (
+      facts("sysmon"), stale(),
+      "its provider \"sysmon\" is away, or has marked it as stale (for 5m)"
+    ),
     (
       facts("sysmon", isConnected: false), stale(),
-      "no provider \"sysmon\" is connected, unchanged for 5m"
+      "not updated for 5m: its provider \"sysmon\" is not connected"
     ),
     (
       facts("sysmon", isConnected: false), failed("no answer"),
-      "no provider \"sysmon\" is connected, unchanged for 5m"
+      "not updated for 5m: its provider \"sysmon\" is not connected"
     ),
     (
       facts("sysmon", isConnected: true), stale(),
-      "provider \"sysmon\" is connected, and has not updated it for 5m"
+      "not updated for 5m: its provider \"sysmon\" is connected, but sends nothing"
     ),
-    (facts(""), stale(), "a program or user marked it, for 5m"),
-    (facts(nil), stale(), "unchanged for 5m"),
+    (facts(""), stale(), "a program or user has marked it as stale (for 5m)"),
+    (facts(nil), stale(), "not updated for 5m"),
   ]
 
   @Test(arguments: cases)
@@ -203,7 +206,7 @@ import WidgetTerminal
     var board = try board([Self.stale()], Self.facts(nil))
     #expect(board.kindsToDescribe() == [Samples.kind("k")])
     #expect(board.kindsToDescribe() == [])
-    #expect(LiveSamples.lines(&board)[1].contains("↻ unchanged for 5m"))
+    #expect(LiveSamples.lines(&board)[1].contains("↻ not updated for 5m"))
     board.describe(Self.facts("bundle/feed", [Self.host(isStale: true)]))
     let lines = LiveSamples.lines(&board)
     #expect(lines[0].contains("w stale"))

@@ -18,6 +18,23 @@ struct WidgetTextTests {
     #expect(widget.failures(Self.dates) == ["action failed (for 58s)"])
   }
 
+  @Test func `a wrong timeline and a failed activity count as errors`() {
+    var widget = Samples.widget
+    widget.timeline = TimelineStatus(problem: "There is no\ndate.")
+    #expect(widget.stateWords == "disabled,error")
+    #expect(widget.stateStyle == .bad)
+    #expect(widget.failures(Self.dates) == ["timeline: There is no ⏎ date."])
+    widget.timeline = nil
+    #expect(widget.stateWords == "disabled")
+    widget.activity = Activity(state: .ended, startTime: Self.now, expireTime: Self.now)
+    widget.data["outcome"] = .string("failed")
+    #expect(widget.stateWords == "disabled,error")
+    #expect(widget.failures(Self.dates) == ["failed"])
+    widget.kind = .activity
+    #expect(widget.stateWords == "disabled,error")
+    #expect(widget.failures(Self.dates) == [])
+  }
+
   @Test(arguments: [
     ("", "", "", "2026-01-02 05:04"), ("datetime", "", "UTC", "2026-01-02 03:04"),
     ("date", "", "Pacific/Honolulu", "2026-01-01"), ("time", "", "", "05:04"),
@@ -125,7 +142,9 @@ struct WidgetTextTests {
     widget.error = WidgetError(
       reason: "NO_DATA", message: "nothing\ncame", since: Self.now.advanced(by: .seconds(-300)))
     #expect(
-      widget.failures(Self.dates) == ["stale: unchanged for 2h", "failed: nothing ⏎ came (for 5m)"])
+      widget.failures(Self.dates) == [
+        "stale: not updated for 2h", "failed: nothing ⏎ came (for 5m)",
+      ])
     #expect(Self.dates.untilChange(of: widget) == .seconds(60))
     widget.error = nil
     #expect(Self.dates.untilChange(of: widget) == .seconds(3600))

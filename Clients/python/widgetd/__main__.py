@@ -351,7 +351,7 @@ def _safe(text: str) -> str:
 
 
 def _state(widget: Widget) -> str:
-    marks = (" stale" if widget.stale else "") + (" error" if widget.error else "")
+    marks = (" stale" if widget.stale else "") + (" error" if widget.failed else "")
     return widget.state.word + marks
 
 
@@ -384,7 +384,10 @@ def _say(frame: Any) -> None:
         return
     text = None
     if isinstance(frame, Gap):
-        text = f"events {frame.first_sequence} to {frame.last_sequence} may be missing"
+        text = (
+            f"events {frame.first_sequence} to {frame.last_sequence} may be missing;"
+            " a restart of the daemon skips numbers that no event has"
+        )
     elif isinstance(frame, Reset):
         text = f"starting over ({frame.reason.value})"
     elif isinstance(frame, Disconnected):

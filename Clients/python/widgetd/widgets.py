@@ -105,6 +105,17 @@ class Widget:
     #: The activity that it shows; None if it is not an activity.
     activity: Optional[Activity] = None
 
+    @property
+    def failed(self) -> bool:
+        """Whether it has an error, a problem of its timeline, or an activity with the outcome
+        "failed"."""
+        ended = self.activity is not None and self.activity.state == "ended"
+        return (
+            self.error is not None
+            or (self.timeline is not None and self.timeline.problem != "")
+            or (ended and self.data.get("outcome") == "failed")
+        )
+
     @staticmethod
     def from_pb(message: widget_pb2.Widget) -> Widget:
         has_created, has_updated = message.HasField("create_time"), message.HasField("update_time")

@@ -194,10 +194,7 @@ struct BarBoard: Sendable {
         widget.repeatsError(staleness)
           ? "stale: its data may be old" : "stale: \(staleness.words(since))")
     }
-    if let error = widget.error {
-      lines.append(error.failure + (error.since.map { " (\(since($0)))" } ?? ""))
-    }
-    return lines
+    return lines + widget.untoldFailures.map { $0.words(since) }
   }
 
   private static func since(_ time: Timestamp, _ dates: DateText) -> String {

@@ -202,7 +202,7 @@ extension LiveBoard {
   /// - Parameter width: The width of the pane.
   func troubleLines(of id: WidgetID, width: Int) -> [(text: String, token: String)] {
     guard let widget = panes[id]?.widget,
-      widget.error != nil || widget.isStale || unregisteredIDs.contains(id)
+      !widget.untoldFailures.isEmpty || widget.isStale || unregisteredIDs.contains(id)
     else { return [] }
     let dates = DateText(now: options.now())
     let room = max(1, width - 2 * LiveBoard.border - 2)
@@ -211,9 +211,13 @@ extension LiveBoard {
       lines += LiveBoard.lines("! " + problem, end: "", room, most: LiveBoard.errorRowsMax)
         .map { ($0, "color.error") }
     }
-    if let error = widget.error {
-      let age = error.since.map { " (for \(dates.age(of: $0)))" } ?? ""
-      lines += LiveBoard.lines("! " + error.words, end: age, room, most: LiveBoard.errorRowsMax)
+    for failure in widget.untoldFailures {
+      var (words, age) = (failure.words { _ in "" }, "")
+      if case .error(let error) = failure {
+        words = error.words
+        age = error.since.map { " (for \(dates.age(of: $0)))" } ?? ""
+      }
+      lines += LiveBoard.lines("! " + words, end: age, room, most: LiveBoard.errorRowsMax)
         .map { ($0, "color.error") }
     }
     if widget.isStale {
@@ -263,7 +267,7 @@ extension LiveBoard {
   /// The marks in a widget's title, such as `stale`, each with the token of its colour.
   private func marks(of widget: Widget) -> [(String, String)] {
     var marks: [(String, String)] = []
-    if widget.error != nil { marks.append(("failed", "color.error")) }
+    if widget.hasFailed { marks.append(("failed", "color.error")) }
     if unregisteredIDs.contains(widget.id) { marks.append(("unregistered", "color.error")) }
     if widget.isStale || !mirror.isConnected { marks.append(("stale", "color.warning")) }
     if !widget.presence.isEnabled { marks.append(("disabled", "color.secondary")) }

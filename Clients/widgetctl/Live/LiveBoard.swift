@@ -201,7 +201,7 @@ struct LiveBoard {
   private mutating func keepsPlace(_ id: WidgetID, _ before: Widget?) -> Bool {
     guard let before, let after = panes[id]?.widget, before.presence == after.presence,
       before.labels == after.labels, before.family == after.family,
-      before.error == after.error, before.isStale == after.isStale,
+      before.failures == after.failures, before.isStale == after.isStale,
       before.isStandingWell == after.isStandingWell
     else { return false }
     guard let frame = frames[id] else { return true }
@@ -280,7 +280,7 @@ struct LiveBoard {
     guard let own = mirror[id] else { return }
     let widget = feed(of: id).flatMap { feedMirrors[$0]?[id] } ?? own
     if widget.isStale { staleIDs.insert(id) } else { staleIDs.remove(id) }
-    if widget.error != nil { failedIDs.insert(id) } else { failedIDs.remove(id) }
+    if widget.hasFailed { failedIDs.insert(id) } else { failedIDs.remove(id) }
     if widget.isOfUnknownKind { unregisteredIDs.insert(id) } else { unregisteredIDs.remove(id) }
     guard panes[id] != nil else {
       paneCount += 1

@@ -137,7 +137,11 @@ struct LiveDetails {
   }
 
   private var errors: [Line] {
-    guard let error = widget.error else { return [] }
+    let others = widget.untoldFailures.compactMap { failure -> Line? in
+      if case .error = failure { return nil }
+      return Line(text: failure.words { _ in "" }, token: "color.error")
+    }
+    guard let error = widget.error else { return others }
     var lines = [
       Line(
         text: error.reason.onOneLine + (error.since.map { ", since \(ago($0))" } ?? ""),
@@ -146,7 +150,7 @@ struct LiveDetails {
     lines += error.message.split(whereSeparator: \.isNewline).map {
       Line(text: String($0).onOneLine, token: "color.error")
     }
-    return lines
+    return lines + others
   }
 
   private struct Status {

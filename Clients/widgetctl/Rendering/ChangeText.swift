@@ -24,6 +24,10 @@ enum ChangeText {
           "error: \($0.reason.safeForTerminal): \($0.message.safeForTerminal)"
         } ?? "error: removed")
     }
+    let problem = after.timeline?.problem ?? ""
+    if before.timeline?.problem ?? "" != problem {
+      phrases.append("timeline: \(problem.isEmpty ? "works now" : problem.onOneLine)")
+    }
     if before.applySet != after.applySet {
       phrases.append(
         "set: \(JSONWriter.quoted(before.applySet)) -> \(JSONWriter.quoted(after.applySet))")

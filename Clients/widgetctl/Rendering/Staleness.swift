@@ -120,20 +120,21 @@ struct Staleness: Sendable {
       let words = "\(first?.name ?? "") failed" + (first?.since.map { " \(span($0))" } ?? "")
       return words + (first?.message.isEmpty == false ? ": \(first?.message ?? "")" : "") + more
     case .hostEnded(let end): return "widgetd-host is away \(span(end))"
-    case .noHost: return "no widgetd-host runs, unchanged \(time)"
+    case .noHost: return "not updated \(time): no widgetd-host runs"
     case .bundle(let state, let problem):
       return "its bundle is \(state) \(time)" + (problem.isEmpty ? "" : ": \(problem)")
     case .providerAway(let name):
-      return "no provider \"\(name.onOneLine)\" is connected, unchanged \(time)"
+      return "not updated \(time): its provider \"\(name.onOneLine)\" is not connected"
     case .providerSilent(let name):
-      return "provider \"\(name.onOneLine)\" is connected, and has not updated it \(time)"
+      return
+        "not updated \(time): its provider \"\(name.onOneLine)\" is connected, but sends nothing"
     case .provider(let name):
-      return "provider \"\(name.onOneLine)\" is away or marked it, \(time)"
-    case .mark: return "a program or user marked it, \(time)"
+      return "its provider \"\(name.onOneLine)\" is away, or has marked it as stale (\(time))"
+    case .mark: return "a program or user has marked it as stale (\(time))"
     case .timeline(let since): return "its timeline is out of date \(span(since))"
-    case .activitySilent: return "nobody updates the activity, unchanged \(time)"
-    case .activityExpired: return "its lifetime is over and nobody has ended it, \(time)"
-    case .unknown: return "unchanged \(time)"
+    case .activitySilent: return "not updated \(time): the program of the activity sends nothing"
+    case .activityExpired: return "its lifetime is over, and nobody has ended it (\(time))"
+    case .unknown: return "not updated \(time)"
     }
   }
 

@@ -38,13 +38,14 @@ extension Widget {
   /// The node that says that the kind is not registered.
   static let kindNoteID = "kind"
 
-  /// The state and its additions: `visible`, `hidden,stale`, `visible,error`.
+  /// The state and its additions: `visible`, `hidden,stale`, `visible,error`. Each failure counts as an
+  /// error.
   var stateWords: String {
-    presence.state.name + (isStale ? ",stale" : "") + (error == nil ? "" : ",error")
+    presence.state.name + (isStale ? ",stale" : "") + (hasFailed ? ",error" : "")
   }
 
   var stateStyle: Style {
-    if error != nil { return .bad }
+    if hasFailed { return .bad }
     if isStale { return .warning }
     return switch presence.state {
     case .visible: .good

@@ -20,10 +20,11 @@ extension Widget {
       let text = repeatsError(staleness) ? "stale" : "stale: \(staleness.words(dates))"
       problems.append(WidgetProblem(text: text, isStaleness: true))
     }
-    if let problem = timeline?.problem, !problem.isEmpty {
-      problems.append(WidgetProblem(text: "timeline: \(problem.onOneLine)"))
-    }
-    return problems + (error.map { [WidgetProblem(text: $0.words(dates, most: most))] } ?? [])
+    // The error comes last, because its age ends the line.
+    return problems
+      + untoldFailures.reversed().map {
+        WidgetProblem(text: $0.words(most: most) { "for \(dates.age(of: $0))" })
+      }
   }
 
   /// The texts of the problems, for renderers that show them in one colour.
@@ -39,7 +40,7 @@ extension Widget {
   /// - Parameter span: The words for the time since then: `for 5m`.
   func kindProblem(_ span: (Timestamp) -> String) -> String? {
     guard isOfUnknownKind else { return nil }
-    return "the kind \"\(kind)\" is not registered, unchanged \(span(updateTime))"
+    return "the kind \"\(kind)\" is not registered; not updated \(span(updateTime))"
   }
 
   /// The same with the age relative to now.
@@ -144,8 +145,28 @@ extension WidgetError {
   ///
   /// - Parameter most: The most characters of the message.
   func words(_ dates: DateText, most: Int = .max) -> String {
+    words(most: most) { "for \(dates.age(of: $0))" }
+  }
+
+  /// - Parameter span: The words for the time since then: `for 5m`.
+  fileprivate func words(most: Int, _ span: (Timestamp) -> String) -> String {
     let all = failure
     let message = all.count > most ? all.prefix(max(most - 1, 0)) + "…" : all
-    return message + (since.map { " (for \(dates.age(of: $0)))" } ?? "")
+    return message + (since.map { " (\(span($0)))" } ?? "")
+  }
+}
+
+extension WidgetFailure {
+  /// The failure on one line: `failed: no answer (for 5m)`, `timeline: …`, `failed: status 1`.
+  ///
+  /// - Parameters:
+  ///   - most: The most characters of an error's message.
+  ///   - span: The words for the time since then: `for 5m`.
+  func words(most: Int = .max, _ span: (Timestamp) -> String) -> String {
+    switch self {
+    case .error(let error): error.words(most: most, span)
+    case .timeline(let problem): "timeline: \(problem.onOneLine)"
+    case .activity(let status): status.isEmpty ? "failed" : "failed: \(status.onOneLine)"
+    }
   }
 }

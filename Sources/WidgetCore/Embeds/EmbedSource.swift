@@ -85,10 +85,17 @@ struct EmbedSource {
     }
     guard record.presence.isVisible else { return .hidden }
     guard let family = family(request.family, of: record, in: shown) else {
-      return .failure("The kind \"\(record.kind)\" does not support the family.")
+      return .failure(
+        "The kind \"\(record.kind)\" does not support the family \(request.family)."
+          + advice(record, schemas[record.kind]?.kind.families ?? []))
     }
     guard var (content, depth) = content(of: record, as: family, look) else {
-      return .failure("The widget \"\(id)\" has no content.")
+      let declared = schemas[record.kind]?.kind.content ?? []
+      return .failure(
+        declared.isEmpty
+          ? "The kind \"\(record.kind)\" declares no content."
+          : "The kind \"\(record.kind)\" has no content for the family \(family.name)."
+            + advice(record, declared.flatMap(\.families)))
     }
     if depth >= EmbedSource.depthMax {
       content = EmbedSource.cut(content)
@@ -109,11 +116,30 @@ struct EmbedSource {
       Content(rootID: content.rootID, nodes: nodes), depth: depth, problem: problem)
   }
 
-  /// The problem of a widget in an embed: its error, or that it is stale.
+  /// The next step of an author whose embed shows no content: a family that has some.
+  private func advice(_ record: Record, _ families: [Family]) -> String {
+    guard let best = families.contains(record.family) ? record.family : families.first else {
+      return ""
+    }
+    return " Set \"family\" of the embed to \(best.name)."
+  }
+
+  /// The problem of a widget in an embed: its failure, or that it is stale.
   private func problem(of record: Record) -> String {
-    if let error = record.error {
-      let message = error.message.isEmpty ? error.reason : error.message
-      return "The widget \"\(record.id)\" has an error: \(message.prefix(EmbedSource.wordsMax))"
+    let failures = WidgetFailure.all(
+      error: record.error, timeline: record.moment?.status, activity: record.activity
+    ) { record.data.map[$0] }
+    let (words, details) =
+      switch failures.first {
+      case .error(let error):
+        ("has an error", error.message.isEmpty ? error.reason : error.message)
+      case .timeline(let problem): ("has a problem of its timeline", problem)
+      case .activity(let status): ("has failed", status)
+      case nil: ("", "")
+      }
+    if !words.isEmpty {
+      let end = details.isEmpty ? "." : ": \(details.prefix(EmbedSource.wordsMax))"
+      return "The widget \"\(record.id)\" \(words)\(end)"
     }
     return record.isStale ? "The widget \"\(record.id)\" is stale." : ""
   }

@@ -13,6 +13,8 @@ enum FailureKey: Hashable, Sendable {
   case trigger(Int)
   /// Something was left out because too much happened.
   case dropped
+  /// The schedule, or the timeline. The daemon computes it, and clients mark the widget.
+  case timeline
 }
 
 /// Something that has failed, and has not succeeded since.
@@ -136,6 +138,7 @@ extension BundleInstance {
       case .action(let name): "action \(name)"
       case .trigger(let index): triggerName(id, index)
       case .dropped: "its events"
+      case .timeline: "its timeline"
       }
     return "bundle \(bundle.id): widget \(id): \(what)"
   }
@@ -152,6 +155,20 @@ extension BundleInstance {
     }
   }
 
+  /// Follows the problem of the widget's timeline, which the daemon tells.
+  mutating func followTimeline(_ id: WidgetID) {
+    guard let state = widgets[id] else { return }
+    let problem = state.view.timeline?.problem ?? ""
+    guard problem != state.failures[.timeline]?.status.message ?? "" else { return }
+    guard !problem.isEmpty else {
+      return forgetFailure(id, .timeline, because: "works now")
+    }
+    failed(
+      id, .timeline,
+      ActionStatus(
+        state: .failure, title: "Timeline failed", message: problem, code: "FAILED_PRECONDITION"))
+  }
+
   // MARK: The mark
 
   /// The failures that the widget's content does not show, the newest first.
@@ -166,6 +183,7 @@ extension BundleInstance {
     }
     return state.failures.filter {
       !facts.isTold($0.key, $0.value, on: state.view)
+        && !(countsPlaceholders && $0.key == .timeline)
         && !(countsPlaceholders && facts.hasPlaceholder(for: $0.key, on: state.view))
     }.sorted { ($1.value.since, "\($0.key)") < ($0.value.since, "\($1.key)") }
   }
@@ -307,7 +325,7 @@ extension KindFacts {
     case .source: false
     case .action(let name): kind.actions[name]?.failure.isEmpty == false || handlesErrors
     case .trigger: handlesErrors
-    case .dropped: false
+    case .dropped, .timeline: false
     }
   }
 
@@ -319,7 +337,7 @@ extension KindFacts {
   /// Whether the widget's content tells a failure, or the kind handles it.
   func isTold(_ key: FailureKey, _ failure: StandingFailure, on widget: Widget) -> Bool {
     if failure.isCaught { return true }
-    guard let reads = reads(for: widget) else { return false }
+    guard key != .timeline, let reads = reads(for: widget) else { return false }
     return reads.readsAllStatuses || !reads.statuses.isDisjoint(with: failure.names)
   }
 

@@ -24,6 +24,7 @@ extension BundleInstance {
     let before = known.view.parameters
     widgets[widget.id]?.hear(widget, isAnew: isAnew)
     touched.insert(widget.id)
+    followTimeline(widget.id)
     guard widget.parameters != before else { return }
     for (index, source) in facts.kind.sources.enumerated() where source.isLoadedAtStart {
       read(widget.id, index, isAsked: true)
@@ -43,6 +44,7 @@ extension BundleInstance {
     let interrupted = settleStatuses(id, facts)
     inheritOutcomes(id)
     inheritFailures(id, facts, interrupted: interrupted)
+    followTimeline(id)
     for (index, source) in facts.kind.sources.enumerated() {
       if source.isLoadedAtStart {
         read(id, index, isAsked: true)
