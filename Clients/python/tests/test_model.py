@@ -58,6 +58,22 @@ class ValueTests(unittest.TestCase):
 
 
 class EnumTests(unittest.TestCase):
+    def test_a_widget_has_failed_by_its_error_timeline_or_activity(self):
+        failed = {
+            "nothing": pb.Widget(),
+            "error": pb.Widget(error=pb.WidgetError(reason="LOST")),
+            "timeline": pb.Widget(timeline=pb.TimelineStatus(problem="There is no date.")),
+            "fine": pb.Widget(timeline=pb.TimelineStatus()),
+        }
+        for state in (1, 2):
+            task = pb.Widget(activity=pb.Activity(state=state))
+            task.data["outcome"].CopyFrom(to_value("failed"))
+            failed[f"activity {state}"] = task
+        self.assertEqual(
+            [name for name, message in failed.items() if widgetd.Widget.from_pb(message).failed],
+            ["error", "timeline", "activity 2"],
+        )
+
     def test_the_enums_are_those_of_the_messages(self):
         for name in (
             "Family",
