@@ -193,6 +193,24 @@ struct EmbedTests: EmbedSuite {
     #expect(problem(of: "f", store) == "")
   }
 
+  @Test(arguments: [
+    (KindName.activity, ""),
+    ("counter", "content: The widget \"c\" has failed: status 1"),
+  ])
+  func `an embed shows that an activity has failed, if its content does not`(
+    kind: KindName, problem: String
+  ) throws {
+    var counter = Self.counter
+    counter.data += ["outcome", "status"].map { Field(name: $0, type: .string) }
+    var store = try store([Self.frame, counter])
+    try store.run(.startActivity(WidgetSpec(id: "c", kind: kind)))
+    try frame("f", showing: "c", &store)
+    let end: ValueMap = ["outcome": .string("failed"), "status": .string("status 1")]
+    try store.run(.endActivity("c", StatePatch(setData: end)))
+    settle(&store)
+    #expect(self.problem(of: "f", store) == problem)
+  }
+
   @Test func `an embed without content names the kind, the family, and one that has content`()
     throws
   {

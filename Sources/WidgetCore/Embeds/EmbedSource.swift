@@ -134,6 +134,8 @@ struct EmbedSource {
       case .error(let error):
         ("has an error", error.message.isEmpty ? error.reason : error.message)
       case .timeline(let problem): ("has a problem of its timeline", problem)
+      // The content of the built-in kind has the outcome.
+      case .activity where record.kind == .activity: ("", "")
       case .activity(let status): ("has failed", status)
       case nil: ("", "")
       }

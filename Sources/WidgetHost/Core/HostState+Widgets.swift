@@ -23,7 +23,8 @@ extension HostState {
             summary: "The version that runs."),
           Field(
             name: "state", type: .string, defaultValue: .string(""),
-            summary: "running; failing, if a source or an action of its widgets has failed;"
+            summary:
+              "running; failing, if a source, an action or the timeline of its widgets has failed;"
               + " failed, if its file has a mistake or the daemon refuses the bundle (the previous"
               + " version can still run); stopped, if the host has ended."),
           Field(
