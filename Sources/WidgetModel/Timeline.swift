@@ -45,11 +45,13 @@ public struct Timeline: Hashable, Sendable {
   public var staleTime: Timestamp?
   /// The time at which it was set. The daemon sets it; it is never sent.
   public var setTime = Timestamp.epoch
-  /// The names of values that did not fit when the kind changed, in order, at most
-  /// `lostValuesMax`. The daemon sets them; they are never sent.
-  public var lostValues: [String] = []
-
-  public static let lostValuesMax = 8
+  /// The values that are set aside because they do not fit the changed kind, by the dates of their
+  /// entries. The daemon sets them; they are never sent.
+  public var asides: [TimelineEntry] = [] {
+    didSet { asideNames = Timeline.names(of: asides) }
+  }
+  /// The names of the values in `asides`, in order.
+  public private(set) var asideNames: [String] = []
 
   /// The time to ask a provider for a new timeline.
   public enum Policy: UInt8, Hashable, Sendable, CaseIterable {
@@ -88,7 +90,30 @@ public struct Timeline: Hashable, Sendable {
     return result
   }
 
-  /// Whether it equals another, whatever their `setTime` and `lostValues`.
+  /// The timeline with the values that are set aside in place of the defaults. O(n).
+  public var restored: Timeline {
+    guard !asides.isEmpty else { return self }
+    var result = self
+    let values = Dictionary(asides.map { ($0.date, $0.values) }) { first, _ in first }
+    for index in result.entries.indices {
+      for value in values[result.entries[index].date]?.entries ?? [] {
+        result.entries[index].values[value.key] = value.value
+      }
+    }
+    result.asides = []
+    return result
+  }
+
+  private static func names(of asides: [TimelineEntry]) -> [String] {
+    var names: [String] = []
+    for value in asides.lazy.flatMap(\.values.entries)
+    where !names.contains(where: { $0.hasSameBytes(as: value.key) }) {
+      names.append(value.key)
+    }
+    return names.sorted { $0.precedesByBytes($1) }
+  }
+
+  /// Whether it equals another, whatever their `setTime` and `asides`.
   public func isSame(as other: Timeline?) -> Bool {
     guard let other else { return false }
     return entries == other.entries && policy == other.policy && refreshTime == other.refreshTime
@@ -96,15 +121,14 @@ public struct Timeline: Hashable, Sendable {
   }
 
   /// Whether setting it is a change, in place of the timeline `other`. The same entries are a change
-  /// if values of the former ones were dropped, because these have no such values.
+  /// if values of the former ones are set aside, because these have no such values.
   public func isChange(of other: Timeline?) -> Bool {
-    !isSame(as: other) || other?.lostValues.isEmpty == false
+    !isSame(as: other) || other?.asides.isEmpty == false
   }
 
   /// Its size in bytes, as quotas count it.
   public var costBytes: Int {
-    let lostBytes = lostValues.reduce(0) { $0 + 16 + $1.utf8.count }
-    return entries.reduce(64 + lostBytes) { $0 + $1.costBytes }
+    (entries + asides).reduce(64) { $0 + $1.costBytes }
   }
 }
 

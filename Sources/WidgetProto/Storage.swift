@@ -77,8 +77,9 @@ extension StoredWidget: ConvertibleMessage {
     timeline = try reader.optional("timeline", c.pointee.timeline)
     timeline?.setTime =
       try reader.timestamp("timeline_set_time", c.pointee.timeline_set_time) ?? .epoch
-    timeline?.lostValues = reader.strings(
-      c.pointee.n_timeline_lost_values, c.pointee.timeline_lost_values)
+    timeline?.asides = try reader.list(
+      "timeline_asides", c.pointee.n_timeline_asides, c.pointee.timeline_asides
+    ) { element throws(WireError) in try TimelineEntry(c: element, reader) }
     if c.pointee.has_owners != 0 {
       owners = try reader.owners("owners", c.pointee.n_owners, c.pointee.owners)
     }
@@ -108,9 +109,8 @@ extension StoredWidget: ConvertibleMessage {
     if let timeline {
       c.pointee.timeline = try writer.message("timeline", timeline)
       c.pointee.timeline_set_time = try writer.timestamp(timeline.setTime)
-      c.pointee.n_timeline_lost_values = timeline.lostValues.count
-      c.pointee.timeline_lost_values = try writer.strings(
-        "timeline_lost_values", timeline.lostValues)
+      c.pointee.n_timeline_asides = timeline.asides.count
+      c.pointee.timeline_asides = try writer.list("timeline_asides", timeline.asides)
     }
     if let owners {
       c.pointee.has_owners = 1

@@ -103,4 +103,42 @@ struct TimelineRetryTests {
     store.advance(to: .at(120))
     #expect(store.takeRefreshes() == ["t"])
   }
+
+  @Test(arguments: [Timeline.Policy.never, .after, .atEnd])
+  func `the provider is asked if a changed kind sets values of the entries aside`(
+    _ policy: Timeline.Policy
+  ) throws {
+    var store = Store()
+    func apply(_ kind: Kind, isDryRun: Bool = false) throws {
+      try store.run(
+        .applyKinds(
+          KindDeclaration(provider: "rail", kinds: [kind], isDryRun: isDryRun, isAttended: true)),
+        at: .at(100))
+      store.commitGroup(at: .at(0))
+      store.advance(to: .at(100))
+    }
+    try apply(TimelineTests.train)
+    let entries = [0, 1_000].map {
+      TimelineEntry(date: .at($0), values: ["platform": .string("2")])
+    }
+    let timeline = Timeline(
+      entries: entries, policy: policy, refreshTime: policy == .after ? .at(2_000) : nil)
+    try store.run(.create(WidgetSpec(id: "t", kind: "train", timeline: timeline)))
+    store.commitGroup(at: .at(0))
+    var kind = TimelineTests.train
+    kind.entry[0].type = .int
+    kind.entry[0].defaultValue = .int(0)
+    kind.content = []
+    try apply(kind, isDryRun: true)
+    #expect(store.takeRefreshes() == [])
+    try apply(kind)
+    #expect(store.takeRefreshes() == ["t"])
+    // An unanswered request is repeated.
+    store.advance(to: .at(160))
+    #expect(store.takeRefreshes() == ["t"])
+    try provide(WidgetPatch(), in: &store, at: 170)
+    store.advance(to: .at(900))
+    #expect(store.takeRefreshes() == [])
+    #expect(store.checkInvariants() == [])
+  }
 }

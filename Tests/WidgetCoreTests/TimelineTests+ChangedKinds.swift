@@ -6,7 +6,8 @@ import WidgetTimeZones
 
 /// Timelines whose kind changes.
 extension TimelineTests {
-  @Test func `the result of a changed kind names the values of entries that it drops`() throws {
+  @Test func `the result of a changed kind names the values of entries that it sets aside`() throws
+  {
     var store = try store()
     try store.create("t", kind: "train")
     try set(
@@ -16,51 +17,101 @@ extension TimelineTests {
     kind.entry = [Field(name: "platform", type: .int, defaultValue: .int(0))]
     for isDryRun in [true, false] {
       let result = try store.change(kind, isDryRun: isDryRun)
-      #expect(result.lostFields == [LostField(widgetID: "t", path: "entry.platform")])
+      #expect(
+        result.lostFields == [LostField(widgetID: "t", path: "entry.platform", isSetAside: true)])
       #expect(result.widgetsChanged == 1)
     }
-    // What was dropped before is no news.
+    // What was set aside before is no news.
     kind.summary = "Trains."
     #expect(try store.change(kind).lostFields == [])
   }
 
-  @Test func `a widget says which values of its entries a changed kind has dropped`() throws {
+  private static let numbered = Kind(
+    name: "train", data: train.data, content: [label("string(entry.platform)")],
+    entry: [Field(name: "platform", type: .int, defaultValue: .int(0))])
+
+  private func shown(_ store: Store) -> [Value?] {
+    store.timeline(of: "t", from: .at(0), limit: 9)?.entries.map { $0.entry.values["platform"] }
+      ?? []
+  }
+
+  @Test func `values of entries that do not fit a changed kind come back when they fit again`()
+    throws
+  {
     var store = try store()
     try store.create("t", kind: "train")
-    let timeline = Timeline(entries: [entry(-5, "0"), entry(10, "1")], policy: .never)
+    let timeline = Timeline(entries: [entry(-5, "2"), entry(10, "3")], policy: .never)
     try set(timeline, of: "t", in: &store)
     func problem(_ store: Store) -> String? { store.widget("t")?.timeline?.problem }
     #expect(problem(store) == "")
 
-    var kind = Self.train
-    kind.content = [Self.label("string(entry.platform)")]
-    kind.entry = [Field(name: "platform", type: .int, defaultValue: .int(0))]
-    try store.register([kind, Self.clock, Self.agenda])
-    let words =
-      "An earlier change of the kind dropped values of the entries that did not fit: platform."
+    try store.register([Self.numbered, Self.clock, Self.agenda])
+    let words = "Values of the entries do not fit the changed kind, and are set aside: platform."
     #expect(problem(store)?.hasPrefix(words) == true)
+    #expect(shown(store) == [.int(0), .int(0)])
     #expect(store.timeline(of: "t", from: .at(0), limit: 1)?.status?.problem == problem(store))
     store.commitGroup(at: .at(0))
+    #expect(store.checkInvariants() == [])
+
     var image = StoreImage(epoch: 7, revision: store.revision)
     image.records = store.records.map { RecordImage($0) }
     image.kinds = store.kinds().kinds
     store = Store(image: image, timeZones: SystemTimeZones().rules)
-    store.advance(to: .at(10))
+    store.advance(to: .at(0))
     #expect(problem(store)?.hasPrefix(words) == true)
-    // The kind changes back, which brings no value back. The notice is about the past.
+
+    // A third version, then the first one again.
+    var bare = Self.numbered
+    bare.entry = []
+    bare.content = [Self.label("'no platform'")]
+    try store.register([bare, Self.clock, Self.agenda])
+    #expect(shown(store) == [nil, nil])
     try store.register([Self.train, Self.clock, Self.agenda])
-    #expect(problem(store)?.hasPrefix(words) == true)
-    try store.register([kind, Self.clock, Self.agenda])
-
-    // The provider sends the same entries again, without the values.
-    let bare = Timeline(
-      entries: [TimelineEntry(date: .at(-5)), TimelineEntry(date: .at(10))], policy: .never)
-    try set(bare, of: "t", in: &store, at: .at(10))
+    #expect(shown(store) == [.string("2"), .string("3")])
+    #expect(text("t", store) == "S1 2")
     #expect(problem(store) == "")
-
-    let next = TimelineEntry(date: .at(-5), values: ["platform": .int(4)])
-    try set(Timeline(entries: [next], policy: .never), of: "t", in: &store, at: .at(10))
-    #expect(problem(store) == "")
+    #expect(store.storedTimeline(of: "t")?.isSame(as: timeline) == true)
+    store.commitGroup(at: .at(0))
     #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `values of entries come back when the kind is removed`() throws {
+    var store = try store()
+    try store.create("t", kind: "train")
+    try set(Timeline(entries: [entry(-5, "2")], policy: .never), of: "t", in: &store)
+    try store.register([Self.numbered, Self.clock, Self.agenda])
+    #expect(shown(store) == [.int(0)])
+    try store.run(.deleteKind("train"))
+    #expect(shown(store) == [.string("2")])
+    #expect(store.widget("t")?.timeline?.problem == "")
+    store.commitGroup(at: .at(0))
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `a new timeline discards the values that were set aside, even with the same entries`()
+    throws
+  {
+    for isSame in [true, false] {
+      var store = try store()
+      try store.create("t", kind: "train")
+      try set(Timeline(entries: [entry(-5, "2")], policy: .never), of: "t", in: &store)
+      try store.register([Self.numbered, Self.clock, Self.agenda])
+      let next = TimelineEntry(
+        date: .at(-5), values: isSame ? [:] : ["platform": .int(4)])
+      try set(Timeline(entries: [next], policy: .never), of: "t", in: &store)
+      #expect(store.widget("t")?.timeline?.problem == "")
+      try store.register([Self.train, Self.clock, Self.agenda])
+      #expect(shown(store) == [.string("?")])
+    }
+  }
+
+  @Test func `a default that a changed kind does not take is not set aside`() throws {
+    var store = try store()
+    try store.create("t", kind: "train")
+    try set(Timeline(entries: [TimelineEntry(date: .at(-5))], policy: .never), of: "t", in: &store)
+    let result = try store.change(Self.numbered)
+    #expect(result.lostFields == [])
+    #expect(shown(store) == [.int(0)])
+    #expect(store.widget("t")?.timeline?.problem == "")
   }
 }

@@ -51,7 +51,7 @@ struct TimelineTests {
     store.commitGroup(at: .at(0))
   }
 
-  private func text(_ id: WidgetID, _ store: Store) -> String? {
+  func text(_ id: WidgetID, _ store: Store) -> String? {
     store.widget(id)?.content?["text"]?.properties["text"]?.words
   }
 

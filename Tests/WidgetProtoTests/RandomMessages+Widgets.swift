@@ -71,7 +71,7 @@ extension RandomMessages {
   mutating func storedTimeline() -> Timeline {
     var stored = timeline()
     stored.setTime = time()
-    stored.lostValues = many { $0.text() }
+    stored.asides = many { $0.dated() }
     return stored
   }
 

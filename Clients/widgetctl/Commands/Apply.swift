@@ -319,7 +319,9 @@ struct ApplyCommand: AsyncParsableCommand {
         replaced.contains("\(field.widgetID) \(field.path)")
         ? "\(dryRun ? "would not fit" : "did not fit") the changed kind; the file's value replaces it"
         : field.isSetAside
-          ? "\(dryRun ? "would be" : "is") set aside until it fits the kind again, or somebody sets the field"
+          ? "\(dryRun ? "would be" : "is") set aside until it fits the kind again, or "
+            + (field.path.hasPrefix("entry.")
+              ? "the widget gets a new timeline" : "somebody sets the field")
           : "\(dryRun ? "would lose" : "has lost") its value: the changed kind does not declare the "
             + "field, or only with another type or other choices"
       return "  \(field.widgetID): \(field.path) \(what)"

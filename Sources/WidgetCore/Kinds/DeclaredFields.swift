@@ -144,14 +144,14 @@ final class DeclaredFields: Sendable {
 
   /// The values that fit, and defaults for the others.
   ///
-  /// - Parameter lose: Gets the name of each value that does not fit.
-  func conforming(_ map: ValueMap, lose: (String) -> Void) -> ValueMap {
+  /// - Parameter lose: Gets each value that does not fit. Null does not count.
+  func conforming(_ map: ValueMap, lose: (String, Value) -> Void) -> ValueMap {
     var values = map
     for entry in map.entries {
       let field = self[entry.key]
       if field == nil, isOpen { continue }
       let value = field?.fitted(entry.value)
-      if value == nil, entry.value != .null { lose(entry.key) }
+      if value == nil, entry.value != .null { lose(entry.key, entry.value) }
       values[entry.key] = value
     }
     return withDefaults(values)

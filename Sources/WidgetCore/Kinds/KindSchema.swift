@@ -167,13 +167,21 @@ struct KindSchema {
   }
 
   /// A timeline whose entries have only the declared fields. A value that does not fit becomes the
-  /// default, and its name is in `lostValues`.
-  func conforming(_ timeline: Timeline) -> Timeline {
-    var result = timeline
-    for index in timeline.entries.indices {
-      let values = entry.conforming(timeline.entries[index].values) { result.lose($0) }
+  /// default, and is set aside. A value that was set aside is restored if it fits again. A default
+  /// of the `former` kind is not set aside.
+  func conforming(_ timeline: Timeline, former: KindSchema?) -> Timeline {
+    var result = timeline.restored
+    var asides: [TimelineEntry] = []
+    for index in result.entries.indices {
+      var aside = TimelineEntry(date: result.entries[index].date)
+      let values = entry.conforming(result.entries[index].values) { key, value in
+        guard former?.entry[key]?.defaultValue != value else { return }
+        aside.values[key] = value
+      }
       result.entries[index].values = values
+      if !aside.values.isEmpty { asides.append(aside) }
     }
+    result.asides = asides
     return result
   }
 
@@ -337,16 +345,5 @@ struct KindSchema {
       case .data, .parameters, .labels: nil
       }
     }
-  }
-}
-
-extension Timeline {
-  /// Remembers the name of a value that did not fit.
-  fileprivate mutating func lose(_ name: String) {
-    guard lostValues.count < Timeline.lostValuesMax,
-      !lostValues.contains(where: { $0.hasSameBytes(as: name) })
-    else { return }
-    lostValues.append(name)
-    lostValues.sort { $0.precedesByBytes($1) }
   }
 }

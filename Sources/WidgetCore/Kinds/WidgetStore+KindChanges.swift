@@ -10,6 +10,13 @@ extension WidgetStore {
     guard !kinds.isEmpty else { return }
     for slot in records.indices {
       guard let record = records[slot], kinds.contains(record.kind) else { continue }
+      if let timeline = record.timeline, !timeline.asides.isEmpty {
+        modify(slot) { state in
+          state.timeline = timeline.restored
+          state.costBytes = state.cost
+          state.finish(nil, at: revision, time: time)
+        }
+      }
       var patch = WidgetPatch()
       patch.restoreValues(of: record, for: nil)
       // Without room, the values stay aside, because nothing may prevent the removal of a kind.
@@ -34,15 +41,18 @@ extension WidgetStore {
         let schema = schemas[record.kind]
       else { continue }
       var hasChanged = record.isPlain && schema.content.program(for: record.family) != nil
-      let timeline = record.timeline.map(schema.conforming)
-      let lostEntryValues = timeline?.lostValues.filter { name in
-        record.timeline?.lostValues.contains { $0.hasSameBytes(as: name) } != true
+      let timeline = record.timeline.map {
+        schema.conforming($0, former: former[record.kind])
+      }
+      let lostEntryValues = (timeline?.asideNames ?? []).filter { name in
+        record.timeline?.asideNames.contains { $0.hasSameBytes(as: name) } != true
       }
       if record.isPlain || timeline != record.timeline || schema.schedule != nil
         || record.moment != nil
       {
         modify(slot) { state in
           state.timeline = timeline
+          if !lostEntryValues.isEmpty { state.moment?.askAgain() }
           state.costBytes = state.cost
           state.finish(schema.kind.transition, at: revision, time: time)
         }
@@ -55,7 +65,9 @@ extension WidgetStore {
         hasChanged =
           try apply(patch, to: slot, former: former[record.kind], at: time) || hasChanged
       }
-      lost += (lostEntryValues ?? []).map { LostField(widgetID: record.id, path: "entry.\($0)") }
+      lost += lostEntryValues.map {
+        LostField(widgetID: record.id, path: "entry.\($0)", isSetAside: true)
+      }
       let isOther = former[record.kind].map { !schema.showsAlike($0) } ?? true
       if hasChanged
         || showAnew(slot, schema, inOtherFamilies: isOther, at: revision, time: time)

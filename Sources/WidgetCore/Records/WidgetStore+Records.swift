@@ -92,19 +92,24 @@ extension WidgetStore {
   struct Savepoint {
     fileprivate let records: Int
     fileprivate let others: Int
+    /// The number of `refreshes` to keep.
+    fileprivate let refreshes: Int
 
-    /// The last group's end.
-    static let group = Savepoint(records: 0, others: 0)
+    /// The last group's end. Time may have added refreshes since, so all are kept.
+    static let group = Savepoint(records: 0, others: 0, refreshes: .max)
   }
 
   private var savepoint: Savepoint {
-    Savepoint(records: records.savepoint, others: journal.inverses.count)
+    Savepoint(
+      records: records.savepoint, others: journal.inverses.count,
+      refreshes: contents.refreshes.count)
   }
 
   /// Runs the inverses after a savepoint, newest first. The inverses of records touch nothing else,
   /// so they can run separately.
   mutating func undo(to savepoint: Savepoint) {
     records.undo(to: savepoint.records)
+    contents.refreshes.removeLast(max(0, contents.refreshes.count - savepoint.refreshes))
     while journal.inverses.count > savepoint.others, let inverse = journal.inverses.popLast() {
       switch inverse {
       case .revision(let old): revision = old

@@ -34,6 +34,9 @@ struct Moment {
   /// Stops the requests, because the provider has answered without a timeline.
   mutating func stopAsking() { attempts = nil }
 
+  /// Lets the provider be asked, even if it was asked for the same timeline before.
+  mutating func askAgain() { (askedFor, attempts) = (nil, nil) }
+
   /// Whether the current entry begins after a time, so the moment cannot be valid then.
   func isAhead(of now: Timestamp) -> Bool { status.current.map { $0.date > now } ?? false }
 
@@ -210,15 +213,15 @@ extension ContentMaker {
 }
 
 extension Timeline {
-  /// The message about values that a changed kind has dropped; empty for none.
+  /// The message about values that are set aside; empty for none.
   fileprivate var problem: String {
-    guard !lostValues.isEmpty else { return "" }
-    let names = lostValues.joined(separator: ", ")
-    let rest = lostValues.count < Timeline.lostValuesMax ? "" : ", and perhaps others"
-    // The kind may have changed back since then.
+    guard !asideNames.isEmpty else { return "" }
+    let names = asideNames.prefix(8).joined(separator: ", ")
+    let others = asideNames.count - 8
     return
-      "An earlier change of the kind dropped values of the entries that did not fit: "
-      + "\(names)\(rest). The entries have the defaults until the widget gets a new timeline."
+      "Values of the entries do not fit the changed kind, and are set aside: \(names)"
+      + "\(others > 0 ? ", and \(others) more" : ""). The entries have the defaults until the "
+      + "values fit again, or the widget gets a new timeline."
   }
 
   /// The time at which to ask the provider for a new timeline; nil for never.
@@ -229,6 +232,8 @@ extension Timeline {
     case .after: wanted = refreshTime
     case .never: wanted = nil
     }
+    // Entries without some of their values cannot wait for the policy.
+    if !asides.isEmpty { return setTime.advanced(by: floor) }
     return wanted.map { max($0, setTime.advanced(by: floor)) }
   }
 }

@@ -397,7 +397,7 @@ def normalise(schema, message):
             message.timeline_set_time.SetInParent()
         else:
             message.ClearField("timeline_set_time")
-            message.ClearField("timeline_lost_values")
+            message.ClearField("timeline_asides")
     if name == "Activity":
         message.start_time.SetInParent()
         message.expire_time.SetInParent()

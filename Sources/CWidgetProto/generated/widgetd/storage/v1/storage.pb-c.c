@@ -338,14 +338,14 @@ static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_widget__field
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
   {
-    "timeline_lost_values",
-    17,
+    "timeline_asides",
+    18,
     PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_STRING,
-    offsetof(Widgetd__Storage__V1__StoredWidget, n_timeline_lost_values),
-    offsetof(Widgetd__Storage__V1__StoredWidget, timeline_lost_values),
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__Storage__V1__StoredWidget, n_timeline_asides),
+    offsetof(Widgetd__Storage__V1__StoredWidget, timeline_asides),
+    &widgetd__v1__entry__descriptor,
     NULL,
-    &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
@@ -363,15 +363,16 @@ static const unsigned widgetd__storage__v1__stored_widget__field_indices_by_name
   4,   /* field[4] = presence_revision */
   6,   /* field[6] = status_revision */
   14,   /* field[14] = timeline */
-  16,   /* field[16] = timeline_lost_values */
+  16,   /* field[16] = timeline_asides */
   15,   /* field[15] = timeline_set_time */
   7,   /* field[7] = transition */
   8,   /* field[8] = transition_revision */
   0,   /* field[0] = widget */
 };
-static const ProtobufCIntRange widgetd__storage__v1__stored_widget__number_ranges[1 + 1] =
+static const ProtobufCIntRange widgetd__storage__v1__stored_widget__number_ranges[2 + 1] =
 {
   { 1, 0 },
+  { 18, 16 },
   { 0, 17 }
 };
 const ProtobufCMessageDescriptor widgetd__storage__v1__stored_widget__descriptor =
@@ -385,7 +386,7 @@ const ProtobufCMessageDescriptor widgetd__storage__v1__stored_widget__descriptor
   17,
   widgetd__storage__v1__stored_widget__field_descriptors,
   widgetd__storage__v1__stored_widget__field_indices_by_name,
-  1,  widgetd__storage__v1__stored_widget__number_ranges,
+  2,  widgetd__storage__v1__stored_widget__number_ranges,
   (ProtobufCMessageInit) widgetd__storage__v1__stored_widget__init,
   NULL,NULL,NULL    /* reserved[123] */
 };

@@ -52,8 +52,8 @@ struct  Widgetd__Storage__V1__StoredWidget
   uint64_t data_keys_revision;
   Widgetd__V1__Timeline *timeline;
   Google__Protobuf__Timestamp *timeline_set_time;
-  size_t n_timeline_lost_values;
-  char **timeline_lost_values;
+  size_t n_timeline_asides;
+  Widgetd__V1__Entry **timeline_asides;
 };
 #define WIDGETD__STORAGE__V1__STORED_WIDGET__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__storage__v1__stored_widget__descriptor) \
