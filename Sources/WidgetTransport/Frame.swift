@@ -18,6 +18,11 @@ public struct FrameHeader: Hashable, Sendable {
   public static let bytes = 10
   /// The maximum size of a frame's data, in bytes. Longer frames are refused, not truncated.
   public static let frameDataBytesMax = 4 << 20
+  /// The next step after a message was too long. The message itself was not read, so no field of it
+  /// is known.
+  static let oversizeAdvice =
+    "send fewer or smaller values, for example fewer entries of a timeline; GetStats lists the "
+    + "limits of fields, such as timeline_entries_max"
 
   /// The number of data bytes that follow, as the peer announces it. May exceed
   /// `frameDataBytesMax`.

@@ -85,7 +85,7 @@ public struct FrameTooLong: Error, Hashable, Sendable, CustomStringConvertible {
 
   public var description: String {
     "a message of \(dataBytes) bytes is longer than the \(FrameHeader.frameDataBytesMax) bytes"
-      + " that a frame carries"
+      + " that a frame carries; \(FrameHeader.oversizeAdvice)"
   }
 }
 

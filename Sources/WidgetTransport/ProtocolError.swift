@@ -45,6 +45,6 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
     ProtocolError(
       code: .resourceExhausted,
       message: "message length \(header.dataBytes) exceeds the maximum of "
-        + "\(FrameHeader.frameDataBytesMax) bytes")
+        + "\(FrameHeader.frameDataBytesMax) bytes; \(FrameHeader.oversizeAdvice)")
   }
 }

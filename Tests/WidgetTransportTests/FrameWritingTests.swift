@@ -24,6 +24,11 @@ import WidgetTransport
     let most = ByteBuffer(repeating: 1, count: FrameHeader.frameDataBytesMax)
     let tooMuch = ByteBuffer(repeating: 1, count: FrameHeader.frameDataBytesMax + 1)
     var buffer = ByteBuffer(string: "before")
+    #expect(
+      FrameTooLong(dataBytes: 5 << 20).description
+        == "a message of 5242880 bytes is longer than the 4194304 bytes that a frame carries; send "
+        + "fewer or smaller values, for example fewer entries of a timeline; GetStats lists the "
+        + "limits of fields, such as timeline_entries_max")
     #expect(throws: FrameTooLong(dataBytes: tooMuch.readableBytes)) {
       try buffer.writeFrame(.data, streamID: 1, data: tooMuch)
     }
