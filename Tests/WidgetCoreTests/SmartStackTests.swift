@@ -81,6 +81,20 @@ struct SmartStackTests {
     #expect(store.nextDate == nil)
   }
 
+  @Test func `the score of an activity counts until it ends`() throws {
+    var store = try store(["where": .string("widget.id in ['a', 'task']")])
+    let timeline = Timeline(entries: [TimelineEntry(date: .epoch, score: 50)], policy: .never)
+    try store.run(
+      .startActivity(
+        WidgetSpec(id: "task", kind: .activity, timeline: timeline), lifetime: nil, staleAfter: nil)
+    )
+    settle(&store)
+    #expect(shown(store) == "task")
+    try store.run(.endActivity("task", StatePatch(), .standard))
+    settle(&store)
+    #expect(shown(store) == "a")
+  }
+
   @Test func `equally relevant widgets take turns`() throws {
     var store = try store([
       "widgets": .list([.string("a"), .string("b")]), "rotate": .string("10s"),

@@ -68,6 +68,28 @@ struct StaleOption: ParsableArguments {
   var staleAfter: Duration?
 }
 
+/// The option for the relevance of an activity.
+struct ScoreOption: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      """
+      The relevance in a smart stack, 0 to 1000000. The stack shows the widget with the highest \
+      score. It counts until the activity ends. Default: 0.
+      """, valueName: "number"))
+  var score: Double?
+
+  func validate() throws {
+    guard let score, !(0...TimelineEntry.scoreMax).contains(score) else { return }
+    throw ValidationError("--score is 0 to 1000000")
+  }
+
+  /// A timeline with the score. Its entry is always current, because its date has passed on every
+  /// clock.
+  var timeline: Timeline? {
+    score.map { Timeline(entries: [TimelineEntry(date: .epoch, score: $0)], policy: .never) }
+  }
+}
+
 /// `activity start`.
 struct ActivityStartCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -110,6 +132,7 @@ struct ActivityStartCommand: AsyncParsableCommand {
   var parameters: [Assignment] = []
 
   @OptionGroup var state: StateOptions
+  @OptionGroup var score: ScoreOption
   @OptionGroup var stale: StaleOption
 
   @Option(
@@ -128,7 +151,7 @@ struct ActivityStartCommand: AsyncParsableCommand {
     for entry in try parameters.values().entries { attributes[entry.key] = entry.value }
     let spec = WidgetSpec(
       id: id, kind: kind, family: family, labels: labels.labels, parameters: attributes,
-      data: try state.values())
+      data: try state.values(), timeline: score.timeline)
     let session = try global.session()
     let answer = try await session.client.startActivity(
       StartActivityRequest(
@@ -152,6 +175,7 @@ struct ActivityUpdateCommand: AsyncParsableCommand {
 
       Examples:
         widgetctl activity update backup --progress 40%
+        widgetctl activity update backup --score 5
         widgetctl activity update backup --status 'copying photos' --unset progress --stale-after 5m
         widgetctl activity update "$WIDGETD_ACTIVITY" --progress 0.5
       """)
@@ -166,6 +190,7 @@ struct ActivityUpdateCommand: AsyncParsableCommand {
     help: ArgumentHelp("Remove a data value; may be repeated.", valueName: "key"))
   var unset: [String] = []
 
+  @OptionGroup var score: ScoreOption
   @OptionGroup var stale: StaleOption
   @OptionGroup var transition: TransitionOptions
   @OptionGroup var global: GlobalOptions
@@ -173,10 +198,16 @@ struct ActivityUpdateCommand: AsyncParsableCommand {
   func run() async throws {
     let patch = StatePatch(setData: try state.values(), unsetData: unset)
     let session = try global.session()
-    let answer = try await session.client.updateActivity(
+    var answer = try await session.client.updateActivity(
       UpdateActivityRequest(
         id: id, patch: patch, staleAfter: stale.staleAfter, requestID: global.requestId ?? "",
         transition: transition.transition), options: session.options)
+    if let timeline = score.timeline {
+      let scored = try await session.client.updateWidget(
+        UpdateWidgetRequest(id: id, patch: WidgetPatch(timeline: .some(timeline))),
+        options: session.options)
+      if let widget = scored.widget { (answer.widget, answer.etag) = (widget, scored.etag) }
+    }
     session.printer.print(answer.widget.document(etag: answer.etag)) { "\(id) updated\n" }
   }
 }

@@ -201,7 +201,10 @@ extension WidgetStore {
     }
     contents.count(cost + members.count)
     let entries = shown.map { member in
-      self.slot(of: member).flatMap { records[$0]?.moment?.status.current }
+      // The score of an activity ends with it.
+      self.slot(of: member).flatMap { records[$0] }.flatMap { record in
+        record.activity.map { $0.state == .active } ?? true ? record.moment?.status.current : nil
+      }
     }
     let choice = StackChoice(shown, entries, of: record, at: now)
     let place = choice.current.flatMap { choice.members.firstIndex(of: $0) }.map { $0 + 1 } ?? 0
