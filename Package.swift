@@ -163,6 +163,9 @@ let package = Package(
 
     // Frames and streams: knows bytes, not messages.
     .target(name: "WidgetTransport", dependencies: [nioCore]),
+    // Times of the wall clock on an event loop.
+    .target(
+      name: "WidgetTimers", dependencies: ["CTimerFile", "WidgetModel", nioCore, nioPosix]),
 
     // Durability.
     .systemLibrary(
@@ -182,7 +185,7 @@ let package = Package(
       name: "WidgetServer",
       dependencies: [
         "WidgetCore", "WidgetModel", "WidgetProto", "WidgetStorage", "WidgetTimeZones",
-        "WidgetTransport", "CTimerFile", heaps, nioCore, nioPosix, logging,
+        "WidgetTimers", "WidgetTransport", heaps, nioCore, nioPosix, logging,
       ],
       swiftSettings: unchecked),
     .target(
@@ -203,7 +206,9 @@ let package = Package(
     // Clients.
     .target(
       name: "WidgetClient",
-      dependencies: ["WidgetModel", "WidgetProto", "WidgetTransport", nioCore, nioPosix]),
+      dependencies: [
+        "WidgetModel", "WidgetProto", "WidgetTimers", "WidgetTransport", nioCore, nioPosix,
+      ]),
     // Widgets in Swift, with types.
     .target(
       name: "WidgetProvider",

@@ -21,7 +21,7 @@ import WidgetTransport
 public final class WidgetClient: Sendable {
   /// The path of the daemon's socket.
   public let socketPath: String
-  private let eventLoop: any EventLoop
+  let eventLoop: any EventLoop
   private let connector: NIOLoopBoundBox<Connector>
   /// Runs tasks on the thread that reads the socket. A task that blocks holds up all calls.
   package let taskExecutor: any TaskExecutor

@@ -91,7 +91,8 @@ struct BarSession: Sendable {
     let signals = isOnce ? [] : follow(board.encoder.format, post)
     defer { for source in signals { source.cancel() } }
     if !board.header.isEmpty, !isOnce { Output.write(board.header) }
-    var state = State(board: board)
+    var state = State(
+      board: board, timer: WakeTimer(session.client) { post.yield(.timeHasPassed) })
     for await happened in news {
       switch happened {
       case .frame(let frame):
@@ -142,8 +143,7 @@ struct BarSession: Sendable {
       let quiet = state.board.quiet(dates)
       let isWaiting = !state.board.unknownKinds.isEmpty
       state.timer.set(
-        isWaiting ? min(quiet ?? Self.unknownKindPause, Self.unknownKindPause) : quiet
-      ) { post.yield(.timeHasPassed) }
+        isWaiting ? min(quiet ?? Self.unknownKindPause, Self.unknownKindPause) : quiet)
     }
   }
 
@@ -152,7 +152,7 @@ struct BarSession: Sendable {
     var board: BarBoard
     var isShown = true
     /// Fires when a date reads differently.
-    var timer = WakeTimer()
+    var timer: WakeTimer
     /// The kinds that the daemon was asked for, on this connection.
     private var asked: Set<KindName> = []
     /// Whether the daemon was asked for the kinds of the selection, on this connection.
@@ -160,7 +160,7 @@ struct BarSession: Sendable {
     /// Whether it has not answered yet.
     var isAsking = false
 
-    init(board: BarBoard) { self.board = board }
+    init(board: BarBoard, timer: WakeTimer) { (self.board, self.timer) = (board, timer) }
 
     mutating func forgetKinds() { (asked, hasAsked) = ([], false) }
 

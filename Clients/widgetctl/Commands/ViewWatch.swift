@@ -36,7 +36,11 @@ struct ViewWatch: Sendable {
       if let terminal {
         group.addTask { try await screen.follow(terminal) }
       }
-      defer { group.cancelAll() }
+      let clock = Task { await screen.followTime() }
+      defer {
+        clock.cancel()
+        group.cancelAll()
+      }
       try await group.next()
     }
   }
@@ -84,9 +88,14 @@ private actor ViewScreen {
   private let images = PictureCache()
   private var dismissals: Dismissals
   /// Fires when the text of a date or an age changes.
-  private var timer = WakeTimer()
+  private var timer: WakeTimer
+  /// Gets an element each time the timer fires.
+  private let due: AsyncStream<Void>
 
   init(_ view: ViewWatch, _ terminal: TerminalSession?, waits: Bool) {
+    let (due, fire) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    self.due = due
+    timer = WakeTimer(view.session.client) { fire.yield() }
     (self.view, self.terminal, self.waits) = (view, terminal, waits)
     dismissals = Dismissals(of: view.ids)
     let capabilities = TerminalCapabilities(environment: Terminal.environment)
@@ -130,11 +139,13 @@ private actor ViewScreen {
     try draw()
   }
 
-  /// Redraws text that depends on the time.
-  private func timeHasPassed() {
-    timer.hasFired()
-    _ = mirror.advance(to: Terminal.now)
-    try? draw()
+  /// Redraws text that depends on the time, until it is cancelled.
+  func followTime() async {
+    for await _ in due {
+      timer.hasFired()
+      _ = mirror.advance(to: Terminal.now)
+      try? draw()
+    }
   }
 
   /// Handles terminal events until the user quits.
@@ -185,9 +196,7 @@ private actor ViewScreen {
     let rest = [
       mirror.untilNextDate(Terminal.now), lostSince.map { page.dates.untilAgeChanges(of: $0) },
     ]
-    timer.set((delays + rest).compactMap(\.self).min()) { [weak self] in
-      await self?.timeHasPassed()
-    }
+    timer.set((delays + rest).compactMap(\.self).min())
   }
 
   private var missing: String {
@@ -197,8 +206,9 @@ private actor ViewScreen {
 
   private func print(_ page: PicturePage) {
     // In a pipe, the text changes without news only at entries of timelines.
-    timer.set(mirror.untilNextDate(Terminal.now)) { [weak self] in await self?.timeHasPassed() }
-    let loss = lostSince == nil ? "" : "widgetd is away; reconnecting\n"
+    timer.set(mirror.untilNextDate(Terminal.now))
+    let loss = lostSince == nil ? "" : "widgetd is away; reconnecting
+"
     let text = page.text(of: view.widgets(in: mirror), kinds: kinds) + loss
     guard text != printed else { return }
     Output.write((printed == nil ? "" : "\n") + text)

@@ -119,7 +119,8 @@ struct LiveSession {
       board: LiveBoard(options: options, size: terminal.size, look: look),
       screen: ScreenUpdate(
         encoder: ANSIEncoder(depth: capabilities.depth, writesLinks: capabilities.hasLinks)),
-      capabilities: capabilities)
+      capabilities: capabilities,
+      timer: WakeTimer(session.client) { post.yield(.timeHasPassed) })
     state.board.pictures.method = images
     state.measureCells(terminal)
     defer { try? terminal.write(state.sprites.removal(state.board.pictures)) }
@@ -169,7 +170,7 @@ struct LiveSession {
     private var isDrawingLater = false
     private var isStepping = false
     /// Fires at the next change that time alone causes.
-    private var timer = WakeTimer()
+    private var timer: WakeTimer
     /// Debounced events: the last one of each node, and its number. Earlier ones are dropped.
     private var waiting: [LiveFocus: (number: Int, event: LiveEvent)] = [:]
     private var lastNumber = 0
@@ -178,8 +179,11 @@ struct LiveSession {
     /// The last event sent to each widget. The next one waits for its answer.
     private var sending: [WidgetID: Task<Void, Never>] = [:]
 
-    init(board: LiveBoard, screen: ScreenUpdate, capabilities: TerminalCapabilities) {
+    init(
+      board: LiveBoard, screen: ScreenUpdate, capabilities: TerminalCapabilities, timer: WakeTimer
+    ) {
       (self.board, self.screen, self.capabilities) = (board, screen, capabilities)
+      self.timer = timer
     }
 
     mutating func measureCells(_ terminal: TerminalSession) {
@@ -274,7 +278,7 @@ struct LiveSession {
       }
       for event in board.pictureEvents() { send(event, live, post) }
       for name in board.kindsToDescribe() { live.describe(name, post) }
-      timer.set(board.quiet) { post.yield(.timeHasPassed) }
+      timer.set(board.quiet)
       if board.isMoving, !isStepping {
         isStepping = true
         Task {

@@ -51,14 +51,15 @@ private actor RenderedFile {
   /// Since when the connection is lost. Nil while it is up.
   private var lostSince: Timestamp?
   /// Fires when the text of a date or an age changes.
-  private var timer = WakeTimer()
+  private var timer: WakeTimer
   /// Gets an element each time the timer fires.
   let due: AsyncStream<Void>
-  private let fire: AsyncStream<Void>.Continuation
 
   init(_ watch: RenderWatch) {
     self.watch = watch
-    (due, fire) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    let (due, fire) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    self.due = due
+    timer = WakeTimer(watch.session.client) { fire.yield() }
   }
 
   func take(_ frame: WatchFrame) async throws {
@@ -105,9 +106,7 @@ private actor RenderedFile {
     let dates = DateText(now: Terminal.now)
     let delays = widgets.map { dates.untilChange(of: $0, kinds.providers) }
     let rest = [mirror.untilNextDate(dates.now), lostSince.map { dates.untilAgeChanges(of: $0) }]
-    timer.set((delays + rest).compactMap(\.self).min()) { [fire] in
-      fire.yield()
-    }
+    timer.set((delays + rest).compactMap(\.self).min())
     let bytes = try watch.output.bytes(
       of: widgets, kinds: kinds, theme: theme, lostSince: lostSince, removed: removed)
     guard let bytes, bytes != written else { return }

@@ -1,29 +1,27 @@
-import Dispatch
+import WidgetClient
+import WidgetModel
 
 /// A timer for programs that sleep until a text on the screen changes with time.
 ///
 /// Set it after every redraw. If the delay is unchanged, the running timer continues. The timer follows the
-/// wall clock, so it fires right after the machine has slept.
+/// wall clock, so it fires right after the machine has slept. It wakes only the thread that reads the
+/// socket.
 struct WakeTimer {
-  private var running: (source: any DispatchSourceTimer, delay: Duration)?
+  private let alarm: WidgetAlarm
+  private var delay: Duration?
 
-  /// Calls `action` after a delay, and cancels the previous timer. A delay of nil only cancels.
-  mutating func set(_ delay: Duration?, _ action: @escaping @Sendable () async -> Void) {
-    guard delay != running?.delay else { return }
-    running?.source.cancel()
-    running = delay.map { delay in
-      let source = DispatchSource.makeTimerSource()
-      source.setEventHandler { Task { await action() } }
-      let (seconds, attoseconds) = delay.components
-      source.schedule(wallDeadline: .now() + Double(seconds) + Double(attoseconds) / 1e18)
-      source.activate()
-      return (source, delay)
-    }
+  /// Makes a timer that calls `action` on the thread that reads the client's socket.
+  init(_ client: WidgetClient, _ action: @escaping @Sendable () -> Void) {
+    alarm = client.alarm(action)
   }
 
-  /// Forgets the timer after its action was called.
-  mutating func hasFired() {
-    running?.source.cancel()
-    running = nil
+  /// Fires after a delay, and at no other time. A delay of nil only cancels.
+  mutating func set(_ delay: Duration?) {
+    guard delay != self.delay else { return }
+    self.delay = delay
+    alarm.set(delay.map { Terminal.now.advanced(by: $0) })
   }
+
+  /// Call it after the timer has fired, before `set`.
+  mutating func hasFired() { delay = nil }
 }

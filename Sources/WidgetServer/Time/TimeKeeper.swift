@@ -4,6 +4,7 @@ import WidgetCore
 import WidgetModel
 import WidgetProto
 import WidgetStorage
+import WidgetTimers
 
 /// Lets time change widgets: at the end of a turn, after its group, in steps that fit into a turn.
 ///

@@ -1,8 +1,8 @@
 import CTimerFile
 import Glibc
-import NIOCore
+package import NIOCore
 import NIOPosix
-import WidgetModel
+package import WidgetModel
 
 /// Wakes the event loop at a time of the wall clock, also if the clock is set or the machine sleeps
 /// meanwhile.
@@ -12,7 +12,7 @@ import WidgetModel
 /// closes the channel, so the time is checked again. The next `set` makes another timer.
 ///
 /// Confined to the event loop. Without a date there is no timer, so it costs nothing.
-final class WallClockTimer {
+package final class WallClockTimer {
   private let eventLoop: any EventLoop
   private let ring: () -> Void
   private var descriptor: CInt = -1
@@ -20,7 +20,7 @@ final class WallClockTimer {
   private var date: Timestamp?
   private var isClosed = false
 
-  init(eventLoop: any EventLoop, ring: @escaping () -> Void) {
+  package init(eventLoop: any EventLoop, ring: @escaping () -> Void) {
     self.eventLoop = eventLoop
     self.ring = ring
   }
@@ -28,14 +28,14 @@ final class WallClockTimer {
   /// Rings at a date, and at no other one.
   ///
   /// - Returns: False if the system has no timer for it.
-  func set(_ date: Timestamp?) -> Bool {
+  package func set(_ date: Timestamp?) -> Bool {
     guard date != self.date, !isClosed else { return true }
     self.date = date
     guard let date else { return descriptor < 0 || arm(nil) }
     return (descriptor >= 0 || open()) && arm(date)
   }
 
-  func close() {
+  package func close() {
     isClosed = true
     channel?.close(promise: nil)
     channel = nil
