@@ -39,6 +39,14 @@ public enum BarFormat: String, Hashable, Sendable, CaseIterable {
     }
   }
 
+  /// Whether the bar draws with Pango, which reorders right-to-left text.
+  public var usesPango: Bool {
+    switch self {
+    case .waybar, .i3bar, .swaybar, .i3blocks, .eww: true
+    case .polybar, .yambar, .tmux, .json, .plain: false
+    }
+  }
+
   /// Whether the bar separates widgets. Otherwise the encoder writes a separator.
   public var keepsApart: Bool {
     switch self {

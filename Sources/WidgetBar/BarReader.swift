@@ -31,6 +31,8 @@ public struct BarReader: Sendable {
   static let reasonColumnsMin = 8
   /// The columns of the mark of a stale widget, if the bar's text has one.
   public var staleMarkColumns = 0
+  /// Whether marks keep the direction of each text to itself; see `TextDirection`.
+  public var isolatesTexts = false
   /// Formats the text of a `date` node.
   public var dateText: @Sendable (Node) -> String
   /// The problems of a widget, one line each.
@@ -81,7 +83,12 @@ public struct BarReader: Sendable {
       block.background = reading.background
     } else {
       let data = widget.data.entries.map { "\($0.key): \($0.value.scalarText)" }
-      line.append([BarPart(BarReader.onOneLine(data.joined(separator: ", ")))])
+      var parts = data.map { BarPart(BarReader.onOneLine($0)) }
+      for index in parts.indices {
+        if isolatesTexts { TextDirection.isolate(&parts[index...index]) }
+        if index < parts.count - 1 { parts[index].text += ", " }
+      }
+      line.append(parts.isEmpty ? [BarPart("")] : parts)
       short = line
     }
     let failures = failures(widget) + (reading?.problems ?? [])
@@ -95,8 +102,15 @@ public struct BarReader: Sendable {
         let reason = reason(
           message, room: columnsMax - line.columns - (isStale ? staleMarkColumns : 0))
       {
-        line.end(with: BarPart(" " + reason, color: color("color.error")))
+        var parts = [BarPart(reason, color: color("color.error"))][...]
+        if isolatesTexts { TextDirection.isolate(&parts) }
+        parts[0].text = " " + parts[0].text
+        line.end(with: parts[0])
       }
+    }
+    if isolatesTexts {
+      line.completeDirections()
+      short.completeDirections()
     }
     block.parts = line.parts
     block.shortText = short.text == line.text ? nil : short.text
@@ -329,23 +343,24 @@ private struct Reading {
 
   private mutating func readLabel(_ node: Node, _ around: Surroundings) {
     let short = node.text("shortText")
-    let shortCount = shortParts.count
+    let (count, shortCount) = (parts.count, shortParts.count)
+    defer { isolate(from: count, shortCount) }
     if case .list(let runs)? = node.properties["runs"], !runs.isEmpty {
       for run in runs {
         guard case .map(let map) = run else {
-          add(run.scalarText, around)
+          append(run.scalarText, around)
           continue
         }
         var look = around
         if around.isEnabled { look.color = reader.foreground(map["color"], within: around) }
         if case .string(let weight)? = map["weight"] { look.isBold = weight == "bold" }
         if case .bool(let isItalic)? = map["italic"] { look.isItalic = isItalic }
-        add(
+        append(
           map["text"]?.scalarText ?? "", look, isUnderlined: map["underline"] == .bool(true),
           isStruckThrough: map["strikethrough"] == .bool(true))
       }
     } else {
-      add(node.text("text"), around)
+      append(node.text("text"), around)
     }
     if !short.isEmpty {
       shortParts.removeSubrange(shortCount...)
@@ -353,7 +368,22 @@ private struct Reading {
     }
   }
 
-  private mutating func add(
+  /// Adds a whole text.
+  private mutating func add(_ text: String, _ around: Surroundings) {
+    let (count, shortCount) = (parts.count, shortParts.count)
+    append(text, around)
+    isolate(from: count, shortCount)
+  }
+
+  /// Marks the parts from these places on as one text.
+  private mutating func isolate(from count: Int, _ shortCount: Int) {
+    guard reader.isolatesTexts else { return }
+    TextDirection.isolate(&parts[count...])
+    TextDirection.isolate(&shortParts[shortCount...])
+  }
+
+  /// Adds a text, or a part of one.
+  private mutating func append(
     _ text: String, _ around: Surroundings, isUnderlined: Bool = false,
     isStruckThrough: Bool = false
   ) {
@@ -400,6 +430,8 @@ private struct BarLine {
       if isLast { return }
     }
   }
+
+  mutating func completeDirections() { TextDirection.complete(&parts) }
 
   mutating func end(with part: BarPart) {
     var part = part

@@ -128,6 +128,7 @@ struct BarBoard: Sendable {
       failures: { BarBoard.failures(of: $0, providers.staleness(of: $0), dates) })
     reader.isUnregistered = { $0.isOfUnknownKind }
     reader.showsReasons = !encoder.format.showsTooltips
+    reader.isolatesTexts = encoder.format.usesPango
     // " ↻"
     reader.staleMarkColumns = encoder.format == .plain ? 2 : 0
     guard mirror.isSynced else {
