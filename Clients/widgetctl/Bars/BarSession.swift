@@ -96,7 +96,13 @@ struct BarSession: Sendable {
     for await happened in news {
       switch happened {
       case .frame(let frame):
-        if isOnce, case .disconnected(let error) = frame { throw error }
+        if isOnce, case .disconnected(let error) = frame {
+          guard board.encoder.format == .i3blocks else { throw error }
+          // i3blocks shows nothing of a command that fails.
+          state.board.fail(BarSession.words(for: error), isSelectionWrong: false)
+          state.board.next(DateText(now: Terminal.now)).map { Output.write($0) }
+          return Output.writeError("widgetctl: \(BarSession.words(for: error))\n")
+        }
         try state.board.take(frame, at: Terminal.now)
         // Kinds may be others after a lost connection, and a query may have failed.
         if case .opened = frame { state.forgetKinds() }
