@@ -166,6 +166,32 @@ import WidgetRender
     #expect(Self.folders.count > 20)
   }
 
+  /// `gallery` and `placeholder` show samples.
+  @Test(arguments: folders)
+  func `each kind with data has a sample, which its content shows`(name: String) throws {
+    let bundle = try BundleReader.read(
+      String(contentsOf: Self.bundles.appending(path: name + "/bundle.yaml"), encoding: .utf8))
+    var store = WidgetStore(image: StoreImage(epoch: 1), isRevocable: false)
+    let kinds = bundle.kinds.map(\.kind)
+    _ = try store.apply(
+      .applyKinds(KindDeclaration(provider: bundle.id, kinds: kinds)), by: Caller(uid: 1),
+      at: Self.now)
+    // A countdown that does not run has no data.
+    for kind in kinds where !kind.data.isEmpty && kind.name.rawValue != "pomodoro" {
+      for family in kind.families {
+        func content(_ data: ValueMap?) throws -> Content? {
+          try store.preview(
+            of: kind.name, family: family, parameters: nil, data: data, at: Self.now
+          )
+          .content
+        }
+        let sample = try #require(try content(nil))
+        #expect(sample != (try content([:])), "\(family)")
+        #expect(sample.nodes.map(\.problem).filter { !$0.isEmpty } == [], "\(family)")
+      }
+    }
+  }
+
   private static func page(_ name: String) throws -> String {
     let bundle = try BundleReader.read(
       String(contentsOf: bundles.appending(path: name + "/bundle.yaml"), encoding: .utf8))
