@@ -63,6 +63,7 @@ enum ActivityKind {
             id: "elapsed", type: .date,
             properties: [
               "date": Binding("widget.activity.started"), "style": Binding(value: .string("timer")),
+              "font": Binding(value: .string("caption")),
             ], condition: "\(isThere) && \(isActive)"),
           label("duration", duration, font: "caption", when: hasDuration),
         ])),
