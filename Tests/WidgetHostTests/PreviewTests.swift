@@ -138,6 +138,26 @@ struct PreviewTests {
     #expect(desk.effects.contains(.cancel(requests[1])))
   }
 
+  @Test func `content that shows the failure of a source shows it in the snapshot`() throws {
+    var desk = try Desk(
+      """
+      data: {n: 0, m: ""}
+      content: {label: '=status.a.failed ? status.a.message : data.m'}
+      sources: {a: {command: [x], set: {n: result}}, b: {command: [x, again], set: {m: result}}}
+      """, permissions: Self.commands)
+    desk.ask()
+    let requests = desk.programs.map(\.id)
+    try #require(requests.count == 2)
+    desk.tell(.failed(requests[0], Failure("UNAVAILABLE", "no network")), requests[0])
+    #expect(desk.answers.isEmpty)
+    desk.tell(.bytes(requests[1], Array("2\n".utf8)), requests[1])
+    guard case .map(let status)? = desk.data()?["status"], case .map(let source)? = status["a"] else {
+      Issue.record("the snapshot has no status: \(desk.answers)")
+      return
+    }
+    #expect(source["message"]?.scalarText.contains("no network") == true)
+  }
+
   @Test func `a source without a result in time is ended`() throws {
     var desk = try Desk(
       "{data: {n: 0}, sources: {a: {command: [x], set: {n: result}}}}", permissions: Self.commands)
