@@ -151,7 +151,8 @@ struct PreviewTests {
     desk.tell(.failed(requests[0], Failure("UNAVAILABLE", "no network")), requests[0])
     #expect(desk.answers.isEmpty)
     desk.tell(.bytes(requests[1], Array("2\n".utf8)), requests[1])
-    guard case .map(let status)? = desk.data()?["status"], case .map(let source)? = status["a"] else {
+    guard case .map(let status)? = desk.data()?["status"], case .map(let source)? = status["a"]
+    else {
       Issue.record("the snapshot has no status: \(desk.answers)")
       return
     }

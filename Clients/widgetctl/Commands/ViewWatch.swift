@@ -207,8 +207,7 @@ private actor ViewScreen {
   private func print(_ page: PicturePage) {
     // In a pipe, the text changes without news only at entries of timelines.
     timer.set(mirror.untilNextDate(Terminal.now))
-    let loss = lostSince == nil ? "" : "widgetd is away; reconnecting
-"
+    let loss = lostSince == nil ? "" : "widgetd is away; reconnecting\n"
     let text = page.text(of: view.widgets(in: mirror), kinds: kinds) + loss
     guard text != printed else { return }
     Output.write((printed == nil ? "" : "\n") + text)
