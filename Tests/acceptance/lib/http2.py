@@ -24,7 +24,7 @@ TABLE_SIZE, ENABLE_PUSH, MAX_STREAMS, INITIAL_WINDOW, MAX_FRAME, MAX_HEADERS = r
 WINDOW_MAX = (1 << 31) - 1
 
 SERVICE = "widgetd.v1.WidgetService"
-PATIENCE = 30.0
+PATIENCE = 120.0
 
 
 def frame(kind, flags=0, stream=0, payload=b"", length=None):
