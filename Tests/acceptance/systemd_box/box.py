@@ -129,7 +129,7 @@ class Box:
     def command(self, *words):
         return ["nsenter", "-t", str(self.pid), "-a", "--", *words]
 
-    def run(self, *words, text=None, user=None, env=None, timeout=120):
+    def run(self, *words, text=None, user=None, env=None, timeout=300):
         """Runs a command in the box, as root or as another user; returns it with its output."""
         prefix = ["env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8"]
         prefix += [f"{name}={value}" for name, value in (env or {}).items()]

@@ -74,8 +74,14 @@ def access(check, machine, _):
 
 
 def journal(check, machine, _):
-    entries = machine.journal("_SYSTEMD_UNIT=widgetd.service")
-    serving = [entry for entry in entries if str(entry.get("MESSAGE", "")).startswith("serving")]
+    def entries_of(*matches):
+        return machine.journal("_SYSTEMD_UNIT=widgetd.service", *matches)
+
+    def serves():
+        return [entry for entry in entries_of() if str(entry.get("MESSAGE", "")).startswith("serving")]
+
+    serving = eventually(serves)
+    entries = entries_of()
     if not check.that("journal: it says that it serves", serving, entries[-3:]):
         return
     entry = serving[-1]
@@ -88,12 +94,11 @@ def journal(check, machine, _):
     check.equal("journal: nothing is complained about", noise, [])
 
     def found(code):
-        return [entry for entry in machine.journal("_SYSTEMD_UNIT=widgetd.service",
-                                                   f"CODE={code}") if entry.get("METHOD")]
+        return [entry for entry in entries_of(f"CODE={code}") if entry.get("METHOD")]
 
     labels = [word for number in range(65) for word in ("--label", f"l{number}=x")]
     machine.ctl("add", "note", "--id", "crowded", *labels)
-    quota = found("RESOURCE_EXHAUSTED")
+    quota = eventually(lambda: found("RESOURCE_EXHAUSTED"))
     check.equal("journal: what tells of the daemon is there at the default level, with its fields",
                 [(e["METHOD"], e["PEER_UID"], e["PRIORITY"], e.get("REVISION", "").isdigit())
                  for e in quota],
@@ -101,7 +106,8 @@ def journal(check, machine, _):
     machine.ctl("log-level", "debug")
     machine.ctl("get", "journal-ghost")
     machine.ctl("log-level", "info")
-    ghosts = [entry for entry in found("NOT_FOUND") if entry.get("WIDGET_ID") == "journal-ghost"]
+    ghosts = eventually(lambda: [
+        entry for entry in found("NOT_FOUND") if entry.get("WIDGET_ID") == "journal-ghost"])
     check.that("journal: and what tells of a call at debug, with widget, method, user and source",
                len(ghosts) == 1 and ghosts[0]["METHOD"].endswith("/GetWidget")
                and ghosts[0]["PEER_UID"] == "0" and ghosts[0]["CODE_FILE"].endswith(".swift"),
@@ -110,16 +116,16 @@ def journal(check, machine, _):
 
 def diagnosis(check, machine, _):
     """What is wrong with the service is found, and the command that is named mends it."""
-    def doctor(*prefix, user=None):
-        told = machine.run(*prefix, "widgetctl", "doctor", "-o", "json", "--timeout", "1s",
+    def doctor(*prefix, user=None, timeout="1m"):
+        told = machine.run(*prefix, "widgetctl", "doctor", "-o", "json", "--timeout", timeout,
                            user=user)
         return {entry["check"]: entry for entry in json.loads(told.stdout)["checks"]}
 
     def failed(checks):
         return [name for name, entry in checks.items() if entry["grade"] == "fail"]
 
-    def mends(what, name, words):
-        checks = doctor()
+    def mends(what, name, words, **options):
+        checks = doctor(**options)
         found = checks.get(name, {})
         check.that(f"diagnosis: {what} is found", failed(checks)[:1] == [name]
                    and words in found["found"], checks)
@@ -161,7 +167,7 @@ def diagnosis(check, machine, _):
     machine.kill(signal.SIGSTOP)
     mends("a daemon that is stopped", "health",
           f"(widgetd, process {machine.main_pid()}) does not answer within 1s, because it is "
-          "stopped")
+          "stopped", timeout="1s")
     well("going on")
     machine.configure(LOG_LEVEL="loud")
     machine.systemctl("stop", "widgetd.service")
@@ -188,10 +194,12 @@ def reloading(check, machine, _):
     with machine.connect() as connection:
         found = connection.call("GetStats")["limits"]["widgets_max"]
     check.equal("reload: with the settings it had", found, 4321)
-    entries = machine.journal("-u", "widgetd.service", "-n", "50")
-    check.that("reload: the journal says what is wrong with them", any(
+    def entries():
+        return machine.journal("-u", "widgetd.service", "-n", "50")
+
+    check.that("reload: the journal says what is wrong with them", eventually(lambda: any(
         "widgets_max" in str(entry.get("MESSAGE", "")) and "many" in str(entry.get("MESSAGE", ""))
-        or "many" in str(entry) for entry in entries), [e.get("MESSAGE") for e in entries[-4:]])
+        or "many" in str(entry) for entry in entries())), [e.get("MESSAGE") for e in entries()[-4:]])
     machine.configure()
     machine.systemctl("set-environment", "WIDGETD_SOCKET=/nowhere")
     told = machine.systemctl("reload", "widgetd.service")
@@ -325,9 +333,9 @@ def watchdog(check, machine, _):
     machine.kill(signal.SIGSTOP, pid)
     check.that("watchdog: one that stands still is ended, and started again",
                eventually(lambda: machine.running(pid)), machine.shows("widgetd.service", "Result"))
-    entries = machine.journal("UNIT=widgetd.service", "-n", "100")
-    check.that("watchdog: the journal says so", any(
-        "atchdog timeout" in str(entry.get("MESSAGE", "")) for entry in entries))
+    check.that("watchdog: the journal says so", eventually(lambda: any(
+        "atchdog timeout" in str(entry.get("MESSAGE", ""))
+        for entry in machine.journal("UNIT=widgetd.service", "-n", "100"))))
     machine.ctl("set", "clock", "text=12:01")
     with machine.connect() as connection:
         revision = connection.call("GetStats")["revision"]
@@ -344,10 +352,12 @@ def storm(check, machine, _):
     machine.configure(STORE="paper")
     told = machine.systemctl("restart", "widgetd.service")
     check.that("storm: with settings that cannot be used it does not start", told.returncode != 0)
-    entries = machine.journal("_SYSTEMD_UNIT=widgetd.service", "-n", "20")
-    check.that("storm: the journal says what is wrong with them", any(
+    def entries():
+        return machine.journal("_SYSTEMD_UNIT=widgetd.service", "-n", "20")
+
+    check.that("storm: the journal says what is wrong with them", eventually(lambda: any(
         "paper" in str(entry.get("MESSAGE", "")) and "sqlite" in str(entry.get("MESSAGE", ""))
-        for entry in entries), [entry.get("MESSAGE") for entry in entries])
+        for entry in entries())), [entry.get("MESSAGE") for entry in entries()])
     check_log(check, machine, "widgetd", {"paper": "3"})
     machine.ctl("ls", "--timeout", "2s")
     check.that("storm: clients that want it cannot have it started for ever", eventually(

@@ -62,7 +62,7 @@ class Machine(Box):
         shutil.copytree(folder, self.path(inside))
         files = [os.path.join(inside, os.path.basename(path)) for name in names
                  for path in glob.glob(os.path.join(folder, name + "[_.]*deb"))]
-        return self.run("dpkg", "--force-confold", "-i", *files)
+        return self.run("dpkg", "--force-confold", "-i", *files, timeout=900)
 
     def ctl(self, *words, user=None):
         return self.run("widgetctl", *words, user=user)
