@@ -3,7 +3,7 @@
 import asyncio
 
 import widgetd
-from widgetd import methods
+from widgetd import methods, model
 from widgetd import messages as pb
 
 from .daemon_case import EPOCH, DaemonCase
@@ -345,7 +345,7 @@ class CallTests(DaemonCase):
             admin,
             pb.GetStatsRequest(),
             stats,
-            widgetd.model.Stats.from_pb(stats),
+            model.Stats.from_pb(stats),
         )
         self.check(
             lambda c: c.check_health(),
