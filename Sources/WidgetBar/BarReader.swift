@@ -92,6 +92,11 @@ public struct BarReader: Sendable {
       short = line
     }
     let failures = failures(widget) + (reading?.problems ?? [])
+    // What follows is not part of a text that was cut.
+    if isolatesTexts {
+      line.completeDirections()
+      short.completeDirections()
+    }
     let textCount = line.parts.count
     if isMarked {
       let mark = BarPart(BarReader.mark, color: color("color.error"), isBold: true)
@@ -107,10 +112,6 @@ public struct BarReader: Sendable {
         parts[0].text = " " + parts[0].text
         line.end(with: parts[0])
       }
-    }
-    if isolatesTexts {
-      line.completeDirections()
-      short.completeDirections()
     }
     block.parts = line.parts
     block.shortText = short.text == line.text ? nil : short.text

@@ -104,13 +104,19 @@ public struct Timeline: Hashable, Sendable {
     return result
   }
 
+  /// O(n log n): there can be as many names as values.
   private static func names(of asides: [TimelineEntry]) -> [String] {
-    var names: [String] = []
-    for value in asides.lazy.flatMap(\.values.entries)
-    where !names.contains(where: { $0.hasSameBytes(as: value.key) }) {
-      names.append(value.key)
+    let all = asides.flatMap { $0.values.entries.map(\.key) }.sorted { $0.precedesByBytes($1) }
+    return all.indices.filter { $0 == 0 || !all[$0].hasSameBytes(as: all[$0 - 1]) }.map { all[$0] }
+  }
+
+  /// The names of values that are set aside, and are not in another timeline. O(n).
+  public func asideNames(notIn other: Timeline?) -> [String] {
+    var others = (other?.asideNames ?? [])[...]
+    return asideNames.filter { name in
+      while let first = others.first, first.precedesByBytes(name) { others.removeFirst() }
+      return others.first?.hasSameBytes(as: name) != true
     }
-    return names.sorted { $0.precedesByBytes($1) }
   }
 
   /// Whether it equals another, whatever their `setTime` and `asides`.

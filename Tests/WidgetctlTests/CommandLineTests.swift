@@ -95,6 +95,8 @@ struct CommandLineTests {
     ]
     let values = try assignments.values().asText(assignments, in: fields)
     #expect(values == ["zip": .string("01"), "n": .int(1), "on": .bool(true)])
+    let twice = try [Assignment("zip=01"), Assignment("zip==2")]
+    #expect(try twice.values().asText(twice, in: fields) == ["zip": .string("2")])
   }
 
   @Test(

@@ -65,15 +65,18 @@ struct KindTextTests {
       name: note, action: .updated, widgetsChanged: 2,
       lostFields: [
         LostField(widgetID: a, path: "data.n", isSetAside: true),
+        LostField(widgetID: a, path: "entry.n", isSetAside: true),
         LostField(widgetID: b, path: "data.n", isSetAside: true),
-      ], lostFieldsCount: 2)
-    let spec = WidgetSpec(id: a, kind: note, data: ["n": .string("7")])
+      ], lostFieldsCount: 3)
+    var spec = WidgetSpec(id: a, kind: note, data: ["n": .string("7")])
+    spec.timeline = Timeline()
     let text = ApplyCommand.text(
       ApplyKindsResponse(results: [result], revision: 1), dryRun: false, replacedBy: [spec])
     #expect(
       text == """
         kind note updated, 2 widgets converted
           a: data.n did not fit the changed kind; the file's value replaces it
+          a: entry.n did not fit the changed kind; the file's value replaces it
           b: data.n is set aside until it fits the kind again, or somebody sets the field
 
         """)

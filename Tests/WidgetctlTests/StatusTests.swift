@@ -49,19 +49,19 @@ struct StatusTests {
         """)
   }
 
-  @Test(arguments: [(1, "1 widget"), (4, "4 widgets"), (1000, "more than 1000 widgets")])
+  @Test(arguments: [(1, "1 widget"), (4, "4 widgets"), (1000, "at least 1000 widgets")])
   func `failing widgets are counted, and the first ones have their reason`(
     count: Int, words: String
   ) {
     var report = Self.report(.running(.serving))
     report.failing = FailingWidgets(widgets: [])
-    #expect(!report.text(Samples.plain).contains("Failing"))
+    #expect(!report.text(Samples.plain).contains("Errors"))
     let error = WidgetError(reason: "R", message: "no answer", since: Samples.time(1140))
     report.failing = FailingWidgets(
       widgets: (1...count).map { .init(id: Samples.id("w\($0)"), error: error) },
       isCut: count == 1000)
     let text = report.text(Samples.plain)
-    #expect(text.contains("   Failing: \(words); `widgetctl ls --where 'widget.error != null'`\n"))
+    #expect(text.contains("    Errors: \(words); `widgetctl ls --where 'widget.error != null'`\n"))
     #expect(text.contains("            w1: failed: no answer (for 1m)\n"))
     #expect(text.contains("w3: ") == (count > 2))
     #expect(!text.contains("w4: "))

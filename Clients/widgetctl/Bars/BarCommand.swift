@@ -143,7 +143,8 @@ struct BarCommand: AsyncParsableCommand {
     if printConfig {
       return Output.write(configuration(format).text)
     }
-    let follow = FollowOptions(global: global, waits: !once)
+    // i3blocks shows nothing of a command that fails, so its block says what is missing.
+    let follow = FollowOptions(global: global, waits: !once || format == .i3blocks)
     let session = try follow.session()
     if !once {
       Output.endWithReader()

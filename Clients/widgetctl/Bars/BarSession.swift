@@ -134,8 +134,12 @@ struct BarSession: Sendable {
         // Users see the bar, but not its log.
         state.board.fail(
           BarSession.words(for: error), isSelectionWrong: BarSession.isAboutSelection(error))
-        if !isOnce, let text = state.board.next(DateText(now: Terminal.now)) { Output.write(text) }
-        throw error
+        let isI3blocks = board.encoder.format == .i3blocks
+        if !isOnce || isI3blocks, let text = state.board.next(DateText(now: Terminal.now)) {
+          Output.write(text)
+        }
+        guard isOnce, isI3blocks else { throw error }
+        return Output.writeError("widgetctl: \(BarSession.words(for: error))\n")
       }
       guard state.isShown, !(isOnce && (state.isAsking || state.isAskingForProviders)) else {
         continue

@@ -198,17 +198,33 @@ struct ActivityUpdateCommand: AsyncParsableCommand {
   func run() async throws {
     let patch = StatePatch(setData: try state.values(), unsetData: unset)
     let session = try global.session()
+    if let timeline = score.timeline, patch == StatePatch(), stale.staleAfter == nil {
+      let scored = try await set(timeline, session)
+      return session.printer.print(scored.widget?.document(etag: scored.etag) ?? .null) {
+        "\(id) updated\n"
+      }
+    }
     var answer = try await session.client.updateActivity(
       UpdateActivityRequest(
         id: id, patch: patch, staleAfter: stale.staleAfter, requestID: global.requestId ?? "",
         transition: transition.transition), options: session.options)
     if let timeline = score.timeline {
-      let scored = try await session.client.updateWidget(
-        UpdateWidgetRequest(id: id, patch: WidgetPatch(timeline: .some(timeline))),
-        options: session.options)
+      let scored: UpdateWidgetResponse
+      do { scored = try await set(timeline, session) } catch {
+        let failure = CommandFailure(error)
+        throw failure.saying("the state is updated, but not the score: \(failure.message)")
+      }
       if let widget = scored.widget { (answer.widget, answer.etag) = (widget, scored.etag) }
     }
     session.printer.print(answer.widget.document(etag: answer.etag)) { "\(id) updated\n" }
+  }
+
+  private func set(
+    _ timeline: Timeline, _ session: Session
+  ) async throws(ClientError) -> UpdateWidgetResponse {
+    try await session.client.updateWidget(
+      UpdateWidgetRequest(id: id, patch: WidgetPatch(timeline: .some(timeline))),
+      options: session.options)
   }
 }
 

@@ -115,9 +115,10 @@ struct ApplyCommand: AsyncParsableCommand {
       throw file.located(refusal)
     }
     let kinds = try await placing(file) { try await applyKinds(file, target, session) }
+    // The kinds are registered, so a failure here must not keep the widgets from following.
     let lacking =
-      try await LackingWidgets.lines(
-        file.kinds ?? [], kinds?.results ?? [], declared: file.widgets, session)
+      (try? await LackingWidgets.lines(
+        file.kinds ?? [], kinds?.results ?? [], declared: file.widgets, session)) ?? []
     Output.warn(
       IdleButtons.warnings((file.kinds ?? []).filter { !file.shortKinds.contains($0.name) }))
     guard file.declaresWidgets else {
@@ -299,6 +300,7 @@ struct ApplyCommand: AsyncParsableCommand {
         spec.data.keys.map { "\(spec.id?.rawValue ?? "") data.\($0)" }
           + spec.parameters.keys.map { "\(spec.id?.rawValue ?? "") parameters.\($0)" }
       })
+    let withTimelines = Set(specs.filter { $0.timeline != nil }.compactMap(\.id))
     return (kinds?.results ?? []).map { result in
       let widgets =
         switch result.widgetsChanged {
@@ -307,16 +309,19 @@ struct ApplyCommand: AsyncParsableCommand {
         default: ", \(result.widgetsChanged) widgets converted"
         }
       return "kind \(result.name) \(result.action.name)\(widgets)\(dryRun ? " (dry run)" : "")\n"
-        + text(lostBy: result, dryRun: dryRun, replaced)
+        + text(lostBy: result, dryRun: dryRun) {
+          replaced.contains("\($0.widgetID) \($0.path)")
+            || $0.path.hasPrefix("entry.") && withTimelines.contains($0.widgetID)
+        }
     }.joined()
   }
 
   private static func text(
-    lostBy result: KindResult, dryRun: Bool, _ replaced: Set<String>
+    lostBy result: KindResult, dryRun: Bool, _ isReplaced: (LostField) -> Bool
   ) -> String {
     var lines = result.lostFields.map { field in
       let what =
-        replaced.contains("\(field.widgetID) \(field.path)")
+        isReplaced(field)
         ? "\(dryRun ? "would not fit" : "did not fit") the changed kind; the file's value replaces it"
         : field.isSetAside
           ? "\(dryRun ? "would be" : "is") set aside until it fits the kind again, or "

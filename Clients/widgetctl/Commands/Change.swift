@@ -7,7 +7,8 @@ struct AddCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "add", abstract: "Add a widget.",
     discussion: """
-      \(Assignment.help)
+      \(Assignment.help) If the kind declares a field as string, the command takes the value as text, \
+      except null.
 
       Examples:
         widgetctl add clock
@@ -101,7 +102,8 @@ struct SetCommand: AsyncParsableCommand {
     commandName: "set", abstract: "Change a widget's data, parameters, labels or status.",
     discussion: """
       The command makes one change. Values that it does not name stay, unless --replace is given. \
-      \(Assignment.help)
+      \(Assignment.help) If the kind declares a field as string, the command takes the value as text, \
+      except null.
 
       Examples:
         widgetctl set clock text=12:01

@@ -37,7 +37,8 @@ extension ValueMap {
   /// The same with the written text for each guessed value whose field has the type string.
   func asText(_ assignments: [Assignment], in fields: [Field]) -> ValueMap {
     var values = self
-    for assignment in assignments {
+    for (index, assignment) in assignments.enumerated()
+    where !assignments[(index + 1)...].contains(where: { $0.key == assignment.key }) {
       guard let text = assignment.asText,
         fields.contains(where: { $0.name == assignment.key && $0.type == .string })
       else { continue }

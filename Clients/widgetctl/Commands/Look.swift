@@ -51,11 +51,15 @@ struct ListCommand: AsyncParsableCommand {
       session.printer.table(
         of: widgets.map { FieldOptions.projected($0.widget, fields.paths) }, mask: mask)
     }
-    let there = Set(widgets.map(\.widget.id))
-    guard ids.allSatisfy(there.contains) else {
-      await FollowOptions.noteMissing(of: ids, among: there, waits: false, session)
-      throw ExitStatus.notFound
-    }
+    // The selection may leave out widgets that exist.
+    let others = Set(ids).subtracting(widgets.map(\.widget.id))
+    guard !others.isEmpty else { return }
+    let there = try await session.list(Selector(ids: Array(others)), mask: .idsOnly).widgets
+    let missing = others.subtracting(there.map(\.widget.id))
+    guard !missing.isEmpty else { return }
+    await FollowOptions.noteMissing(
+      of: ids, among: Set(ids).subtracting(missing), waits: false, session)
+    throw ExitStatus.notFound
   }
 }
 

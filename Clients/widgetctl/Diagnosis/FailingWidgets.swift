@@ -13,34 +13,44 @@ struct FailingWidgets: Hashable {
   /// The number of widgets that `status` names.
   static let shown = 3
 
-  /// In display order; at most one page.
+  /// In display order.
   var widgets: [Failing]
-  /// Whether there are more than `widgets`.
+  /// Whether there may be more than `widgets`.
   var isCut = false
 
   var count: Int { widgets.count }
+
+  /// The number of pages that `ask` reads. A page can have few widgets, because the daemon limits the cost of a
+  /// page.
+  private static let pagesMax = 50
 
   /// Asks the daemon. Nil if it does not answer.
   static func ask(_ global: GlobalOptions) async -> FailingWidgets? {
     guard let session = try? global.session(),
       let mask = try? ReadMask(paths: ["error", "position"])
     else { return nil }
-    let request = ListWidgetsRequest(
+    var request = ListWidgetsRequest(
       selector: Selector(expression: condition), pageSize: 1000, readMask: mask)
-    let answer = try? await session.client.listWidgets(
-      request, options: CallOptions(timeout: global.limit ?? Facts.callTimeout))
-    guard let answer else { return nil }
-    let sorted = answer.widgets.map(\.widget).sorted { $0.position < $1.position }
+    var found: [Widget] = []
+    for _ in 0..<pagesMax {
+      let answer = try? await session.client.listWidgets(
+        request, options: CallOptions(timeout: global.limit ?? Facts.callTimeout))
+      guard let answer else { return nil }
+      found += answer.widgets.map(\.widget)
+      request.pageToken = answer.nextPageToken
+      if request.pageToken.isEmpty || found.count >= 1000 { break }
+    }
+    found.sort { $0.position < $1.position }
     return FailingWidgets(
-      widgets: sorted.compactMap { widget in
+      widgets: found.compactMap { widget in
         widget.error.map { Failing(id: widget.id, error: $0) }
-      }, isCut: !answer.nextPageToken.isEmpty)
+      }, isCut: !request.pageToken.isEmpty)
   }
 
-  /// `{count, widgets: [{id, reason, message}]}`, with the widgets that `status` names.
+  /// `{count, complete, widgets: [{id, reason, message}]}`, with the widgets that `status` names.
   var document: Value {
     .map([
-      "count": .int(Int64(count)),
+      "count": .int(Int64(count)), "complete": .bool(!isCut),
       "widgets": .list(
         widgets.prefix(FailingWidgets.shown).map {
           .map([

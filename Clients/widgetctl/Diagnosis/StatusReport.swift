@@ -171,15 +171,15 @@ extension StatusReport {
 
   /// How many widgets have an error, and the first errors. Empty if no widget has one.
   private func failingLines() -> [(name: String, text: String)] {
-    guard let failing, failing.count > 0 else { return [] }
-    let count = failing.isCut ? "more than \(failing.count)" : "\(failing.count)"
+    guard let failing, failing.count > 0 || failing.isCut else { return [] }
+    let count = failing.isCut ? "at least \(failing.count)" : "\(failing.count)"
     let noun = failing.count == 1 ? "widget" : "widgets"
     let first = failing.widgets.prefix(FailingWidgets.shown).map {
       (name: "", text: "\($0.id): \($0.error.words(DateText(now: now)))")
     }
     return [
       (
-        name: "Failing",
+        name: "Errors",
         text: "\(count) \(noun); `widgetctl ls --where '\(FailingWidgets.condition)'`"
       )
     ] + first
@@ -257,7 +257,7 @@ extension StatusReport {
       map["level"] = .string(level.rawValue)
       if let revision { map["revision"] = .revision(revision) }
     }
-    if let failing { map["failing"] = failing.document }
+    if let failing { map["errors"] = failing.document }
     guard stats != nil else { return .map(map) }
     switch host {
     case .running(let folders, let stub):

@@ -21,7 +21,7 @@ struct Assignment: Hashable {
 
   static let help = """
     key=value takes the value as JSON if it is JSON (n=1, n=1.0, on=true, list='[1,2]'), else as \
-    text. A field of type string takes it as text in any case. A value that begins with { must be JSON. key==text is always text, key:=json must be \
+    text. A value that begins with { must be JSON. key==text is always text, key:=json must be \
     JSON, and key=@file and key:=@file read a file.
     """
 

@@ -118,7 +118,8 @@ enum Redaction {
   static func redacted(_ status: TimelineStatus?) -> TimelineStatus? {
     guard var status else { return nil }
     status.current?.values = [:]
-    status.problem = ""
+    // That there is a problem is no secret. Its words may have values.
+    if !status.problem.isEmpty { status.problem = "The timeline has a problem." }
     return status
   }
 

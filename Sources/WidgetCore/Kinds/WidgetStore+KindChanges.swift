@@ -44,9 +44,7 @@ extension WidgetStore {
       let timeline = record.timeline.map {
         schema.conforming($0, former: former[record.kind])
       }
-      let lostEntryValues = (timeline?.asideNames ?? []).filter { name in
-        record.timeline?.asideNames.contains { $0.hasSameBytes(as: name) } != true
-      }
+      let lostEntryValues = timeline?.asideNames(notIn: record.timeline) ?? []
       if record.isPlain || timeline != record.timeline || schema.schedule != nil
         || record.moment != nil
       {

@@ -134,14 +134,30 @@ struct BundleClaims: Sendable {
         let reason = kind.map { BundleClaims.reason(field.path, $0.kind) } ?? "the kind has changed"
         lines.append(
           "bundle \(bundle.id): widget \(field.widgetID): the value of \(field.path) is "
-            + (field.isSetAside ? "set aside until it fits again" : "lost") + ": \(reason)"
-            + (field.isSetAside ? "; \"widgetctl get \(field.widgetID) --owners\" shows it" : ""))
+            + BundleClaims.fate(of: field) + ": \(reason)" + BundleClaims.advice(on: field))
       }
     }
     guard count > lines.count else { return lines }
     let more =
       count - lines.count == 1 ? "1 more value does" : "\(count - lines.count) more values do"
     return lines + ["bundle \(bundle.id): \(more) not fit the changed kinds"]
+  }
+
+  /// What becomes of a value that does not fit.
+  private static func fate(of field: LostField) -> String {
+    guard field.isSetAside else { return "lost" }
+    return field.path.hasPrefix("entry.")
+      ? "set aside until it fits again, or the widget gets a new timeline"
+      : "set aside until it fits again"
+  }
+
+  /// The command that shows a value that is set aside.
+  private static func advice(on field: LostField) -> String {
+    guard field.isSetAside else { return "" }
+    let command =
+      field.path.hasPrefix("entry.")
+      ? "timeline \(field.widgetID)" : "get \(field.widgetID) --owners"
+    return "; \"widgetctl \(command)\" shows it"
   }
 
   /// Why a value does not fit a field of a kind.
