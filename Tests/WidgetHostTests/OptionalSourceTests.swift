@@ -35,6 +35,39 @@ struct OptionalSourceTests {
     #expect(scene["note"] == .string("--"), "what it said is no longer said")
   }
 
+  @Test func `a source that stays missing clears no value that others have set`() throws {
+    var scene = try Scene(
+      """
+      data: {level: {type: int, default: -1}, own: ""}
+      sources:
+        first: {file: "${bundle}/first", optional: true, every: 10s, set: {level: int(result), own: result}}
+        second: {file: "${bundle}/second", optional: true, every: 10s, set: {level: int(result)}}
+      on: {press: {set: {own: "'pressed'"}}}
+      """)
+    /// Answers all readings. Only the second file is there, if there is a text.
+    func read(_ scene: inout Scene, _ text: String?) throws {
+      var paths: [String] = []
+      while let (id, request) = scene.fileRequest() {
+        paths.append(request.path)
+        if let text, request.path.hasSuffix("second") {
+          try scene.print(id, text + "\n")
+        } else {
+          scene.tell(.failed(id, Failure("NOT_FOUND", "there is no file")))
+        }
+      }
+      #expect(paths.count == 2, "\(paths)")
+      scene.pass(.seconds(10))
+    }
+    try read(&scene, "40")
+    #expect(scene["level"] == .int(40) && scene["own"] == .string(""))
+    try scene.event("press")
+    try read(&scene, "41")
+    try read(&scene, "42")
+    #expect(scene["level"] == .int(42) && scene["own"] == .string("pressed"))
+    try read(&scene, nil)
+    #expect(scene["level"] == .int(-1), "the value is nobody's now")
+  }
+
   @Test func `a failure of an optional source that is no absence stays a failure`() throws {
     var scene = try Scene(
       """

@@ -93,6 +93,8 @@ extension BundleInstance {
     // Results and failures say nothing about the lifetime of a program or a socket.
     // `continuousEnded` counts the attempts of these.
     if !source.isContinuous { widgets[id]?.sources[index].attempts = 0 }
+    widgets[id]?.sources[index].hasSetData = true
+    widgets[id]?.sources[index].isMissing = false
     widgets[id]?.sources[index].isDemanded = false
     succeeded(id, .source(index))
   }
@@ -116,7 +118,7 @@ extension BundleInstance {
     widgets[id]?.sources[index].isDemanded = false
     switch source.input {
     case .file where failure.code == "NOT_FOUND", .folder where failure.code == "NOT_FOUND":
-      clearData(of: source, id, facts)
+      clearData(of: source, id, index, facts)
     default: break
     }
     if !source.isContinuous { widgets[id]?.sources[index].attempts += 1 }
@@ -136,7 +138,7 @@ extension BundleInstance {
     setStatus(
       id, source.name,
       ActionStatus(state: .missing, message: failure.message, code: failure.code))
-    clearData(of: source, id, facts)
+    clearData(of: source, id, index, facts)
     widgets[id]?.sources[index].attempts += 1
     touched.insert(id)
     forgetFailure(id, .source(index), because: "is missing, and it is optional")
@@ -152,9 +154,18 @@ extension BundleInstance {
     }
   }
 
-  /// The data of a missing input is not valid any more, so the keys get their defaults.
-  private mutating func clearData(of source: Source, _ id: WidgetID, _ facts: KindFacts) {
-    for (key, _) in source.assignments.values {
+  /// The data of an input that is missing now is not valid any more, so the keys get their defaults. A key with
+  /// the value of another source keeps it: of several sources for one value, one is there.
+  private mutating func clearData(
+    of source: Source, _ id: WidgetID, _ index: Int, _ facts: KindFacts
+  ) {
+    guard !state(id, index).isMissing else { return }
+    widgets[id]?.sources[index].isMissing = true
+    widgets[id]?.sources[index].hasSetData = false
+    let others = facts.kind.sources.indices.filter { state(id, $0).hasSetData }
+    let kept = Set(
+      others.flatMap { facts.kind.sources[$0].assignments.values.map { key, _ in key } })
+    for (key, _) in source.assignments.values where !kept.contains(key) {
       widgets[id]?.set(key, facts.types[key]?.defaultValue ?? .null)
     }
   }
