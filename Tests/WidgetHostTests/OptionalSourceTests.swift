@@ -42,7 +42,6 @@ struct OptionalSourceTests {
       sources:
         first: {file: "${bundle}/first", optional: true, every: 10s, set: {level: int(result), own: result}}
         second: {file: "${bundle}/second", optional: true, every: 10s, set: {level: int(result)}}
-      on: {press: {set: {own: "'pressed'"}}}
       """)
     /// Answers all readings. Only the second file is there, if there is a text.
     func read(_ scene: inout Scene, _ text: String?) throws {
@@ -60,7 +59,7 @@ struct OptionalSourceTests {
     }
     try read(&scene, "40")
     #expect(scene["level"] == .int(40) && scene["own"] == .string(""))
-    try scene.event("press")
+    try scene.change { $0.data["own"] = .string("pressed") }
     try read(&scene, "41")
     try read(&scene, "42")
     #expect(scene["level"] == .int(42) && scene["own"] == .string("pressed"))
