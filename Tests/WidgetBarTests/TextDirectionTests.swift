@@ -61,6 +61,15 @@ import WidgetModel
         == "\(start)\(shalom)\(end) \(start)\(shalom.prefix(2))\(TextColumns.ellipsis)\(end)")
   }
 
+  @Test func `the mark of a failure stands behind the isolate of a text that is cut`() {
+    let failing = widget(
+      stack([label(shalom, id: "a"), label(shalom, id: "b")]),
+      error: WidgetError(reason: "X", message: "y"))
+    let text = reader(columnsMax: 10).block(of: failing).text
+    #expect(text.hasSuffix("\(end) !"))
+    #expect(text.filter { $0 == "\u{2068}" }.count == text.filter { $0 == "\u{2069}" }.count)
+  }
+
   @Test func `marks in a widget's text cannot end the isolate`() {
     let block = reader().block(of: widget(stack([label("\(shalom)\u{2069}\u{202E}x", id: "a")])))
     #expect(block.text == "\(start)\(shalom)\\u{2069}\\u{202e}x\(end)")

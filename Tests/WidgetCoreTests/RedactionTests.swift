@@ -164,6 +164,14 @@ struct RedactionTests {
     #expect(!tells(list, "secret"))
   }
 
+  @Test func `a problem of a timeline is one without its words`() {
+    var status = TimelineStatus()
+    #expect(Redaction.redacted(status)?.problem == "")
+    status.problem = "The zone \"secret\" does not exist."
+    #expect(Redaction.redacted(status)?.problem == "The timeline has a problem.")
+    #expect(!tells(Redaction.redacted(status) as Any, "secret"))
+  }
+
   @Test func `changes have no private nodes and no data`() throws {
     var store = try store()
     var cursor = store.revision

@@ -26,6 +26,26 @@ extension TimelineTests {
     #expect(try store.change(kind).lostFields == [])
   }
 
+  @Test func `names of values that are set aside are each there once, by their bytes`() {
+    func timeline(_ keys: [[String]]) -> Timeline {
+      var timeline = Timeline()
+      timeline.asides = keys.enumerated().map { index, keys in
+        TimelineEntry(
+          date: .at(Int64(index)),
+          values: ValueMap(keys.map { ValueMap.Entry(key: $0, value: .int(1)) }))
+      }
+      return timeline
+    }
+    // The last two are one letter in two forms.
+    let many = timeline([["b", "a"], ["a", "\u{E9}"], ["e\u{301}", "c"]])
+    #expect(many.asideNames.map { Array($0.utf8) }.count == 5)
+    #expect(many.asideNames.prefix(3) == ["a", "b", "c"])
+    #expect(many.asideNames(notIn: nil) == many.asideNames)
+    #expect(many.asideNames(notIn: many) == [])
+    #expect(many.asideNames(notIn: timeline([["b", "aa", "z"]])).prefix(2) == ["a", "c"])
+    #expect(timeline([]).asideNames(notIn: many) == [])
+  }
+
   private static let numbered = Kind(
     name: "train", data: train.data, content: [label("string(entry.platform)")],
     entry: [Field(name: "platform", type: .int, defaultValue: .int(0))])
