@@ -14,6 +14,16 @@
 
 typedef Widgetd__V1__Value value;
 
+/* As widgetctl: what is not there, and what may not be read, have statuses of their own. */
+static _Noreturn void fail_reading(const char *path, int error) {
+  if (error == ENOENT)
+    fail(STATUS_NOT_FOUND, "%s: there is no such file; check the path", path);
+  int status = STATUS_OTHER;
+  if (error == ENOTDIR) status = STATUS_NOT_FOUND;
+  if (error == EACCES || error == EPERM || error == EROFS) status = STATUS_PERMISSION_DENIED;
+  fail(status, "%s: cannot be read: %s", path, strerror(error));
+}
+
 static char *read_file(const char *path) {
   bool is_input = strcmp(path, "-") == 0;
   int descriptor = is_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
@@ -28,7 +38,7 @@ static char *read_file(const char *path) {
         fail(STATUS_INVALID, "%s: longer than %zu MiB", path, FILE_BYTES_MAX >> 20);
     }
   }
-  if (count < 0) fail(STATUS_OTHER, "%s: cannot be read: %s", path, strerror(errno));
+  if (count < 0) fail_reading(path, errno);
   if (descriptor >= 0 && !is_input) close(descriptor);
   char *result = keep_text(all.bytes == NULL ? "" : all.bytes, all.count);
   if (strlen(result) != all.count)

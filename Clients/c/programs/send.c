@@ -51,7 +51,7 @@ static const char help[] =
     "      --version           Print the version, and exit.\n"
     "  -h, --help              Print this help, and exit.\n"
     "\n"
-    "Exit status: 0 sent, 2 wrong usage, 3 no such widget or node, 5 hidden or disabled,\n"
+    "Exit status: 0 sent, 2 wrong usage, 3 no such widget, node or file, 5 hidden or disabled,\n"
     "6 permission denied, 7 no daemon, 8 timeout, 9 limit exceeded, 10 invalid value,\n"
     "1 any other error.\n";
 
