@@ -68,6 +68,9 @@ struct BundleLink: Sendable {
   private(set) var hasDeclared = false
   private var owesKinds = false
   private var owesWidgets = false
+  /// The end of the wait for earlier bundles; nil before and after it.
+  private var turnAt: Duration?
+  private var hasTurn = false
 
   /// The fields that the file declares for the first time, and that have other values so far.
   private var takenFields: [BundleClaims.TakenField] = []
@@ -185,6 +188,14 @@ struct BundleLink: Sendable {
       && connection != .resting
   }
 
+  /// Whether the widgets, which could be declared now, still wait for those of an earlier bundle. The wait is
+  /// short: an earlier bundle that is stuck must not keep this one from running.
+  mutating func waitsForTurn(at uptime: Duration, atMost wait: Duration) -> Bool {
+    guard isRegistered, work == .none, owesWidgets, !hasTurn else { return false }
+    turnAt = turnAt ?? uptime + wait
+    return true
+  }
+
   mutating func begin(_ work: Work) { self.work = work }
 
   /// The work is answered. Returns it.
@@ -273,7 +284,9 @@ struct BundleLink: Sendable {
   // MARK: Time
 
   /// The first deadline; nil if nothing waits.
-  var nextDeadline: Duration? { [connectAt, workAt, watchAt, restoreAt].compactMap { $0 }.min() }
+  var nextDeadline: Duration? {
+    [connectAt, workAt, watchAt, restoreAt, turnAt].compactMap { $0 }.min()
+  }
 
   /// Time has passed. Returns the widgets and kinds that are declared again now; nil if there are
   /// none.
@@ -281,6 +294,7 @@ struct BundleLink: Sendable {
     func isDue(_ deadline: Duration?) -> Bool { deadline.map { $0 <= uptime } ?? false }
     if isDue(connectAt) { connectAt = nil }
     if isDue(workAt) { workAt = nil }
+    if isDue(turnAt) { (turnAt, hasTurn) = (nil, true) }
     if isDue(watchAt) {
       watchAt = nil
       owesWidgets = true

@@ -80,7 +80,7 @@ extension DaemonConversation {
   /// Begins the next work of a bundle's conversation.
   mutating func proceed(_ generation: UInt64, at now: HostTime) {
     connect(generation)
-    proceedWork(generation)
+    proceedWork(generation, at: now)
     makeCalls(generation)
   }
 
@@ -184,9 +184,13 @@ extension DaemonConversation {
 
   // MARK: Kinds and widgets
 
-  private mutating func proceedWork(_ generation: UInt64) {
+  private mutating func proceedWork(_ generation: UInt64, at now: HostTime) {
     // The widgets of a bundle that is being removed are no conflict.
-    let declarationsWait = isWithdrawing || waitsForEarlier(generation)
+    let hasEarlier = waitsForEarlier(generation)
+    let waitsForTurn =
+      hasEarlier
+      && links[generation]?.waitsForTurn(at: now.uptime, atMost: limits.turnWaitMax) == true
+    let declarationsWait = isWithdrawing || waitsForTurn
     guard let step = links[generation]?.nextStep(declarationsWait: declarationsWait),
       let link = links[generation]
     else { return }

@@ -121,6 +121,8 @@ public struct HostLimits: Hashable, Sendable {
   public var watchWait = Duration.seconds(1)
   /// The maximum time for the end of the host, or of one session.
   public var closeWaitMax = Duration.seconds(3)
+  /// How long a bundle's first widgets wait for those of earlier bundles.
+  public var turnWaitMax = Duration.seconds(5)
 
   /// The number of lines that the host holds back until the daemon has accepted it. If there are
   /// more lines, the host prints them all.
