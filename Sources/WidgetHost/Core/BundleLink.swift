@@ -54,6 +54,8 @@ struct BundleLink: Sendable {
   let bundle: Bundle
   private(set) var connection = SessionPhase.none
   private(set) var attempts = 0
+  /// Whether the daemon has no room for the session so far. The client tries again by itself.
+  private var isRefused = false
   private var connectAt: Duration?
   /// The version of the host's widgets that has the bundle's widget.
   private var standing: UInt64?
@@ -127,10 +129,13 @@ struct BundleLink: Sendable {
 
   mutating func open(_ session: SessionID) { connection = .open(session) }
 
+  mutating func refused() { isRefused = true }
+
   /// The daemon has opened the session. `call` waits until it has the kinds.
   mutating func opened(waitingFor call: CallID) {
     forgetWork()
     attempts = 0
+    isRefused = false
     ready = call
   }
 
@@ -153,6 +158,7 @@ struct BundleLink: Sendable {
   mutating func ended() {
     forgetWork()
     connection = .none
+    isRefused = false
     attempts += 1
   }
 
@@ -184,7 +190,7 @@ struct BundleLink: Sendable {
 
   /// Whether the widgets are about to be declared for the first time, without a wait after a failure.
   var isAboutToDeclare: Bool {
-    !hasDeclared && attempts == 0 && workAttempts == 0 && work != .resting
+    !hasDeclared && attempts == 0 && !isRefused && workAttempts == 0 && work != .resting
       && connection != .resting
   }
 

@@ -125,7 +125,9 @@ extension DaemonConversation {
       let ready = call(.ready(session), for: .ready(generation))
       links[generation]?.opened(waitingFor: ready)
     case .lost: break
-    case .refused(let words): declared(generation, words)
+    case .refused(let words):
+      links[generation]?.refused()
+      declared(generation, words)
     case .event(let event): tell(.event(event), generation)
     case .missed(let last):
       report("bundle \(bundle.id): events may be lost: the daemon does not have them any more")

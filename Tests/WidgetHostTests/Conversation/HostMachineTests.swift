@@ -254,9 +254,9 @@ struct HostMachineTests {
     #expect(HostLimits().daemonWait(attempts) == .milliseconds(wait))
   }
 
-  @Test(arguments: [false, true])
+  @Test(arguments: ["opens", "ends", "is refused"])
   mutating func `bundles declare their first widgets in the order of their ids`(
-    firstFails: Bool
+    firstSession: String
   ) throws {
     for id in ["b", "a"] {
       let text = """
@@ -284,8 +284,11 @@ struct HostMachineTests {
       case .daemon(.open(let id, let request)):
         opened[request.provider] = id
         let answer: DaemonInput =
-          firstFails && request.provider == "bundle/a"
-          ? .sessionEnded(id, Failure("UNAVAILABLE", "no")) : .session(id, .opened(epoch: 1))
+          switch request.provider == "bundle/a" ? firstSession : "opens" {
+          case "ends": .sessionEnded(id, Failure("UNAVAILABLE", "no"))
+          case "is refused": .session(id, .refused("no room"))
+          default: .session(id, .opened(epoch: 1))
+          }
         if request.provider == "bundle/a" {
           held.append(answer)
         } else {
@@ -303,6 +306,6 @@ struct HostMachineTests {
     }
     #expect(opened.count == 3)
     // A bundle without a session holds up nobody.
-    #expect(order == (firstFails ? ["bundle/b"] : ["bundle/a", "bundle/b"]))
+    #expect(order == (firstSession == "opens" ? ["bundle/a", "bundle/b"] : ["bundle/b"]))
   }
 }
