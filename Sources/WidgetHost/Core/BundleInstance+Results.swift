@@ -93,8 +93,7 @@ extension BundleInstance {
     // Results and failures say nothing about the lifetime of a program or a socket.
     // `continuousEnded` counts the attempts of these.
     if !source.isContinuous { widgets[id]?.sources[index].attempts = 0 }
-    widgets[id]?.sources[index].hasSetData = true
-    widgets[id]?.sources[index].isMissing = false
+    widgets[id]?.sources[index].input = .present
     widgets[id]?.sources[index].isDemanded = false
     succeeded(id, .source(index))
   }
@@ -154,15 +153,15 @@ extension BundleInstance {
     }
   }
 
-  /// The data of an input that is missing now is not valid any more, so the keys get their defaults. A key with
-  /// the value of another source keeps it: of several sources for one value, one is there.
+  /// If an input disappears, the data of its source is no longer valid, so the keys get their defaults.
+  /// A key keeps the value that another source has set: a bundle can have several sources for one value,
+  /// of which a machine has one.
   private mutating func clearData(
     of source: Source, _ id: WidgetID, _ index: Int, _ facts: KindFacts
   ) {
-    guard !state(id, index).isMissing else { return }
-    widgets[id]?.sources[index].isMissing = true
-    widgets[id]?.sources[index].hasSetData = false
-    let others = facts.kind.sources.indices.filter { state(id, $0).hasSetData }
+    guard state(id, index).input != .absent else { return }
+    widgets[id]?.sources[index].input = .absent
+    let others = facts.kind.sources.indices.filter { state(id, $0).input == .present }
     let kept = Set(
       others.flatMap { facts.kind.sources[$0].assignments.values.map { key, _ in key } })
     for (key, _) in source.assignments.values where !kept.contains(key) {

@@ -72,6 +72,7 @@ struct BundleLink: Sendable {
   private var owesWidgets = false
   /// The end of the wait for earlier bundles; nil before and after it.
   private var turnAt: Duration?
+  /// Whether that wait is over, so that the bundle waits for nobody again.
   private var hasTurn = false
 
   /// The fields that the file declares for the first time, and that have other values so far.

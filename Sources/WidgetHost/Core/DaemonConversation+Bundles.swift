@@ -188,9 +188,8 @@ extension DaemonConversation {
 
   private mutating func proceedWork(_ generation: UInt64, at now: HostTime) {
     // The widgets of a bundle that is being removed are no conflict.
-    let hasEarlier = waitsForEarlier(generation)
     let waitsForTurn =
-      hasEarlier
+      waitsForEarlier(generation)
       && links[generation]?.waitsForTurn(at: now.uptime, atMost: limits.turnWaitMax) == true
     let declarationsWait = isWithdrawing || waitsForTurn
     guard let step = links[generation]?.nextStep(declarationsWait: declarationsWait),

@@ -181,10 +181,11 @@ struct SourceState: Sendable {
   /// Failures since the last success.
   var attempts = 0
   var watch: (request: RequestID, path: String)?
-  /// Whether the widget's data has the values of a result, because no absence has come since.
-  var hasSetData = false
-  /// Whether the input did not exist at the last reading.
-  var isMissing = false
+  /// Whether the input existed at the last reading that gave a result or an absence. Other failures do
+  /// not tell.
+  var input = Input.unknown
+
+  enum Input: Sendable { case unknown, present, absent }
   /// The path to watch if the socket does not exist.
   var missingPath: String?
   var lastRead: Duration?

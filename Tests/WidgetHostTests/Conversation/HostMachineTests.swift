@@ -254,7 +254,7 @@ struct HostMachineTests {
     #expect(HostLimits().daemonWait(attempts) == .milliseconds(wait))
   }
 
-  @Test(arguments: ["opens", "ends", "is refused"])
+  @Test(arguments: ["opens", "ends", "is refused", "is silent"])
   mutating func `bundles declare their first widgets in the order of their ids`(
     firstSession: String
   ) throws {
@@ -273,34 +273,44 @@ struct HostMachineTests {
     var order: [String] = []
     var held: [DaemonInput] = []
     var waiting = machine.start(at: time)
-    while !waiting.isEmpty || !held.isEmpty {
+    var (now, isLater) = (time, false)
+    while !waiting.isEmpty || !held.isEmpty || firstSession == "is silent" && !isLater {
+      if waiting.isEmpty, held.isEmpty {
+        #expect(order == [], "bundle b waits, but not for ever")
+        now.uptime += HostLimits().turnWaitMax
+        isLater = true
+        waiting = machine.tick(at: now)
+        continue
+      }
       if waiting.isEmpty {
         // The daemon answers bundle a last.
-        waiting = machine.handle(held.removeFirst(), at: time)
+        waiting = machine.handle(held.removeFirst(), at: now)
         continue
       }
       let output = waiting.removeFirst()
       switch output {
       case .daemon(.open(let id, let request)):
         opened[request.provider] = id
-        let answer: DaemonInput =
+        let answer: DaemonInput? =
           switch request.provider == "bundle/a" ? firstSession : "opens" {
           case "ends": .sessionEnded(id, Failure("UNAVAILABLE", "no"))
           case "is refused": .session(id, .refused("no room"))
+          case "is silent": nil
           default: .session(id, .opened(epoch: 1))
           }
+        guard let answer else { continue }
         if request.provider == "bundle/a" {
           held.append(answer)
         } else {
-          waiting += machine.handle(answer, at: time)
+          waiting += machine.handle(answer, at: now)
         }
       case .daemon(.call(let id, .widgets)):
-        waiting += machine.handle(.answered(id, .success(.widgets([]))), at: time)
+        waiting += machine.handle(.answered(id, .success(.widgets([]))), at: now)
       case .daemon(.call(let id, .own(_, let set))):
         order.append(set)
-        waiting += machine.handle(.answered(id, .success(.results([]))), at: time)
+        waiting += machine.handle(.answered(id, .success(.results([]))), at: now)
       case .daemon(.call(let id, _)):
-        waiting += machine.handle(.answered(id, .success(.done)), at: time)
+        waiting += machine.handle(.answered(id, .success(.done)), at: now)
       default: break
       }
     }
