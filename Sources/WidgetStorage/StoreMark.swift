@@ -134,19 +134,20 @@ extension StoreMark.Content {
     add("state", isOpen ? "open" : "closed", width: 6)
     add("durability", durability.rawValue, width: 7)
     add("boot", boot, width: 36)
-    add("groups", "\(groups)", width: Self.numberWidth)
-    add("revision", "\(revision)", width: Self.numberWidth)
-    add("check", Self.check(of: text), width: 16)
+    add("groups", "", width: Self.numberWidth)
+    add("revision", "", width: Self.numberWidth)
+    add("check", "", width: 16)
+    Self.renumber(&text, groups: groups, revision: revision)
     return text
   }
 
   /// The columns of a number.
   private static let numberWidth = 20
 
-  /// Changes the numbers in the bytes of a mark. To make all lines again for each group would cost more than
-  /// half of a small change.
+  /// Writes the numbers and the checksum into the bytes of a mark. Each group changes only these, so the other
+  /// lines are not made again.
   ///
-  /// - Parameter bytes: those of `bytes`, which end with the lines `groups`, `revision` and `check`.
+  /// - Parameter bytes: They end with the lines `groups`, `revision` and `check`.
   static func renumber(_ bytes: inout [UInt8], groups: UInt64, revision: Revision) {
     let check = bytes.count - 17
     let revisionPlace = check - 6 - 1 - numberWidth
@@ -193,12 +194,6 @@ extension StoreMark.Content {
       storeID: storeID, isOpen: state == "open", durability: durability, boot: boot,
       groups: groups, revision: revision)
     guard self.bytes == bytes else { return nil }
-  }
-
-  private static func check(of bytes: [UInt8]) -> String {
-    let hash = bytes.withUnsafeBytes { csqlite_hash($0.baseAddress, $0.count, 0) }
-    let digits = String(hash, radix: 16)
-    return String(repeating: "0", count: 16 - digits.count) + digits
   }
 }
 

@@ -52,7 +52,8 @@ import WidgetModel
   // MARK: - The numbers
 
   @Test(arguments: [0, 9, 10, 4_711, 9_999_999_999, UInt64.max - 1, .max])
-  func `new numbers in a mark give the bytes of the mark with these numbers`(number: UInt64) {
+  func `new numbers in a mark give the bytes of the mark with these numbers`(number: UInt64) throws
+  {
     var content = StoreMark.Content(
       storeID: "0123456789abcdef", isOpen: true, durability: .process, boot: "boot-1",
       groups: 123_456, revision: 77)
@@ -61,6 +62,15 @@ import WidgetModel
       StoreMark.Content.renumber(&bytes, groups: groups, revision: revision)
       (content.groups, content.revision) = (groups, revision)
       #expect(bytes == content.bytes)
+      // In 20 columns each, and padded with spaces.
+      let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+      func line(_ name: String, _ number: UInt64) -> String {
+        name + " \(number)" + String(repeating: " ", count: 20 - "\(number)".count)
+      }
+      #expect(lines.suffix(3).dropLast() == [line("groups", groups), line("revision", revision)])
+      let path = folder.path + "/mark"
+      try write(Data(bytes), to: path)
+      #expect(try StoreMark.read(path) == .mark(content), "the checksum is right")
     }
   }
 
