@@ -92,7 +92,7 @@ public struct BarReader: Sendable {
       short = line
     }
     let failures = failures(widget) + (reading?.problems ?? [])
-    // What follows is not part of a text that was cut.
+    // The mark and the reason stand outside of a text that is cut.
     if isolatesTexts {
       line.completeDirections()
       short.completeDirections()

@@ -134,7 +134,7 @@ public struct Timeline: Hashable, Sendable {
 
   /// Its size in bytes, as quotas count it.
   public var costBytes: Int {
-    (entries + asides).reduce(64) { $0 + $1.costBytes }
+    asides.reduce(entries.reduce(64) { $0 + $1.costBytes }) { $0 + $1.costBytes }
   }
 }
 

@@ -50,14 +50,14 @@ struct StatusTests {
   }
 
   @Test(arguments: [(1, "1 widget"), (4, "4 widgets"), (1000, "at least 1000 widgets")])
-  func `failing widgets are counted, and the first ones have their reason`(
+  func `widgets with an error are counted, and the first ones have their reason`(
     count: Int, words: String
   ) {
     var report = Self.report(.running(.serving))
-    report.failing = FailingWidgets(widgets: [])
+    report.errors = WidgetErrors(widgets: [])
     #expect(!report.text(Samples.plain).contains("Errors"))
     let error = WidgetError(reason: "R", message: "no answer", since: Samples.time(1140))
-    report.failing = FailingWidgets(
+    report.errors = WidgetErrors(
       widgets: (1...count).map { .init(id: Samples.id("w\($0)"), error: error) },
       isCut: count == 1000)
     let text = report.text(Samples.plain)
@@ -66,7 +66,7 @@ struct StatusTests {
     #expect(text.contains("w3: ") == (count > 2))
     #expect(!text.contains("w4: "))
     let client = StatusReport(
-      socket: "/s", state: .running(.serving), level: .client, failing: report.failing,
+      socket: "/s", state: .running(.serving), level: .client, errors: report.errors,
       now: Samples.time(1200))
     #expect(client.text(Samples.plain).contains("w1: failed: no answer (for 1m)"))
     #expect("\(client.document)".contains("no answer"))

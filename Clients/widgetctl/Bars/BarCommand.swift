@@ -90,7 +90,13 @@ struct BarCommand: AsyncParsableCommand {
       """
       Send a click to the widget and end: 1 left, 2 middle, 3 right, 4 to 7 the wheel up, down, \
       left and right, 8 back, 9 forward.
-      """, valueName: "button"))
+      """, valueName: "button"),
+    transform: { text in
+      guard let button = Int(text), (1...BarClick.buttonMax).contains(button) else {
+        throw ValidationError("--click is 1 to \(BarClick.buttonMax)")
+      }
+      return button
+    })
   var click: Int?
 
   @Option(help: ArgumentHelp("With --click: the clicked node.", valueName: "node"))
@@ -106,10 +112,7 @@ struct BarCommand: AsyncParsableCommand {
     if let output = global.output, output != .table {
       throw ValidationError("leave out --output; `widgetctl bar --format json` prints JSON")
     }
-    if let click {
-      guard (1...BarClick.buttonMax).contains(click) else {
-        throw ValidationError("--click is 1 to \(BarClick.buttonMax)")
-      }
+    if click != nil {
       guard ids.count == 1, selection.isEmpty else {
         throw ValidationError("--click needs the id of one widget")
       }
@@ -143,7 +146,7 @@ struct BarCommand: AsyncParsableCommand {
     if printConfig {
       return Output.write(configuration(format).text)
     }
-    // i3blocks shows nothing of a command that fails, so its block says what is missing.
+    // If a command fails, i3blocks shows no output of it. So a block without a daemon prints its problem.
     let follow = FollowOptions(global: global, waits: !once || format == .i3blocks)
     let session = try follow.session()
     if !once {

@@ -96,13 +96,7 @@ struct BarSession: Sendable {
     for await happened in news {
       switch happened {
       case .frame(let frame):
-        if isOnce, case .disconnected(let error) = frame {
-          guard board.encoder.format == .i3blocks else { throw error }
-          // i3blocks shows nothing of a command that fails.
-          state.board.fail(BarSession.words(for: error), isSelectionWrong: false)
-          state.board.next(DateText(now: Terminal.now)).map { Output.write($0) }
-          return Output.writeError("widgetctl: \(BarSession.words(for: error))\n")
-        }
+        if isOnce, case .disconnected(let error) = frame { return try end(&state, with: error) }
         try state.board.take(frame, at: Terminal.now)
         // Kinds may be others after a lost connection, and a query may have failed.
         if case .opened = frame { state.forgetKinds() }
@@ -131,15 +125,7 @@ struct BarSession: Sendable {
         continue
       case .isShown(let isShown): state.isShown = isShown
       case .failed(let error):
-        // Users see the bar, but not its log.
-        state.board.fail(
-          BarSession.words(for: error), isSelectionWrong: BarSession.isAboutSelection(error))
-        let isI3blocks = board.encoder.format == .i3blocks
-        if !isOnce || isI3blocks, let text = state.board.next(DateText(now: Terminal.now)) {
-          Output.write(text)
-        }
-        guard isOnce, isI3blocks else { throw error }
-        return Output.writeError("widgetctl: \(BarSession.words(for: error))\n")
+        return try end(&state, with: error)
       }
       guard state.isShown, !(isOnce && (state.isAsking || state.isAskingForProviders)) else {
         continue
@@ -155,6 +141,19 @@ struct BarSession: Sendable {
       state.timer.set(
         isWaiting ? min(quiet ?? Self.unknownKindPause, Self.unknownKindPause) : quiet)
     }
+  }
+
+  /// Shows an error in the bar, because users do not see the log of the bar. i3blocks shows no output of a
+  /// command that fails, so with `--once` its command then succeeds.
+  private func end(_ state: inout State, with error: any Error) throws {
+    let words = BarSession.words(for: error)
+    state.board.fail(words, isSelectionWrong: BarSession.isAboutSelection(error))
+    let mustSucceed = isOnce && state.board.encoder.format == .i3blocks
+    if !isOnce || mustSucceed, let text = state.board.next(DateText(now: Terminal.now)) {
+      Output.write(text)
+    }
+    guard mustSucceed else { throw error }
+    Output.writeError("widgetctl: \(words)\n")
   }
 
   /// The mutable state of the loop.

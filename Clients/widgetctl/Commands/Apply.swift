@@ -45,7 +45,8 @@ struct ApplyCommand: AsyncParsableCommand {
 
   @Option(
     name: [.customShort("f", allowingJoined: true), .customLong("file")],
-    help: ArgumentHelp("A file, as without -f; may be repeated.", valueName: "file"),
+    help: ArgumentHelp(
+      "A file; the same as a file without -f. May be repeated.", valueName: "file"),
     completion: .file(extensions: ["yaml", "yml", "json"]))
   var namedFiles: [String] = []
 
@@ -115,7 +116,7 @@ struct ApplyCommand: AsyncParsableCommand {
       throw file.located(refusal)
     }
     let kinds = try await placing(file) { try await applyKinds(file, target, session) }
-    // The kinds are registered, so a failure here must not keep the widgets from following.
+    // The kinds are registered already. If this call fails, the widgets must still be applied.
     let lacking =
       (try? await LackingWidgets.lines(
         file.kinds ?? [], kinds?.results ?? [], declared: file.widgets, session)) ?? []

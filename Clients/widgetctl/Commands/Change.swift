@@ -55,7 +55,8 @@ struct AddCommand: AsyncParsableCommand {
 
   @Option(
     name: .customLong("data"),
-    help: ArgumentHelp("A data value, as without --data; may be repeated.", valueName: "key=value"),
+    help: ArgumentHelp(
+      "A data value; the same as without --data. May be repeated.", valueName: "key=value"),
     transform: parseAssignment)
   var namedData: [Assignment] = []
 

@@ -128,7 +128,7 @@ struct RemoveKindCommand: AsyncParsableCommand {
       DeleteKindRequest(
         name: name, allowMissing: allowMissing, requestID: global.requestId ?? ""),
       options: session.options)
-    // The kind is removed, so a failure here is none of the command.
+    // The kind is removed already, so the command succeeds even if this call fails.
     let left = (try? await session.list(Selector(kinds: [name]), mask: .idsOnly))?.widgets
     let ids = left?.map(\.widget.id.rawValue)
     session.printer.print(

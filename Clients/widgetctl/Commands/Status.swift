@@ -47,7 +47,7 @@ struct StatusCommand: AsyncParsableCommand {
       report.revision = answers.revision
       if answers.stats != nil { report.host = await BundleHost.ask(global) }
       if answers.level == .owner || answers.level == .client {
-        report.failing = await FailingWidgets.ask(global)
+        report.errors = await WidgetErrors.ask(global)
       }
     } else {
       report.trouble = await Facts.gather(

@@ -28,7 +28,7 @@ struct StatusReport: Hashable {
   /// The host that runs bundles, if it is known.
   var host = BundleHost.unknown
   /// The widgets with an error; nil if they are not known.
-  var failing: FailingWidgets?
+  var errors: WidgetErrors?
   var now: Timestamp
 
   /// As `systemctl status` ends: 0 running, 3 not running, 4 unknown.
@@ -128,7 +128,7 @@ extension StatusReport {
     }
     guard let stats else {
       if let revision { line("Revision", "\(revision)") }
-      failingLines().forEach { line($0.name, $0.text, .bad) }
+      errorLines().forEach { line($0.name, $0.text, .bad) }
       line("You may", rights)
       return text
     }
@@ -138,7 +138,7 @@ extension StatusReport {
       "\(stats.store), epoch \(stats.epoch), revision \(stats.revision) "
         + "(can resume from \(stats.compactRevision))")
     line("Widgets", "\(stats.widgets), \(ByteCount.text(stats.stateBytes)) of state")
-    failingLines().forEach { line($0.name, $0.text, .bad) }
+    errorLines().forEach { line($0.name, $0.text, .bad) }
     line("Clients", "connections \(stats.connections), subscriptions \(stats.subscriptions)")
     line(
       "Events",
@@ -170,17 +170,17 @@ extension StatusReport {
   }
 
   /// How many widgets have an error, and the first errors. Empty if no widget has one.
-  private func failingLines() -> [(name: String, text: String)] {
-    guard let failing, failing.count > 0 || failing.isCut else { return [] }
-    let count = failing.isCut ? "at least \(failing.count)" : "\(failing.count)"
-    let noun = failing.count == 1 ? "widget" : "widgets"
-    let first = failing.widgets.prefix(FailingWidgets.shown).map {
+  private func errorLines() -> [(name: String, text: String)] {
+    guard let errors, errors.count > 0 || errors.isCut else { return [] }
+    let count = errors.isCut ? "at least \(errors.count)" : "\(errors.count)"
+    let noun = errors.count == 1 ? "widget" : "widgets"
+    let first = errors.widgets.prefix(WidgetErrors.shown).map {
       (name: "", text: "\($0.id): \($0.error.words(DateText(now: now)))")
     }
     return [
       (
         name: "Errors",
-        text: "\(count) \(noun); `widgetctl ls --where '\(FailingWidgets.condition)'`"
+        text: "\(count) \(noun); `widgetctl ls --where '\(WidgetErrors.condition)'`"
       )
     ] + first
   }
@@ -257,7 +257,7 @@ extension StatusReport {
       map["level"] = .string(level.rawValue)
       if let revision { map["revision"] = .revision(revision) }
     }
-    if let failing { map["errors"] = failing.document }
+    if let errors { map["errors"] = errors.document }
     guard stats != nil else { return .map(map) }
     switch host {
     case .running(let folders, let stub):

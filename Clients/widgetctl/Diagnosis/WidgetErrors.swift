@@ -2,8 +2,8 @@ import WidgetClient
 import WidgetModel
 
 /// The widgets that have an error now.
-struct FailingWidgets: Hashable {
-  struct Failing: Hashable {
+struct WidgetErrors: Hashable {
+  struct Entry: Hashable {
     var id: WidgetID
     var error: WidgetError
   }
@@ -14,7 +14,7 @@ struct FailingWidgets: Hashable {
   static let shown = 3
 
   /// In display order.
-  var widgets: [Failing]
+  var widgets: [Entry]
   /// Whether there may be more than `widgets`.
   var isCut = false
 
@@ -25,7 +25,7 @@ struct FailingWidgets: Hashable {
   private static let pagesMax = 50
 
   /// Asks the daemon. Nil if it does not answer.
-  static func ask(_ global: GlobalOptions) async -> FailingWidgets? {
+  static func ask(_ global: GlobalOptions) async -> WidgetErrors? {
     guard let session = try? global.session(),
       let mask = try? ReadMask(paths: ["error", "position"])
     else { return nil }
@@ -41,9 +41,9 @@ struct FailingWidgets: Hashable {
       if request.pageToken.isEmpty || found.count >= 1000 { break }
     }
     found.sort { $0.position < $1.position }
-    return FailingWidgets(
+    return WidgetErrors(
       widgets: found.compactMap { widget in
-        widget.error.map { Failing(id: widget.id, error: $0) }
+        widget.error.map { Entry(id: widget.id, error: $0) }
       }, isCut: !request.pageToken.isEmpty)
   }
 
@@ -52,7 +52,7 @@ struct FailingWidgets: Hashable {
     .map([
       "count": .int(Int64(count)), "complete": .bool(!isCut),
       "widgets": .list(
-        widgets.prefix(FailingWidgets.shown).map {
+        widgets.prefix(WidgetErrors.shown).map {
           .map([
             "id": .string($0.id.rawValue), "reason": .string($0.error.reason),
             "message": .string($0.error.message),

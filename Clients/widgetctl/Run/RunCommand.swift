@@ -27,7 +27,7 @@ struct RunCommand: AsyncParsableCommand {
           echo "$((n * 25))% step $n" >&$WIDGETD_PROGRESS_FD; sleep 1; done'
       """)
 
-  @Option(help: "The title of the widget.")
+  @Option(help: ArgumentHelp("The title of the widget.", valueName: "title"))
   var activity: String
 
   @Option(

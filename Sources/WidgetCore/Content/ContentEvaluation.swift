@@ -21,7 +21,7 @@ struct ContentEvaluation {
     bindings = SlotBindings([
       .map(ExpressionMap(RecordMap(record.data))),
       .map(ExpressionMap(RecordMap(record.parameters))),
-      // To make the value costs more than a small expression.
+      // Making the value costs more than a small expression.
       program.readsWidget ? WidgetVariable.value(of: record, as: family ?? record.family) : .null,
     ])
     if program.hasStatus {

@@ -118,7 +118,7 @@ enum Redaction {
   static func redacted(_ status: TimelineStatus?) -> TimelineStatus? {
     guard var status else { return nil }
     status.current?.values = [:]
-    // That there is a problem is no secret. Its words may have values.
+    // A redacted view shows that there is a problem. The words can have private values.
     if !status.problem.isEmpty { status.problem = "The timeline has a problem." }
     return status
   }
