@@ -336,7 +336,7 @@ let package = Package(
       exclude: ["Python"]),
     .testTarget(
       name: "FuzzTests",
-      dependencies: fuzzed + [.target(name: "WidgetGRPC", condition: withGRPC)],
+      dependencies: fuzzed + ["SeededRandom", .target(name: "WidgetGRPC", condition: withGRPC)],
       path: "Tests/Fuzz", exclude: ["Corpus"]),
     .testTarget(
       name: "WidgetTransportTests",
@@ -399,7 +399,7 @@ if Context.environment["WIDGETD_FUZZ"] != nil {
   package.targets.append(
     .executableTarget(
       name: "widgetd-fuzz", dependencies: fuzzed + ["WidgetGRPC"],
-      path: "Tests/Fuzz", exclude: ["Corpus", "CorpusTests.swift"]))
+      path: "Tests/Fuzz", exclude: ["Corpus", "CorpusTests.swift", "Mutation.swift"]))
 }
 
 // C targets ignore them.

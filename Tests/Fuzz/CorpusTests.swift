@@ -1,24 +1,25 @@
 import Foundation
+import SeededRandom
 import Testing
 
 /// Each target gets its inputs of `Corpus`, and what libFuzzer would try first, without libFuzzer.
 ///
 /// A finding of scripts/fuzz ends the test run, as it ends the fuzzer. To see which input it is:
-/// `scripts/fuzz TARGET 0 Tests/Fuzz/Corpus/TARGET/*`.
+/// `scripts/fuzz TARGET 0 Tests/Fuzz/Corpus/TARGET/*`. Random changes differ from run to run. Their
+/// seed is printed before they begin, and `WIDGETD_FUZZ_SEED=<seed>` makes the same changes again.
 @Suite("Corpora of the fuzz targets")
 struct CorpusTests {
   private static let corpus = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .appendingPathComponent("Corpus")
+  private static let bundles = corpus.deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().appendingPathComponent("Clients/bundles")
+  private static let mutants = 400
 
   @Test(arguments: FuzzTarget.allCases)
   func `a target returns for each input of its corpus, for its halves and for changed bytes`(
     target: FuzzTarget
   ) throws {
-    let folder = Self.corpus.appendingPathComponent(target.rawValue)
-    let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
-    #expect(!names.isEmpty)
-    for name in names.sorted() {
-      let input = [UInt8](try Data(contentsOf: folder.appendingPathComponent(name)))
+    for input in try Self.inputs(of: target) {
       input.withUnsafeBytes(target.run)
       input.prefix(input.count / 2).withUnsafeBytes(target.run)
       for index in stride(from: 0, to: input.count, by: max(1, input.count / 10)) {
@@ -30,10 +31,45 @@ struct CorpusTests {
     [UInt8]().withUnsafeBytes(target.run)
   }
 
+  @Test(arguments: FuzzTarget.allCases)
+  func `a target returns for inputs with random changes`(target: FuzzTarget) throws {
+    let given = ProcessInfo.processInfo.environment["WIDGETD_FUZZ_SEED"].flatMap(UInt64.init)
+    let seed = given ?? UInt64.random(in: 1...UInt64(UInt32.max))
+    print("\(target): WIDGETD_FUZZ_SEED=\(seed)")
+    var random = SeededGenerator(seed: seed)
+    var pool = try Self.inputs(of: target)
+    if target == .bundles { pool += try Self.realBundles() }
+    for _ in 0..<Self.mutants {
+      let mutant = mutated(random.pick(pool), with: pool, by: &random)
+      mutant.withUnsafeBytes(target.run)
+      // Changes add up: a mutant takes the place of an input, so that later ones are further away.
+      if random.chance(25) { pool[random.below(pool.count)] = mutant }
+    }
+  }
+
   @Test func `each corpus is that of a target`() throws {
     let names = try FileManager.default.contentsOfDirectory(atPath: Self.corpus.path)
     var known = Set(FuzzTarget.allCases.map(\.rawValue))
     known.insert("http2")  // No target without gRPC.
     #expect(known == Set(names))
+  }
+
+  private static func inputs(of target: FuzzTarget) throws -> [[UInt8]] {
+    let folder = corpus.appendingPathComponent(target.rawValue)
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+    #expect(!names.isEmpty)
+    return try names.sorted().map {
+      [UInt8](try Data(contentsOf: folder.appendingPathComponent($0)))
+    }
+  }
+
+  private static func realBundles() throws -> [[UInt8]] {
+    let names = try FileManager.default.contentsOfDirectory(atPath: bundles.path).sorted()
+    let files = names.map {
+      bundles.appendingPathComponent($0).appendingPathComponent("bundle.yaml")
+    }
+    let texts = files.compactMap { try? Data(contentsOf: $0) }.map { [UInt8]($0) }
+    #expect(!texts.isEmpty)
+    return texts
   }
 }
