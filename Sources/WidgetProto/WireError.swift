@@ -11,8 +11,9 @@ public enum WireError: Error, Hashable, Sendable {
   case invalidUTF8(path: String)
   /// Text holds a NUL character.
   case nulInString(path: String)
-  /// The message would take more memory than one message may.
-  case budgetExceeded(limitBytes: Int)
+  /// The message would take more memory than one message may. The path is that of the field in
+  /// which the memory ran out.
+  case budgetExceeded(limitBytes: Int, path: String = "")
   /// A sub-message that is not repeated is there twice.
   case repeatedSingularMessage(path: String)
   /// The encoding is fine but the content is not: a bad id, an unknown enum number in a request, a
@@ -37,7 +38,9 @@ public enum WireError: Error, Hashable, Sendable {
     func joined(_ path: String) -> String { path.isEmpty ? field : "\(field).\(path)" }
     return switch self {
     case .malformed(let reason, let path): .malformed(reason, path: joined(path))
-    case .tooDeep, .budgetExceeded: self
+    case .tooDeep: self
+    case .budgetExceeded(let limit, let path):
+      .budgetExceeded(limitBytes: limit, path: joined(path))
     case .invalidUTF8(let path): .invalidUTF8(path: joined(path))
     case .nulInString(let path): .nulInString(path: joined(path))
     case .repeatedSingularMessage(let path): .repeatedSingularMessage(path: joined(path))
@@ -53,8 +56,9 @@ extension WireError {
   /// The field it is about; empty if it is about the message as a whole.
   public var path: String {
     switch self {
-    case .tooDeep, .budgetExceeded: ""
-    case .malformed(_, let path), .invalidUTF8(let path), .nulInString(let path),
+    case .tooDeep: ""
+    case .malformed(_, let path), .budgetExceeded(_, let path), .invalidUTF8(let path),
+      .nulInString(let path),
       .repeatedSingularMessage(let path), .invalidField(let path, _), .unrepresentable(let path, _):
       path
     }
@@ -67,7 +71,8 @@ extension WireError {
     case .tooDeep(let limit): "nests deeper than \(limit) levels"
     case .invalidUTF8: "is not well-formed UTF-8"
     case .nulInString: "holds a NUL character"
-    case .budgetExceeded(let limit): "needs more than \(limit) bytes of memory; send less at a time"
+    case .budgetExceeded(let limit, _):
+      "needs more than \(limit) bytes of memory; send less at a time"
     case .repeatedSingularMessage: "is there twice"
     case .invalidField(_, let description), .unrepresentable(_, let description): description
     }

@@ -103,7 +103,10 @@ struct DirectInputTests {
     let bytes = try WireCodec().encode(request)
     #expect(directly(bytes) == request)
     let small = WireCodec(limits: WireLimits(arenaBytesMax: 4_096))
-    #expect(throws: WireError.budgetExceeded(limitBytes: 4_096)) {
+    #expect(
+      throws: WireError.budgetExceeded(
+        limitBytes: 4_096, path: "patch.set_data.value.string_value")
+    ) {
       try small.decode(UpdateWidgetRequest.self, from: bytes)
     }
     let shallow = WireCodec(limits: WireLimits(depthMax: 3))

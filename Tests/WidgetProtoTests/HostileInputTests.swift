@@ -112,10 +112,10 @@ struct HostileInputTests {
       index % 2 == 0 ? UInt8(0x0a) : 0
     }
     let limit = WireLimits.default.arenaBytesMax
-    #expect(throws: WireError.budgetExceeded(limitBytes: limit)) {
+    #expect(throws: WireError.budgetExceeded(limitBytes: limit, path: "values")) {
       try codec.decode(ListValue.self, from: bytes)
     }
-    #expect(throws: WireError.budgetExceeded(limitBytes: limit)) {
+    #expect(throws: WireError.budgetExceeded(limitBytes: limit, path: "entries")) {
       try codec.decode(ValueMap.self, from: bytes)
     }
   }
@@ -130,7 +130,7 @@ struct HostileInputTests {
     let codec = WireCodec(limits: WireLimits(arenaBytesMax: 4096))
     let bomb = [[UInt8]](repeating: [0x0a, 0], count: 10_000).flatMap { $0 }
     for _ in 0..<3 {
-      #expect(throws: WireError.budgetExceeded(limitBytes: 4096)) {
+      #expect(throws: WireError.budgetExceeded(limitBytes: 4096, path: "values")) {
         try codec.decode(ListValue.self, from: bomb)
       }
       #expect(throws: WireError.budgetExceeded(limitBytes: 4096)) {

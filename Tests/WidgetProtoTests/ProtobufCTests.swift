@@ -68,7 +68,7 @@ struct ProtobufCTests {
       try codec.encode(try update(deep))
     }
     let small = WireCodec(limits: WireLimits(arenaBytesMax: 4096))
-    #expect(throws: WireError.budgetExceeded(limitBytes: 4096)) {
+    #expect(throws: WireError.budgetExceeded(limitBytes: 4096, path: "set_data[0]")) {
       try small.encode(try update(.string(String(repeating: "x", count: 5000))))
     }
     // What was written before the refusal is taken back.

@@ -174,6 +174,21 @@ import WidgetTransport
     }
   }
 
+  @Test func `gets the name of the field for a timeline with a million entries`() async throws {
+    try await withServer { server in
+      var entries: [UInt8] = []
+      entries.reserveCapacity(2_000_000)
+      for _ in 0..<1_000_000 { entries += [0x0a, 0x00] }
+      let payload =
+        Proto.bytes(1, Array("a".utf8)) + Proto.bytes(2, Proto.bytes(11, entries))
+      let client = try server.connect()
+      let status = try client.refusal("UpdateWidget", payload: payload)
+      #expect(status.reason == "MESSAGE_TOO_LARGE")
+      #expect(status.fieldViolations.map(\.field) == ["patch.timeline.entries"])
+      #expect(try client.health() == .serving)
+    }
+  }
+
   @Test func `gets RESOURCE_EXHAUSTED for a message that unpacks to a hundred times its size`()
     async throws
   {
@@ -189,6 +204,7 @@ import WidgetTransport
       let status = try client.refusal("UpdateWidget", payload: payload)
       #expect(status.code == .resourceExhausted)
       #expect(status.reason == "MESSAGE_TOO_LARGE")
+      #expect(status.fieldViolations.map(\.field) == ["patch.set_data.value.list_value.values"])
       #expect(try client.health() == .serving)
     }
   }

@@ -168,13 +168,19 @@ extension RPCStatus {
   init(_ error: WireError) {
     switch error {
     case .budgetExceeded, .tooDeep:
-      self.init(.resourceExhausted, "MESSAGE_TOO_LARGE", "The request \(error.reason).")
+      let place = error.path.isEmpty ? "" : " The memory ran out in \(error.path)."
+      self.init(
+        .resourceExhausted, "MESSAGE_TOO_LARGE", "The request \(error.reason).\(place)",
+        violations: RPCStatus.violations(of: error))
     default:
       self.init(
-        .invalidArgument, "INVALID_REQUEST", "\(error)",
-        violations: error.path.isEmpty
-          ? [] : [FieldViolation(field: error.path, description: error.reason)])
+        .invalidArgument, "INVALID_REQUEST", "\(error)", violations: RPCStatus.violations(of: error)
+      )
     }
+  }
+
+  private static func violations(of error: WireError) -> [FieldViolation] {
+    error.path.isEmpty ? [] : [FieldViolation(field: error.path, description: error.reason)]
   }
 
   /// An answer that has no encoding.
