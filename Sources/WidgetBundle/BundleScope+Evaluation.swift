@@ -22,23 +22,13 @@ extension BundleScope {
   /// the widget's labels.
   public func bindings(for moment: Moment) -> SlotBindings {
     let widget = moment.widget
-    let labels = widget.labels.entries.map {
-      ValueMap.Entry(key: $0.key, value: .string($0.value))
-    }
     let event = moment.event
     let values = Slot.allCases.map { slot -> ExpressionValue in
       switch slot {
       case .data: ExpressionValue(widget.data)
       case .parameters: ExpressionValue(widget.parameters)
       case .status: ExpressionValue(widget.data[BundleScope.statusKey] ?? .map([:]))
-      case .widget:
-        ExpressionValue(
-          [
-            "id": .string(widget.id.rawValue), "kind": .string(widget.kind.rawValue),
-            "family": .string(widget.family.name), "labels": .map(ValueMap(labels)),
-            "visible": .bool(widget.presence.isVisible),
-            "enabled": .bool(widget.presence.isEnabled),
-          ] as ValueMap)
+      case .widget: ExpressionValue(WidgetVariable.values(of: widget))
       case .event:
         ExpressionValue(
           [

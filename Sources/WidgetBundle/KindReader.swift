@@ -285,14 +285,6 @@ final class KindReader {
         record.fields.merging([BundleScope.statusKey: statusType]) { $1 }, isOpen: record.isOpen))
   }
 
-  private var widgetType: ExpressionType {
-    .record(
-      RecordType([
-        "id": .string, "kind": .string, "family": .string, "labels": .map(.string, .string),
-        "visible": .bool, "enabled": .bool,
-      ]))
-  }
-
   private var parametersType: ExpressionType {
     .record(RecordType(kind.parameters, isOpen: kind.isOpen))
   }
@@ -321,7 +313,8 @@ final class KindReader {
     payload: ExpressionType = .map(.string, .dyn), result: ExpressionType = .dyn
   ) -> Variables {
     let types: [BundleScope.Slot: ExpressionType] = [
-      .data: dataType, .parameters: parametersType, .status: statusType, .widget: widgetType,
+      .data: dataType, .parameters: parametersType, .status: statusType,
+      .widget: WidgetVariable.type,
       .event: eventType(payload), .result: result,
       .error: .record(RecordType(["code": .string, "title": .string, "message": .string])),
       .now: .timestamp, .bundle: .record(RecordType(["id": .string, "version": .string])),
@@ -336,7 +329,7 @@ final class KindReader {
     Variables(
       [
         ExpressionVariable("data", dataType), ExpressionVariable("parameters", parametersType),
-        ExpressionVariable("status", statusType), ExpressionVariable("widget", widgetType),
+        ExpressionVariable("status", statusType), ExpressionVariable("widget", WidgetVariable.type),
       ] + (kind.hasEntries ? [ExpressionVariable("entry", entryType)] : []),
       timeZones: reading.timeZones)
   }
@@ -350,7 +343,8 @@ final class KindReader {
     Variables(
       [
         ExpressionVariable("data", dataType), ExpressionVariable("parameters", parametersType),
-        ExpressionVariable("event", eventType(payload)), ExpressionVariable("widget", widgetType),
+        ExpressionVariable("event", eventType(payload)),
+        ExpressionVariable("widget", WidgetVariable.type),
         ExpressionVariable("now", .timestamp), ExpressionVariable("nodes", nodesType),
       ], timeZones: reading.timeZones)
   }

@@ -15,7 +15,8 @@ import WidgetModel
             payload:
               everything:
                 [=data.n, =parameters.step, =status.load.state, =widget.id, =event.row,
-                =event.payload.by, =result, =error.message, =now, =bundle.id, =event.name]
+                =event.payload.by, =result, =error.message, =now, =bundle.id, =event.name,
+                =widget.activity.state]
               deep: {list: [a, {b: '=data.n + 1'}], plain: 5}
           - set: {n: data.n + 1, text: string(data.n)}
           - emit: y
@@ -29,6 +30,7 @@ import WidgetModel
     var widget = Widget(
       id: try #require(WidgetID("w")), kind: kind.kind.name, labels: ["panel": "top"])
     widget.data = ["n": .int(7), "text": .string(""), "list": .list([])]
+    widget.activity = Activity(startTime: .epoch, expireTime: .epoch)
     var status = ActionStatus()
     status.state = .running
     widget.data["status"] = .map(["load": status.value, "go": ActionStatus().value])
@@ -62,6 +64,7 @@ import WidgetModel
         == .list([
           .int(7), .int(2), .string("running"), .string("w"), .string("r1"), .string("me"), .int(3),
           .string("no luck"), .timestamp(moment.now), .string("b"), .string("press"),
+          .string("active"),
         ]))
     #expect(
       try payload[1].value.evaluate(bindings)

@@ -34,18 +34,7 @@ final class RecordMap: ExpressionObject, @unchecked Sendable {
   }
 }
 
-/// The variable `widget`: the properties of a widget that expressions can read beside its maps.
-enum WidgetVariable {
-  private static let fields: [String: ExpressionType] = [
-    "id": .string, "kind": .string, "family": .string, "labels": .map(.string, .string),
-    "visible": .bool, "enabled": .bool, "activity": activity,
-  ]
-  private static let activity = ExpressionType.record(
-    RecordType([
-      "state": .string, "started": .timestamp, "expires": .timestamp, "ended": .timestamp,
-    ]))
-
-  static let type = ExpressionType.record(RecordType(fields))
+extension WidgetVariable {
   /// For selectors: the fields and also `stale` and `error`. Content and reducers must not depend
   /// on those two.
   static let typeWithState = ExpressionType.record(
@@ -68,25 +57,8 @@ enum WidgetVariable {
   }
 
   private static func map(_ record: Record) -> ValueMap {
-    let labels = record.labels.entries.map {
-      ValueMap.Entry(key: $0.key, value: .string($0.value))
-    }
-    // In the order of a map, which then need not be sorted.
-    var map: ValueMap = [
-      "enabled": .bool(record.presence.isEnabled), "family": .string(record.family.name),
-      "id": .string(record.id.rawValue), "kind": .string(record.kind.rawValue),
-      "labels": .map(ValueMap(labels)), "visible": .bool(record.presence.isVisible),
-    ]
-    if let activity = record.activity { map["activity"] = .map(values(activity)) }
-    return map
-  }
-
-  private static func values(_ activity: Activity) -> ValueMap {
-    var map: ValueMap = [
-      "expires": .timestamp(activity.expireTime), "started": .timestamp(activity.startTime),
-      "state": .string(activity.state.name),
-    ]
-    if let time = activity.endTime { map["ended"] = .timestamp(time) }
-    return map
+    values(
+      id: record.id, kind: record.kind, family: record.family, labels: record.labels,
+      presence: record.presence, activity: record.activity)
   }
 }

@@ -271,15 +271,7 @@ extension BundleInstance {
       switch reference.variable {
       case "data": return widget.data.value(at: reference.path)
       case "parameters": return widget.parameters.value(at: reference.path)
-      default:
-        let labels = widget.labels.entries.map {
-          ValueMap.Entry(key: $0.key, value: .string($0.value))
-        }
-        let map: ValueMap = [
-          "labels": .map(ValueMap(labels)), "family": .string(widget.family.name),
-          "visible": .bool(widget.presence.isVisible), "enabled": .bool(widget.presence.isEnabled),
-        ]
-        return map.value(at: reference.path)
+      default: return WidgetVariable.values(of: widget).value(at: reference.path)
       }
     }
   }
