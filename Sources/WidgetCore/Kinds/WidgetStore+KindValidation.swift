@@ -71,6 +71,9 @@ extension WidgetStore {
     guard Set(kind.families).count == kind.families.count else {
       throw .invalid(field: "\(path).families", description: "A family is there twice.")
     }
+    if let refreshes = kind.refreshesPerHour, !(1...1_000_000).contains(refreshes) {
+      throw .invalid(field: "\(path).refreshes_per_hour", description: "Use 1 to 1000000.")
+    }
     try validate(kind.parameters, path: "\(path).parameters", mayBeRequired: true)
     try validate(kind.data, path: "\(path).data", mayBeRequired: false)
     try validateEntries(of: kind, path: path)
@@ -106,7 +109,7 @@ extension WidgetStore {
     if let problem = schema.content.problem {
       throw .invalid(field: "\(path).\(problem.place)", description: problem.message)
     }
-    if let problem = schema.scheduleProblem {
+    if let problem = schema.scheduleProblem ?? schema.schedule?.zoneProblem {
       throw .invalid(field: "\(path).\(problem.place)", description: problem.message)
     }
     return schema

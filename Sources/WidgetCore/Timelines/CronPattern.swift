@@ -27,7 +27,13 @@ struct CronPattern: Hashable, Sendable {
     let message: String
   }
 
+  /// More than all minutes, hours, days, months and weekdays take as lists.
+  private static let bytesMax = 1_000
+
   init(_ text: String) throws(Problem) {
+    guard text.utf8.count <= CronPattern.bytesMax else {
+      throw Problem(message: "use at most \(CronPattern.bytesMax) bytes")
+    }
     var fields = text.split(whereSeparator: { $0 == " " || $0 == "\t" }).map(String.init)
     if let only = fields.first, fields.count == 1, only.hasPrefix("@") {
       guard let pattern = CronPattern.shorthands[only.lowercased()] else {

@@ -92,6 +92,21 @@ final class KindSchedule: Sendable {
     self.zone = zone
   }
 
+  /// The problem of a zone that the schedule names as a constant. A stored kind is not checked: an
+  /// update of the system can remove a zone, and its times are then in UTC.
+  var zoneProblem: Problem? {
+    for result in zone?.constantResults ?? [] {
+      guard case .string(let name) = result.value, !TimeZoneRules.mayBeName(name, in: timeZones)
+      else { continue }
+      let hint =
+        TimeZoneRules.suggestion(for: name, in: timeZones).map { "did you mean \"\($0)\"?" }
+        ?? "use a name such as \"Europe/Berlin\""
+      return Problem(
+        place: "schedule.zone", message: "there is no time zone \"\(name.prefix(64))\"; \(hint)")
+    }
+    return nil
+  }
+
   private static func recurrence(
     _ every: Duration, _ offset: Duration
   ) throws(Problem) -> Recurrence {
