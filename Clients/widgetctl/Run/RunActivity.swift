@@ -116,28 +116,38 @@ actor RunActivity {
   // MARK: - The end
 
   /// Says how it went. Tries again for a moment if the daemon is away.
-  func end(_ outcome: String, _ status: String) async throws(ClientError) {
+  ///
+  /// - Returns: the daemon's words if it refused the time for which the outcome stays. The outcome then
+  ///   stays for the daemon's maximum.
+  func end(_ outcome: String, _ status: String) async throws(ClientError) -> String? {
     var data: ValueMap = ["outcome": .string(outcome)]
     if !status.isEmpty { data["status"] = .string(status) }
     // The last progress and status are obsolete.
-    let request = EndActivityRequest(
+    var request = EndActivityRequest(
       id: id, patch: StatePatch(setData: data, unsetData: ["progress", "status"]),
       dismissal: dismissal,
       requestID: "run-\(getpid())-\(Terminal.now.nanosecondsSinceEpoch)")
     var attempts = 5
+    var refusal: String?
     while true {
       attempts -= 1
       do throws(ClientError) {
         _ = try await client.endActivity(request, options: RunActivity.options)
-        return
+        return refusal
       } catch {
         switch error {
+        case .status(let answer)
+        where refusal == nil && answer.fieldViolations.contains { $0.field == "dismiss_after" }:
+          refusal = answer.message
+          request.dismissal = .standard
+          request.requestID += "-standard"
         case .status(let answer) where answer.errorInfo?.reason == "ACTIVITY_ENDED":
           // The lifetime ended before the command. A new activity shows the outcome.
-          return try await endAgain(data, request)
+          try await endAgain(data, request)
+          return refusal
         case .status(let answer) where answer.errorInfo?.reason == "WIDGET_NOT_FOUND":
           // Somebody removed the widget, so there is nothing to end.
-          return
+          return nil
         case .status(let answer) where answer.code != .unavailable: throw error
         default:
           guard attempts > 0 else { throw error }
@@ -160,6 +170,6 @@ actor RunActivity {
     _ = try await client.startActivity(
       StartActivityRequest(widget: spec), options: RunActivity.options)
     _ = try await client.endActivity(
-      EndActivityRequest(id: id, dismissal: dismissal), options: RunActivity.options)
+      EndActivityRequest(id: id, dismissal: request.dismissal), options: RunActivity.options)
   }
 }

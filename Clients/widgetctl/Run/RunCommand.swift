@@ -123,7 +123,9 @@ struct RunCommand: AsyncParsableCommand {
   private func end(_ shown: RunActivity?, _ outcome: String, _ status: String) async {
     guard let shown else { return }
     do {
-      try await shown.end(outcome, status)
+      if let refusal = try await shown.end(outcome, status) {
+        warn("--dismiss was refused, so the outcome stays as long as the daemon allows: \(refusal)")
+      }
     } catch {
       warn("the widget does not show the outcome: \(RunCommand.words(for: error, global))")
     }
