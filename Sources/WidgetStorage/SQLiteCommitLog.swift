@@ -54,7 +54,7 @@ public final class SQLiteCommitLog: CommitLog {
     public var walPages = 0
   }
 
-  static let databaseFileName = "widgetd.db"
+  public static let databaseFileName = "widgetd.db"
 
   /// The name of the theme's row.
   static let themeRow = "overrides"

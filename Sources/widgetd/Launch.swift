@@ -80,6 +80,10 @@ extension Launch {
         "--clock fake is not for a store that is in use; add --store memory, or --state-directory "
           + "with a scratch folder", status: 2)
     }
+    let fakeStore =
+      clock == "fake" && settings.store != .memory
+      ? FakeClockStore(directory: settings.stateDirectory) : nil
+    if let refusal = fakeStore?.refusal { throw Launch.failure(refusal, status: 2) }
     let manager = try ServiceManager(logger: logger)
     raiseOpenFileLimit()
     var clientGID: UInt32?
@@ -99,6 +103,7 @@ extension Launch {
       guests: guests, takingOver: manager.takeConnections(), logger: logger,
       makeLog: { [logger] () throws(StorageError) in try openLog(settings, logger) }
     )
+    fakeStore?.mark()
     let reloader = Reloader(settings: settings, flags: flags, file: config, server: server)
     try await server.onReload {
       manager.reloading()
