@@ -191,8 +191,12 @@ extension WidgetStore {
   }
 
   /// A preview of an instance of a kind with some data; without data, with the kind's sample.
+  ///
+  /// - Parameter entry: the values of the entry that the preview shows. Absent fields have their
+  ///   defaults. A schedule of the kind computes its entry instead.
   public func preview(
-    of kind: KindName, family: Family?, parameters: ValueMap?, data: ValueMap?, at now: Timestamp
+    of kind: KindName, family: Family?, parameters: ValueMap?, data: ValueMap?,
+    entry: ValueMap = [:], at now: Timestamp
   ) throws(StoreError) -> Preview {
     guard let schema = kind == HelpKind.name ? HelpKind.schema : schemas[kind] else {
       throw .kindNotFound(kind)
@@ -215,9 +219,9 @@ extension WidgetStore {
       maker.place(&state, of: id, kind: kind, at: revision, limits: limits)
     }
     var shown = record
-    if data == nil, record.moment == nil, !schema.kind.entry.isEmpty {
-      // A sample has no timeline, so the entry has its defaults.
-      let entry = TimelineEntry(date: now, values: try schema.fitted(entry: [:], path: "entry"))
+    if record.moment == nil, !(schema.kind.entry.isEmpty && entry.isEmpty) {
+      // A preview has no timeline.
+      let entry = TimelineEntry(date: now, values: try schema.fitted(entry: entry, path: "entry"))
       shown = record.draft { $0.moment = Moment(revision: revision).showing(entry) }
     }
     return Preview(

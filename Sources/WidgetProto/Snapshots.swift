@@ -101,13 +101,19 @@ extension ProvideSnapshot: ConvertibleMessage {
 /// The data of a snapshot.
 public struct SnapshotData: Hashable, Sendable {
   public var data: ValueMap
+  /// The values of the entry that the widget would show now.
+  public var entry: ValueMap
 
-  public init(data: ValueMap = [:]) { self.data = data }
+  public init(data: ValueMap = [:], entry: ValueMap = [:]) {
+    self.data = data
+    self.entry = entry
+  }
 }
 
 extension SnapshotData: ConvertibleMessage {
   init(c: UnsafePointer<Widgetd__V1__SnapshotData>, _ reader: Reader) throws(WireError) {
     data = try reader.values("data", c.pointee.n_data, c.pointee.data)
+    entry = try reader.values("entry", c.pointee.n_entry, c.pointee.entry)
   }
 
   func fill(
@@ -116,5 +122,8 @@ extension SnapshotData: ConvertibleMessage {
     c.pointee.n_data = data.count
     c.pointee.data = try writer.entries(
       "data", data, of: Widgetd__V1__SnapshotData__DataEntry.self)
+    c.pointee.n_entry = entry.count
+    c.pointee.entry = try writer.entries(
+      "entry", entry, of: Widgetd__V1__SnapshotData__EntryEntry.self)
   }
 }

@@ -24,6 +24,8 @@ struct AnyProvidedWidget: Sendable {
     var patch: WidgetPatch
     /// The widget's data afterwards.
     var data: ValueMap = [:]
+    /// The values of the current entry, if the action has set a timeline.
+    var entry: ValueMap = [:]
     var transition: Transition?
     /// An error that is not yet in the widget.
     var problem: String?
@@ -105,6 +107,7 @@ struct AnyProvidedWidget: Sendable {
     if case .snapshot = occasion { instance.isPreview = true }
     var patch = WidgetPatch()
     var problem: WidgetError?
+    var entry: ValueMap = [:]
     do {
       switch occasion {
       case .event(let event):
@@ -116,7 +119,10 @@ struct AnyProvidedWidget: Sendable {
       case .detached: try await widget.detached(&instance)
       case .snapshot: try await widget.snapshot(&instance)
       }
-      patch.timeline = instance.timeline.map { .some($0.untyped) }
+      let timeline = instance.timeline?.untyped
+      patch.timeline = timeline.map { .some($0) }
+      // A program may give its entries in any order.
+      entry = timeline?.entries.filter { $0.date <= now }.max { $0.date < $1.date }?.values ?? [:]
       (patch.setData, patch.unsetData) = instance.state.difference(from: current.data)
     } catch {
       // A failed action is not half done: none of its changes is sent.
@@ -125,7 +131,7 @@ struct AnyProvidedWidget: Sendable {
     let isNew = problem?.continuing(current.error) != current.error
     if isNew { patch.error = .some(problem) }
     return Outcome(
-      patch: patch, data: instance.state.difference(from: [:]).set,
+      patch: patch, data: instance.state.difference(from: [:]).set, entry: entry,
       transition: instance.transition, problem: isNew ? problem?.message : nil)
   }
 

@@ -181,7 +181,7 @@ public struct ProviderRunner: Sendable {
         if let problem = made.problem {
           .error(WidgetError(reason: "PROVIDER_FAILED", message: problem))
         } else {
-          .data(SnapshotData(data: made.data))
+          .data(SnapshotData(data: made.data, entry: made.entry))
         }
     }
     await tolerate { () async throws(ClientError) in

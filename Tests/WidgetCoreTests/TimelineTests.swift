@@ -307,6 +307,12 @@ struct TimelineTests {
     (EntrySchedule(every: .zero), "whole seconds"),
     (EntrySchedule(cron: "0 0 30 2 *"), "never fits"),
     (EntrySchedule(every: .seconds(60), zone: "1 + 1"), "time zone"),
+    (EntrySchedule(every: .seconds(60), zone: "'Europe/Berln'"), "did you mean \"Europe/Berlin\"?"),
+    (
+      EntrySchedule(every: .seconds(60), zone: "parameters.x ? 'UTC' : 'Nowhere'"),
+      "no time zone \"Nowhere\""
+    ),
+    (EntrySchedule(cron: String(repeating: "1,", count: 600) + "1 * * * *"), "1000 bytes"),
     (EntrySchedule(entries: "'text'"), "list of maps"),
     (EntrySchedule(offset: .seconds(1), cron: "* * * * *"), "offset"),
   ])
@@ -314,7 +320,9 @@ struct TimelineTests {
     var store = try store([])
     let refusal = store.refusal(
       of: .applyKinds(
-        KindDeclaration(provider: "p", kinds: [Kind(name: "k", schedule: schedule)])))
+        KindDeclaration(
+          provider: "p",
+          kinds: [Kind(name: "k", parameters: [Field(name: "x", type: .bool)], schedule: schedule)])))
     guard case .invalid(let field, let description)? = refusal else {
       Issue.record("\(String(describing: refusal))")
       return
@@ -430,6 +438,18 @@ struct TimelineTests {
     #expect(store.count == 0)
     #expect(throws: StoreError.kindNotFound("nope")) { try store.preview(of: "nope") }
     #expect(throws: StoreError.self) { try store.preview(of: "train", family: .large) }
+  }
+
+  @Test func `a preview with data shows the given entry, or the entry's defaults`() throws {
+    let store = try store()
+    func text(_ entry: ValueMap) throws -> Value? {
+      let preview = try store.preview(of: "train", data: ["line": .string("S1")], entry: entry)
+      #expect(preview.content?.nodes.allSatisfy { $0.problem.isEmpty } == true)
+      return preview.content?.nodes.first?.properties["text"]
+    }
+    #expect(try text(["platform": .string("7")]) == .string("S1 7"))
+    #expect(try text([:]) == .string("S1 ?"))
+    #expect(throws: StoreError.self) { try text(["gate": .string("7")]) }
   }
 
   @Test func `pages of a timeline have the content of each entry`() throws {

@@ -107,11 +107,11 @@ extension RandomMessages {
       isByOwner: flag())
     let answer = ProvideSnapshot(
       id: number(), snapshotRequestID: number(),
-      outcome: flag() ? .data(SnapshotData(data: map())) : .error(error()))
+      outcome: flag() ? .data(SnapshotData(data: map(), entry: map())) : .error(error()))
     return [
       Sample(dated()), Sample(timeline()), Sample(timelineStatus()), Sample(schedule()),
       Sample(recommendation()), Sample(budget()), Sample(preview()), Sample(snapshot),
-      Sample(answer), Sample(SnapshotData(data: map())),
+      Sample(answer), Sample(SnapshotData(data: map(), entry: map())),
       Sample(
         GetTimelineRequest(
           id: id(), limit: 12, startTime: maybe { $0.time() }, includeContent: flag(),

@@ -23,6 +23,12 @@ import WidgetModel
     /// Holds snapshots of this city back until it is opened.
     let gate: Gate
 
+    var content: [ContentTemplate] {
+      let text = Binding("data.line + ' ' + string(entry.platform)")
+      return [
+        ContentTemplate(root: NodeTemplate(id: "text", type: .label, properties: ["text": text]))
+      ]
+    }
     var sample: State? { State(line: "S9") }
     var recommendations: [Recommended<Parameters>] {
       [.init("bergen", "Bergen") { $0.city = "Bergen" }]
@@ -41,6 +47,12 @@ import WidgetModel
     func snapshot(_ train: inout Instance<Train>) async throws {
       guard train.parameters.city != "Nowhere" else { throw Lost() }
       if train.parameters.city == "Slow" { await gate.wait() }
+      train.timeline = EntryTimeline(
+        [
+          .init(train.now.advanced(by: .seconds(60)), Entry(platform: 5)),
+          .init(train.now, Entry(platform: 2)),
+        ],
+        policy: .never)
       train.state.line = "\(train.isPreview ? "preview" : "widget") of \(train.parameters.city)"
     }
   }
@@ -123,6 +135,7 @@ import WidgetModel
       let preview = try await snapshot("Bergen", client)
       #expect(!preview.isSample)
       #expect(preview.data == ["line": .string("preview of Bergen")])
+      #expect(preview.content?.nodes.first?.properties["text"] == .string("preview of Bergen 2"))
       let widgets = try await client.listWidgets(ListWidgetsRequest()).widgets
       #expect(widgets.map(\.widget.id.rawValue) == ["t"])
     }

@@ -145,14 +145,14 @@ class ProviderTest(ProviderCase):
         self.assertEqual(first, widgetd.SnapshotRequest("k", widgetd.Family.SMALL, {"n": 1}, 1, 1))
         self.assertEqual((first.by_owner, second.by_owner), (False, True))
         for make, id, outcome in (
-            (lambda: provider.answer_snapshot(second, {"n": 5}), 2, "data"),
+            (lambda: provider.answer_snapshot(second, {"n": 5}, {"level": 7}), 2, "data"),
             (lambda: provider.refuse_snapshot(first, "no signal"), 1, "error"),
         ):
             doing = Doing(make)
             said = session.hear("snapshot")
             self.assertEqual((said.snapshot_request_id, said.WhichOneof("outcome")), (id, outcome))
             if outcome == "data":
-                self.assertEqual(said.data, pb.SnapshotData(data={"n": value(5)}))
+                self.assertEqual(said.data, pb.SnapshotData(data={"n": value(5)}, entry={"level": value(7)}))
             else:
                 self.assertEqual(said.error.message, "no signal")
                 self.assertTrue(said.error.reason)

@@ -266,13 +266,17 @@ class Provider:
             return None
         return result.revision if result.id else None
 
-    def answer_snapshot(self, request: SnapshotRequest, data: Mapping[str, Any]) -> None:
-        """Answers a snapshot request with the data that the instance would have now. Fields without
-        a value have their default. Several requests can be open; answer them in any order. A late
-        answer changes nothing."""
-        self._answer_snapshot(
-            request, pb.ProvideSnapshot(data=pb.SnapshotData(data=to_values(data)))
-        )
+    def answer_snapshot(
+        self,
+        request: SnapshotRequest,
+        data: Mapping[str, Any],
+        entry: Optional[Mapping[str, Any]] = None,
+    ) -> None:
+        """Answers a snapshot request with the data that the instance would have now, and with the
+        values of the timeline entry that it would show. Fields without a value have their default.
+        Several requests can be open; answer them in any order. A late answer changes nothing."""
+        snapshot = pb.SnapshotData(data=to_values(data), entry=to_values(entry or {}))
+        self._answer_snapshot(request, pb.ProvideSnapshot(data=snapshot))
 
     def refuse_snapshot(self, request: SnapshotRequest, message: str) -> None:
         """Refuses a snapshot request: the caller gets the kind's sample, with this message as the

@@ -382,6 +382,8 @@ wp_descriptor_widgetd__v1__snapshot_data(void) { return &widgetd__v1__snapshot_d
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__snapshot_data__data_entry(void) { return &widgetd__v1__snapshot_data__data_entry__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__snapshot_data__entry_entry(void) { return &widgetd__v1__snapshot_data__entry_entry__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__snapshot_request(void) { return &widgetd__v1__snapshot_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__snapshot_request__parameters_entry(void) { return &widgetd__v1__snapshot_request__parameters_entry__descriptor; }

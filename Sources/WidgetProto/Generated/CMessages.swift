@@ -703,6 +703,10 @@ extension Widgetd__V1__SnapshotData__DataEntry: CValueEntry {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__snapshot_data__data_entry() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__snapshot_data__data_entry__init(message) }
 }
+extension Widgetd__V1__SnapshotData__EntryEntry: CValueEntry {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__snapshot_data__entry_entry() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__snapshot_data__entry_entry__init(message) }
+}
 extension Widgetd__V1__SnapshotRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__snapshot_request() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__snapshot_request__init(message) }

@@ -30,10 +30,11 @@ extension ServiceLoop {
     // An invalid request is refused before a provider is asked.
     let sample = try preview(request.kind, request.family, request.parameters, [:])
     providers.snapshots.begin(request, as: sample, call, responder, in: providers.table) {
-      (data, reason) throws(RPCStatus) in
+      (snapshot, reason) throws(RPCStatus) in
       var preview = try self.preview(
-        request.kind, request.family, request.parameters, data ?? self.sample(of: request.kind))
-      preview.isSample = data == nil
+        request.kind, request.family, request.parameters,
+        snapshot?.data ?? self.sample(of: request.kind), entry: snapshot?.entry ?? [:])
+      preview.isSample = snapshot == nil
       preview.reason = reason
       return GetSnapshotResponse(preview: preview)
     }
@@ -73,11 +74,13 @@ extension ServiceLoop {
   }
 
   private func preview(
-    _ kind: KindName, _ family: Family?, _ parameters: ValueMap?, _ data: ValueMap?
+    _ kind: KindName, _ family: Family?, _ parameters: ValueMap?, _ data: ValueMap?,
+    entry: ValueMap = [:]
   ) throws(RPCStatus) -> Preview {
     do throws(StoreError) {
       return try context.store.preview(
-        of: kind, family: family, parameters: parameters, data: data, at: turn.now)
+        of: kind, family: family, parameters: parameters, data: data, entry: entry,
+        at: turn.now)
     } catch {
       throw RPCStatus(error)
     }

@@ -11,7 +11,7 @@ final class Snapshots {
   private var lastNumber: UInt64 = 0
 
   /// Makes the answer of a call: of the provider's data, or of nil and the reason.
-  typealias Completion = (ValueMap?, String) throws(RPCStatus) -> GetSnapshotResponse
+  typealias Completion = (SnapshotData?, String) throws(RPCStatus) -> GetSnapshotResponse
 
   /// The default time for a provider's answer.
   private static let patience = TimeAmount.seconds(2)
@@ -66,7 +66,7 @@ final class Snapshots {
   func answer(_ answer: ProvideSnapshot, of session: ServedSession) {
     guard waiting[answer.snapshotRequestID]?.session === session else { return }
     switch answer.outcome {
-    case .data(let data): end(answer.snapshotRequestID, data.data, "")
+    case .data(let data): end(answer.snapshotRequestID, data, "")
     case .error(let error):
       end(answer.snapshotRequestID, nil, "The provider has no data: \(error.message)")
     }
@@ -79,7 +79,7 @@ final class Snapshots {
     }
   }
 
-  private func end(_ number: UInt64, _ data: ValueMap?, _ reason: String) {
+  private func end(_ number: UInt64, _ data: SnapshotData?, _ reason: String) {
     guard let asked = waiting.removeValue(forKey: number) else { return }
     asked.timer.cancel()
     respond(asked.call, asked.responder, asked.complete, data, reason, now: true)
@@ -87,7 +87,7 @@ final class Snapshots {
 
   /// `now`: outside of the turn in which the call was read.
   private func respond(
-    _ call: UInt32, _ responder: any CallResponder, _ complete: Completion, _ data: ValueMap?,
+    _ call: UInt32, _ responder: any CallResponder, _ complete: Completion, _ data: SnapshotData?,
     _ reason: String, now: Bool
   ) {
     var result: Result<GetSnapshotResponse, RPCStatus>

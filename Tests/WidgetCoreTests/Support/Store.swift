@@ -113,10 +113,11 @@ struct Store {
   }
 
   func preview(
-    of kind: KindName, family: Family? = nil, parameters: ValueMap? = nil, data: ValueMap? = nil
+    of kind: KindName, family: Family? = nil, parameters: ValueMap? = nil, data: ValueMap? = nil,
+    entry: ValueMap = [:]
   ) throws(StoreError) -> Preview {
     try box.store.preview(
-      of: kind, family: family, parameters: parameters, data: data, at: .at(0))
+      of: kind, family: family, parameters: parameters, data: data, entry: entry, at: .at(0))
   }
 
   mutating func rollbackGroup() {

@@ -292,9 +292,18 @@ class SnapshotData(_message.Message):
         key: str
         value: _value_pb2.Value
         def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_value_pb2.Value, _Mapping[str, object]]] = ...) -> None: ...
+    class EntryEntry(_message.Message):
+        __slots__: tuple[str, ...]
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: _value_pb2.Value
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_value_pb2.Value, _Mapping[str, object]]] = ...) -> None: ...
     DATA_FIELD_NUMBER: _ClassVar[int]
+    ENTRY_FIELD_NUMBER: _ClassVar[int]
     data: _containers.MessageMap[str, _value_pb2.Value]
-    def __init__(self, data: _Optional[_Mapping[str, _value_pb2.Value]] = ...) -> None: ...
+    entry: _containers.MessageMap[str, _value_pb2.Value]
+    def __init__(self, data: _Optional[_Mapping[str, _value_pb2.Value]] = ..., entry: _Optional[_Mapping[str, _value_pb2.Value]] = ...) -> None: ...
 
 class SnapshotRequest(_message.Message):
     __slots__: tuple[str, ...]

@@ -419,6 +419,12 @@ void   widgetd__v1__snapshot_data__data_entry__init
   static const Widgetd__V1__SnapshotData__DataEntry init_value = WIDGETD__V1__SNAPSHOT_DATA__DATA_ENTRY__INIT;
   *message = init_value;
 }
+void   widgetd__v1__snapshot_data__entry_entry__init
+                     (Widgetd__V1__SnapshotData__EntryEntry         *message)
+{
+  static const Widgetd__V1__SnapshotData__EntryEntry init_value = WIDGETD__V1__SNAPSHOT_DATA__ENTRY_ENTRY__INIT;
+  *message = init_value;
+}
 void   widgetd__v1__snapshot_data__init
                      (Widgetd__V1__SnapshotData         *message)
 {
@@ -1877,7 +1883,58 @@ const ProtobufCMessageDescriptor widgetd__v1__snapshot_data__data_entry__descrip
   (ProtobufCMessageInit) widgetd__v1__snapshot_data__data_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__snapshot_data__field_descriptors[1] =
+static const ProtobufCFieldDescriptor widgetd__v1__snapshot_data__entry_entry__field_descriptors[2] =
+{
+  {
+    "key",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__SnapshotData__EntryEntry, key),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "value",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__SnapshotData__EntryEntry, value),
+    &widgetd__v1__value__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__snapshot_data__entry_entry__field_indices_by_name[] = {
+  0,   /* field[0] = key */
+  1,   /* field[1] = value */
+};
+static const ProtobufCIntRange widgetd__v1__snapshot_data__entry_entry__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__snapshot_data__entry_entry__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.SnapshotData.EntryEntry",
+  "EntryEntry",
+  "Widgetd__V1__SnapshotData__EntryEntry",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__SnapshotData__EntryEntry),
+  2,
+  widgetd__v1__snapshot_data__entry_entry__field_descriptors,
+  widgetd__v1__snapshot_data__entry_entry__field_indices_by_name,
+  1,  widgetd__v1__snapshot_data__entry_entry__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__snapshot_data__entry_entry__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__snapshot_data__field_descriptors[2] =
 {
   {
     "data",
@@ -1891,14 +1948,27 @@ static const ProtobufCFieldDescriptor widgetd__v1__snapshot_data__field_descript
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "entry",
+    2,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__SnapshotData, n_entry),
+    offsetof(Widgetd__V1__SnapshotData, entry),
+    &widgetd__v1__snapshot_data__entry_entry__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__snapshot_data__field_indices_by_name[] = {
   0,   /* field[0] = data */
+  1,   /* field[1] = entry */
 };
 static const ProtobufCIntRange widgetd__v1__snapshot_data__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 1 }
+  { 0, 2 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__snapshot_data__descriptor =
 {
@@ -1908,7 +1978,7 @@ const ProtobufCMessageDescriptor widgetd__v1__snapshot_data__descriptor =
   "Widgetd__V1__SnapshotData",
   "widgetd.v1",
   sizeof(Widgetd__V1__SnapshotData),
-  1,
+  2,
   widgetd__v1__snapshot_data__field_descriptors,
   widgetd__v1__snapshot_data__field_indices_by_name,
   1,  widgetd__v1__snapshot_data__number_ranges,

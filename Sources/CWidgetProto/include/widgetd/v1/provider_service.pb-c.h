@@ -34,6 +34,7 @@ typedef struct Widgetd__V1__ProvideBundleAnswer Widgetd__V1__ProvideBundleAnswer
 typedef struct Widgetd__V1__ProvideSnapshot Widgetd__V1__ProvideSnapshot;
 typedef struct Widgetd__V1__SnapshotData Widgetd__V1__SnapshotData;
 typedef struct Widgetd__V1__SnapshotData__DataEntry Widgetd__V1__SnapshotData__DataEntry;
+typedef struct Widgetd__V1__SnapshotData__EntryEntry Widgetd__V1__SnapshotData__EntryEntry;
 typedef struct Widgetd__V1__ProvideKeepAlive Widgetd__V1__ProvideKeepAlive;
 typedef struct Widgetd__V1__ProvideResponse Widgetd__V1__ProvideResponse;
 typedef struct Widgetd__V1__ProvideOpened Widgetd__V1__ProvideOpened;
@@ -263,15 +264,28 @@ struct  Widgetd__V1__SnapshotData__DataEntry
     , (char *)protobuf_c_empty_string, NULL }
 
 
+struct  Widgetd__V1__SnapshotData__EntryEntry
+{
+  ProtobufCMessage base;
+  char *key;
+  Widgetd__V1__Value *value;
+};
+#define WIDGETD__V1__SNAPSHOT_DATA__ENTRY_ENTRY__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__snapshot_data__entry_entry__descriptor) \
+    , (char *)protobuf_c_empty_string, NULL }
+
+
 struct  Widgetd__V1__SnapshotData
 {
   ProtobufCMessage base;
   size_t n_data;
   Widgetd__V1__SnapshotData__DataEntry **data;
+  size_t n_entry;
+  Widgetd__V1__SnapshotData__EntryEntry **entry;
 };
 #define WIDGETD__V1__SNAPSHOT_DATA__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__snapshot_data__descriptor) \
-    , 0,NULL }
+    , 0,NULL, 0,NULL }
 
 
 struct  Widgetd__V1__ProvideKeepAlive
@@ -667,6 +681,9 @@ void   widgetd__v1__provide_snapshot__free_unpacked
 /* Widgetd__V1__SnapshotData__DataEntry methods */
 void   widgetd__v1__snapshot_data__data_entry__init
                      (Widgetd__V1__SnapshotData__DataEntry         *message);
+/* Widgetd__V1__SnapshotData__EntryEntry methods */
+void   widgetd__v1__snapshot_data__entry_entry__init
+                     (Widgetd__V1__SnapshotData__EntryEntry         *message);
 /* Widgetd__V1__SnapshotData methods */
 void   widgetd__v1__snapshot_data__init
                      (Widgetd__V1__SnapshotData         *message);
@@ -952,6 +969,9 @@ typedef void (*Widgetd__V1__ProvideSnapshot_Closure)
 typedef void (*Widgetd__V1__SnapshotData__DataEntry_Closure)
                  (const Widgetd__V1__SnapshotData__DataEntry *message,
                   void *closure_data);
+typedef void (*Widgetd__V1__SnapshotData__EntryEntry_Closure)
+                 (const Widgetd__V1__SnapshotData__EntryEntry *message,
+                  void *closure_data);
 typedef void (*Widgetd__V1__SnapshotData_Closure)
                  (const Widgetd__V1__SnapshotData *message,
                   void *closure_data);
@@ -1036,6 +1056,7 @@ extern const ProtobufCMessageDescriptor widgetd__v1__provide_bundle_answer__desc
 extern const ProtobufCMessageDescriptor widgetd__v1__provide_snapshot__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__snapshot_data__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__snapshot_data__data_entry__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__snapshot_data__entry_entry__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provide_keep_alive__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provide_response__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__provide_opened__descriptor;
