@@ -47,7 +47,7 @@ public struct BarClick: Hashable, Sendable {
     if button == 1 {
       for node in chain {
         if node.events.contains("press") { return Event(node: node.id, name: "press") }
-        if node.type == .toggle, node.events.contains("change") {
+        if node.role == .toggle, node.events.contains("change") {
           let isOn = node.properties["value"] == .bool(true)
           return Event(node: node.id, name: "change", payload: ["value": .bool(!isOn)])
         }

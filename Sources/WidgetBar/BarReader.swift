@@ -156,10 +156,10 @@ public struct BarReader: Sendable {
 
   /// The children of a node that a line of text shows.
   static func shownChildren(of node: Node, _ find: (String) -> Node?) -> [String] {
-    switch node.type {
+    switch node.role {
     case .stack where node.isLayered:
       node.childIDs.last { find($0)?.properties["visible"] != .bool(false) }.map { [$0] } ?? []
-    case .button, .link, .stack, .grid, .table, .embed, nil: node.childIDs
+    case .button, .link, .stack, .grid, .table, .embed, .unknown: node.childIDs
     case .label, .toggle, .input, .gauge, .chart, .date, .image, .spinner, .form, .space: []
     }
   }
@@ -272,7 +272,7 @@ private struct Reading {
   }
 
   private mutating func readContent(of node: Node, _ around: Surroundings, depth: Int) {
-    switch node.type {
+    switch node.role {
     case .label: readLabel(node, around)
     case .button:
       add(node.text("text"), around)
@@ -311,14 +311,15 @@ private struct Reading {
       for id in BarReader.shownChildren(of: node, { nodes[$0] }) {
         read(id, around, depth: depth + 1)
       }
-    case .stack, .grid, .table, .embed, nil: readChildren(of: node, around, depth: depth)
+    case .stack, .grid, .table, .embed, .unknown:
+      readChildren(of: node, around, depth: depth)
     case .space: add(" ", around)
     }
   }
 
   private mutating func readIcon(_ node: Node) {
     guard icon.isEmpty else { return }
-    icon = BarReader.onOneLine(node.text(node.type == .image ? "source" : "icon"))
+    icon = BarReader.onOneLine(node.text(node.role == .image ? "source" : "icon"))
   }
 
   private mutating func readChildren(of node: Node, _ around: Surroundings, depth: Int) {
@@ -431,7 +432,7 @@ extension Node {
   /// Whether a click on the node causes an event.
   var isPressable: Bool {
     !Set(events).isDisjoint(with: ["press", "click", "scroll"])
-      || type == .toggle && events.contains("change")
+      || role == .toggle && events.contains("change")
   }
 
   /// The last values of a chart as blocks of eight heights.

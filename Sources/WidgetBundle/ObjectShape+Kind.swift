@@ -145,7 +145,7 @@ extension ObjectShape {
         "Steps for events that users cause on the node, by event."),
     ]
       + NodeType.allCases.map { type in
-        Key(type.name, mainType(type), "\(mainSummary(type))")
+        Key(type.name, mainType(type), type.summary)
       } + propertyKeys)
 
   public static let binding = ObjectShape(

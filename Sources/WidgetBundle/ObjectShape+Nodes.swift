@@ -4,35 +4,9 @@ import WidgetModel
 extension ObjectShape {
   /// The type of the value after a node type's name.
   static func mainType(_ type: NodeType) -> KeyType {
-    let children = KeyType.oneOrMore(.shape("node"))
-    return switch type {
-    case .stack, .grid, .table, .form: children
-    case .button, .link: .any([.template, .list(.shape("node"))])
-    default: .template
-    }
-  }
-
-  static func mainSummary(_ type: NodeType) -> String {
-    switch type {
-    case .label: "A text: `text`."
-    case .image: "A picture or an icon: `source`."
-    case .button: "A button: `text`, or nodes."
-    case .toggle: "A switch that is on or off: `text`."
-    case .input: "A field for text, numbers or files: `name`."
-    case .gauge: "A number between `min` and `max`: `value`."
-    case .chart: "A chart of numbers: `values`."
-    case .stack: "Nodes below each other, side by side, or on top of each other."
-    case .grid: "Nodes in columns."
-    case .table: "Nodes as rows of a table."
-    case .space: "Empty space: `size`."
-    case .date:
-      "A point in time, which clients keep up to date: `date`. With `type: date`, the point in "
-        + "time."
-    case .form: "Inputs that are submitted together. `on: {submit: NAME}` names the action."
-    case .spinner: "A sign of a running activity: `text`."
-    case .link: "A link that users open: `text`, or nodes."
-    case .embed: "The content of another widget: `widget`."
-    }
+    guard type.isContainer else { return .template }
+    return type.mainProperty == nil
+      ? .oneOrMore(.shape("node")) : .any([.template, .list(.shape("node"))])
   }
 
   /// The properties of nodes of all types. Each takes a constant, `=EXPRESSION` or a binding.

@@ -249,7 +249,7 @@ final class TemplateReader {
   }
 
   private func field(_ object: Object, _ node: NodeTemplate, _ main: Item?) -> FormField? {
-    let isToggle = node.type == .toggle
+    let isToggle = node.type.role == .toggle
     if isToggle, !object.has("name") {
       if !object.has("on") {
         reading.remark(

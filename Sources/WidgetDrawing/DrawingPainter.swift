@@ -48,11 +48,11 @@ public struct DrawingPainter: Sendable {
 
   /// Whether the node's children stand side by side, each as high as the highest.
   private static func isRow(_ entry: NodeTable.Entry, _ table: NodeTable) -> Bool {
-    guard entry.node.type == .stack, ["", "fill"].contains(entry.node.text("crossAlign")) else {
+    guard entry.node.role == .stack, ["", "fill"].contains(entry.node.text("crossAlign")) else {
       return false
     }
     return entry.node.text("axis") == "horizontal"
-      || entry.parent.flatMap { table[$0]?.node.type } == .table
+      || entry.parent.flatMap { table[$0]?.node.role } == .table
   }
 
   /// The scrollbar's thumb: its length shows how much is visible, its place the scroll offset.

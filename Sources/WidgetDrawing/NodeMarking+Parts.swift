@@ -39,8 +39,8 @@ extension NodeMarking {
     let surface = look.token("color.surface")
     let separator = look.token("color.separator")
     guard !setting.isDisabled else { return (surface, separator, look.token("color.disabled")) }
-    let own = node.type == .form ? nil : look.color(node.properties["background"])
-    var text = node.type == .form ? nil : look.color(node.properties["color"])
+    let own = role == .form ? nil : look.color(node.properties["background"])
+    var text = role == .form ? nil : look.color(node.properties["color"])
     let fill: ThemeColor
     var stroke: ThemeColor?
     switch style {
@@ -56,10 +56,10 @@ extension NodeMarking {
   private mutating func drawButton(_ frame: DrawingRect, _ style: String) {
     let colors = buttonColors(style)
     let given = look.points(node.properties["corner"])
-    let corner = node.type == .button && given > 0 ? given : 8
+    let corner = role == .button && given > 0 ? given : 8
     let inside = colors.stroke == nil ? frame : frame.inset(0.5)
     add(.rectangle(inside, corner: corner, Paint(fill: colors.fill, stroke: colors.stroke)))
-    guard node.type == .button else { return }
+    guard role == .button else { return }
     // A button's fill is the background of its children.
     setting.background = DrawingLook.mix(colors.fill, over: setting.background)
     setting.color = colors.text

@@ -5,6 +5,7 @@ import WidgetModel
 struct NodeMarking {
   let look: DrawingLook
   let node: Node
+  let role: NodeRole
   let parent: Node?
   private(set) var placed: PlacedNode
   /// The inherited properties. The parent's until `draw` is called, then the node's.
@@ -19,6 +20,7 @@ struct NodeMarking {
   ) {
     (self.look, self.node, self.parent, self.placed) = (look, node, parent, placed)
     (self.setting, clip) = (setting, placed.clip.points)
+    role = node.role
     outerSelection = setting.selectedKeys
   }
 
@@ -34,9 +36,10 @@ struct NodeMarking {
 
   /// Centres the content vertically in the row, so that neighbours line up.
   mutating func centerContent(in row: PlacedNode) {
-    switch node.type {
+    switch role {
     case .label, .date, .link, .toggle, .gauge, .spinner: break
-    case .image, .button, .input, .chart, .stack, .grid, .table, .space, .form, .embed, nil: return
+    case .stack, .grid, .table, .form, .space, .embed, .unknown, .button, .image, .input, .chart:
+      return
     }
     let frames = placed.texts.map(\.frame) + placed.parts.map(\.frame)
     guard let top = frames.map(\.y).min(), let bottom = frames.map(\.endY).max() else { return }
@@ -63,13 +66,13 @@ struct NodeMarking {
 
   private mutating func readSetting() {
     setting.selectedKeys =
-      node.type == .table
+      role == .table
       ? Set(
         node.list("selected").compactMap { if case .string(let key) = $0 { key } else { nil } })
       : []
     if !node.flag("enabled", default: true) { setting.isDisabled = true }
     if look.isPrivate, node.flag("privacy", default: false) { setting.isPrivate = true }
-    if node.type == .stack, node.flag("section", default: false), parent?.type == .table {
+    if role == .stack, node.flag("section", default: false), parent?.role == .table {
       setting.isHeading = true
     }
     if let color = look.color(node.properties["color"]) { setting.color = color }
@@ -77,7 +80,7 @@ struct NodeMarking {
 
   /// Whether the node is a selected row of a table.
   private var isSelected: Bool {
-    parent?.type == .table && node.isRow(among: outerSelection)
+    parent?.role == .table && node.isRow(among: outerSelection)
   }
 
   private mutating func readBackground() {
@@ -91,7 +94,7 @@ struct NodeMarking {
     area.height -= placed.separator?.points.height ?? 0
     var fill = look.color(node.properties["background"])
     var corner = look.points(node.properties["corner"])
-    if setting.isHeading, fill == nil, parent?.type == .table {
+    if setting.isHeading, fill == nil, parent?.role == .table {
       (fill, corner) = (look.token("color.surface"), max(corner, 4))
     }
     if isSelected {
@@ -101,10 +104,10 @@ struct NodeMarking {
     if let fill { setting.background = DrawingLook.mix(fill, over: setting.background) }
     if isSelected { setting.color = look.color(node.properties["selectedColor"]) ?? setting.color }
     // A button's background fills its shape; `drawButton` draws it.
-    guard node.type != .button else { return }
+    guard role != .button else { return }
     if let fill, fill.alpha > 0, !area.isEmpty {
       add(.rectangle(area, corner: corner, Paint(fill: fill)))
-    } else if corner > 0, node.type != .image {
+    } else if corner > 0, role != .image {
       add(
         .rectangle(
           area.inset(0.5), corner: corner, Paint(stroke: look.token("color.separator"))))
@@ -160,14 +163,14 @@ struct NodeMarking {
       frame: frame, baseline: Self.baseline(font, height: frame.height), text: text.text,
       font: font, color: textColor)
     switch text.role {
-    case .text where node.type == .button: mark.color = buttonColors(node.text("style")).text
-    case .text where node.type == .link:
+    case .text where role == .button: mark.color = buttonColors(node.text("style")).text
+    case .text where role == .link:
       mark.link = node.text("url")
       if setting.color == nil, !setting.isDisabled { mark.color = look.token("color.link") }
       mark.isUnderlined = true
     case .text:
       if let run = text.run { apply(run, to: &mark) }
-    case .value where node.type == .gauge || node.type == .chart: mark.color = quietColor
+    case .value where role == .gauge || role == .chart: mark.color = quietColor
     case .placeholder, .heading, .alternative, .label: mark.color = quietColor
     case .problem: mark.color = look.token("color.error")
     case .url:

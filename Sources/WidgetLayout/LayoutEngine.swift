@@ -130,6 +130,7 @@ struct MeasuredNode: Sendable {
 /// The properties of a node, read once. An object, because it is read often and large to copy.
 final class NodeFacts: Sendable {
   let type: NodeType?
+  let role: NodeRole
   let id: String
   let children: [Int]
   let style: NodeStyle
@@ -138,11 +139,13 @@ final class NodeFacts: Sendable {
   static let none = NodeFacts()
 
   private init() {
-    (type, id, children, style, content) = (nil, "", [], NodeStyle(), LeafContent())
+    (type, role, id) = (nil, .unknown, "")
+    (children, style, content) = ([], NodeStyle(), LeafContent())
   }
 
   init(_ entry: borrowing NodeTable.Entry, _ metrics: borrowing LayoutMetrics) {
-    (type, id, children) = (entry.node.type, entry.node.id, entry.children)
+    (type, role, id) = (entry.node.type, entry.node.role, entry.node.id)
+    children = entry.children
     style = NodeStyle(entry.node, metrics)
     content = LeafContent(entry.node, metrics, style)
   }

@@ -14,21 +14,21 @@ extension LayoutPass {
     let facts = nodes[index].facts
     var items: [InlineItem] = []
     var extents: [Extent] = []
-    if nodes[index].facts.type == .button, facts.content.count > 0, chrome.icon.width > 0 {
+    if nodes[index].facts.role == .button, facts.content.count > 0, chrome.icon.width > 0 {
       items.append(.icon)
       extents.append(Extent(fixed: chrome.icon.width))
     }
     if facts.content.nameWidth > 0 {
       items.append(.name)
       extents.append(
-        nodes[index].facts.type == .button
+        nodes[index].facts.role == .button
           ? Extent(fixed: facts.content.nameWidth) : textExtent(facts.content.nameWidth))
     }
     for child in nodes[index].flow {
       items.append(.child(child))
       extents.append(nodes[child].extent)
     }
-    if nodes[index].facts.type == .link, facts.content.valueWidth > 0 {
+    if nodes[index].facts.role == .link, facts.content.valueWidth > 0 {
       items.append(.url)
       extents.append(textExtent(facts.content.valueWidth))
     }
@@ -42,13 +42,13 @@ extension LayoutPass {
   }
 
   private func inlineEdges(_ index: Int) -> LayoutEdges {
-    nodes[index].facts.type == .button ? buttonEdges : LayoutEdges()
+    nodes[index].facts.role == .button ? buttonEdges : LayoutEdges()
   }
 
   /// Whether it is a button with nothing but text; so it is with most of them.
   private func isPlainButton(_ index: Int) -> Bool {
     let facts = nodes[index].facts
-    return facts.type == .button && nodes[index].flow.isEmpty
+    return facts.role == .button && nodes[index].flow.isEmpty
       && (facts.content.count == 0 || chrome.icon.width == 0)
   }
 
@@ -61,7 +61,7 @@ extension LayoutPass {
     let gaps = max(0, extents.count - 1) * chrome.gap + inlineEdges(index).horizontal
     let extent = Extent(
       ideal: sum.ideal + gaps, firm: sum.firm + gaps, least: sum.least + gaps)
-    return nodes[index].facts.type == .button && nodes[index].flow.isEmpty
+    return nodes[index].facts.role == .button && nodes[index].flow.isEmpty
       ? Extent(fixed: extent.ideal) : extent
   }
 
@@ -88,7 +88,7 @@ extension LayoutPass {
   ) {
     let edges = inlineEdges(index)
     let inside = inner.inset(fitting(edges, in: inner.size))
-    if nodes[index].facts.type == .button, !inner.isEmpty {
+    if nodes[index].facts.role == .button, !inner.isEmpty {
       result.placed[node].parts.append(PlacedPart(.button, inner))
     }
     if isPlainButton(index) {
@@ -104,7 +104,7 @@ extension LayoutPass {
     let (widths, gap) = Distribution.shrink(extents, to: inside.width, gap: chrome.gap)
     let total = widths.reduce(gap * max(0, widths.count - 1), +)
     let align =
-      nodes[index].facts.style.align == .fill || nodes[index].facts.type == .link
+      nodes[index].facts.style.align == .fill || nodes[index].facts.role == .link
       ? nodes[index].facts.style.align : .center
     var x = inside.aligned(LayoutSize(width: total, height: 0), align).x
     let line = lineHeight(index)

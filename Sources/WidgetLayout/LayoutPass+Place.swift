@@ -73,7 +73,7 @@ extension LayoutPass {
   /// Where a control stands in room that is wider than it needs.
   private func contentBox(_ index: Int, _ inner: LayoutRect, _ frame: LayoutRect) -> LayoutRect {
     let style = nodes[index].facts.style
-    guard nodes[index].facts.type?.movesInRoom == true,
+    guard nodes[index].facts.role.movesInRoom,
       style.align == .center || style.align == .end, style.width == nil
     else { return inner }
     let around = style.margin.horizontal + frame.width - inner.width
@@ -105,8 +105,8 @@ extension LayoutPass {
 
   private mutating func addFocus(_ index: Int, frame: LayoutRect, clip: LayoutRect) {
     let facts = nodes[index].facts
-    guard let type = facts.type, facts.content.canFocus else { return }
-    switch type.focus {
+    guard facts.content.canFocus else { return }
+    switch facts.role.focus {
     case .always: break
     case .ifPressable: guard facts.content.isPressable else { return }
     case .never: return

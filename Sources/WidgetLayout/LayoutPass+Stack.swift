@@ -40,7 +40,7 @@ extension LayoutPass {
   }
 
   private func isDividedRow(_ index: Int) -> Bool {
-    nodes[index].facts.style.isDividing && nodes[index].facts.type == .stack
+    nodes[index].facts.style.isDividing && nodes[index].facts.role == .stack
   }
 
   private func rowParts(_ index: Int) -> [Extent] {
@@ -56,7 +56,7 @@ extension LayoutPass {
 
   /// A space takes room along the axis of its stack alone.
   private func extentInStack(_ child: Int, vertical: Bool) -> Extent {
-    guard vertical, nodes[child].facts.type == .space, nodes[child].facts.style.width == nil else {
+    guard vertical, nodes[child].facts.role == .space, nodes[child].facts.style.width == nil else {
       return nodes[child].extent
     }
     return Extent(fixed: nodes[child].facts.style.margin.horizontal)
@@ -100,7 +100,7 @@ extension LayoutPass {
   /// Apart from the loop above, in which the compiler would copy the pass for each child.
   private func addSeparators(to heights: inout [Int], of index: Int) {
     let flow = nodes[index].flow
-    let dividing = nodes[index].facts.style.isDividing && nodes[index].facts.type == .stack
+    let dividing = nodes[index].facts.style.isDividing && nodes[index].facts.role == .stack
     for (position, child) in flow.enumerated() {
       heights[position] += separatorHeight(
         child, last: position == flow.count - 1, dividing: dividing)
@@ -124,7 +124,7 @@ extension LayoutPass {
   }
 
   private mutating func heightInRow(_ child: Int, width: Int) -> Int {
-    if nodes[child].facts.type == .space, nodes[child].facts.style.height == nil { return 0 }
+    if nodes[child].facts.role == .space, nodes[child].facts.style.height == nil { return 0 }
     return height(child, width: width) + separatorHeight(child, last: true, dividing: false)
   }
 
@@ -144,11 +144,11 @@ extension LayoutPass {
   func alignment(_ child: Int, _ parentAlign: NodeStyle.Alignment?) -> NodeStyle.Alignment {
     let facts = nodes[child].facts
     // How a label is aligned is how its text is.
-    if nodes[child].facts.type == .label {
+    if nodes[child].facts.role == .label {
       return facts.style.align != nil ? .fill : parentAlign ?? .fill
     }
     if let align = facts.style.align ?? parentAlign { return align }
-    guard facts.type?.fillsColumn == false else { return .fill }
+    guard !facts.role.fillsColumn else { return .fill }
     return facts.style.accessory == .none && facts.style.separator != .always ? .start : .fill
   }
 
@@ -186,7 +186,7 @@ extension LayoutPass {
       let length = vertical ? facts.style.height : facts.style.width
       if facts.style.grow > 0 {
         shares[position] = facts.style.grow
-      } else if facts.type == .space, facts.style.size == nil, length == nil {
+      } else if facts.role == .space, facts.style.size == nil, length == nil {
         shares[position] = 1
       }
       if shares[position] > 0 { isAny = true }
@@ -230,13 +230,13 @@ extension LayoutPass {
     var (start, extra) = (0, Spread())
     var clip = clip
     var offset = 0
-    let dividing = facts.style.isDividing && nodes[index].facts.type == .stack
+    let dividing = facts.style.isDividing && nodes[index].facts.role == .stack
     if total < inner.height {
       grow(&heights, of: index, by: inner.height - total, vertical: true)
       let spare = inner.height - heights.reduce(gaps, +)
       (start, extra) = spread(spare, facts.style.distribution, flow.count)
     } else if total > inner.height {
-      if facts.style.isScrolling, nodes[index].facts.type == .stack {
+      if facts.style.isScrolling, nodes[index].facts.role == .stack {
         var y = 0
         let starts = heights.map { height in
           defer { y += height + facts.style.spacing.height }
@@ -305,11 +305,11 @@ extension LayoutPass {
       let width = widths[position]
       let natural = heightInRow(child, width: width)
       let align =
-        (nodes[child].facts.type == .label ? nil : nodes[child].facts.style.align) ?? facts.style
+        (nodes[child].facts.role == .label ? nil : nodes[child].facts.style.align) ?? facts.style
         .crossAlign
         ?? .center
       // A node that can be scrolled gets at most the available room.
-      let isWhole = align == .fill || nodes[child].isShrinkable || nodes[child].facts.type == .space
+      let isWhole = align == .fill || nodes[child].isShrinkable || nodes[child].facts.role == .space
       let height = isWhole && nodes[child].facts.style.height == nil ? inner.height : natural
       let spare = max(0, inner.height - height)
       let y = inner.y + (align == .end ? spare : align == .center ? spare / 2 : 0)

@@ -43,7 +43,7 @@ extension LayoutPass {
 
   /// The width that a cell takes of its column.
   private func cellWidth(_ child: Int, in width: Int, _ align: NodeStyle.Alignment?) -> Int {
-    crossWidth(child, in: width, nodes[child].facts.type == .label ? nil : align)
+    crossWidth(child, in: width, nodes[child].facts.role == .label ? nil : align)
   }
 
   private mutating func cellHeight(
@@ -138,7 +138,7 @@ extension LayoutPass {
         guard nodes[cell].isShown else { continue }
         let isNumeric = nodes[cell].facts.content.isNumeric
         rows.columns[position].isNumeric = isNumeric && rows.columns[position].isNumeric != false
-        if !isNumeric, nodes[cell].facts.type == .label { rows.columns[position].isText = true }
+        if !isNumeric, nodes[cell].facts.role == .label { rows.columns[position].isText = true }
       }
     }
     for position in rows.columns.indices {
@@ -167,7 +167,7 @@ extension LayoutPass {
   }
 
   private func hasControl(_ index: Int) -> Bool {
-    if nodes[index].facts.type?.isControl == true { return nodes[index].isShown }
+    if nodes[index].facts.role.isControl { return nodes[index].isShown }
     return nodes[index].flow.contains { hasControl($0) }
   }
 

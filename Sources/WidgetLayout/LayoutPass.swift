@@ -98,14 +98,14 @@ struct LayoutPass: ~Copyable {
       (nodes[index].flow, nodes[index].accessoryChild) = ([], nil)
       return
     }
-    let isTable = nodes[index].facts.type == .table
+    let isTable = nodes[index].facts.role == .table
     var accessory: Int?
     var flow: [Int] = []
     flow.reserveCapacity(children.count)
     for child in children {
       read(child)
       let isCells =
-        isTable && nodes[child].facts.type == .stack && !nodes[child].facts.style.isSection
+        isTable && nodes[child].facts.role == .stack && !nodes[child].facts.style.isSection
       measure(child, depth: depth + 1, asRow: isCells)
       // The table says which of its cells are cut.
       if nodes[child].isOneLine, !nodes[index].isRow {
@@ -120,7 +120,7 @@ struct LayoutPass: ~Copyable {
         flow.append(child)
       }
     }
-    shareNameColumn(of: flow, inForm: nodes[index].facts.type == .form)
+    shareNameColumn(of: flow, inForm: nodes[index].facts.role == .form)
     if let accessory { shareNameColumn(of: [accessory], inForm: false) }
     nodes[index].flow = flow
     nodes[index].accessoryChild = accessory.flatMap { nodes[$0].isShown ? $0 : nil }
@@ -149,14 +149,14 @@ struct LayoutPass: ~Copyable {
     }
   }
 
-  func form(_ index: Int) -> NodeForm { NodeForm(nodes[index].facts.type) }
+  func form(_ index: Int) -> NodeForm { NodeForm(nodes[index].facts.role) }
 
   private func shrinks(_ index: Int) -> Bool {
     let facts = nodes[index].facts
     switch form(index) {
     case .table: return facts.style.isScrolling
     case .stack
-    where facts.type == .stack && facts.style.isScrolling && facts.style.axis == .vertical:
+    where facts.role == .stack && facts.style.isScrolling && facts.style.axis == .vertical:
       return true
     case .stack, .column, .form: return nodes[index].flow.contains { nodes[$0].isShrinkable }
     case .grid, .inline, .space, .leaf: return false

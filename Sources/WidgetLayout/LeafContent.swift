@@ -62,7 +62,8 @@ struct LeafContent: Sendable {
   ) {
     canFocus = node.bool("enabled") ?? true
     isPressable = node.events.contains("press")
-    switch node.type {
+    let role = node.role
+    switch role {
     case .label:
       readLabel(node, metrics, style)
     case .button:
@@ -98,12 +99,12 @@ struct LeafContent: Sendable {
       if !empty.isEmpty { paragraphs = DisplayText.lines(of: empty) }
       paragraphsWidth = metrics.widest(paragraphs, style.font)
     case .grid: count = min(max(node.int("columns") ?? 2, 1), LayoutPass.gridColumnsMax)
-    case .stack, .space, .embed, nil: break
+    case .stack, .space, .embed, .unknown: break
     }
     if !name.isEmpty { nameWidth = metrics.width(of: name, font: style.font) }
     if !value.isEmpty { valueWidth = metrics.width(of: value, font: style.font) }
     // So that a bar does not move when the number beside it has another digit.
-    if node.type == .gauge {
+    if role == .gauge {
       valueWidth = max(valueWidth, metrics.width(of: "100%", font: style.font))
     }
   }

@@ -1,12 +1,11 @@
 import WidgetModel
 
-/// How a node is laid out. A new type of node chooses one of these forms, and the compiler asks for
-/// the choice. A new form of leaf also needs its size and its places; the compiler asks for them
-/// too.
+/// How a node is laid out. Several roles can have one form. A new form of leaf also needs its size
+/// and its places; the compiler asks for them.
 enum NodeForm: Hashable, Sendable {
   /// Its children along an axis.
   case stack
-  /// Its children below each other: a type that this version does not know.
+  /// Its children below each other.
   case column
   case form
   case grid
@@ -28,10 +27,10 @@ enum NodeForm: Hashable, Sendable {
     case spinner
   }
 
-  init(_ type: NodeType?) {
-    switch type {
+  init(_ role: NodeRole) {
+    switch role {
     case .stack, .embed: self = .stack
-    case nil: self = .column
+    case .unknown: self = .column
     case .form: self = .form
     case .grid: self = .grid
     case .table: self = .table
@@ -47,31 +46,15 @@ enum NodeForm: Hashable, Sendable {
     case .spinner: self = .leaf(.spinner)
     }
   }
-
-  /// Whether the node has no padding of its own, because it only arranges its children.
-  var isFrame: Bool {
-    switch self {
-    case .stack, .column, .form, .grid, .table, .space: true
-    case .inline, .leaf: false
-    }
-  }
 }
 
-extension NodeType {
-  /// Whether the node takes the whole width of a column, if nothing says how it is aligned.
-  var fillsColumn: Bool {
-    switch self {
-    case .button, .toggle, .gauge, .image, .date, .spinner, .link: false
-    case .label, .input, .chart, .stack, .grid, .table, .space, .form, .embed: true
-    }
-  }
-
+extension NodeRole {
   /// Whether the node moves, without growing, in room that is wider than it needs.
   var movesInRoom: Bool {
     switch self {
-    case .toggle, .spinner, .gauge, .image: true
-    case .label, .button, .input, .chart, .stack, .grid, .table, .space, .date, .form, .link,
-      .embed:
+    case .toggle, .gauge, .image, .spinner: true
+    case .stack, .grid, .table, .form, .space, .embed, .unknown, .button, .date, .link, .label,
+      .input, .chart:
       false
     }
   }
@@ -79,9 +62,9 @@ extension NodeType {
   /// Whether users can move the focus to the node.
   var focus: Focus {
     switch self {
-    case .button, .toggle, .input, .link: .always
-    case .label, .image, .stack, .grid: .ifPressable
-    case .gauge, .chart, .table, .space, .date, .form, .spinner, .embed: .never
+    case .button, .toggle, .link, .input: .always
+    case .stack, .grid, .image, .label: .ifPressable
+    case .table, .form, .space, .embed, .unknown, .gauge, .date, .spinner, .chart: .never
     }
   }
 
@@ -91,8 +74,8 @@ extension NodeType {
   var isControl: Bool {
     switch self {
     case .button, .toggle, .input: true
-    case .label, .image, .gauge, .chart, .stack, .grid, .table, .space, .date, .form, .spinner,
-      .link, .embed:
+    case .stack, .grid, .table, .form, .space, .embed, .unknown, .gauge, .image, .date, .spinner,
+      .link, .label, .chart:
       false
     }
   }

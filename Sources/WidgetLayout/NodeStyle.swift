@@ -45,7 +45,7 @@ struct NodeStyle {
   init() {}
 
   init(_ node: borrowing Node, _ metrics: borrowing LayoutMetrics) {
-    let isFrame = NodeForm(node.type).isFrame
+    let isFrame = node.role.isFrame
     let edge = metrics.horizontal(Self.leafPaddingPoints)
     separatorInsets = LayoutEdges(leading: edge, trailing: edge)
     if !isFrame {

@@ -41,10 +41,10 @@ public struct FormField: Hashable, Sendable {
 
   /// The rules of an input or a toggle. Nil for other nodes, and if the name is missing or computed.
   public init?(_ node: NodeTemplate) {
-    guard node.type == .input || node.type == .toggle,
+    guard node.type.role.hasFormValue,
       case .string(let name)? = node.constant("name"), !name.isEmpty
     else { return nil }
-    self.init(name: name, isFlag: node.type == .toggle, nodeID: node.id)
+    self.init(name: name, isFlag: node.type.role == .toggle, nodeID: node.id)
     for rule in FormField.rules {
       guard let binding = node.properties[rule] else { continue }
       if binding.expression.isEmpty { apply(rule, binding.value) } else { computed.insert(rule) }

@@ -37,14 +37,3 @@ public struct NodeEvents: Sendable {
     return ofType + others.sorted { $0.precedesByBytes($1) }
   }
 }
-
-extension NodeType {
-  /// The events that such nodes take if their template does not list any.
-  public var defaultEvents: [String] {
-    switch self {
-    case .button, .toggle, .input, .form, .link:
-      events.map(\.name).filter { !["click", "scroll"].contains($0) }
-    case .label, .image, .gauge, .chart, .stack, .grid, .table, .space, .date, .spinner, .embed: []
-    }
-  }
-}

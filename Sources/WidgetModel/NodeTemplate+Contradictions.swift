@@ -16,7 +16,7 @@ extension NodeTemplate {
       else { continue }
       found.append((properties[range.least] == nil ? range.most : range.least, mismatch))
     }
-    if type == .date, case .string(let zone)? = constant("zone"), !isTimeZone(zone) {
+    if type.role == .date, case .string(let zone)? = constant("zone"), !isTimeZone(zone) {
       found.append(
         (
           "zone",
@@ -66,18 +66,15 @@ public struct PropertyRange: Hashable, Sendable {
   public var name: String { "\(least) and \(most)" }
 }
 
-extension NodeType {
-  private static let sides = [
+extension PropertyRange {
+  /// The sides, which every type of node has.
+  static let ofEveryNode = [
     PropertyRange(least: "minWidth", most: "maxWidth"),
     PropertyRange(least: "minHeight", most: "maxHeight"),
   ]
-  private static let axis = [PropertyRange(least: "min", most: "max")]
+}
 
-  /// The ranges of a node: its sides, and the axis of a gauge or chart.
-  public var ranges: [PropertyRange] {
-    self == .gauge || self == .chart ? NodeType.axis + NodeType.sides : NodeType.sides
-  }
-
+extension NodeType {
   /// Whether a property is the end of a range.
   public func isRangeEnd(_ name: String) -> Bool {
     ranges.contains { $0.least == name || $0.most == name }

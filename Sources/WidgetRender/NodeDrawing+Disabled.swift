@@ -17,18 +17,18 @@ extension NodeDrawing {
 
   /// Whether users can act on the node while it is enabled, although it draws no border.
   private var isUnframedControl: Bool {
-    switch node.type {
+    switch role {
     case .link: true
     case .label, .image, .grid: node.events.contains("press")
     case .stack: node.events.contains("press") || isSelectableRow
-    case .button, .toggle, .input, .gauge, .chart, .table, .space, .date, .form, .spinner, .embed,
-      nil:
+    case .table, .form, .space, .embed, .unknown, .button, .toggle, .gauge, .date, .spinner, .input,
+      .chart:
       false
     }
   }
 
   private var isSelectableRow: Bool {
-    guard let parent, parent.type == .table, !node.flag("section", default: false) else {
+    guard let parent, parent.role == .table, !node.flag("section", default: false) else {
       return false
     }
     return ["single", "multiple"].contains(parent.text("selection"))
@@ -38,7 +38,7 @@ extension NodeDrawing {
   /// Whether its children draw its text. They are drawn after it, and cover a bracket that is in
   /// their way.
   private var holdsChildren: Bool {
-    node.type == .stack || node.type == .grid || node.type == .embed || !node.childIDs.isEmpty
+    role == .stack || role == .grid || role == .embed || !node.childIDs.isEmpty
   }
 
   private var openingBracket: (column: Int, row: Int)? {

@@ -42,7 +42,7 @@ extension NodeDrawing {
   /// The text of a button of a style. With colours the important ones are filled.
   func buttonStyle(_ style: String) -> CellStyle {
     var result = textStyle
-    let isFormFocused = node.type == .form && isFocused
+    let isFormFocused = role == .form && isFocused
     if isFormFocused { result.attributes.insert(.reverse) }
     switch style {
     case "primary": result.attributes.insert(.bold)
@@ -59,7 +59,7 @@ extension NodeDrawing {
 
   /// The fill of a button. Nil for none.
   private func fill(_ style: String) -> CellColor? {
-    guard node.properties["background"] == nil || node.type == .form, !setting.isDisabled else {
+    guard node.properties["background"] == nil || role == .form, !setting.isDisabled else {
       return nil
     }
     // A reversed button must not look like another button with a fill.
@@ -79,7 +79,7 @@ extension NodeDrawing {
     grid.fill(area, style: CellStyle(background: style.background ?? setting.background))
     if style.attributes.contains(.reverse) { grid.restyle(area) { $0 = style } }
     // Children of a button stand on its fill.
-    if node.type == .button, let background = style.background {
+    if role == .button, let background = style.background {
       setting.background = background
       setting.color = style.foreground
     }

@@ -5,6 +5,7 @@ import WidgetModel
 struct NodeDrawing {
   let look: CellLook
   let node: Node
+  let role: NodeRole
   let parent: Node?
   let placed: PlacedNode
   /// At first the parent's; then the node's.
@@ -15,6 +16,7 @@ struct NodeDrawing {
   init(look: CellLook, node: Node, parent: Node?, placed: PlacedNode, setting: Setting) {
     (self.look, self.node, self.parent, self.placed) = (look, node, parent, placed)
     self.setting = setting
+    role = node.role
     outerSelection = setting.selectedKeys
   }
 
@@ -37,24 +39,24 @@ struct NodeDrawing {
 
   private mutating func readSetting() {
     setting.selectedKeys =
-      node.type == .table ? Set(node.list("selected").compactMap(\.string)) : []
+      role == .table ? Set(node.list("selected").compactMap(\.string)) : []
     if !node.flag("enabled", default: true) { setting.isDisabled = true }
     if look.isPrivate, node.flag("privacy", default: false) { setting.isPrivate = true }
-    if node.type == .stack, node.flag("section", default: false), parent?.type == .table {
+    if role == .stack, node.flag("section", default: false), parent?.role == .table {
       setting.isHeading = true
     }
     if let color = look.opaque(look.color(node.properties["color"]), over: setting.background) {
       setting.color = color
     }
     // The focus of an input is in its field, that of a form in its button.
-    if isFocused, node.type != .form, node.type != .input { setting.attributes.insert(.reverse) }
+    if isFocused, role != .form, role != .input { setting.attributes.insert(.reverse) }
     if isPressed { setting.attributes.formUnion([.reverse, .bold]) }
-    if isHovered, node.type != .form, !setting.isDisabled { setting.attributes.insert(.underline) }
+    if isHovered, role != .form, !setting.isDisabled { setting.attributes.insert(.underline) }
   }
 
   /// Whether it is a selected row of its table.
   private var isSelected: Bool {
-    parent?.type == .table && node.isRow(among: outerSelection)
+    parent?.role == .table && node.isRow(among: outerSelection)
   }
 
   private mutating func drawBackground(on grid: inout CellGrid) {
@@ -63,7 +65,7 @@ struct NodeDrawing {
     area = area.overlap(placed.clip)
     var background = look.opaque(
       look.color(node.properties["background"]), over: setting.background)
-    if setting.isHeading, background == nil, parent?.type == .table {
+    if setting.isHeading, background == nil, parent?.role == .table {
       background = look.opaque(look.token("color.surface"), over: nil)
     }
     let isSelected = isSelected
@@ -78,7 +80,7 @@ struct NodeDrawing {
     }
     if let background { setting.background = background }
     // A control has its state in its text and border, a row as a whole.
-    let isReversed = parent?.type == .table && setting.attributes.contains(.reverse)
+    let isReversed = parent?.role == .table && setting.attributes.contains(.reverse)
     if background != nil || isReversed {
       grid.fill(
         area,
@@ -163,16 +165,16 @@ struct NodeDrawing {
     var style = textStyle
     var link: String?
     switch text.role {
-    case .text where node.type == .button: style = buttonStyle(node.text("style"))
-    case .text where node.type == .link:
+    case .text where role == .button: style = buttonStyle(node.text("style"))
+    case .text where role == .link:
       style = linkStyle
       link = node.text("url")
     case .text:
       if let run = text.run { (style, link) = runStyle(run, style) }
-    case .name where node.type == .form: style.attributes.insert(.bold)
+    case .name where role == .form: style.attributes.insert(.bold)
     case .name: break
-    case .value where node.type == .gauge || node.type == .chart: style = quietStyle
-    case .value: if node.type == .input { style = fieldStyle }
+    case .value where role == .gauge || role == .chart: style = quietStyle
+    case .value: if role == .input { style = fieldStyle }
     case .placeholder:
       style = quietStyle
       style.attributes.insert(.italic)

@@ -48,7 +48,8 @@ struct ContentDocumentationTests {
   @Test(arguments: NodeType.allCases)
   func `a type of node is there with all its properties`(type: NodeType) throws {
     let section = try Self.section(after: "### \(type.name)")
-    #expect(Self.rows(section) == Self.rows(type.properties))
+    let rows = Self.rows(type.properties)
+    #expect(Self.rows(section) == rows, "the rows should be:\n\(rows.joined(separator: "\n"))")
   }
 
   @Test(arguments: NodeType.allCases)
@@ -59,7 +60,20 @@ struct ContentDocumentationTests {
       return "`\(event.name)`" + (details.isEmpty ? "" : " with \(details)")
     }
     let word = events.count > 1 ? "Events" : "Event"
-    #expect(told == (events.isEmpty ? [] : ["\(word): \(events.joined(separator: "; "))."]))
+    let line = "\(word): \(events.joined(separator: "; "))."
+    #expect(told == (events.isEmpty ? [] : [line[...]]), "the line should be:\n\(line)")
+  }
+
+  @Test func `sentences name the types that stay as wide as their content`() throws {
+    let property = try #require(NodeType.stack.property("crossAlign"))
+    let list = try #require(
+      property.summary.firstMatch(of: /else start for (?<types>[a-z, ]+), and fill/)
+    ).output.types
+    let told = list.replacing(" and ", with: ", ").split(separator: ", ")
+    let meant = NodeType.allCases.filter { !$0.role.fillsColumn }.map { "\($0.name)s" }
+    #expect(Set(told) == Set(meant.map { $0[...] }), "the summary of stack's crossAlign")
+    let sentence = list.prefix(1).uppercased() + list.dropFirst() + " stay as wide as their content"
+    #expect(try Self.page.contains(sentence), "docs/content.md, Vertical stacks: \(sentence)")
   }
 
   @Test func `the page has the properties of all nodes, and only types that exist`() throws {

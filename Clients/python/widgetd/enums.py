@@ -6,37 +6,10 @@ Numbers that only a later daemon knows read as UNSPECIFIED.
 from __future__ import annotations
 
 import enum
-from typing import Any, Type, TypeVar, Union
+from typing import Any
 
-E = TypeVar("E", bound="Word")
-
-
-class Word(enum.IntEnum):
-    """An enum whose members have names: "small", "extra-large"."""
-
-    @property
-    def word(self) -> str:
-        return self.name.lower().replace("_", "-")
-
-    @classmethod
-    def of(cls: Type[E], thing: Union[str, int]) -> E:
-        """The member with this name; ValueError, which lists the names, if there is none."""
-        if isinstance(thing, str):
-            for member in cls:
-                if member and member.word == thing.lower().replace("_", "-"):
-                    return member
-        elif thing in cls._value2member_map_:
-            return cls(thing)
-        words = ", ".join(member.word for member in cls if member)
-        raise ValueError(f"there is no {cls.__name__} {thing!r}; there are {words}")
-
-    @classmethod
-    def read(cls: Type[E], number: int) -> E:
-        """The member of a number from the wire; UNSPECIFIED if it is not known."""
-        return cls(number) if number in cls._value2member_map_ else cls(0)
-
-    def __str__(self) -> str:
-        return self.word
+from ._node_type import NodeType as NodeType
+from ._word import Word as Word
 
 
 class Family(Word):
@@ -93,28 +66,6 @@ class Curve(Word):
     EASE_IN_OUT = 5
     SPRING = 6
     OPACITY = 7
-
-
-class NodeType(Word):
-    """The type of a node. UNSPECIFIED for types of a later daemon: show the node's children."""
-
-    UNSPECIFIED = 0
-    LABEL = 1
-    IMAGE = 2
-    BUTTON = 3
-    TOGGLE = 4
-    INPUT = 5
-    GAUGE = 6
-    CHART = 7
-    STACK = 8
-    GRID = 9
-    TABLE = 10
-    SPACE = 11
-    DATE = 12
-    FORM = 13
-    SPINNER = 14
-    LINK = 15
-    EMBED = 16
 
 
 class LabelOperator(Word):

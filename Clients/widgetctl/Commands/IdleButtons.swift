@@ -23,7 +23,7 @@ enum IdleButtons {
   private static func collect(_ node: NodeTemplate, _ handled: Set<String>, _ idle: inout [String])
   {
     // Templates of several families may have the same button.
-    if node.type == .button, node.events == nil, !handled.contains(node.id),
+    if node.type.role == .button, node.events == nil, !handled.contains(node.id),
       !idle.contains(node.id)
     {
       idle.append(node.id)

@@ -97,7 +97,7 @@ struct SendCommand: AsyncParsableCommand {
   /// The refusal to upload files for inputs that take none. nil if the widget shows no inputs.
   static func refusal(ofUploads names: [String], to widget: Widget) -> CommandFailure? {
     let inputs = (widget.content?.nodes ?? []).filter {
-      $0.type == .input && !$0.text("name").isEmpty
+      $0.role == .input && !$0.text("name").isEmpty
     }
     guard !inputs.isEmpty else { return nil }
     let files = inputs.filter { $0.text("mode") == "file" }.map { $0.text("name") }

@@ -31,7 +31,7 @@ struct SendTarget: Sendable {
   /// The form that a submit without a node is meant for; nil if it is an event of the widget itself.
   func form(for event: String, of id: WidgetID) throws(CommandFailure) -> String? {
     guard event == "submit", !handled.contains(event) else { return nil }
-    let forms = nodes.filter { $0.type == .form }.map(\.id)
+    let forms = nodes.filter { $0.role == .form }.map(\.id)
     guard forms.count > 1 else { return forms.first }
     throw CommandFailure(
       .invalidArgument,
@@ -114,7 +114,7 @@ struct SendTarget: Sendable {
   }
 
   private func form(_ id: String?) -> Node? {
-    nodes.first { $0.id == id && $0.type == .form }
+    nodes.first { $0.id == id && $0.role == .form }
   }
 
   /// The inputs and named toggles of a form, in their order.
@@ -124,7 +124,7 @@ struct SendTarget: Sendable {
     var pending = Array(form.childIDs.reversed())
     while let id = pending.popLast() {
       guard let node = byID[id] else { continue }
-      if [.input, .toggle].contains(node.type), !node.text("name").isEmpty { found.append(node) }
+      if node.role.hasFormValue, !node.text("name").isEmpty { found.append(node) }
       pending += node.childIDs.reversed()
     }
     return found
@@ -132,7 +132,7 @@ struct SendTarget: Sendable {
 
   /// Whether the value of a node is always text.
   private static func takesText(_ node: Node) -> Bool {
-    guard node.type == .input else { return false }
+    guard node.role == .input else { return false }
     return node.properties["mode"] != .string("number")
   }
 }

@@ -248,7 +248,7 @@ extension Content {
     var reasons = nodes.mapValues { _ in "the node is the root" }
     for parent in nodes.values {
       let divides =
-        (parent.type == .stack && parent.text("axis") != "layered" || parent.type == .table)
+        (parent.role == .stack && parent.text("axis") != "layered" || parent.role == .table)
         && parent.properties["divider"] == .bool(true)
       for id in parent.childIDs {
         reasons[id] =

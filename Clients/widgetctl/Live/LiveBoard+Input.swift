@@ -342,7 +342,7 @@ extension LiveBoard {
     case .scroll: return []
     case .control: break
     }
-    switch node.type {
+    switch node.role {
     case .toggle:
       let value = panes[focus.widget]?.flip(focus.node)
       edited.insert(focus.widget)

@@ -24,7 +24,7 @@ extension LiveBoard {
     guard let pane = panes[focus.widget] else { return nil }
     var index = pane.table.index(of: focus.node)
     while let found = index, let entry = pane.table[found] {
-      if let parent = entry.parent, let table = pane.table[parent]?.node, table.type == .table {
+      if let parent = entry.parent, let table = pane.table[parent]?.node, table.role == .table {
         return Row(table: table, key: LiveBoard.key(ofRow: entry.node.id))
       }
       index = entry.parent
@@ -115,7 +115,7 @@ extension LiveBoard {
     for id in order {
       guard let pane = panes[id], pane.widget.presence.isEnabled else { continue }
       let origin = origin(of: id)
-      for placed in pane.layout.placed where placed.type == .table {
+      for placed in pane.layout.placed where placed.type?.role == .table {
         guard let part = placed.parts.first(where: { $0.kind == .more }),
           let entry = pane.table[placed.index], entry.node.events.contains("more")
         else { continue }

@@ -400,7 +400,7 @@ struct LiveBoard {
 
   /// The input that has the focus. Nil if the focus is elsewhere.
   var focusedInput: LiveFocus? {
-    guard let focus, focus.kind == .control, panes[focus.widget]?.node(focus.node)?.type == .input
+    guard let focus, focus.kind == .control, panes[focus.widget]?.node(focus.node)?.role == .input
     else { return nil }
     return focus
   }

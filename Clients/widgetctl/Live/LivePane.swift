@@ -172,7 +172,7 @@ struct LivePane {
     version.layout += 1
     if traits == nil { findTraits() }
     images = layout.placed.flatMap { placed in
-      placed.type != .image
+      placed.type?.role != .image
         ? []
         : placed.parts.filter { $0.kind == .image }.map {
           Image(index: placed.index, frame: $0.frame, clip: placed.clip)
@@ -256,7 +256,7 @@ struct LivePane {
   /// of a form's values need no event: they can always be filled in and opened.
   private func takes(_ target: FocusTarget) -> Bool {
     guard widget.content != nil, let node = table[target.index]?.node else { return true }
-    switch (target.kind, node.type) {
+    switch (target.kind, node.role) {
     case (.row, _):
       guard let parent = table[target.index]?.parent, let table = table[parent]?.node else {
         return false
@@ -308,7 +308,7 @@ struct LivePane {
   /// Edits the text of an input. Returns whether the text changed. A read-only input only moves the
   /// cursor.
   mutating func edit(_ id: String, _ change: (inout LiveDraft) -> Void) -> Bool {
-    guard let node = node(id), node.type == .input else { return false }
+    guard let node = node(id), node.role == .input else { return false }
     var draft = draft(id)
     let before = draft.text
     change(&draft)
@@ -380,7 +380,7 @@ struct LivePane {
   func form(around id: String) -> String? {
     var index = table.index(of: id)
     while let found = index, let entry = table[found] {
-      if entry.node.type == .form { return entry.node.id }
+      if entry.node.role == .form { return entry.node.id }
       index = entry.parent
     }
     return nil
@@ -388,7 +388,7 @@ struct LivePane {
 
   /// Whether a node is a toggle that is submitted with a form: it has a name.
   private func isFormValue(_ node: Node) -> Bool {
-    node.type == .toggle && !node.text("name").isEmpty && form(around: node.id) != nil
+    node.role == .toggle && !node.text("name").isEmpty && form(around: node.id) != nil
   }
 
   /// The values of a form's inputs and toggles by name, and the paths of the files to upload.
@@ -402,7 +402,7 @@ struct LivePane {
     for input in inputs(ofForm: id) {
       let name = input.text("name")
       guard !name.isEmpty else { continue }
-      if input.type == .toggle {
+      if input.role == .toggle {
         entries.append(.init(key: name, value: .bool(input.properties["value"] == .bool(true))))
         continue
       }
@@ -424,9 +424,9 @@ struct LivePane {
     var found: [Node] = []
     var waiting = [root]
     while let index = waiting.popLast(), let entry = table[index] {
-      if entry.node.type == .input || entry.node.type == .toggle { found.append(entry.node) }
+      if entry.node.role.hasFormValue { found.append(entry.node) }
       // The inputs of a form inside, or of an embedded widget, are of another submission.
-      guard index == root || (entry.node.type != .form && entry.node.type != .embed) else {
+      guard index == root || (entry.node.role != .form && entry.node.role != .embed) else {
         continue
       }
       waiting += entry.children.reversed()

@@ -11,7 +11,7 @@ final class PictureCache: Sendable {
 
   /// Why pictures are missing, one line for each: `photo: /x.png: No such file or directory`.
   func problems(in content: Content) -> [String] {
-    content.nodes.filter { $0.type == .image }.flatMap { node in
+    content.nodes.filter { $0.role == .image }.flatMap { node in
       let sources = ["source", "fallback"].map { node.text($0) }.filter { !$0.isEmpty }
       // The fallback is read only if the picture cannot be.
       return sources.prefix(while: { file($0) == nil }).compactMap { source in

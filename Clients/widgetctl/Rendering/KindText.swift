@@ -157,7 +157,7 @@ struct KindText {
   /// The user events of such a node, with their required details.
   private func events(of node: NodeTemplate) -> String {
     NodeEvents(registered.kind.reducers).events(of: node).map { name in
-      if node.type == .form, name == "submit" {
+      if node.type.role == .form, name == "submit" {
         return "submit values={\(KindText.inputs(in: node).joined(separator: ", "))}"
       }
       let details = node.type.events.first { $0.name == name }?.payload ?? []
@@ -170,7 +170,7 @@ struct KindText {
   /// expression is "…".
   private static func inputs(in node: NodeTemplate) -> [String] {
     node.children.flatMap { child in
-      guard child.type == .input || child.type == .toggle, let name = child.properties["name"]
+      guard child.type.role.hasFormValue, let name = child.properties["name"]
       else { return inputs(in: child) }
       return [name.expression.isEmpty ? name.value?.plainText ?? "" : "…"]
     }

@@ -24,7 +24,7 @@ struct FormInputs {
   }
 
   private mutating func find(in node: NodeTemplate) {
-    if node.type == .form {
+    if node.type.role == .form {
       var form = Form()
       for child in node.children { FormInputs.collect(child, &form) }
       forms[node.id, default: []].append(form)
@@ -35,12 +35,13 @@ struct FormInputs {
   /// Collects the inputs outside rows. A row may repeat an input any number of times.
   private static func collect(_ node: NodeTemplate, _ form: inout Form) {
     // Clients may submit the inputs of a form inside, or of an embedded widget, too.
-    guard node.rows == nil, node.type != .form, node.type != .embed else {
+    guard node.rows == nil, node.type.role != .form, node.type != .embed else {
       form.isComplete = false
       return
     }
-    let isInput = node.type == .input || node.type == .toggle
-    if isInput, node.properties["name"].map({ !$0.expression.isEmpty }) == true {
+    if node.type.role.hasFormValue,
+      node.properties["name"].map({ !$0.expression.isEmpty }) == true
+    {
       form.isComplete = false
     }
     if let field = FormField(node) { form.fields.append(field) }

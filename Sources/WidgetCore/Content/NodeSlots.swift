@@ -192,7 +192,7 @@ struct NodeSlots {
     }
     return NodeStanding(
       type: entry.type, isVisible: isVisible, isEnabled: isEnabled,
-      takesNumber: entry.type == .input && entry.properties["mode"] == .string("number"),
+      takesNumber: entry.type.role == .input && entry.properties["mode"] == .string("number"),
       embeddedWidget: widget)
   }
 

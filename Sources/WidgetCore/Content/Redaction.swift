@@ -49,7 +49,7 @@ enum Redaction {
       // Only this view has the number of a row, so events could not name the node.
       if shownID != id { shown.events = [] }
       shown.childIDs = node.childIDs.map(publicID)
-      if node.type == .form, holdsPrivate(node, byID) {
+      if node.role == .form, holdsPrivate(node, byID) {
         // Its inputs have no values, so nobody can submit it.
         (shown.type, shown.events) = (.stack, [])
         for name in ["submit", "text"] { shown.properties[name] = nil }

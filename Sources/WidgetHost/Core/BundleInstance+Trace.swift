@@ -195,7 +195,7 @@ extension BundleInstance {
       for entry in node.properties.entries where before?.properties[entry.key] != entry.value {
         // Never trace the text that people type.
         words.append(
-          node.type == .input && entry.key == "value"
+          node.role == .input && entry.key == "value"
             ? "value changed" : "\(entry.key) = \(BundleInstance.traced(entry.value))")
       }
       if node.problem != before?.problem ?? "" {
