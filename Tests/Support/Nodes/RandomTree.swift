@@ -1,7 +1,8 @@
 package import SeededRandom
 package import WidgetModel
 
-/// Trees of all types with properties good and bad, decided by a seed.
+/// Trees of all types with properties good and bad, decided by a seed. The types and their properties
+/// are those of the descriptions of WidgetModel.
 package struct RandomTree {
   package var random: SeededGenerator
   private var left: Int
@@ -19,11 +20,11 @@ package struct RandomTree {
     let isContainer = depth == 0 || (depth < 7 && chance(45))
     let type = pick(isContainer ? Self.containers : Self.leaves)
     var properties = ValueMap()
-    for name in names(of: type) where chance(40) {
-      properties[name == "headings" ? "columns" : name] = chance(12) ? hostile() : value(of: name)
+    for property in Self.properties(of: type) where chance(40) {
+      properties[property.name] = chance(12) ? hostile() : value(of: property)
     }
-    for name in Self.common where chance(7) {
-      properties[name] = chance(20) ? hostile() : value(of: name)
+    for property in NodeType.common where chance(5) {
+      properties[property.name] = chance(20) ? hostile() : value(of: property)
     }
     if tight > 0 {
       for name in ["padding", "margin"] where chance(tight) { properties[name] = edges() }
@@ -44,76 +45,61 @@ package struct RandomTree {
   /// Another node in the place of one, with the same children.
   package mutating func changed(_ node: Node) -> Node {
     var node = node
-    let name = pick(names(of: node.type) + Self.common)
-    node.properties[name] = chance(20) ? nil : value(of: name)
+    let property = pick(Self.properties(of: node.type) + NodeType.common)
+    node.properties[property.name] = chance(20) ? nil : value(of: property)
     return node
   }
 
   /// Types for nodes with children: of all types that have some, and stacks more often.
   private static let containers: [NodeType?] =
-    [.stack, .stack, nil] + NodeType.allCases.filter { $0.isContainer || $0 == .embed }
+    [.stack, .stack, nil] + NodeType.allCases.filter { $0.isContainer || $0.role == .embed }
 
   /// Types for nodes without children: of all types that can do without, and labels more often.
   private static let leaves: [NodeType?] =
     [.label, .label]
-    + NodeType.allCases.filter { !$0.isContainer && $0 != .embed || $0 == .button || $0 == .link }
+    + NodeType.allCases.filter { type in
+      type.isContainer ? type.mainProperty != nil : type.role != .embed
+    }
 
-  static let common = [
-    "visible", "padding", "margin", "width", "height", "minWidth", "maxWidth", "minHeight",
-    "maxHeight", "grow", "align", "separator", "accessory", "enabled", "font",
-  ]
+  /// The properties of a type: the main one more often. Nodes of unknown types have those of stacks.
+  private static func properties(of type: NodeType?) -> [NodeProperty] {
+    let type = type ?? .stack
+    return (type.mainProperty.flatMap(type.property).map { [$0] } ?? []) + type.properties
+  }
 
-  private func names(of type: NodeType?) -> [String] {
-    switch type {
-    case .label: ["text", "text", "lines", "runs"]
-    case .stack, nil:
-      [
-        "axis", "spacing", "distribution", "crossAlign", "scroll", "itemWidth", "paging", "divider",
-        "section",
-      ]
-    case .grid: ["columns", "spacing", "crossAlign"]
-    case .table: ["scroll", "headings", "empty", "more", "divider", "selection"]
-    case .form: ["text", "submit", "spacing"]
-    case .space: ["size"]
-    case .gauge: ["text", "value", "style"]
-    case .chart: ["text", "values", "labels", "style"]
-    case .input: ["text", "value", "placeholder", "problem", "mode"]
-    case .link: ["text", "url"]
-    case .date: ["format"]
-    case .spinner: ["text", "active"]
-    case .image: ["alt"]
-    case .embed: ["widget"]
-    case .button, .toggle: ["text", "text", "icon"]
+  /// A value of the property's type, in sizes that matter for a layout.
+  private mutating func value(of property: NodeProperty) -> Value {
+    switch property.type {
+    // A tree of hidden nodes tests nothing.
+    case .field(.bool) where property.name == "visible": .bool(chance(80))
+    case .field(let type): value(of: type)
+    case .whole(let range): .int(min(range.lowerBound + pick([0, 0, 1, 2, 4]), range.upperBound))
+    case .number(let range):
+      .double(min(max(range.lowerBound, pick([0, 1, 2, 0.5])), range.upperBound))
+    case .choice(let words): .string(pick(words))
+    case .color: pick(["color.primary", "#ff0000", "#20406080"])
+    case .length: length()
+    case .edges:
+      chance(50) ? length() : ["top": length(), "horizontal": length(), "leading": length()]
+    case .font: pick(["font.title", "caption", "monospace"])
+    case .separator: pick([true, false, ["color": "#ff0000", "insets": ["leading": 16]]])
+    case .accessory: pick(["none", "disclosure", "activity", "checkmark", ["image": "star"]])
+    case .runs: [["text": text()], ["text": text(), "weight": "bold"], ["text": "\u{301}x"]]
+    case .columns: [text(), ["title": text(), "grow": 1], ["width": length(), "align": "end"]]
     }
   }
 
-  private mutating func value(of name: String) -> Value {
-    switch name {
-    case "visible": .bool(chance(80))
-    case "enabled", "scroll", "paging", "divider", "section", "more", "active": .bool(chance(60))
-    case "padding", "margin":
-      chance(50) ? length() : ["top": length(), "horizontal": length(), "leading": length()]
-    case "width", "maxWidth", "height", "maxHeight", "minWidth", "minHeight", "spacing",
-      "itemWidth",
-      "size":
-      length()
-    case "grow": pick([0, 1, 2, 0.5])
-    case "align", "crossAlign": pick(["start", "center", "end", "fill"])
-    case "distribution": pick(["start", "center", "end", "fill", "equal", "between"])
-    case "axis": pick(["horizontal", "horizontal", "vertical", "layered"])
-    case "separator": pick([true, false, ["color": "#ff0000", "insets": ["leading": 16]]])
-    case "accessory": pick(["none", "disclosure", "activity", "checkmark", ["image": "star"]])
-    case "lines": pick([0, 1, 2])
-    case "columns": pick([1, 2, 3, 5])
-    case "headings": [text(), ["title": text(), "grow": 1], ["width": length(), "align": "end"]]
-    case "selection": pick(["none", "single", "multiple"])
-    case "style": pick(["line", "bar", "ring", "sparkline"])
-    case "values": [1, 2.5, 3, .null]
-    case "labels": [text(), text()]
-    case "runs": [["text": text()], ["text": text(), "weight": "bold"], ["text": "\u{301}x"]]
-    case "value": pick([0.5, true, text()])
-    case "mode": pick(["text", "multiline", "secret"])
-    default: text()
+  private mutating func value(of type: FieldType) -> Value {
+    switch type {
+    case .bool: .bool(chance(60))
+    case .int: pick([0, 1, 7])
+    case .double: pick([1, 2.5, 3, .null])
+    case .string, .any: text()
+    case .bytes: .bytes([1])
+    case .timestamp: .timestamp(.epoch)
+    case .duration: .duration(.seconds(90))
+    case .list(let element): .list((0..<3).map { _ in value(of: element) })
+    case .map(let element): ["key": value(of: element)]
     }
   }
 
