@@ -3,11 +3,16 @@ import WidgetClient
 import WidgetModel
 
 extension ClientError {
+  /// The loss of a connection, in a few words. Viewers add since when it lasts.
+  var loss: String {
+    if case .unresponsive = self { "widgetd does not answer" } else { "widgetd is away" }
+  }
+
   /// Why there is no connection and what to do next. Nil if there was a connection, which is lost: its
   /// error speaks to a caller, and viewers have called nothing.
   var absence: String? {
     switch self {
-    case .unavailable, .socketNotFound: CommandFailure(self).message
+    case .unavailable, .socketNotFound, .unresponsive: CommandFailure(self).message
     default: nil
     }
   }
@@ -95,7 +100,8 @@ struct CommandFailure: Error, Hashable {
   /// The command that examines a failed connection further. Nil for any other failure.
   private static func doctor(for error: ClientError, socket: String?) -> String? {
     switch error {
-    case .unavailable(_, let path), .connectionLost(let path): Doctor.command(forSocket: path)
+    case .unavailable(_, let path), .connectionLost(let path), .unresponsive(let path, _):
+      Doctor.command(forSocket: path)
     case .socketNotFound, .protocolViolation, .deadlineExceeded:
       SocketChoice.ofProcess(explicit: socket).command("doctor")
     case .status, .cancelled, .closed, .wire, .requestTooLong: nil

@@ -78,7 +78,7 @@ enum ExitStatus: Int32, CaseIterable, Error {
       case .status(let status): ExitStatus(status.code)
       case .unavailable(.permissionDenied, _): .permissionDenied
       case .unavailable(.timedOut, _), .deadlineExceeded: .timedOut
-      case .unavailable, .socketNotFound, .connectionLost: .unavailable
+      case .unavailable, .socketNotFound, .connectionLost, .unresponsive: .unavailable
       case .requestTooLong, .wire(.tooDeep), .wire(.budgetExceeded): .quotaExceeded
       case .cancelled, .closed, .protocolViolation, .wire: .otherError
       }

@@ -93,6 +93,21 @@ struct Session: Sendable {
   let printer: Printer
 }
 
+extension Session {
+  /// Throws if the daemon cannot be reached, or does not answer soon.
+  func checkAnswer() async throws(ClientError) {
+    let limit = LivenessPolicy.attentive.answerMax
+    var options = options
+    options.timeout = options.timeout.map { min($0, limit) } ?? limit
+    do throws(ClientError) {
+      _ = try await client.getTheme(options: options)
+    } catch {
+      guard case .deadlineExceeded(limit) = error else { throw error }
+      throw .unresponsive(socketPath: client.socketPath, answerMax: limit)
+    }
+  }
+}
+
 /// Prints a command's result in the format that was asked for.
 struct Printer: Hashable, Sendable {
   let format: OutputFormat

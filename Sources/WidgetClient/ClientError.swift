@@ -17,6 +17,9 @@ public enum ClientError: Error, Hashable, Sendable {
   /// The connection ended before the answer came. The request may or may not have been carried out.
   /// With a `requestID`, a retry is safe.
   case connectionLost(socketPath: String)
+  /// The daemon keeps the connection of a watch, but has sent nothing for `answerMax` after it was
+  /// asked: it hangs, is stopped by a signal, or is overloaded.
+  case unresponsive(socketPath: String, answerMax: Duration)
   /// The answer did not come in time. As with `connectionLost`, the request may have been carried
   /// out.
   case deadlineExceeded(Duration)
@@ -97,10 +100,13 @@ extension ClientError: CustomStringConvertible {
       "cannot find the daemon's socket; tried \(tried.joined(separator: ", "))."
         + " Start widgetd, or name its socket in $\(SocketPath.variable)"
     case .connectionLost(let path):
-      "the connection to the daemon at \(path) was lost before it answered;"
-        + " check what was done, or try again with a request id"
+      "the connection to the daemon at \(path) was lost before it answered; try again."
+        + " A change may have been made already; with a request id, it is made once"
+    case .unresponsive(let path, let answerMax):
+      "the daemon at \(path) does not answer within \(answerMax): it hangs, is stopped, or is overloaded;"
+        + " continue or restart it"
     case .deadlineExceeded(let timeout):
-      "the daemon did not answer within \(timeout); check what was done, or wait longer"
+      "the daemon did not answer within \(timeout); wait longer. A change may still be made"
     case .cancelled:
       "the call was cancelled"
     case .closed:

@@ -1,6 +1,14 @@
 import NIOCore
+import WidgetModel
 import WidgetProto
+import WidgetTimers
 import WidgetTransport
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
 
 /// The receiver of one call's answers. Confined to the connection's loop.
 protocol CallReceiver: AnyObject {
@@ -30,6 +38,10 @@ final class RPCConnection: ChannelDuplexHandler {
   private var isReadWanted = false
   /// Why the connection ended or is ending; calls on it were told.
   private var failure: ClientError?
+  /// Nil if nobody checks whether the daemon answers.
+  private var liveness: Liveness?
+  /// Rings at the next step of `liveness`. A cancelled timer of NIO would wake the program all the same.
+  private var livenessTimer: WallClockTimer?
 
   init(socketPath: String) {
     self.socketPath = socketPath
@@ -96,6 +108,8 @@ final class RPCConnection: ChannelDuplexHandler {
   private func fail(_ error: ClientError) {
     guard failure == nil else { return }
     failure = error
+    livenessTimer?.close()
+    livenessTimer = nil
     context?.close(promise: nil)
     finishAll(error)
   }
@@ -104,6 +118,48 @@ final class RPCConnection: ChannelDuplexHandler {
     let waiting = receivers.sorted { $0.key < $1.key }
     receivers = [:]
     for (_, receiver) in waiting { receiver.finish(.failure(error)) }
+  }
+
+  // MARK: Liveness
+
+  /// Fails the connection with `unresponsive` if the daemon does not answer. Call it when a stream was
+  /// requested.
+  func check(_ policy: LivenessPolicy) {
+    guard isUsable, let eventLoop = context?.eventLoop else { return }
+    let now = NIODeadline.now()
+    liveness = Liveness(policy, at: now)
+    livenessTimer = WallClockTimer(eventLoop: eventLoop) { [weak self] in self?.livenessIsDue() }
+    setLivenessTimer(now + TimeAmount(policy.answerMax))
+  }
+
+  /// The wall clock may be set meanwhile, so a step may be early. It then sets the timer again.
+  private func setLivenessTimer(_ deadline: NIODeadline) {
+    guard let livenessTimer else { return }
+    let delay = deadline - .now()
+    let date = Timestamp.now.advanced(by: .nanoseconds(delay.nanoseconds))
+    guard !livenessTimer.set(date), let eventLoop = context?.eventLoop else { return }
+    eventLoop.assumeIsolated().scheduleTask(in: delay) { self.livenessIsDue() }
+  }
+
+  private func livenessIsDue() {
+    guard isUsable, let policy = liveness?.policy,
+      let step = liveness?.step(at: .now(), isReading: !isReadingPaused)
+    else { return }
+    switch step {
+    case .wait(let deadline):
+      setLivenessTimer(deadline)
+    case .ask(let deadline):
+      setLivenessTimer(deadline)
+      do throws(ClientError) {
+        _ = try open(
+          .unary, .checkHealth, HealthCheckRequest(), timeout: nil, metadata: [],
+          receiver: AnyAnswer())
+      } catch {
+        fail(error)
+      }
+    case .lost:
+      fail(.unresponsive(socketPath: socketPath, answerMax: policy.answerMax))
+    }
   }
 
   // MARK: Backpressure
@@ -133,6 +189,7 @@ final class RPCConnection: ChannelDuplexHandler {
   func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    if let deadline = liveness?.heard(at: .now()) { setLivenessTimer(deadline) }
     reader.append(unwrapInboundIn(data))
     while failure == nil, let item = reader.next() {
       switch item {
@@ -173,5 +230,14 @@ final class RPCConnection: ChannelDuplexHandler {
     case .violation(let violation):
       fail(.protocolViolation("\(violation)"))
     }
+  }
+}
+
+extension Timestamp {
+  /// The time of the wall clock.
+  fileprivate static var now: Timestamp {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return Timestamp(seconds: Int64(time.tv_sec), nanoseconds: Int32(time.tv_nsec)) ?? .epoch
   }
 }

@@ -46,7 +46,7 @@ extension Recovery {
   /// The decision that depends only on the error: temporary errors are retried.
   init(for error: ClientError) {
     switch error {
-    case .connectionLost: self = .retry(least: .zero)
+    case .connectionLost, .unresponsive: self = .retry(least: .zero)
     case .unavailable(let failure, _): self = failure.isTransient ? .retry(least: .zero) : .fail
     case .status(let status):
       switch status.code {

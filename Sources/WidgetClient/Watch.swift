@@ -15,8 +15,9 @@ public struct Watch: AsyncSequence, Sendable {
   public func makeAsyncIterator() -> Iterator {
     Iterator(
       base: ResumingIterator(WidgetWatchResumption(options), retry: options.retry) {
-        [client, metadata = options.metadata] (request) throws(ClientError) in
-        try await client.openStream(.watchWidgets, request, metadata: metadata)
+        [client, options] (request) throws(ClientError) in
+        try await client.openStream(
+          .watchWidgets, request, metadata: options.metadata, liveness: options.liveness)
       })
   }
 
@@ -43,8 +44,9 @@ public struct EventWatch: AsyncSequence, Sendable {
   public func makeAsyncIterator() -> Iterator {
     Iterator(
       base: ResumingIterator(EventWatchResumption(options), retry: options.retry) {
-        [client, metadata = options.metadata] (request) throws(ClientError) in
-        try await client.openStream(.watchEvents, request, metadata: metadata)
+        [client, options] (request) throws(ClientError) in
+        try await client.openStream(
+          .watchEvents, request, metadata: options.metadata, liveness: options.liveness)
       })
   }
 

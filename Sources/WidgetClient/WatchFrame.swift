@@ -29,9 +29,9 @@ public enum WatchFrame: Hashable, Sendable {
   case upcoming(WatchUpcoming)
   /// The stream cannot continue where it stopped. A snapshot follows, and replaces the known state.
   case reset(ResetReason)
-  /// The connection is lost or could not be made; it is retried.
+  /// The connection is lost or could not be made, or the daemon does not answer; it is retried.
   case disconnected(ClientError)
-  /// The connection is back.
+  /// The connection is back, and the daemon has answered.
   case reconnected
 }
 
@@ -43,9 +43,9 @@ public enum EventFrame: Hashable, Sendable {
   case events(EventBatch)
   /// Events that this watch will never get.
   case gap(EventGap)
-  /// The connection is lost or could not be made; it is retried.
+  /// The connection is lost or could not be made, or the daemon does not answer; it is retried.
   case disconnected(ClientError)
-  /// The connection is back.
+  /// The connection is back, and the daemon has answered.
   case reconnected
 }
 
@@ -89,6 +89,8 @@ public struct WatchOptions: Sendable {
   public var resumeToken: [UInt8]
   /// The retry policy after a lost connection.
   public var retry: RetryPolicy
+  /// How the watch notices a daemon that does not answer. Nil: not at all.
+  public var liveness: LivenessPolicy?
   /// Metadata to send when the stream is opened.
   public var metadata: [MetadataEntry]
 
@@ -97,8 +99,10 @@ public struct WatchOptions: Sendable {
     progressInterval: Duration? = nil, includeEvents: Bool = false, afterSequence: UInt64? = nil,
     resumeToken: [UInt8] = [], retry: RetryPolicy = .forever,
     metadata: [MetadataEntry] = [], contentFamily: Family? = nil, includeTheme: Bool = false,
-    isPassive: Bool = false, upcomingEntries: Int = 0, isRedacted: Bool = false
+    isPassive: Bool = false, upcomingEntries: Int = 0, isRedacted: Bool = false,
+    liveness: LivenessPolicy? = .patient
   ) {
+    self.liveness = liveness
     self.isRedacted = isRedacted
     self.upcomingEntries = upcomingEntries
     self.isPassive = isPassive
@@ -126,13 +130,17 @@ public struct WatchEventsOptions: Sendable {
   public var afterSequence: UInt64?
   /// The retry policy after a lost connection.
   public var retry: RetryPolicy
+  /// How the watch notices a daemon that does not answer. Nil: not at all.
+  public var liveness: LivenessPolicy?
   /// Metadata to send when the stream is opened.
   public var metadata: [MetadataEntry]
 
   public init(
     selector: Selector = Selector(), names: [String] = [], afterSequence: UInt64? = nil,
-    retry: RetryPolicy = .forever, metadata: [MetadataEntry] = []
+    retry: RetryPolicy = .forever, metadata: [MetadataEntry] = [],
+    liveness: LivenessPolicy? = .patient
   ) {
+    self.liveness = liveness
     self.selector = selector
     self.names = names
     self.afterSequence = afterSequence

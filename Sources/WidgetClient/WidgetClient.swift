@@ -102,8 +102,11 @@ public final class WidgetClient: Sendable {
 
   /// Opens a stream on a separate connection. The connection ends with the stream, and with its
   /// reader.
+  ///
+  /// - Parameter liveness: How to notice a daemon that does not answer. Nil: not at all.
   func openStream<Request: WireMessage, Message: WireMessage>(
-    _ method: RPCMethod, _ request: Request, metadata: [MetadataEntry]
+    _ method: RPCMethod, _ request: Request, metadata: [MetadataEntry],
+    liveness: LivenessPolicy? = nil
   ) async throws(ClientError) -> MessageStream<Message> {
     typealias Opened = Result<MessageStream<Message>, ClientError>
     let opened: Opened = await withCheckedContinuation { continuation in
@@ -118,6 +121,7 @@ public final class WidgetClient: Sendable {
               _ = try connection.open(
                 .server, method, request, timeout: nil, metadata: metadata,
                 receiver: StreamCall<Message>(source, on: connection))
+              if let liveness { connection.check(liveness) }
             } catch {
               connection.close()
               throw error

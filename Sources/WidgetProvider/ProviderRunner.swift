@@ -321,7 +321,7 @@ public struct ProviderRunner: Sendable {
       try await body()
     } catch {
       switch error {
-      case .connectionLost, .cancelled, .closed, .unavailable: break
+      case .connectionLost, .unresponsive, .cancelled, .closed, .unavailable: break
       case let error
       where ["WIDGET_NOT_FOUND", "DATA_REQUEST_NOT_FOUND"].contains(error.reason): break
       default: report("\(error)")
@@ -334,7 +334,7 @@ extension ClientError {
   /// Whether the same may work a moment later.
   fileprivate var isTransient: Bool {
     switch self {
-    case .connectionLost, .unavailable: true
+    case .connectionLost, .unresponsive, .unavailable: true
     case .status(let status): status.code == .unavailable
     default: false
     }

@@ -103,6 +103,7 @@ import Testing
   @Test(
     arguments: [
       (.connectionLost(socketPath: "/s"), .retry(least: .zero)),
+      (.unresponsive(socketPath: "/s", answerMax: .seconds(5)), .retry(least: .zero)),
       (.unavailable(.noSuchFile, socketPath: "/s"), .retry(least: .zero)),
       (.unavailable(.refused, socketPath: "/s"), .retry(least: .zero)),
       (.unavailable(.backlogFull, socketPath: "/s"), .retry(least: .zero)),

@@ -328,6 +328,78 @@ import WidgetTransport
     try await daemon.stop()
   }
 
+  @Test func `a daemon that accepts the connection and does not answer is away until it does`()
+    async throws
+  {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let answerMax = Duration.milliseconds(200)
+    let reader = Reader(
+      client.watch(
+        WatchOptions(
+          retry: WatchTests.retry(),
+          liveness: LivenessPolicy(quietMax: .seconds(3600), answerMax: answerMax))))
+    let first = try await calls.expect("WatchWidgets")
+    try await first.connectionEnded()
+    let answers = Task { [calls] in
+      // An answer that comes too late reaches nobody, and another request comes.
+      var calls = calls
+      while let call = await calls.next() {
+        try call.send(WatchWidgetsResponse.opened(WatchTests.opened))
+        call.end()
+      }
+    }
+    defer { answers.cancel() }
+    #expect(
+      try await reader.rest() == [
+        .disconnected(.unresponsive(socketPath: daemon.socketPath, answerMax: answerMax)),
+        .reconnected, .opened(WatchTests.opened),
+      ])
+    try await daemon.stop()
+  }
+
+  @Test func `a silent daemon is asked on the same connection, and any answer is one`()
+    async throws
+  {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let reader = Reader(
+      client.watch(
+        WatchOptions(
+          retry: WatchTests.retry(),
+          liveness: LivenessPolicy(quietMax: .milliseconds(20), answerMax: .seconds(3600)))))
+    let first = try await calls.expect("WatchWidgets")
+    try WatchTests.open(first, token: 5)
+    for _ in 0..<3 {
+      let question = try await calls.expect("Check")
+      #expect(question.connection == first.connection)
+      try question.fail(.unimplemented, "X")
+    }
+    first.end()
+    #expect(try await reader.rest() == WatchTests.opening(token: 5))
+    try await daemon.stop()
+  }
+
+  @Test func `a silent daemon is asked about events, too`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let answerMax = Duration.milliseconds(20)
+    let reader = Reader(
+      client.watchEvents(
+        WatchEventsOptions(
+          retry: WatchTests.retry(),
+          liveness: LivenessPolicy(quietMax: .milliseconds(20), answerMax: answerMax))))
+    let lost = EventFrame.disconnected(
+      .unresponsive(socketPath: daemon.socketPath, answerMax: answerMax))
+    #expect(try await reader.take(1) == [lost])
+    _ = try await calls.expect("WatchEvents")
+    reader.task.cancel()
+    try await daemon.stop()
+  }
+
   /// Reads a watch in a task of its own.
   private final class Reader<Frame: Sendable & Equatable>: Sendable {
     let task: Task<Void, any Error>

@@ -72,6 +72,20 @@ import WidgetProto
     #expect(board.next(dates) == nil)
   }
 
+  @Test func `a daemon that hangs is told from one that is away`() throws {
+    let hangs = ClientError.unresponsive(socketPath: "/s", answerMax: .seconds(5))
+    var board = try synced(board(.waybar), [LiveSamples.widget("a", says: "x")])
+    try board.take(.disconnected(hangs), at: .epoch)
+    let line = board.next(dates) ?? ""
+    let tooltip = #""tooltip":"widgetd does not answer since 1970-01-01 00:00""#
+    #expect(line.contains(tooltip), "\(line)")
+    #expect(line.contains("stale"), "\(line)")
+    board = self.board(.waybar)
+    try board.take(.disconnected(hangs), at: .epoch)
+    let first = board.next(dates) ?? ""
+    #expect(first.contains("widgetd?") && first.contains("hangs, is stopped"), "\(first)")
+  }
+
   @Test func `a widget that was removed is not there any more`() throws {
     var board = try synced(
       board(.json, ids: ["a", "b"].map { Samples.id($0) }), [LiveSamples.widget("a")])

@@ -385,6 +385,7 @@ struct FailureTests {
       (.unavailable(.refused, socketPath: "/s"), 7),
       (.unavailable(.permissionDenied, socketPath: "/s"), 6),
       (.socketNotFound(tried: ["/s"]), 7), (.connectionLost(socketPath: "/s"), 7),
+      (.unresponsive(socketPath: "/s", answerMax: .seconds(5)), 7),
       (.deadlineExceeded(.seconds(1)), 8), (.protocolViolation("x"), 1),
       (.wire(.tooDeep(limit: 56)), 9), (.wire(.budgetExceeded(limitBytes: 1)), 9),
       (.wire(.nulInString(path: "x")), 1),
@@ -405,6 +406,9 @@ struct FailureTests {
       (.unavailable(.noSuchFile, socketPath: "/s"), "its socket? `widgetctl doctor --socket /s` "),
       (.unavailable(.refused, socketPath: "/s"), "; `widgetctl doctor --socket /s` "),
       (.connectionLost(socketPath: "/s"), "; `widgetctl doctor --socket /s` "),
+      (
+        .unresponsive(socketPath: "/s", answerMax: .seconds(5)), "; `widgetctl doctor --socket /s` "
+      ),
       (.socketNotFound(tried: ["/s"]), "; `widgetctl doctor` "),
       (.deadlineExceeded(.seconds(1)), "; `widgetctl doctor` "),
     ] as [(ClientError, String)])

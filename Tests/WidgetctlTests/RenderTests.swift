@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import WidgetClient
 import WidgetDrawing
 import WidgetModel
 import WidgetRender
@@ -53,7 +54,7 @@ import WidgetRender
   @Test func `a lost daemon is on the first picture, with an age`() throws {
     var page = RenderPage(
       dates: DateText(now: try #require(Timestamp(seconds: 12, nanoseconds: 0))))
-    page.lostSince = .epoch
+    page.loss = ConnectionLoss(.connectionLost(socketPath: "/s"), at: .epoch)
     let widgets = ["one", "two"].map { Widget(id: Samples.id($0), kind: Samples.kind("k")) }
     let words = try #require(page.drawing(of: widgets)).words
     #expect(words.split(separator: "widgetd is away for 12s").count == 2, "\(words)")

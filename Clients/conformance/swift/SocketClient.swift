@@ -181,7 +181,7 @@ final class SocketClient: DrivenClient {
     } catch {
       switch error {
       case .status(let status): throw Ending(status)
-      case .unavailable, .socketNotFound, .connectionLost, .closed:
+      case .unavailable, .socketNotFound, .connectionLost, .unresponsive, .closed:
         throw .error(.unavailable, status: [])
       case .deadlineExceeded: throw .error(.deadlineExceeded, status: [])
       case .cancelled: throw .error(.cancelled, status: [])

@@ -14,10 +14,8 @@ struct BarBoard: Sendable {
   var columnsMax: Int
   private(set) var mirror = WidgetMirror()
   private var theme = Theme.standard
-  /// Since when the connection is lost. Nil while it is up.
-  private var lostSince: Timestamp?
-  /// Why there was no connection before the first snapshot.
-  private var absence = ""
+  /// Nil while the connection is up.
+  private var loss: ConnectionLoss?
   /// Why there will be no more frames.
   private var end: String?
   /// Whether the end is a mistake in the selection.
@@ -46,14 +44,8 @@ struct BarBoard: Sendable {
   mutating func take(
     _ frame: WatchFrame, at now: Timestamp
   ) throws(WidgetMirror.Inconsistency) {
-    switch frame {
-    case .theme(let state): theme = state.theme
-    case .disconnected(let error):
-      if lostSince == nil { lostSince = now }
-      absence = error.absence ?? ""
-    case .opened, .reconnected: lostSince = nil
-    default: break
-    }
+    if case .theme(let state) = frame { theme = state.theme }
+    loss = .after(frame, loss, at: now)
     _ = try mirror.apply(frame)
     seen.formUnion(ids.filter { mirror[$0] != nil })
   }
@@ -68,14 +60,15 @@ struct BarBoard: Sendable {
     (end, self.isSelectionWrong) = (words, isSelectionWrong)
   }
 
-  private var isConnected: Bool { lostSince == nil && end == nil }
+  private var isConnected: Bool { loss == nil && end == nil }
 
   /// The notice about all widgets: the reason why their state may be old. Empty while there is a
   /// connection.
   private func notice(_ dates: DateText) -> String {
     if let end { return end }
-    if !mirror.isSynced, !absence.isEmpty, lostSince != nil { return absence }
-    return lostSince.map { "widgetd is away \(BarBoard.since($0, dates))" } ?? ""
+    guard let loss else { return "" }
+    if !mirror.isSynced, !loss.absence.isEmpty { return loss.absence }
+    return "\(loss.words) \(BarBoard.since(loss.since, dates))"
   }
 
   mutating func describe(_ kind: Kind) { kinds[kind.name] = kind }

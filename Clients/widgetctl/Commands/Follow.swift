@@ -115,7 +115,11 @@ struct ConnectionNotes {
     guard wasOpen || follow.waits else { throw error }
     guard !isLost else { return }
     isLost = true
-    say(wasOpen ? "lost the connection to widgetd; reconnecting…" : "waiting for the daemon…")
+    let isHanging = if case .unresponsive = error { true } else { false }
+    say(
+      wasOpen
+        ? (isHanging ? error.loss : "lost the connection to widgetd") + "; reconnecting…"
+        : (isHanging ? "\(error.loss); " : "") + "waiting for the daemon…")
   }
 
   private mutating func opened(_ place: String) {

@@ -208,7 +208,7 @@ struct ViewCommand: AsyncParsableCommand {
     let options = WatchOptions(
       selector: ids.isEmpty ? selection.selector() : Selector(ids: ids), retry: FollowOptions.retry,
       contentFamily: family, includeTheme: true, upcomingEntries: WidgetMirror.upcomingShown,
-      isRedacted: privacy.redacted)
+      isRedacted: privacy.redacted, liveness: Terminal.outputIsTerminal ? .attentive : .patient)
     Output.endWithReader()
     let watch = ViewWatch(
       ids: ids, showsStanding: showsStanding, picture: picture, session: session, watch: options,

@@ -77,10 +77,8 @@ private actor ViewScreen {
   private var mirror = WidgetMirror()
   private var kinds = KindNames()
   private var theme: Theme?
-  /// Since when the connection is lost. Nil while it is up.
-  private var lostSince: Timestamp?
-  /// Why there was no connection at first.
-  private var absence = ""
+  /// Nil while the connection is up.
+  private var loss: ConnectionLoss?
   /// The named widgets that were there.
   private var seen: Set<WidgetID> = []
   private var wasOpen = false
@@ -108,20 +106,19 @@ private actor ViewScreen {
 
   func take(_ frame: WatchFrame) async throws {
     let wasSynced = mirror.isSynced
-    let wasLost = lostSince != nil
+    let wasLost = loss != nil
     switch frame {
     case .theme(let state): theme = state.theme
     case .disconnected(let error):
       guard wasOpen || waits else { throw error }
-      lostSince = lostSince ?? Terminal.now
-      absence = error.absence ?? ""
-    case .opened: (wasOpen, lostSince) = (true, nil)
+    case .opened: wasOpen = true
     default: break
     }
+    loss = .after(frame, loss, at: Terminal.now)
     let changed = try mirror.apply(frame) != nil
     seen.formUnion(view.ids.filter { mirror[$0] != nil })
     if case .theme = frame, mirror.isSynced { return try draw() }
-    if wasLost != (lostSince != nil), terminal != nil || printed != nil { return try draw() }
+    if wasLost != (loss != nil), terminal != nil || printed != nil { return try draw() }
     guard changed, mirror.isSynced else { return }
     for id in view.ids {
       mirror[id].map { dismissals.look(at: $0, revision: mirror.revision, now: Terminal.now) }
@@ -171,7 +168,7 @@ private actor ViewScreen {
     guard let terminal else { return print(page) }
     let size = terminal.size
     page.width = size.columns
-    page.height = max(size.rows - (lostSince == nil ? 0 : 1), 1)
+    page.height = max(size.rows - (loss == nil ? 0 : 1), 1)
     page.fillsHeight = false
     var canvas = CellGrid(width: size.columns, height: size.rows)
     let widgets = view.widgets(in: mirror)
@@ -180,11 +177,11 @@ private actor ViewScreen {
     } else if mirror.isSynced {
       canvas.draw(page.grid(line: missing), column: 0, row: 0)
     }
-    if let lostSince {
-      let loss =
-        wasOpen || absence.isEmpty
-        ? "widgetd is away for \(page.dates.age(of: lostSince)); reconnecting" : absence
-      canvas.draw(page.grid(problem: loss), column: 0, row: size.rows - 1)
+    if let loss {
+      let words =
+        wasOpen || loss.absence.isEmpty
+        ? "\(loss.words) for \(page.dates.age(of: loss.since)); reconnecting" : loss.absence
+      canvas.draw(page.grid(problem: words), column: 0, row: size.rows - 1)
     }
     let text = screen.next(canvas)
     if !text.isEmpty { try terminal.write(text) }
@@ -194,7 +191,7 @@ private actor ViewScreen {
   private func setTimer(_ page: PicturePage, _ widgets: [Widget]) {
     let delays = widgets.map { page.dates.untilChange(of: $0, kinds.providers) }
     let rest = [
-      mirror.untilNextDate(Terminal.now), lostSince.map { page.dates.untilAgeChanges(of: $0) },
+      mirror.untilNextDate(Terminal.now), loss.map { page.dates.untilAgeChanges(of: $0.since) },
     ]
     timer.set((delays + rest).compactMap(\.self).min())
   }
@@ -207,8 +204,8 @@ private actor ViewScreen {
   private func print(_ page: PicturePage) {
     // In a pipe, the text changes without news only at entries of timelines.
     timer.set(mirror.untilNextDate(Terminal.now))
-    let loss = lostSince == nil ? "" : "widgetd is away; reconnecting\n"
-    let text = page.text(of: view.widgets(in: mirror), kinds: kinds) + loss
+    let end = loss.map { "\($0.words); reconnecting\n" } ?? ""
+    let text = page.text(of: view.widgets(in: mirror), kinds: kinds) + end
     guard text != printed else { return }
     Output.write((printed == nil ? "" : "\n") + text)
     printed = text

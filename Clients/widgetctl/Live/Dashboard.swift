@@ -150,7 +150,7 @@ struct DashboardOptions {
     let follow = FollowOptions(global: global, waits: waits)
     let session = try follow.session()
     // Without a daemon, the error is all there is to see: the terminal is not touched.
-    if !waits { _ = try await session.client.getTheme(options: session.options) }
+    if !waits { try await session.checkAnswer() }
     var capabilities = TerminalCapabilities { Terminal.environment($0) }
     if global.noColor { capabilities.depth = .none }
     guard capabilities.movesCursor else {
@@ -176,7 +176,7 @@ struct DashboardOptions {
         selector: ids.isEmpty ? selection.selector() : Selector(ids: ids),
         minInterval: LiveSession.framePause, retry: FollowOptions.retry, contentFamily: family,
         includeTheme: true, upcomingEntries: WidgetMirror.upcomingShown,
-        isRedacted: isRedacted),
+        isRedacted: isRedacted, liveness: .attentive),
       options: options, look: look, capabilities: capabilities, follow: follow)
     live.images = images.map(\.method) ?? (capabilities.depth == .none ? nil : capabilities.images)
     live.asksForImages = images == nil && capabilities.depth != .none

@@ -305,6 +305,7 @@ struct LiveBoard {
     default: "the connection is lost; reconnecting"
     }
   }
+    case .unresponsive: "\(error.loss); reconnecting"
 
   /// Stores the daemon's facts about a kind and its provider.
   mutating func describe(_ facts: ProviderFacts) {

@@ -77,6 +77,7 @@ struct LiveSession {
         watch.minInterval = self.watch.minInterval
         watch.upcomingEntries = self.watch.upcomingEntries
         watch.isRedacted = self.watch.isRedacted
+        watch.liveness = self.watch.liveness
         return (index, watch)
       }
     let gates = watches.map { _ in

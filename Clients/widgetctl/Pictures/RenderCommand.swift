@@ -255,14 +255,14 @@ struct RenderOutput: Sendable {
   /// The bytes of the picture now. Nil if there is no widget to show.
   ///
   /// - Parameters:
-  ///   - lostSince: Since when the connection to the daemon is lost. Nil while it is up.
+  ///   - loss: The loss of the connection to the daemon. Nil while it is up.
   ///   - removed: Which of the widgets were removed.
   func bytes(
-    of widgets: [Widget], kinds: KindNames, theme: Theme?, lostSince: Timestamp? = nil,
+    of widgets: [Widget], kinds: KindNames, theme: Theme?, loss: ConnectionLoss? = nil,
     removed: Set<WidgetID> = []
   ) throws(CommandFailure) -> [UInt8]? {
     var page = page
-    page.lostSince = lostSince
+    page.loss = loss
     page.removed = removed
     page.dates.now = Terminal.now
     if let theme { page.theme = theme }

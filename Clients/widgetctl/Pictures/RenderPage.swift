@@ -18,9 +18,9 @@ struct RenderPage: Sendable {
   var tellsAll = false
   /// Whether to hide nodes with `privacy`.
   var isPrivate = false
-  /// Since when the connection to the daemon is lost. All widgets are then drawn as stale, and the first
-  /// one says so. Nil while it is up.
-  var lostSince: Timestamp?
+  /// The loss of the connection to the daemon. All widgets are then drawn as stale, and the first one
+  /// says so. Nil while it is up.
+  var loss: ConnectionLoss?
   /// Widgets that were removed. Their last state is shown, marked as removed.
   var removed: Set<WidgetID> = []
   var measure: any TextMeasure = SansTextMeasure()
@@ -32,7 +32,7 @@ struct RenderPage: Sendable {
   func drawing(of widgets: [Widget], kinds: KindNames = KindNames()) -> Drawing? {
     guard !widgets.isEmpty else { return nil }
     let images = PictureCache()
-    let notice = lostSince.map { "widgetd is away for \(dates.age(of: $0))" }
+    let notice = loss.map { "\($0.words) for \(dates.age(of: $0.since))" }
     let drawings = widgets.enumerated().map { index, widget in
       drawing(of: widget, kinds, images, notice: index == 0 ? notice : nil)
     }
@@ -45,7 +45,7 @@ struct RenderPage: Sendable {
     var look = DrawingLook(theme: theme, appearance: appearance) { images.image(of: $0) }
     look.imageProblem = { images.problem(of: $0) }
     look.isPrivate = isPrivate
-    look.isStale = widget.isStale || lostSince != nil || removed.contains(widget.id)
+    look.isStale = widget.isStale || loss != nil || removed.contains(widget.id)
     look.isDisabled = !widget.presence.isEnabled
     var card = WidgetCard(look: look, measure: measure)
     let dates = dates

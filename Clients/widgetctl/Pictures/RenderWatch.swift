@@ -48,8 +48,8 @@ private actor RenderedFile {
   private var written: [UInt8]?
   /// The last state of the named widgets.
   private var known: [WidgetID: Widget] = [:]
-  /// Since when the connection is lost. Nil while it is up.
-  private var lostSince: Timestamp?
+  /// Nil while the connection is up.
+  private var loss: ConnectionLoss?
   /// Fires when the text of a date or an age changes.
   private var timer: WakeTimer
   /// Gets an element each time the timer fires.
@@ -64,16 +64,12 @@ private actor RenderedFile {
 
   func take(_ frame: WatchFrame) async throws {
     let wasSynced = mirror.isSynced
-    let wasLost = lostSince != nil
-    switch frame {
-    case .theme(let state): theme = state.theme
-    case .disconnected: lostSince = lostSince ?? Terminal.now
-    case .opened: lostSince = nil
-    default: break
-    }
+    let wasLost = loss != nil
+    if case .theme(let state) = frame { theme = state.theme }
+    loss = .after(frame, loss, at: Terminal.now)
     let changed = try mirror.apply(frame) != nil
     if case .theme = frame, mirror.isSynced { return try draw() }
-    if wasLost != (lostSince != nil), written != nil { return try draw() }
+    if wasLost != (loss != nil), written != nil { return try draw() }
     guard changed, mirror.isSynced else { return }
     // A failed query is repeated at the next change. Until then, draw with the known kinds.
     var kinds = kinds
@@ -105,10 +101,10 @@ private actor RenderedFile {
     }
     let dates = DateText(now: Terminal.now)
     let delays = widgets.map { dates.untilChange(of: $0, kinds.providers) }
-    let rest = [mirror.untilNextDate(dates.now), lostSince.map { dates.untilAgeChanges(of: $0) }]
+    let rest = [mirror.untilNextDate(dates.now), loss.map { dates.untilAgeChanges(of: $0.since) }]
     timer.set((delays + rest).compactMap(\.self).min())
     let bytes = try watch.output.bytes(
-      of: widgets, kinds: kinds, theme: theme, lostSince: lostSince, removed: removed)
+      of: widgets, kinds: kinds, theme: theme, loss: loss, removed: removed)
     guard let bytes, bytes != written else { return }
     try watch.output.file.write(bytes)
     written = bytes

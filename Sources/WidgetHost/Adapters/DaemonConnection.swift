@@ -474,7 +474,7 @@ extension Failure {
       let isTransient =
         ["UNAVAILABLE", "DEADLINE_EXCEEDED", "ABORTED"].contains(code) || status.retryDelay != nil
       self.init(code, "\(error)", isTransient: isTransient)
-    case .unavailable, .socketNotFound, .connectionLost, .deadlineExceeded:
+    case .unavailable, .socketNotFound, .connectionLost, .unresponsive, .deadlineExceeded:
       self.init("UNAVAILABLE", "\(error)", isTransient: true)
     case .cancelled, .closed:
       self.init("CANCELLED", "\(error)")
