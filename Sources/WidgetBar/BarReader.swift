@@ -25,7 +25,7 @@ public struct BarReader: Sendable {
   public static let depthMax = 64
   /// Whether the text of a failed widget has the reason, for bars without tooltips.
   public var showsReasons = false
-  /// The most columns of a reason in the text. A longer reason is cut and ends with `…`.
+  /// The most columns of a reason in the text. A longer reason loses what stands before its cause.
   public static let reasonColumnsMax = 32
   /// The least room for a reason. If there is less, the reason is left out.
   static let reasonColumnsMin = 8
@@ -143,15 +143,13 @@ public struct BarReader: Sendable {
     DisplayText.lines(of: text).joined(separator: " ").filter { $0 != "\u{200B}" }
   }
 
-  /// The reason of a failure, cut to the room beside the text. Nil if there is too little.
+  /// The reason of a failure, shortened to the room beside the text. Nil if there is too little.
   private func reason(_ message: String, room: Int) -> String? {
     let text = DisplayText.lines(of: message).joined(separator: " ")
     // One column is for the blank before it.
     let room = min(room - 1, BarReader.reasonColumnsMax)
     guard !text.isEmpty, room >= BarReader.reasonColumnsMin else { return nil }
-    guard TextColumns.width(of: text) > room else { return text }
-    return String(text[..<TextColumns.prefix(of: text[...], columns: room - 1)])
-      + TextColumns.ellipsis
+    return ReasonText.shortened(text, to: room)
   }
 
   /// The children of a node that a line of text shows.
