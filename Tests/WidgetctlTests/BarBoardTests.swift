@@ -96,6 +96,22 @@ import WidgetProto
     #expect(line.contains(#"there is no widget \"b\" yet"#), "\(line)")
   }
 
+  @Test func `what the selection names and the daemon lacks has the same words everywhere`() throws
+  {
+    var board = try synced(board(.json, ids: [Samples.id("watr")]), [LiveSamples.widget("water")])
+    #expect(board.missing == [Samples.id("watr")])
+    board.nearest = [Samples.id("watr"): "water"]
+    let words =
+      "there is no widget \"watr\" yet; did you mean \"water\"? `widgetctl ls` lists all widgets"
+    #expect(board.selectionProblems == [words])
+    #expect(board.blocks(dates)[0].tooltip == words)
+    board = try synced(self.board(.json), [LiveSamples.widget("water")])
+    board.unknownKinds = [try #require(KindName("nokind"))]
+    #expect(board.selectionProblems == [board.blocks(dates)[1].tooltip])
+    board = try synced(self.board(.json, ids: [Samples.id("water")]), [LiveSamples.widget("water")])
+    #expect(board.selectionProblems == [])
+  }
+
   @Test func `a mistake in the selection is not taken for a missing daemon`() {
     var board = board()
     board.fail("--where: 1:15: the expression ends too early", isSelectionWrong: true)

@@ -28,6 +28,8 @@ struct BarBoard: Sendable {
   var providers = ProviderFacts()
   /// The kinds of the selection that nobody has registered, in their order.
   var unknownKinds: [KindName] = []
+  /// The ids that were probably meant, by missing ids.
+  var nearest: [WidgetID: String] = [:]
   private var printed: String?
 
   init(
@@ -146,8 +148,7 @@ struct BarBoard: Sendable {
       blocks = widgets.map(block)
       let known = Set(mirror.widgets.map(\.kind))
       blocks += unknownKinds.filter { !known.contains($0) }.map { kind in
-        notice(
-          "\(kind)?", "there is no kind \"\(kind)\" yet; `widgetctl kinds` lists all kinds", reader)
+        notice("\(kind)?", words(forMissing: kind), reader)
       }
     } else {
       for id in ids {
@@ -155,15 +156,32 @@ struct BarBoard: Sendable {
           if shows(widget) { blocks.append(block(of: widget)) }
         } else {
           blocks.append(
-            notice(
-              "\(id)?",
-              "there is no widget \"\(id)\" \(seen.contains(id) ? "any more" : "yet"); "
-                + "`widgetctl ls` lists all widgets",
-              reader, of: id))
+            notice("\(id)?", words(forMissing: id), reader, of: id))
         }
       }
     }
     return blocks
+  }
+
+  /// The named widgets that do not exist.
+  var missing: [WidgetID] { mirror.isSynced ? ids.filter { mirror[$0] == nil } : [] }
+
+  /// What the selection names and the daemon does not have. A bar shows it in tooltips, and the command
+  /// reports it on standard error.
+  var selectionProblems: [String] {
+    let known = Set(mirror.widgets.map(\.kind))
+    return missing.map { words(forMissing: $0) }
+      + unknownKinds.filter { !known.contains($0) }.map { words(forMissing: $0) }
+  }
+
+  private func words(forMissing id: WidgetID) -> String {
+    let question = nearest[id].map { "did you mean \"\($0)\"? " } ?? ""
+    return "there is no widget \"\(id)\" \(seen.contains(id) ? "any more" : "yet"); "
+      + question + "`widgetctl ls` lists all widgets"
+  }
+
+  private func words(forMissing kind: KindName) -> String {
+    "there is no kind \"\(kind)\" yet; `widgetctl kinds` lists all kinds"
   }
 
   /// A block that shows a problem.

@@ -22,6 +22,8 @@ struct BarSession: Sendable {
     case kinds([Kind])
     /// Kinds of the selection that the daemon does not know.
     case unknown([KindName])
+    /// The ids that were probably meant, by missing ids.
+    case nearest([WidgetID: String])
     case providers(ProviderFacts)
     case timeHasPassed
     case clicked(String)
@@ -103,12 +105,18 @@ struct BarSession: Sendable {
         state.look(self, post)
         state.lookForSelected(self, post)
         state.lookForProviders(self, post)
+        state.lookForNames(self, post)
         take.yield()
       case .kinds(let kinds):
         for kind in kinds { state.board.describe(kind) }
       case .unknown(let kinds):
         state.board.unknownKinds = kinds
         state.isAsking = false
+        if !isOnce { state.report() }
+      case .nearest(let nearest):
+        state.board.nearest = nearest
+        state.isAskingForNames = false
+        if !isOnce { state.report() }
       case .providers(let providers):
         state.board.providers = providers
         state.isAskingForProviders = false
@@ -127,14 +135,12 @@ struct BarSession: Sendable {
       case .failed(let error):
         return try end(&state, with: error)
       }
-      guard state.isShown, !(isOnce && (state.isAsking || state.isAskingForProviders)) else {
-        continue
-      }
+      guard state.isShown, !(isOnce && state.isWaitingForAnswers) else { continue }
       let dates = DateText(now: Terminal.now)
       state.board.advance(to: dates.now)
       if let text = state.board.next(dates) {
         Output.write(text)
-        if isOnce { return }
+        if isOnce { return try endOnce(&state) }
       }
       let quiet = state.board.quiet(dates)
       let isWaiting = !state.board.unknownKinds.isEmpty
@@ -154,6 +160,16 @@ struct BarSession: Sendable {
     }
     guard mustSucceed else { throw error }
     Output.writeError("widgetctl: \(words)\n")
+  }
+
+  /// Reports what the selection names and the daemon does not have. i3blocks shows no output of a command
+  /// that fails.
+  private func endOnce(_ state: inout State) throws {
+    state.report()
+    guard !state.board.selectionProblems.isEmpty, state.board.encoder.format != .i3blocks else {
+      return
+    }
+    throw ExitStatus.notFound
   }
 
   /// The mutable state of the loop.
@@ -184,6 +200,39 @@ struct BarSession: Sendable {
         post.yield(.unknown(unknown))
       }
     }
+
+    /// Whether the daemon was asked for the names of all widgets, once.
+    private var hasAskedForNames = false
+    /// Whether it has not answered yet.
+    var isAskingForNames = false
+
+    /// Asks for the ids that were probably meant, if ids of the command line are missing at first.
+    mutating func lookForNames(_ bar: BarSession, _ post: AsyncStream<News>.Continuation) {
+      guard board.mirror.isSynced, !hasAskedForNames else { return }
+      hasAskedForNames = true
+      let missing = board.missing
+      guard !missing.isEmpty else { return }
+      isAskingForNames = true
+      Task(executorPreference: bar.executor) {
+        let all = await bar.session.ids()
+        var nearest: [WidgetID: String] = [:]
+        for id in missing { nearest[id] = id.rawValue.closest(among: all) }
+        post.yield(.nearest(nearest))
+      }
+    }
+
+    /// The problems that standard error has already.
+    private var reported: Set<String> = []
+
+    /// Reports problems of the selection on standard error, each once.
+    mutating func report() {
+      for words in board.selectionProblems where reported.insert(words).inserted {
+        Output.writeError("widgetctl: \(words.safeForTerminal)\n")
+      }
+    }
+
+    /// Whether an answer that the text depends on has not come yet.
+    var isWaitingForAnswers: Bool { isAsking || isAskingForProviders || isAskingForNames }
 
     /// Whether the daemon has not answered about providers yet.
     var isAskingForProviders = false
