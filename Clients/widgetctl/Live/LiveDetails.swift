@@ -122,7 +122,7 @@ struct LiveDetails {
       say("Its timeline is out of date (\(ago(since))), and no other one has come.")
       say("`widgetctl timeline \(widget.id)` shows whether and when another one comes.")
     case .activitySilent:
-      say("Nobody has updated the activity in time. The program that started it may have ended.")
+      say("The program that started the activity is gone, or hangs: nobody has updated it in time.")
       say("It became stale \(ago(widget.updateTime)) at the latest.")
       say("`widgetctl activity end \(widget.id)` ends it.")
     case .activityExpired:

@@ -132,7 +132,8 @@ struct Staleness: Sendable {
       return "its provider \"\(name.onOneLine)\" is away, or has marked it as stale (\(time))"
     case .mark: return "a program or user has marked it as stale (\(time))"
     case .timeline(let since): return "its timeline is out of date \(span(since))"
-    case .activitySilent: return "not updated \(time): the program of the activity sends nothing"
+    case .activitySilent:
+      return "not updated \(time): the program that started it is gone, or hangs"
     case .activityExpired: return "its lifetime is over, and nobody has ended it (\(time))"
     case .unknown: return "not updated \(time)"
     }

@@ -7,11 +7,13 @@ import WidgetProto
 /// The activity of a running command: it follows the command's reports, keeps the widget fresh, and
 /// reports the result at the end.
 ///
-/// The activity can neither delay the command nor make it fail. If this process is killed, the
-/// widget becomes stale after `staleAfter`, and the daemon ends the activity when its lifetime is
-/// over.
+/// The activity can neither delay the command nor make it fail. If this process is killed, `RunGuard`
+/// makes the widget stale. Without the guard, the widget becomes stale after `staleAfter`. The daemon ends
+/// the activity when its lifetime is over.
 actor RunActivity {
   nonisolated let id: WidgetID
+  /// The path of the daemon's socket.
+  nonisolated var socketPath: String { client.socketPath }
   private let client: WidgetClient
   private let spec: WidgetSpec
   private let staleAfter: Duration

@@ -18,7 +18,8 @@ struct RunCommand: AsyncParsableCommand {
         $WIDGETD_PROGRESS_FD  a file descriptor for lines such as `40%` and `0.4 copying photos`
         $WIDGETD_ACTIVITY     the widget's id, for `widgetctl activity update`
 
-      If widgetctl is killed, the widget becomes stale after --stale-after.
+      If widgetctl is killed, the widget becomes stale at once, and says so. If the machine or all \
+      processes of the session are killed, it becomes stale after --stale-after.
 
       Examples:
         widgetctl run --activity Build -- make -j4
@@ -51,7 +52,7 @@ struct RunCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "The time after which the widget is stale if widgetctl was killed. Default: 90s.",
+      "The time after which the widget is stale if nobody reports the end of widgetctl. Default: 90s.",
       valueName: "duration"),
     transform: parseDuration)
   var staleAfter: Duration = .seconds(90)
@@ -77,6 +78,7 @@ struct RunCommand: AsyncParsableCommand {
     // Open the pipe before any socket, so that a low number is free.
     let pipe = ProgressPipe()
     let shown = await show()
+    let guardian = shown.flatMap { RunGuard.start($0.id, socket: $0.socketPath) }
     var variables: [(name: String, value: String)] = []
     if let socket = global.socket { variables.append((SocketPath.variable, socket)) }
     if let shown { variables.append(("WIDGETD_ACTIVITY", shown.id.rawValue)) }
@@ -86,7 +88,7 @@ struct RunCommand: AsyncParsableCommand {
       child = try ChildCommand(command, variables: variables, progress: pipe)
     } catch {
       warn(error.words)
-      await end(shown, "failed", "cannot be started")
+      await end(shown, "failed", "cannot be started", guardian)
       Glibc.exit(error.status)
     }
     let news = RunActivity.News()
@@ -97,10 +99,13 @@ struct RunCommand: AsyncParsableCommand {
     await following.value
     switch outcome {
     case .exited(let status):
-      await end(shown, status == 0 ? "succeeded" : "failed", status == 0 ? "" : "status \(status)")
+      await end(
+        shown, status == 0 ? "succeeded" : "failed", status == 0 ? "" : "status \(status)", guardian
+      )
       Glibc.exit(status)
     case .signaled(let signal):
-      await end(shown, "stopped", "signal \(signal) (\(String(cString: strsignal(signal))))")
+      await end(
+        shown, "stopped", "signal \(signal) (\(String(cString: strsignal(signal))))", guardian)
       RunCommand.die(of: signal)
     }
   }
@@ -120,8 +125,11 @@ struct RunCommand: AsyncParsableCommand {
     }
   }
 
-  private func end(_ shown: RunActivity?, _ outcome: String, _ status: String) async {
+  private func end(
+    _ shown: RunActivity?, _ outcome: String, _ status: String, _ guardian: RunGuard?
+  ) async {
     guard let shown else { return }
+    defer { guardian?.finish() }
     do {
       if let refusal = try await shown.end(outcome, status) {
         warn("--dismiss was refused, so the outcome stays as long as the daemon allows: \(refusal)")

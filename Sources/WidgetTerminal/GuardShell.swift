@@ -1,0 +1,89 @@
+import Glibc
+
+/// A shell that outlives this process, to do what a process that was killed cannot do.
+///
+/// The shell reads a pipe. Only this process has the other end, and the kernel closes that end in any case.
+/// The shell is named `sh`, has a separate process group, and ignores the signals that a terminal sends to
+/// stop or end jobs. So a signal that ends this process does not end the shell.
+package struct GuardShell: Sendable {
+  /// Where the shell reads.
+  package let input: CInt
+  private let process: pid_t
+
+  /// Starts a shell; nil if that is not possible.
+  ///
+  /// - Parameters:
+  ///   - script: reads words to the end of standard input. The word `q` says that nothing is left to do.
+  ///   - arguments: `$1` and so on.
+  ///   - terminal: a descriptor that the shell gets as number 3.
+  package static func start(
+    _ script: String, _ arguments: [String], terminal: CInt? = nil
+  ) -> GuardShell? {
+    guard let ends = SystemPipe.make() else { return nil }
+    defer { close(ends.reading) }
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    // A copy, so that no number is overwritten before it is used.
+    let copy = terminal.map { fcntl($0, F_DUPFD_CLOEXEC, 10) }
+    guard copy ?? 0 >= 0 else {
+      close(ends.writing)
+      return nil
+    }
+    defer { if let copy { close(copy) } }
+    posix_spawn_file_actions_adddup2(&actions, ends.reading, 0)
+    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
+    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
+    if let copy { posix_spawn_file_actions_adddup2(&actions, copy, 3) }
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK))
+    posix_spawnattr_setpgroup(&attributes, 0)
+    var mask = sigset_t()
+    sigemptyset(&mask)
+    posix_spawnattr_setsigmask(&attributes, &mask)
+    let traps = "trap '' HUP INT QUIT TERM TSTP TTIN TTOU\n"
+    let words = ["sh", "-c", traps + script, "sh"] + arguments
+    var strings = words.map { strdup($0) } + [nil]
+    defer { for string in strings { free(string) } }
+    var process: pid_t = 0
+    let status = posix_spawn(&process, "/bin/sh", &actions, &attributes, &strings, environ)
+    guard status == 0 else {
+      close(ends.writing)
+      return nil
+    }
+    return GuardShell(input: ends.writing, process: process)
+  }
+
+  /// Ends the shell, which has nothing more to do.
+  package func finish() {
+    _ = write(input, "q\n", 2)
+    abandon()
+  }
+
+  /// Closes the pipe, as the kernel does when a process ends, and waits for the shell.
+  package func abandon() {
+    close(input)
+    while waitpid(process, nil, 0) < 0, errno == EINTR {}
+  }
+}
+
+/// A pipe that programs started by this one do not inherit.
+struct SystemPipe {
+  let reading: CInt
+  let writing: CInt
+
+  /// Nil, with `errno` set, if there are no descriptors left.
+  static func make() -> SystemPipe? {
+    var ends: [CInt] = [-1, -1]
+    guard pipe(&ends) == 0 else { return nil }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    return SystemPipe(reading: ends[0], writing: ends[1])
+  }
+
+  func close() {
+    Glibc.close(reading)
+    Glibc.close(writing)
+  }
+}
