@@ -11,6 +11,36 @@ import WidgetTerminal
 
 /// Forms, inputs and what is typed into them.
 extension LiveBoardTests {
+  @Test func `a view of one widget begins in the first input of its form`() throws {
+    var board = try LiveSamples.board([Self.widget("f", Self.form)]) { $0.focusesFirst = true }
+    #expect(board.focus?.node == "title")
+    #expect(type(&board, "milk") == [])
+    #expect(lines(board).contains { $0.contains("milk") })
+    // Later frames leave the focus to the user.
+    press(&board, .escape)
+    try board.take(.synced(WatchSynced(revision: 2)))
+    #expect(board.focus == nil)
+    #expect(try LiveSamples.board([Self.widget("f", Self.form)]).focus == nil)
+  }
+
+  @Test func `a view of one widget without a form focuses its only control`() throws {
+    func focus(_ nodes: [Node]) throws -> String? {
+      let root = Node(id: "box", type: .stack, childIDs: nodes.map(\.id))
+      let content = Content(rootID: "box", nodes: [root] + nodes)
+      let board = try LiveSamples.board([Self.widget("f", content)]) { $0.focusesFirst = true }
+      return board.focus?.node
+    }
+    func button(_ id: String) -> Node {
+      Node(id: id, type: .button, properties: ["text": .string(id)], events: ["press"])
+    }
+    #expect(try focus([button("a")]) == "a")
+    #expect(try focus([button("a"), button("b")]) == nil)
+    #expect(try focus([]) == nil)
+    // The keys of the view would be typed into a search field.
+    let search = Node(id: "search", type: .input, events: ["change"])
+    #expect(try focus([search, button("b")]) == nil)
+  }
+
   @Test func `a form sends what was typed, by name, and is empty when it has succeeded`() throws {
     var board = try Self.board([Self.widget("f", Self.form)])
     press(&board, .tab, .tab)

@@ -161,6 +161,7 @@ struct DashboardOptions {
     metrics.showsURLs = !capabilities.hasLinks
     var options = LiveOptions(ids: ids, metrics: metrics)
     options.isSelection = !selection.isEmpty
+    options.focusesFirst = ids.count == 1
     options.leavesOutStanding = ids.isEmpty && selection.isEmpty
     options.animates = !isStill
     options.moves = !isStill && capabilities.depth >= .palette256

@@ -4,6 +4,24 @@ import WidgetTerminal
 
 /// Moving the focus, and scrolling to it.
 extension LiveBoard {
+  /// Focuses the first input of a form, or else the only focus target, as soon as there is any target. A
+  /// user who has pressed a key keeps the focus.
+  mutating func focusFirst() {
+    guard options.focusesFirst, !hasFocusedFirst else { return }
+    let all = targets.map(\.focus)
+    guard !all.isEmpty else { return }
+    hasFocusedFirst = true
+    guard focus == nil, leftFocus == nil else { return }
+    let input = all.first { focus in
+      guard focus.kind == .control, let pane = panes[focus.widget],
+        let node = pane.node(focus.node)
+      else { return false }
+      return node.type == .input && node.properties["readOnly"] != .bool(true)
+        && pane.form(around: focus.node) != nil
+    }
+    if let first = input ?? (all.count == 1 ? all[0] : nil) { setFocus(first) }
+  }
+
   mutating func moveFocus(by step: Int) {
     let all = targets.map(\.focus)
     guard !all.isEmpty else { return }

@@ -109,6 +109,8 @@ struct LiveBoard {
   var isLinkSlow = false
   /// The cache of painted panes: a redraw repaints only panes that changed.
   var canvas = LiveCanvas()
+  /// Whether the focus at the start was decided.
+  var hasFocusedFirst = false
   /// Whether something covered the panes in the last redraw.
   var wasCovered = true
   /// A message in the status line. The next key clears it, or else time does.
@@ -186,6 +188,7 @@ struct LiveBoard {
     let isSettling = settle()
     // Most changes leave every pane where it is.
     if isSettling || !keepsPlaces { arrange() }
+    focusFirst()
   }
 
   /// Names the first widget of the command line that does not exist, if others are shown.
@@ -302,10 +305,10 @@ struct LiveBoard {
   private static func words(for error: ClientError) -> String {
     switch error {
     case .unavailable, .socketNotFound: "the daemon cannot be reached; reconnecting"
+    case .unresponsive: "\(error.loss); reconnecting"
     default: "the connection is lost; reconnecting"
     }
   }
-    case .unresponsive: "\(error.loss); reconnecting"
 
   /// Stores the daemon's facts about a kind and its provider.
   mutating func describe(_ facts: ProviderFacts) {
@@ -456,6 +459,8 @@ struct LiveOptions: Sendable {
   var ids: [WidgetID] = []
   /// Whether the watch selects some of the widgets.
   var isSelection = false
+  /// Whether the first input of a form has the focus at the start, or else the only control.
+  var focusesFirst = false
   /// Whether to leave out status widgets of hosts and bundles that run without errors.
   var leavesOutStanding = false
   var metrics: LayoutMetrics
