@@ -120,6 +120,9 @@ struct CommandFailure: Error, Hashable {
           "the daemon does not know the field \"\(path)\", because it is older than widgetctl; "
           + "update and restart it"
       }
+    case "BUNDLE_HOST_MISSING":
+      return "no widgetd-host is connected, which installs and runs bundles; start it with "
+        + "`\(HostStart.ofProcess.command())`"
     case "KIND_NOT_FOUND":
       if let kind = status.errorInfo?.metadata["kind"], !kind.isEmpty {
         return "there is no kind \"\(kind)\"; `widgetctl kinds` lists them"

@@ -42,6 +42,27 @@ import WidgetModel
     #expect(away.problem(of: "/a")?.contains("widgetd-host is not running") == true)
   }
 
+  @Test(
+    arguments: [
+      (true, "/usr/lib/systemd/system/widgetd-host.service", "systemctl start widgetd-host"),
+      (false, "/usr/lib/systemd/user/widgetd-host.service", "systemctl --user start widgetd-host"),
+      (
+        false, "/h/.config/systemd/user/widgetd-host.service", "systemctl --user start widgetd-host"
+      ),
+      (false, "/usr/lib/systemd/system/widgetd-host.service", "widgetd-host --bundles '/a b'"),
+      (true, "/usr/lib/systemd/user/widgetd-host.service", "widgetd-host --bundles '/a b'"),
+    ])
+  func `a unit is advised only where systemd has it`(isRoot: Bool, unit: String, command: String) {
+    let variables = ["HOME": "/h"]
+    let start = HostStart(isRoot: isRoot, environment: { variables[$0] }) {
+      $0 == "/run/systemd/system" || $0 == unit
+    }
+    #expect(start.command(["/a b"]) == command)
+    // A container has the packages' units, but no systemd.
+    let contained = HostStart(isRoot: isRoot, environment: { variables[$0] }) { $0 == unit }
+    #expect(contained.command() == "widgetd-host")
+  }
+
   @Test func `a bundle whose host was killed is stopped`() throws {
     let data: ValueMap = [
       "id": .string("clock"), "version": .string("1.0.0"), "state": .string("running"),

@@ -259,7 +259,7 @@ import WidgetTerminal
     #expect(
       notice.hasPrefix(
         "No widgetd-host runs the kind \"k\" now; the event is stored, and waits for it. To change "
-          + "that, run `systemctl"))
+          + "that, run `\(HostStart.ofProcess.command())`"))
     #expect(
       try press(Self.facts("sysmon", losable: true), Self.stale())
         == "No provider \"sysmon\" runs the kind \"k\" now; the event is lost for it, because the kind "

@@ -75,11 +75,10 @@ enum BundleHost: Hashable {
     }
   }
 
-  /// The command that starts the service of the host; nil if a host is not what is missing.
-  var mend: String? { isMissing ? BundleHost.start : nil }
-
-  private static var start: String {
-    geteuid() == 0 ? "systemctl start widgetd-host" : "systemctl --user start widgetd-host"
+  /// The command that starts the host; nil if a host is not what is missing.
+  var mend: String? {
+    guard case .missing(let former) = self else { return nil }
+    return HostStart.ofProcess.command(former)
   }
 
   /// The state after a restart of the daemon.
@@ -109,11 +108,13 @@ enum BundleHost: Hashable {
     case .returning(let folders):
       return
         "\(BundleHost.waiting); it ran \(folders.isEmpty ? "no folder" : folders.joined(separator: ", "));"
-        + " if it does not return, start it with `\(BundleHost.start)`"
+        + " if it does not return, start it with `\(HostStart.ofProcess.command(folders))`"
     case .missing:
+      let start = HostStart.ofProcess
       return
         "no host runs the folder \(folder): widgetd-host is not running; start it with "
-        + "`\(mend ?? "")` or `widgetd-host --bundles \(folder)`"
+        + (start.hasUnit ? "`\(start.command())` or " : "")
+        + "`widgetd-host --bundles \(folder.shellQuoted)`"
     case .unknown:
       return
         "cannot tell whether a host runs the folder \(folder): the daemon does not answer; "

@@ -94,9 +94,9 @@ struct LiveDetails {
     case .sources: break
     case .hostEnded(let end):
       say("widgetd-host, which runs it, ended \(ago(end)).")
-      say("Start it: systemctl start widgetd-host, or widgetd-host --bundles FOLDER")
+      say("Start it: \(staleness.hostStart)")
     case .noHost:
-      say("No widgetd-host is known to run its bundle; start widgetd-host.")
+      say("No widgetd-host is known to run its bundle. Start one: \(staleness.hostStart)")
     case .bundle(let state, let problem):
       say("Its bundle is \(state).")
       if !problem.isEmpty { say(problem) }

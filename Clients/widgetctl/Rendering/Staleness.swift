@@ -94,10 +94,16 @@ struct Staleness: Sendable {
     }
   }
 
+  /// The command that starts the host, with the folders of the last one if they are known.
+  var hostStart: String {
+    let host = host.map { BundleHost($0) } ?? .missing()
+    return host.mend ?? HostStart.ofProcess.command()
+  }
+
   /// The next step of a user while the program is absent. Empty if none is known.
   var remedy: String {
     switch cause {
-    case .hostEnded, .noHost: BundleHost.missing().mend.map { "run `\($0)`" } ?? ""
+    case .hostEnded, .noHost: "run `\(hostStart)`"
     case .bundle: "`widgetctl bundle ls` shows why"
     case .provider, .providerAway: "start its program"
     case .sources, .providerSilent, .mark, .unknown, .timeline, .activitySilent, .activityExpired:

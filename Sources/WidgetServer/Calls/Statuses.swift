@@ -281,8 +281,8 @@ extension RPCStatus {
 
   static let noBundleHost = RPCStatus(
     .unavailable, "BUNDLE_HOST_MISSING",
-    "No widgetd-host is connected; it installs and runs bundles. Start it with "
-      + "`systemctl start widgetd-host`, or `systemctl --user start widgetd-host` for your user.")
+    "No widgetd-host is connected; it installs and runs bundles. Start it: `widgetd-host`, or its unit "
+      + "if systemd has one.")
 
   static let bundleHostGone = RPCStatus(
     .unavailable, "BUNDLE_HOST_GONE",

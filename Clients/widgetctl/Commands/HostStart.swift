@@ -1,0 +1,44 @@
+import Glibc
+
+/// The command that starts widgetd-host on this machine: by its unit if there is one, else the program.
+struct HostStart: Hashable {
+  var isRoot: Bool
+  /// Whether the systemd that would run the host for this user has the unit.
+  var hasUnit: Bool
+
+  static let unit = "widgetd-host.service"
+
+  /// - Parameter exists: Whether a file exists.
+  init(isRoot: Bool, environment: (String) -> String?, exists: (String) -> Bool) {
+    self.isRoot = isRoot
+    let scope = isRoot ? "system" : "user"
+    let home = environment("HOME")
+    let own = [
+      (environment("XDG_CONFIG_HOME") ?? home.map { $0 + "/.config" }).map { $0 + "/systemd/user" },
+      (environment("XDG_DATA_HOME") ?? home.map { $0 + "/.local/share" }).map {
+        $0 + "/systemd/user"
+      },
+    ]
+    let folders =
+      (isRoot ? [] : own.compactMap(\.self))
+      + ["/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"].map { "\($0)/systemd/\(scope)" }
+    // Without a running systemd, its units start nothing, as in a container.
+    hasUnit =
+      exists("/run/systemd/system") && folders.contains { exists("\($0)/\(HostStart.unit)") }
+  }
+
+  /// The one for this process's user.
+  static var ofProcess: HostStart {
+    HostStart(isRoot: geteuid() == 0, environment: Terminal.environment) { access($0, F_OK) == 0 }
+  }
+
+  /// The command.
+  ///
+  /// - Parameter folders: The folders of bundles that a host without a unit is to run. Empty: the usual ones.
+  func command(_ folders: [String] = []) -> String {
+    guard !hasUnit else {
+      return isRoot ? "systemctl start widgetd-host" : "systemctl --user start widgetd-host"
+    }
+    return "widgetd-host" + folders.map { " --bundles \($0.shellQuoted)" }.joined()
+  }
+}
