@@ -33,15 +33,15 @@ const char *wc_version(void) { return VERSION; }
 
 static wc_code fail_deadline(const wc_client *client, wc_error *error) {
   return wc_fail(error, WC_DEADLINE_EXCEEDED, "DEADLINE_EXCEEDED",
-                 "the daemon at %s did not answer within %d ms; check what was done, or allow more "
-                 "time with wc_set_timeout",
+                 "the daemon at %s did not answer within %d ms; allow more time with "
+                 "wc_set_timeout. A change may still be made",
                  client->path, client->timeout_milliseconds);
 }
 
 static wc_code fail_lost(const wc_client *client, wc_error *error) {
   return wc_fail(error, WC_UNAVAILABLE, "CONNECTION_LOST",
-                 "the connection to the daemon at %s was lost before it answered; check what was "
-                 "done, or send the same request with its request_id again",
+                 "the connection to the daemon at %s was lost before it answered; try again. A "
+                 "change may have been made already; with a request_id, it is made once",
                  client->path);
 }
 

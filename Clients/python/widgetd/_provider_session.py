@@ -345,7 +345,8 @@ class Session:
 
     def _lost(self) -> ConnectionLost:
         return ConnectionLost(
-            f"the connection to the daemon at {self._options.path} was lost; check what was done",
+            f"the connection to the daemon at {self._options.path} was lost; the change may have been "
+            "made already",
             code=Code.UNAVAILABLE,
         )
 
