@@ -12,7 +12,10 @@ extension String {
         }
       }
     guard !isPlain else { return self }
-    return "'" + split(separator: "'", omittingEmptySubsequences: false).joined(separator: #"'\''"#)
-      + "'"
+    // By scalars: a combining mark after a quote belongs to the same `Character`.
+    let quoted = unicodeScalars.reduce(into: "") { result, scalar in
+      if scalar == "'" { result += #"'\''"# } else { result.unicodeScalars.append(scalar) }
+    }
+    return "'\(quoted)'"
   }
 }

@@ -94,7 +94,10 @@ public struct BarEncoder: Sendable {
   public func output(_ blocks: [BarBlock], notice: String = "") -> BarOutput {
     switch format {
     case .i3bar, .swaybar: .json(.list(blocks.flatMap(i3Blocks)))
-    case .i3blocks: .json(.map(i3Properties(joined(blocks, PangoMarkup.text), blocks)))
+    case .i3blocks:
+      .json(
+        .map(i3Properties(PangoMarkup.withoutJSONEscapes(joined(blocks, PangoMarkup.text)), blocks))
+      )
     case .waybar: .json(waybar(blocks, notice))
     case .polybar: .text(joined(blocks, polybar))
     case .tmux: .text(joined(blocks, TmuxMarkup.text))
@@ -107,6 +110,7 @@ public struct BarEncoder: Sendable {
           blocks.map { block in
             var block = block
             block.tooltip = [notice, block.tooltip].filter { !$0.isEmpty }.joined(separator: "\n")
+            if format == .eww { block.tooltip = TooltipText.bounded(block.tooltip) }
             return document(block)
           }))
     }
@@ -176,7 +180,7 @@ public struct BarEncoder: Sendable {
         map["background"] = .string(background.description)
       }
       if format == .i3blocks, let short = first.shortText {
-        map["short_text"] = .string(PangoMarkup.escaped(short))
+        map["short_text"] = .string(PangoMarkup.withoutJSONEscapes(PangoMarkup.escaped(short)))
       }
     }
     if format == .i3blocks { map["markup"] = .string("pango") }
@@ -191,10 +195,11 @@ public struct BarEncoder: Sendable {
   private func waybar(_ blocks: [BarBlock], _ notice: String) -> Value {
     let tooltips = ([notice] + blocks.map { blocks.count > 1 ? $0.namedTooltip : $0.tooltip })
       .filter { !$0.isEmpty }
+    let tooltip = TooltipText.bounded(tooltips.joined(separator: "\n"))
     let classes = blocks.flatMap(\.classes)
     var map: ValueMap = [
       "text": .string(joined(blocks, PangoMarkup.text)),
-      "tooltip": .string(PangoMarkup.escaped(tooltips.joined(separator: "\n"))),
+      "tooltip": .string(PangoMarkup.escaped(tooltip)),
       "class": .list(classes.map { .string($0) }),
       // waybar takes it for markup. As a key of `format-icons` it is a name.
       "alt": .string(BarReader.className(blocks.first?.icon ?? "")),

@@ -28,6 +28,19 @@ enum PangoMarkup {
   }
 
   static func escaped(_ text: String) -> String { text.escapedForMarkup }
+
+  /// The markup, with references to the characters that JSON escapes. i3blocks 1.4 shows the escapes of
+  /// JSON as they are.
+  static func withoutJSONEscapes(_ markup: String) -> String {
+    markup.unicodeScalars.reduce(into: "") { result, scalar in
+      // Quotes are references already.
+      if scalar == "\\" || scalar.actsOnTerminal {
+        result += "&#\(scalar.value);"
+      } else {
+        result.unicodeScalars.append(scalar)
+      }
+    }
+  }
 }
 
 /// polybar's tags: `%{F#rrggbb}`.
@@ -41,17 +54,18 @@ enum PolybarMarkup {
   }
 
   /// Escapes text for polybar. polybar reads `%{` as the start of a tag, and has no escape for it.
-  /// So an empty tag goes between the two characters.
+  /// So a tag without effect goes between the two characters: a move by 0 pixels. An empty tag for the
+  /// font would end the font of the user's label.
   static func escaped(_ text: String) -> String {
     var result = ""
     var previous: Unicode.Scalar?
     for scalar in text.unicodeScalars {
-      if previous == "%", scalar == "{" { result += "%{T-}" }
+      if previous == "%", scalar == "{" { result += "%{O0}" }
       result.unicodeScalars.append(scalar)
       previous = scalar
     }
     // The next part could begin with the brace.
-    return result.hasSuffix("%") ? result + "%{T-}" : result
+    return result.unicodeScalars.last == "%" ? result + "%{O0}" : result
   }
 
   /// The start of a part that runs a command; `%{A}` ends it.

@@ -1,5 +1,6 @@
 import Testing
 import WidgetBar
+import WidgetLayout
 import WidgetModel
 
 private func text(_ output: BarOutput) -> String {
@@ -17,6 +18,14 @@ private func fullText(_ value: Value) -> String {
     if case .string(let text)? = map["full_text"] ?? map["text"] { text } else { "" }
   default: ""
   }
+}
+
+/// The tooltip of a whole line, or of its first block.
+private func tooltip(of output: BarOutput) -> String {
+  guard case .json(var value) = output else { return "" }
+  if case .list(let blocks) = value, let first = blocks.first { value = first }
+  if case .map(let map) = value, case .string(let text)? = map["tooltip"] { return text }
+  return ""
 }
 
 private func block(_ text: String, node: String = "") -> BarBlock {
@@ -45,12 +54,40 @@ private func block(_ text: String, node: String = "") -> BarBlock {
     #expect(map["markup"] == .string("none"))
   }
 
+  @Test func `i3blocks gets no escapes of JSON, which 1.4 shows as they are`() {
+    let hebrew = BarPart("\u{2068}\u{5e9}\u{5dc}\u{2069} C:\\x \"q\"")
+    var block = BarBlock(widget: "w", parts: [hebrew])
+    block.shortText = "a\\b"
+    let encoder = BarEncoder(format: .i3blocks)
+    guard case .json(.map(let map)) = encoder.output([block]) else {
+      Issue.record("no object")
+      return
+    }
+    #expect(map["full_text"] == .string("&#8296;\u{5e9}\u{5dc}&#8297; C:&#92;x &quot;q&quot;"))
+    #expect(map["short_text"] == .string("a&#92;b"))
+  }
+
+  @Test(arguments: [
+    String(repeating: "x", count: 10_000), String(repeating: "line\n", count: 2_000),
+    String(repeating: "日本", count: 3_000),
+  ])
+  func `a tooltip for GTK is not larger than a window can be`(tooltip: String) {
+    var one = block("x")
+    (one.widget, one.tooltip) = ("w", tooltip)
+    for format in [BarFormat.waybar, .eww] {
+      let encoded = tooltip(of: BarEncoder(format: format).output([one, one]))
+      let lines = encoded.split(separator: "\n", omittingEmptySubsequences: false)
+      #expect(lines.count > 1 && lines.count <= 40)
+      #expect(lines.allSatisfy { TextColumns.width(of: String($0)) <= 100 })
+    }
+  }
+
   @Test func `polybar's tags cannot come from a text`() {
     let encoded = text(
       BarEncoder(format: .polybar).output([block(hostile), block("%"), block("{F-}")]))
     // What is left after the encoder's own tags has no tag in it.
     var rest = encoded
-    for tag in ["%{F#ff0000}", "%{F-}", "%{T-}"] {
+    for tag in ["%{F#ff0000}", "%{F-}", "%{O0}"] {
       rest = rest.split(separator: tag, omittingEmptySubsequences: false).joined(separator: "\u{0}")
     }
     #expect(!rest.contains("%{"), "\(encoded)")

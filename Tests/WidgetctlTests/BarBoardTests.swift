@@ -310,7 +310,7 @@ import WidgetProto
     let text = BarConfiguration(
       format: .tmux, arguments: ["a"], widget: id, socket: "/%s #[x] \"$y\""
     ).text
-    let command = #"widgetctl bar --click 1 a --socket '/%s ##''[x] \"\$y\"'"#
+    let command = #"widgetctl bar --click 1 a --socket '/%s ##''[x] \"\$y\"' || true"#
     #expect(text.contains("bind -n MouseDown1StatusRight run-shell -b \"\(command)\"\n"), "\(text)")
   }
 

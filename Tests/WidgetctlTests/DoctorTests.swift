@@ -297,7 +297,7 @@ struct DoctorTests {
 
   @Test(arguments: [
     ("/a/b.sock", "/a/b.sock"), ("a b", "'a b'"), ("it's", #"'it'\''s'"#), ("", "''"),
-    ("$(x)", "'$(x)'"),
+    ("$(x)", "'$(x)'"), ("'\u{301};x", "''\\''\u{301};x'"),
   ])
   func `words are quoted for a shell`(_ word: String, quoted: String) {
     #expect(word.shellQuoted == quoted)

@@ -156,7 +156,10 @@ struct BarConfiguration {
       (1, "MouseDown1StatusRight"), (3, "MouseDown3StatusRight"), (4, "WheelUpStatusRight"),
       (5, "WheelDownStatusRight"),
     ]
-    let bindings = clicks(buttons) { "bind -n \($0) run-shell -b \"\($1.inTmuxCommand)\"" }
+    let bindings = clicks(buttons) {
+      // tmux shows the failure of a command in the user's pane. A widget need not take each button.
+      "bind -n \($0) run-shell -b \"\("\($1) || true".inTmuxCommand)\""
+    }
     return [
       "# In ~/.tmux.conf.", "set -g status-interval 1", "set -g status-right-length 120",
       "set -g status-right \"\(command.inTmuxStatus) %H:%M\"",

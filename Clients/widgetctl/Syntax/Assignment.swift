@@ -32,26 +32,27 @@ struct Assignment: Hashable {
 
   /// Throws the problem, in words.
   init(_ text: String) throws(SyntaxFailure) {
-    guard let equals = text.firstIndex(of: "=") else {
+    // By scalars: a combining mark after a sign belongs to the same `Character`.
+    guard let equals = text.unicodeScalars.firstIndex(of: "=") else {
       throw SyntaxFailure("\"\(text)\" is not KEY=VALUE")
     }
     var key = text[..<equals]
-    var rest = text[text.index(after: equals)...]
+    let rest = text[text.unicodeScalars.index(after: equals)...]
+    let sign = rest.unicodeScalars.first
     let mustBeJSON = key.hasSuffix(":")
     if mustBeJSON { key = key.dropLast() }
     guard !key.isEmpty else { throw SyntaxFailure("\"\(text)\" has no key before the =") }
     self.key = String(key)
     if mustBeJSON {
-      guard !rest.hasPrefix("@") else {
-        source = .jsonFile(String(rest.dropFirst()))
+      guard sign != "@" else {
+        source = .jsonFile(String(rest.unicodeScalars.dropFirst()))
         return
       }
       source = .value(try Assignment.json(rest, of: self.key))
-    } else if rest.hasPrefix("=") {
-      rest = rest.dropFirst()
-      source = .value(.string(String(rest)))
-    } else if rest.hasPrefix("@") {
-      source = .textFile(String(rest.dropFirst()))
+    } else if sign == "=" {
+      source = .value(.string(String(rest.unicodeScalars.dropFirst())))
+    } else if sign == "@" {
+      source = .textFile(String(rest.unicodeScalars.dropFirst()))
     } else {
       source = .value(try Assignment.inferred(rest))
       guessed = String(rest)
