@@ -67,6 +67,12 @@ enum Output {
     end(text.withUTF8 { write(UnsafeRawBufferPointer($0), to: STDOUT_FILENO) })
   }
 
+  /// Whether the reader of a pipe has taken all that was written. True for other outputs.
+  static var isTaken: Bool {
+    var unread: Int32 = 0
+    return ioctl(STDOUT_FILENO, UInt(FIONREAD), &unread) != 0 || unread == 0
+  }
+
   /// The same for bytes.
   static func write(_ bytes: [UInt8]) {
     end(bytes.withUnsafeBytes { write($0, to: STDOUT_FILENO) })

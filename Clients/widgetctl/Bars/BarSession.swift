@@ -43,6 +43,8 @@ struct BarSession: Sendable {
   static let clickBytesMax = 64 << 10
   /// How often the daemon is asked again for a kind that it does not know.
   static let unknownKindPause = Duration.seconds(10)
+  /// How often it is checked whether the bar has read the last state.
+  static let untakenPause = Duration.milliseconds(100)
 
   let session: Session
   let selector: Selector
@@ -136,6 +138,11 @@ struct BarSession: Sendable {
         return try end(&state, with: error)
       }
       guard state.isShown, !(isOnce && state.isWaitingForAnswers) else { continue }
+      if state.board.encoder.format == .yambar, !Output.isTaken {
+        // yambar 1.9 aborts if several states come at once, for example after it was suspended.
+        state.timer.set(Self.untakenPause)
+        continue
+      }
       let dates = DateText(now: Terminal.now)
       state.board.advance(to: dates.now)
       if let text = state.board.next(dates) {

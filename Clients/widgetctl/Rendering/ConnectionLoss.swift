@@ -8,6 +8,8 @@ struct ConnectionLoss: Hashable, Sendable {
   let words: String
   /// Why there was no connection and what to do next. Empty if there was one, which is lost.
   let absence: String
+  /// Whether the new connection sends a snapshot. Until it is complete, the state is the old one.
+  private var waitsForSnapshot = false
 
   init(_ error: ClientError, at now: Timestamp) {
     since = now
@@ -19,10 +21,15 @@ struct ConnectionLoss: Hashable, Sendable {
   static func after(_ frame: WatchFrame, _ loss: ConnectionLoss?, at now: Timestamp)
     -> ConnectionLoss?
   {
-    switch frame {
-    case .disconnected(let error): loss ?? ConnectionLoss(error, at: now)
-    case .opened, .reconnected: nil
-    default: loss
+    guard var loss else {
+      if case .disconnected(let error) = frame { return ConnectionLoss(error, at: now) }
+      return nil
     }
+    switch frame {
+    case .reset: loss.waitsForSnapshot = true
+    case .opened where !loss.waitsForSnapshot, .synced: return nil
+    default: break
+    }
+    return loss
   }
 }

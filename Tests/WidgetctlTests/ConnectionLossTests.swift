@@ -1,0 +1,32 @@
+import Testing
+import WidgetClient
+import WidgetModel
+import WidgetProto
+
+@testable import widgetctl
+
+struct ConnectionLossTests {
+  private func loss(after frames: [WatchFrame]) -> ConnectionLoss? {
+    frames.reduce(into: nil) { loss, frame in loss = .after(frame, loss, at: .epoch) }
+  }
+
+  private let lost = WatchFrame.disconnected(.connectionLost(socketPath: "/s"))
+  private let opened = WatchFrame.opened(WatchOpened(subscriptionID: 1, epoch: 1, revision: 1))
+
+  @Test func `a stream that continues is up to date when it opens`() {
+    #expect(loss(after: [lost, lost]) != nil)
+    #expect(loss(after: [lost, .reconnected]) != nil)
+    #expect(loss(after: [lost, .reconnected, opened]) == nil)
+  }
+
+  @Test func `after a reset, the old state stays marked until the snapshot is complete`() {
+    let begun: [WatchFrame] = [lost, .reconnected, .reset(.epochChanged), opened]
+    #expect(loss(after: begun) != nil)
+    #expect(loss(after: begun + [.snapshot(SnapshotChunk())]) != nil)
+    #expect(loss(after: begun + [.synced(WatchSynced(revision: 1))]) == nil)
+  }
+
+  @Test func `a reset without a lost connection is none`() {
+    #expect(loss(after: [.reset(.compacted), opened]) == nil)
+  }
+}
