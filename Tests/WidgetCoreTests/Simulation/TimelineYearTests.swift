@@ -11,29 +11,35 @@ import WidgetTimeZones
 /// steps of the clock in both directions, and restarts. A naive model looks for each entry minute by
 /// minute.
 ///
-/// A failure names its seed. `WIDGETD_SIM_SEED=<seed>` runs that year alone, and
-/// `WIDGETD_SIM_WIDGETS=<number>` says how many widgets there are (default: 64).
+/// One year has 1,000 widgets, the others 64. A failure names its seed. `WIDGETD_SIM_SEED=<seed>` runs
+/// that year alone, and `WIDGETD_SIM_WIDGETS=<number>` sets the number of widgets.
 struct TimelineYearTests {
+  struct Plan: Sendable {
+    var seed: UInt64
+    var widgets: Int
+  }
+
   private static let environment = ProcessInfo.processInfo.environment
 
-  private static var widgetCount: Int {
-    environment["WIDGETD_SIM_WIDGETS"].flatMap(Int.init) ?? 64
+  private static var plans: [Plan] {
+    let widgets = environment["WIDGETD_SIM_WIDGETS"].flatMap(Int.init)
+    if let seed = environment["WIDGETD_SIM_SEED"].flatMap(UInt64.init) {
+      return [Plan(seed: seed, widgets: widgets ?? 1_000)]
+    }
+    return (1...4).map { Plan(seed: $0, widgets: widgets ?? ($0 == 1 ? 1_000 : 64)) }
   }
 
-  private static var seeds: [UInt64] {
-    environment["WIDGETD_SIM_SEED"].flatMap(UInt64.init).map { [$0] } ?? [1, 2, 3, 4]
-  }
-
-  @Test(arguments: seeds)
-  func `of widgets is what the naive model says`(seed: UInt64) throws {
-    var year = try TimelineYear(seed: seed, widgets: Self.widgetCount)
+  @Test(arguments: plans)
+  func `of widgets is what the naive model says`(plan: Plan) throws {
+    let (seed, widgets) = (plan.seed, plan.widgets)
+    var year = try TimelineYear(seed: seed, widgets: widgets)
     let violations = try year.run()
     #expect(violations.isEmpty, "WIDGETD_SIM_SEED=\(seed) \(violations.joined(separator: "\n"))")
     // A simulation that does not do these things proves nothing about them.
     let counts = year.counts
-    #expect(counts.flips > 50 * Self.widgetCount, "\(counts)")
+    #expect(counts.flips > 50 * widgets, "\(counts)")
     #expect(counts.restarts > 10 && counts.backward > 10, "\(counts)")
-    #expect(counts.requests > Self.widgetCount && counts.retries > 10, "\(counts)")
+    #expect(counts.requests > widgets && counts.retries > 10, "\(counts)")
     #expect(counts.errors > 10 && counts.stale > 10, "\(counts)")
   }
 }
