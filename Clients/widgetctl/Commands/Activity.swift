@@ -1,5 +1,6 @@
 import ArgumentParser
 import WidgetClient
+import WidgetLayout
 import WidgetModel
 import WidgetProto
 
@@ -341,7 +342,7 @@ struct ActivityListCommand: AsyncParsableCommand {
 extension Table {
   /// ID STATE TIME PROGRESS TITLE STATUS, a row an activity.
   static func of(activities widgets: [Widget], now: Timestamp) -> Table {
-    var table = Table("ID", "STATE", "TIME", "PROGRESS", "TITLE", "STATUS")
+    var table = Table("ID", "STATE", "TIME", "PROGRESS", "TITLE", "STATUS", yielding: "TITLE")
     for widget in widgets {
       guard let activity = widget.activity else { continue }
       let style: Style =
@@ -359,10 +360,16 @@ extension Table {
         Cell(widget.id.rawValue),
         Cell(activity.state.name + (widget.isStale ? ",stale" : ""), style),
         Cell(DurationSyntax.age((activity.endTime ?? now).duration(since: activity.startTime))),
-        Cell(progress), Cell(widget.parameters["title"]?.plainText ?? widget.kind.rawValue),
+        Cell(progress),
+        // A table is as wide as its longest cell, also in a pipe.
+        Cell(TextColumns.truncated(title(of: widget), to: 60)),
         Cell(words.compactMap { $0?.plainText }.joined(separator: ": ")))
     }
     return table
+  }
+
+  private static func title(of widget: Widget) -> String {
+    widget.parameters["title"]?.plainText ?? widget.kind.rawValue
   }
 }
 
