@@ -71,9 +71,9 @@ private func block(_ text: String, node: String = "") -> BarBlock {
     String(repeating: "x", count: 10_000), String(repeating: "line\n", count: 2_000),
     String(repeating: "日本", count: 3_000),
   ])
-  func `a tooltip for GTK is not larger than a window can be`(tooltip: String) {
+  func `a tooltip for GTK is not larger than a window can be`(whole: String) {
     var one = block("x")
-    (one.widget, one.tooltip) = ("w", tooltip)
+    (one.widget, one.tooltip) = ("w", whole)
     for format in [BarFormat.waybar, .eww] {
       let encoded = tooltip(of: BarEncoder(format: format).output([one, one]))
       let lines = encoded.split(separator: "\n", omittingEmptySubsequences: false)
