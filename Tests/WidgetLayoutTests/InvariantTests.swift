@@ -126,9 +126,14 @@ import WidgetModel
     }
     for node in result.placed where !isLayered(node, table) {
       let children = (table[node.index]?.children ?? []).compactMap { byIndex[$0] }
-      for (position, first) in children.enumerated() {
-        for second in children[(position + 1)...] where first.frame.overlaps(second.frame) {
-          problems.append("\(first.id) overlaps \(second.id) in \(node.id)")
+      // A scrolled child can reach below the accessory, where it is not seen.
+      let areas = children.map { child in
+        node.scroll == nil ? child.frame : child.frame.intersection(child.clip)
+      }
+      for (position, area) in areas.enumerated() {
+        for other in areas.indices[(position + 1)...] where area.overlaps(areas[other]) {
+          problems.append(
+            "\(children[position].id) overlaps \(children[other].id) in \(node.id)")
         }
       }
     }
