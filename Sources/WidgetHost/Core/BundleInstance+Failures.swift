@@ -131,7 +131,7 @@ extension BundleInstance {
   }
 
   /// For people: which part of which widget.
-  private func place(_ id: WidgetID, _ key: FailureKey) -> String {
+  func place(_ id: WidgetID, _ key: FailureKey) -> String {
     let what =
       switch key {
       case .source(let index): "source \(source(id, index)?.name ?? "?")"
@@ -281,6 +281,7 @@ extension BundleInstance {
         effects.append(.report("\(place(id, key)): \(words) \(since): \(status.message)"))
       }
     }
+    inheritStepFailure(id, facts)
     failuresVersion += 1
     // If the mark is gone, a client has cleared it. The next failure sets it again.
     if state.view.error == nil, interrupted.isEmpty {
