@@ -101,12 +101,12 @@ extension ClientError: CustomStringConvertible {
         + " Start widgetd, or name its socket in $\(SocketPath.variable)"
     case .connectionLost(let path):
       "the connection to the daemon at \(path) was lost before it answered; try again."
-        + " A change may have been made already; with a request id, it is made once"
+        + " If it was a change, it may have been made already; with a request id, it is made once"
     case .unresponsive(let path, let answerMax):
       "the daemon at \(path) does not answer within \(answerMax): it hangs, is stopped, or is overloaded;"
         + " continue or restart it"
     case .deadlineExceeded(let timeout):
-      "the daemon did not answer within \(timeout); wait longer. A change may still be made"
+      "the daemon did not answer within \(timeout); wait longer. If it was a change, it may still be made"
     case .cancelled:
       "the call was cancelled"
     case .closed:

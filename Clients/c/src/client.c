@@ -34,14 +34,14 @@ const char *wc_version(void) { return VERSION; }
 static wc_code fail_deadline(const wc_client *client, wc_error *error) {
   return wc_fail(error, WC_DEADLINE_EXCEEDED, "DEADLINE_EXCEEDED",
                  "the daemon at %s did not answer within %d ms; allow more time with "
-                 "wc_set_timeout. A change may still be made",
+                 "wc_set_timeout. If it was a change, it may still be made",
                  client->path, client->timeout_milliseconds);
 }
 
 static wc_code fail_lost(const wc_client *client, wc_error *error) {
   return wc_fail(error, WC_UNAVAILABLE, "CONNECTION_LOST",
-                 "the connection to the daemon at %s was lost before it answered; try again. A "
-                 "change may have been made already; with a request_id, it is made once",
+                 "the connection to the daemon at %s was lost before it answered; try again. If "
+                 "it was a change, it may have been made already; with a request_id, it is made once",
                  client->path);
 }
 

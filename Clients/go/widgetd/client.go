@@ -118,7 +118,7 @@ func (c *Client) Call(ctx context.Context, service, method string, request, answ
 		c.mutex.Unlock()
 		return status.Errorf(codes.Unavailable,
 			"the connection to widgetd at %s was lost before it answered; "+
-				"try again. A change may have been made already; with a request id, it is made once", c.path)
+				"try again. If it was a change, it may have been made already; with a request id, it is made once", c.path)
 	}
 	return fromContext(err)
 }

@@ -77,14 +77,14 @@ def error_of(
             return call_error(number, details or "", value)
     if number == Code.UNAVAILABLE:
         return connect_failure(path) or ConnectionLost(
-            f"the connection to the daemon at {path} was lost ({details}); try again. A change "
-            "may have been made already; with a request id, it is made once",
+            f"the connection to the daemon at {path} was lost ({details}); try again. If it "
+            "was a change, it may have been made already; with a request id, it is made once",
             code=Code.UNAVAILABLE,
         )
     if number == Code.DEADLINE_EXCEEDED and timeout is not None:
         return DeadlineExceeded(
-            f"the daemon did not answer within {max(timeout, 0.0):g} s; wait longer. A change "
-            "may still be made",
+            f"the daemon did not answer within {max(timeout, 0.0):g} s; wait longer. If it was a "
+            "change, it may still be made",
             code=Code.DEADLINE_EXCEEDED,
         )
     return call_error(number, details or "", None)
