@@ -151,6 +151,8 @@ actor RunActivity {
           // Somebody removed the widget, so there is nothing to end.
           return nil
         case .status(let answer) where answer.code != .unavailable: throw error
+        // A daemon that hangs must not hold up the end of the command.
+        case .deadlineExceeded: throw error
         default:
           guard attempts > 0 else { throw error }
           try? await Task.sleep(for: .milliseconds(300))
