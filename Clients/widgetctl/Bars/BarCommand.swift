@@ -165,6 +165,11 @@ struct BarCommand: AsyncParsableCommand {
       family: family)
     bar.isOnce = once
     bar.isRedacted = privacy.redacted
+    // Missing kinds have a place in the bar, and are reported with it.
+    if !selection.isEmpty, selection.kinds.isEmpty {
+      let (selection, ending) = (selection, once ? "" : " yet; waiting")
+      bar.noteNothing = { await selection.noteNothing(in: session, ending) }
+    }
     let running = bar
     try await follow.limited { try await running.run(board) }
   }

@@ -53,6 +53,9 @@ struct BarSession: Sendable {
   var isOnce = false
   /// Whether the daemon leaves out private nodes and data.
   var isRedacted = false
+  /// Reports on standard error that the labels or the expression select nothing. Nil if the command line has
+  /// neither.
+  var noteNothing: (@Sendable () async -> Void)?
 
   /// Runs tasks on the thread that reads the socket. With another thread, each frame would wake both.
   private var executor: any TaskExecutor { session.client.taskExecutor }
@@ -108,6 +111,7 @@ struct BarSession: Sendable {
         state.lookForSelected(self, post)
         state.lookForProviders(self, post)
         state.lookForNames(self, post)
+        if case .synced = frame { await state.noteIfEmpty(self) }
         take.yield()
       case .kinds(let kinds):
         for kind in kinds { state.board.describe(kind) }
@@ -226,6 +230,15 @@ struct BarSession: Sendable {
         for id in missing { nearest[id] = id.rawValue.closest(among: all) }
         post.yield(.nearest(nearest))
       }
+    }
+
+    private var hasSynced = false
+
+    /// Reports a selection without widgets, at first.
+    mutating func noteIfEmpty(_ bar: BarSession) async {
+      guard !hasSynced else { return }
+      hasSynced = true
+      if board.mirror.widgets.isEmpty { await bar.noteNothing?() }
     }
 
     /// The problems that standard error has already.

@@ -170,7 +170,7 @@ struct WatchCommand: AsyncParsableCommand {
         if let there = found {
           await FollowOptions.noteMissing(of: ids, among: there, waits: true, session)
           await noteDoubts(about: conditions.filter { there.contains($0.id) }, session)
-          if there.isEmpty, !selection.isEmpty, Terminal.errorIsTerminal {
+          if there.isEmpty, !selection.isEmpty {
             await selection.noteNothing(in: session, " yet; waiting")
           } else {
             await selection.noteUnregisteredKinds(in: session)
