@@ -75,7 +75,7 @@ import WidgetModel
     #expect(text.contains("Start the provider's program"))
     // The daemon does not say whether the provider is there.
     let unknown = words(kind: registered("sysmon", isAttended: false)) { $0.isStale = true }
-    #expect(unknown.hasPrefix("Why it is stale\nIts provider \"sysmon\" is not running"))
+    #expect(unknown.hasPrefix("Why it is stale\nIts kind is declared by \"sysmon\"."))
   }
 
   @Test func `a provider that is connected is asked for new data`() {

@@ -108,7 +108,8 @@ import WidgetTerminal
     (facts("bundle/feed"), stale(), "not updated for 5m: no widgetd-host runs"),
     (
       facts("sysmon"), stale(),
-      "its provider \"sysmon\" is away, or has marked it as stale (for 5m)"
+      "no program updates it (for 5m), or somebody has marked it as stale; its kind is declared by "
+        + "\"sysmon\""
     ),
     (
       facts("sysmon", isConnected: false), stale(),

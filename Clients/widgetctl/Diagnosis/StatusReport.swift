@@ -155,7 +155,7 @@ extension StatusReport {
       heading = ""
     }
     if !troubles.isEmpty {
-      line("Trouble", troubles.map { "\($0.name) \($0.count)" }.joined(separator: ", "))
+      line("Trouble", troubles.map { TroubleWords.text($0.name, $0.count) }.joined(separator: ", "))
     }
     guard !stats.recentErrors.isEmpty else { return text }
     text += "\n"

@@ -112,8 +112,8 @@ struct LiveDetails {
       say("`widgetctl refresh \(widget.id)` asks the provider for new data.")
     case .provider(let provider):
       say(
-        "Its provider \"\(provider)\" is not running, has not updated it since its restart, or has "
-          + "marked it.")
+        "Its kind is declared by \"\(provider.onOneLine)\". If that is a program, it does not run, has not "
+          + "updated it since its restart, or has marked it.")
       say("It became stale \(ago(widget.updateTime)) at the latest.")
       say(
         "Start the provider's program. If no program provides it, "
