@@ -41,7 +41,8 @@ static wc_code fail_deadline(const wc_client *client, wc_error *error) {
 static wc_code fail_lost(const wc_client *client, wc_error *error) {
   return wc_fail(error, WC_UNAVAILABLE, "CONNECTION_LOST",
                  "the connection to the daemon at %s was lost before it answered; try again. If "
-                 "it was a change, it may have been made already; with a request_id, it is made once",
+                 "it was a change, it may have been made already; with a request_id, it is made "
+                 "once",
                  client->path);
 }
 
