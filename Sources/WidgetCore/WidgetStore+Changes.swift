@@ -130,15 +130,18 @@ extension WidgetStore {
   /// The same as `widgets(inChunk:from:bytesMax:selecting:taking:)`, without the widgets that the
   /// reader already has.
   ///
-  /// - Parameter isKnown: Whether the reader has the widget of a slot at this revision.
+  /// - Parameters:
+  ///   - countMax: The maximum number of widgets, at least 1.
+  ///   - isKnown: Whether the reader has the widget of a slot at this revision.
   public func snapshot(
-    ofChunk chunk: Int, from slot: Int, bytesMax: Int, selecting selector: Selector = Selector(),
-    taking content: ContentChoice = .own, knowing isKnown: (Int, Revision) -> Bool
+    ofChunk chunk: Int, from slot: Int, bytesMax: Int, countMax: Int = .max,
+    selecting selector: Selector = Selector(), taking content: ContentChoice = .own,
+    knowing isKnown: (Int, Revision) -> Bool
   ) -> (pieces: [SnapshotPiece], next: Int?) {
     let (selection, reader) = (selection(selector), reader(content))
     return piece(
-      ofChunk: chunk, from: slot, bytesMax: bytesMax, selecting: selector, taking: reader,
-      where: { selection.picks($0, spending: &$1) }
+      ofChunk: chunk, from: slot, bytesMax: bytesMax, countMax: countMax, selecting: selector,
+      taking: reader, where: { selection.picks($0, spending: &$1) }
     ) { slot, record, _ in
       isKnown(slot, record.revision)
         ? .known(slot: slot) : .widget(record.widget(reader), slot: slot)
@@ -149,15 +152,15 @@ extension WidgetStore {
   /// `widgets(inChunk:from:bytesMax:selecting:)`. `isFirstPass`: the reader holds nothing newer
   /// than the cursor.
   public func changes(
-    inChunk chunk: Int, from slot: Int, bytesMax: Int, since cursor: Revision,
+    inChunk chunk: Int, from slot: Int, bytesMax: Int, countMax: Int = .max, since cursor: Revision,
     isFirstPass: Bool = true, selecting selector: Selector = Selector(),
     taking content: ContentChoice = .own
   ) -> (changes: [WidgetChange], next: Int?) {
     guard chunkRevision(chunk) > cursor else { return ([], nil) }
     let (selection, reader) = (selection(selector), reader(content))
     return piece(
-      ofChunk: chunk, from: slot, bytesMax: bytesMax, selecting: selector, taking: reader,
-      where: { record, _ in record.revision > cursor }
+      ofChunk: chunk, from: slot, bytesMax: bytesMax, countMax: countMax, selecting: selector,
+      taking: reader, where: { record, _ in record.revision > cursor }
     ) { _, record, budget in
       record.change(
         since: cursor, selecting: selection, mayHoldNewer: !isFirstPass, taking: reader,
@@ -166,7 +169,7 @@ extension WidgetStore {
   }
 
   private func piece<Element>(
-    ofChunk chunk: Int, from start: Int, bytesMax: Int, selecting selector: Selector,
+    ofChunk chunk: Int, from start: Int, bytesMax: Int, countMax: Int, selecting selector: Selector,
     taking reader: ContentReader, where isWanted: (Record, inout Int) -> Bool,
     _ element: (Int, Record, inout Int) -> Element?
   ) -> ([Element], next: Int?) {
@@ -174,7 +177,7 @@ extension WidgetStore {
     var bytes = 0
     var budget = max(1, limits.scanCostMax)
     for slot in slots(ofChunk: chunk, selecting: selector) where slot >= start {
-      if budget <= 0 { return (elements, slot) }
+      if budget <= 0 || elements.count >= countMax { return (elements, slot) }
       guard let record = records[slot], isWanted(record, &budget) else { continue }
       // Check before the next content is made: it may be expensive.
       if reader.isFull(with: bytes, bytesMax: bytesMax) { return (elements, slot) }

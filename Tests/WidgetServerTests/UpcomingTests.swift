@@ -18,11 +18,11 @@ import WidgetProto
       schedule: EntrySchedule(every: .seconds(3_600 * hours)))
   }
 
-  private static func declare(_ client: RawClient) throws {
+  private static func declare(_ client: RawClient, every hours: Int64 = 1) throws {
     _ = try client.call(
       "ApplyKinds",
       ApplyKindsRequest(
-        provider: "test", kinds: [try kind("hourly", every: 1), try kind("daily", every: 24)]),
+        provider: "test", kinds: [try kind("hourly", every: hours), try kind("daily", every: 24)]),
       as: ApplyKindsResponse.self, service: "widgetd.v1.CatalogService")
   }
 
@@ -94,6 +94,24 @@ import WidgetProto
         }())
       try resumed.catchUp(to: client.stats().revision)
       #expect(try wakeDate(server) == next)
+    }
+  }
+
+  @Test func `come for each of very many widgets`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      try Self.declare(client)
+      for number in 0..<300 { try client.create("w\(number)", kind: "hourly") }
+      let watcher = try Watcher(server.connect(), WatchWidgetsRequest(upcomingEntries: 60)).sync()
+      while watcher.mirror.upcoming.count < 300 { try watcher.step() }
+      var last = try #require(watcher.mirror.upcoming.values.first?.entries.last?.entry.date)
+      #expect(try wakeDate(server) == last)
+      // A change of the kind changes all of them at once.
+      try Self.declare(client, every: 2)
+      _ = try watcher.nextChanges()
+      while watcher.mirror.upcoming.count < 300 { try watcher.step() }
+      last = try #require(watcher.mirror.upcoming.values.first?.entries.last?.entry.date)
+      #expect(try wakeDate(server) == last)
     }
   }
 

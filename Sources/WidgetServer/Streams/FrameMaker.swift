@@ -159,7 +159,7 @@ final class FrameMaker {
     guard transfer.isSnapshot, transfer.passes == 1 else {
       let (changes, next) = context.store.changes(
         inChunk: chunk, from: slot, bytesMax: context.limits.eagerBytesMax,
-        since: transfer.passSince,
+        countMax: group.widgetsAtOnceMax, since: transfer.passSince,
         isFirstPass: transfer.passes == 1, selecting: selector,
         taking: group.content)
       transfer.advance(to: next)
@@ -177,8 +177,8 @@ final class FrameMaker {
     let sharesWidgets = group.sharesWidgets
     if sharesWidgets { keepEncodedWidgets() }
     let (pieces, next) = context.store.snapshot(
-      ofChunk: chunk, from: slot, bytesMax: context.limits.eagerBytesMax, selecting: selector,
-      taking: group.content
+      ofChunk: chunk, from: slot, bytesMax: context.limits.eagerBytesMax,
+      countMax: group.widgetsAtOnceMax, selecting: selector, taking: group.content
     ) { sharesWidgets && encodedWidgets.chunk(at: $0, $1) != nil }
     transfer.advance(to: next)
     guard var messages = snapshotMessages(pieces, of: group) else { return nil }

@@ -78,6 +78,17 @@ final class WatchGroup {
   /// The date until which the members know the content of widgets; see `upcomingEntries`.
   var horizon = UpcomingHorizon()
 
+  /// The maximum number of widgets that members get at once, so that the upcoming entries of all of
+  /// them are made within a turn's budget. A widget whose entries are left out needs the daemon at each
+  /// change.
+  var widgetsAtOnceMax: Int {
+    let entries = filter.upcomingEntries
+    return entries > 0 ? max(1, WatchGroup.entriesAtOnce / (entries + 1)) : .max
+  }
+
+  /// Entries of a small content, so many that they cost a fifth of `content_cost_max`.
+  private static let entriesAtOnce = 512
+
   /// Whether its members read content for another family, which may have to be made for them.
   var makesContent: Bool { content.family != nil }
 

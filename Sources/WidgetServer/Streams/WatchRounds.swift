@@ -228,7 +228,7 @@ final class WatchRounds {
     guard makesContent(group) else { return false }
     if group.filter.upcomingEntries > 0,
       context.store.hasChanges(
-        since: cursor, moreThan: WatchRounds.upcomingWidgetsMax, selecting: group.filter.selector,
+        since: cursor, moreThan: group.widgetsAtOnceMax, selecting: group.filter.selector,
         taking: group.content)
     {
       return true
@@ -323,17 +323,13 @@ final class WatchRounds {
       selecting: group.filter.selector, taking: group.content)
   }
 
-  /// The maximum number of changed widgets whose upcoming entries are made at once.
-  private static var upcomingWidgetsMax: Int { 256 }
-
   /// Whether content has to be made for a group's members.
   private func makesContent(_ group: WatchGroup) -> Bool {
     group.makesContent || group.filter.upcomingEntries > 0
   }
 
   private func eagerChangesMax(_ group: WatchGroup) -> Int {
-    let limit = context.limits.eagerChangesMax
-    return group.filter.upcomingEntries > 0 ? min(limit, WatchRounds.upcomingWidgetsMax) : limit
+    min(context.limits.eagerChangesMax, group.widgetsAtOnceMax)
   }
 
   /// The number of passes through the chunks before the rest is sent at once, whatever its size. So
