@@ -150,8 +150,12 @@ struct Model {
       selected(by: selector, at: cursor), selected(by: selector, at: revision)
     )
     var changes: [WidgetChange] = []
-    for id in before.keys where after[id] == nil {
-      let removed = (cursor + 1...revision).first { widgets(at: $0)[id] == nil } ?? revision
+    for (id, widget) in before where after[id] == nil {
+      // An activity that takes the place of an ended one removes it in the same commit.
+      let removed =
+        (cursor + 1...revision).first {
+          widgets(at: $0)[id]?.createdRevision != widget.createdRevision
+        } ?? revision
       changes.append(.removed(id, history[Int(removed)].transition))
     }
     for (id, widget) in after where widget.revision > cursor {
