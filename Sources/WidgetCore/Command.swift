@@ -34,6 +34,8 @@ public enum Command: Hashable, Sendable {
   case apply(Declaration, transition: Transition? = nil)
   /// Accepts an event.
   case sendEvent(EventDraft)
+  /// Makes the failure of a reducer the error of the widget, unless it has another error.
+  case markFailure(WidgetID, ReducerFailure)
   /// Makes the kinds match a declared set of kinds.
   case applyKinds(KindDeclaration)
   /// Removes a kind. Its widgets stay, as widgets of an unknown kind.

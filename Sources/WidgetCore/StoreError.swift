@@ -33,8 +33,8 @@ public indirect enum StoreError: Error, Hashable, Sendable {
   case notAnActivity(WidgetID)
   /// The activity has ended, so its state and its end stay.
   case activityEnded(WidgetID)
-  /// A reducer of the widget's kind cannot handle the event. `place` names the part of the reducer.
-  case reducerFailed(WidgetID, event: String, place: String, message: String)
+  /// A reducer of the widget's kind cannot handle the event.
+  case reducerFailed(WidgetID, event: String, ReducerFailure)
   /// A part of a request is invalid. `field` is its path in the request.
   case invalid(field: String, description: String)
   /// Values of a submitted form are wrong. There is at least one problem.
@@ -69,7 +69,7 @@ public indirect enum StoreError: Error, Hashable, Sendable {
     case .themeChanged: "ETAG_MISMATCH"
     case .notAnActivity: "NOT_AN_ACTIVITY"
     case .activityEnded: "ACTIVITY_ENDED"
-    case .reducerFailed: "REDUCER_FAILED"
+    case .reducerFailed: ReducerFailure.reason
     case .invalid, .invalidForm: "INVALID_FIELD"
     case .quotaExceeded: "QUOTA_EXCEEDED"
     case .revisionCompacted: "REVISION_COMPACTED"

@@ -54,6 +54,9 @@ extension WidgetStore {
       outcome = .applied(try declare(declaration, transition, by: caller, at: now))
     case .sendEvent(let draft):
       outcome = .accepted(sequence: try accept(draft, by: caller, at: now))
+    case .markFailure(let id, let failure):
+      try mark(id, failure, at: now)
+      outcome = .updated(id)
     case .applyKinds(let declaration):
       outcome = .kindsApplied(try applyKinds(declaration, by: caller, at: now))
     case .deleteKind(let name, let allowMissing):
@@ -400,9 +403,8 @@ extension Command {
   fileprivate var changesMany: Bool {
     switch self {
     case .setPresence, .apply, .applyKinds, .provide, .startActivity: true
-    case .create, .update, .updateActivity, .endActivity, .delete, .move, .sendEvent, .deleteKind,
-      .abandon, .acknowledge,
-      .updateTheme:
+    case .create, .update, .updateActivity, .endActivity, .delete, .move, .sendEvent,
+      .markFailure, .deleteKind, .abandon, .acknowledge, .updateTheme:
       false
     }
   }

@@ -52,6 +52,22 @@ extension WidgetStore {
     return sequence
   }
 
+  /// Makes the failure of a reducer the error of its widget.
+  ///
+  /// An error that somebody has set stays. The mark of another reducer stays too, so that reducers
+  /// that fail in turn make no changes.
+  mutating func mark(
+    _ id: WidgetID, _ failure: ReducerFailure, at now: Timestamp
+  ) throws(StoreError) {
+    guard let slot = slot(of: id), let record = records[slot] else { throw .widgetNotFound(id) }
+    if let error = record.error, !failure.isMarked(by: error) { return }
+    let patch = record.dated(WidgetPatch(error: .some(failure.mark)), at: now)
+    let effect = try admittedEffect(of: patch, on: slot)
+    guard effect.isChange else { return }
+    _ = advanceRevision()
+    modify(slot, by: patch, effect, nil, defaultTransition(slot), at: now)
+  }
+
   /// Checks the value of a number input.
   private func checkNumber(_ draft: EventDraft) throws(StoreError) {
     guard draft.name == "change" || draft.name == "submit", let value = draft.payload["value"],

@@ -42,6 +42,10 @@ struct KindReducers {
     let assignments: [Assignment]
     /// The keys to remove, with their defaults.
     let unset: [(key: String, defaultValue: Value?)]
+
+    func runs(for event: Event) -> Bool {
+      nodeID.isEmpty || NodeID.isNode(event.nodeID, of: nodeID)
+    }
   }
 
   private struct Assignment {
@@ -94,18 +98,32 @@ struct KindReducers {
     for event: Event, on record: Record, costMax: Int, valueDepthMax: Int
   ) throws(StoreError) -> WidgetPatch? {
     if let problem {
+      // The name of the event is the sender's text, so the mark must not have it.
       throw .reducerFailed(
-        record.id, event: event.name, place: problem.place, message: problem.message)
+        record.id, event: event.name,
+        ReducerFailure(
+          event: "", nodeID: "", place: problem.place, cause: problem.message,
+          message: problem.message))
     }
     guard let known = byEvent[event.name] else { return nil }
     var run = Run(
       event: event, record: record, for: known, budget: costMax, valueDepthMax: valueDepthMax)
-    for reducer in known.reducers
-    where reducer.nodeID.isEmpty || NodeID.isNode(event.nodeID, of: reducer.nodeID) {
+    for reducer in known.reducers where reducer.runs(for: event) {
       do throws(Failure) { try run.apply(reducer) } catch {
         throw .reducerFailed(
-          record.id, event: event.name, place: error.place, message: error.message)
+          record.id, event: event.name,
+          ReducerFailure(
+            event: event.name, nodeID: reducer.nodeID, place: error.place, cause: error.cause,
+            message: error.message))
       }
+    }
+    if let error = record.error,
+      known.reducers.contains(where: { reducer in
+        reducer.runs(for: event)
+          && ReducerFailure.isMark(error, of: event.name, reducer: reducer.place)
+      })
+    {
+      run.patch.error = .some(nil)
     }
     return run.patch
   }
@@ -194,11 +212,9 @@ struct KindReducers {
       do throws(EvaluationError) {
         return try Value(result, budget: &budget, depthMax: valueDepthMax)
       } catch {
+        guard error.reason != .costExceeded else { throw Failure(place, KindReducers.tooCostly) }
         throw Failure(
-          place,
-          error.reason == .costExceeded
-            ? "the event costs more than event_cost_max allows"
-            : error.storageMessage(depthMax: valueDepthMax))
+          place, error.storageMessage(depthMax: valueDepthMax), cause: error.reason.words)
       }
     }
 
@@ -210,19 +226,26 @@ struct KindReducers {
         budget -= cost
         return value
       } catch {
-        throw Failure(place, error.quoted)
+        throw Failure(
+          place, error.quoted,
+          cause: error.reason == .costExceeded ? KindReducers.tooCostly : error.quotedReason)
       }
     }
   }
+
+  private static let tooCostly = "the event costs more than event_cost_max allows"
 
   /// The problem and its place.
   private struct Failure: Error {
     let place: String
     let message: String
+    /// The message without values.
+    let cause: String
 
-    init(_ place: String, _ message: String) {
+    init(_ place: String, _ message: String, cause: String? = nil) {
       self.place = place
       self.message = message
+      self.cause = cause ?? message
     }
   }
 

@@ -10,6 +10,12 @@ extension WidgetStore {
     guard !kinds.isEmpty else { return }
     for slot in records.indices {
       guard let record = records[slot], kinds.contains(record.kind) else { continue }
+      if ReducerFailure.isMark(record.error) {
+        modify(slot) { state in
+          state.clearError(at: revision)
+          state.finish(nil, at: revision, time: time)
+        }
+      }
       if let timeline = record.timeline, !timeline.asides.isEmpty {
         modify(slot) { state in
           state.timeline = timeline.restored
@@ -45,12 +51,14 @@ extension WidgetStore {
         schema.conforming($0, former: former[record.kind])
       }
       let lostEntryValues = timeline?.asideNames(notIn: record.timeline) ?? []
+      let isMarked = ReducerFailure.isMark(record.error)
       if record.isPlain || timeline != record.timeline || schema.schedule != nil
-        || record.moment != nil
+        || record.moment != nil || isMarked
       {
         modify(slot) { state in
           state.timeline = timeline
           if !lostEntryValues.isEmpty { state.moment?.askAgain() }
+          if isMarked { state.clearError(at: revision) }
           state.costBytes = state.cost
           state.finish(schema.kind.transition, at: revision, time: time)
         }

@@ -78,6 +78,12 @@ struct RecordState {
     }
   }
 
+  mutating func clearError(at revision: Revision) {
+    error = nil
+    statusRevision = revision
+    costBytes = cost
+  }
+
   /// Applies a patch. Keys in both `set…` and `unset…` are set.
   mutating func apply(_ patch: WidgetPatch, at revision: Revision) {
     var unset = patch.unsetData

@@ -44,11 +44,37 @@ public struct EvaluationError: Error, Hashable, Sendable, CustomStringConvertibl
   /// not see the source, so that a column number does not help them.
   public var quoted: String { "\(message), in `\(SourceText(source).group(at: offset))`" }
 
+  /// The reason in words, and the part of the source that failed: `quoted` without values, for
+  /// readers who may not see these.
+  public var quotedReason: String {
+    "\(reason.words), in `\(SourceText(source).group(at: offset))`"
+  }
+
   /// The message with the source line and a caret under the place.
   public var rendered: String { "\(description)\n" + SourceText(source).excerpt(at: offset) }
 
   /// Whether `&&`, `||`, `all` and `exists` must not hide it.
   var isFatal: Bool { reason == .costExceeded || reason == .tooDeep }
+}
+
+extension EvaluationError.Reason {
+  /// The reason without values: one line without a full stop.
+  public var words: String {
+    switch self {
+    case .unboundVariable: "a variable has no value"
+    case .noSuchOverload: "a function or operator does not take such values"
+    case .noSuchKey: "there is no such key"
+    case .indexOutOfRange: "an index is out of range"
+    case .divisionByZero: "division by zero"
+    case .outOfRange: "a value is out of the range of its type"
+    case .invalidArgument: "a function cannot take this value"
+    case .unknownTimeZone: "there is no such time zone"
+    case .duplicateKey: "a key appears twice"
+    case .costExceeded: "the evaluation costs too much"
+    case .tooDeep: "lists and maps are nested too deep"
+    case .unchecked: "this part is not a valid expression"
+    }
+  }
 }
 
 /// The error that a function throws. The evaluator adds the place.

@@ -99,12 +99,12 @@ extension RPCStatus {
         .aborted, error.reason,
         "The theme has changed since its etag was read. Read it again with GetTheme and retry.",
         metadata: ["revision": "\(current)"])
-    case .reducerFailed(let id, let event, let place, let message):
+    case .reducerFailed(let id, let event, let failure):
       self.init(
         .failedPrecondition, error.reason,
-        "Widget \"\(id)\" cannot handle \"\(event)\": \(RPCStatus.words(ofReducer: place)): \(message). "
-          + "Nothing was changed; correct its kind, or the widget's data.",
-        metadata: ["widget_id": id.rawValue, "event": event, "place": place])
+        "Widget \"\(id)\" cannot handle \"\(event)\": \(failure.words): \(failure.message). "
+          + "Its data is unchanged; correct its kind, or the widget's data.",
+        metadata: ["widget_id": id.rawValue, "event": event, "place": failure.place])
     case .invalid(let field, let description):
       self.init(
         .invalidArgument, error.reason, "\(field): \(description)",
@@ -153,15 +153,6 @@ extension RPCStatus {
           FieldViolation(field: "request_id", description: "It was used for another request.")
         ])
     }
-  }
-
-  /// The part of a reducer at a place, for people: they may have written it as `on: {press: …}`.
-  private static func words(ofReducer place: String) -> String {
-    if place.hasSuffix(".condition") { return "its condition cannot be evaluated" }
-    guard let start = place.firstRange(of: ".set["), place.hasSuffix("]") else {
-      return "its reducer is wrong"
-    }
-    return "\"\(place[start.upperBound...].dropLast())\" cannot be set"
   }
 
   /// A request with invalid bytes.

@@ -25,6 +25,7 @@ final class ServiceContext {
   private(set) var limits: ServerLimits
   private(set) var logger: Logger
   private(set) var recentErrors = RecentErrors()
+  private var reportedFailures = ReportedFailures()
   private(set) var streamAccounts = StreamAccounts()
   private(set) var phase = Phase.serving
   /// The last event of the process that handed its connections over.
@@ -96,8 +97,20 @@ final class ServiceContext {
     do throws(StoreError) {
       return try commit(command, by: Caller(uid: peer.uid, pid: peer.pid, client: client))
     } catch {
+      if case .reducerFailed(let id, _, let failure) = error { show(failure, on: id) }
       throw RPCStatus(error)
     }
+  }
+
+  /// Shows the failure of a reducer as the error of its widget, because the sender of the event may
+  /// be a bar that shows no errors. The log has each failure once.
+  private func show(_ failure: ReducerFailure, on id: WidgetID) {
+    // If the widget's owner has no room for the error, only the log has it.
+    _ = try? commit(.markFailure(id, failure), by: Caller(uid: 0, pid: 0, client: ""))
+    guard reportedFailures.add(failure.mark.message, of: id) else { return }
+    logger.warning(
+      "widget \(id): \(failure.mark.message)",
+      metadata: ["widget_id": "\(id)", "event": "\(failure.event)", "place": "\(failure.place)"])
   }
 
   /// Applies a command as a part of the turn, and counts its commit.
@@ -108,7 +121,10 @@ final class ServiceContext {
     return commit
   }
 
-  func kindsMayHaveChanged() { kindsVersion += 1 }
+  func kindsMayHaveChanged() {
+    kindsVersion += 1
+    reportedFailures = ReportedFailures()
+  }
 
   /// Lets the store forget events that a provider has handled. Does nothing while the store takes no
   /// changes: the events then come again after a restart.

@@ -303,7 +303,9 @@ extension Command {
       .startActivity(_, _, _, let transition), .updateActivity(_, _, _, let transition),
       .endActivity(_, _, _, let transition):
       transition
-    case .sendEvent, .applyKinds, .deleteKind, .provide, .abandon, .acknowledge, .updateTheme: nil
+    case .sendEvent, .markFailure, .applyKinds, .deleteKind, .provide, .abandon, .acknowledge,
+      .updateTheme:
+      nil
     }
   }
 }

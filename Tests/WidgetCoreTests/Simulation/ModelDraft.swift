@@ -61,6 +61,18 @@ struct Draft {
       return .updated(id)
     case .apply(let declaration, _): return try declare(declaration)
     case .sendEvent(let draft): return try send(draft)
+    case .markFailure(let id, let failure):
+      let widget = try existing(id, nil)
+      if let error = widget.error {
+        // The first reducer that fails has the mark.
+        let reducer = failure.place.prefix { $0 != "." }
+        guard error.reason == "REDUCER_FAILED", error.message.contains("\"\(failure.event)\""),
+          error.message.contains(" \(reducer) ")
+        else { return .updated(id) }
+      }
+      let new = patched(widget, WidgetPatch(error: .some(failure.mark)))
+      try store(new, replacing: widget, owners: owners[id])
+      return .updated(id)
     case .updateTheme(let update, let expected):
       let (outcome, isOther) = try theme.run(
         update, ifRevision: expected, overridesMax: limits.themeOverridesMax, at: revision)

@@ -27,7 +27,7 @@ struct Workload {
 
   mutating func command(for model: Model) -> Command {
     present = model.order
-    return switch rng.below(124) {
+    return switch rng.below(128) {
     case 0..<16: .create(spec(id: rng.chance(80) ? absentID() : nil), transition: hint())
     case 16..<50: .update(id(), patch(), ifRevision: expected(model), transition: hint())
     case 50..<60:
@@ -46,6 +46,7 @@ struct Workload {
     case 108..<118:
       .updateActivity(
         activityID(of: model), statePatch(), staleAfter: staleAfter(), transition: hint())
+    case 118..<122: .markFailure(id(), failure())
     default:
       .endActivity(
         activityID(of: model), statePatch(),
@@ -58,6 +59,14 @@ struct Workload {
 
   private mutating func staleAfter() -> Duration? {
     rng.chance(5) ? .zero : rng.pick([nil, .seconds(2), .seconds(5)])
+  }
+
+  private mutating func failure() -> ReducerFailure {
+    let cause = rng.pick(["division by zero", "there is no such key"])
+    return ReducerFailure(
+      event: rng.pick(["click", "click", "drag"]), nodeID: "",
+      place: rng.pick(["reducers[0].set[x]", "reducers[0].set[y]", "reducers[1].condition"]),
+      cause: cause, message: cause)
   }
 
   private mutating func statePatch() -> StatePatch {

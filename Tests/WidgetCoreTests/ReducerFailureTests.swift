@@ -1,0 +1,228 @@
+import Testing
+import WidgetModel
+
+@testable import WidgetCore
+
+/// The mark of a widget whose reducer fails.
+struct ReducerFailureTests {
+  private static let kind = Kind(
+    name: "tea",
+    data: [
+      Field(name: "cups", type: .int, defaultValue: .int(0)),
+      Field(name: "share", type: .int, defaultValue: .int(0)),
+      Field(name: "any"),
+    ], isOpen: true,
+    reducers: [
+      Reducer(event: "press", nodeID: "pour", assignments: ["share": "10 / data.cups"]),
+      Reducer(event: "press", nodeID: "stir", assignments: ["any": "data.spoon"]),
+      Reducer(event: "fill", assignments: ["cups": "int(event.payload.count)"]),
+      Reducer(event: "press", nodeID: "", condition: "data.cups > 100", assignments: ["cups": "0"]),
+    ])
+
+  private func store(limits: StoreLimits = StoreLimits(), _ kind: Kind = kind) throws -> Store {
+    var store = Store(limits: limits)
+    try store.register([kind])
+    try store.create("a", kind: kind.name)
+    store.commitGroup(at: .at(0))
+    return store
+  }
+
+  /// Sends an event, and marks the widget if a reducer fails, as the daemon does.
+  private func press(
+    _ node: String, name: String = "press", payload: ValueMap = [:], _ store: inout Store,
+    at now: Timestamp = .at(0)
+  ) throws {
+    let draft = EventDraft(widgetID: "a", nodeID: node, name: name, payload: payload)
+    do throws(StoreError) { try store.run(.sendEvent(draft), at: now) } catch {
+      guard case .reducerFailed(let id, _, let failure) = error else { throw error }
+      try store.run(.markFailure(id, failure), at: now)
+    }
+  }
+
+  private let pourMark = """
+    "press" of "pour" cannot be handled: "share" cannot be set: division by zero, in \
+    `10 / data.cups`. Correct reducers[0] of the kind, or the widget's data.
+    """
+
+  @Test func `a reducer that fails is the error of its widget, until it handles the event`() throws
+  {
+    var store = try store()
+    let data = store.widget("a")?.data
+    try press("pour", &store, at: .at(5))
+    #expect(
+      store.widget("a")?.error
+        == WidgetError(reason: "REDUCER_FAILED", message: pourMark, since: .at(5)))
+    #expect(store.widget("a")?.data == data)
+    #expect(store.events(after: 0).events.isEmpty)
+    // Another event of the widget does not show that this reducer works.
+    try store.send("fill", to: "a", payload: ["count": .int(5)])
+    #expect(store.widget("a")?.error?.message == pourMark)
+    let revision = store.revision
+    try press("pour", &store)
+    #expect(store.widget("a")?.error == nil)
+    #expect(store.widget("a")?.data["share"] == .int(2))
+    #expect(store.revision == revision + 1)
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `an event that changes no data still clears the mark`() throws {
+    var store = try store()
+    try press("pour", &store)
+    try store.set("a", ["cups": .int(5), "share": .int(2)])
+    let revision = store.revision
+    try press("pour", &store)
+    #expect(store.widget("a")?.error == nil)
+    #expect(store.revision == revision + 1)
+  }
+
+  @Test func `the same failure again makes no commit`() throws {
+    var store = try store()
+    try press("pour", &store)
+    let revision = store.revision
+    for second in 0..<Int64(100) { try press("pour", &store, at: .at(second)) }
+    // The mark of the first reducer stays while others fail too.
+    for _ in 0..<100 { try press("stir", &store) }
+    #expect(store.revision == revision)
+    #expect(store.widget("a")?.error?.message == pourMark)
+  }
+
+  @Test func `a handler of another node does not clear the mark`() throws {
+    var store = try store()
+    try press("stir", &store)
+    try store.set("a", ["cups": .int(5)])
+    try press("pour", &store)
+    #expect(store.widget("a")?.error?.message.contains("of \"stir\"") == true)
+    try store.set("a", ["spoon": .string("in")])
+    try press("stir", &store)
+    #expect(store.widget("a")?.error == nil)
+  }
+
+  @Test(arguments: ["<b>buy</b> now", "\u{202E}", String(repeating: "9", count: 500)])
+  func `the mark has no text of the sender`(text: String) throws {
+    var store = try store()
+    let draft = EventDraft(widgetID: "a", name: "fill", payload: ["count": .string(text)])
+    guard case .reducerFailed(_, _, let failure)? = store.refusal(of: .sendEvent(draft)) else {
+      Issue.record("taken")
+      return
+    }
+    try store.run(.markFailure("a", failure))
+    let error = try #require(store.widget("a")?.error)
+    #expect(!error.message.contains(text))
+    #expect(error.message.contains("a function cannot take this value"))
+    #expect(error.message.utf8.count < 400)
+  }
+
+  @Test func `mistakes of the sender mark nothing`() throws {
+    var kind = Self.kind
+    kind.events = [EventType(name: "fill", payload: [Field(name: "count", type: .int)])]
+    kind.isOpen = false
+    kind.reducers = [Reducer(event: "fill", assignments: ["cups": "10 / event.payload.count"])]
+    var store = try store(kind)
+    for draft in [
+      EventDraft(widgetID: "a", name: "drink"),
+      EventDraft(widgetID: "a", name: "fill", payload: ["count": .string("many")]),
+      EventDraft(widgetID: "a", name: "fill", payload: ["spoons": .int(1)]),
+      EventDraft(widgetID: "a", nodeID: "-", name: "fill"),
+    ] {
+      guard case .invalid? = store.refusal(of: .sendEvent(draft)) else {
+        Issue.record("\(draft) is not refused as invalid")
+        return
+      }
+    }
+    #expect(store.widget("a")?.error == nil)
+  }
+
+  @Test func `an error that somebody has set stays, and replaces the mark`() throws {
+    var store = try store()
+    let error = WidgetError(reason: "NO_MILK", message: "The milk is gone.", since: .at(1))
+    try store.update("a", WidgetPatch(error: .some(error)))
+    try press("pour", &store)
+    #expect(store.widget("a")?.error == error)
+    try store.update("a", WidgetPatch(error: .some(nil)))
+    try press("pour", &store)
+    #expect(store.widget("a")?.error?.reason == "REDUCER_FAILED")
+    try store.update("a", WidgetPatch(error: .some(error)))
+    try store.set("a", ["cups": .int(5)])
+    try press("pour", &store)
+    #expect(store.widget("a")?.error == error)
+  }
+
+  @Test func `the mark is gone when the kind changes or is removed`() throws {
+    for isRemoved in [false, true] {
+      var store = try store()
+      try press("pour", &store)
+      try store.register([Self.kind])
+      #expect(store.widget("a")?.error?.message == pourMark)
+      let revision = store.revision
+      var changed = Self.kind
+      changed.reducers[0].assignments = ["share": "11 / data.cups"]
+      if isRemoved {
+        try store.run(.deleteKind("tea"))
+      } else {
+        try store.register([changed])
+      }
+      #expect(store.widget("a")?.error == nil)
+      #expect(store.revision == revision + 1)
+      guard case .updated(let update)? = try store.changes(since: revision).changes.first else {
+        Issue.record("not an update")
+        return
+      }
+      #expect(update.error == .some(nil))
+      #expect(store.checkInvariants() == [])
+    }
+  }
+
+  @Test func `an error of somebody else outlives a change of the kind`() throws {
+    var store = try store()
+    let error = WidgetError(reason: "NO_MILK", message: "The milk is gone.", since: .at(1))
+    try store.update("a", WidgetPatch(error: .some(error)))
+    var changed = Self.kind
+    changed.reducers.removeLast()
+    try store.register([changed])
+    #expect(store.widget("a")?.error == error)
+  }
+
+  @Test func `a widget without room for the mark stays as it is`() throws {
+    var store = try store()
+    store.limits.widgetBytesMax = 300
+    #expect(
+      store.refusal(of: .sendEvent(EventDraft(widgetID: "a", nodeID: "pour", name: "press")))
+        != nil)
+    #expect(throws: StoreError.quotaExceeded(limit: "widget_bytes_max", maximum: 300)) {
+      try press("pour", &store)
+    }
+    #expect(store.widget("a")?.error == nil)
+  }
+
+  @Test func `the mark outlives a restart, and is undone with its group`() throws {
+    var store = try store()
+    var image = StoreImage(epoch: 7)
+    var first = Store(image: image)
+    try first.register([Self.kind])
+    try first.create("a", kind: "tea")
+    try press("pour", &first)
+    image.apply(first.pendingGroup())
+    #expect(Store(image: image).widget("a")?.error?.message == pourMark)
+    try press("pour", &store)
+    store.rollbackGroup()
+    #expect(store.widget("a")?.error == nil)
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `a kind that this version cannot run marks its widgets, without the event's name`()
+    throws
+  {
+    var kind = Self.kind
+    kind.reducers = [Reducer(event: "press", assignments: ["cups": "fromTheFuture()"])]
+    let image = StoreImage(
+      epoch: 1, revision: 1,
+      kinds: [RegisteredKind(kind: kind, provider: "desk", revision: 1)])
+    var store = Store(image: image)
+    try store.create("a", kind: "tea")
+    try press("", name: "buy-now", &store)
+    let error = try #require(store.widget("a")?.error)
+    #expect(error.message.hasPrefix("No event can be handled: \"cups\" cannot be set: "))
+    #expect(!error.message.contains("buy-now"))
+    #expect(!error.message.contains("\n"))
+  }
+}
