@@ -66,7 +66,7 @@ public struct BarReader: Sendable {
       reading.read(content.rootID, Surroundings(isEnabled: isEnabled), depth: 0)
       return reading
     }
-    let hasFailed = widget.hasFailed || reading?.hidesProblem == true
+    let hasFailed = widget.hasFailed || reading?.isMarked == true
     let isMarked = hasFailed || isUnregistered
     let textColumns =
       columnsMax - (isMarked ? BarReader.mark.count : 0) - (isStale ? staleMarkColumns : 0)
@@ -212,8 +212,8 @@ private struct Reading {
   var background: ThemeColor?
   /// The problems of the nodes that were read, each once.
   var problems: [String] = []
-  /// Whether a node with a problem shows nothing.
-  var hidesProblem = false
+  /// Whether a node with a problem shows nothing, or an embedded widget fails.
+  var isMarked = false
 
   init(reader: BarReader, content: Content) {
     self.reader = reader
@@ -251,7 +251,8 @@ private struct Reading {
     guard !node.problem.isEmpty else { return }
     let problem = BarReader.onOneLine(node.problem)
     if !problems.contains(problem) { problems.append(problem) }
-    if parts.count == count, !node.hasProblemOfLook { hidesProblem = true }
+    let isEmpty = parts.count == count && !node.problems.allSatisfy(Node.isOfLook)
+    if isEmpty || node.isEmbedOfFailure { isMarked = true }
   }
 
   private func readFont(_ value: Value?, _ around: inout Surroundings) {
@@ -407,6 +408,7 @@ extension WidgetFailure {
         ? String(error.reason.lowercased().map { $0 == "_" ? " " : $0 }) : error.message
     case .timeline(let problem): problem
     case .activity(let status): status.isEmpty ? "failed" : status
+    case .content(_, let problem): problem
     }
   }
 }
@@ -416,16 +418,6 @@ extension Node {
 
   /// A property as text. Empty if the node does not have it.
   func text(_ name: String) -> String { properties[name]?.scalarText ?? "" }
-
-  /// Whether the problem is one of a property that changes only the look, as in `color: …`.
-  fileprivate var hasProblemOfLook: Bool {
-    problem.split(separator: ":", maxSplits: 1).first.map { Node.lookProperties.contains($0) }
-      ?? false
-  }
-
-  private static let lookProperties: Set<Substring> = [
-    "background", "classes", "color", "font", "padding", "spacing", "tooltip", "urgent",
-  ]
 
   /// Whether a click on the node causes an event.
   var isPressable: Bool {

@@ -67,6 +67,26 @@ private let red = ThemeColor(red: 255, green: 0, blue: 0)
     #expect(reason == "! text…: index 0 is out of range")
   }
 
+  @Test func `an embed of a widget that fails has a mark, and of a stale one has none`() {
+    func block(_ problem: String) -> BarBlock {
+      var embed = Node(id: "e", type: .embed, childIDs: ["e::text"])
+      embed.problem = problem
+      return reader.block(of: widget(stack([embed]) + [label("20°", id: "e::text")]))
+    }
+    #expect(block("").text == "20°")
+    let problem = "content: The widget \"w\" has an error: no answer"
+    #expect(block(problem).text == "20° !")
+    #expect(block(problem).classes == ["cpu", "failed"])
+    #expect(block(problem).tooltip == problem)
+    #expect(block("content: The widget \"w\" is stale.").text == "20°")
+  }
+
+  @Test func `a gauge without a value, because its expression fails, has the mark`() {
+    var gauge = Node(id: "g", type: .gauge)
+    gauge.problem = "value: division by zero"
+    #expect(reader.block(of: widget([gauge])).text == "- !")
+  }
+
   @Test func `a chart is a sparkline of its last values`() {
     let values = (0..<20).map { Value.double(Double($0)) }
     let chart = Node(id: "c", type: .chart, properties: ["values": .list(values)])

@@ -89,6 +89,9 @@ struct ConditionTests {
     #expect(try Condition("a.b:c:hidden").holds(for: hidden))
     let disabled = try Self.widget { $0.presence.isEnabled = false }
     #expect(try Condition("a.b:c:disabled").holds(for: disabled))
+    let failing = try Self.widget { $0.timeline = TimelineStatus(problem: "no entries") }
+    #expect(try Condition("a.b:c:error").holds(for: failing))
+    #expect(try !Condition("a.b:c:ok").holds(for: failing))
     let failed = try Self.widget { $0.error = WidgetError(reason: "R", message: "m") }
     #expect(try Condition("a.b:c:error").holds(for: failed))
     #expect(try !Condition("a.b:c:ok").holds(for: failed))
@@ -105,7 +108,7 @@ struct ConditionTests {
 
   @Test func `a condition names the fields that it reads`() throws {
     #expect(try Condition("a.data.x.y[0]>1").maskPaths == ["data.x.y[0]", "data.x", "data.x.y"])
-    #expect(try Condition("a:error").maskPaths == ["error"])
+    #expect(try Condition("a:error").maskPaths == Widget.failurePaths)
     #expect(try Condition("a:hidden").maskPaths == ["presence"])
     #expect(try Condition("a:removed").maskPaths == [])
   }

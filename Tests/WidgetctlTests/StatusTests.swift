@@ -50,26 +50,73 @@ struct StatusTests {
   }
 
   @Test(arguments: [(1, "1 widget"), (4, "4 widgets"), (1000, "at least 1000 widgets")])
-  func `widgets with an error are counted, and the first ones have their reason`(
+  func `widgets that fail are counted, and the first ones have their reason`(
     count: Int, words: String
   ) {
     var report = Self.report(.running(.serving))
-    report.errors = WidgetErrors(widgets: [])
-    #expect(!report.text(Samples.plain).contains("Errors"))
+    report.failing = FailingWidgets()
+    #expect(!report.text(Samples.plain).contains("Failing"))
     let error = WidgetError(reason: "R", message: "no answer", since: Samples.time(1140))
-    report.errors = WidgetErrors(
-      widgets: (1...count).map { .init(id: Samples.id("w\($0)"), error: error) },
-      isCut: count == 1000)
+    report.failing = FailingWidgets(
+      (1...count).map {
+        Widget(
+          id: Samples.id("w\($0)"), kind: Samples.kind("k"), position: Int64($0), error: error)
+      }, isCut: count == 1000)
     let text = report.text(Samples.plain)
-    #expect(text.contains("    Errors: \(words); `widgetctl ls --where 'widget.error != null'`\n"))
+    let errors = count == 1 ? "1 error" : "\(count) errors"
+    #expect(text.contains("   Failing: \(words) (\(errors)); `widgetctl ls --failing`\n"))
     #expect(text.contains("            w1: failed: no answer (for 1m)\n"))
     #expect(text.contains("w3: ") == (count > 2))
     #expect(!text.contains("w4: "))
     let client = StatusReport(
-      socket: "/s", state: .running(.serving), level: .client, errors: report.errors,
+      socket: "/s", state: .running(.serving), level: .client, failing: report.failing,
       now: Samples.time(1200))
     #expect(client.text(Samples.plain).contains("w1: failed: no answer (for 1m)"))
     #expect("\(client.document)".contains("no answer"))
+  }
+
+  @Test func `the ways in which widgets fail are counted apart, and so are stale ones`() {
+    func widget(_ id: String, _ change: (inout Widget) -> Void) -> Widget {
+      var widget = Widget(id: Samples.id(id), kind: Samples.kind("k"))
+      change(&widget)
+      return widget
+    }
+    var failing = Node(id: "label", type: .label)
+    failing.problem = "text: division by zero"
+    let failing2 = failing
+    var report = Self.report(.running(.serving))
+    report.failing = FailingWidgets([
+      widget("error") { $0.error = WidgetError(reason: "R", message: "m") },
+      widget("timeline") {
+        $0.timeline = TimelineStatus(problem: "no entries")
+        $0.position = 1
+      },
+      widget("content") {
+        $0.content = Content(rootID: "label", nodes: [failing2])
+        $0.isStale = true
+        $0.position = 2
+      },
+      widget("fine") { _ in },
+      widget("old") { $0.isStale = true },
+    ])
+    let text = report.text(Samples.plain)
+    #expect(
+      text.contains(
+        """
+           Failing: 3 widgets (1 error, 1 timeline, 1 content); `widgetctl ls --failing`
+                    error: failed: m
+                    timeline: timeline: no entries
+                    content: label: text: division by zero
+             Stale: 2 widgets; `widgetctl ls --where widget.stale`
+
+        """), "\(text)")
+    guard case .map(let document) = report.document, case .map(let failing)? = document["failing"]
+    else {
+      Issue.record("no failing widgets in the document")
+      return
+    }
+    #expect(failing["count"] == .int(3) && failing["stale"] == .int(2))
+    #expect(failing["contents"] == .int(1) && failing["activities"] == .int(0))
   }
 
   @Test(arguments: [

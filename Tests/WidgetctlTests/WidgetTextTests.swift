@@ -152,6 +152,21 @@ struct WidgetTextTests {
     #expect(Self.dates.untilChange(of: widget) == nil)
   }
 
+  @Test func `ls begins the data of a failed widget with the reason`() {
+    let nodes = ["text: no", "value: no"].enumerated().map { index, problem in
+      var node = Node(id: "n\(index)", type: .label)
+      node.problem = problem
+      return node
+    }
+    let failed = Widget(
+      id: Samples.id("a"), kind: Samples.kind("k"), data: ["n": .int(1)],
+      content: Content(rootID: "n0", nodes: nodes))
+    let table = Table.of([failed], now: .epoch, reasons: true).text(width: nil, Samples.plain)
+    #expect(table.contains("visible,error"))
+    #expect(table.contains("! n0: text: no (and 1 more) n=1"))
+    #expect(!Table.of([failed], now: .epoch).text(width: nil, Samples.plain).contains("text: no"))
+  }
+
   @Test func `failed sources and actions of a bundle are named`() {
     var widget = Samples.widget
     widget.data = [

@@ -58,7 +58,7 @@ class ValueTests(unittest.TestCase):
 
 
 class EnumTests(unittest.TestCase):
-    def test_a_widget_has_failed_by_its_error_timeline_or_activity(self):
+    def test_a_widget_has_failed_by_its_error_timeline_activity_or_content(self):
         failed = {
             "nothing": pb.Widget(),
             "error": pb.Widget(error=pb.WidgetError(reason="LOST")),
@@ -69,9 +69,21 @@ class EnumTests(unittest.TestCase):
             task = pb.Widget(activity=pb.Activity(state=state))
             task.data["outcome"].CopyFrom(to_value("failed"))
             failed[f"activity {state}"] = task
+        embed = dict(type=pb.NODE_TYPE_EMBED, problem='content: The widget "w" is stale.')
+        for name, node in {
+            "content": pb.Node(id="n", problem="text: division by zero"),
+            "look": pb.Node(id="n", problem="color: division by zero"),
+            "embed of another": pb.Node(id="e", child_ids=["e::root"], **embed),
+            "node of another": pb.Node(id="e::root", problem="text: division by zero"),
+            "embed of nothing": pb.Node(id="e", child_ids=["e::problem"], **embed),
+        }.items():
+            failed[name] = pb.Widget(content=pb.Content(root_id="n", nodes=[node]))
+        placeholder = pb.Node(id="n", problem="text: no such key")
+        placeholder.properties["text"].CopyFrom(to_value("-"))
+        failed["placeholder"] = pb.Widget(content=pb.Content(root_id="n", nodes=[placeholder]))
         self.assertEqual(
             [name for name, message in failed.items() if widgetd.Widget.from_pb(message).failed],
-            ["error", "timeline", "activity 2"],
+            ["error", "timeline", "activity 2", "content", "embed of nothing"],
         )
 
     def test_the_enums_are_those_of_the_messages(self):

@@ -12,6 +12,12 @@ from ._values import from_values
 from .enums import NodeType
 
 
+#: The properties that change only the look of a node.
+_LOOK = frozenset(
+    ("background", "classes", "color", "font", "padding", "spacing", "tooltip", "urgent")
+)
+
+
 @dataclass(frozen=True)
 class Node:
     """A node of a widget's content."""
@@ -27,6 +33,17 @@ class Node:
     problem: str = ""
     #: The events that it takes if it is visible and enabled. If empty, users cannot press or change it.
     events: tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether an expression of the node has failed, and no placeholder stands in for its value.
+        A failed look, such as `color`, does not count, and neither do nodes of embedded widgets."""
+        if not self.problem or "::" in self.id:
+            return False
+        if self.type is NodeType.EMBED and self.child_ids not in ((), (f"{self.id}::problem",)):
+            return False
+        failed = {line.split(":", 1)[0] for line in self.problem.splitlines()}
+        return bool(failed - _LOOK - self.properties.keys())
 
     @staticmethod
     def from_pb(message: node_pb2.Node) -> Node:

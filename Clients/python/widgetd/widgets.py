@@ -107,13 +107,14 @@ class Widget:
 
     @property
     def failed(self) -> bool:
-        """Whether it has an error, a problem of its timeline, or an activity with the outcome
-        "failed"."""
+        """Whether it has an error, a problem of its timeline, an activity with the outcome "failed",
+        or an expression of its content that fails."""
         ended = self.activity is not None and self.activity.state == "ended"
         return (
             self.error is not None
             or (self.timeline is not None and self.timeline.problem != "")
             or (ended and self.data.get("outcome") == "failed")
+            or (self.content is not None and any(node.failed for node in self.content))
         )
 
     @staticmethod

@@ -13,10 +13,14 @@ struct ListCommand: AsyncParsableCommand {
       exactly one revision. If a named widget does not exist, it lists the others and exits with \
       status 3.
 
+      If a widget has failed, its STATE has "error", and its DATA begins with ! and the reason: an \
+      error, a wrong timeline, a failed activity, or an expression of its content that fails.
+
       Examples:
         widgetctl ls
         widgetctl ls clock cpu
         widgetctl ls -l 'panel=top,!draft' --kind clock
+        widgetctl ls --failing
         widgetctl ls --field data.percent
         widgetctl ls -o json | jq -r '.widgets[].id'
       """, aliases: ["list"])
@@ -24,6 +28,9 @@ struct ListCommand: AsyncParsableCommand {
   @Argument(
     help: "Only the widgets with these ids.", completion: idCompletion, transform: parseID)
   var ids: [WidgetID] = []
+
+  @Flag(help: "Only widgets that have failed.")
+  var failing = false
 
   @OptionGroup var selection: SelectorOptions
   @OptionGroup var fields: FieldOptions
@@ -35,24 +42,29 @@ struct ListCommand: AsyncParsableCommand {
     var mask = try fields.mask(for: session.printer.format)
     let selector = selection.selector(ids: ids)
     // The list is sorted here, by position.
-    let asked = try fields.mask(for: session.printer.format, adding: ["position"])
-    let (widgets, revision) = try await fields.asking(for: asked) {
+    let asked = try fields.mask(
+      for: session.printer.format, adding: ["position"] + (failing ? Widget.failurePaths : []))
+    let (found, revision) = try await fields.asking(for: asked) {
       (known) async throws(ClientError) in
       mask = known == asked ? mask : known
       return try await session.list(selector, mask: known)
     }
-    if widgets.isEmpty, ids.isEmpty, !selection.isEmpty { await selection.noteNothing(in: session) }
+    let widgets = failing ? found.filter(\.widget.hasFailed) : found
+    if found.isEmpty, ids.isEmpty, !selection.isEmpty { await selection.noteNothing(in: session) }
     session.printer.print(
       list: widgets.map {
         $0.widget.document(etag: $0.etag, mask: mask, stored: $0.storedTimeline)
       },
       around: { .map(["revision": .revision(revision), "widgets": $0]) }
     ) {
-      session.printer.table(
-        of: widgets.map { FieldOptions.projected($0.widget, fields.paths) }, mask: mask)
+      failing && widgets.isEmpty && !found.isEmpty && session.printer.width != nil
+        ? "no widget has failed\n"
+        : session.printer.table(
+          of: widgets.map { FieldOptions.projected($0.widget, fields.paths) }, mask: mask,
+          reasons: true)
     }
     // The selection may leave out widgets that exist.
-    let others = Set(ids).subtracting(widgets.map(\.widget.id))
+    let others = Set(ids).subtracting(found.map(\.widget.id))
     guard !others.isEmpty else { return }
     let there = try await session.list(Selector(ids: Array(others)), mask: .idsOnly).widgets
     let missing = others.subtracting(there.map(\.widget.id))
@@ -88,10 +100,13 @@ extension Session {
 extension Printer {
   /// A table of widgets. On a terminal, a message if there are none.
   ///
-  /// - Parameter mask: the requested fields.
-  func table(of widgets: [Widget], mask: ReadMask = .all) -> String {
+  /// - Parameters:
+  ///   - mask: the requested fields.
+  ///   - reasons: whether the data of a failed widget begins with the reason.
+  func table(of widgets: [Widget], mask: ReadMask = .all, reasons: Bool = false) -> String {
     if widgets.isEmpty, width != nil { return "no widgets\n" }
-    return Table.of(widgets, now: Terminal.now, mask: mask).text(width: width, painter)
+    return Table.of(widgets, now: Terminal.now, mask: mask, reasons: reasons)
+      .text(width: width, painter)
   }
 }
 

@@ -27,8 +27,8 @@ struct StatusReport: Hashable {
   var revision: Revision?
   /// The host that runs bundles, if it is known.
   var host = BundleHost.unknown
-  /// The widgets with an error; nil if they are not known.
-  var errors: WidgetErrors?
+  /// The widgets that fail; nil if they are not known.
+  var failing: FailingWidgets?
   var now: Timestamp
 
   /// As `systemctl status` ends: 0 running, 3 not running, 4 unknown.
@@ -128,7 +128,7 @@ extension StatusReport {
     }
     guard let stats else {
       if let revision { line("Revision", "\(revision)") }
-      errorLines().forEach { line($0.name, $0.text, .bad) }
+      failureLines().forEach { line($0.name, $0.text, $0.style) }
       line("You may", rights)
       return text
     }
@@ -138,7 +138,7 @@ extension StatusReport {
       "\(stats.store), epoch \(stats.epoch), revision \(stats.revision) "
         + "(can resume from \(stats.compactRevision))")
     line("Widgets", "\(stats.widgets), \(ByteCount.text(stats.stateBytes)) of state")
-    errorLines().forEach { line($0.name, $0.text, .bad) }
+    failureLines().forEach { line($0.name, $0.text, $0.style) }
     line("Clients", "connections \(stats.connections), subscriptions \(stats.subscriptions)")
     line(
       "Events",
@@ -169,20 +169,35 @@ extension StatusReport {
     return text
   }
 
-  /// How many widgets have an error, and the first errors. Empty if no widget has one.
-  private func errorLines() -> [(name: String, text: String)] {
-    guard let errors, errors.count > 0 || errors.isCut else { return [] }
-    let count = errors.isCut ? "at least \(errors.count)" : "\(errors.count)"
-    let noun = errors.count == 1 ? "widget" : "widgets"
-    let first = errors.widgets.prefix(WidgetErrors.shown).map {
-      (name: "", text: "\($0.id): \($0.error.words(DateText(now: now)))")
+  /// How many widgets fail, in which ways, and the first reasons; then how many are stale. Empty if
+  /// no widget fails or is stale.
+  private func failureLines() -> [(name: String, text: String, style: Style)] {
+    guard let failing, failing.count > 0 || failing.staleCount > 0 || failing.isCut else {
+      return []
     }
-    return [
-      (
-        name: "Errors",
-        text: "\(count) \(noun); `widgetctl ls --where '\(WidgetErrors.condition)'`"
+    func widgets(_ count: Int) -> String {
+      (failing.isCut ? "at least " : "") + "\(count) \(count == 1 ? "widget" : "widgets")"
+    }
+    var lines: [(name: String, text: String, style: Style)] = []
+    if failing.count > 0 || failing.isCut {
+      let ways = failing.words.isEmpty ? "" : " (\(failing.words))"
+      lines.append(
+        ("Failing", "\(widgets(failing.count))\(ways); `widgetctl ls --failing`", .bad))
+    }
+    lines += failing.widgets.prefix(FailingWidgets.shown).map { entry in
+      let more = entry.failures.count > 1 ? " (and \(entry.failures.count - 1) more)" : ""
+      let dates = DateText(now: now)
+      return (
+        "",
+        "\(entry.id): " + (entry.failures.first?.words { "for \(dates.age(of: $0))" } ?? "") + more,
+        .bad
       )
-    ] + first
+    }
+    if failing.staleCount > 0 {
+      lines.append(
+        ("Stale", "\(widgets(failing.staleCount)); `widgetctl ls --where widget.stale`", .warning))
+    }
+    return lines
   }
 
   private func heading(_ painter: Painter) -> String {
@@ -257,7 +272,7 @@ extension StatusReport {
       map["level"] = .string(level.rawValue)
       if let revision { map["revision"] = .revision(revision) }
     }
-    if let errors { map["errors"] = errors.document }
+    if let failing { map["failing"] = failing.document }
     guard stats != nil else { return .map(map) }
     switch host {
     case .running(let folders, let stub):

@@ -204,7 +204,7 @@ struct LiveBoard {
   private mutating func keepsPlace(_ id: WidgetID, _ before: Widget?) -> Bool {
     guard let before, let after = panes[id]?.widget, before.presence == after.presence,
       before.labels == after.labels, before.family == after.family,
-      before.failures == after.failures, before.isStale == after.isStale,
+      before.untoldFailures == after.untoldFailures, before.isStale == after.isStale,
       before.isStandingWell == after.isStandingWell
     else { return false }
     guard let frame = frames[id] else { return true }

@@ -9,7 +9,10 @@ extension Table {
   /// - Parameters:
   ///   - now: the time from which ages are measured.
   ///   - mask: the requested fields. The others stay empty.
-  static func of(_ widgets: [Widget], now: Timestamp, mask: ReadMask = .all) -> Table {
+  ///   - reasons: whether the data of a failed widget begins with the reason.
+  static func of(
+    _ widgets: [Widget], now: Timestamp, mask: ReadMask = .all, reasons: Bool = false
+  ) -> Table {
     var table = Table("ID", "KIND", "STATE", "REVISION", "AGE", "DATA", yielding: "KIND")
     for widget in widgets {
       table.add(
@@ -20,7 +23,9 @@ extension Table {
         Cell(
           mask.wants(.createTime)
             ? DurationSyntax.age(now.duration(since: widget.createTime)) : ""),
-        Cell(widget.data.dataSummary.cut(toColumns: dataColumnsMax)))
+        Cell(
+          ((reasons ? widget.failureMark(now: now) : "") + widget.data.dataSummary)
+            .cut(toColumns: dataColumnsMax)))
     }
     return table
   }
@@ -37,6 +42,11 @@ extension Widget {
 
   /// The node that says that the kind is not registered.
   static let kindNoteID = "kind"
+
+  /// `! failed: no answer (for 5m) `; empty if nothing has failed.
+  fileprivate func failureMark(now: Timestamp) -> String {
+    failureSummary(DateText(now: now)).map { "! \($0) " } ?? ""
+  }
 
   /// The state and its additions: `visible`, `hidden,stale`, `visible,error`. Each failure counts as an
   /// error.

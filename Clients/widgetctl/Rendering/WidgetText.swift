@@ -27,6 +27,15 @@ extension Widget {
       }
   }
 
+  /// The first failure on one line, with the number of the others; nil if nothing has failed.
+  func failureSummary(_ dates: DateText) -> String? {
+    let failures = failures
+    return failures.first.map { first in
+      first.words { "for \(dates.age(of: $0))" }
+        + (failures.count > 1 ? " (and \(failures.count - 1) more)" : "")
+    }
+  }
+
   /// The texts of the problems, for renderers that show them in one colour.
   func failures(
     _ dates: DateText, _ providers: ProviderFacts = ProviderFacts(), most: Int = .max
@@ -87,16 +96,6 @@ extension Content {
       return (told + node.unknownTokens(of: theme).map(\.description))
         .map { "! \(node.id.safeForTerminal): \($0.onOneLine)" }
     }
-  }
-}
-
-extension Node {
-  /// The problems of the node. The daemon writes each on a line.
-  var problems: [String] { problem.split(whereSeparator: \.isNewline).map(String.init) }
-
-  /// Whether the failed property still has a value: its placeholder.
-  fileprivate func hasPlaceholder(for problem: String) -> Bool {
-    properties[String(problem.prefix { $0 != ":" })] != nil
   }
 }
 
@@ -167,6 +166,7 @@ extension WidgetFailure {
     case .error(let error): error.words(most: most, span)
     case .timeline(let problem): "timeline: \(problem.onOneLine)"
     case .activity(let status): status.isEmpty ? "failed" : "failed: \(status.onOneLine)"
+    case .content(let node, let problem): "\(node.safeForTerminal): \(problem.onOneLine)"
     }
   }
 }

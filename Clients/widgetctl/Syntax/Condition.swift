@@ -7,7 +7,7 @@ import WidgetModel
 /// | `ID:exists`, `ID:removed` | is there, is not there (or not selected) |
 /// | `ID:visible`, `ID:hidden`, `ID:disabled` | is in this state |
 /// | `ID:stale`, `ID:fresh` | is marked stale, is not |
-/// | `ID:error`, `ID:ok` | has an error, has none |
+/// | `ID:error`, `ID:ok` | has failed (`Widget.failures`), has not |
 /// | `ID.data.KEY OP VALUE` | has a data value for which this is true; also a part of one, see `ValuePath` |
 /// | `ID.parameters.KEY OP VALUE` | the same of a parameter |
 /// | `ID.labels.KEY OP VALUE` | the same of a label |
@@ -124,7 +124,7 @@ struct Condition: Hashable {
     case .exists, .removed, .compare(.revision, _, _): []
     case .state: ["presence"]
     case .stale: ["stale"]
-    case .error: ["error"]
+    case .error: Widget.failurePaths
     case .compare(.data(let path), _, _): path.keys.map { "data.\($0)" }
     case .compare(.parameter(let path), _, _): path.keys.map { "parameters.\($0)" }
     case .compare(.label, _, _): ["labels"]
@@ -139,7 +139,7 @@ struct Condition: Hashable {
     case .removed: return false
     case .state(let state): return widget.presence.state == state
     case .stale(let isStale): return widget.isStale == isStale
-    case .error(let hasError): return (widget.error != nil) == hasError
+    case .error(let hasFailed): return widget.hasFailed == hasFailed
     case .compare(let property, let comparison, let value):
       let actual: Value? =
         switch property {

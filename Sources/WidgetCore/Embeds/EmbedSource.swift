@@ -137,6 +137,8 @@ struct EmbedSource {
       // The content of the built-in kind has the outcome.
       case .activity where record.kind == .activity: ("", "")
       case .activity(let status): ("has failed", status)
+      // The nodes of the content show their problems.
+      case .content: ("", "")
       case nil: ("", "")
       }
     if !words.isEmpty {
