@@ -216,6 +216,27 @@ struct FailureTests {
     #expect(reports(&scene) == ["bundle b: widget w: its timeline works now"])
   }
 
+  @Test func `an expression of the content that fails is a failure of the bundle`() throws {
+    var scene = try Scene("{data: {n: 0}, content: {label: =string(data.n)}}")
+    func show(_ problem: String, _ properties: ValueMap = [:]) throws {
+      try scene.change {
+        var node = Node(id: "text", type: .label, properties: properties)
+        node.problem = problem
+        $0.content = Content(rootID: "text", nodes: [node])
+      }
+    }
+    try show("text: division by zero")
+    #expect(error(scene) == nil)
+    #expect(scene.instance.failures.map(\.message) == ["text: text: division by zero"])
+    #expect(reports(&scene) == ["bundle b: widget w: its content: text: text: division by zero"])
+    try show("text: division by zero", ["color": .string("color.error")])
+    #expect(reports(&scene) == [])
+    // The placeholder is the author's answer to the failure.
+    try show("text: division by zero", ["text": .string("-")])
+    #expect(scene.instance.failures == [])
+    #expect(reports(&scene) == ["bundle b: widget w: its content works now"])
+  }
+
   @Test func `only what has worked works again`() throws {
     let body = """
       data: {n: 0}

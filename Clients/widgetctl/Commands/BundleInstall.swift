@@ -157,7 +157,7 @@ struct BundleListCommand: AsyncParsableCommand {
       STATE is the state of a bundle that widgetd-host runs:
 
         running   the bundle works
-        failing   a source or an action of its widgets has failed
+        failing   a source, an action or the content of its widgets has failed
         failed    the file has a mistake, or the host or the daemon refuses the bundle
         stopped   widgetd-host has ended
 

@@ -15,6 +15,18 @@ enum FailureKey: Hashable, Sendable {
   case dropped
   /// The schedule, or the timeline. The daemon computes it, and clients mark the widget.
   case timeline
+  /// An expression of the content. The daemon evaluates it, and clients mark the widget.
+  case content
+}
+
+extension FailureKey {
+  /// Whether clients mark the widget without an error of the host.
+  var isMarkedByClients: Bool {
+    switch self {
+    case .timeline, .content: true
+    case .source, .action, .trigger, .dropped: false
+    }
+  }
 }
 
 /// Something that has failed, and has not succeeded since.
@@ -139,6 +151,7 @@ extension BundleInstance {
       case .trigger(let index): triggerName(id, index)
       case .dropped: "its events"
       case .timeline: "its timeline"
+      case .content: "its content"
       }
     return "bundle \(bundle.id): widget \(id): \(what)"
   }
@@ -169,6 +182,21 @@ extension BundleInstance {
         state: .failure, title: "Timeline failed", message: problem, code: "FAILED_PRECONDITION"))
   }
 
+  /// Follows the failures of the widget's content, which the daemon tells. The first one counts.
+  mutating func followContent(_ id: WidgetID) {
+    guard let state = widgets[id] else { return }
+    var words = ""
+    if case .content(let node, let problem)? = state.view.content?.failures.first {
+      words = "\(node): \(problem)"
+    }
+    guard words != state.failures[.content]?.status.message ?? "" else { return }
+    guard !words.isEmpty else { return forgetFailure(id, .content, because: "works now") }
+    failed(
+      id, .content,
+      ActionStatus(
+        state: .failure, title: "Content failed", message: words, code: "FAILED_PRECONDITION"))
+  }
+
   // MARK: The mark
 
   /// The failures that the widget's content does not show, the newest first.
@@ -183,7 +211,7 @@ extension BundleInstance {
     }
     return state.failures.filter {
       !facts.isTold($0.key, $0.value, on: state.view)
-        && !(countsPlaceholders && $0.key == .timeline)
+        && !(countsPlaceholders && $0.key.isMarkedByClients)
         && !(countsPlaceholders && facts.hasPlaceholder(for: $0.key, on: state.view))
     }.sorted { ($1.value.since, "\($0.key)") < ($0.value.since, "\($1.key)") }
   }
@@ -326,7 +354,7 @@ extension KindFacts {
     case .source: false
     case .action(let name): kind.actions[name]?.failure.isEmpty == false || handlesErrors
     case .trigger: handlesErrors
-    case .dropped, .timeline: false
+    case .dropped, .timeline, .content: false
     }
   }
 
@@ -338,7 +366,7 @@ extension KindFacts {
   /// Whether the widget's content tells a failure, or the kind handles it.
   func isTold(_ key: FailureKey, _ failure: StandingFailure, on widget: Widget) -> Bool {
     if failure.isCaught { return true }
-    guard key != .timeline, let reads = reads(for: widget) else { return false }
+    guard !key.isMarkedByClients, let reads = reads(for: widget) else { return false }
     return reads.readsAllStatuses || !reads.statuses.isDisjoint(with: failure.names)
   }
 

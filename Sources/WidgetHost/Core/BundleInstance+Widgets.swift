@@ -25,6 +25,7 @@ extension BundleInstance {
     widgets[widget.id]?.hear(widget, isAnew: isAnew)
     touched.insert(widget.id)
     followTimeline(widget.id)
+    followContent(widget.id)
     guard widget.parameters != before else { return }
     for (index, source) in facts.kind.sources.enumerated() where source.isLoadedAtStart {
       read(widget.id, index, isAsked: true)
@@ -45,6 +46,7 @@ extension BundleInstance {
     inheritOutcomes(id)
     inheritFailures(id, facts, interrupted: interrupted)
     followTimeline(id)
+    followContent(id)
     for (index, source) in facts.kind.sources.enumerated() {
       if source.isLoadedAtStart {
         read(id, index, isAsked: true)
