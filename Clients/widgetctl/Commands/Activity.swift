@@ -159,7 +159,7 @@ struct ActivityStartCommand: AsyncParsableCommand {
         widget: spec, lifetime: lifetime, staleAfter: stale.staleAfter,
         requestID: global.requestId ?? "", transition: transition.transition),
       options: session.options)
-    Output.warn(answer.warnings)
+    Output.warn(answer.warnings + FailureWarnings.warnings([answer.widget]))
     session.printer.print(answer.widget.document(etag: answer.etag)) {
       "\(answer.widget.id) started\n"
     }

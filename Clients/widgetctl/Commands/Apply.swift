@@ -123,6 +123,9 @@ struct ApplyCommand: AsyncParsableCommand {
     Output.warn(
       IdleButtons.warnings((file.kinds ?? []).filter { !file.shortKinds.contains($0.name) }))
     guard file.declaresWidgets else {
+      if !dryRun {
+        Output.warn(await FailureWarnings.ask(after: [], kinds?.results ?? [], session))
+      }
       return session.printer.print(document(kinds, nil)) {
         ApplyCommand.text(kinds, dryRun: dryRun) + lacking.map { "\($0)\n" }.joined().safeLines
       }
@@ -151,6 +154,9 @@ struct ApplyCommand: AsyncParsableCommand {
     // A dry run does not know the kinds that it would register.
     let declared = Set((dryRun ? file.kinds ?? [] : []).map(\.name.rawValue))
     Output.warn(answer.warnings.filter { !declared.contains($0.metadata["kind"] ?? "") })
+    if !dryRun {
+      Output.warn(await FailureWarnings.ask(after: answer.results, kinds?.results ?? [], session))
+    }
     session.printer.print(document(kinds, answer)) {
       ApplyCommand.text(kinds, dryRun: dryRun, replacedBy: own ? [] : file.widgets)
         + lacking.map { "\($0)\n" }.joined().safeLines

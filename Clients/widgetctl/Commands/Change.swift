@@ -90,7 +90,7 @@ struct AddCommand: AsyncParsableCommand {
           widget: spec, requestID: global.requestId ?? "", transition: transition.transition),
         options: session.options)
     }
-    Output.warn(answer.warnings)
+    Output.warn(answer.warnings + FailureWarnings.warnings([answer.widget]))
     session.printer.print(answer.widget.document(etag: answer.etag)) {
       "\(answer.widget.id) added\n"
     }
@@ -217,6 +217,7 @@ struct SetCommand: AsyncParsableCommand {
         Output.writeError("widgetctl: widget \"\(id)\" has no \(note)\n")
       }
     }
+    Output.warn(FailureWarnings.warnings([answer.widget].compactMap(\.self)))
     session.printer.print(answer.widget?.document(etag: answer.etag) ?? .null) {
       "\(id) \(answer.changed ? "updated" : "unchanged") (revision \(answer.revision))\n" + released
     }
