@@ -122,12 +122,18 @@ struct ApplyCommand: AsyncParsableCommand {
         file.kinds ?? [], kinds?.results ?? [], declared: file.widgets, session)) ?? []
     Output.warn(
       IdleButtons.warnings((file.kinds ?? []).filter { !file.shortKinds.contains($0.name) }))
+    if prune {
+      for note in await UnprunedParts.notes(file, of: target, session) {
+        Output.writeError("widgetctl: \(note.safeForTerminal)\n")
+      }
+    }
     guard file.declaresWidgets else {
       if !dryRun {
         Output.warn(await FailureWarnings.ask(after: [], kinds?.results ?? [], session))
       }
       return session.printer.print(document(kinds, nil)) {
         ApplyCommand.text(kinds, dryRun: dryRun) + lacking.map { "\($0)\n" }.joined().safeLines
+          + (kinds == nil ? "nothing to do\n" : "")
       }
     }
     var request = ApplyWidgetsRequest(
