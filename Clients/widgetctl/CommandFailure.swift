@@ -82,6 +82,17 @@ struct CommandFailure: Error, Hashable {
     return failure
   }
 
+  /// The same failure with a hint at the end of its message. It replaces the question for another
+  /// name.
+  func adding(_ hint: String) -> CommandFailure {
+    var text = message
+    if text.hasSuffix("\"?"), let start = text.ranges(of: "; did you mean ").last {
+      text = String(text[..<start.lowerBound])
+    }
+    while text.hasSuffix(".") { text.removeLast() }
+    return saying("\(text); \(hint)")
+  }
+
   /// The same failure with another message, without its final period.
   func saying(_ text: String) -> CommandFailure {
     var failure = self

@@ -43,11 +43,14 @@ struct StateOptions: ParsableArguments {
   var data: [Assignment] = []
 
   /// The values. `--set` comes last.
-  func values() throws(CommandFailure) -> ValueMap {
+  func values() throws(CommandFailure) -> ValueMap { all(with: try data.values()) }
+
+  /// The values, with these values of `--set`.
+  func all(with data: ValueMap) -> ValueMap {
     var values = ValueMap()
     if let status { values["status"] = .string(status) }
     if let progress { values["progress"] = .double(progress) }
-    for entry in try data.values().entries { values[entry.key] = entry.value }
+    for entry in data.entries { values[entry.key] = entry.value }
     return values
   }
 }
@@ -147,18 +150,22 @@ struct ActivityStartCommand: AsyncParsableCommand {
   @OptionGroup var global: GlobalOptions
 
   func run() async throws {
-    var attributes = ValueMap()
-    if let title { attributes["title"] = .string(title) }
-    for entry in try parameters.values().entries { attributes[entry.key] = entry.value }
-    let spec = WidgetSpec(
-      id: id, kind: kind, family: family, labels: labels.labels, parameters: attributes,
-      data: try state.values(), timeline: score.timeline)
     let session = try global.session()
-    let answer = try await session.client.startActivity(
-      StartActivityRequest(
-        widget: spec, lifetime: lifetime, staleAfter: stale.staleAfter,
-        requestID: global.requestId ?? "", transition: transition.transition),
-      options: session.options)
+    let answer = try await session.change(
+      data: state.data, parameters: parameters, of: { kind }
+    ) { (data, parameters) async throws(ClientError) in
+      var attributes = ValueMap()
+      if let title { attributes["title"] = .string(title) }
+      for entry in parameters.entries { attributes[entry.key] = entry.value }
+      let spec = WidgetSpec(
+        id: id, kind: kind, family: family, labels: labels.labels, parameters: attributes,
+        data: state.all(with: data), timeline: score.timeline)
+      return try await session.client.startActivity(
+        StartActivityRequest(
+          widget: spec, lifetime: lifetime, staleAfter: stale.staleAfter,
+          requestID: global.requestId ?? "", transition: transition.transition),
+        options: session.options)
+    }
     Output.warn(answer.warnings + FailureWarnings.warnings([answer.widget]))
     session.printer.print(answer.widget.document(etag: answer.etag)) {
       "\(answer.widget.id) started\n"
@@ -205,10 +212,15 @@ struct ActivityUpdateCommand: AsyncParsableCommand {
         "\(id) updated\n"
       }
     }
-    var answer = try await session.client.updateActivity(
-      UpdateActivityRequest(
-        id: id, patch: patch, staleAfter: stale.staleAfter, requestID: global.requestId ?? "",
-        transition: transition.transition), options: session.options)
+    var answer = try await session.change(
+      data: state.data, parameters: [], of: { await session.kind(of: id) }
+    ) { (data, _) async throws(ClientError) in
+      try await session.client.updateActivity(
+        UpdateActivityRequest(
+          id: id, patch: StatePatch(setData: state.all(with: data), unsetData: unset),
+          staleAfter: stale.staleAfter, requestID: global.requestId ?? "",
+          transition: transition.transition), options: session.options)
+    }
     if let timeline = score.timeline {
       let scored: UpdateWidgetResponse
       do { scored = try await set(timeline, session) } catch {
@@ -262,14 +274,18 @@ struct ActivityEndCommand: AsyncParsableCommand {
   @OptionGroup var global: GlobalOptions
 
   func run() async throws {
-    var values = try state.values()
-    if let outcome { values["outcome"] = .string(outcome) }
     let session = try global.session()
-    let answer = try await session.client.endActivity(
-      EndActivityRequest(
-        id: id, patch: StatePatch(setData: values, unsetData: unset),
-        dismissal: dismissal.dismissal, requestID: global.requestId ?? "",
-        transition: transition.transition), options: session.options)
+    let answer = try await session.change(
+      data: state.data, parameters: [], of: { await session.kind(of: id) }
+    ) { (data, _) async throws(ClientError) in
+      var values = state.all(with: data)
+      if let outcome { values["outcome"] = .string(outcome) }
+      return try await session.client.endActivity(
+        EndActivityRequest(
+          id: id, patch: StatePatch(setData: values, unsetData: unset),
+          dismissal: dismissal.dismissal, requestID: global.requestId ?? "",
+          transition: transition.transition), options: session.options)
+    }
     let document =
       answer.widget?.document(etag: answer.etag)
       ?? .map(["id": .string(id.rawValue), "revision": .revision(answer.revision)])

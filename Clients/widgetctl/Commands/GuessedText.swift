@@ -20,9 +20,31 @@ extension Session {
         data: values.data.asText(data, in: kind.data),
         parameters: values.parameters.asText(parameters, in: kind.parameters)
       )
-      guard texts != values else { throw error }
+      guard texts != values else {
+        if let hint = Session.hint(data, parameters, in: kind) {
+          throw CommandFailure(error).adding(hint)
+        }
+        throw error
+      }
       return try await call(texts.data, texts.parameters)
     }
+  }
+
+  /// The hint for a data value that the kind declares as a parameter, or the reverse; nil if there is
+  /// none.
+  static func hint(_ data: [Assignment], _ parameters: [Assignment], in kind: Kind) -> String? {
+    func declares(_ fields: [Field], _ key: String) -> Bool { fields.contains { $0.name == key } }
+    if let key = data.map(\.key).first(where: {
+      !declares(kind.data, $0) && declares(kind.parameters, $0)
+    }) {
+      return "\"\(key)\" is a parameter of the kind: write --param \(key)=VALUE"
+    }
+    if let key = parameters.map(\.key).first(where: {
+      !declares(kind.parameters, $0) && declares(kind.data, $0)
+    }) {
+      return "\"\(key)\" is data of the kind: write \(key)=VALUE without --param"
+    }
+    return nil
   }
 
   /// The kind of a widget; nil if the daemon does not say.
