@@ -218,6 +218,18 @@ import WidgetModel
     #expect(words.hasPrefix("event 7 has not ended within 1s; \(end)"))
   }
 
+  @Test(
+    arguments: [
+      (.running(folders: ["/a"]), "widgetd-host runs; `widgetctl get w --field data.status`"),
+      (.returning(folders: []), BundleHost.waiting), (.missing(), "no widgetd-host runs: `"),
+      (.unknown, "run `widgetctl doctor`"),
+    ] as [(BundleHost, String)])
+  func `send --wait says what it waits for`(host: BundleHost, words: String) {
+    let text = OutcomeWait.waiting(event: 7, of: Samples.id("w"), host: host)
+    #expect(text.hasPrefix("still waiting for the outcome of event 7; "))
+    #expect(text.contains(words))
+  }
+
   @Test func `without a host, data that reducers have set is not called pending`() throws {
     let kind = Kind(
       name: Samples.kind("k"),

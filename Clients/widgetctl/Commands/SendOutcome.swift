@@ -24,13 +24,28 @@ struct OutcomeWait: Sendable {
     follow = FollowOptions(global: limited, waits: false)
   }
 
+  /// The time after which the command says what it waits for.
+  private static let patience = Duration.seconds(3)
+
   /// Holds the daemon's answer after the event was sent.
   private final class Sent: Sendable {
     let answer = Mutex<SendEventResponse?>(nil)
+    /// Whether the command has said what it waits for.
+    let isNoted = Mutex(false)
   }
 
   func run() async throws {
     let sent = Sent()
+    let note = Task { [self] in
+      try await Task.sleep(for: OutcomeWait.patience)
+      guard let answer = sent.answer.withLock({ $0 }), !sent.isNoted.withLock({ $0 }) else {
+        return
+      }
+      let words = OutcomeWait.waiting(
+        event: answer.sequence, of: request.widgetID, host: await BundleHost.ask(global))
+      if !Task.isCancelled { Output.writeError("widgetctl: \(words.safeForTerminal)\n") }
+    }
+    defer { note.cancel() }
     do {
       try await follow.limited { try await self.wait(sent) }
     } catch let failure as CommandFailure where failure.exit == .timedOut {
@@ -62,6 +77,30 @@ struct OutcomeWait: Sendable {
         event: answer.sequence, of: request.widgetID, within: time, isStored: isStored,
         isReduced: kind.map { $0.kind.reduces(request) } ?? false,
         isProvided: widget.map { !$0.isStale }, host: await BundleHost.ask(global)))
+  }
+
+  /// What the command waits for.
+  static func waiting(event: UInt64, of id: WidgetID, host: BundleHost) -> String {
+    let cause =
+      switch host {
+      case .running:
+        "widgetd-host runs; `widgetctl get \(id) --field data.status` shows the state of its actions"
+      case .returning: BundleHost.waiting
+      case .missing: "no widgetd-host runs: `\(host.mend ?? "widgetd-host")`"
+      case .unknown: "the daemon does not answer: run `widgetctl doctor`"
+      }
+    return "still waiting for the outcome of event \(event); \(cause)"
+  }
+
+  /// Says at once that the program that handles the event does not run.
+  private func noteAbsence(of widget: Widget, _ sent: Sent) async {
+    var providers = ProviderFacts()
+    await providers.look(for: [widget], session)
+    guard
+      let warning = providers.staleness(of: widget).flatMap({ EventCheck.waiting(request, $0) })
+    else { return }
+    sent.isNoted.withLock { $0 = true }
+    Output.warn([warning])
   }
 
   /// - Parameters:
@@ -120,6 +159,11 @@ struct OutcomeWait: Sendable {
         answer = try await session.client.sendEvent(request, options: session.options)
         sent = answer
         result.answer.withLock { $0 = answer }
+        if let widget = mirror[request.widgetID], widget.isStale,
+          await handler(of: widget.kind) == .bundle
+        {
+          await noteAbsence(of: widget, result)
+        }
       }
       guard let widget = mirror[request.widgetID] else {
         throw CommandFailure(.notFound, "widget \"\(request.widgetID)\" was removed meanwhile")
