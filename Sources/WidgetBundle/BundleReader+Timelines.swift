@@ -7,7 +7,8 @@ extension BundleFileReader {
     guard let entries = object["entries"] else {
       // `get` prints the place in a timeline that a schedule makes. It declares nothing.
       if reading.form == .long, object.hasPrintedKeys { return nil }
-      reading.report(item, "the entries are missing", hint: "add entries: [{date: …}]")
+      reading.reportMissing(
+        "entries", of: object, "the entries are missing", hint: "add entries: [{date: …}]")
       return nil
     }
     guard case .list(let elements) = entries.node.content else {

@@ -119,7 +119,8 @@ struct BundleFileReader {
           hint: "use 1 to 64 lowercase letters, digits and -")
       }
     } else {
-      reading.report(item, "the bundle's id is missing", hint: "begin with bundle: ID")
+      reading.reportMissing(
+        "bundle", of: object, "the bundle's id is missing", hint: "begin with bundle: ID")
     }
     if let item = object["format"] {
       if let text = reading.text(item), text != "\(BundleReader.format)" {
@@ -128,8 +129,8 @@ struct BundleFileReader {
           hint: "this version reads format: \(BundleReader.format)")
       }
     } else {
-      reading.report(
-        item, "the format is missing", hint: "add format: \(BundleReader.format)")
+      reading.reportMissing(
+        "format", of: object, "the format is missing", hint: "add format: \(BundleReader.format)")
     }
     if let item = object["version"] {
       bundle.version = reading.text(item) ?? ""
@@ -144,7 +145,8 @@ struct BundleFileReader {
         )
       }
     } else {
-      reading.report(item, "the version is missing", hint: "add version: 1.0.0")
+      reading.reportMissing(
+        "version", of: object, "the version is missing", hint: "add version: 1.0.0")
     }
     bundle.name = reading.text(object["name"]) ?? ""
     bundle.summary = reading.text(object["description"]) ?? ""
@@ -337,7 +339,8 @@ struct BundleFileReader {
       let item = item.element(index, element)
       guard let object = reading.object(item, shape) else { return nil }
       guard let nameItem = object[key] else {
-        reading.report(item, "the \(key) is missing", hint: "add \(key): \(key.uppercased())")
+        reading.reportMissing(
+          key, of: object, "the \(key) is missing", hint: "add \(key): \(key.uppercased())")
         return nil
       }
       return reading.text(nameItem).map { Named(name: $0, nameItem: nameItem, item: item) }

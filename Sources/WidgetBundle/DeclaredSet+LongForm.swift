@@ -118,7 +118,7 @@ extension BundleFileReader {
 
   private func add(_ object: Object, path: String, to set: inout DeclaredSet) {
     guard let idItem = object["id"] else {
-      reading.report(object.item, "the id is missing", hint: "add id: ID")
+      reading.reportMissing("id", of: object, "the id is missing", hint: "add id: ID")
       return
     }
     guard let id = reading.text(idItem) else { return }

@@ -52,7 +52,8 @@ extension KindReader {
   private func requirement(_ item: Item, _ variables: Variables) -> Requirement? {
     guard let object = reading.object(item, .require) else { return nil }
     guard let conditionItem = object["if"] else {
-      reading.report(item, "the condition is missing", hint: "add if: EXPRESSION")
+      reading.reportMissing(
+        "if", of: object, "the condition is missing", hint: "add if: EXPRESSION")
       return nil
     }
     let condition = reading.expression(conditionItem, variables, giving: .bool)
@@ -349,7 +350,8 @@ extension KindReader {
     guard context.hasHost else { return reading.reportNeedsHost(item, "\"every\"") }
     guard let object = reading.object(item, .every) else { return }
     guard let intervalItem = object["interval"] else {
-      reading.report(item, "the interval is missing", hint: "add interval: DURATION")
+      reading.reportMissing(
+        "interval", of: object, "the interval is missing", hint: "add interval: DURATION")
       return
     }
     guard let doItem = object["do"] else {

@@ -9,7 +9,8 @@ extension KindReader {
     let buses = BusInput.Bus.allCases.map { (name: $0.rawValue, value: $0) }
     let bus = reading.choice(object["bus"], "bus", buses) ?? .session
     for key in ["name", "interface"] where !object.has(key) {
-      reading.report(item, "the \(key) is missing", hint: "add \(key): org.example.Name")
+      reading.reportMissing(
+        key, of: object, "the \(key) is missing", hint: "add \(key): org.example.Name")
     }
     let name = reading.template(
       object["name"], variables, giving: .string, for: "the name of a service")
@@ -25,7 +26,8 @@ extension KindReader {
     }
     if case .signal = work {
     } else if !object.has("path") {
-      reading.report(item, "the path is missing", hint: "add path: /org/example/Name")
+      reading.reportMissing(
+        "path", of: object, "the path is missing", hint: "add path: /org/example/Name")
       return nil
     }
     if let text = name?.constantText, text.hasSuffix("*"), let item = object["name"] {

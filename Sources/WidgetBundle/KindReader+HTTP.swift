@@ -37,8 +37,8 @@ extension KindReader {
   private func base(of object: Object, _ variables: Variables) -> HTTPRequest? {
     guard let item = object["service"] else {
       guard let item = object["url"] else {
-        reading.report(
-          object.item, "the URL is missing", hint: "add url: https://…, or service: NAME")
+        reading.reportMissing(
+          "url", of: object, "the URL is missing", hint: "add url: https://…, or service: NAME")
         return nil
       }
       return url(item, variables).map { HTTPRequest(url: $0) }
@@ -64,7 +64,8 @@ extension KindReader {
     let nothing = Variables([], timeZones: nil)
     guard let object = reading.object(item, .service) else { return nil }
     guard let urlItem = object["url"] else {
-      reading.report(item, "the URL is missing", hint: "add url: https://…")
+      reading.reportMissing(
+        "url", of: object, "the URL is missing", hint: "add url: https://…")
       return nil
     }
     guard let url = url(urlItem, nothing) else { return nil }
@@ -147,7 +148,8 @@ extension KindReader {
     }
     guard let object = reading.object(item, .auth) else { return nil }
     guard let fileItem = object["file"] else {
-      reading.report(item, "the file is missing", hint: "add file: PATH")
+      reading.reportMissing(
+        "file", of: object, "the file is missing", hint: "add file: PATH")
       return nil
     }
     let scheme = reading.choice(

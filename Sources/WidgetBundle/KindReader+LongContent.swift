@@ -7,7 +7,8 @@ extension KindReader {
     guard let object = reading.object(item, .longTemplate) else { return nil }
     let families = reading.families(reading.texts(object["families"], of: "families"))
     guard let root = object["root"] else {
-      reading.report(item, "the root is missing", hint: "add root: {type: TYPE, id: ID}")
+      reading.reportMissing(
+        "root", of: object, "the root is missing", hint: "add root: {type: TYPE, id: ID}")
       return nil
     }
     return longNode(root, depth: 0).map { ContentTemplate(families: families, root: $0) }

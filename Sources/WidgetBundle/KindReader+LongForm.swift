@@ -67,8 +67,8 @@ extension KindReader {
   /// The text of a key that must be there.
   func required(_ key: String, _ object: Object) -> String? {
     guard let item = object[key] else {
-      reading.report(
-        object.item, "the \(key) is missing", hint: "add \(key): \(key.uppercased())")
+      reading.reportMissing(
+        key, of: object, "the \(key) is missing", hint: "add \(key): \(key.uppercased())")
       return nil
     }
     return reading.text(item)

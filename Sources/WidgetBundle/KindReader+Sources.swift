@@ -351,7 +351,10 @@ extension KindReader {
     var i3: I3Input?
     if case .map = item.node.content {
       guard let object = reading.object(item, .socket) else { return nil }
-      if !object.has("path") { reading.report(item, "the path is missing", hint: "add path: PATH") }
+      if !object.has("path") {
+        reading.reportMissing(
+          "path", of: object, "the path is missing", hint: "add path: PATH")
+      }
       (pathItem, sendItem) = (object["path"], object["send"])
       i3 = self.i3(object)
     }
@@ -376,8 +379,8 @@ extension KindReader {
       }
     }
     for key in ["path", "send"] where object[key] == nil {
-      reading.report(
-        item, "the \(key == "path" ? "path" : "command") is missing",
+      reading.reportMissing(
+        key, of: object, "the \(key == "path" ? "path" : "command") is missing",
         hint: "add \(key): \(key == "path" ? "PATH" : "COMMAND")")
     }
     guard let path = socketPath(object["path"], variables),

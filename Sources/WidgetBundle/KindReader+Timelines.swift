@@ -22,6 +22,8 @@ extension KindReader {
     guard let object = reading.object(item, .schedule) else { return nil }
     let given = ["every", "cron", "entries"].filter { object[$0] != nil }
     guard given.count == 1 else {
+      // The unknown key is reported already.
+      if given.isEmpty, object.misspells(["every", "cron", "entries"]) { return nil }
       reading.report(
         item, "a schedule has exactly one of every, cron and entries",
         hint: given.isEmpty

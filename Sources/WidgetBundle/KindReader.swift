@@ -210,7 +210,8 @@ final class KindReader {
         let item = item.element(index, element)
         guard let object = reading.object(item, .event) else { continue }
         guard let nameItem = object["name"], let name = reading.text(nameItem) else {
-          reading.report(item, "the name is missing", hint: "add name: NAME")
+          reading.reportMissing(
+            "name", of: object, "the name is missing", hint: "add name: NAME")
           continue
         }
         add(name, object, nameItem)
@@ -357,7 +358,8 @@ final class KindReader {
       checkEvent(event, eventItem)
     else {
       if object["event"] == nil {
-        reading.report(item, "the event is missing", hint: "add event: NAME")
+        reading.reportMissing(
+          "event", of: object, "the event is missing", hint: "add event: NAME")
       }
       return nil
     }

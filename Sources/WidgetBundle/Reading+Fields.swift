@@ -25,7 +25,8 @@ extension Reading {
         let item = item.element(index, element)
         guard let object = object(item, .field) else { continue }
         guard let nameItem = object["name"], let name = text(nameItem) else {
-          report(item, "the name is missing", hint: "add name: NAME")
+          reportMissing(
+            "name", of: object, "the name is missing", hint: "add name: NAME")
           continue
         }
         add(field(object, name: name, at: nameItem, mayBeRequired: mayBeRequired), nameItem)

@@ -127,6 +127,12 @@ final class Reading {
       entries: Dictionary(entries.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first }))
   }
 
+  /// Reports a missing key, unless an unknown key looks like it: one slip of a pen is one error.
+  func reportMissing(_ key: String, of object: Object, _ message: String, hint: String) {
+    guard !object.misspells([key]) else { return }
+    report(object.item, message, hint: hint)
+  }
+
   private func checkKeys(_ entries: [SourceNode.Entry], _ item: Item, _ shape: ObjectShape) {
     for entry in entries
     where !shape.keys.contains(entry.key) && entry.key != ObjectShape.remark

@@ -176,7 +176,8 @@ final class TemplateReader {
       object = found
       listItem = found["list"]
       if listItem == nil {
-        reading.report(item, "the list is missing", hint: "add list: EXPRESSION")
+        reading.reportMissing(
+          "list", of: found, "the list is missing", hint: "add list: EXPRESSION")
       }
     }
     // If the list has a mistake, report only that one: the rows' variables exist in any case.

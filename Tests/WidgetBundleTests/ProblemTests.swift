@@ -285,6 +285,17 @@ import WidgetModel
     #expect(!problems[index].message.hasSuffix("."))
   }
 
+  @Test(arguments: [
+    ("schedule: {evry: 5m}", "evry"), ("events: [{nmae: go}]", "nmae"),
+    ("content: {stack: [{rows: {lst: '[1]'}, label: a}]}", "lst"),
+    ("actions: {a: {require: {iff: 'true'}, do: [{set: {n: 1}}]}}", "iff"),
+  ])
+  func `a slip in a required key is one problem`(body: String, key: String) {
+    let problems = Samples.problems(Samples.kind(body))
+    #expect(problems.first?.message == "unknown key \"\(key)\"")
+    #expect(problems.count == 1, "\(problems)")
+  }
+
   @Test func `a problem shows its line with a caret under the place`() throws {
     let problem = try #require(
       Samples.problems("bundle: b\nformat: 1\nversion: 1.0.0\nnmae: x\n").first)
