@@ -102,7 +102,8 @@ struct BundleFinder {
 
   static func missing(_ path: String) -> BundleInstallerError {
     errno == ENOENT
-      ? .notFound("there is no \(path)", hint: "name a bundle's file, folder or archive")
+      ? .notFound(
+        "there is no file or folder \(path)", hint: "name a bundle's file, folder or archive")
       : Folder.failure("read", path)
   }
 

@@ -317,7 +317,9 @@ struct BundleValidateCommand: AsyncParsableCommand {
               "problems": .list(invalid.problems.map { BundleText.document($0) }),
             ]))
         case .unread(let other):
-          problems += "\(source): \(other.message)\n"
+          problems +=
+            other.message.contains(source)
+            ? "\(other.message)\n" : "\(source): \(other.message)\n"
           failure = other
           let problem = BundleProblem(line: 1, column: 1, message: other.message)
           documents.append(

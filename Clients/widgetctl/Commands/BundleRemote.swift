@@ -31,7 +31,7 @@ extension BundleSource {
       var status = stat()
       guard stat(path, &status) == 0 else {
         throw CommandFailure(
-          .notFound, "there is no \(path); name a bundle's file, folder or archive")
+          .notFound, "there is no file or folder \(path); name a bundle's file, folder or archive")
       }
       guard status.st_mode & S_IFMT == S_IFDIR else {
         return InstallBundleRequest(
