@@ -181,9 +181,14 @@ struct CommandLineTests {
 
   @Test(
     arguments: [
-      (1, 0, "asked about 1 widget\n"),
-      (0, 1, "asked about 0 widgets\n1 widget without a running provider\n"),
-      (2, 3, "asked about 2 widgets\n3 widgets without a running provider\n"),
+      (1, 0, "asked for new data of 1 widget; it comes when their programs send it\n"),
+      (0, 1, "nothing was refreshed\nnot refreshed: 1 widget without a running provider\n"),
+      (
+        2, 3,
+        "asked for new data of 2 widgets; it comes when their programs send it\n"
+          + "not refreshed: 3 widgets without a running provider\n"
+      ),
+      (0, 0, "nothing was refreshed\n"),
     ] as [(UInt64, UInt64, String)])
   func `refresh prints how many widgets were asked about, and how many have no provider`(
     asked: UInt64, unprovided: UInt64, words: String

@@ -9,8 +9,8 @@ struct RefreshCommand: AsyncParsableCommand {
     commandName: "refresh", abstract: "Ask the providers of widgets for fresh data.",
     discussion: """
       The daemon forwards the request and does not wait for the data. `watch` shows new data when \
-      it arrives. Widgets without a running provider do not change; the command prints their \
-      number.
+      it arrives. Widgets without a running provider do not change; the command prints how many \
+      these are.
 
       A kind has a limited number of refreshes in an hour. `describe` shows how many are left.
 
@@ -43,13 +43,17 @@ struct RefreshCommand: AsyncParsableCommand {
 
   static func words(_ answer: RefreshWidgetsResponse) -> String {
     func widgets(_ count: UInt64) -> String { count == 1 ? "1 widget" : "\(count) widgets" }
-    var text = "asked about \(widgets(answer.askedCount))\n"
+    var text =
+      answer.askedCount == 0
+      ? "nothing was refreshed\n"
+      : "asked for new data of \(widgets(answer.askedCount)); it comes when their programs send it\n"
     if answer.unprovidedCount > 0 {
-      text += "\(widgets(answer.unprovidedCount)) without a running provider\n"
+      text +=
+        "not refreshed: \(widgets(answer.unprovidedCount)) without a running provider\n"
     }
     if answer.limitedCount > 0 {
       text +=
-        "\(widgets(answer.limitedCount)) not asked about, because their kinds have no refresh left:\n"
+        "not refreshed: \(widgets(answer.limitedCount)), because their kinds have no refresh left:\n"
       for budget in answer.budgets where budget.remaining == 0 {
         let next = budget.nextTime.map { ", the next one at \(RFC3339.text($0))" } ?? ""
         text += "  \(budget.kind): 0 of \(budget.capacity) left\(next)\n"
