@@ -178,6 +178,9 @@ struct SelectorOptions: ParsableArguments {
   func noteNothing(in session: Session, _ ending: String = "") async {
     let what = condition.map { "--where '\($0)'" } ?? "the selection"
     Output.writeError("widgetctl: no widget matches \(what.safeForTerminal)\(ending)\n")
+    if let hint = SelectorSyntax.hint(about: selector().labels) {
+      Output.writeError("widgetctl: \(hint.safeForTerminal)\n")
+    }
     if let condition {
       var others = selector()
       others.expression = ""

@@ -26,6 +26,15 @@ struct SelectorSyntaxTests {
     #expect(requirements[2].values == ["x", "y"])
   }
 
+  @Test func `a selection of nothing by an empty value has a hint`() throws {
+    func hint(_ text: String) throws -> String? {
+      SelectorSyntax.hint(about: try SelectorSyntax.parse(text))
+    }
+    #expect(try hint("room=hall,panel==")?.hasPrefix("panel= selects widgets whose label") == true)
+    #expect(try hint("panel!=") == nil)
+    #expect(try hint("panel=top,room") == nil)
+  }
+
   @Test(arguments: [
     "", ",", "a,", "=b", "a in x", "a in (x", "a of (x)", "a in ((x))", "a b", "x)",
   ])

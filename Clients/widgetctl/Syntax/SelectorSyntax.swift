@@ -73,6 +73,15 @@ enum SelectorSyntax {
       values: [String(value.trimmed)])
   }
 
+  /// The hint for a selection of nothing: a requirement of the empty value is probably unfinished.
+  /// Nil if there is none.
+  static func hint(about labels: [LabelRequirement]) -> String? {
+    labels.first { $0.operator == .isIn && $0.values == [""] }.map {
+      "\($0.key)= selects widgets whose label \($0.key) is empty; write \($0.key)=VALUE, or only "
+        + "\($0.key) for any value"
+    }
+  }
+
   private static func key(_ text: Substring) throws(SyntaxFailure) -> String {
     guard !text.isEmpty, !text.contains(where: { " !=()<>".contains($0) }) else {
       throw SyntaxFailure("\"\(text)\" is not a label; write 'a=b,c!=d,e in (x,y),f,!g'")
