@@ -71,6 +71,11 @@ public final class WidgetServer: Sendable {
     let lock =
       configuration.inheritedListeners.isEmpty
       ? try SocketLock(socketPath: configuration.socketPath) : nil
+    if let folder = lock?.createdFolder {
+      logger.notice(
+        "created the folder of the socket, because it was missing",
+        metadata: ["folder": "\(folder)"])
+    }
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     do {
       let loop = try await group.next().submit {

@@ -8,6 +8,8 @@ import Glibc
 final class SocketLock: Sendable {
   private let socketPath: String
   private let descriptor: CInt
+  /// The socket's folder, if it was missing.
+  let createdFolder: String?
 
   /// Takes the lock, creating the socket's folder if it is missing.
   init(socketPath: String) throws(SocketError) {
@@ -16,12 +18,16 @@ final class SocketLock: Sendable {
     }
     self.socketPath = socketPath
     try SocketLock.checkIsSocketOrNothing(socketPath)
+    var created: String?
     if let slash = socketPath.lastIndex(of: "/"), slash != socketPath.startIndex {
       let folder = String(socketPath[..<slash])
-      if mkdir(folder, 0o755) != 0, errno != EEXIST {
+      if mkdir(folder, 0o755) == 0 {
+        created = folder
+      } else if errno != EEXIST {
         throw .cannotUse(folder, reason: String(cString: strerror(errno)))
       }
     }
+    createdFolder = created
     let path = socketPath + ".lock"
     // In a folder that others can write, the name may be a link of theirs to another file.
     let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
