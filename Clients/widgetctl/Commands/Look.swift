@@ -81,16 +81,23 @@ extension Session {
   func list(
     _ selector: Selector, mask: ReadMask = .all, family: Family? = nil, isRedacted: Bool = false
   ) async throws(ClientError) -> (widgets: [TaggedWidget], revision: Revision) {
-    var widgets: [WidgetID: TaggedWidget] = [:]
+    // The place in the list orders the widgets if the mask leaves out their positions.
+    var widgets: [WidgetID: (tagged: TaggedWidget, place: Int)] = [:]
+    var place = 0
     var request = ListWidgetsRequest(
       selector: selector, pageSize: 1000, readMask: mask, contentFamily: family,
       isRedacted: isRedacted)
     while true {
       let page = try await client.listWidgets(request, options: options)
-      for tagged in page.widgets { widgets[tagged.widget.id] = tagged }
+      for tagged in page.widgets {
+        place += 1
+        widgets[tagged.widget.id] = (tagged, place)
+      }
       guard !page.nextPageToken.isEmpty else {
-        let sorted = widgets.values.sorted { $0.widget.position < $1.widget.position }
-        return (sorted, page.revision)
+        let sorted = widgets.values.sorted {
+          ($0.tagged.widget.position, $0.place) < ($1.tagged.widget.position, $1.place)
+        }
+        return (sorted.map(\.tagged), page.revision)
       }
       request.pageToken = page.nextPageToken
     }
