@@ -108,8 +108,7 @@ import WidgetTerminal
     (facts("bundle/feed"), stale(), "not updated for 5m: no widgetd-host runs"),
     (
       facts("sysmon"), stale(),
-      "no program updates it (for 5m), or somebody has marked it as stale; its kind is declared by "
-        + "\"sysmon\""
+      "a program or user has marked it as stale (for 5m); its kind is declared by \"sysmon\""
     ),
     (
       facts("sysmon", isConnected: false), stale(),

@@ -41,7 +41,7 @@ struct StatusTests {
             Events: the next one gets the number 18; a restart can skip numbers
             Limits: connections_max: 79 of 100, 79 %
                     widgets_max: 81 of 100, 81 %
-           Trouble: failed calls 2
+           Trouble: calls answered with an error 2
 
         1970-01-01T00:17:40Z STORAGE_FAILED (UNAVAILABLE) in storage, 3 times: the disk is full
         1970-01-01T00:18:20Z QUOTA_EXCEEDED (RESOURCE_EXHAUSTED) in connections, user 1000: too many
@@ -192,7 +192,7 @@ struct StatusTests {
 
   @Test func `each counter of troubles has words for people`() {
     #expect(TroubleWords.missing(among: StatusReport.troubleCounters) == [])
-    #expect(TroubleWords.text("calls_failed", 2) == "failed calls 2")
+    #expect(TroubleWords.text("connections_refused", 2) == "refused connections 2")
     #expect(TroubleWords.text("new_one", 1) == "new_one 1")
   }
 

@@ -2,14 +2,15 @@
 /// explains.
 enum TroubleWords {
   private static let words = [
-    "calls_failed": "failed calls", "groups_failed": "failed writes to the store",
+    "calls_failed": "calls answered with an error",
+    "groups_failed": "failed writes to the store",
     "connections_refused": "refused connections",
     "protocol_errors": "frames that broke the protocol",
     "readers_behind": "delays of slow readers",
     "readers_compacted": "readers that had to start over",
   ]
 
-  /// `failed calls 2`, as the lines beside it.
+  /// `refused connections 2`, as the lines beside it.
   static func text(_ name: String, _ count: UInt64) -> String {
     "\(words[name] ?? name) \(count)"
   }

@@ -135,8 +135,8 @@ struct Staleness: Sendable {
       return
         "not updated \(time): its provider \"\(name.onOneLine)\" is connected, but sends nothing"
     case .provider(let name):
-      return "no program updates it (\(time)), or somebody has marked it as stale; its kind is "
-        + "declared by \"\(name.onOneLine)\""
+      return "a program or user has marked it as stale (\(time)); its kind is declared by "
+        + "\"\(name.onOneLine)\""
     case .mark: return "a program or user has marked it as stale (\(time))"
     case .timeline(let since): return "its timeline is out of date \(span(since))"
     case .activitySilent:
