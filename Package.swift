@@ -394,7 +394,7 @@ if Context.environment["WIDGETD_FUZZ"] != nil {
   package.products.removeAll { $0.name == "widgetd" }
   for target in package.targets where target.name == "WidgetGRPC" {
     target.dependencies = [nioCore]
-    target.sources = ["ControlFrameScanner.swift", "MessageScanner.swift"]
+    target.sources = ["ControlFrameScanner.swift", "FrameCutter.swift", "MessageScanner.swift"]
   }
   package.targets.append(
     .executableTarget(

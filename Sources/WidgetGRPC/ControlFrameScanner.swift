@@ -22,7 +22,6 @@
     /// Whether a header block is open. Other frames are not allowed in it.
     private var isInHeaderBlock = false
 
-    fileprivate static let headBytes = 9
     private static let endHeaders: UInt8 = 4
 
     /// - Parameter openingBytes: The length of the connection preface.
@@ -49,12 +48,12 @@
         guard let head = arrived.peekHead() else { break }
         guard head.isPing || head.isReset, !isInHeaderBlock else {
           follow(head)
-          passing = head.length + ControlFrameScanner.headBytes
+          passing = head.length + FrameHead.bytes
           continue
         }
         // Return the bytes before the frame first.
         guard arrived.readerIndex == unread.readerIndex else { break }
-        guard let frame = arrived.readSlice(length: ControlFrameScanner.headBytes + head.length)
+        guard let frame = arrived.readSlice(length: FrameHead.bytes + head.length)
         else { break }
         return piece(head, frame)
       }
@@ -67,7 +66,7 @@
 
     private func piece(_ head: FrameHead, _ frame: ByteBuffer) -> Piece {
       guard head.isPing else { return .reset(head.streamID, frame) }
-      let payload: UInt64? = frame.getInteger(at: frame.readerIndex + ControlFrameScanner.headBytes)
+      let payload: UInt64? = frame.getInteger(at: frame.readerIndex + FrameHead.bytes)
       return payload.map { .ping($0, frame) } ?? .other(frame)
     }
 
@@ -86,14 +85,18 @@
   }
 
   /// The head of an HTTP/2 frame.
-  private struct FrameHead {
+  struct FrameHead {
+    /// The length of the payload.
     let length: Int
     let type: UInt8
     let flags: UInt8
     let streamID: UInt32
 
+    /// The size of a head.
+    static let bytes = 9
     static let headers: UInt8 = 1
     static let reset: UInt8 = 3
+    static let settings: UInt8 = 4
     static let pushPromise: UInt8 = 5
     static let ping: UInt8 = 6
     static let continuation: UInt8 = 9
@@ -112,11 +115,12 @@
 
   extension ByteBuffer {
     /// The part of this buffer before `rest`.
-    fileprivate func beginning(upTo rest: ByteBuffer) -> ByteBuffer {
+    func beginning(upTo rest: ByteBuffer) -> ByteBuffer {
       getSlice(at: readerIndex, length: rest.readerIndex - readerIndex) ?? ByteBuffer()
     }
 
-    fileprivate func peekHead() -> FrameHead? {
+    /// The head of the frame that begins here. nil if it is not there completely.
+    func peekHead() -> FrameHead? {
       guard let first = getInteger(at: readerIndex, as: UInt32.self),
         let flags = getInteger(at: readerIndex + 4, as: UInt8.self),
         let streamID = getInteger(at: readerIndex + 5, as: UInt32.self)

@@ -139,7 +139,7 @@
       do {
         let connection = try callers.connection(of: channel)
         try channel.pipeline.syncOperations.addHandlers(
-          TurnFlushing(), ControlFrames(connection: connection))
+          InputTurns(connection: connection), TurnFlushing(), ControlFrames(connection: connection))
       } catch {
         return channel.close(promise: nil)
       }

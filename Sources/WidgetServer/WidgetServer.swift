@@ -76,13 +76,15 @@ public final class WidgetServer: Sendable {
         "created the folder of the socket, because it was missing",
         metadata: ["folder": "\(folder)"])
     }
-    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let passes = LoopPasses()
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1, metricsDelegate: passes)
     do {
       let loop = try await group.next().submit {
         let log = try makeLog()
         let service = ServiceLoop(
           eventLoop: group.next(), log: log, image: try log.load(),
           configuration: configuration, logger: logger)
+        service.turn.loopPass = { passes.count }
         return NIOLoopBound(service, eventLoop: group.next())
       }.get()
       do {

@@ -118,6 +118,26 @@ private nonisolated(unsafe) let codec = WireCodec(limits: WireLimits(arenaBytesM
     require(bytes.starts(with: whole.passed), "bytes are missing or out of order")
     require(whole.passed == parts.passed && whole.controls == parts.controls, "pieces differ")
 
+    func cut(_ lengths: [Int]) -> [UInt8] {
+      var cutter = FrameCutter(openingBytes: 1)
+      var passed: [UInt8] = []
+      var offset = 0
+      for length in lengths {
+        cutter.receive(ByteBuffer(bytes: bytes[offset..<(offset + length)]))
+        offset += length
+        while cutter.hasMore {
+          let piece = cutter.next().map { Array($0.readableBytesView) } ?? []
+          require(!piece.isEmpty, "an empty piece")
+          passed += piece
+        }
+        require((0..<9).contains(offset - passed.count), "a part of a head is held at most")
+      }
+      return passed
+    }
+    require(bytes.starts(with: cut([bytes.count])), "bytes are missing or out of order")
+    require(
+      cut([bytes.count]) == cut(pieces(of: bytes.count, by: choice)), "pieces change what passes")
+
     func follow(_ lengths: [Int]) -> (MessageScanner.Fault?, Int) {
       var scanner = MessageScanner(bytesMax: 1 << 16)
       scanner.allowsCompressed = choice & 1 == 1

@@ -1,3 +1,4 @@
+import NIOCore
 import NIOEmbedded
 import Testing
 
@@ -38,5 +39,24 @@ struct TurnTests {
     turn.join(second)
     loop.run()
     #expect(first.flushes == 1 && second.flushes == 2 && late.flushes == 1)
+  }
+
+  @Test func `work that is left waits until the loop has read, however long its tasks take`() {
+    let loop = EmbeddedEventLoop()
+    let turn = Turn(eventLoop: loop, remembersCalls: false)
+    var (pass, ended) = (UInt64(1), 0)
+    turn.loopPass = { pass }
+    turn.atEnd = {
+      ended += 1
+      turn.close(hasMore: ended == 1)
+    }
+    turn.open()
+    loop.run()
+    #expect(ended == 1)
+    loop.advanceTime(by: .milliseconds(5))
+    #expect(ended == 1)
+    pass += 1
+    loop.advanceTime(by: .milliseconds(5))
+    #expect(ended == 2)
   }
 }

@@ -71,6 +71,26 @@ import WidgetProto
     }
   }
 
+  /// Tasks that run in a pass of the loop can open any number of turns in it.
+  @Test func `the turns of one pass share its time`() {
+    let turn = Turn(eventLoop: EmbeddedEventLoop(), remembersCalls: false)
+    var pass: UInt64 = 1
+    turn.loopPass = { pass }
+    let queue = WorkQueue(turn: turn)
+    queue.clock = { [clock] in clock.now }
+    let work = parts(cost: .microseconds(50))
+    for _ in 0..<3 {
+      let before = work.used
+      for _ in 0..<20 {
+        queue.submit(work)
+        queue.serve()
+      }
+      #expect(work.used - before >= WorkQueue.turnMax)
+      #expect(work.used - before <= WorkQueue.turnMax + WorkQueue.sliceMax)
+      pass += 1
+    }
+  }
+
   @Test func `small work is done within a turn, despite large work of the same user`() {
     let works = (0..<16).map { _ in parts(cost: .microseconds(900)) }
     for work in works { queue.submit(work) }

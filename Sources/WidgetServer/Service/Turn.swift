@@ -33,6 +33,8 @@ final class Turn {
   var atStart: () -> Void = {}
   /// Ends the turn. Set once, by the service.
   var atEnd: () -> Void = {}
+  /// The number of the loop's pass. Set once, by the server. nil if each turn is a pass of its own.
+  var loopPass: (() -> UInt64)?
   /// The time of the turn; the same for everything in it.
   private(set) var now: Timestamp
   /// The running time of the store when the turn began.
@@ -163,8 +165,15 @@ final class Turn {
     isOpen = false
     if !durable.isEmpty || !participants.isEmpty { open() }
     guard hasMore || hasOpenings, nextTimer == nil, !isOpen else { return }
+    openAfterReads(in: loopPass?())
+  }
+
+  /// Opens the next turn when the loop has read. The pause alone is not enough: the loop's other
+  /// tasks can take longer than the pause.
+  private func openAfterReads(in pass: UInt64?) {
     nextTimer = eventLoop.assumeIsolated().scheduleTask(in: Turn.pause) {
       self.nextTimer = nil
+      guard pass == nil || pass != self.loopPass?() else { return self.openAfterReads(in: pass) }
       self.open()
     }
   }

@@ -39,7 +39,7 @@ struct TimeSlice {
 /// Shares the loop's time: among users, and among the workloads of each user.
 ///
 /// If no workload waits, a new one is done at once. Otherwise the workload with the lowest cost
-/// gets the next slice of time. One turn has a bound, so that the loop reads again soon. A peer
+/// gets the next slice of time. One pass of the loop has a bound, so that it reads again soon. A peer
 /// with little work waits for about one turn, however much others have sent.
 ///
 /// Confined to the event loop.
@@ -49,8 +49,10 @@ final class WorkQueue {
   var clock: () -> NIODeadline = { .now() }
   private var users: [UInt32: User] = [:]
   private var queue = FairQueue<UInt32>()
-  /// The time spent on work since the last turn ended.
+  /// The time spent on work since the loop has read.
   private var spent = TimeAmount.zero
+  /// The pass of the loop in which it was spent.
+  private var spentPass: UInt64?
 
   private struct User {
     var account = FairQueue<UInt32>.Account()
@@ -59,7 +61,7 @@ final class WorkQueue {
     var isWaiting = false
   }
 
-  /// The time that a turn may spend on work.
+  /// The time that the turns of one pass of the loop may spend on work.
   static let turnMax = TimeAmount.milliseconds(4)
   /// The part of that time that one workload gets before the next.
   static let sliceMax = TimeAmount.milliseconds(1)
@@ -83,6 +85,7 @@ final class WorkQueue {
   func begin(_ workload: any SlicedWork) -> TimeSlice? {
     let share = workload.share
     guard share.state == .idle else { return nil }
+    renewTime()
     guard !hasMore, spent < WorkQueue.turnMax else {
       enqueue(workload)
       return nil
@@ -117,6 +120,7 @@ final class WorkQueue {
 
   /// Works as long as the turn may. Called when everything readable was read.
   func serve() {
+    renewTime()
     while spent < WorkQueue.turnMax, let uid = queue.next() {
       guard let workload = users[uid]?.workloads.next() else { continue }
       users[uid]?.isWaiting = false
@@ -124,10 +128,18 @@ final class WorkQueue {
       end(workload, slice, hasMore: workload.work(slice))
       wait(for: uid)
     }
-    spent = .zero
+    if turn.loopPass == nil { spent = .zero }
     if users.count > WorkQueue.usersMax {
       users = users.filter { $0.value.isWaiting || queue.remembers($0.value.account) }
     }
+  }
+
+  /// Begins to count again if the loop has read. Tasks of a pass can open more turns in it, for
+  /// example calls over gRPC. The turns share the time, or the loop would read no more.
+  private func renewTime() {
+    let pass = turn.loopPass?()
+    guard pass != spentPass else { return }
+    (spent, spentPass) = (.zero, pass)
   }
 
   /// Gives up all that waits.

@@ -1,0 +1,90 @@
+#if GRPC
+  import NIOCore
+  import WidgetServer
+
+  /// Lets a connection's input take part in the service's turns, as the frames of ttrpc do.
+  ///
+  /// Without it, each pass of the event loop would parse up to 64 KiB of HTTP/2 from every
+  /// connection. A few connections with small frames would stop the daemon for seconds. Here the
+  /// input waits for the same slices of time as the connection's calls, and its cost is the cost of
+  /// the same user. If nobody else waits, the input passes at once.
+  ///
+  /// While input waits, the connection reads nothing more. Only the end of a connection makes the
+  /// channel read on, at most what the socket holds. What waits then is dropped: its calls would be
+  /// cancelled.
+  final class InputTurns: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let connection: CallerConnection
+    private var cutter = FrameCutter()
+    private var context: ChannelHandlerContext?
+    /// Whether the next piece waits for the service.
+    private var isWaiting = false
+    /// Whether the channel is reading. Then it completes the read itself.
+    private var isReading = false
+    private var isReadPending = false
+
+    init(connection: CallerConnection) { self.connection = connection }
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+      isReading = true
+      cutter.receive(unwrapInboundIn(data))
+      waitForTurn()
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+      isReading = false
+      completeRead(context)
+    }
+
+    private func waitForTurn() {
+      guard !isWaiting, cutter.hasMore else { return }
+      isWaiting = true
+      connection.client.whenTurnComes { [self] isAbandoned in
+        isWaiting = false
+        pass()
+        // When the service stops, there are no more turns. HTTP/2 still has to end the connection.
+        while isAbandoned, cutter.hasMore { pass() }
+        waitForTurn()
+        resumeRead()
+      }
+    }
+
+    /// Passes one piece on.
+    private func pass() {
+      guard let context, let piece = cutter.next() else { return }
+      context.fireChannelRead(wrapInboundOut(piece))
+      if !isReading { completeRead(context) }
+    }
+
+    private func completeRead(_ context: ChannelHandlerContext) {
+      context.fireChannelReadComplete()
+    }
+
+    func read(context: ChannelHandlerContext) {
+      isReadPending = true
+      resumeRead()
+    }
+
+    /// Streams ask for more while the input passes. So the input that is there counts, not only
+    /// whether it waits.
+    private func resumeRead() {
+      guard isReadPending, !isWaiting, !cutter.hasMore, let context else { return }
+      isReadPending = false
+      context.read()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+      cutter = FrameCutter()
+      self.context = nil
+      context.fireChannelInactive()
+    }
+  }
+#endif

@@ -1,0 +1,90 @@
+#if GRPC
+  import NIOCore
+  import Testing
+
+  @testable import WidgetGRPC
+
+  @Suite struct `Pieces of a connection's input` {
+    private static let opening = [UInt8](repeating: 0x50, count: 24)
+    private static let settings = frame(4, [0, 1, 2, 3, 4, 5])
+    private static let head = frame(1, flags: 4, stream: 1, [0x82, 0x83])
+    private static let openHead = frame(1, stream: 1, [0x82])
+    private static let restOfHead = frame(9, flags: 4, stream: 1, [0x83])
+    private static let body = frame(0, flags: 1, stream: 1, [UInt8](repeating: 7, count: 100))
+    private static let reset = frame(3, stream: 1, [0, 0, 0, 8])
+    private static let window = frame(8, [0, 0, 0, 1])
+    private static let call = head + body
+
+    private static func frame(
+      _ type: UInt8, flags: UInt8 = 0, stream: UInt8 = 0, _ payload: [UInt8]
+    ) -> [UInt8] {
+      [0, 0, UInt8(payload.count), type, flags, 0, 0, 0, stream] + payload
+    }
+
+    /// The pieces of bytes that arrive in parts of these lengths, then the rest.
+    private static func pieces(_ bytes: [UInt8], parts: [Int] = []) -> [[UInt8]] {
+      var cutter = FrameCutter()
+      var found: [[UInt8]] = []
+      var rest = bytes[...]
+      for length in parts + [bytes.count] {
+        cutter.receive(ByteBuffer(bytes: rest.prefix(length)))
+        rest = rest.dropFirst(length)
+        while cutter.hasMore {
+          guard let piece = cutter.next() else {
+            Issue.record("no piece, and more is said to be there")
+            return found
+          }
+          found.append(Array(piece.readableBytesView))
+        }
+        #expect(cutter.next() == nil)
+      }
+      return found
+    }
+
+    @Test func `are the whole input in order, however it arrives`() {
+      let conversation =
+        Self.opening + Self.settings + Self.call + Self.window + Self.reset + Self.openHead
+        + Self.restOfHead + Self.body
+      for first in 0...conversation.count {
+        for second in [0, 1, 8, 40] {
+          let found = Self.pieces(conversation, parts: [first, second])
+          #expect(Array(found.joined()) == conversation, "cut at \(first) and \(second) later")
+          #expect(found.allSatisfy { !$0.isEmpty })
+        }
+      }
+      let bytes = Self.pieces(
+        conversation, parts: [Int](repeating: 1, count: conversation.count))
+      #expect(Array(bytes.joined()) == conversation)
+    }
+
+    @Test func `have one call each, with its message and what belongs to the connection`() {
+      let calls = Self.pieces(
+        Self.opening + Self.settings + Self.window + Self.call + Self.call + Self.window
+          + Self.openHead + Self.restOfHead + Self.body)
+      #expect(
+        calls == [
+          Self.opening + Self.settings + Self.window, Self.call, Self.call + Self.window,
+          Self.openHead + Self.restOfHead + Self.body,
+        ])
+    }
+
+    @Test(arguments: [head, reset, settings])
+    func `have at most one frame that takes long`(frame: [UInt8]) {
+      let found = Self.pieces(Self.opening + frame + frame + Self.window + frame)
+      #expect(found == [Self.opening + frame, frame + Self.window, frame])
+    }
+
+    @Test func `have a bounded number of small frames`() {
+      let count = FrameCutter.framesMax
+      let windows = Array(repeatElement(Self.window, count: 3 * count + 1).joined())
+      let found = Self.pieces(Self.opening + windows)
+      #expect(found.map(\.count) == [24 + 13 * count, 13 * count, 13 * count, 13])
+    }
+
+    @Test func `have a long payload as it arrives, and a head only when it is complete`() {
+      let long: [UInt8] = [0, 0x40, 0, 0, 0, 0, 0, 0, 1] + [UInt8](repeating: 1, count: 1 << 14)
+      let found = Self.pieces(Self.opening + long + Self.window, parts: [24 + 5, 1_000])
+      #expect(found.map(\.count) == [24, 5 + 1_000, long.count - 1_005 + 13])
+    }
+  }
+#endif

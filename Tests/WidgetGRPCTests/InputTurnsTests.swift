@@ -1,0 +1,174 @@
+#if GRPC
+  import NIOCore
+  import NIOEmbedded
+  import Testing
+  import WidgetModel
+  import WidgetProto
+
+  @testable import WidgetGRPC
+  @testable import WidgetServer
+
+  @Suite struct `The input of a connection` {
+    private static let opening = [UInt8](repeating: 0x50, count: 24)
+    private static let window: [UInt8] = [0, 0, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0, 1]
+    private static let windows = Array(repeatElement(window, count: 1_000).joined())
+
+    /// A connection beside a server, with the server's turns.
+    private struct Connection {
+      let service: ServiceLoop
+      let channel = EmbeddedChannel()
+      let passed = Passed()
+      let reads = Reads()
+
+      init(_ service: ServiceLoop) throws {
+        self.service = service
+        // All turns of a test are in one pass of the loop.
+        service.turn.loopPass = nil
+        let client = InProcessClient(peer: .current, service: service)
+        try channel.connect(to: SocketAddress(unixDomainSocketPath: "/x")).wait()
+        try channel.pipeline.syncOperations.addHandlers([
+          reads,
+          InputTurns(connection: CallerConnection(client: client, service.context.limits)), passed,
+        ])
+        reads.count = 0
+      }
+
+      /// What the socket does with bytes.
+      func receive(_ bytes: [UInt8]) {
+        channel.pipeline.fireChannelRead(ByteBuffer(bytes: bytes))
+        channel.pipeline.fireChannelReadComplete()
+        channel.pipeline.read()
+      }
+
+      /// Sets how long each look at the clock takes: nothing, or as long as a slice.
+      func setTime(of look: TimeAmount) {
+        var now = NIODeadline.now()
+        service.context.work.clock = {
+          now = now + look
+          return now
+        }
+      }
+
+      /// Whether HTTP/2 has got exactly this.
+      func hasPassed(_ bytes: [UInt8]) -> Bool { passed.bytes == bytes }
+    }
+
+    @Test func `passes at once if nobody waits`() async throws {
+      try await withServer { server in
+        try server.onLoop { service in
+          let connection = try Connection(service)
+          connection.setTime(of: .zero)
+          connection.receive(Self.opening + Self.windows)
+          #expect(connection.hasPassed(Self.opening + Self.windows))
+          #expect(connection.passed.readsCompleted == 1)
+          #expect(connection.reads.count > 0)
+        }
+      }
+    }
+
+    @Test func `takes as many slices as it needs, and reads nothing meanwhile`() async throws {
+      try await withServer { server in
+        try server.onLoop { service in
+          let connection = try Connection(service)
+          connection.setTime(of: WorkQueue.sliceMax)
+          connection.receive(Self.opening + Self.windows)
+          let first = connection.passed.bytes.count
+          #expect(first < Self.windows.count / 10)
+          #expect(connection.reads.count == 0)
+          var turns = 0
+          while connection.passed.bytes.count < 24 + Self.windows.count, turns < 1_000 {
+            let before = connection.passed.bytes.count
+            service.turn.open()
+            service.turn.finish()
+            turns += 1
+            #expect(connection.passed.bytes.count - before < Self.windows.count / 4)
+          }
+          #expect(turns > 4)
+          #expect(connection.hasPassed(Self.opening + Self.windows))
+          // HTTP/2 delivers what it has read when the read is complete.
+          #expect(connection.passed.uncompletedBytes == 0)
+          #expect(connection.reads.count > 0)
+        }
+      }
+    }
+
+    @Test func `waits behind the calls of others, and theirs behind it for one turn`() async throws
+    {
+      try await withServer { server in
+        try server.onLoop { service in
+          let flood = try Connection(service)
+          let other = try Connection(service)
+          flood.setTime(of: WorkQueue.sliceMax)
+          flood.receive(Self.opening + Self.windows)
+          other.receive(Self.opening)
+          #expect(other.passed.bytes.isEmpty)
+          service.turn.open()
+          service.turn.finish()
+          service.turn.open()
+          service.turn.finish()
+          #expect(other.hasPassed(Self.opening))
+          #expect(flood.passed.bytes.count < Self.windows.count)
+        }
+      }
+    }
+
+    @Test func `is dropped at the end of its connection`() async throws {
+      try await withServer { server in
+        try server.onLoop { service in
+          let connection = try Connection(service)
+          connection.setTime(of: WorkQueue.sliceMax)
+          connection.receive(Self.opening + Self.windows)
+          let before = connection.passed.bytes.count
+          connection.channel.pipeline.fireChannelInactive()
+          for _ in 0..<10 {
+            service.turn.open()
+            service.turn.finish()
+          }
+          #expect(connection.passed.bytes.count == before)
+        }
+      }
+    }
+
+    @Test func `passes when the service stops, for HTTP/2 to end the connection`() async throws {
+      try await withServer { server in
+        try server.onLoop { service in
+          let connection = try Connection(service)
+          connection.setTime(of: WorkQueue.sliceMax)
+          connection.receive(Self.opening + Self.windows)
+          service.context.work.abandonAll()
+          #expect(connection.hasPassed(Self.opening + Self.windows))
+          #expect(connection.reads.count > 0)
+        }
+      }
+    }
+  }
+
+  /// What HTTP/2 gets.
+  private final class Passed: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    var bytes: [UInt8] = []
+    var uncompletedBytes = 0
+    var readsCompleted = 0
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+      let buffer = unwrapInboundIn(data)
+      bytes += buffer.readableBytesView
+      uncompletedBytes += buffer.readableBytes
+      // As each stream does.
+      context.read()
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+      uncompletedBytes = 0
+      readsCompleted += 1
+    }
+  }
+
+  /// What the socket is asked to read.
+  private final class Reads: ChannelOutboundHandler {
+    typealias OutboundIn = ByteBuffer
+    var count = 0
+
+    func read(context: ChannelHandlerContext) { count += 1 }
+  }
+#endif
