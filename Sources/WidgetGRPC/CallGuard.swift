@@ -16,8 +16,10 @@
   /// - It passes on the end of a stream that has no data as data. `GRPCServerStreamHandler` of
   ///   grpc-swift-nio-transport 2.9.2 ends the messages of a call only at a data frame with the end
   ///   of the stream, not at such headers. No issue is known upstream.
-  /// - It bounds the memory that a peer can fill with requests: for each request, and for all of a
-  ///   connection. A refused request gets a status; grpc-swift would reset the stream without one.
+  /// - It bounds the memory that a peer can fill with requests: for each request, for all of a
+  ///   connection, and for all of a user. A request that has begun counts until its end has arrived,
+  ///   even without a body. A refused request gets a status; grpc-swift would reset the stream
+  ///   without one.
   /// - It counts the bytes of the answer until the peer has it, or is gone. A stream makes no more
   ///   messages while too many of its bytes, or of its connection's, are not written.
   final class CallGuard: ChannelDuplexHandler, CallAdmission, StreamRoom {
@@ -29,13 +31,19 @@
     private let number: String
     private let connection: CallerConnection
     private let onEnd: () -> Void
+    /// The bytes of the request's body.
     private var receivedBytes = 0
+    /// The memory of the stream and of its metadata.
+    private var openBytes = 0
     private var scanner = MessageScanner(bytesMax: messageBytesMax)
-    /// The part of the request that is not passed on yet, as the connection counts it.
+    /// The memory of the request, as the connection counts it.
     private var heldBytes = 0
     private let incomplete: IncompleteRequest
-    /// Whether the request is one message. A conversation has no end, only its messages have.
-    private var isSingle = true
+    /// The stream of a conversation. It is open for as long as both sides like, so only its messages
+    /// have to arrive in time. nil if the request is one message.
+    private var conversation: IncompleteRequest?
+    /// Whether the end of the request has arrived.
+    private var isComplete = false
     private var answerBytes = 0
     /// Bytes of a stream's messages that were made and not written to the connection.
     private var streamBytes = 0
@@ -53,6 +61,8 @@
     /// A stream makes no more messages while it has so many unwritten bytes. As much as a usual
     /// socket holds.
     private static let streamBytesMax = 128 << 10
+    /// The memory of an open stream, without its metadata.
+    private static let streamCostBytes = 22 << 10
     /// The maximum size of a question to reflection. Questions are names.
     private static let questionBytesMax = 64 << 10
     /// The paths of methods that take any number of messages.
@@ -114,19 +124,33 @@
       }
       let path = head.headers.first(name: ":path") ?? ""
       if CallGuard.conversations.contains(path) {
-        isSingle = false
+        beginConversation()
       } else if CallGuard.reflections.contains(path) {
-        isSingle = false
+        beginConversation()
         scanner.bytesMax = CallGuard.questionBytesMax
       }
       // An encoding that is not known is refused further on.
       scanner.allowsCompressed = head.headers["grpc-encoding"].contains { $0 != "identity" }
-      let isEmpty = head.endStream
+      // HTTP/2 keeps the metadata, and grpc-swift has its own.
+      openBytes = CallGuard.streamCostBytes + 2 * size
+      isComplete = head.endStream
       head.endStream = false
       context.fireChannelRead(wrapInboundOut(.headers(head)))
-      guard isEmpty else { return }
+      guard isComplete else { return connection.callHasBegun(self) }
+      _ = hold(message: 0, stream: 0)
       let body = HTTP2Frame.FramePayload.Data(data: .byteBuffer(ByteBuffer()), endStream: true)
       context.fireChannelRead(wrapInboundOut(.data(body)))
+    }
+
+    private func beginConversation() {
+      guard conversation == nil else { return }
+      let stream = connection.client.incompleteRequest()
+      stream.isLate = { [weak self] in
+        guard let self else { return true }
+        // Between two messages there is no hurry.
+        return receivedBytes > 0 ? false : refuseLate()
+      }
+      conversation = stream
     }
 
     /// The size of metadata, as HTTP/2 counts a list of headers.
@@ -167,15 +191,14 @@
             context)
         }
       }
-      if isSingle, receivedBytes > CallGuard.requestBytesMax { return refuseSize(context) }
-      let held = body.endStream ? 0 : isSingle ? receivedBytes : scanner.incompleteBytes
-      if let refusal = hold(request: held) { return refuse(refusal, context) }
-      if connection.receivingBytes > CallerConnection.receivingBytesMax {
-        return refuse(
-          .refused(
-            .resourceExhausted, "PROTOCOL_ERROR",
-            "This connection has more than \(CallerConnection.receivingBytesMax >> 20) MiB of "
-              + "requests under way. Send fewer at a time."), context)
+      if conversation == nil, receivedBytes > CallGuard.requestBytesMax {
+        return refuseSize(context)
+      }
+      isComplete = body.endStream
+      if isComplete {
+        _ = hold(message: 0, stream: 0)
+      } else if let refusal = holdArrived() {
+        return refuse(refusal, context)
       }
       context.fireChannelRead(data)
     }
@@ -190,7 +213,7 @@
     /// Answers with an error and ends the stream.
     private func refuse(_ status: RPCStatus, _ context: ChannelHandlerContext) {
       isRefused = true
-      _ = hold(request: 0)
+      _ = hold(message: 0, stream: 0)
       // A second head, or one after the end, would be an error of the connection.
       var headers: HPACKHeaders =
         hasHead ? [:] : [":status": "200", "content-type": "application/grpc"]
@@ -205,16 +228,50 @@
       context.writeAndFlush(wrapOutboundOut(.rstStream(.noError)), promise: nil)
     }
 
-    /// Notes how much of the request is held back. Returns why it cannot be held.
-    private func hold(request byteCount: Int) -> RPCStatus? {
-      connection.receivingBytes += byteCount - heldBytes
-      heldBytes = byteCount
-      return incomplete.hold(byteCount)
+    // MARK: - The memory of the request
+
+    /// Counts a request that did not arrive completely with the input that began it.
+    func countBeginning() {
+      guard !isComplete else { return }
+      countArrived()
     }
 
-    /// Refuses a request that has not arrived in time.
+    /// Counts the message of a complete request, because its call waits for the peer to read.
+    func countWaiting() {
+      openBytes = 0
+      countArrived()
+    }
+
+    /// The call of a complete request is carried out now.
+    func requestIsTaken() { _ = hold(message: 0, stream: 0) }
+
+    private func countArrived() {
+      guard !isOver, !isRefused, let context, let refusal = holdArrived() else { return }
+      refuse(refusal, context)
+    }
+
+    /// Counts what has arrived of the request. Returns why it cannot be held.
+    private func holdArrived() -> RPCStatus? {
+      let message = conversation == nil ? receivedBytes : scanner.incompleteBytes
+      if let refusal = hold(message: message, stream: openBytes) { return refusal }
+      guard connection.receivingBytes > CallerConnection.receivingBytesMax else { return nil }
+      return .refused(
+        .resourceExhausted, "PROTOCOL_ERROR",
+        "This connection has more than \(CallerConnection.receivingBytesMax >> 20) MiB of "
+          + "requests under way. Send fewer at a time.")
+    }
+
+    private func hold(message: Int, stream: Int) -> RPCStatus? {
+      connection.receivingBytes += message + stream - heldBytes
+      heldBytes = message + stream
+      guard let conversation else { return incomplete.hold(message + stream) }
+      return incomplete.hold(message) ?? conversation.hold(stream)
+    }
+
+    /// Refuses a request that has not arrived in time. Returns false if it has arrived, and waits.
     private func refuseLate() -> Bool {
       guard let context, !isRefused else { return true }
+      guard !isComplete else { return false }
       refuse(.requestLate(connection.client.requestMilliseconds), context)
       return true
     }
@@ -301,7 +358,7 @@
     private func end() {
       guard !isOver else { return }
       isOver = true
-      _ = hold(request: 0)
+      _ = hold(message: 0, stream: 0)
       onEnd()
       onRoom = nil
       give(streamBytes)

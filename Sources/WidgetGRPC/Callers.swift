@@ -90,8 +90,10 @@
     let client: InProcessClient
     /// The maximum size of a call's metadata, in bytes.
     let metadataBytesMax: Int
-    /// Bytes of requests that are not complete.
+    /// Memory of requests that are not complete, or whose calls wait for the peer to read.
     var receivingBytes = 0
+    /// The calls that the present input has begun.
+    private var begun: [CallGuard] = []
     private var answerBytes = 0
     /// Bytes of streams' messages that were made and not taken.
     private var streamBytes = 0
@@ -103,10 +105,10 @@
     private var isQueued = false
 
     /// Calls wait while the peer has not taken this many bytes of answers.
-    private static let answerBytesMax = 4 << 20
+    static let answerBytesMax = 4 << 20
     /// Streams make no more messages while the peer has not taken this many bytes of messages.
     private static let streamBytesMax = 4 << 20
-    /// The maximum size of a connection's incomplete requests, in bytes.
+    /// The maximum memory of a connection's incomplete requests, in bytes.
     static let receivingBytesMax = 16 << 20
 
     init(client: InProcessClient, _ limits: ServerLimits) {
@@ -122,6 +124,18 @@
 
     func remove(_ streamID: UInt32) { calls[streamID] = nil }
 
+    /// Notes that the head of a request has arrived, without its end.
+    func callHasBegun(_ call: CallGuard) { begun.append(call) }
+
+    /// Counts the begun requests that are not complete. The end of most requests is in the same
+    /// input as the beginning; they cost nothing here, and no quota can refuse them.
+    func countBegunCalls() {
+      guard !begun.isEmpty else { return }
+      let calls = begun
+      begun.removeAll(keepingCapacity: true)
+      for call in calls { call.countBeginning() }
+    }
+
     /// Cancels the call that the peer has reset; an ended call does not change.
     ///
     /// Returns false if HTTP/2 has to decide: too many resets, or the reset of an unknown stream.
@@ -134,6 +148,7 @@
 
     func admit(_ call: CallGuard, _ start: @escaping (_ isCancelled: Bool) -> Int) {
       waiting.append((call, start))
+      guard answerBytes < CallerConnection.answerBytesMax else { return call.countWaiting() }
       resume()
     }
 
@@ -172,6 +187,7 @@
         if isAbandoned {
           while let (_, start) = waiting.popFirst() { _ = start(true) }
         } else if let (call, start) = waiting.popFirst() {
+          call.requestIsTaken()
           answerBytes += call.hold(start(false))
           resume()
         }

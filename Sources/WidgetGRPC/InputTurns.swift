@@ -66,6 +66,7 @@
 
     private func completeRead(_ context: ChannelHandlerContext) {
       context.fireChannelReadComplete()
+      connection.countBegunCalls()
     }
 
     func read(context: ChannelHandlerContext) {

@@ -200,7 +200,7 @@ extension RPCStatus {
       case "bundle_calls_max", "bundle_calls_of_clients_max":
         "Try again when an earlier call has ended"
       case "incomplete_bytes_max", "incomplete_bytes_per_uid_max":
-        "Send fewer large requests at a time"
+        "Send fewer requests at a time, and each without a pause"
       case "incomplete_bytes_unauthorized_max": "You may only ask for health: ask for less"
       default: "Remove something"
       }

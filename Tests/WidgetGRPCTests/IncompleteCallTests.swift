@@ -1,0 +1,204 @@
+#if GRPC
+  import Glibc
+  import NIOCore
+  import NIOEmbedded
+  import NIOHPACK
+  import NIOHTTP2
+  import Testing
+  import WidgetModel
+  import WidgetProto
+
+  @testable import WidgetGRPC
+  @testable import WidgetServer
+
+  @Suite struct `A call without the end of its request` {
+    private static let get = "\(RawHTTP2.widgets)/GetWidget"
+    private static let reflection = "grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
+    /// The question list_services, with its prefix.
+    private static let question = RawHTTP2.prefixed([0x3a, 0])
+
+    private static func bytes(_ server: TestServer) throws -> Int {
+      try server.onLoop { $0.incompleteRequests.bytes(of: geteuid()) }
+    }
+
+    private static func wait(in server: TestServer, for isSo: @escaping @Sendable (Int) -> Bool)
+      throws
+    {
+      try server.eventually("so many bytes are counted") {
+        isSo($0.incompleteRequests.bytes(of: geteuid()))
+      }
+    }
+
+    @Test(arguments: [
+      get, "\(RawHTTP2.widgets)/WatchWidgets", "widgetd.v1.ProviderService/Provide",
+      reflection,
+    ])
+    func `ends in time, without a body too`(path: String) async throws {
+      try await withServer(limits: .with { $0.requestMilliseconds = 1 }) { server in
+        let client = try server.connect()
+        #expect(try client.ending(of: client.begin(path)).code == 4)
+        try Self.wait(in: server) { $0 == 0 }
+        #expect(try client.health() == .serving)
+      }
+    }
+
+    @Test func `counts with its stream and its metadata, until it ends`() async throws {
+      try await withServer { server in
+        let client = try server.connect()
+        let plain = try client.begin(Self.get)
+        try Self.wait(in: server) { $0 > 0 }
+        let stream = try Self.bytes(server)
+        #expect((22 << 10..<24 << 10).contains(stream))
+        let large = try client.begin(Self.get, [("x", String(repeating: "0", count: 10_000))])
+        try Self.wait(in: server) { $0 > 2 * stream + 19_000 }
+        let sum = try Self.bytes(server)
+        #expect(sum < 2 * stream + 21_000)
+        // The body counts beside the stream.
+        try client.sendData([0, 0, 0, 0, 9, 1], on: plain, isEnd: false)
+        try Self.wait(in: server) { $0 == sum + 6 }
+        try client.reset(plain)
+        try Self.wait(in: server) { $0 == sum - stream }
+        try client.sendData(RawHTTP2.prefixed([]), on: large, isEnd: true)
+        #expect(try client.ending(of: large).code == 3)
+        try Self.wait(in: server) { $0 == 0 }
+      }
+    }
+
+    @Test func `is refused beyond the bytes of its user, and a complete call is not`() async throws
+    {
+      let limits = ServerLimits.with { $0.incompleteBytesPerUIDMax = 100 << 10 }
+      try await withServer(limits: limits) { server in
+        let client = try server.connect()
+        for _ in 0..<4 { _ = try client.begin(Self.get) }
+        try Self.wait(in: server) { $0 > 88 << 10 }
+        let ending = try client.ending(of: client.begin(Self.get))
+        #expect(ending.code == 8)
+        #expect(ending.details?.errorInfo?.metadata["limit"] == "incomplete_bytes_per_uid_max")
+        // The head and the message in one piece.
+        let other = try server.connect()
+        #expect(try other.health() == .serving)
+        let message = try other.codec.encode(HealthCheckRequest(service: ""))
+        let held = Held(other)
+        let stream = try server.onLoop { _ in
+          try held.client.start("\(RawHTTP2.health)/Check", payload: message)
+        }
+        #expect(try other.ending(of: stream).code == 0)
+      }
+    }
+
+    @Test func `is refused beyond the bytes of its connection`() async throws {
+      let limits = ServerLimits.with {
+        $0.incompleteBytesPerUIDMax = 1 << 30
+        $0.requestMilliseconds = 1_000_000
+      }
+      try await withServer(limits: limits) { server in
+        let client = try server.connect()
+        while client.settings[6] != 80 << 10 { #expect(try client.fill()) }
+        // More than 16 MiB with 22 KiB each.
+        let streams = try (0..<760).map { _ in try client.begin(Self.get) }
+        let ending = try client.ending(of: streams[759])
+        #expect(ending.code == 8)
+        #expect(ending.message?.contains("16 MiB") == true)
+        #expect(!client.isOver(streams[0]))
+        #expect(try Self.bytes(server) <= 16 << 20)
+      }
+    }
+
+    @Test func `is no conversation between two messages`() async throws {
+      try await withServer(limits: .with { $0.requestMilliseconds = 1 }) { server in
+        let client = try server.connect()
+        #expect(try client.health() == .serving)
+        // The first question comes with the head: both are there before the loop reads.
+        let held = Held(client)
+        let stream = try server.onLoop { _ in
+          let stream = try held.client.begin(Self.reflection)
+          try held.client.sendData(Self.question, on: stream, isEnd: false)
+          return stream
+        }
+        #expect(try client.next(on: stream) != nil)
+        let stays = try Self.bytes(server)
+        #expect(stays > 22 << 10)
+        // Whatever is late has been looked for when this has ended.
+        let late = try server.connect()
+        #expect(try late.ending(of: late.begin(Self.get)).code == 4)
+        #expect(try Self.bytes(server) == stays)
+        try client.sendData(Self.question, on: stream, isEnd: true)
+        #expect(try client.next(on: stream) != nil)
+        #expect(try client.ending(of: stream).code == 0)
+        try Self.wait(in: server) { $0 == 0 }
+      }
+    }
+
+    /// What is used on the loop.
+    private final class Held: @unchecked Sendable {
+      let client: RawHTTP2
+
+      init(_ client: RawHTTP2) { self.client = client }
+    }
+  }
+
+  @Suite struct `Calls of a peer that does not read` {
+    private static let path = "/\(RawHTTP2.widgets)/GetWidget"
+
+    /// A call beside a server, whose stream goes nowhere.
+    private struct Call {
+      let channel = EmbeddedChannel()
+      let guarded: CallGuard
+
+      init(_ number: Int, of connection: CallerConnection, messageBytes: Int = 0) throws {
+        guarded = CallGuard(number: "\(number)", connection: connection) {}
+        try channel.connect(to: SocketAddress(unixDomainSocketPath: "/x")).wait()
+        try channel.pipeline.syncOperations.addHandler(guarded)
+        try channel.writeInbound(
+          HTTP2Frame.FramePayload.headers(.init(headers: [":path": Call.path])))
+        let body = ByteBuffer(
+          bytes: RawHTTP2.prefixed([UInt8](repeating: 0, count: messageBytes)))
+        try channel.writeInbound(
+          HTTP2Frame.FramePayload.data(.init(data: .byteBuffer(body), endStream: true)))
+      }
+
+      static let path = `Calls of a peer that does not read`.path
+
+      /// The status of the call, if it was refused.
+      func status() throws -> String? {
+        while let payload = try channel.readOutbound(as: HTTP2Frame.FramePayload.self) {
+          if case .headers(let head) = payload { return head.headers.first(name: "grpc-status") }
+        }
+        return nil
+      }
+    }
+
+    private static func connection(_ service: ServiceLoop) -> CallerConnection {
+      CallerConnection(
+        client: InProcessClient(peer: .current, service: service), service.context.limits)
+    }
+
+    @Test func `count with their messages while they wait, and are refused beyond the bytes`()
+      async throws
+    {
+      try await withServer { server in
+        try server.onLoop { service in
+          let connection = Self.connection(service)
+          let unread = try Call(0, of: connection)
+          unread.guarded.admit { _ in 4 << 20 }
+          #expect(connection.receivingBytes == 0)
+          var started = 0
+          let calls = try (1...6).map { try Call($0, of: connection, messageBytes: 3 << 20) }
+          for call in calls {
+            call.guarded.admit { isCancelled in
+              if !isCancelled { started += 1 }
+              return 0
+            }
+          }
+          #expect(try calls.map { try $0.status() } == [nil, nil, nil, nil, nil, "8"])
+          #expect(connection.receivingBytes == 5 * (3 << 20 + 5))
+          #expect(service.incompleteRequests.bytes(of: geteuid()) == 5 * (3 << 20 + 5))
+          connection.release(unread.guarded, 4 << 20)
+          #expect(started >= 5)
+          #expect(connection.receivingBytes == 0)
+          #expect(service.incompleteRequests.bytes(of: geteuid()) == 0)
+        }
+      }
+    }
+  }
+#endif
