@@ -1,6 +1,7 @@
 #if GRPC
   import GRPCCore
   import NIOCore
+  import Synchronization
   import WidgetProto
   import WidgetServer
 
@@ -20,7 +21,7 @@
         let name = method.fullName
         let answer = method.isConversation ? conversation : method.isStream ? stream : unary
         router.registerHandler(
-          forMethod: descriptor, deserializer: MessageBytes(), serializer: MessageBytes()
+          forMethod: descriptor, deserializer: MessageBytes(), serializer: AnswerSerializer()
         ) { request, context in
           try await answer(name, request)
         }
@@ -29,13 +30,14 @@
 
     @Sendable private func unary(
       _ name: String, _ request: StreamingServerRequest<ByteBuffer>
-    ) async throws -> StreamingServerResponse<ByteBuffer> {
+    ) async throws -> StreamingServerResponse<AnswerBytes> {
       let call = try callers.call(request.metadata)
       let message = try await request.onlyMessage()
       do throws(RPCStatus) {
         return StreamingServerResponse(
           single: ServerResponse(
-            message: try await call.client.call(name, message, admission: call.admission)))
+            message: .once(
+              OneUse(try await call.client.call(name, message, admission: call.admission)))))
       } catch {
         throw RPCError(error)
       }
@@ -43,7 +45,7 @@
 
     @Sendable private func stream(
       _ name: String, _ request: StreamingServerRequest<ByteBuffer>
-    ) async throws -> StreamingServerResponse<ByteBuffer> {
+    ) async throws -> StreamingServerResponse<AnswerBytes> {
       let call = try callers.call(request.metadata)
       let message = try await request.onlyMessage()
       let stream: InProcessStream
@@ -65,7 +67,7 @@
 
     @Sendable private func conversation(
       _ name: String, _ request: StreamingServerRequest<ByteBuffer>
-    ) async throws -> StreamingServerResponse<ByteBuffer> {
+    ) async throws -> StreamingServerResponse<AnswerBytes> {
       let call = try callers.call(request.metadata)
       let stream: InProcessStream
       do throws(RPCStatus) {
@@ -102,13 +104,13 @@
 
     /// Passes on a stream's messages until it ends.
     private static func write(
-      _ stream: InProcessStream, to writer: RPCWriter<ByteBuffer>
+      _ stream: InProcessStream, to writer: RPCWriter<AnswerBytes>
     ) async throws {
       do {
         while let batch = try await stream.next() {
           // In small pieces, because the writer copies its input even if it is not sent.
           for piece in batch.pieces(bytesMin: pieceBytesMin) {
-            try await writer.write(contentsOf: piece)
+            try await writer.write(contentsOf: piece.lazy.map { .many($0) })
           }
         }
       } catch let status as RPCStatus {
@@ -155,6 +157,39 @@
 
     func deserialize<Bytes: GRPCContiguousBytes>(_ bytes: Bytes) throws -> ByteBuffer {
       bytes.withUnsafeBytes { ByteBuffer(bytes: $0) }
+    }
+  }
+
+  /// The bytes of an answer's message.
+  enum AnswerBytes: Sendable {
+    /// The only message of an answer. Its bytes are released when they are written.
+    case once(OneUse)
+    /// A message of a stream.
+    case many(ByteBuffer)
+  }
+
+  /// Bytes that can be taken once.
+  ///
+  /// grpc-swift keeps an answer until the peer has taken it, beside the copy that it sends.
+  final class OneUse: Sendable {
+    private let bytes: Mutex<ByteBuffer>
+
+    init(_ bytes: ByteBuffer) { self.bytes = Mutex(bytes) }
+
+    func take() -> ByteBuffer {
+      bytes.withLock { bytes in
+        defer { bytes = ByteBuffer() }
+        return bytes
+      }
+    }
+  }
+
+  struct AnswerSerializer: MessageSerializer {
+    func serialize<Bytes: GRPCContiguousBytes>(_ message: AnswerBytes) throws -> Bytes {
+      switch message {
+      case .once(let answer): Bytes(answer.take().readableBytesView)
+      case .many(let bytes): Bytes(bytes.readableBytesView)
+      }
     }
   }
 #endif

@@ -105,9 +105,9 @@
     private var isQueued = false
 
     /// Calls wait while the peer has not taken this many bytes of answers.
-    static let answerBytesMax = 4 << 20
+    static let answerBytesMax = 1 << 20
     /// Streams make no more messages while the peer has not taken this many bytes of messages.
-    private static let streamBytesMax = 4 << 20
+    private static let streamBytesMax = 3 << 20
     /// The maximum memory of a connection's incomplete requests, in bytes.
     static let receivingBytesMax = 16 << 20
 

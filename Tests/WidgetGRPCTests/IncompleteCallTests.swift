@@ -173,6 +173,28 @@
         client: InProcessClient(peer: .current, service: service), service.context.limits)
     }
 
+    @Test func `wait for a MiB of answers to be read`() async throws {
+      try await withServer { server in
+        try server.onLoop { service in
+          let connection = Self.connection(service)
+          let calls = try (0..<4).map { try Call($0, of: connection) }
+          var started: [Int] = []
+          for (number, call) in calls.enumerated() {
+            call.guarded.admit { isCancelled in
+              if !isCancelled { started.append(number) }
+              return 600 << 10
+            }
+          }
+          #expect(started == [0, 1])
+          // The first answer was read.
+          connection.release(calls[0].guarded, 600 << 10)
+          #expect(started == [0, 1, 2])
+          connection.release(calls[1].guarded, 600 << 10)
+          #expect(started == [0, 1, 2, 3])
+        }
+      }
+    }
+
     @Test func `count with their messages while they wait, and are refused beyond the bytes`()
       async throws
     {
@@ -180,7 +202,7 @@
         try server.onLoop { service in
           let connection = Self.connection(service)
           let unread = try Call(0, of: connection)
-          unread.guarded.admit { _ in 4 << 20 }
+          unread.guarded.admit { _ in 2 << 20 }
           #expect(connection.receivingBytes == 0)
           var started = 0
           let calls = try (1...6).map { try Call($0, of: connection, messageBytes: 3 << 20) }
@@ -193,7 +215,7 @@
           #expect(try calls.map { try $0.status() } == [nil, nil, nil, nil, nil, "8"])
           #expect(connection.receivingBytes == 5 * (3 << 20 + 5))
           #expect(service.incompleteRequests.bytes(of: geteuid()) == 5 * (3 << 20 + 5))
-          connection.release(unread.guarded, 4 << 20)
+          connection.release(unread.guarded, 2 << 20)
           #expect(started >= 5)
           #expect(connection.receivingBytes == 0)
           #expect(service.incompleteRequests.bytes(of: geteuid()) == 0)

@@ -99,7 +99,7 @@
         for _ in 0..<300 { _ = try Watcher(client) }
         try server.eventually("300 streams are open") { $0.streams.count == 300 }
         for round in 0..<100 { try await maker.set("w\(round % 16)", pad: widgetBytes, 16 + round) }
-        // 4 MiB of a connection, and the frame after which each stream finds that there is no room.
+        // 3 MiB of a connection, and the frame after which each stream finds that there is no room.
         let made = try server.onLoop { $0.context.counters.frames } - frames
         #expect(made <= 32, "of \(300 * 16) frames of a widget each")
         try server.expectHealthy()
