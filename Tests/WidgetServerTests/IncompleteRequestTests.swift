@@ -1,4 +1,5 @@
 import Glibc
+import NIOCore
 import Testing
 import WidgetCore
 import WidgetModel
@@ -87,6 +88,39 @@ import WidgetTransport
       try Self.wait(for: 0, in: server)
       #expect(try idle.health() == .serving)
     }
+  }
+
+  /// Very many can be late at once.
+  @Test func `is ended between other work of the loop`() async throws {
+    try await withServer(limits: Self.limits { $0.requestMilliseconds = 1 }) { server in
+      let ended = try server.onLoop { service in
+        // Every look at the clock takes as long as a search.
+        var now = NIODeadline.now()
+        service.context.work.clock = {
+          now = now + .milliseconds(1)
+          return now
+        }
+        let ended = Ended()
+        for _ in 0..<10 {
+          let account = service.incompleteRequests.account(of: .current)
+          #expect(account.hold(1) == nil)
+          ended.accounts.append(account)
+          account.isLate = {
+            ended.passes.append(service.turn.loopPass?() ?? 0)
+            return true
+          }
+        }
+        return ended
+      }
+      try server.eventually { _ in ended.passes.count == 10 }
+      #expect(try server.onLoop { _ in Set(ended.passes).count } >= 5)
+    }
+  }
+
+  /// What is used on the loop.
+  private final class Ended: @unchecked Sendable {
+    var accounts: [IncompleteRequest] = []
+    var passes: [UInt64] = []
   }
 
   @Test func `is not counted after its connection has ended`() async throws {

@@ -17,6 +17,9 @@ final class IncompleteRequests {
 
   /// The least time between two searches for requests that are late.
   private static let searchInterval = TimeAmount.seconds(1)
+  /// The time that one search may take. The next one goes on after a pause.
+  private static let searchMax = TimeAmount.milliseconds(2)
+  private static let pause = TimeAmount.milliseconds(1)
 
   init(_ context: ServiceContext, _ policy: AccessPolicy) {
     self.context = context
@@ -77,21 +80,24 @@ final class IncompleteRequests {
     .now() + .milliseconds(Int64(context.limits.requestMilliseconds))
   }
 
-  private func scheduleSearch() {
+  private func scheduleSearch(after interval: TimeAmount = searchInterval) {
     guard timer == nil, let first = waiting.values.map(\.deadline).min() else { return }
-    let next = max(first, .now() + IncompleteRequests.searchInterval)
-    timer = context.schedule(at: next) { [self] in
+    timer = context.schedule(at: max(first, .now() + interval)) { [self] in
       timer = nil
-      endLate(at: .now())
-      scheduleSearch()
+      let isDone = endLate(at: .now())
+      scheduleSearch(after: isDone ? IncompleteRequests.searchInterval : IncompleteRequests.pause)
     }
   }
 
-  private func endLate(at now: NIODeadline) {
+  /// Ends requests that are late. Returns false if its time was over before the last.
+  private func endLate(at now: NIODeadline) -> Bool {
+    let slice = context.work.slice(of: IncompleteRequests.searchMax)
     for account in Array(waiting.values) where account.deadline <= now {
+      guard !slice.isOver else { return false }
       // The daemon may not have processed the rest yet.
       if account.isLate() { set(0, for: account) } else { account.deadline = nextDeadline }
     }
+    return true
   }
 
   func cancelTimer() { timer?.cancel() }
