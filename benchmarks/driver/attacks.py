@@ -117,6 +117,94 @@ def begin_over_grpc(path, connections, streams, seconds):
     time.sleep(seconds)
 
 
+def open_over_grpc(path, connections):
+    """Opens connections that have learned the server's settings, so that they may open many streams."""
+    peers = [connected(path) for _ in range(connections)]
+    for peer in peers:
+        peer.sendall(http2.PREFACE + http2.settings() + http2.window_update(0, 1 << 30))
+    for peer in peers:
+        peer.recv(1 << 16)
+        peer.sendall(http2.frame(http2.SETTINGS, http2.ACK))
+        peer.setblocking(False)
+    return peers
+
+
+def exchange(peer, rest):
+    """Sends what the peer takes, and reads what there is. Returns the unsent rest and the answers; no
+    answers, not even empty ones, if the connection is closed."""
+    try:
+        rest = rest[peer.send(rest):]
+    except BlockingIOError:
+        pass
+    except OSError:
+        return rest, None
+    try:
+        return rest, peer.recv(1 << 18) or None
+    except BlockingIOError:
+        return rest, b""
+    except OSError:
+        return rest, None
+
+
+def repeat_over_grpc(path, connections, frame, seconds):
+    """Sends the same small frame again and again on every connection, and reads the answers."""
+    chunk = memoryview(frame * 5_000)
+    rests = {peer: chunk for peer in open_over_grpc(path, connections)}
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for peer in list(rests):
+            rest, answers = exchange(peer, rests[peer])
+            if answers is None:
+                del rests[peer]
+            else:
+                rests[peer] = rest or chunk
+        time.sleep(0.002)
+
+
+def flood_over_grpc(path, connections, count):
+    """Sends so many calls on every connection at once, and reads until all are answered."""
+    headers = http2.request_headers(http2.path_of("GetWidget"))
+    body = http2.request("GetWidget", id="own")
+    calls = memoryview(b"".join(
+        http2.frame(http2.HEADERS, http2.END_HEADERS, 1 + 2 * number, headers)
+        + http2.frame(http2.DATA, http2.END_STREAM, 1 + 2 * number, body)
+        for number in range(count)))
+    pending = {peer: (calls, b"", count) for peer in open_over_grpc(path, connections)}
+    end = time.monotonic() + PATIENCE
+    while pending and time.monotonic() < end:
+        for peer, (rest, unread, left) in list(pending.items()):
+            rest, answers = exchange(peer, rest)
+            if answers is None:
+                raise SystemExit("the server closed a connection")
+            unread += answers
+            while len(unread) >= 9:
+                length = int.from_bytes(unread[:3], "big")
+                if len(unread) < 9 + length:
+                    break
+                left -= unread[3] == http2.HEADERS and unread[4] & http2.END_STREAM
+                unread = unread[9 + length:]
+            pending[peer] = (rest, unread, left)
+            if left <= 0:
+                del pending[peer]
+        time.sleep(0.001)
+
+
+def open_without_body(path, connections, streams, seconds):
+    """Opens calls whose requests have only a head, with much metadata."""
+    headers = http2.request_headers(http2.path_of("GetWidget"), ("x", "y" * 2_000))
+    heads = memoryview(b"".join(
+        http2.frame(http2.HEADERS, http2.END_HEADERS, 1 + 2 * number, headers)
+        for number in range(streams)))
+    rests = {peer: heads for peer in open_over_grpc(path, connections)}
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for peer in list(rests):
+            rests[peer], answers = exchange(peer, rests[peer])
+            if answers is None:
+                del rests[peer]
+        time.sleep(0.002)
+
+
 def break_over_grpc(path, seconds):
     """Opens ten streams and breaks the protocol in one write, on one connection after the other."""
     headers = http2.request_headers(http2.path_of("GetWidget"))
@@ -251,7 +339,7 @@ MESSAGES, KINDS = 64, 64
 
 def streams_over_grpc(connections, streams):
     """What subscriptions_per_uid_max lets so many streams take, and a connection's unsent messages."""
-    return connections * (4 + streams * 22 // 1024)
+    return connections * (3 + streams * 22 // 1024)
 
 
 ATTACKS = {
@@ -294,6 +382,22 @@ ATTACKS = {
     "grpc-halves": Attack(
         "gRPC: 40 x 500 calls of 64 KiB, a byte short",
         lambda path: begin_over_grpc(path, 40, 500, 10), quota=MESSAGES, over_grpc=True),
+    "grpc-heads": Attack(
+        "gRPC: 16 x 1,000 calls of 2 KB without a body",
+        lambda path: open_without_body(path, 16, 1_000, 10), quota=MESSAGES, over_grpc=True),
+    "grpc-calls": Attack(
+        "gRPC: 16 x 500 calls, at once",
+        lambda path: flood_over_grpc(path, 16, 500), over_grpc=True),
+    "grpc-pings": Attack(
+        "gRPC: 8 s of PING on 16 connections",
+        lambda path: repeat_over_grpc(path, 16, http2.frame(http2.PING, 0, 0, bytes(8)), 8),
+        over_grpc=True),
+    "grpc-windows": Attack(
+        "gRPC: 8 s of WINDOW_UPDATE on 16 connections",
+        lambda path: repeat_over_grpc(path, 16, http2.window_update(0, 1), 8), over_grpc=True),
+    "grpc-unknown": Attack(
+        "gRPC: 8 s of unknown frames on 16 connections",
+        lambda path: repeat_over_grpc(path, 16, http2.frame(0x55), 8), over_grpc=True),
     "grpc-errors": Attack(
         "gRPC: 12 s of streams with a protocol error",
         lambda path: break_over_grpc(path, 12), over_grpc=True),
