@@ -24,6 +24,12 @@ public struct ServerLimits: Hashable, Sendable {
   public var incompleteBytesUnauthorizedMax = 1 << 20
   /// The maximum time from a request's first byte to its last, in milliseconds.
   public var requestMilliseconds = 30_000
+  /// The maximum size of all unsent output for clients, in bytes. Above it, the daemon reads no more
+  /// calls of users with more than an equal share.
+  public var unsentBytesMax = 256 << 20
+  /// The maximum size of the unsent output for one user, in bytes. Above it, the daemon reads no more
+  /// of the user's calls.
+  public var unsentBytesPerUIDMax = 64 << 20
   /// The maximum number of open streams on one connection.
   public var streamsPerConnectionMax = 1_024
   /// The maximum size of a gRPC call's metadata, in bytes as HTTP/2 counts them.
@@ -138,6 +144,8 @@ public struct ServerLimits: Hashable, Sendable {
       ("incomplete_bytes_per_uid_max", \.incompleteBytesPerUIDMax),
       ("incomplete_bytes_unauthorized_max", \.incompleteBytesUnauthorizedMax),
       ("request_milliseconds", \.requestMilliseconds),
+      ("unsent_bytes_max", \.unsentBytesMax),
+      ("unsent_bytes_per_uid_max", \.unsentBytesPerUIDMax),
       ("streams_per_connection_max", \.streamsPerConnectionMax),
       ("metadata_bytes_max", \.metadataBytesMax),
       ("stream_resets_max", \.streamResetsMax),

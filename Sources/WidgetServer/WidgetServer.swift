@@ -243,6 +243,7 @@ public final class WidgetServer: Sendable {
   public func reconfigure(limits: ServerLimits, logLevel: Logger.Level) async {
     let done = group.next().submit {
       self.loop.value.context.reconfigure(limits, logLevel)
+      self.loop.value.unsentBytes.limitsChanged()
     }
     try? await done.get()
   }

@@ -89,6 +89,7 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
       try context.pipeline.syncOperations.addHandler(connection, position: .after(self))
     } catch {
       // The channel is being closed.
+      connection.neverOpened()
       service.connections.closed(connection)
     }
   }

@@ -11,6 +11,7 @@ struct ConnectionOutput {
   private var writer: SocketWriter
   /// The buffers that the channel has to write.
   private var handedToChannel = CircularBuffer<ByteBuffer>()
+  private var handedBytes = 0
   /// Answers of this turn.
   private(set) var responses = ByteBuffer()
   /// Frames that go out with the next flush.
@@ -25,6 +26,8 @@ struct ConnectionOutput {
 
   var isWritable: Bool { writer.isWritable }
   var responseBytes: Int { responses.readableBytes }
+  /// The bytes that the kernel has not taken, as far as the channel tells.
+  var unsentBytes: Int { handedBytes + outgoing.readableBytes + responses.readableBytes }
 
   // MARK: - Answers
 
@@ -91,13 +94,14 @@ struct ConnectionOutput {
     guard !writer.write(&buffer) else { return nil }
     writer.handingOver()
     handedToChannel.append(buffer)
+    handedBytes += buffer.readableBytes
     return buffer
   }
 
   /// The channel has written the first of the buffers that it was given.
   mutating func channelHasWritten() {
     writer.handedOver()
-    _ = handedToChannel.popFirst()
+    handedBytes -= handedToChannel.popFirst()?.readableBytes ?? 0
   }
 
   /// The bytes that the kernel has not taken: the end of the channel's data, and everything after

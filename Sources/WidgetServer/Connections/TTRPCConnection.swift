@@ -39,7 +39,10 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   private var openingCount = 0
   /// Whether the connection is over. The remaining bytes are then ignored.
   private var isClosed = false
-  var isWritable: Bool { output.isWritable }
+  /// The output that the kernel has not taken.
+  private let unsent: UnsentAccount
+  /// Whether the peer takes output, and its user has not too much that is unsent.
+  var isWritable: Bool { output.isWritable && unsent.hasRoom }
 
   /// The peer's further calls wait for the next turn above this size, because one read can ask for
   /// ten thousand times its size.
@@ -59,8 +62,10 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     output = ConnectionOutput(socket: socket)
     level = service.policy.level(of: peer)
     incomplete = service.incompleteRequests.account(of: peer)
+    unsent = service.unsentBytes.account(of: peer)
     streams = ServerStreams(openStreamsMax: service.context.limits.streamsPerConnectionMax)
     incomplete.isLate = { [weak self] in self?.closeLate() ?? true }
+    unsent.onRoom = { [weak self] in self?.becameWritable() }
   }
 
   // MARK: - Channel
@@ -69,8 +74,15 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
 
   func handlerRemoved(context: ChannelHandlerContext) {
     self.context = nil
+    unsent.close()
     service.connections.closed(self)
   }
+
+  /// The connection is over before it began.
+  func neverOpened() { unsent.close() }
+
+  /// Ends the connection, because an answer has no form.
+  func close() { context?.close(promise: nil) }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     reader.append(unwrapInboundIn(data))
@@ -159,6 +171,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   func channelInactive(context: ChannelHandlerContext) {
     isClosed = true
     _ = incomplete.hold(0)
+    unsent.close()
     for sink in sinks.values { forget(sink) }
     sinks.removeAll()
     service.connections.closed(self)
@@ -414,6 +427,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
         .responseTooLarge(packed.byteCount, FrameHeader.frameDataBytesMax), to: call)
     }
     output.addResponse(packed, to: call)
+    unsent.hold(output.unsentBytes)
   }
 
   /// Answers even if the turn's group fails, for answers that do not depend on the store. The other
@@ -436,12 +450,14 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
       write(output.responses)
       output.responsesWereWritten()
     }
+    unsent.hold(output.unsentBytes)
     resumeFrames()
   }
 
   /// Puts bytes in line for the next flush, behind those that wait already.
   private func enqueue(_ frame: ByteBuffer) {
     if let full = output.enqueue(frame) { write(full) }
+    unsent.hold(output.unsentBytes)
   }
 
   private func flushOutgoing() {
@@ -453,11 +469,15 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     context.writeAndFlush(wrapOutboundOut(rest)).assumeIsolated().whenComplete { [weak self] _ in
       guard let self else { return }
       output.channelHasWritten()
+      unsent.hold(output.unsentBytes)
       if isWritable { becameWritable() }
     }
   }
 
-  func discardResponses() { output.discardResponses() }
+  func discardResponses() {
+    output.discardResponses()
+    unsent.hold(output.unsentBytes)
+  }
 
   /// Takes part in the turn. Opens it if it is not open.
   private func touch() {

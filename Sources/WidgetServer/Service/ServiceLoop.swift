@@ -34,6 +34,7 @@ final class ServiceLoop {
   let providers: Providers
   let connections: Connections
   let incompleteRequests: IncompleteRequests
+  let unsentBytes: UnsentBytes
   let blobs: Blobs
   let reloads: Reloads
   let widgetCache = WidgetCache()
@@ -74,6 +75,7 @@ final class ServiceLoop {
     providers = Providers(context, audience: audience, budgets: budgets)
     connections = Connections(context, configuration.policy)
     incompleteRequests = IncompleteRequests(context, policy)
+    unsentBytes = UnsentBytes(context, policy)
     blobs = Blobs(context, folder: configuration.blobFolder)
     reloads = Reloads(context)
     turn.atStart = { [unowned self] in time.advance() }

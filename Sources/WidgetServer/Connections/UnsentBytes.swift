@@ -1,0 +1,136 @@
+import NIOCore
+
+/// Counts the bytes that connections have not sent, because their peers do not read. Otherwise a
+/// user could fill the daemon's memory with answers on many connections.
+///
+/// While a user is above a limit, his connections make no more output and read nothing. So no answer
+/// is lost: the calls wait in the sockets of their senders. If all clients together are above
+/// `unsent_bytes_max`, only users with more than an equal share wait. Owners do not count for it.
+///
+/// Confined to the event loop.
+final class UnsentBytes {
+  private let context: ServiceContext
+  private let policy: AccessPolicy
+  private var users: [UInt32: User] = [:]
+  /// Users who wait.
+  private var waiting: [UInt32: User] = [:]
+  /// The bytes of users who are not owners, and the number of these users who have any.
+  private var sharedBytes = 0
+  private var sharerCount = 0
+  private var isLookScheduled = false
+
+  fileprivate final class User {
+    let uid: UInt32
+    let isOwner: Bool
+    var bytes = 0
+    var isWaiting = false
+    var accounts: [ObjectIdentifier: UnsentAccount] = [:]
+
+    init(uid: UInt32, isOwner: Bool) {
+      self.uid = uid
+      self.isOwner = isOwner
+    }
+  }
+
+  init(_ context: ServiceContext, _ policy: AccessPolicy) {
+    self.context = context
+    self.policy = policy
+  }
+
+  /// The account of a new connection.
+  func account(of peer: Peer) -> UnsentAccount {
+    let user =
+      users[peer.uid] ?? User(uid: peer.uid, isOwner: policy.level(of: peer) == .owner)
+    users[peer.uid] = user
+    let account = UnsentAccount(of: user, in: self)
+    user.accounts[ObjectIdentifier(account)] = account
+    return account
+  }
+
+  /// The unsent bytes of a user.
+  func bytes(of uid: UInt32) -> Int { users[uid]?.bytes ?? 0 }
+
+  /// The limits may allow more now.
+  func limitsChanged() { if !waiting.isEmpty { scheduleLook() } }
+
+  fileprivate func change(_ user: User, by change: Int) {
+    if !user.isOwner {
+      sharedBytes += change
+      if user.bytes == 0 { sharerCount += 1 }
+      if user.bytes + change == 0 { sharerCount -= 1 }
+    }
+    user.bytes += change
+    if change < 0 {
+      if !waiting.isEmpty { scheduleLook() }
+    } else if !user.isWaiting, isAbove(user, context.limits.unsentBytesPerUIDMax) {
+      user.isWaiting = true
+      waiting[user.uid] = user
+    }
+  }
+
+  private func isAbove(_ user: User, _ ofUserMax: Int) -> Bool {
+    if user.bytes >= ofUserMax { return true }
+    let max = context.limits.unsentBytesMax
+    return !user.isOwner && sharedBytes >= max && user.bytes >= max / Swift.max(1, sharerCount)
+  }
+
+  fileprivate func close(_ account: UnsentAccount, of user: User) {
+    user.accounts[ObjectIdentifier(account)] = nil
+    guard user.accounts.isEmpty else { return }
+    users[user.uid] = nil
+    waiting[user.uid] = nil
+  }
+
+  /// Not at once: the connection whose bytes were sent is in the middle of its work.
+  private func scheduleLook() {
+    guard !isLookScheduled else { return }
+    isLookScheduled = true
+    context.eventLoop.assumeIsolated().execute { [weak self] in self?.look() }
+  }
+
+  /// Lets users go on who have room again. A quarter has to be free, so that a user's connections are
+  /// not stopped and started for each answer.
+  private func look() {
+    isLookScheduled = false
+    let max = context.limits.unsentBytesPerUIDMax
+    for user in Array(waiting.values) where !isAbove(user, max - max / 4) {
+      user.isWaiting = false
+      waiting[user.uid] = nil
+      for account in Array(user.accounts.values) { account.onRoom() }
+    }
+  }
+}
+
+/// The unsent bytes of one connection. Confined to the event loop.
+final class UnsentAccount {
+  private let user: UnsentBytes.User
+  private let all: UnsentBytes
+  private var bytes = 0
+  private var isClosed = false
+  /// Is called when there is room again.
+  var onRoom: () -> Void = {}
+
+  fileprivate init(of user: UnsentBytes.User, in all: UnsentBytes) {
+    self.user = user
+    self.all = all
+  }
+
+  /// Whether the user may have more unsent bytes.
+  var hasRoom: Bool { !user.isWaiting }
+
+  /// Notes how many bytes of the connection are not sent now.
+  func hold(_ bytes: Int) {
+    let change = bytes - self.bytes
+    guard change != 0, !isClosed else { return }
+    self.bytes = bytes
+    all.change(user, by: change)
+  }
+
+  /// The connection has ended.
+  func close() {
+    hold(0)
+    guard !isClosed else { return }
+    isClosed = true
+    all.close(self, of: user)
+  }
+}

@@ -1,0 +1,149 @@
+import Glibc
+import NIOCore
+import Testing
+import WidgetCore
+import WidgetModel
+import WidgetProto
+
+@testable import WidgetServer
+
+/// Output that nobody reads.
+@Suite struct `Unsent output` {
+  private static func peer(_ uid: UInt32) -> Peer { Peer(uid: uid, gid: 100, pid: 1) }
+  private static let policy = AccessPolicy(ownerUIDs: [0], clientGID: 100)
+
+  /// Accounts of users, each with the number of times that it was told of room.
+  private final class Accounts {
+    let all: UnsentBytes
+    private(set) var told: [UInt32: Int] = [:]
+    private var accounts: [UInt32: UnsentAccount] = [:]
+
+    init(_ service: ServiceLoop) { all = UnsentBytes(service.context, `Unsent output`.policy) }
+
+    subscript(uid: UInt32) -> UnsentAccount {
+      if let account = accounts[uid] { return account }
+      let account = all.account(of: `Unsent output`.peer(uid))
+      account.onRoom = { [unowned self] in told[uid, default: 0] += 1 }
+      accounts[uid] = account
+      return account
+    }
+  }
+
+  @Test func `stops its user at the limit, until a quarter of it is free`() async throws {
+    try await withServer(limits: .with { $0.unsentBytesPerUIDMax = 100 }) { server in
+      let accounts = try server.onLoop {
+        NIOLoopBoundBox(Accounts($0), eventLoop: $0.context.eventLoop)
+      }
+      let room = try server.onLoop { _ in
+        let (accounts, all) = (accounts.value, accounts.value.all)
+        let other = all.account(of: Self.peer(1))
+        accounts[1].hold(60)
+        other.hold(39)
+        let before = accounts[1].hasRoom
+        other.hold(40)
+        return [before, accounts[1].hasRoom, other.hasRoom, accounts[2].hasRoom]
+      }
+      #expect(room == [true, false, false, true])
+      try server.onLoop { _ in accounts.value[1].hold(36) }
+      // The look comes later.
+      #expect(try server.onLoop { _ in accounts.value[1].hasRoom } == false)
+      try server.onLoop { _ in accounts.value[1].hold(34) }
+      #expect(try server.onLoop { _ in accounts.value[1].hasRoom })
+      #expect(try server.onLoop { _ in accounts.value.told } == [1: 1])
+    }
+  }
+
+  @Test func `of all clients stops only those with more than an equal share, and no owner`()
+    async throws
+  {
+    try await withServer(
+      limits: .with { ($0.unsentBytesMax, $0.unsentBytesPerUIDMax) = (100, 1_000) }
+    ) { server in
+      let room = try server.onLoop { service in
+        let accounts = Accounts(service)
+        for (uid, bytes) in [(0, 90), (1, 70), (2, 29), (2, 30), (3, 10)] as [(UInt32, Int)] {
+          accounts[uid].hold(bytes)
+        }
+        // Their number is counted when they hold more.
+        accounts[1].hold(71)
+        return ([0, 1, 2, 3] as [UInt32]).map { accounts[$0].hasRoom }
+      }
+      #expect(room == [true, false, true, true])
+    }
+  }
+
+  @Test func `of an ended connection is free, and ends the wait of the others`() async throws {
+    try await withServer(limits: .with { $0.unsentBytesPerUIDMax = 100 }) { server in
+      let accounts = try server.onLoop {
+        NIOLoopBoundBox(Accounts($0), eventLoop: $0.context.eventLoop)
+      }
+      try server.onLoop { _ in
+        let gone = accounts.value.all.account(of: Self.peer(1))
+        accounts.value[1].hold(1)
+        gone.hold(200)
+        gone.close()
+        gone.hold(50)
+      }
+      #expect(try server.onLoop { _ in accounts.value.all.bytes(of: 1) } == 1)
+      #expect(try server.onLoop { _ in accounts.value[1].hasRoom })
+      #expect(try server.onLoop { _ in accounts.value.told } == [1: 1])
+    }
+  }
+
+  /// Many connections ask for large pages and do not read. The daemon holds few answers, and every
+  /// connection gets all of them in the end.
+  @Test func `is bounded over all connections of a user, and no answer is lost`() async throws {
+    let limit = 1 << 20
+    let connections = 12
+    let callsOfEach = 4
+    try await withServer(limits: .with { $0.unsentBytesPerUIDMax = limit }) { server in
+      let owner = try server.connect()
+      let text = Value.string(String(repeating: "y", count: 600_000))
+      try owner.create("large", kind: "plain", data: ["t": text])
+      var clients: [RawClient] = []
+      for _ in 0..<connections {
+        let client = try server.connect()
+        for _ in 0..<callsOfEach {
+          try client.start("GetWidget", GetWidgetRequest(id: .make("large")))
+        }
+        clients.append(client)
+      }
+      try server.eventually { $0.unsentBytes.bytes(of: geteuid()) >= limit }
+      var answers = [Int](repeating: 0, count: connections)
+      while answers.contains(where: { $0 < callsOfEach }) {
+        for (index, client) in clients.enumerated() where client.hasInput {
+          // Not more than the limit and the last answer, of about 600,000 bytes.
+          let unsent = try server.onLoop { $0.unsentBytes.bytes(of: geteuid()) }
+          #expect(unsent <= limit + 700_000)
+          #expect(try client.response(to: UInt32(2 * answers[index] + 1)).status == nil)
+          answers[index] += 1
+        }
+        sched_yield()
+      }
+      try server.eventually { $0.unsentBytes.bytes(of: geteuid()) == 0 }
+    }
+  }
+
+  /// A stream of a stopped user makes no frames, and gets everything afterwards.
+  @Test func `stops streams, too`() async throws {
+    try await withServer(limits: .with { $0.unsentBytesPerUIDMax = 1_000 }) { server in
+      let owner = try server.connect()
+      try owner.create("a")
+      let watcher = try Watcher(server.connect()).sync()
+      let block = try server.onLoop { service in
+        let account = service.unsentBytes.account(of: .current)
+        account.hold(5_000)
+        return NIOLoopBoundBox(account, eventLoop: service.context.eventLoop)
+      }
+      // An owner whose own output waits cannot even ask: the call waits in the socket.
+      let id = try owner.start(
+        "UpdateWidget",
+        UpdateWidgetRequest(id: .make("a"), patch: WidgetPatch(setData: ["n": .int(1)])))
+      for _ in 0..<3 { try server.onLoop { _ in } }
+      #expect(!owner.hasInput && !watcher.client.hasInput)
+      try server.onLoop { _ in block.value.close() }
+      #expect(try owner.response(to: id).status == nil)
+      #expect(try watcher.nextChanges().count == 1)
+    }
+  }
+}
