@@ -196,16 +196,9 @@ public final class WidgetServer: Sendable {
       service.context.keep(
         .quotaExceeded(limit, maximum), area: "connections", uid: peer.uid,
         at: .wallClock())
-      let logger = service.context.logger
-      if logger.logLevel <= .warning,
-        let unlogged = service.connections.refusals.note(uid: peer.uid, at: .now())
-      {
-        logger.warning(
-          "refusing a connection",
-          metadata: [
-            "uid": "\(peer.uid)", "limit": "\(limit)=\(maximum)", "unlogged": "\(unlogged)",
-          ])
-      }
+      service.context.log(
+        .warning, "refusing a connection", about: "refusing", of: peer.uid,
+        ["limit": "\(limit)=\(maximum)"])
       throw RefusedConnection(reason: "\(limit) = \(maximum) is reached")
     }
     service.connections.limitTime(of: channel, peer)

@@ -97,9 +97,7 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
   private func refuse(_ reason: String) {
     isDecided = true
     service.context.counters.countProtocolError()
-    service.context.logger.info(
-      "closing a connection",
-      metadata: ["uid": "\(peer.uid)", "pid": "\(peer.pid)", "reason": "\(reason)"])
+    service.context.logClosing(peer, because: reason)
     channel.close(promise: nil)
   }
 

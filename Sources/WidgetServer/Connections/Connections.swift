@@ -9,7 +9,8 @@ final class Connections {
   private var open: [ObjectIdentifier: any ServerConnection] = [:]
   /// Connections that were admitted and are not closed, even those that are not in `open` yet.
   private(set) var shares = ConnectionShares()
-  var refusals = RefusalLog()
+  /// Called after a connection has ended.
+  var onClosed: () -> Void = {}
   /// The caller that waits for connections to close.
   private var drain: Drain?
 
@@ -37,14 +38,9 @@ final class Connections {
   func limitTime(of channel: any Channel, _ peer: Peer) {
     guard policy.level(of: peer) == .nothing else { return }
     let milliseconds = context.limits.unauthorizedMilliseconds
-    let logger = context.logger
-    let timer = context.schedule(in: .milliseconds(Int64(milliseconds))) {
-      logger.info(
-        "closing a connection",
-        metadata: [
-          "uid": "\(peer.uid)", "pid": "\(peer.pid)",
-          "reason": "its user may only ask for health, and it is \(milliseconds) ms old",
-        ])
+    let timer = context.schedule(in: .milliseconds(Int64(milliseconds))) { [context] in
+      context.logClosing(
+        peer, because: "its user may only ask for health, and it is \(milliseconds) ms old")
       channel.close(promise: nil)
     }
     channel.closeFuture.assumeIsolated().whenComplete { _ in timer.cancel() }

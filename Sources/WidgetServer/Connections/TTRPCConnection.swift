@@ -19,7 +19,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   let peer: Peer
   let level: AccessPolicy.Level
   let share: WorkShare
-  private let service: ServiceLoop
+  let service: ServiceLoop
   private let socket: CInt
   private var output: ConnectionOutput
   /// The state from the process that served this connection before.
@@ -134,12 +134,8 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   private func closeLate() -> Bool {
     guard !hasUnseenFrames else { return false }
     service.context.counters.countProtocolError()
-    service.context.logger.info(
-      "closing a connection",
-      metadata: [
-        "uid": "\(peer.uid)", "pid": "\(peer.pid)",
-        "reason": "a frame is not complete after request_milliseconds",
-      ])
+    service.context.logClosing(
+      peer, because: "a frame is not complete after request_milliseconds")
     isClosed = true
     context?.close(promise: nil)
     return true
@@ -270,9 +266,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
       refuseNow(refusal ?? RPCStatus(error), streamID)
     case .close(let reason):
       service.context.counters.countProtocolError()
-      service.context.logger.info(
-        "closing a connection that breaks the protocol",
-        metadata: ["uid": "\(peer.uid)", "pid": "\(peer.pid)", "reason": "\(reason)"])
+      service.context.logClosing(peer, because: "it breaks the protocol: \(reason)")
       isClosed = true
       context?.close(promise: nil)
     }
@@ -390,38 +384,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
 
   // MARK: - Answers out
 
-  func respond<M: WireMessage>(_ message: M, to call: UInt32) {
-    do throws(WireError) {
-      try service.context.codec.withEncodedResponse(payload: message) { packed in
-        append(packed, to: call)
-      }
-    } catch {
-      refuse(.unencodable(error), to: call)
-    }
-  }
-
-  func respond(encoded message: [UInt8], to call: UInt32) {
-    do throws(WireError) {
-      try service.context.codec.withEncodedResponse(payload: message) { packed in
-        append(packed, to: call)
-      }
-    } catch {
-      refuse(.unencodable(error), to: call)
-    }
-  }
-
-  func refuse(_ status: RPCStatus, to call: UInt32) {
-    do throws(WireError) {
-      try service.context.codec.withEncoded(TTRPCResponse(status: status)) { packed in
-        append(packed, to: call)
-      }
-    } catch {
-      service.context.logger.error("an error cannot be encoded", metadata: ["error": "\(error)"])
-      context?.close(promise: nil)
-    }
-  }
-
-  private func append(_ packed: PackedMessage, to call: UInt32) {
+  func append(_ packed: PackedMessage, to call: UInt32) {
     guard packed.byteCount <= FrameHeader.frameDataBytesMax else {
       return refuse(
         .responseTooLarge(packed.byteCount, FrameHeader.frameDataBytesMax), to: call)

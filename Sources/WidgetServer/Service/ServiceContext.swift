@@ -27,6 +27,8 @@ final class ServiceContext {
   private(set) var recentErrors = RecentErrors()
   private var reportedFailures = ReportedFailures()
   private(set) var streamAccounts = StreamAccounts()
+  private var peerLines = PeerLines()
+  private var peerLineTimer: Scheduled<Void>?
   private(set) var phase = Phase.serving
   /// The last event of the process that handed its connections over.
   private var formerSequence: UInt64?
@@ -279,11 +281,59 @@ final class ServiceContext {
     guard logger.logLevel <= level else { return }
     var metadata: Logger.Metadata = [
       "method": "\(method.fullName)", "code": "\(status.code)",
-      "reason": "\(status.errorInfo?.reason ?? "")", "uid": "\(peer.uid)", "pid": "\(peer.pid)",
+      "reason": "\(status.errorInfo?.reason ?? "")", "pid": "\(peer.pid)",
       "revision": "\(store.revision)",
     ]
     if let id = status.errorInfo?.metadata["widget_id"] { metadata["widget_id"] = "\(id)" }
-    logger.log(level: level, "a call failed: \(status.message)", metadata: metadata)
+    log(
+      level, "a call failed: \(status.message)", about: "calls", of: peer.uid, metadata)
+  }
+
+  // MARK: - Lines about peers
+
+  /// Logs a line that a peer can cause: all of them, if the level is debug or lower, else at a
+  /// bounded rate. See `PeerLines`.
+  ///
+  /// - Parameter subject: Of the lines of one user about one subject, the last one stands for others.
+  /// - Parameter uid: The user; nil if no single user is the cause.
+  func log(
+    _ level: Logger.Level, _ message: String, about subject: String, of uid: UInt32?,
+    _ metadata: Logger.Metadata
+  ) {
+    guard logger.logLevel <= level else { return }
+    var metadata = metadata
+    if let uid { metadata["uid"] = "\(uid)" }
+    let line = PeerLines.Line(
+      uid: uid, subject: subject, level: level, message: message, metadata: metadata)
+    if level <= .debug || peerLines.note(line, at: .now()) { return write(line) }
+    schedulePeerLines()
+  }
+
+  /// Logs that a peer's connection is closed.
+  func logClosing(_ peer: Peer, because reason: String) {
+    log(
+      .info, "closing a connection", about: "closing", of: peer.uid,
+      ["pid": "\(peer.pid)", "reason": "\(reason)"])
+  }
+
+  private func write(_ line: PeerLines.Line) {
+    logger.log(level: line.level, "\(line.message)", metadata: line.metadata)
+  }
+
+  private func schedulePeerLines() {
+    guard peerLineTimer == nil, let due = peerLines.nextDue else { return }
+    peerLineTimer = schedule(at: due) { [weak self] in
+      guard let self else { return }
+      peerLineTimer = nil
+      for line in peerLines.takeDue(at: .now()) { write(line) }
+      schedulePeerLines()
+    }
+  }
+
+  /// Writes the waiting lines, because the process ends.
+  func writePeerLines() {
+    peerLineTimer?.cancel()
+    for line in peerLines.takeDue(at: .now() + PeerLines.period) { write(line) }
   }
 }
 

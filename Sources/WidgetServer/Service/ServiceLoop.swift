@@ -233,6 +233,7 @@ final class ServiceLoop {
     time.close()
     providers.cancelTimers()
     incompleteRequests.cancelTimer()
+    context.writePeerLines()
     blobs.removeAll()
     do throws(StorageError) { try log.close() } catch {
       context.logger.error("the store was not closed well", metadata: ["error": "\(error)"])

@@ -20,7 +20,7 @@ final class StorageHealth {
     let hasChanged = note(nil)
     if isFailing {
       isFailing = false
-      context.logger.notice("the store takes changes again")
+      context.log(.notice, "the store takes changes again", about: "storage", of: nil, [:])
     }
     return hasChanged
   }
@@ -32,8 +32,9 @@ final class StorageHealth {
     context.keep(.storageFailed(error), area: "storage", uid: uid, at: context.turn.now)
     if !isFailing {
       isFailing = true
-      context.logger.error(
-        "changes are refused until the store works again", metadata: ["error": "\(error)"])
+      context.log(
+        .error, "changes are refused until the store works again", about: "storage", of: nil,
+        ["error": "\(error)"])
     }
     return note(error)
   }
