@@ -1,4 +1,5 @@
 import Testing
+import WidgetModel
 
 @testable import WidgetServer
 
@@ -37,5 +38,27 @@ import Testing
     work += MemoryUpkeep.quietWorkMax
     let due = memory.look(at: work)
     #expect(due)
+  }
+
+  @Test func `a few large answers are a load, and so are streams that never become calls`()
+    async throws
+  {
+    try await withServer { server in
+      let client = try server.connect()
+      let text = Value.string(String(repeating: "y", count: 600_000))
+      try client.create("large", kind: "plain", data: ["t": text])
+      var before = try server.onLoop { $0.context.counters.work }
+      for _ in 0..<20 { _ = try client.get("large") }
+      var after = try server.onLoop { $0.context.counters.work }
+      #expect(after - before >= MemoryUpkeep.workMin)
+      (before, after) = try server.onLoop { service in
+        let before = service.context.counters.work
+        let guest = InProcessClient(peer: .current, service: service)
+        for _ in 0..<400 { _ = guest.incompleteRequest() }
+        #expect(guest.requestBytes / 400 > Int(Counters.pageBytes))
+        return (before, service.context.counters.work)
+      }
+      #expect(after - before >= MemoryUpkeep.workMin)
+    }
   }
 }

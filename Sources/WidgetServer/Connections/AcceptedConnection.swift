@@ -65,10 +65,13 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
       }
       guard seen.count == guest.opening.count else { return }
       decide()
+      let client = InProcessClient(peer: peer, service: service)
       channel.closeFuture.assumeIsolated().whenComplete { _ in
+        // What the streams held is free again.
+        self.service.context.counters.countBytes(client.requestBytes)
         self.service.connections.closed(self)
       }
-      guest.adopt(channel, for: InProcessClient(peer: peer, service: service))
+      guest.adopt(channel, for: client)
     } else {
       return refuse("its first byte is \(first), which no protocol here begins with")
     }

@@ -59,6 +59,7 @@ final class Connections {
   func closed(_ connection: any ServerConnection) {
     guard open.removeValue(forKey: ObjectIdentifier(connection)) != nil else { return }
     shares.release(connection.peer.uid, policy.level(of: connection.peer))
+    onClosed()
     if let drain, hasDrained(drain) { finishDraining() }
   }
 

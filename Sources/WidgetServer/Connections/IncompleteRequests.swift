@@ -61,6 +61,7 @@ final class IncompleteRequests {
   private func set(_ bytes: Int, for account: IncompleteRequest) {
     let change = bytes - account.bytes
     guard change != 0 else { return }
+    context.counters.countBytes(change)
     let ofUser = self.bytes(of: account.uid) + change
     bytesByUID[account.uid] = ofUser > 0 ? ofUser : nil
     bytesByLevel[account.level, default: 0] += change

@@ -85,7 +85,9 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   func close() { context?.close(promise: nil) }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    reader.append(unwrapInboundIn(data))
+    let bytes = unwrapInboundIn(data)
+    service.context.counters.countBytes(bytes.readableBytes)
+    reader.append(bytes)
     hasUnseenFrames = true
     let queue = service.context.work
     guard let slice = queue.begin(self) else { return }
@@ -166,6 +168,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
 
   func channelInactive(context: ChannelHandlerContext) {
     isClosed = true
+    service.context.counters.countBytes(output.unsentBytes)
     _ = incomplete.hold(0)
     unsent.close()
     for sink in sinks.values { forget(sink) }
@@ -428,6 +431,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   }
 
   private func write(_ buffer: ByteBuffer) {
+    service.context.counters.countBytes(buffer.readableBytes)
     guard let context, context.channel.isActive, let rest = output.write(buffer) else { return }
     context.writeAndFlush(wrapOutboundOut(rest)).assumeIsolated().whenComplete { [weak self] _ in
       guard let self else { return }

@@ -68,6 +68,7 @@ final class InProcessCall: CallResponder {
 
   private func take(_ message: ByteBuffer) {
     let size = message.readableBytes
+    service.context.counters.countBytes(size)
     answer =
       size <= FrameHeader.frameDataBytesMax
       ? .success(message) : .failure(.responseTooLarge(size, FrameHeader.frameDataBytesMax))

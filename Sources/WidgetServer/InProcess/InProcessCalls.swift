@@ -6,6 +6,8 @@ final class InProcessCalls: SlicedWork {
   typealias Start = (_ isAbandoned: Bool) -> Void
 
   let share: WorkShare
+  /// The requests that began to arrive.
+  var requestCount = 0
   private let queue: WorkQueue
   private var waiting = CircularBuffer<Start>()
 

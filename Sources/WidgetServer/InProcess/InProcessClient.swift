@@ -26,8 +26,17 @@ public struct InProcessClient: Sendable {
 
   /// Counts the bytes of an incomplete request. Call on the service's event loop.
   public func incompleteRequest() -> IncompleteRequest {
-    service.value.incompleteRequests.account(of: peer)
+    calls.value.requestCount += 1
+    service.value.context.counters.countBytes(InProcessClient.bytesOfRequest)
+    service.value.scheduleMemoryLook()
+    return service.value.incompleteRequests.account(of: peer)
   }
+
+  /// The memory of a guest's stream, even if it never becomes a call.
+  private static let bytesOfRequest = 24 << 10
+
+  /// The memory of the requests that the client began.
+  var requestBytes: Int { calls.value.requestCount * InProcessClient.bytesOfRequest }
 
   /// The maximum time for a request to arrive, in milliseconds. Call on the service's event loop.
   public var requestMilliseconds: Int { service.value.context.limits.requestMilliseconds }

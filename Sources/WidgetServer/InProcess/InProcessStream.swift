@@ -206,6 +206,7 @@ final class InProcessSink: StreamSink, TurnParticipant {
     let payload = message.payload
     waiting.append(payload)
     waitingBytes += payload.readableBytes + InProcessSink.messageOverheadBytes
+    service.context.counters.countBytes(payload.readableBytes)
     room?.take(payload.readableBytes)
     touch()
   }

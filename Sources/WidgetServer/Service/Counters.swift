@@ -17,6 +17,7 @@ final class Counters {
   private var readersCompacted: UInt64 = 0
   private var requestsReplayed: UInt64 = 0
   private(set) var providerFrames: UInt64 = 0
+  private var bytes: UInt64 = 0
 
   // MARK: - Counting
 
@@ -40,10 +41,18 @@ final class Counters {
   func countReaderBehind() { readersBehind += 1 }
   func countCompactedReader() { readersCompacted += 1 }
 
+  /// Counts memory that was used or freed, for `work`.
+  func countBytes(_ count: Int) { bytes += UInt64(clamping: count) }
+
   // MARK: - Reading
 
-  /// The amount of work, in calls, frames and connections.
-  var work: UInt64 { calls + frames + providerFrames + connectionsAccepted }
+  /// The amount of work, in calls, frames, connections, and pages of memory: a few calls with large
+  /// answers leave as much to malloc as many small calls.
+  var work: UInt64 {
+    calls + frames + providerFrames + connectionsAccepted + bytes / Counters.pageBytes
+  }
+
+  static let pageBytes: UInt64 = 4_096
 
   /// All of them, by the names that `GetStats` uses.
   var byName: [(name: String, value: UInt64)] {

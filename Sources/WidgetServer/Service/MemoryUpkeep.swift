@@ -4,7 +4,7 @@ import NIOCore
 /// daemon is quiet.
 ///
 /// malloc keeps the freed memory of calls, streams and connections. The code pages of a burst stay
-/// resident. A value: the caller passes the amount of work so far.
+/// resident. A value: the caller passes the amount of work so far, in calls and in pages of memory.
 struct MemoryUpkeep {
   /// The interval of checks.
   static let period = TimeAmount.seconds(15)

@@ -80,6 +80,7 @@ final class ServiceLoop {
     reloads = Reloads(context)
     turn.atStart = { [unowned self] in time.advance() }
     turn.atEnd = { [unowned self] in endTurn() }
+    connections.onClosed = { [unowned self] in scheduleMemoryLook() }
     providers.stale.awaitReturns()
     // Before the first reader comes, widgets are where they should be now.
     turn.open()
@@ -122,8 +123,8 @@ final class ServiceLoop {
     scheduleMemoryLook()
   }
 
-  /// Gives memory back some time after a load.
-  private func scheduleMemoryLook() {
+  /// Gives memory back some time after a load. Call it when something has used or freed memory.
+  func scheduleMemoryLook() {
     guard !isMemoryLookScheduled, memory.isDue(at: context.counters.work) else { return }
     isMemoryLookScheduled = true
     context.schedule(at: .now() + MemoryUpkeep.period) { [weak self] in
