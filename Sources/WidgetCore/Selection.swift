@@ -34,6 +34,7 @@ struct Selection {
   /// The cost of a look at one record, without the expression. A step of an expression costs 1.
   private var costOfLook: Int {
     1 + (selector.kinds.count + selector.families.count + selector.labels.count) / 4
+      + selector.ids.count / 64
   }
 
   /// Whether the answer of `picks` may have changed for a record after the cursor.

@@ -92,7 +92,8 @@ extension WidgetStore {
 
   /// Visits the ids and kinds of widgets. O(widgets looked at).
   ///
-  /// Throws `widgetNotFound` if one of the ids does not exist.
+  /// Throws `widgetNotFound` if one of the ids does not exist, and `quotaExceeded` if the selector
+  /// costs more than `scanCostMax`.
   public func forEachWidget(
     in target: PresenceTarget, _ body: (WidgetID, KindName) -> Void
   ) throws(StoreError) {
@@ -104,7 +105,7 @@ extension WidgetStore {
         if let kind = kind(of: id) { body(id, kind) }
       }
     case .selector(let selector):
-      try forEachSelected(selector) { record in body(record.id, record.kind) }
+      try forEachSelected(selector, parts: 1) { record in body(record.id, record.kind) }
     case .all:
       for entry in records.order.entries {
         if let record = records[Int(entry.slot)] { body(record.id, record.kind) }

@@ -9,6 +9,10 @@ extension WidgetStore {
   }
 
   func validate(_ patch: WidgetPatch, field: @autoclosure () -> String) throws(StoreError) {
+    try checkCount(patch.unsetData, field: "\(field()).unset_data")
+    try checkCount(patch.unsetParameters, field: "\(field()).unset_parameters")
+    try checkCount(patch.unsetLabels, field: "\(field()).unset_labels")
+    try checkCount(patch.releases, field: "\(field()).release")
     try validate(patch.setData, field: "\(field()).set_data")
     guard !patch.changesOnlyData else { return }
     try validate(patch.setParameters, field: "\(field()).set_parameters")
@@ -20,6 +24,16 @@ extension WidgetStore {
           field: "\(field()).error.reason",
           description: "Use 1 to 64 of A-Z, 0-9 and _, for example \"SENSOR_MISSING\".")
       }
+    }
+  }
+
+  /// A widget has no more keys than this, so a longer list names keys twice, or others.
+  private func checkCount(_ keys: [String], field: @autoclosure () -> String) throws(StoreError) {
+    guard keys.count <= limits.keysPerWidgetMax else {
+      throw .invalid(
+        field: field(),
+        description: "\(keys.count) are too many. Name at most \(limits.keysPerWidgetMax) "
+          + "(keys_per_widget_max).")
     }
   }
 

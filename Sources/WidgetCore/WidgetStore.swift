@@ -263,11 +263,11 @@ public struct WidgetStore: ~Copyable {
 
   /// Visits all selected records, in position order.
   ///
-  /// - Throws: `quotaExceeded` if that costs more than `scansPerCommandMax` times `scanCostMax`.
+  /// - Parameter parts: The budget, as a multiple of `scanCostMax`.
+  /// - Throws: `quotaExceeded` if that costs more than the budget.
   func forEachSelected(
-    _ selector: Selector, _ body: (Record) -> Void
+    _ selector: Selector, parts: Int, _ body: (Record) -> Void
   ) throws(StoreError) {
-    let parts = WidgetStore.scansPerCommandMax
     let costMax = min(limits.scanCostMax, .max / parts) * parts
     let rest = forEachRecord(behind: nil, selecting: selector, costMax: costMax) { record in
       body(record)
@@ -278,8 +278,9 @@ public struct WidgetStore: ~Copyable {
     }
   }
 
-  /// The selector's budget of a command, as a multiple of `scanCostMax`.
-  private static var scansPerCommandMax: Int { 10 }
+  /// The budget of a command's selector, as a multiple of `scanCostMax`. Only owners send commands
+  /// with selectors, and all widgets of a command change in one commit.
+  static var scansPerCommandMax: Int { 10 }
 
   /// Visits the selected records behind a position, in position order, until the closure returns
   /// false or the cost is spent. O(records looked at); with ids in the selector, O(ids).
@@ -325,8 +326,9 @@ public struct WidgetStore: ~Copyable {
   ) -> EventPage {
     let selection = selection(selector)
     var budget = costMax
+    let costOfLook = 1 + names.count / 16
     return events.page(after: sequence, limit: limit, while: { budget > 0 }) { entry in
-      budget -= 1
+      budget -= costOfLook
       return (names.isEmpty || names.contains(entry.event.name))
         && selector.matches(
           id: entry.event.widgetID, kind: entry.kind, family: entry.family, labels: entry.labels)

@@ -28,7 +28,7 @@ extension SetPresenceRequest: ConvertibleMessage {
     let selector = try reader.optional("selector", c.pointee.selector, as: Selector.self)
     switch (c.pointee.n_ids > 0, selector, c.pointee.all != 0) {
     case (true, nil, false):
-      target = .ids(try reader.widgetIDs("ids", c.pointee.n_ids, c.pointee.ids))
+      target = .ids(try reader.requestedIDs("ids", c.pointee.n_ids, c.pointee.ids))
     case (false, let selector?, false): target = .selector(selector)
     case (false, nil, true): target = .all
     default:

@@ -120,6 +120,23 @@ struct Reader {
     throw .invalidField(path: "\(field)", description: Reader.idRule(WidgetID.lengthMax))
   }
 
+  /// Refuses a list of names in a request that is longer than any limit of the daemon allows.
+  func checkNames(_ field: StaticString, _ count: Int) throws(WireError) {
+    guard count <= WireLimits.namesMax else {
+      throw .invalidField(
+        path: "\(field)",
+        description: "\(count) are too many; send at most \(WireLimits.namesMax) in one request")
+    }
+  }
+
+  /// Reads the ids of a request.
+  func requestedIDs(
+    _ field: StaticString, _ count: Int, _ list: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+  ) throws(WireError) -> [WidgetID] {
+    try checkNames(field, count)
+    return try widgetIDs(field, count, list)
+  }
+
   /// Reads an id that may be left out.
   func optionalWidgetID(
     _ field: StaticString, _ text: UnsafeMutablePointer<CChar>?
@@ -206,6 +223,9 @@ struct Reader {
     _ field: StaticString, _ c: UnsafeMutablePointer<Google__Protobuf__FieldMask>?
   ) throws(WireError) -> ReadMask {
     guard let c else { return .all }
+    do throws(WireError) { try checkNames("paths", c.pointee.n_paths) } catch {
+      throw error.inside("\(field)")
+    }
     do throws(ReadMask.UnknownPath) {
       return try ReadMask(paths: strings(c.pointee.n_paths, c.pointee.paths))
     } catch {

@@ -6,7 +6,10 @@ public import WidgetModel
 
 extension Selector: ConvertibleMessage {
   init(c: UnsafePointer<Widgetd__V1__WidgetSelector>, _ reader: Reader) throws(WireError) {
-    self.init(ids: try reader.widgetIDs("ids", c.pointee.n_ids, c.pointee.ids))
+    self.init(ids: try reader.requestedIDs("ids", c.pointee.n_ids, c.pointee.ids))
+    try reader.checkNames("kinds", c.pointee.n_kinds)
+    try reader.checkNames("families", c.pointee.n_families)
+    try reader.checkNames("labels", c.pointee.n_labels)
     for index in 0..<c.pointee.n_kinds {
       guard let kind = KindName(reader.string(c.pointee.kinds[index])) else {
         throw .invalidField(
@@ -43,6 +46,7 @@ extension LabelRequirement: ConvertibleMessage {
     guard let decoded = Operator(number: number) else {
       throw reader.unknownEnum("operator", number, "use IN, NOT_IN, EXISTS or NOT_EXISTS")
     }
+    try reader.checkNames("values", c.pointee.n_values)
     self.init(
       key: reader.string(c.pointee.key), operator: decoded,
       values: reader.strings(c.pointee.n_values, c.pointee.values))

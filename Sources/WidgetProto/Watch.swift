@@ -116,6 +116,7 @@ public struct WatchEventsRequest: Hashable, Sendable {
 extension WatchEventsRequest: ConvertibleMessage {
   init(c: UnsafePointer<Widgetd__V1__WatchEventsRequest>, _ reader: Reader) throws(WireError) {
     selector = try reader.optional("selector", c.pointee.selector) ?? Selector()
+    try reader.checkNames("names", c.pointee.n_names)
     names = reader.strings(c.pointee.n_names, c.pointee.names)
     if c.pointee._after_sequence_case
       == WIDGETD__V1__WATCH_EVENTS_REQUEST___AFTER_SEQUENCE_AFTER_SEQUENCE

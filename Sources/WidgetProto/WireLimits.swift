@@ -21,6 +21,9 @@ public struct WireLimits: Hashable, Sendable {
   /// How many labels one map of labels may have. Putting labels in order takes time that grows with
   /// the square of their number, and a frame has room for many maps; no widget needs nearly as many.
   public static let labelsMax = 256
+  /// How many names one list of a request may have: the ids of a selector, the paths of a mask. The
+  /// daemon's own limits are lower; this one ends the request before its names are read.
+  public static let namesMax = 4_096
   /// The arena's first chunk: enough for all but the largest messages.
   static let arenaFirstChunkBytes = 64 << 10
 }

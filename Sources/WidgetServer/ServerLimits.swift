@@ -1,4 +1,5 @@
 public import WidgetCore
+import WidgetProto
 
 /// The limits of the daemon, except the store's. A limit is reached when one more would exceed it.
 public struct ServerLimits: Hashable, Sendable {
@@ -54,7 +55,7 @@ public struct ServerLimits: Hashable, Sendable {
   public var bundleCallsOfClientsMax = 4
   /// The maximum time that a call about bundles waits for the host, in seconds.
   public var bundleCallSeconds = 60
-  /// The maximum number of ids, kinds, families, label conditions and mask paths in one watch.
+  /// The maximum number of ids, kinds, families, label conditions and mask paths in one request.
   public var selectorTermsMax = 1_024
   /// The size at which a stream's frame is split, in bytes.
   public var frameBytesTarget = 64 << 10
@@ -88,12 +89,13 @@ public struct ServerLimits: Hashable, Sendable {
 
   public init() {}
 
-  /// The highest values of some limits, because what they bound has to fit in a frame.
+  /// The highest values of some limits, because what they bound has to fit in a frame, or is read at
+  /// once.
   public static let ceilings: [String: Int] = [
     "widget_bytes_max": 3 << 20, "page_bytes_max": 2 << 20, "frame_bytes_target": 2 << 20,
     "event_payload_bytes_max": 1 << 20, "metadata_bytes_max": 64 << 10,
     "bundle_archive_bytes_max": 3 << 20, "theme_overrides_max": 8_192,
-    "value_depth_max": 16,
+    "value_depth_max": 16, "selector_terms_max": WireLimits.namesMax,
   ]
 
   /// Every limit by its name, for `GetStats` and the configuration.

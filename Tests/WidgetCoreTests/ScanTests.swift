@@ -116,8 +116,38 @@ struct ScanTests {
       store.refusal(of: .setPresence(target, .hide))
         == .quotaExceeded(limit: "scan_cost_max", maximum: 3))
     #expect(store.widget("w0")?.presence.isVisible == true)
+    // A call for clients looks at one part only.
+    let readable = try makeStore(scanCostMax: ScanTests.count)
+    var refused: StoreError?
+    do throws(StoreError) { try readable.forEachWidget(in: target) { _, _ in } } catch {
+      refused = error
+    }
+    #expect(refused == .quotaExceeded(limit: "scan_cost_max", maximum: ScanTests.count))
     var roomy = try makeStore(scanCostMax: 1_000)
+    try roomy.forEachWidget(in: target) { _, _ in }
     try roomy.run(.setPresence(target, .hide))
     #expect(roomy.widget("w39")?.presence.isVisible == false)
+  }
+
+  @Test func `a patch that unsets more keys than a widget can have is refused`() throws {
+    var store = Store(limits: .with { $0.keysPerWidgetMax = 3 })
+    try store.create("w", data: ["a": .int(1)])
+    let keys = ["a", "b", "c", "d"]
+    for (patch, field) in [
+      (WidgetPatch(unsetData: keys), "unset_data"),
+      (WidgetPatch(unsetParameters: keys), "unset_parameters"),
+      (WidgetPatch(unsetLabels: keys), "unset_labels"),
+      (WidgetPatch(releases: keys), "release"),
+    ] {
+      guard
+        case .invalid(field: "patch.\(field)", description: _)? = store.refusal(
+          of: .update("w", patch))
+      else {
+        Issue.record("\(field) was not refused")
+        continue
+      }
+    }
+    try store.run(.update("w", WidgetPatch(unsetData: ["a", "b", "c"])))
+    #expect(store.widget("w")?.data == [:])
   }
 }

@@ -90,6 +90,25 @@ import WidgetProto
       let presence = try client.refusal(
         "SetPresence", SetPresenceRequest(target: .selector(request(12).selector), action: .hide))
       #expect(presence.errorInfo?.metadata["limit"] == "selector_terms_max")
+      // The same holds for lists outside of selectors. The refusal names the field.
+      let ids = try (0..<11).map { try WidgetID.make("w\($0)") }
+      let mask = try ReadMask(paths: (0..<11).map { "data.k\($0)" })
+      for (refusal, field) in [
+        (
+          try client.refusal(
+            "SetPresence", SetPresenceRequest(target: .ids(ids), action: .hide)), "ids"
+        ),
+        (try client.refusal("RefreshWidgets", RefreshWidgetsRequest(.ids(ids))), "ids"),
+        (
+          try client.refusal("GetWidget", GetWidgetRequest(id: ids[0], readMask: mask)), "read_mask"
+        ),
+      ] {
+        #expect(refusal.errorInfo?.metadata["limit"] == "selector_terms_max")
+        #expect(refusal.fieldViolations.map(\.field) == [field])
+        #expect(refusal.message.hasPrefix("\(field): "))
+      }
+      #expect(names?.fieldViolations.map(\.field) == ["names"])
+      #expect(status.fieldViolations.map(\.field) == ["selector"])
     }
   }
 

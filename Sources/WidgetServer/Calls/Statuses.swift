@@ -191,7 +191,8 @@ extension RPCStatus {
       retryDelay: .seconds(1))
   }
 
-  static func quotaExceeded(_ limit: String, _ maximum: Int) -> RPCStatus {
+  /// - Parameter field: the request's field that exceeds the limit; nil if there is none.
+  static func quotaExceeded(_ limit: String, _ maximum: Int, field: String? = nil) -> RPCStatus {
     let remedy =
       switch limit {
       case "content_cost_per_command_max":
@@ -202,13 +203,20 @@ extension RPCStatus {
       case "incomplete_bytes_max", "incomplete_bytes_per_uid_max":
         "Send fewer requests at a time, and each without a pause"
       case "incomplete_bytes_unauthorized_max": "You may only ask for health: ask for less"
+      case "selector_terms_max": "Name fewer in one request"
+      case "scan_cost_max": "List the widgets with ListWidgets, and send their ids"
+      case "blob_bytes_total_max": "Try again when others have deleted theirs"
       default: "Remove something"
       }
     return RPCStatus(
       .resourceExhausted, "QUOTA_EXCEEDED",
-      "The limit \(limit) = \(maximum) is reached. \(remedy), or raise the limit in the daemon's "
+      (field.map { "\($0): " } ?? "")
+        + "The limit \(limit) = \(maximum) is reached. \(remedy), or raise the limit in the daemon's "
         + "configuration.",
-      metadata: ["limit": limit, "maximum": "\(maximum)"])
+      metadata: ["limit": limit, "maximum": "\(maximum)"],
+      violations: field.map {
+        [FieldViolation(field: $0, description: "At most \(maximum) are allowed (\(limit)).")]
+      } ?? [])
   }
 
   static func invalidField(_ field: String, _ description: String) -> RPCStatus {

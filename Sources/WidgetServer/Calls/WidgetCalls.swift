@@ -11,6 +11,7 @@ extension ServiceLoop {
     _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
   ) throws(RPCStatus) {
     let request = try context.decode(GetWidgetRequest.self, payload)
+    if !request.readMask.isEverything { try context.checkTerms(Selector(), request.readMask) }
     guard let revision = context.store.revision(of: request.id) else {
       throw RPCStatus(.widgetNotFound(request.id))
     }
@@ -127,7 +128,7 @@ extension ServiceLoop {
     _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder
   ) throws(RPCStatus) {
     let request = try context.decode(SetPresenceRequest.self, payload)
-    if case .selector(let selector) = request.target { try context.checkTerms(selector) }
+    try context.checkTerms(request.target)
     try idempotently(request.requestID, payload, .setPresence, call, responder) {
       () throws(RPCStatus) in
       let commit = try context.apply(

@@ -17,7 +17,7 @@ final class Refreshes {
   func request(
     _ request: RefreshWidgetsRequest, of table: ProviderTable, at instant: NIODeadline = .now()
   ) throws(RPCStatus) -> RefreshWidgetsResponse {
-    if case .selector(let selector) = request.target { try context.checkTerms(selector) }
+    try context.checkTerms(request.target)
     var response = RefreshWidgetsResponse()
     var allowed: [KindName: Bool] = [:]
     do throws(StoreError) {

@@ -237,15 +237,30 @@ final class ServiceContext {
 
   /// Bounds the cost of matching one widget: the event loop does it for every widget.
   func checkTerms(_ selector: Selector, _ mask: ReadMask = .all) throws(RPCStatus) {
-    let terms =
+    let ofSelector =
       selector.ids.count + selector.kinds.count + selector.families.count
-      + selector.labels.reduce(0) { $0 + 1 + $1.values.count } + mask.dataKeys.count
-      + mask.parameterKeys.count
-    guard terms <= limits.selectorTermsMax else {
-      throw .quotaExceeded("selector_terms_max", limits.selectorTermsMax)
-    }
+      + selector.labels.reduce(0) { $0 + 1 + $1.values.count }
+    let ofMask = mask.dataKeys.count + mask.parameterKeys.count
+    try checkTerms(
+      ofSelector + ofMask, of: ofMask > ofSelector ? "read_mask" : "selector")
     do throws(StoreError) { try store.checkExpression(of: selector) } catch {
       throw RPCStatus(error)
+    }
+  }
+
+  /// Bounds the number of widgets that a request names.
+  func checkTerms(_ target: PresenceTarget) throws(RPCStatus) {
+    switch target {
+    case .ids(let ids): try checkTerms(ids.count, of: "ids")
+    case .selector(let selector): try checkTerms(selector)
+    case .all: break
+    }
+  }
+
+  /// Bounds the number of elements of a request's field.
+  func checkTerms(_ count: Int, of field: String) throws(RPCStatus) {
+    guard count <= limits.selectorTermsMax else {
+      throw .quotaExceeded("selector_terms_max", limits.selectorTermsMax, field: field)
     }
   }
 

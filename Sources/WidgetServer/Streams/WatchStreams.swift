@@ -91,9 +91,7 @@ final class WatchStreams {
     _ request: WatchEventsRequest, sink: any StreamSink, peer: Peer
   ) throws(RPCStatus) -> Subscription {
     try context.checkTerms(request.selector, .all)
-    guard request.names.count <= context.limits.selectorTermsMax else {
-      throw .quotaExceeded("selector_terms_max", context.limits.selectorTermsMax)
-    }
+    try context.checkTerms(request.names.count, of: "names")
     // Not caught up with events: the events between the cursor and the last round come first.
     let subscription = try add(
       group: rounds.group(.events(request.selector, names: request.names)), sink: sink,

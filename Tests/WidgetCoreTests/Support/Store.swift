@@ -201,6 +201,12 @@ struct Store {
   var highestKindMemory: Int { box.store.highestKindMemory }
   func revision(of id: WidgetID) -> Revision? { box.store.revision(of: id) }
 
+  func forEachWidget(
+    in target: PresenceTarget, _ body: (WidgetID, KindName) -> Void
+  ) throws(StoreError) {
+    try box.store.forEachWidget(in: target, body)
+  }
+
   func list(
     after position: Int64?, limit: Int, bytesMax: Int = .max,
     selecting selector: Selector = Selector(), taking content: ContentChoice = .own

@@ -1,0 +1,54 @@
+import Testing
+import WidgetModel
+
+@testable import WidgetProto
+
+/// Lists of names that are longer than any limit of the daemon.
+struct NamesTests {
+  private static let max = WireLimits.namesMax
+
+  private func ids(_ count: Int) throws -> [WidgetID] {
+    let id = try #require(WidgetID("w"))
+    return Array(repeating: id, count: count)
+  }
+
+  /// The path of the error; nil if the message is read.
+  private func fault<M: WireMessage>(_ message: M) throws -> String? {
+    let codec = WireCodec()
+    let bytes = try codec.encode(message)
+    do throws(WireError) {
+      _ = try codec.decode(M.self, from: bytes)
+      return nil
+    } catch {
+      return error.path
+    }
+  }
+
+  @Test func `end the request, which names the field`() throws {
+    for (count, isWrong) in [(Self.max, false), (Self.max + 1, true)] {
+      func expect(_ fault: String?, _ path: String, _ location: SourceLocation = #_sourceLocation) {
+        #expect(fault == (isWrong ? path : nil), sourceLocation: location)
+      }
+      let ids = try ids(count)
+      expect(try fault(RefreshWidgetsRequest(.ids(ids))), "ids")
+      expect(try fault(SetPresenceRequest(target: .ids(ids), action: .hide)), "ids")
+      expect(
+        try fault(RefreshWidgetsRequest(.selector(Selector(ids: ids)))), "selector.ids")
+      let kind = try #require(KindName("k"))
+      expect(
+        try fault(
+          RefreshWidgetsRequest(.selector(Selector(kinds: Array(repeating: kind, count: count))))),
+        "selector.kinds")
+      let values = (0..<count).map { "v\($0)" }
+      let label = LabelRequirement(key: "x", operator: .isIn, values: values)
+      expect(
+        try fault(RefreshWidgetsRequest(.selector(Selector(labels: [label])))),
+        "selector.labels[0].values")
+      expect(try fault(WatchEventsRequest(names: values)), "names")
+      let mask = try ReadMask(paths: values.map { "data.\($0)" })
+      expect(try fault(GetWidgetRequest(id: ids[0], readMask: mask)), "read_mask.paths")
+      expect(try fault(ListWidgetsRequest(readMask: mask)), "read_mask.paths")
+      expect(try fault(WatchWidgetsRequest(readMask: mask)), "read_mask.paths")
+    }
+  }
+}
