@@ -106,17 +106,18 @@ final class SocketLock: Sendable {
   /// - Parameters:
   ///   - mode: The permission bits of the file.
   ///   - clientGID: The group that may connect. Nil leaves the group as it is.
+  ///   - whenBound: Called when the file is there, for tests.
   /// - Returns: The descriptor of the listening socket, which the caller owns.
-  func listen(mode: UInt16, clientGID: UInt32?, backlog: CInt) throws(SocketError) -> CInt {
+  func listen(
+    mode: UInt16, clientGID: UInt32?, backlog: CInt, whenBound: () -> Void = {}
+  ) throws(SocketError) -> CInt {
     let kind = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue)
     let listener = socket(AF_UNIX, kind | CInt(SOCK_CLOEXEC.rawValue), 0)
     guard listener >= 0 else { throw refusal() }
     do throws(SocketError) {
       guard withAddress({ bind(listener, $0, $1) }) == 0 else { throw refusal() }
-      if let clientGID, chown(socketPath, uid_t.max, clientGID) != 0 {
-        throw refusal("cannot give it to group \(clientGID): ")
-      }
-      guard chmod(socketPath, mode_t(mode)) == 0 else { throw refusal() }
+      whenBound()
+      try protect(mode: mode, clientGID: clientGID)
       guard Glibc.listen(listener, backlog) == 0 else { throw refusal() }
       return listener
     } catch {
@@ -124,6 +125,31 @@ final class SocketLock: Sendable {
       throw error
     }
   }
+
+  /// Sets the mode and the group of the new socket, and never those of another file: in a folder that
+  /// others can write, the name may lead to another file by now.
+  private func protect(mode: UInt16, clientGID: UInt32?) throws(SocketError) {
+    let file = open(socketPath, SocketLock.pathOnly | O_NOFOLLOW | O_CLOEXEC)
+    guard file >= 0 else { throw refusal() }
+    defer { Glibc.close(file) }
+    var status = stat()
+    guard fstat(file, &status) == 0 else { throw refusal() }
+    guard status.st_mode & S_IFMT == S_IFSOCK, status.st_uid == geteuid(), status.st_nlink == 1
+    else {
+      throw .cannotUse(
+        socketPath, reason: "another user has put another file in the place of the new socket")
+    }
+    if let clientGID, fchownat(file, "", uid_t.max, clientGID, SocketLock.emptyPath) != 0 {
+      throw refusal("cannot give it to group \(clientGID): ")
+    }
+    // `fchmod` refuses a descriptor that is only a path.
+    guard chmod("/proc/self/fd/\(file)", mode_t(mode)) == 0 else { throw refusal() }
+  }
+
+  /// O_PATH and AT_EMPTY_PATH, which glibc hides without _GNU_SOURCE; the same on all architectures
+  /// of Swift.
+  private static let pathOnly: CInt = 0o10_000_000
+  private static let emptyPath: CInt = 0x1000
 
   private func refusal(_ prefix: String = "") -> SocketError {
     .cannotUse(socketPath, reason: prefix + String(cString: strerror(errno)))

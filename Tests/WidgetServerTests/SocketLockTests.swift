@@ -1,0 +1,38 @@
+import Foundation
+import Glibc
+import Testing
+
+@testable import WidgetServer
+
+/// The socket's file, in a folder that others can write.
+@Suite struct SocketLockTests {
+  private static func mode(_ path: String) -> mode_t? {
+    var status = stat()
+    return lstat(path, &status) == 0 ? status.st_mode & 0o7777 : nil
+  }
+
+  @Test func `the socket gets its mode, and nothing that another user put in its place`() throws {
+    let folder = try TestFolder()
+    let path = folder.socketPath
+    let victim = folder.path + "/victim"
+    try Data("secret".utf8).write(to: URL(fileURLWithPath: victim))
+    #expect(chmod(victim, 0o600) == 0)
+    let lock = try SocketLock(socketPath: path)
+    for replace in [{ symlink(victim, path) }, { link(victim, path) }, { mkfifo(path, 0o600) }] {
+      let refusal = #expect(throws: SocketError.self) {
+        close(
+          try lock.listen(mode: 0o666, clientGID: getegid(), backlog: 1) {
+            unlink(path)
+            #expect(replace() == 0)
+          })
+      }
+      #expect(refusal?.description.contains("another user") == true)
+      unlink(path)
+      #expect(Self.mode(victim) == 0o600)
+    }
+    let listener = try lock.listen(mode: 0o642, clientGID: getegid(), backlog: 1)
+    defer { close(listener) }
+    #expect(Self.mode(path) == 0o642)
+    lock.release()
+  }
+}
