@@ -120,9 +120,10 @@ struct Opening {
   /// Creates an empty file that only this user may read, if the file is missing. SQLite gives its
   /// other files the same permissions.
   private static func makeFile(_ path: String) throws(StorageError) {
-    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    let descriptor = open(path, O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw StorageError(errno: errno, path: path) }
     defer { _ = Glibc.close(descriptor) }
+    try checkIsPlain(descriptor, path)
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { throw StorageError(errno: errno, path: path) }
     // A new file; an existing file keeps its owner.

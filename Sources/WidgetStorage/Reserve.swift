@@ -32,8 +32,7 @@ struct Reserve {
   mutating func hold() {
     groupsToWait = Reserve.attemptEvery
     guard bytes > 0 else { return }
-    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { return }
+    guard let descriptor = try? openPlainFile(path, O_RDWR | O_CREAT, 0o600) else { return }
     defer { _ = Glibc.close(descriptor) }
     giveToFolderOwner(descriptor, path)
     var status = stat()

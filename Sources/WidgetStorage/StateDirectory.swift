@@ -84,8 +84,7 @@ public final class StateDirectory {
   }
 
   private static func takeLock(_ path: String) throws(StorageError) -> Int32 {
-    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { throw StorageError(errno: errno, path: path) }
+    let descriptor = try openPlainFile(path, O_RDWR | O_CREAT, 0o600)
     giveToFolderOwner(descriptor, path)
     do throws(StorageError) {
       while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {

@@ -20,7 +20,7 @@ public enum StorageError: Error, Hashable, Sendable {
   case locked(path: String, pid: Int32?)
   /// The directory or file cannot be opened or created.
   case cannotOpen(path: String, detail: String)
-  /// Other users own the directory, or can write to it.
+  /// Other users own the directory, or can write to it; or a file in it is not a plain file.
   case unsafe(path: String, detail: String)
   /// A widget that has no stored form.
   case unrepresentable(path: String, detail: String)

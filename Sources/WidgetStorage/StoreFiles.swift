@@ -78,7 +78,7 @@ struct StoreFiles {
         inode: status.st_ino, size: status.st_size, seconds: status.st_mtim.tv_sec,
         nanoseconds: status.st_mtim.tv_nsec) : nil
     logPath = StoreFiles.resolved(path) + "-wal"
-    log = WriteAheadLogFile(logPath)
+    log = try WriteAheadLogFile(logPath)
   }
 
   /// Throws if SQLite must not open the files.
@@ -195,13 +195,15 @@ struct WriteAheadLogFile {
   let size: Int?
   private let hasHeader: Bool
 
-  init(_ path: String) {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+  /// - Throws: if it is not a plain file.
+  init(_ path: String) throws(StorageError) {
+    let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else {
       (size, hasHeader) = (nil, false)
       return
     }
     defer { _ = Glibc.close(descriptor) }
+    try checkIsPlain(descriptor, path)
     var status = stat()
     var bytes = [UInt8](repeating: 0, count: 32)
     let count = read(descriptor, &bytes, bytes.count)

@@ -60,8 +60,7 @@ final class StoreMark {
     self.content = content
     bytes = content.bytes
     if case .mark = found {
-      descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
-      guard descriptor >= 0 else { throw StorageError(errno: errno, path: path) }
+      descriptor = try openPlainFile(path, O_RDWR)
       write()
       return
     }
@@ -104,11 +103,9 @@ final class StoreMark {
 
   /// Reads the mark at a path.
   static func read(_ path: String) throws(StorageError) -> Found {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-    guard descriptor >= 0 else {
-      guard errno == ENOENT else { throw StorageError(errno: errno, path: path) }
-      return .none
-    }
+    var status = stat()
+    if lstat(path, &status) != 0, errno == ENOENT { return .none }
+    let descriptor = try openPlainFile(path, O_RDONLY)
     defer { _ = Glibc.close(descriptor) }
     var bytes = [UInt8](repeating: 0, count: 512)
     let count = Glibc.read(descriptor, &bytes, bytes.count)

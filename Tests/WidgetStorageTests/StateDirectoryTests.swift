@@ -40,6 +40,17 @@ import Testing
     #expect(try StateDirectory(path: folder.path).isLocked)
   }
 
+  @Test(
+    .timeLimit(.minutes(1)),
+    arguments: ["store.mark", "widgetd.db", "widgetd.db-wal", "widgetd.lock"])
+  func `a pipe in the place of a file is refused, and nobody waits for it`(name: String) throws {
+    let path = folder.path + "/" + name
+    #expect(mkfifo(path, 0o600) == 0)
+    let refusal = #expect(throws: StorageError.self) { _ = try folder.open() }
+    #expect(refusal?.path == path)
+    #expect("\(String(describing: refusal))".contains("not a plain file"))
+  }
+
   @Test func `a second lock is refused with the pid of the first`() throws {
     let first = try StateDirectory(path: folder.path)
     let expected = StorageError.locked(path: folder.path + "/widgetd.lock", pid: getpid())
