@@ -76,6 +76,8 @@ public struct ServerLimits: Hashable, Sendable {
   public var blobBytesMax = 16 << 20
   /// The maximum size of all blobs of one user, in bytes.
   public var blobBytesPerUIDMax = 64 << 20
+  /// The maximum size of all blobs of clients, in bytes: they lie on the store's disk.
+  public var blobBytesTotalMax = 256 << 20
   /// The maximum number of blobs of one user.
   public var blobsPerUIDMax = 64
   /// The maximum number of RefreshWidgets calls for one kind in an hour, if the kind has no limit.
@@ -166,6 +168,7 @@ public struct ServerLimits: Hashable, Sendable {
       ("selector_expression_bytes_max", \.store.selectorExpressionBytesMax),
       ("blob_bytes_max", \.blobBytesMax),
       ("blob_bytes_per_uid_max", \.blobBytesPerUIDMax),
+      ("blob_bytes_total_max", \.blobBytesTotalMax),
       ("blobs_per_uid_max", \.blobsPerUIDMax),
       ("blob_idle_seconds", \.blobIdleSeconds),
       ("frame_bytes_target", \.frameBytesTarget),

@@ -119,6 +119,27 @@ struct BlobTableTests {
     #expect(add(8, by: 2) == nil)
   }
 
+  @Test func `the blobs of all clients have a limit, and those of owners do not count`() throws {
+    var table = BlobTable(folder: "/tmp")
+    var limits = limits
+    limits.blobBytesTotalMax = 10
+    func add(_ count: Int, by uid: UInt32, isOwner: Bool = false) -> RPCStatus? {
+      do throws(RPCStatus) {
+        let data = [UInt8](repeating: 0, count: count)
+        _ = try table.add(
+          UploadBlobRequest(data: data), by: uid, isOwner: isOwner, at: start, limits)
+        return nil
+      } catch { return error }
+    }
+    #expect(add(8, by: 0, isOwner: true) == nil)
+    #expect(add(6, by: 1) == nil)
+    #expect(add(5, by: 2)?.errorInfo?.metadata["limit"] == "blob_bytes_total_max")
+    #expect(add(4, by: 2) == nil)
+    #expect(add(4, by: 0, isOwner: true) == nil)
+    table.expire(at: start + .seconds(60))
+    #expect(add(8, by: 2) == nil)
+  }
+
   @Test func `a blob that nobody uses expires`() throws {
     var table = BlobTable(folder: "/tmp")
     let id = try table.add(UploadBlobRequest(data: [1]), by: 1, at: start, limits).blobID

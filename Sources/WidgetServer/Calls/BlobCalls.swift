@@ -20,7 +20,9 @@ final class Blobs {
     let request = try context.decode(UploadBlobRequest.self, payload)
     defer { scheduleExpiry() }
     responder.respond(
-      try table.add(request, by: responder.peer.uid, at: .now(), context.limits), to: call)
+      try table.add(
+        request, by: responder.peer.uid, isOwner: responder.level >= .owner, at: .now(),
+        context.limits), to: call)
   }
 
   /// ReadBlob.

@@ -13,6 +13,7 @@ struct BlobTable {
 
   private struct Blob {
     let uid: UInt32
+    let isOwners: Bool
     let file: CInt
     let name: String
     let contentType: String
@@ -39,14 +40,15 @@ struct BlobTable {
 
   /// Adds a piece. O(piece).
   mutating func add(
-    _ request: UploadBlobRequest, by uid: UInt32, at now: NIODeadline, _ limits: ServerLimits
+    _ request: UploadBlobRequest, by uid: UInt32, isOwner: Bool = false, at now: NIODeadline,
+    _ limits: ServerLimits
   ) throws(RPCStatus) -> UploadBlobResponse {
     expire(at: now)
     let idle = Duration.seconds(limits.blobIdleSeconds)
     let expiry = now + .seconds(Int64(limits.blobIdleSeconds))
     guard !request.blobID.isEmpty else {
       return UploadBlobResponse(
-        blobID: try begin(request, by: uid, until: expiry, limits),
+        blobID: try begin(request, by: uid, isOwner, until: expiry, limits),
         size: UInt64(request.data.count), idle: idle)
     }
     guard var blob = blobs[request.blobID], blob.uid == uid else {
@@ -60,7 +62,7 @@ struct BlobTable {
       guard known == request.data else { throw .blobOffset(request.blobID, size: size) }
     } else {
       guard request.offset == size else { throw .blobOffset(request.blobID, size: size) }
-      try admit(request.data.count, after: blob.size, of: uid, limits)
+      try admit(request.data.count, after: blob.size, of: uid, isOwner, limits)
       try BlobTable.write(request.data, to: blob.file, at: blob.size)
       blob.size += request.data.count
     }
@@ -96,7 +98,8 @@ struct BlobTable {
   // MARK: - Parts
 
   private mutating func begin(
-    _ request: UploadBlobRequest, by uid: UInt32, until expiry: NIODeadline, _ limits: ServerLimits
+    _ request: UploadBlobRequest, by uid: UInt32, _ isOwner: Bool, until expiry: NIODeadline,
+    _ limits: ServerLimits
   ) throws(RPCStatus) -> String {
     guard request.offset == 0 else {
       throw .invalidField("offset", "The first piece of a blob has the offset 0.")
@@ -114,7 +117,7 @@ struct BlobTable {
     guard count < limits.blobsPerUIDMax else {
       throw .quotaExceeded("blobs_per_uid_max", limits.blobsPerUIDMax)
     }
-    try admit(request.data.count, after: 0, of: uid, limits)
+    try admit(request.data.count, after: 0, of: uid, isOwner, limits)
     let file = try makeFile()
     do throws(RPCStatus) { try BlobTable.write(request.data, to: file, at: 0) } catch {
       close(file)
@@ -122,13 +125,13 @@ struct BlobTable {
     }
     let id = BlobTable.newID()
     blobs[id] = Blob(
-      uid: uid, file: file, name: request.name, contentType: request.contentType,
+      uid: uid, isOwners: isOwner, file: file, name: request.name, contentType: request.contentType,
       size: request.data.count, expiry: expiry)
     return id
   }
 
   private func admit(
-    _ count: Int, after size: Int, of uid: UInt32, _ limits: ServerLimits
+    _ count: Int, after size: Int, of uid: UInt32, _ isOwner: Bool, _ limits: ServerLimits
   ) throws(RPCStatus) {
     guard size + count <= limits.blobBytesMax else {
       throw .quotaExceeded("blob_bytes_max", limits.blobBytesMax)
@@ -136,6 +139,10 @@ struct BlobTable {
     let used = blobs.values.reduce(0) { $1.uid == uid ? $0 + $1.size : $0 }
     guard used + count <= limits.blobBytesPerUIDMax else {
       throw .quotaExceeded("blob_bytes_per_uid_max", limits.blobBytesPerUIDMax)
+    }
+    let shared = blobs.values.reduce(0) { $1.isOwners ? $0 : $0 + $1.size }
+    guard isOwner || shared + count <= limits.blobBytesTotalMax else {
+      throw .quotaExceeded("blob_bytes_total_max", limits.blobBytesTotalMax)
     }
   }
 
