@@ -99,7 +99,8 @@ public struct RefreshBudgetImage: Hashable, Sendable {
   public var kind: KindName
   /// The number of calls that were left, in thousandths.
   public var leftThousandths: Int64
-  /// In seconds since 1970.
+  /// In seconds of the store's running time. Earlier versions stored seconds since 1970, which count
+  /// as a time that is still to come.
   public var seconds: Int64
 
   public init(kind: KindName, leftThousandths: Int64, seconds: Int64) {

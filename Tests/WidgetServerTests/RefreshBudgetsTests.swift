@@ -8,9 +8,11 @@ import WidgetStorage
 
 /// Budgets of RefreshWidgets: how they come back, and what of them is stored.
 @Suite struct RefreshBudgetsTests {
-  private static let start = Timestamp.fakeStart
+  private static let start = RunningTime(elapsed: .seconds(1_000))
 
-  private func time(_ seconds: Int64) -> Timestamp { Self.start.advanced(by: .seconds(seconds)) }
+  private func time(_ seconds: Int64) -> RunningTime {
+    Self.start.advanced(by: .seconds(seconds))
+  }
 
   @Test func `calls come back evenly over an hour`() throws {
     var budgets = RefreshBudgets()
@@ -19,13 +21,13 @@ import WidgetStorage
     #expect(taken == [true, true, true, true])
     let early = budgets.take(kind, capacity: 4, at: time(899))
     #expect(!early)
-    #expect(budgets.budget(of: kind, capacity: 4, at: time(0)).nextTime == time(900))
+    #expect(budgets.budget(of: kind, capacity: 4, at: time(0)).nextTime == time(900).clock)
     let late = budgets.take(kind, capacity: 4, at: time(900))
     #expect(late)
     #expect(budgets.budget(of: kind, capacity: 4, at: time(4_500)).remaining == 4)
   }
 
-  @Test func `a clock that is set back by years blocks nothing`() throws {
+  @Test func `a stored time of the clock, from an earlier version, blocks nothing`() throws {
     var budgets = RefreshBudgets()
     let kind: KindName = try .make("gauge")
     let later: Int64 = 300_000_000
@@ -135,6 +137,27 @@ import WidgetStorage
     }
   }
 
+  @Test func `do not come back when the clock is set forward`() async throws {
+    let kind = Kind(name: try .make("gauge"))
+    let clock = ServiceClock.fake()
+    try await withServer(clock: clock) { server in
+      let client = try server.connect()
+      let provider = try RawProvider(server.connect())
+      try provider.open(kinds: [kind])
+      try client.create("a", kind: "gauge")
+      let refresh = {
+        try client.call(
+          "RefreshWidgets", RefreshWidgetsRequest(.all), as: RefreshWidgetsResponse.self
+        ).budgets.map(\.remaining)
+      }
+      #expect(try refresh() == [599])
+      clock.set(clock.now.advanced(by: .seconds(3_600)))
+      #expect(try refresh() == [598])
+      clock.set(clock.now.advanced(by: .seconds(-7_200)))
+      #expect(try refresh() == [597])
+    }
+  }
+
   @Test func `that cannot be stored refuse no refresh, and are stored later`() async throws {
     let log = TestLog.State()
     let kind = Kind(name: try .make("gauge"))
@@ -160,11 +183,24 @@ import WidgetStorage
   }
 }
 
+extension RunningTime {
+  /// The time of a clock that nobody sets.
+  fileprivate var clock: Timestamp { Timestamp.fakeStart.advanced(by: elapsed) }
+}
+
+extension RefreshBudgets {
+  fileprivate func budget(
+    of kind: KindName, capacity: Int, at now: RunningTime
+  ) -> RefreshBudget {
+    budget(of: kind, capacity: capacity, at: now, clock: now.clock)
+  }
+}
+
 extension RefreshBudget {
   /// The calls that are left, with the part of the next one that is back.
-  fileprivate func calls(at now: Timestamp) -> Double {
+  fileprivate func calls(at now: RunningTime) -> Double {
     guard let nextTime else { return Double(remaining) }
-    let missing = nextTime.duration(since: now) / .seconds(1) * Double(capacity) / 3_600
+    let missing = nextTime.duration(since: now.clock) / .seconds(1) * Double(capacity) / 3_600
     return Double(remaining + 1) - missing
   }
 }

@@ -24,12 +24,14 @@ final class BudgetKeeper {
 
   /// The remaining refreshes of a kind's widgets.
   func budget(of kind: KindName) -> RefreshBudget {
-    budgets.budget(of: kind, capacity: capacity(of: kind), at: context.turn.now)
+    budgets.budget(
+      of: kind, capacity: capacity(of: kind), at: context.turn.runningTime,
+      clock: context.turn.now)
   }
 
   /// Takes one call of a kind. Returns whether there was one.
   func take(_ kind: KindName) -> Bool {
-    budgets.take(kind, capacity: capacity(of: kind), at: context.turn.now)
+    budgets.take(kind, capacity: capacity(of: kind), at: context.turn.runningTime)
   }
 
   /// Stores the budgets that need it. Call it only between groups.
@@ -37,7 +39,7 @@ final class BudgetKeeper {
     guard budgets.needsStoring, log.needsGroups else { return }
     if let until = pausedUntil, NIODeadline.now() < until { return }
     pausedUntil = nil
-    do throws(StorageError) { try store(budgets.takeImages(at: context.turn.now)) } catch {
+    do throws(StorageError) { try store(budgets.takeImages(at: context.turn.runningTime)) } catch {
       budgets.storingFailed()
       pausedUntil = .now() + BudgetKeeper.pause
       context.keep(.storageFailed(error), area: "storage", at: context.turn.now)
@@ -46,7 +48,9 @@ final class BudgetKeeper {
 
   /// Stores the exact budgets, before the daemon ends. Call it only between groups.
   func saveAtEnd() throws(StorageError) {
-    guard log.needsGroups, let images = budgets.takeLastImages(at: context.turn.now) else { return }
+    guard log.needsGroups, let images = budgets.takeLastImages(at: context.turn.runningTime) else {
+      return
+    }
     try store(images)
   }
 

@@ -3,8 +3,8 @@ import WidgetModel
 
 /// The remaining calls of RefreshWidgets for the widgets of each kind.
 ///
-/// Each kind has a number of calls that comes back evenly over an hour. A value: the time is an
-/// argument.
+/// Each kind has a number of calls that comes back evenly over an hour of running time, so nobody
+/// gains calls by setting the clock. A value: the time is an argument.
 ///
 /// The stored number is lower than the remaining number, so that not every call has to be stored.
 /// After a crash, a kind has at most `1 / slices` of its calls fewer, and never more. At an orderly
@@ -13,11 +13,11 @@ struct RefreshBudgets {
   /// The remaining calls at a time.
   private struct Level: Hashable {
     var left: Double
-    var at: Timestamp
+    var at: RunningTime
     var capacity: Int
 
-    func left(_ capacity: Int, _ now: Timestamp) -> Double {
-      // A clock that went back gives nothing and takes nothing.
+    func left(_ capacity: Int, _ now: RunningTime) -> Double {
+      // A time that is still to come gives nothing and takes nothing.
       let seconds = max(0, now.duration(since: at) / .seconds(1))
       return min(Double(capacity), left + seconds * Double(capacity) / RefreshBudgets.hour)
     }
@@ -38,21 +38,25 @@ struct RefreshBudgets {
   init(_ images: [RefreshBudgetImage] = []) {
     for image in images {
       // The capacity of the kind counts from its next use.
-      guard let time = Timestamp(seconds: image.seconds, nanoseconds: 0) else { continue }
       let level = Level(
-        left: Double(image.leftThousandths) / 1_000, at: time, capacity: 0)
+        left: Double(image.leftThousandths) / 1_000,
+        at: RunningTime(elapsed: .seconds(image.seconds)), capacity: 0)
       used[image.kind] = level
       stored[image.kind] = level
     }
   }
 
   /// The remaining budget of a kind.
-  func budget(of kind: KindName, capacity: Int, at now: Timestamp) -> RefreshBudget {
+  ///
+  /// - Parameter clock: the time of the system's clock, for `nextTime`.
+  func budget(
+    of kind: KindName, capacity: Int, at now: RunningTime, clock: Timestamp
+  ) -> RefreshBudget {
     let left = left(kind, capacity, now)
     var budget = RefreshBudget(kind: kind, remaining: Int(left), capacity: capacity)
     if left < Double(capacity) {
       let missing = left.rounded(.down) + 1 - left
-      budget.nextTime = now.advanced(
+      budget.nextTime = clock.advanced(
         by: .milliseconds(
           Int64((missing * RefreshBudgets.hour / Double(capacity) * 1_000).rounded(.up))))
     }
@@ -60,7 +64,7 @@ struct RefreshBudgets {
   }
 
   /// Takes one call. Returns whether there was one.
-  mutating func take(_ kind: KindName, capacity: Int, at now: Timestamp) -> Bool {
+  mutating func take(_ kind: KindName, capacity: Int, at now: RunningTime) -> Bool {
     settle(kind, at: now)
     let left = left(kind, capacity, now)
     guard left >= 1 else { return false }
@@ -74,19 +78,19 @@ struct RefreshBudgets {
   }
 
   /// The levels to store. They count as stored from now on.
-  mutating func takeImages(at now: Timestamp) -> [RefreshBudgetImage] {
+  mutating func takeImages(at now: RunningTime) -> [RefreshBudgetImage] {
     takeImages(at: now) { max(1, Double($0.capacity) / RefreshBudgets.slices) }
   }
 
   /// The levels to store at an orderly end, without a reserve for further calls; nil if they are
   /// stored already.
-  mutating func takeLastImages(at now: Timestamp) -> [RefreshBudgetImage]? {
+  mutating func takeLastImages(at now: RunningTime) -> [RefreshBudgetImage]? {
     guard used != stored else { return nil }
     return takeImages(at: now) { _ in 0 }
   }
 
   private mutating func takeImages(
-    at now: Timestamp, reserving reserve: (Level) -> Double
+    at now: RunningTime, reserving reserve: (Level) -> Double
   ) -> [RefreshBudgetImage] {
     needsStoring = false
     used = used.filter { isUsed($0.value, at: now) }
@@ -97,29 +101,31 @@ struct RefreshBudgets {
     return stored.map { kind, level in
       // The time is stored in whole seconds, so what comes back in the rest of the second would come
       // back twice. It is taken off. If there is less, the level counts from the next second.
-      let rest = Double(level.at.nanoseconds) / 1e9 * Double(level.capacity) / RefreshBudgets.hour
+      let (seconds, attoseconds) = level.at.elapsed.components
+      let rest = Double(attoseconds) / 1e18 * Double(level.capacity) / RefreshBudgets.hour
       let isLess = level.left < rest
       return RefreshBudgetImage(
         kind: kind, leftThousandths: Int64(((level.left - (isLess ? 0 : rest)) * 1_000).rounded()),
-        seconds: level.at.seconds + (isLess ? 1 : 0))
+        seconds: seconds + (isLess ? 1 : 0))
     }.sorted { $0.kind.rawValue.precedesByBytes($1.kind.rawValue) }
   }
 
   /// The levels could not be stored.
   mutating func storingFailed() { needsStoring = true }
 
-  /// Lets calls come back from now on if the level is of the future, because the clock was set back.
-  private mutating func settle(_ kind: KindName, at now: Timestamp) {
+  /// Lets calls come back from now on if the level is of the future: an earlier version stored the
+  /// time of the clock.
+  private mutating func settle(_ kind: KindName, at now: RunningTime) {
     if let level = used[kind], level.at > now { used[kind]?.at = now }
     if let level = stored[kind], level.at > now { stored[kind]?.at = now }
   }
 
-  private func left(_ kind: KindName, _ capacity: Int, _ now: Timestamp) -> Double {
+  private func left(_ kind: KindName, _ capacity: Int, _ now: RunningTime) -> Double {
     used[kind]?.left(capacity, now) ?? Double(capacity)
   }
 
   /// Whether a kind's budget is not full.
-  private func isUsed(_ level: Level, at now: Timestamp) -> Bool {
+  private func isUsed(_ level: Level, at now: RunningTime) -> Bool {
     now.duration(since: level.at) < .seconds(RefreshBudgets.hour)
   }
 }
