@@ -322,7 +322,8 @@ struct TimelineTests {
       of: .applyKinds(
         KindDeclaration(
           provider: "p",
-          kinds: [Kind(name: "k", parameters: [Field(name: "x", type: .bool)], schedule: schedule)])))
+          kinds: [Kind(name: "k", parameters: [Field(name: "x", type: .bool)], schedule: schedule)])
+      ))
     guard case .invalid(let field, let description)? = refusal else {
       Issue.record("\(String(describing: refusal))")
       return
