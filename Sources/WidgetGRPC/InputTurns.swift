@@ -86,6 +86,8 @@
       cutter = FrameCutter()
       self.context = nil
       context.fireChannelInactive()
+      // A connection that ends within its own read gets no end of the read. Its calls are over.
+      connection.countBegunCalls()
     }
   }
 #endif
