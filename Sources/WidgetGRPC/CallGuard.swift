@@ -145,11 +145,7 @@
     private func beginConversation() {
       guard conversation == nil else { return }
       let stream = connection.client.incompleteRequest()
-      stream.isLate = { [weak self] in
-        guard let self else { return true }
-        // Between two messages there is no hurry.
-        return receivedBytes > 0 ? false : refuseLate()
-      }
+      stream.isLate = { [weak self] in self?.refuseLate() ?? true }
       conversation = stream
     }
 
@@ -179,6 +175,8 @@
     ) {
       if case .byteBuffer(let bytes) = body.data {
         receivedBytes += bytes.readableBytes
+        // Between two messages there is no hurry.
+        conversation?.isTimed = receivedBytes == 0
         switch scanner.scan(bytes) {
         case nil: break
         case .tooLarge: return refuseSize(context)

@@ -123,6 +123,24 @@ import WidgetTransport
     var passes: [UInt64] = []
   }
 
+  @Test func `wakes nobody if it need not arrive in time`() async throws {
+    try await withServer { server in
+      let searches = try server.onLoop { loop -> [Bool] in
+        let all = loop.incompleteRequests
+        let account = all.account(of: Peer(uid: 1_000, gid: 1_000, pid: 1))
+        account.isTimed = false
+        _ = account.hold(10)
+        let untimed = all.isSearching
+        account.isTimed = true
+        _ = account.hold(0)
+        _ = account.hold(10)
+        defer { _ = account.hold(0) }
+        return [untimed, all.isSearching]
+      }
+      #expect(searches == [false, true])
+    }
+  }
+
   @Test func `is not counted after its connection has ended`() async throws {
     try await withServer { server in
       let client = try server.connect()

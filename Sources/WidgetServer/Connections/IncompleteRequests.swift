@@ -82,7 +82,8 @@ final class IncompleteRequests {
   }
 
   private func scheduleSearch(after interval: TimeAmount = searchInterval) {
-    guard timer == nil, let first = waiting.values.map(\.deadline).min() else { return }
+    let deadlines = waiting.values.lazy.filter(\.isTimed).map(\.deadline)
+    guard timer == nil, let first = deadlines.min() else { return }
     timer = context.schedule(at: max(first, .now() + interval)) { [self] in
       timer = nil
       let isDone = endLate(at: .now())
@@ -93,13 +94,16 @@ final class IncompleteRequests {
   /// Ends requests that are late. Returns false if its time was over before the last.
   private func endLate(at now: NIODeadline) -> Bool {
     let slice = context.work.slice(of: IncompleteRequests.searchMax)
-    for account in Array(waiting.values) where account.deadline <= now {
+    for account in Array(waiting.values) where account.isTimed && account.deadline <= now {
       guard !slice.isOver else { return false }
       // The daemon may not have processed the rest yet.
       if account.isLate() { set(0, for: account) } else { account.deadline = nextDeadline }
     }
     return true
   }
+
+  /// Whether a timer waits for a request to be late.
+  var isSearching: Bool { timer != nil }
 
   func cancelTimer() { timer?.cancel() }
 }
@@ -110,6 +114,9 @@ public final class IncompleteRequest {
   fileprivate let level: AccessPolicy.Level
   fileprivate(set) var bytes = 0
   fileprivate var deadline = NIODeadline.distantFuture
+  /// Whether the request has to arrive in time. An account of an open conversation counts its bytes
+  /// alone, and wakes nobody.
+  public var isTimed = true
   private let all: IncompleteRequests
 
   /// Ends the request, because it has not arrived within `request_milliseconds`. Returns false if
