@@ -99,20 +99,20 @@ final class ServiceContext {
     do throws(StoreError) {
       return try commit(command, by: Caller(uid: peer.uid, pid: peer.pid, client: client))
     } catch {
-      if case .reducerFailed(let id, _, let failure) = error { show(failure, on: id) }
+      if case .reducerFailed(let id, _, let failure) = error { show(failure, on: id, to: peer) }
       throw RPCStatus(error)
     }
   }
 
   /// Shows the failure of a reducer as the error of its widget, because the sender of the event may
   /// be a bar that shows no errors. The log has each failure once.
-  private func show(_ failure: ReducerFailure, on id: WidgetID) {
+  private func show(_ failure: ReducerFailure, on id: WidgetID, to peer: Peer) {
     // If the widget's owner has no room for the error, only the log has it.
     _ = try? commit(.markFailure(id, failure), by: Caller(uid: 0, pid: 0, client: ""))
     guard reportedFailures.add(failure.mark.message, of: id) else { return }
-    logger.warning(
-      "widget \(id): \(failure.mark.message)",
-      metadata: ["widget_id": "\(id)", "event": "\(failure.event)", "place": "\(failure.place)"])
+    log(
+      .warning, "widget \(id): \(failure.mark.message)", about: "reducers", of: peer.uid,
+      ["widget_id": "\(id)", "event": "\(failure.event)", "place": "\(failure.place)"])
   }
 
   /// Applies a command as a part of the turn, and counts its commit.
