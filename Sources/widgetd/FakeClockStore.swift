@@ -22,6 +22,9 @@ struct FakeClockStore {
     if descriptor >= 0 { close(descriptor) }
   }
 
+  /// Removes the mark, because a daemon with the real clock uses the store now.
+  func unmark() { unlink(path(FakeClockStore.fileName)) }
+
   private static let fileName = "fake-clock"
 
   private func path(_ name: String) -> String { "\(directory)/\(name)" }

@@ -80,10 +80,10 @@ extension Launch {
         "--clock fake is not for a store that is in use; add --store memory, or --state-directory "
           + "with a scratch folder", status: 2)
     }
-    let fakeStore =
-      clock == "fake" && settings.store != .memory
-      ? FakeClockStore(directory: settings.stateDirectory) : nil
-    if let refusal = fakeStore?.refusal { throw Launch.failure(refusal, status: 2) }
+    let isFake = clock == "fake"
+    let clockMark =
+      settings.store == .memory ? nil : FakeClockStore(directory: settings.stateDirectory)
+    if isFake, let refusal = clockMark?.refusal { throw Launch.failure(refusal, status: 2) }
     let manager = try ServiceManager(logger: logger)
     raiseOpenFileLimit()
     var clientGID: UInt32?
@@ -99,11 +99,11 @@ extension Launch {
         policy: .current(clientGID: clientGID), limits: settings.limits,
         version: Widgetd.version, inheritedListeners: manager.listeners,
         blobFolder: settings.store == .sqlite ? settings.stateDirectory : "/tmp",
-        releaseMemory: releaseMemory, clock: clock == "fake" ? .fake() : .real),
+        releaseMemory: releaseMemory, clock: isFake ? .fake() : .real),
       guests: guests, takingOver: manager.takeConnections(), logger: logger,
       makeLog: { [logger] () throws(StorageError) in try openLog(settings, logger) }
     )
-    fakeStore?.mark()
+    if isFake { clockMark?.mark() } else { clockMark?.unmark() }
     let reloader = Reloader(settings: settings, flags: flags, file: config, server: server)
     try await server.onReload {
       manager.reloading()
