@@ -32,6 +32,15 @@ struct FailureWarningTests {
         == true)
   }
 
+  @Test func `many widgets are asked about in parts that the daemon takes`() {
+    let ids = (0..<1_100).map { Samples.id("w\($0)") }
+    let selectors = FailureWarnings.selectors(ids, [Samples.kind("k")])
+    #expect(selectors.map(\.ids.count) == [500, 500, 100, 0])
+    #expect(selectors.flatMap(\.ids) == ids)
+    #expect(selectors.last?.kinds == [Samples.kind("k")])
+    #expect(FailureWarnings.selectors([], []).isEmpty)
+  }
+
   @Test func `an error that somebody has set is no news`() {
     var widget = widget("a")
     widget.error = WidgetError(reason: "R", message: "m")

@@ -36,6 +36,14 @@ enum FailureWarnings {
       metadata: ["widget_id": widget.id.rawValue])
   }
 
+  /// Selectors that the daemon takes: at most `selector_terms_max` terms each.
+  static func selectors(_ ids: [WidgetID], _ kinds: [KindName]) -> [Selector] {
+    ids.chunks(ofAtMost: termsMax).map { Selector(ids: $0) }
+      + kinds.chunks(ofAtMost: termsMax).map { Selector(kinds: $0) }
+  }
+
+  private static let termsMax = 500
+
   /// Asks the daemon about the widgets that `apply` has made or changed, and about those of changed
   /// kinds. None if the daemon does not answer.
   static func ask(
@@ -45,12 +53,18 @@ enum FailureWarnings {
     let names = kinds.filter { [.created, .updated].contains($0.action) }.map(\.name)
     guard let mask = try? ReadMask(paths: ["position"] + Widget.failurePaths) else { return [] }
     var found: [WidgetID: Widget] = [:]
-    let selectors =
-      (ids.isEmpty ? [] : [Selector(ids: ids)]) + (names.isEmpty ? [] : [Selector(kinds: names)])
-    for selector in selectors {
+    for selector in selectors(ids, names) {
       let answer = try? await session.list(selector, mask: mask)
       for tagged in answer?.widgets ?? [] { found[tagged.widget.id] = tagged.widget }
     }
     return warnings(found.values.sorted { $0.position < $1.position })
+  }
+}
+
+extension Array {
+  fileprivate func chunks(ofAtMost count: Int) -> [[Element]] {
+    stride(from: 0, to: self.count, by: count).map {
+      Array(self[$0..<Swift.min($0 + count, self.count)])
+    }
   }
 }
