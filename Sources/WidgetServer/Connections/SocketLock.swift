@@ -143,7 +143,9 @@ final class SocketLock: Sendable {
       throw refusal("cannot give it to group \(clientGID): ")
     }
     // `fchmod` refuses a descriptor that is only a path.
-    guard chmod("/proc/self/fd/\(file)", mode_t(mode)) == 0 else { throw refusal() }
+    guard chmod("/proc/self/fd/\(file)", mode_t(mode)) == 0 else {
+      throw refusal("cannot set its mode through /proc/self/fd, which must be there: ")
+    }
   }
 
   /// O_PATH and AT_EMPTY_PATH, which glibc hides without _GNU_SOURCE; the same on all architectures

@@ -1,3 +1,4 @@
+import Logging
 import NIOCore
 
 /// Counts the bytes that connections have not sent, because their peers do not read. Otherwise a
@@ -42,7 +43,7 @@ final class UnsentBytes {
     let user =
       users[peer.uid] ?? User(uid: peer.uid, isOwner: policy.level(of: peer) == .owner)
     users[peer.uid] = user
-    let account = UnsentAccount(of: user, in: self)
+    let account = UnsentAccount(of: user, pid: peer.pid, in: self)
     user.accounts[ObjectIdentifier(account)] = account
     return account
   }
@@ -65,7 +66,18 @@ final class UnsentBytes {
     } else if !user.isWaiting, isAbove(user, context.limits.unsentBytesPerUIDMax) {
       user.isWaiting = true
       waiting[user.uid] = user
+      logWaiting(user)
     }
+  }
+
+  /// All programs of the user wait for the one that does not read, so the log has to name it.
+  private func logWaiting(_ user: User) {
+    guard let most = user.accounts.values.max(by: { $0.bytes < $1.bytes }) else { return }
+    context.log(
+      .warning,
+      "the connections of a user wait, because programs do not read \(user.bytes) bytes of output; "
+        + "process \(most.pid) has most of them: end it, or let it read",
+      about: "unsent output", of: user.uid, ["pid": "\(most.pid)", "bytes": "\(user.bytes)"])
   }
 
   private func isAbove(_ user: User, _ ofUserMax: Int) -> Bool {
@@ -105,13 +117,15 @@ final class UnsentBytes {
 final class UnsentAccount {
   private let user: UnsentBytes.User
   private let all: UnsentBytes
-  private var bytes = 0
+  fileprivate let pid: UInt32
+  fileprivate private(set) var bytes = 0
   private var isClosed = false
   /// Is called when there is room again.
   var onRoom: () -> Void = {}
 
-  fileprivate init(of user: UnsentBytes.User, in all: UnsentBytes) {
+  fileprivate init(of user: UnsentBytes.User, pid: UInt32, in all: UnsentBytes) {
     self.user = user
+    self.pid = pid
     self.all = all
   }
 
