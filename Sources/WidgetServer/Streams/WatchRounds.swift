@@ -233,7 +233,11 @@ final class WatchRounds {
     {
       return true
     }
-    return isRoundSpent
+    return contentCostsTooMuch(group, since: cursor)
+  }
+
+  private func contentCostsTooMuch(_ group: WatchGroup, since cursor: Revision) -> Bool {
+    isRoundSpent
       || context.store.hasChanges(
         since: cursor, moreThan: .max, selecting: group.filter.selector, taking: group.content)
   }
@@ -310,10 +314,11 @@ final class WatchRounds {
 
   /// Whether a transfer that has gone through all chunks goes through them again.
   private func needsPass(_ group: WatchGroup, _ transfer: StreamCursor.Transfer) -> Bool {
-    // Expensive content never comes all at once, even after `passesMax` passes.
+    // Expensive content never comes all at once, even after `passesMax` passes. But many widgets do:
+    // a reader must not wait for a pause in the changes.
     transfer.passes < WatchRounds.passesMax
       ? needsTransfer(group, since: transfer.passStartedAt)
-      : costsTooMuch(group, since: transfer.passStartedAt)
+      : makesContent(group) && contentCostsTooMuch(group, since: transfer.passStartedAt)
   }
 
   /// Whether a group's changes are too many to be sent at once.
