@@ -45,6 +45,8 @@ struct BarSession: Sendable {
   static let unknownKindPause = Duration.seconds(10)
   /// How often it is checked whether the bar has read the last state.
   static let untakenPause = Duration.milliseconds(100)
+  /// The same, if the bar is suspended for long.
+  static let untakenPauseMax = Duration.seconds(5)
 
   let session: Session
   let selector: Selector
@@ -144,9 +146,11 @@ struct BarSession: Sendable {
       guard state.isShown, !(isOnce && state.isWaitingForAnswers) else { continue }
       if state.board.encoder.format == .yambar, !Output.isTaken {
         // yambar 1.9 aborts if several states come at once, for example after it was suspended.
-        state.timer.set(Self.untakenPause)
+        state.timer.set(state.untakenPause)
+        state.untakenPause = min(state.untakenPause * 2, Self.untakenPauseMax)
         continue
       }
+      state.untakenPause = Self.untakenPause
       let dates = DateText(now: Terminal.now)
       state.board.advance(to: dates.now)
       if let text = state.board.next(dates) {
@@ -186,6 +190,8 @@ struct BarSession: Sendable {
   /// The mutable state of the loop.
   private struct State {
     var board: BarBoard
+    /// The time to the next check whether the bar has read the last state.
+    var untakenPause = BarSession.untakenPause
     var isShown = true
     /// Fires when a date reads differently.
     var timer: WakeTimer
