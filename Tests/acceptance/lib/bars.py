@@ -54,6 +54,11 @@ def polybar_parts(line):
                 if letter == "T" and value != "-" and not value.isdigit():
                     raise ValueError(f"T{value} is no font")
                 index = stop
+            elif letter == "O":
+                stop = line.index("}", index)
+                if line[index:stop] != "0":
+                    raise ValueError(f"O{line[index:stop]} moves what follows")
+                index = stop
             elif letter in "+-!":
                 if line[index] not in "uo":
                     raise ValueError(f"{letter}{line[index]} is no attribute")
