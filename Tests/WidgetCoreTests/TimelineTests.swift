@@ -307,7 +307,9 @@ struct TimelineTests {
     (EntrySchedule(every: .zero), "whole seconds"),
     (EntrySchedule(cron: "0 0 30 2 *"), "never fits"),
     (EntrySchedule(every: .seconds(60), zone: "1 + 1"), "time zone"),
-    (EntrySchedule(every: .seconds(60), zone: "'europe/berlin'"), "did you mean \"Europe/Berlin\"?"),
+    (
+      EntrySchedule(every: .seconds(60), zone: "'europe/berlin'"), "did you mean \"Europe/Berlin\"?"
+    ),
     (
       EntrySchedule(every: .seconds(60), zone: "parameters.x ? 'UTC' : 'Nowhere'"),
       "no time zone \"Nowhere\""
