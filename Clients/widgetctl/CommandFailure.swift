@@ -20,7 +20,7 @@ extension ClientError {
 
 /// Why a command failed: the text for standard error, and the exit status.
 struct CommandFailure: Error, Hashable {
-  let exit: ExitStatus
+  private(set) var exit: ExitStatus
   /// The problem and the next step, without "widgetctl:" and without a final period.
   private(set) var message: String
   /// The canonical code, if the daemon answered with one.
@@ -33,6 +33,13 @@ struct CommandFailure: Error, Hashable {
   init(_ exit: ExitStatus, _ message: String) {
     self.exit = exit
     self.message = message
+  }
+
+  /// The same failure with another exit status.
+  func exiting(_ exit: ExitStatus) -> CommandFailure {
+    var failure = self
+    failure.exit = exit
+    return failure
   }
 
   /// - Parameter socket: what `--socket` said, so that the next command can say the same.

@@ -34,7 +34,7 @@ enum ExitStatus: Int32, CaseIterable, Error {
     case .timedOut: "timeout (--timeout)"
     case .quotaExceeded: "a limit is exceeded"
     case .invalidArgument: "a file or value has a mistake"
-    case .actionFailed: "an action of the event has failed (`send --wait`)"
+    case .actionFailed: "an action or a handler of the event has failed (`send --wait`)"
     case .actionCancelled: "an action of the event was cancelled (`send --wait`)"
     }
   }

@@ -162,7 +162,7 @@ struct BundleListCommand: AsyncParsableCommand {
         stopped   widgetd-host has ended
 
       The reason follows the state. STATE is "not running" if no host runs the folder of bundles, \
-      and ok if no daemon answers. If the file has a mistake, STATE shows the mistake. \
+      and "unknown" if no daemon answers. If the file has a mistake, STATE shows the mistake. \
       "+2 of others" means that others have created 2 widgets of the bundle's kinds. The first ids \
       follow. A note below the table names each field whose value in the file has no effect, \
       because another user or program has set the field.
@@ -196,7 +196,12 @@ struct BundleListCommand: AsyncParsableCommand {
       BundleStanding.resolved("\(installer.path)/\(item.id)").flatMap { standings[$0] }
     }
     let isLive = host.runs(installer.path)
-    let unknown = isLive == false ? "not running" : "ok"
+    let unlisted: Table.Cell =
+      switch isLive {
+      case true: .init("ok", .good)
+      case false: .init("not running", .bad)
+      case nil: .init("unknown", .warning)
+      }
     printer.print(
       list: installed.map { BundleListCommand.document($0, standing($0), isLive: isLive) },
       around: { .map(["bundles": $0]) }
@@ -210,8 +215,7 @@ struct BundleListCommand: AsyncParsableCommand {
           table.add(
             .init(item.id), .init(bundle.version), .init("\(bundle.kinds.count)"),
             .init("\(bundle.widgets.count)"),
-            .init(
-              standing?.text ?? unknown, standing?.isBad ?? (isLive == false) ? .bad : .good))
+            standing.map { .init($0.text, $0.isBad ? .bad : .good) } ?? unlisted)
         case .failure(let error):
           // The version before may run on, or the bundle under another name than its folder's.
           let standing = standing(item)

@@ -50,6 +50,9 @@ struct OutcomeWait: Sendable {
       try await follow.limited { try await self.wait(sent) }
     } catch let failure as CommandFailure where failure.exit == .timedOut {
       throw await timedOut(sent.answer.withLock { $0 })
+    } catch let error as ClientError where error.reason == "REDUCER_FAILED" {
+      // A reducer is a part of what the event starts.
+      throw CommandFailure(error, socket: global.socket).exiting(.actionFailed)
     }
   }
 
