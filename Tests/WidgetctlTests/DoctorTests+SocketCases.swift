@@ -34,6 +34,16 @@ extension DoctorTests {
       $0.connection = .notTried
     },
     Case(
+      "the file of a running daemon was removed", "file", .fail,
+      "but widgetd (process 7) runs with this socket: its file was removed",
+      "kill 7; widgetd --socket '/a b', with the --state-directory of before, if any"
+    ) {
+      $0.choice = .named("/a b", .variable)
+      $0.file = .missing
+      $0.daemonWithoutFile = 7
+      $0.connection = .notTried
+    },
+    Case(
       "there is no socket where a variable says", "file", .fail, "there is nothing at /a b",
       "widgetd --socket '/a b', with the --state-directory of before, if any"
     ) {

@@ -50,9 +50,11 @@ struct StatusCommand: AsyncParsableCommand {
         report.failing = await FailingWidgets.ask(global)
       }
     } else {
-      report.trouble = await Facts.gather(
-        socket: global.socket, timeout: global.limit, connection: connection
-      ).trouble
+      let facts = await Facts.gather(
+        socket: global.socket, timeout: global.limit, connection: connection)
+      report.trouble = facts.trouble
+      // It runs, but nobody can ask it.
+      if facts.daemonWithoutFile != nil { report.state = .unknown }
     }
     return report
   }

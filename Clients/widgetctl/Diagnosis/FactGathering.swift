@@ -29,6 +29,7 @@ extension Facts {
       if Remedies(facts).hasUnits(of: manager) { facts.providers[manager] = providers(of: manager) }
     }
     facts.isDaemonInstalled = isInstalled("widgetd")
+    if file == .missing { facts.daemonWithoutFile = lockHolder(of: choice.path) }
     if let connection {
       facts.connection = connection
     } else if case .socket = file, !choice.isTooLong {
@@ -57,6 +58,30 @@ extension Facts {
   }
 
   // MARK: - Files
+
+  /// The daemon that has the lock beside a socket: the file has its process. The lock itself is not
+  /// tried, because a daemon that starts just then would find it taken.
+  private static func lockHolder(of socket: String) -> Int32? {
+    let file = open(socket + ".lock", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+    guard file >= 0 else { return nil }
+    defer { close(file) }
+    var bytes = [UInt8](repeating: 0, count: 32)
+    let count = read(file, &bytes, bytes.count)
+    let text = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
+    guard let process = text.split(separator: "\n").first.flatMap({ Int32($0) }), process > 0,
+      isDaemon(process)
+    else { return nil }
+    return process
+  }
+
+  private static func isDaemon(_ process: Int32) -> Bool {
+    let file = open("/proc/\(process)/comm", O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { return false }
+    defer { close(file) }
+    var bytes = [UInt8](repeating: 0, count: 16)
+    let count = read(file, &bytes, bytes.count)
+    return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self) == "widgetd\n"
+  }
 
   /// The folders on the way, symbolic links followed one by one, down to the first that may not be
   /// searched or is not there. The kernel follows the same way, but does not say where it ends.

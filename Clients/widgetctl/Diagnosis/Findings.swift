@@ -83,6 +83,13 @@ extension Facts {
     }
     if let unit = unitFinding, unit.grade == .fail, let mend = unit.mend { return (found, mend) }
     guard let manager = remedies.managerWithUnits else {
+      if let process = daemonWithoutFile {
+        return (
+          "\(found), but widgetd (process \(process)) runs with this socket: its file was removed",
+          // Only its user and root can read the lock.
+          "kill \(process); \(remedies.byHand)"
+        )
+      }
       return isDaemonInstalled
         ? (found, remedies.byHand)
         : (
