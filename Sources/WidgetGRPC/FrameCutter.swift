@@ -7,7 +7,7 @@
   /// frames it reads only the heads. Malformed frames pass unchanged.
   struct FrameCutter {
     /// The maximum number of frames that begin in a piece.
-    static let framesMax = 32
+    static let framesMax = 4
 
     /// The number of bytes to pass unread: the connection preface, then the payload of a frame.
     private var passing: Int
