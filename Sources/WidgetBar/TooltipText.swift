@@ -3,7 +3,7 @@ import WidgetLayout
 /// A tooltip for bars that use GTK. GTK gives a tooltip a window of the size of its text, and a window
 /// of more than 32,767 pixels ends waybar 0.9.17. So the text is wrapped and cut.
 enum TooltipText {
-  /// More than a tooltip can be read with.
+  /// Longer lines, and more lines, are hard to read in a tooltip.
   static let columnsMax = 100
   static let linesMax = 40
 

@@ -86,7 +86,7 @@
       cutter = FrameCutter()
       self.context = nil
       context.fireChannelInactive()
-      // A connection that ends within its own read gets no end of the read. Its calls are over.
+      // If a connection ends while it is being read, `channelReadComplete` does not follow.
       connection.countBegunCalls()
     }
   }

@@ -4,7 +4,7 @@ import NIOCore
 /// Counts the bytes that connections have not sent, because their peers do not read. Otherwise a
 /// user could fill the daemon's memory with answers on many connections.
 ///
-/// While a user is above a limit, his connections make no more output and read nothing. So no answer
+/// While a user is above a limit, the user's connections make no more output and read nothing. So no answer
 /// is lost: the calls wait in the sockets of their senders. If all clients together are above
 /// `unsent_bytes_max`, only users with more than an equal share wait. Owners do not count for it.
 ///

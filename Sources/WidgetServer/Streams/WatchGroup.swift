@@ -86,7 +86,8 @@ final class WatchGroup {
     return entries > 0 ? max(1, WatchGroup.entriesAtOnce / (entries + 1)) : .max
   }
 
-  /// Entries of a small content, so many that they cost a fifth of `content_cost_max`.
+  /// The maximum number of entries that are made at once. With a small content, they cost a fifth of
+  /// `content_cost_max`.
   private static let entriesAtOnce = 512
 
   /// Whether its members read content for another family, which may have to be made for them.
