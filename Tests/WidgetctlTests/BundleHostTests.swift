@@ -178,7 +178,9 @@ import WidgetModel
         """)
     for host in [host, .missing(), .unknown] {
       #expect(host.nothing(in: "/a") == "no bundles in /a\n")
+      #expect(host.folder(insteadOf: "/a") == nil)
     }
+    #expect(host.folder(insteadOf: "/x") == "/a")
   }
 
   @Test(

@@ -128,6 +128,16 @@ struct TableTests {
     #expect(FieldOptions.projected(widget, paths).data.dataSummary.hasPrefix(summary))
   }
 
+  @Test func `a long list or map does not hide the data behind it`() {
+    let data: ValueMap = [
+      "a": .map(["message": .string(String(repeating: "x", count: 40))]),
+      "b": .list((0..<40).map { .int($0) }), "c": .list([.int(1)]),
+      "d": .timestamp(Samples.time(60)), "e": .duration(.seconds(90)), "f": .int(1),
+    ]
+    #expect(data.dataSummary == "a={…} b=[…] c=[1] d=1970-01-01T00:01:00Z e=90s f=1")
+    #expect(data.summary.contains("[0,1,2"))
+  }
+
   @Test func `a table marks a kind that nobody has registered`() {
     var widget = Samples.unregistered()
     let table = Table.of([widget], now: Samples.time(1060)).text(width: nil, Samples.plain)
@@ -152,7 +162,7 @@ struct TableTests {
         """)
   }
 
-  @Test func `a row leaves out idle sources, and cuts long data also in a pipe`() {
+  @Test func `a row shows the messages of sources, and cuts long data also in a pipe`() {
     func row(_ data: ValueMap) -> String {
       var widget = Samples.widget
       widget.data = data
@@ -162,7 +172,10 @@ struct TableTests {
     let failed: Value = .map(["state": .string("failure"), "message": .string("no answer")])
     #expect(row(["n": .int(1), "status": .map(["save": idle])]).hasSuffix("n=1\n"))
     let both = row(["status": .map(["save": idle, "load": failed])])
-    #expect(both.contains("no answer") && !both.contains("save"))
+    #expect(both.contains(#"status.load="no answer""#) && !both.contains("save"))
+    let done: Value = .map(["state": .string("success"), "message": .string("")])
+    #expect(row(["n": .int(1), "status": .map(["load": done])]).hasSuffix("n=1\n"))
+    #expect(row(["status": .map(["load": .int(1)])]).hasSuffix("status={\"load\":1}\n"))
     let long = row(["text": .string(String(repeating: "x", count: 2_000))])
     #expect(long.hasSuffix("xxx…\n") && long.utf8.count < 400)
   }

@@ -9,7 +9,9 @@ struct StatusTests {
     version: "1.0.0", startTime: Samples.time(1000), uptime: .seconds(200), store: "sqlite",
     epoch: 7, revision: 55, compactRevision: 10, widgets: 81, stateBytes: 1_536, lastSequence: 17,
     connections: 3, subscriptions: 2,
-    counters: ["calls": 9, "calls_failed": 2, "protocol_errors": 0],
+    counters: [
+      "calls": 9, "calls_failed": 2, "readers_behind": 3, "protocol_errors": 0, "groups_failed": 2,
+    ],
     limits: ["widgets_max": 100, "connections_max": 100, "page_size_max": 10], pid: 42,
     recentErrors: [
       RecentError(
@@ -41,7 +43,7 @@ struct StatusTests {
             Events: the next one gets the number 18; a restart can skip numbers
             Limits: connections_max: 79 of 100, 79 %
                     widgets_max: 81 of 100, 81 %
-           Trouble: calls answered with an error 2
+           Trouble: failed writes to the store 2
 
         1970-01-01T00:17:40Z STORAGE_FAILED (UNAVAILABLE) in storage, 3 times: the disk is full
         1970-01-01T00:18:20Z QUOTA_EXCEEDED (RESOURCE_EXHAUSTED) in connections, user 1000: too many
@@ -201,7 +203,7 @@ struct StatusTests {
     for part in [
       #""state":"running""#, #""socket":"/s""#, #""level":"owner""#, #""revision":55"#,
       #""nearLimits":[{"maximum":100,"name":"widgets_max","used":81}]"#,
-      #""troubles":{"calls_failed":2}"#,
+      #""troubles":{"groups_failed":2}"#,
       #""recentErrors":[{"area":"storage","code":"UNAVAILABLE","count":3,"#, #""peerUid":1000,"#,
       #""memoryBytes":20971520"#,
     ] {

@@ -84,7 +84,11 @@ struct BundleFolderOptions: ParsableArguments {
   }
 
   func installer() throws(CommandFailure) -> BundleInstaller {
-    BundleInstaller(path: try path(), timeZones: SystemTimeZones().rules)
+    BundleFolderOptions.installer(at: try path())
+  }
+
+  static func installer(at path: String) -> BundleInstaller {
+    BundleInstaller(path: path, timeZones: SystemTimeZones().rules)
   }
 
   /// The folders that widgetd-host runs by default.

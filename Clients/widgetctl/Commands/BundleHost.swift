@@ -134,6 +134,12 @@ enum BundleHost: Hashable {
       "widgetd-host runs \(folders.joined(separator: ", ")): add --dir \(first.asArgument), or --remote"
   }
 
+  /// The first folder of the running host, if it does not run the named one.
+  func folder(insteadOf named: String) -> String? {
+    guard case .running(let folders, _) = self, runs(named) != true else { return nil }
+    return folders.first
+  }
+
   /// The message for a folder without bundles. If the host does not run that folder, names the
   /// folders that it runs.
   func nothing(in folder: String) -> String {

@@ -161,6 +161,8 @@ struct BundleListCommand: AsyncParsableCommand {
         failed    the file has a mistake, or the host or the daemon refuses the bundle
         stopped   widgetd-host has ended
 
+      If the usual folder has no bundles, the command lists a folder that widgetd-host runs.
+
       The reason follows the state. STATE is "not running" if no host runs the folder of bundles, \
       and "unknown" if no daemon answers. If the file has a mistake, STATE shows the mistake. \
       "+2 of others" means that others have created 2 widgets of the bundle's kinds. The first ids \
@@ -180,12 +182,19 @@ struct BundleListCommand: AsyncParsableCommand {
 
   func run() async throws {
     if remote.remote { return try await BundleRemote.list(global) }
-    let installer = try folder.installer()
+    var installer = try folder.installer()
     if let named = folder.folder, access(named, F_OK) != 0 {
       throw CommandFailure(.notFound, "there is no folder \(named); check --dir")
     }
-    let installed = try folder.carryOut { () throws(BundleInstallerError) in try installer.list() }
+    var installed = try folder.carryOut { () throws(BundleInstallerError) in try installer.list() }
     let host = await BundleHost.ask(global)
+    if folder.folder == nil, installed.isEmpty, let other = host.folder(insteadOf: installer.path),
+      case let theirs = BundleFolderOptions.installer(at: other),
+      let list = try? theirs.list(), !list.isEmpty
+    {
+      BundleText.warn("there are no bundles in \(installer.path); widgetd-host runs \(other)")
+      (installer, installed) = (theirs, list)
+    }
     if !installed.isEmpty, host != .unknown, let problem = host.problem(of: installer.path) {
       BundleText.warn(problem)
     }

@@ -84,10 +84,10 @@ struct StatusReport: Hashable {
 
   var nearLimits: [Limit] { limits.filter(\.isNear) }
 
-  /// The counters that are 0 as long as all goes well.
+  /// The counters that are 0 as long as all goes well. A refused call is not among them, because its
+  /// caller has the reason; nor is a reader that waits for its turn.
   static let troubleCounters = [
-    "calls_failed", "groups_failed", "connections_refused", "protocol_errors", "readers_behind",
-    "readers_compacted",
+    "groups_failed", "connections_refused", "protocol_errors", "readers_compacted",
   ]
 
   var troubles: [(name: String, count: UInt64)] {

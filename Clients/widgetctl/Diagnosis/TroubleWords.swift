@@ -2,11 +2,9 @@
 /// explains.
 enum TroubleWords {
   private static let words = [
-    "calls_failed": "calls answered with an error",
     "groups_failed": "failed writes to the store",
     "connections_refused": "refused connections",
     "protocol_errors": "frames that broke the protocol",
-    "readers_behind": "delays of slow readers",
     "readers_compacted": "readers that had to start over",
   ]
 

@@ -66,18 +66,28 @@ extension Widget {
 }
 
 extension ValueMap.Entry {
-  /// The entry; of `status`, without sources and actions that are idle and say nothing. Nil if no
-  /// other is left.
-  fileprivate var withoutIdle: Self? {
-    guard key == "status", case .map(let status) = value else { return self }
-    let telling = status.entries.filter { !$0.isIdle }
-    guard !telling.isEmpty || status.entries.isEmpty else { return nil }
-    return Self(key: key, value: .map(ValueMap(telling)))
+  /// In a summary for people: `n=1`. Of `status`, the messages of the sources and actions that have
+  /// one, and the states of those that are at work or have failed: `status.load="no answer"`. Nil if
+  /// nothing is left.
+  fileprivate var inShort: String? {
+    guard key == "status", case .map(let status) = value, !status.isEmpty,
+      case let states = status.entries.map(\.standing), !states.contains(nil)
+    else { return "\(key.safeForTerminal)=\(value.inShort)" }
+    let telling = zip(status.entries, states).compactMap { entry, state -> String? in
+      guard let state, !state.isEmpty else { return nil }
+      return "status.\(entry.key.safeForTerminal)=\(state)"
+    }
+    return telling.isEmpty ? nil : telling.joined(separator: " ")
   }
 
-  private var isIdle: Bool {
-    guard case .map(let one) = value, one["state"] == .string("idle") else { return false }
-    return ["title", "message", "code"].allSatisfy { [nil, .string("")].contains(one[$0]) }
+  /// What one source or action of `status` says; empty if it is idle or has succeeded without a
+  /// message. Nil if the value is not of a source or an action.
+  private var standing: String? {
+    guard case .map(let one) = value, case .string(let state)? = one["state"] else { return nil }
+    for key in ["message", "title", "code"] {
+      if let text = one[key], text != .string(""), text != .null { return JSONWriter.compact(text) }
+    }
+    return ["idle", "success"].contains(state) ? "" : state.safeForTerminal
   }
 }
 
@@ -89,12 +99,32 @@ extension ValueMap {
   var dataSummary: String {
     let telling = ["text", "title", "value", "state"]
     let first = telling.compactMap { key in entries.first { $0.key == key } }
-    let rest = entries.filter { !telling.contains($0.key) }.compactMap(\.withoutIdle)
-    return ValueMap.summary(first + rest)
+    let rest = entries.filter { !telling.contains($0.key) }
+    return (first + rest).compactMap(\.inShort).joined(separator: " ")
   }
 
   private static func summary(_ entries: some Sequence<Entry>) -> String {
     entries.map { "\($0.key.safeForTerminal)=\(JSONWriter.compact($0.value))" }
       .joined(separator: " ")
+  }
+}
+
+extension Value {
+  /// The columns of a list or a map in a summary. A longer one hides the entries behind it.
+  private static let partColumnsMax = 32
+
+  /// The value in a summary for people: dates and durations without their JSON object, and long lists
+  /// and maps as `[…]` and `{…}`.
+  fileprivate var inShort: String {
+    switch self {
+    case .timestamp(let time): return RFC3339.text(time)
+    case .duration(let duration): return DurationSyntax.seconds(duration)
+    case .list, .map:
+      let text = JSONWriter.compact(self)
+      if text.utf8.count <= Value.partColumnsMax { return text }
+      if case .list = self { return "[…]" }
+      return "{…}"
+    default: return JSONWriter.compact(self)
+    }
   }
 }
