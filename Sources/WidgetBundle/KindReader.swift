@@ -176,7 +176,7 @@ final class KindReader {
       guard entry.name.isFieldName, !["all", "self"].contains(entry.name) else {
         reading.report(
           entry.nameItem, "\"\(entry.name.prefix(70))\" cannot be the name of one of the \(what)",
-          hint: entry.name.isFieldName ? "choose another" : String.fieldNameHint)
+          hint: entry.name.isFieldName ? "choose another" : entry.name.fieldNameHint)
         return false
       }
       guard !others.contains(where: { $0.name == entry.name }) else {

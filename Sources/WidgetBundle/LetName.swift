@@ -34,7 +34,7 @@ extension Reading {
       guard entry.name.isFieldName, !Reading.namesTaken.contains(entry.name) else {
         report(
           entry.nameItem, "\"\(entry.name.prefix(70))\" cannot be a name of \"let\"",
-          hint: entry.name.isFieldName ? "expressions have it already" : String.fieldNameHint)
+          hint: entry.name.isFieldName ? "expressions have it already" : entry.name.fieldNameHint)
         continue
       }
       guard !lets.contains(where: { $0.name == entry.name }) else {

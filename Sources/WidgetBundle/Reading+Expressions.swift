@@ -106,7 +106,18 @@ extension Reading {
       place == nil ? " (at \(problem.position.line):\(problem.position.column))" : ""
     report(
       line: place?.line ?? item.node.line, column: place?.column ?? item.node.column, item.path,
-      (parts.first ?? problem.message) + unknown, hint: parts.count > 1 ? parts[1] : "")
+      (parts.first ?? problem.message) + unknown,
+      hint: parts.count > 1 ? parts[1] : Reading.isCut(text, item.node) ? Reading.cutHint : "")
+  }
+
+  private static let cutHint =
+    "a comma ends a value in braces or brackets; put the whole expression in quotes"
+
+  /// Whether the text has no quotes and lacks closing brackets, so that a comma probably ended it.
+  private static func isCut(_ text: String, _ node: SourceNode) -> Bool {
+    guard case .scalar(_, isPlain: true) = node.content else { return false }
+    func count(_ characters: String) -> Int { text.count { characters.contains($0) } }
+    return count("([{") > count(")]}")
   }
 
   /// Reports a mistake at an offset of an expression, in bytes. If the text of the item is another,

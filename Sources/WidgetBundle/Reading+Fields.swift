@@ -76,7 +76,7 @@ extension Reading {
     if name.isFieldName { return true }
     report(
       item, "\"\(name.prefix(70))\" is not a name that expressions can use",
-      hint: String.fieldNameHint)
+      hint: name.fieldNameHint)
     return false
   }
 

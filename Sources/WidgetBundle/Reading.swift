@@ -271,9 +271,7 @@ final class Reading {
 
   /// `did you mean "x"?`, or the existing names.
   func suggestion(_ name: String, among names: some Collection<String>) -> String {
-    if name.contains(where: { ")]'\"".contains($0) }) {
-      return "the comma before it ended a value; put that value in quotes"
-    }
+    if name.isRestOfValue { return String.commaHint }
     if let closest = name.closest(among: names) { return "did you mean \"\(closest)\"?" }
     guard !names.isEmpty else { return "" }
     return "there is: " + names.prefix(16).joined(separator: ", ") + (names.count > 16 ? ", …" : "")
@@ -397,5 +395,13 @@ final class Reading {
 }
 
 extension String {
-  static let fieldNameHint = "use 1 to 64 letters, digits and _, not beginning with a digit"
+  /// The hint for a name that expressions cannot use.
+  var fieldNameHint: String {
+    isRestOfValue ? String.commaHint : "use 1 to 64 letters, digits and _, not beginning with a digit"
+  }
+
+  /// Whether the name is probably the end of a value without quotes, which has a comma in it.
+  var isRestOfValue: Bool { contains { ")]'\"".contains($0) } }
+
+  static let commaHint = "the comma before it ended a value; put that value in quotes"
 }

@@ -190,7 +190,7 @@ final class TemplateReader {
       if !name.isFieldName || taken.contains(name) || taken.contains(name + "Index") {
         reading.report(
           item, "\"\(name.prefix(64))\" cannot be the name of a row",
-          hint: name.isFieldName ? "that means something else here" : String.fieldNameHint)
+          hint: name.isFieldName ? "that means something else here" : name.fieldNameHint)
       } else {
         rows.name = name
       }
@@ -271,7 +271,7 @@ final class TemplateReader {
     guard name.isFieldName else {
       reading.report(
         main ?? object.item, "\"\(name.prefix(64))\" cannot be a field's name",
-        hint: String.fieldNameHint)
+        hint: name.fieldNameHint)
       return nil
     }
     guard let field = FormField(node) else { return nil }

@@ -36,7 +36,7 @@ extension BundleFileReader {
       guard entry.name.isFieldName else {
         reading.report(
           entry.nameItem, "\"\(entry.name.prefix(70))\" cannot be a transform's name",
-          hint: String.fieldNameHint)
+          hint: entry.name.fieldNameHint)
         continue
       }
       guard Transform.standard[entry.name] == nil else {

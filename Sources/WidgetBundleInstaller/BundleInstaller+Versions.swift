@@ -100,7 +100,7 @@ extension BundleInstaller {
       )
     }
     try prune(versions)
-    return (version, true, warnings)
+    return (version, !isEmpty, warnings)
   }
 
   /// Exchanges the entries at two paths.

@@ -181,7 +181,7 @@ public struct BundleInstaller: Sendable {
     if !BundleFinder.isArchive(bytes) {
       guard BundleInstaller.isFile(name) else {
         throw .refused(
-          "\(name) is neither a bundle's file nor a zip or tar.gz archive",
+          "\(name.isEmpty ? "the file without a name" : name) is neither a bundle's file nor a zip or tar.gz archive",
           hint: "give a .yaml or .json file, a folder, or an archive")
       }
       let file = name.hasSuffix(".json") ? "bundle.json" : "bundle.yaml"

@@ -1,5 +1,7 @@
 import unittest
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
+
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from widgetd import messages as pb
 from widgetd.frames import Changes, Disconnected, Opened, Progress, Snapshot
@@ -55,7 +57,7 @@ class MirrorTests(unittest.TestCase):
             update_time_nanos=10**9,
             presence=pb.Presence(visible=False, enabled=True, state=2),
             labels=pb.LabelSet(labels={"l": "1"}),
-            error=pb.WidgetError(reason="R", message="m"),
+            error=pb.WidgetError(reason="R", message="m", since=Timestamp(seconds=60)),
         )
         update.set_parameters["p"].string_value = "x"
         self.mirror.apply(change(1, 5, pb.WidgetChange(updated=update)))
@@ -65,7 +67,9 @@ class MirrorTests(unittest.TestCase):
         self.assertEqual(
             (held.visible, held.enabled, held.state), (False, True, PresenceState.HIDDEN)
         )
-        self.assertEqual((held.family, held.error), (Family.SMALL, WidgetError("R", "m")))
+        since = datetime(1970, 1, 1, 0, 1, tzinfo=timezone.utc)
+        self.assertEqual((held.family, held.error), (Family.SMALL, WidgetError("R", "m", since)))
+        self.assertEqual(held.error.message_pb().since, Timestamp(seconds=60))
         self.assertEqual((held.revision, held.kind, held.update_time), (5, "k", None))
         self.mirror.apply(
             change(

@@ -18,6 +18,7 @@ from ._values import (
     from_timestamp,
     from_values,
     to_duration,
+    to_timestamp,
     to_values,
 )
 from .activities import Activity
@@ -32,9 +33,15 @@ class WidgetError:
 
     reason: str
     message: str = ""
+    #: The start of the error. If a client leaves it out, the daemon sets it.
+    since: Optional[datetime] = None
 
     def message_pb(self) -> widget_pb2.WidgetError:
-        return widget_pb2.WidgetError(reason=_text(self.reason), message=_text(self.message))
+        return widget_pb2.WidgetError(
+            reason=_text(self.reason),
+            message=_text(self.message),
+            since=None if self.since is None else to_timestamp(self.since),
+        )
 
 
 @dataclass(frozen=True)
@@ -147,7 +154,10 @@ class Widget:
 
 
 def _error(message: widget_pb2.WidgetError) -> Optional[WidgetError]:
-    return WidgetError(message.reason, message.message) if message.reason else None
+    if not message.reason:
+        return None
+    since = from_timestamp(message.since) if message.HasField("since") else None
+    return WidgetError(message.reason, message.message, since)
 
 
 @dataclass(frozen=True)

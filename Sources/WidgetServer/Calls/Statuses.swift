@@ -257,7 +257,7 @@ extension RPCStatus {
   static func forceDenied(_ uid: UInt32) -> RPCStatus {
     RPCStatus(
       .permissionDenied, "PERMISSION_DENIED",
-      "User \(uid) may not force events. Only the daemon's own user and root may.",
+      "User \(uid) may not force events, or trace bundles. Only the daemon's own user and root may.",
       metadata: ["uid": "\(uid)"])
   }
 
