@@ -10,9 +10,10 @@ let strict: [SwiftSetting] = [
   .treatAllWarnings(as: .error),
 ]
 
-/// Of the targets that carry out every call: a release build does not check that accesses to memory
+/// Settings of the targets that carry out every call: a release build does not check that accesses to memory
 /// exclude each other. Debug builds do, and all tests run with them. No library product may have these
-/// targets, because a package with such flags cannot be depended on.
+/// targets, because SwiftPM refuses a dependency with such flags
+/// (https://github.com/swiftlang/swift-package-manager/issues/9145).
 let unchecked: [SwiftSetting] = [
   .unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))
 ]
@@ -20,8 +21,10 @@ let unchecked: [SwiftSetting] = [
 /// How releases are linked. The toolchain's own linker (lld) packs the addresses that the loader fills in,
 /// which are 2 to 3 MB otherwise (glibc 2.36 and later read them).
 ///
-/// A module is left out if no code here gets to it: Swift's tables of types keep it in the program otherwise.
-/// If a program calls one of them nevertheless, it does not link.
+/// Modules that no code here reaches are left out by name. The linker keeps them otherwise: on Linux, the
+/// compiler marks the tables of types as retained, also for `--gc-sections`
+/// (https://github.com/swiftlang/swift/pull/72061). If a program calls a module that is left out, the program
+/// does not link.
 func release(withoutModules modules: [String] = []) -> [LinkerSetting] {
   let packed = ["-z", "pack-relative-relocs"]
   let leftOut = modules.map { "--remap-inputs=*/\($0).build/*=/dev/null" }
@@ -89,7 +92,8 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
     .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
     .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
-    // Without the JSON trait, which needs all of Foundation and with it 45 MB of ICU.
+    // No trait: JSON needs all of Foundation and with it 45 MB of ICU. Other packages leave the traits out
+    // for the same reason (https://github.com/vapor/console-kit/pull/241).
     .package(url: "https://github.com/apple/swift-configuration", exact: "1.4.0", traits: []),
     .package(url: "https://github.com/apple/swift-system", exact: "1.8.1"),
     // HTTP for bundles; only widgetd-host links it.
@@ -104,7 +108,7 @@ let package = Package(
     // The domain, free of I/O. These import no Foundation, NIO or protobuf.
     .target(
       name: "WidgetModel",
-      linkerSettings: [.linkedLibrary("m")]),  // What the standard library rounds doubles with.
+      linkerSettings: [.linkedLibrary("m")]),  // The standard library rounds doubles with it.
     .target(
       name: "WidgetExpression", dependencies: ["WidgetModel"],
       exclude: ["Text/generate-folding-table", "Text/generate-date-names"],

@@ -10,18 +10,21 @@
   ///
   /// - It overwrites the reserved header, so that the call can be found; see `Callers`.
   /// - It refuses a call with more metadata than `metadata_bytes_max`, or with an invalid
-  ///   `grpc-timeout`. grpc-swift traps on a negative one: `Timeout.init(decoding:)` of grpc-swift-2
-  ///   2.4.3 reads `-1S`, and a precondition then refuses the amount. No issue is known upstream.
+  ///   `grpc-timeout`. grpc-swift traps on a negative one: `Timeout.init(decoding:)` reads `-1S`, and a
+  ///   precondition then refuses the amount
+  ///   (https://github.com/grpc/grpc-swift-2/blob/2.4.3/Sources/GRPCCore/Timeout.swift).
   /// - It ends a call whose deadline has already passed at the start.
-  /// - It passes on the end of a stream that has no data as data. `GRPCServerStreamHandler` of
-  ///   grpc-swift-nio-transport 2.9.2 ends the messages of a call only at a data frame with the end
-  ///   of the stream, not at such headers. No issue is known upstream.
+  /// - It passes on the end of a stream that has no data as data. grpc-swift ends the messages of a
+  ///   call only at a data frame with the end of the stream, not at such headers
+  ///   (https://github.com/grpc/grpc-swift-nio-transport/blob/2.9.2/Sources/GRPCNIOTransportCore/Server/GRPCServerStreamHandler.swift).
   /// - It bounds the memory that a peer can fill with requests: for each request, for all of a
   ///   connection, and for all of a user. A request that has begun counts until its end has arrived,
   ///   even without a body. A refused request gets a status; grpc-swift would reset the stream
   ///   without one.
   /// - It counts the bytes of the answer until the peer has it, or is gone. A stream makes no more
   ///   messages while too many of its bytes, or of its connection's, are not written.
+  ///
+  /// No issue upstream reports the two faults (November 2026).
   final class CallGuard: ChannelDuplexHandler, CallAdmission, StreamRoom {
     typealias InboundIn = HTTP2Frame.FramePayload
     typealias InboundOut = HTTP2Frame.FramePayload

@@ -7,8 +7,9 @@
   /// https://github.com/apple/swift-nio-http2/pull/561. It then closes the connection with all its
   /// streams. The limits are settings of NIO's handler, but grpc-swift-nio-transport 2.9.2 does not
   /// pass them on for servers (`NIOChannelPipeline+GRPC.swift`). Ordinary clients reach the limits:
-  /// - Some clients measure a connection with a ping for each batch of received data. A busy watch
-  ///   causes hundreds in a second. An answer costs 17 bytes.
+  /// - Some clients measure a connection with a ping for each batch of received data
+  ///   (https://github.com/grpc/grpc-swift-2/issues/5). A busy watch causes hundreds in a second. An
+  ///   answer costs 17 bytes.
   /// - A client resets a stream when a deadline expires and when a watch is cancelled. Such a call
   ///   is ended here, as if the daemon had reset it, within `stream_resets_max`.
   ///
@@ -47,10 +48,12 @@
 
     /// Ends the read that a connection's error has cut short.
     ///
-    /// NIO's HTTP/2 keeps the streams of the current read until the read is complete
-    /// (`didReadChannels` in `HTTP2CommonInboundStreamMultiplexer` of swift-nio-http2 1.46.0). A
-    /// socket that is closed while it is read completes no read, and then the streams and the
-    /// connection hold each other for ever. No issue is known upstream.
+    /// NIO's HTTP/2 keeps the streams of the current read until the read is complete. A socket that
+    /// is closed while it is read completes no read, and then the streams and the connection hold
+    /// each other for ever. The list is `didReadChannels` in
+    /// https://github.com/apple/swift-nio-http2/blob/1.46.0/Sources/NIOHTTP2/HTTP2CommonInboundStreamMultiplexer.swift.
+    /// The end of the handler (https://github.com/apple/swift-nio-http2/pull/483) does not empty it.
+    /// No issue reports this (November 2026). docs/decisions/0020 has the report.
     func channelInactive(context: ChannelHandlerContext) {
       context.fireChannelInactive()
       // After the frames of this read, and before the handlers are removed.

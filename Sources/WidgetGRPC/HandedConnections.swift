@@ -83,17 +83,19 @@
     }
   }
 
-  /// The frames of the connection itself: one that is sent first, and those that grpc-swift need not see.
+  /// The frames of the connection itself: SETTINGS first, and the frames that grpc-swift need not see.
   ///
-  /// Lets a peer send more headers than grpc-swift would take, so that a call with too many headers
-  /// can be refused. A refusal by HTTP/2 itself would end the connection with all its calls.
-  /// `NIOChannelPipeline+GRPC.swift` of grpc-swift-nio-transport 2.9.2 has 16 KiB and no setting.
+  /// The SETTINGS let a peer send more headers than grpc-swift would take, so that the daemon can
+  /// refuse a call with too many headers. A refusal by HTTP/2 itself would end the connection with
+  /// all its calls. grpc-swift-nio-transport 2.9.2 takes 16 KiB and has no setting. Version 2.10
+  /// has one (https://github.com/grpc/grpc-swift-nio-transport/pull/195). With this version, the
+  /// SETTINGS here can go.
   ///
   /// The limit holds after the peer has acknowledged it. More headers than that still end the
   /// connection.
   ///
-  /// Drops news of the connection's window, which some clients send with each call. NIO's HTTP/2 has applied
-  /// them. grpc-swift would wake a task for each, and ignore it.
+  /// The handler drops WINDOW_UPDATE frames of the connection, which some clients send with each
+  /// call. NIO's HTTP/2 has applied them. grpc-swift would wake a task for each, and ignore it.
   private final class RootStreamFrames: ChannelInboundHandler {
     typealias InboundIn = HTTP2Frame
     typealias InboundOut = HTTP2Frame
@@ -102,8 +104,9 @@
     /// The maximum size of headers in HTTP/2, as SETTINGS_MAX_HEADER_LIST_SIZE counts them.
     ///
     /// NIO's HTTP/2 ends a connection at the sixth CONTINUATION frame of one header block
-    /// (`maximumSequentialContinuationFrames`, which grpc-swift does not let one set). This many bytes
-    /// fit into fewer frames of 16 KiB. Clients that know the limit refuse a larger call themselves.
+    /// (https://github.com/apple/swift-nio-http2/pull/443), and grpc-swift has no setting for this.
+    /// 80 KiB fit into fewer frames of 16 KiB. Clients that know the limit refuse a larger call
+    /// themselves.
     static let headerBytesMax = 80 << 10
 
     func handlerAdded(context: ChannelHandlerContext) {

@@ -1,8 +1,9 @@
 """How .proto files are to be written: the rules that buf calls STANDARD, and some of our own.
 
 The rules have buf's names where buf has them, so that its documentation explains them. Ours are
-COMPILES, SYNTAX_PROTO3, COMMENT_FILE, LANGUAGE_OPTIONS and NUMBER_GAP. There is no way to switch a rule off in a
-file: a rule that does not fit should be changed here.
+COMPILES, SYNTAX_PROTO3, COMMENT_FILE, LANGUAGE_OPTIONS, PACKAGE_SAME_OPTIONS and NUMBER_GAP.
+`scripts/lint-protos --help` says which of buf's rules they contain. A file cannot switch a rule off:
+change a rule that does not fit here.
 """
 
 from __future__ import annotations
