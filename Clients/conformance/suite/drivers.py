@@ -5,7 +5,6 @@ them; nothing polls. If a driver prints an unexpected line or ends, the scenario
 """
 
 import os
-import shutil
 import subprocess
 import threading
 import time
