@@ -13,7 +13,7 @@ final class SocketClient: DrivenClient {
   }
 
   func call(_ request: Request) async throws(Ending) -> [UInt8] {
-    guard let call = SocketClient.calls[request.method] else {
+    guard let call = SocketClient.function(of: request.method) else {
       throw .unsupported("WidgetClient has a function for each method there is, and no others")
     }
     return try await call(client, request.bytes, CallOptions(timeout: request.timeout))

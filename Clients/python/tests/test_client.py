@@ -7,6 +7,7 @@ import threading
 import widgetd
 from widgetd import methods
 from widgetd import messages as pb
+from widgetd._channel import can_be_repeated
 
 from .daemon_case import DaemonCase, names
 from .fake import widget
@@ -136,6 +137,25 @@ class ClientTests(DaemonCase):
         self.assertEqual(self.client.get_kind("k").name, "k")
         self.daemon.answers["ListKinds"] = lose_once(pb.ListKindsResponse(revision=5))
         self.assertEqual(self.client.list_kinds().revision, 5)
+
+    def test_repeatable_methods_are_those_with_an_idempotency_level(self):
+        for name, method in vars(methods).items():
+            if not isinstance(method, methods.Method) or method.service.startswith("grpc."):
+                continue
+            file = method.request.DESCRIPTOR.file
+            described = file.services_by_name[method.service.rsplit(".", 1)[1]]
+            options = described.methods_by_name[method.name].GetOptions()
+            self.assertEqual(method.is_repeatable, options.idempotency_level != 0, name)
+
+    def test_a_call_of_a_repeatable_method_is_made_again(self):
+        for method, request in (
+            (methods.DIFF_BUNDLE, pb.DiffBundleRequest()),
+            (methods.READ_BLOB, pb.ReadBlobRequest()),
+            (methods.CHECK_HEALTH, methods.CHECK_HEALTH.request()),
+            (methods.UPDATE_WIDGET, pb.UpdateWidgetRequest(request_id="r")),
+        ):
+            self.assertTrue(can_be_repeated(method, request), method.name)
+        self.assertFalse(can_be_repeated(methods.UPDATE_WIDGET, pb.UpdateWidgetRequest()))
 
     def test_wrong_arguments_fail_before_anything_is_sent(self):
         for wrong in (

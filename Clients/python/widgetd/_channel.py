@@ -92,17 +92,15 @@ def error_of(
 
 #: Seconds before the retry of a call whose connection was lost.
 AGAIN = (0.0, 0.05, 0.2)
-_READS = ("GetWidget", "ListWidgets", "GetKind", "ListKinds", "GetTheme", "GetStats", "Check",
-          "RefreshWidgets", "GetTimeline", "GetPlaceholder", "GetSnapshot", "ListBundles")
 
 
 def can_be_repeated(method: Method[Any, Any], request: Message) -> bool:
     """Whether a retry is safe when nobody knows if the call was carried out.
 
     After a restart of the daemon, gRPC may notice the lost connection only at the next call. So the
-    client retries calls that change nothing, and calls with a request id.
+    client retries calls of repeatable methods, and calls with a request id.
     """
-    return method.name in _READS or bool(getattr(request, "request_id", ""))
+    return method.is_repeatable or bool(getattr(request, "request_id", ""))
 
 
 def closed() -> WidgetdError:

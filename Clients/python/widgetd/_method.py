@@ -13,13 +13,17 @@ Response = TypeVar("Response", bound=Message)
 
 @dataclass(frozen=True)
 class Method(Generic[Request, Response]):
-    """A method: `service` and `name` as in "widgetd.v1.WidgetService/GetWidget"."""
+    """A method: `service` and `name` as in "widgetd.v1.WidgetService/GetWidget".
+
+    A method with `is_repeatable` changes nothing, or nothing more if it is called again.
+    """
 
     service: str
     name: str
     request: Type[Request]
     response: Type[Response]
     is_stream: bool = False
+    is_repeatable: bool = False
 
     @property
     def path(self) -> str:

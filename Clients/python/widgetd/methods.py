@@ -18,12 +18,14 @@ CHECK_HEALTH = Method(
     "Check",
     _health.HealthCheckRequest,
     _health.HealthCheckResponse,
+    is_repeatable=True,
 )
 LIST_HEALTH = Method(
     "grpc.health.v1.Health",
     "List",
     _health.HealthListRequest,
     _health.HealthListResponse,
+    is_repeatable=True,
 )
 WATCH_HEALTH = Method(
     "grpc.health.v1.Health",
@@ -43,12 +45,14 @@ GET_WIDGET = Method(
     "GetWidget",
     _widget_service.GetWidgetRequest,
     _widget_service.GetWidgetResponse,
+    is_repeatable=True,
 )
 LIST_WIDGETS = Method(
     "widgetd.v1.WidgetService",
     "ListWidgets",
     _widget_service.ListWidgetsRequest,
     _widget_service.ListWidgetsResponse,
+    is_repeatable=True,
 )
 UPDATE_WIDGET = Method(
     "widgetd.v1.WidgetService",
@@ -91,6 +95,7 @@ REFRESH_WIDGETS = Method(
     "RefreshWidgets",
     _widget_service.RefreshWidgetsRequest,
     _widget_service.RefreshWidgetsResponse,
+    is_repeatable=True,
 )
 WATCH_WIDGETS = Method(
     "widgetd.v1.WidgetService",
@@ -141,6 +146,7 @@ GET_STATS = Method(
     "GetStats",
     _admin_service.GetStatsRequest,
     _admin_service.GetStatsResponse,
+    is_repeatable=True,
 )
 RELOAD = Method(
     "widgetd.v1.AdminService",
@@ -171,12 +177,14 @@ READ_BLOB = Method(
     "ReadBlob",
     _blob_service.ReadBlobRequest,
     _blob_service.ReadBlobResponse,
+    is_repeatable=True,
 )
 DELETE_BLOB = Method(
     "widgetd.v1.BlobService",
     "DeleteBlob",
     _blob_service.DeleteBlobRequest,
     _blob_service.DeleteBlobResponse,
+    is_repeatable=True,
 )
 APPLY_KINDS = Method(
     "widgetd.v1.CatalogService",
@@ -189,12 +197,14 @@ GET_KIND = Method(
     "GetKind",
     _catalog_service.GetKindRequest,
     _catalog_service.GetKindResponse,
+    is_repeatable=True,
 )
 LIST_KINDS = Method(
     "widgetd.v1.CatalogService",
     "ListKinds",
     _catalog_service.ListKindsRequest,
     _catalog_service.ListKindsResponse,
+    is_repeatable=True,
 )
 DELETE_KIND = Method(
     "widgetd.v1.CatalogService",
@@ -207,6 +217,7 @@ GET_THEME = Method(
     "GetTheme",
     _catalog_service.GetThemeRequest,
     _catalog_service.GetThemeResponse,
+    is_repeatable=True,
 )
 UPDATE_THEME = Method(
     "widgetd.v1.CatalogService",
@@ -225,6 +236,7 @@ LIST_BUNDLES = Method(
     "ListBundles",
     _catalog_service.ListBundlesRequest,
     _catalog_service.ListBundlesResponse,
+    is_repeatable=True,
 )
 DELETE_BUNDLE = Method(
     "widgetd.v1.CatalogService",
@@ -249,6 +261,7 @@ DIFF_BUNDLE = Method(
     "DiffBundle",
     _catalog_service.DiffBundleRequest,
     _catalog_service.DiffBundleResponse,
+    is_repeatable=True,
 )
 PROVIDE = Method(
     "widgetd.v1.ProviderService",
@@ -262,16 +275,19 @@ GET_TIMELINE = Method(
     "GetTimeline",
     _timeline_service.GetTimelineRequest,
     _timeline_service.GetTimelineResponse,
+    is_repeatable=True,
 )
 GET_PLACEHOLDER = Method(
     "widgetd.v1.TimelineService",
     "GetPlaceholder",
     _timeline_service.GetPlaceholderRequest,
     _timeline_service.GetPlaceholderResponse,
+    is_repeatable=True,
 )
 GET_SNAPSHOT = Method(
     "widgetd.v1.TimelineService",
     "GetSnapshot",
     _timeline_service.GetSnapshotRequest,
     _timeline_service.GetSnapshotResponse,
+    is_repeatable=True,
 )

@@ -423,9 +423,12 @@ BREAKING = [
     Case("a new stream of responses, and a removed one", "RPC_SAME_SERVER_STREAMING",
          (SERVICE, "(MakeThingResponse)", "(stream §MakeThingResponse)"),
          (SERVICE, "(stream WatchThingsResponse)", "(§WatchThingsResponse)")),
-    Case("another word on being called twice", "RPC_SAME_IDEMPOTENCY_LEVEL",
-         (SERVICE, "rpc MakeThing(MakeThingRequest) returns (MakeThingResponse);",
-          "rpc §MakeThing(MakeThingRequest) returns (MakeThingResponse) {\n"
+    Case("another idempotency level", "RPC_SAME_IDEMPOTENCY_LEVEL",
+         (SERVICE, "rpc MakeThing(", "rpc §MakeThing("),
+         before=[(SERVICE, "returns (MakeThingResponse);", "returns (MakeThingResponse) {\n"
+                  "    option idempotency_level = IDEMPOTENT;\n  }")]),
+    Case("a first idempotency level", "",
+         (SERVICE, "returns (MakeThingResponse);", "returns (MakeThingResponse) {\n"
           "    option idempotency_level = IDEMPOTENT;\n  }")),
     Case("a foreign file that changed", "FIELD_SAME_NAME",
          (FOREIGN, "string Name", "string §Names")),

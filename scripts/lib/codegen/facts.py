@@ -67,11 +67,16 @@ def methods_in(file_set):
                 texts = {n: content.decode() for n, _, _, content in fields_of(method)
                          if content is not None and n < 4}
                 flags = {n for n, wire_type, raw, _ in fields_of(method) if wire_type == 0 and raw[-1]}
+                options = b"".join(c for n, _, _, c in fields_of(method) if n == 4)
                 methods.append({
                     "service": package + "." + name, "name": texts[1],
                     "case": case_of(name, texts[1]), "request": (home[texts[2]], texts[2]),
                     "response": (home[texts[3]], texts[3]),
-                    "takes_stream": 5 in flags, "gives_stream": 6 in flags})
+                    "takes_stream": 5 in flags, "gives_stream": 6 in flags,
+                    # The option idempotency_level. The file of grpc.health has no options.
+                    "is_repeatable": 6 not in flags and (
+                        package.startswith("grpc.health.") or any(
+                            n == 34 for n, _, _, _ in fields_of(options)))})
     return methods
 
 

@@ -44,6 +44,7 @@ def methods(methods):
         lines += ["%s = Method(" % constant, '    "%s",' % m["service"], '    "%s",' % m["name"],
                   "    %s," % message(m["request"]), "    %s," % message(m["response"])]
         lines += ["    is_stream=True,"] if m["gives_stream"] else []
+        lines += ["    is_repeatable=True,"] if m["is_repeatable"] else []
         lines += [")"]
     return "\n".join(lines + [""])
 

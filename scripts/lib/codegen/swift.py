@@ -50,6 +50,25 @@ def methods(methods):
     return "\n".join(lines + ["}", ""])
 
 
+# WidgetClient has no function for this method.
+NOT_IN_CLIENT = ("ListHealth",)
+
+
+def driver_calls(methods):
+    """The functions of WidgetClient by the names of their methods, for the conformance suite."""
+    lines = ["// %s" % NOTICE, "// swift-format-ignore-file", "", "import WidgetClient", "",
+             "extension SocketClient {",
+             "  /// The library's function for a method, by the method's full name.",
+             "  static func function(of method: String) -> Call? {", "    switch method {"]
+    for method in methods:
+        if method["takes_stream"] or method["gives_stream"] or method["case"] in NOT_IN_CLIENT:
+            continue
+        lines += ['    case "%s/%s":' % (method["service"], method["name"]),
+                  "      typed { c, r, o throws(ClientError) in try await c.%s(r, options: o) }"
+                  % lower_first(method["case"])]
+    return "\n".join(lines + ["    default: nil", "    }", "  }", "}", ""])
+
+
 def flag(methods, flag):
     names = ["." + lower_first(m["case"]) for m in methods if m[flag]]
     return ["    switch self {", "    case %s: true" % ", ".join(names), "    default: false",

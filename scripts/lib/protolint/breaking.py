@@ -46,7 +46,7 @@ RULES = {
     "RPC_SAME_RESPONSE_TYPE": "an RPC keeps its response",
     "RPC_SAME_CLIENT_STREAMING": "an RPC goes on taking one request, or a stream",
     "RPC_SAME_SERVER_STREAMING": "an RPC goes on giving one response, or a stream",
-    "RPC_SAME_IDEMPOTENCY_LEVEL": "an RPC keeps what it says about being called twice",
+    "RPC_SAME_IDEMPOTENCY_LEVEL": "an RPC keeps its idempotency_level",
 }
 
 # Options of a file that are of no consequence for what is generated.
@@ -288,6 +288,7 @@ def _service(now: Source, was: ServiceAt, at: ServiceAt) -> Iterator[Finding]:
                 yield now.finding(rule, at.file, (*path, number),
                                   f"{new.name} was {'a' if before else 'no'} stream there; restore "
                                   "it, or add another RPC")
-        if old.options.idempotency_level != new.options.idempotency_level:
+        # A first level breaks nobody: clients that know none do not repeat the call.
+        if old.options.idempotency_level not in (0, new.options.idempotency_level):
             yield now.finding("RPC_SAME_IDEMPOTENCY_LEVEL", at.file, path,
                               f"{new.name} has another idempotency_level; restore it")

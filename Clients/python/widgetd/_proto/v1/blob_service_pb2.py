@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$widgetd/python/v1/blob_service.proto\x12\x11widgetd.python.v1\x1a\x1egoogle/protobuf/duration.proto\"f\n\x11UploadBlobRequest\x12\x0f\n\x07\x62lob_id\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x04\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x14\n\x0c\x63ontent_type\x18\x05 \x01(\t\"\\\n\x12UploadBlobResponse\x12\x0f\n\x07\x62lob_id\x18\x01 \x01(\t\x12\x0c\n\x04size\x18\x02 \x01(\x04\x12\'\n\x04idle\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"f\n\x0fReadBlobRequest\x12\x0f\n\x07\x62lob_id\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x04\x12\x10\n\x08size_max\x18\x03 \x01(\r\x12\x14\n\x07\x66or_uid\x18\x04 \x01(\rH\x00\x88\x01\x01\x42\n\n\x08_for_uid\"R\n\x10ReadBlobResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x12\x0c\n\x04size\x18\x02 \x01(\x04\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x14\n\x0c\x63ontent_type\x18\x04 \x01(\t\"$\n\x11\x44\x65leteBlobRequest\x12\x0f\n\x07\x62lob_id\x18\x01 \x01(\t\"\x14\n\x12\x44\x65leteBlobResponse2\x98\x02\n\x0b\x42lobService\x12Y\n\nUploadBlob\x12$.widgetd.python.v1.UploadBlobRequest\x1a%.widgetd.python.v1.UploadBlobResponse\x12S\n\x08ReadBlob\x12\".widgetd.python.v1.ReadBlobRequest\x1a#.widgetd.python.v1.ReadBlobResponse\x12Y\n\nDeleteBlob\x12$.widgetd.python.v1.DeleteBlobRequest\x1a%.widgetd.python.v1.DeleteBlobResponseBM\n\x0e\x63om.widgetd.v1B\x10\x42lobServiceProtoP\x01Z\x14widgetd/v1;widgetdv1\xa2\x02\x03WXX\xaa\x02\nWidgetd.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$widgetd/python/v1/blob_service.proto\x12\x11widgetd.python.v1\x1a\x1egoogle/protobuf/duration.proto\"f\n\x11UploadBlobRequest\x12\x0f\n\x07\x62lob_id\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x04\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x14\n\x0c\x63ontent_type\x18\x05 \x01(\t\"\\\n\x12UploadBlobResponse\x12\x0f\n\x07\x62lob_id\x18\x01 \x01(\t\x12\x0c\n\x04size\x18\x02 \x01(\x04\x12\'\n\x04idle\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"f\n\x0fReadBlobRequest\x12\x0f\n\x07\x62lob_id\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x04\x12\x10\n\x08size_max\x18\x03 \x01(\r\x12\x14\n\x07\x66or_uid\x18\x04 \x01(\rH\x00\x88\x01\x01\x42\n\n\x08_for_uid\"R\n\x10ReadBlobResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x12\x0c\n\x04size\x18\x02 \x01(\x04\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x14\n\x0c\x63ontent_type\x18\x04 \x01(\t\"$\n\x11\x44\x65leteBlobRequest\x12\x0f\n\x07\x62lob_id\x18\x01 \x01(\t\"\x14\n\x12\x44\x65leteBlobResponse2\xa2\x02\n\x0b\x42lobService\x12Y\n\nUploadBlob\x12$.widgetd.python.v1.UploadBlobRequest\x1a%.widgetd.python.v1.UploadBlobResponse\x12X\n\x08ReadBlob\x12\".widgetd.python.v1.ReadBlobRequest\x1a#.widgetd.python.v1.ReadBlobResponse\"\x03\x90\x02\x01\x12^\n\nDeleteBlob\x12$.widgetd.python.v1.DeleteBlobRequest\x1a%.widgetd.python.v1.DeleteBlobResponse\"\x03\x90\x02\x02\x42M\n\x0e\x63om.widgetd.v1B\x10\x42lobServiceProtoP\x01Z\x14widgetd/v1;widgetdv1\xa2\x02\x03WXX\xaa\x02\nWidgetd.V1b\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'widgetd.python.v1.blob_service_pb2', globals())
@@ -22,6 +22,10 @@ if _descriptor._USE_C_DESCRIPTORS == False:
 
   DESCRIPTOR._options = None
   DESCRIPTOR._serialized_options = b'\n\016com.widgetd.v1B\020BlobServiceProtoP\001Z\024widgetd/v1;widgetdv1\242\002\003WXX\252\002\nWidgetd.V1'
+  _BLOBSERVICE.methods_by_name['ReadBlob']._options = None
+  _BLOBSERVICE.methods_by_name['ReadBlob']._serialized_options = b'\220\002\001'
+  _BLOBSERVICE.methods_by_name['DeleteBlob']._options = None
+  _BLOBSERVICE.methods_by_name['DeleteBlob']._serialized_options = b'\220\002\002'
   _UPLOADBLOBREQUEST._serialized_start=91
   _UPLOADBLOBREQUEST._serialized_end=193
   _UPLOADBLOBRESPONSE._serialized_start=195
@@ -35,5 +39,5 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _DELETEBLOBRESPONSE._serialized_start=515
   _DELETEBLOBRESPONSE._serialized_end=535
   _BLOBSERVICE._serialized_start=538
-  _BLOBSERVICE._serialized_end=818
+  _BLOBSERVICE._serialized_end=828
 # @@protoc_insertion_point(module_scope)
