@@ -56,6 +56,8 @@ extension Launch {
       try await serve(settings)
     } catch let error as SettingsError {
       throw Launch.failure("\(error)", status: 2)
+    } catch let error as SettingsFileError {
+      throw Launch.failure("\(error)", status: 2)
     } catch let error as UnknownLimit {
       throw Launch.failure("\(error)", status: 2)
     } catch let code as ExitCode {

@@ -42,6 +42,7 @@ struct Settings: Equatable {
     }
     // The library refuses /dev/null, with which a caller says that there is no file.
     if !settings.bytes.isEmpty {
+      try SettingsFile.check(settings.bytes, path: path)
       do {
         providers.append(
           try await EnvironmentVariablesProvider(environmentFilePath: FilePath(path))
