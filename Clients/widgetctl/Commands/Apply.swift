@@ -115,6 +115,10 @@ struct ApplyCommand: AsyncParsableCommand {
     {
       throw file.located(refusal)
     }
+    // What is set aside shows only in the owners of fields. With --prune, other kinds may be removed.
+    let watchedKinds = prune ? [] : (file.kinds ?? []).map(\.name)
+    let asidesBefore =
+      file.kinds == nil || dryRun ? nil : await AsideValues.ask(watchedKinds, session)
     let kinds = try await placing(file) { try await applyKinds(file, target, session) }
     // The kinds are registered already. If this call fails, the widgets must still be applied.
     let lacking =
@@ -131,8 +135,10 @@ struct ApplyCommand: AsyncParsableCommand {
       if !dryRun {
         Output.warn(await FailureWarnings.ask(after: [], kinds?.results ?? [], session))
       }
-      return session.printer.print(document(kinds, nil)) {
-        ApplyCommand.text(kinds, dryRun: dryRun) + lacking.map { "\($0)\n" }.joined().safeLines
+      let asides = asidesBefore == nil ? nil : await AsideValues.ask(watchedKinds, session)
+      return session.printer.print(document(kinds, nil, asidesBefore, asides)) {
+        ApplyCommand.text(kinds, dryRun: dryRun, asides: asides)
+          + (asides?.text(since: asidesBefore) ?? "") + lacking.map { "\($0)\n" }.joined().safeLines
           + (kinds == nil ? "nothing to do\n" : "")
       }
     }
@@ -163,8 +169,11 @@ struct ApplyCommand: AsyncParsableCommand {
     if !dryRun {
       Output.warn(await FailureWarnings.ask(after: answer.results, kinds?.results ?? [], session))
     }
-    session.printer.print(document(kinds, answer)) {
-      ApplyCommand.text(kinds, dryRun: dryRun, replacedBy: own ? [] : file.widgets)
+    let asides = asidesBefore == nil ? nil : await AsideValues.ask(watchedKinds, session)
+    session.printer.print(document(kinds, answer, asidesBefore, asides)) {
+      ApplyCommand.text(
+        kinds, dryRun: dryRun, replacedBy: own ? [] : file.widgets, asides: asides)
+        + (asides?.text(since: asidesBefore) ?? "")
         + lacking.map { "\($0)\n" }.joined().safeLines
         + (unchecked.isEmpty || !answer.results.isEmpty
           ? ApplyCommand.text(
@@ -266,7 +275,10 @@ struct ApplyCommand: AsyncParsableCommand {
         requestID: global.requestId.map { "\($0)-kinds" } ?? ""), options: session.options)
   }
 
-  private func document(_ kinds: ApplyKindsResponse?, _ widgets: ApplyWidgetsResponse?) -> Value {
+  private func document(
+    _ kinds: ApplyKindsResponse?, _ widgets: ApplyWidgetsResponse?, _ asidesBefore: AsideValues?,
+    _ asides: AsideValues?
+  ) -> Value {
     var map: ValueMap = [
       "results": .list(
         (widgets?.results ?? []).map {
@@ -298,15 +310,23 @@ struct ApplyCommand: AsyncParsableCommand {
           ])
         })
     }
+    if let asidesBefore, let asides {
+      map["setAside"] = .list(asides.added(since: asidesBefore).map(\.document))
+      map["restored"] = .list(asides.returned(since: asidesBefore).map(\.document))
+    }
     if dryRun { map["dryRun"] = .bool(true) }
     return .map(map)
   }
 
   /// A line a kind, and one for each value that its widgets lose.
   ///
-  /// - Parameter specs: The widgets of the same command, which replace values that do not fit.
+  /// - Parameters:
+  ///   - specs: The widgets of the same command, which replace values that do not fit.
+  ///   - asides: The values that are set aside afterwards, which have other lines. Nil if they are not
+  ///     known.
   static func text(
-    _ kinds: ApplyKindsResponse?, dryRun: Bool, replacedBy specs: [WidgetSpec] = []
+    _ kinds: ApplyKindsResponse?, dryRun: Bool, replacedBy specs: [WidgetSpec] = [],
+    asides: AsideValues? = nil
   ) -> String {
     let replaced = Set(
       specs.flatMap { spec in
@@ -322,7 +342,7 @@ struct ApplyCommand: AsyncParsableCommand {
         default: ", \(result.widgetsChanged) widgets converted"
         }
       return "kind \(result.name) \(result.action.name)\(widgets)\(dryRun ? " (dry run)" : "")\n"
-        + text(lostBy: result, dryRun: dryRun) {
+        + text(lostBy: result, besides: asides, dryRun: dryRun) {
           replaced.contains("\($0.widgetID) \($0.path)")
             || $0.path.hasPrefix("entry.") && withTimelines.contains($0.widgetID)
         }
@@ -330,9 +350,11 @@ struct ApplyCommand: AsyncParsableCommand {
   }
 
   private static func text(
-    lostBy result: KindResult, dryRun: Bool, _ isReplaced: (LostField) -> Bool
+    lostBy result: KindResult, besides asides: AsideValues?, dryRun: Bool,
+    _ isReplaced: (LostField) -> Bool
   ) -> String {
-    var lines = result.lostFields.map { field in
+    let others = result.lostFields.filter { asides?.contains($0.widgetID, $0.path) != true }
+    var lines = others.map { field in
       let what =
         isReplaced(field)
         ? "\(dryRun ? "would not fit" : "did not fit") the changed kind; the file's value replaces it"

@@ -89,8 +89,16 @@ struct DescribeCommand: AsyncParsableCommand {
     let session = try global.session()
     let answer = try await session.client.getKind(
       GetKindRequest(name: name), options: session.options)
-    session.printer.print(answer.kind.document) {
+    let asides = await AsideValues.ask([name], session)?.entries ?? []
+    var document = answer.kind.document
+    if !asides.isEmpty, case .map(var map) = document {
+      map["setAside"] = .list(asides.map(\.document))
+      document = .map(map)
+    }
+    session.printer.print(document) {
       KindText(answer.kind, session.printer.painter).text(width: session.printer.width)
+        + (asides.isEmpty ? "" : "\n" + session.printer.painter.paint("Set aside", .header) + "\n")
+        + asides.map { "  \($0.text)\n" }.joined().safeLines
     }
   }
 }
@@ -124,6 +132,7 @@ struct RemoveKindCommand: AsyncParsableCommand {
   func run() async throws {
     let session = try global.session()
     if !force, let failure = try await refusal(session) { throw failure }
+    let asidesBefore = await AsideValues.ask([name], session)
     let answer = try await session.client.deleteKind(
       DeleteKindRequest(
         name: name, allowMissing: allowMissing, requestID: global.requestId ?? ""),
@@ -131,6 +140,7 @@ struct RemoveKindCommand: AsyncParsableCommand {
     // The kind is removed already, so the command succeeds even if this call fails.
     let left = (try? await session.list(Selector(kinds: [name]), mask: .idsOnly))?.widgets
     let ids = left?.map(\.widget.id.rawValue)
+    let asides = await AsideValues.ask([name], session)
     session.printer.print(
       .map([
         "name": .string(name.rawValue), "revision": .revision(answer.revision),
@@ -139,6 +149,7 @@ struct RemoveKindCommand: AsyncParsableCommand {
     ) {
       (allowMissing ? "\(name) is gone\n" : "\(name) removed\n")
         + RemoveKindCommand.text(ofWidgets: ids ?? [], of: name)
+        + (asides?.text(since: asidesBefore) ?? "")
     }
   }
 
