@@ -118,7 +118,7 @@ struct CommandFailure: Error, Hashable {
   /// The command that examines a failed connection further. Nil for any other failure.
   private static func doctor(for error: ClientError, socket: String?) -> String? {
     switch error {
-    case .unavailable(_, let path), .connectionLost(let path), .unresponsive(let path, _):
+    case .unavailable(_, let path), .connectionLost(let path, _), .unresponsive(let path, _):
       Doctor.command(forSocket: path)
     case .socketNotFound, .protocolViolation, .deadlineExceeded:
       SocketChoice.ofProcess(explicit: socket).command("doctor")

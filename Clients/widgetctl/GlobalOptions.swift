@@ -1,4 +1,5 @@
 import ArgumentParser
+import Synchronization
 import WidgetClient
 import WidgetModel
 
@@ -81,8 +82,34 @@ struct GlobalOptions: ParsableArguments {
     if verbose { Output.writeError("widgetctl: the socket is \(socketPath)\n") }
     return Session(
       client: WidgetClient(socketPath: socketPath),
-      options: CallOptions(timeout: timeout == nil ? GlobalOptions.timeoutDefault : limit),
+      options: CallOptions(
+        timeout: timeout == nil ? GlobalOptions.timeoutDefault : limit,
+        silence: SilenceNote.silence(limit: timeout == nil ? GlobalOptions.timeoutDefault : limit)),
       printer: Printer(format: output ?? .table, painter: painter, width: Terminal.width))
+  }
+}
+
+/// The note on standard error that the daemon does not answer yet. A command has one note, however many
+/// calls wait.
+enum SilenceNote {
+  private static let isWritten = Mutex(false)
+
+  /// - Parameter limit: The time after which the command gives up; nil for never.
+  static func silence(limit: Duration?) -> CallOptions.Silence {
+    CallOptions.Silence {
+      let isFirst = isWritten.withLock { isWritten in
+        defer { isWritten = true }
+        return !isWritten
+      }
+      guard isFirst else { return }
+      Output.writeError("widgetctl: \(words(limit: limit))\n")
+    }
+  }
+
+  static func words(limit: Duration?) -> String {
+    "the daemon does not answer yet; "
+      + (limit.map { "waiting up to \(DurationSyntax.seconds($0))" } ?? "waiting for it")
+      + "; `widgetctl doctor` finds out what is wrong"
   }
 }
 
@@ -102,7 +129,7 @@ extension Session {
     do throws(ClientError) {
       _ = try await client.getTheme(options: options)
     } catch {
-      guard case .deadlineExceeded(limit) = error else { throw error }
+      guard case .deadlineExceeded(limit, _) = error else { throw error }
       throw .unresponsive(socketPath: client.socketPath, answerMax: limit)
     }
   }

@@ -9,8 +9,27 @@ public struct CallOptions: Sendable {
   /// Metadata to send with the call. Keys may repeat.
   public var metadata: [MetadataEntry]
 
-  public init(timeout: Duration? = nil, metadata: [MetadataEntry] = []) {
+  /// What to do if the daemon hangs while the call waits for it. Nil: nothing.
+  public var silence: Silence?
+
+  /// Tells the user of a call that the daemon does not answer. The call continues to wait.
+  public struct Silence: Sendable {
+    /// The time without an answer, also to a question for the daemon's health.
+    public var after: Duration
+    /// Called at most once for each call, on the client's thread.
+    public var note: @Sendable () -> Void
+
+    public init(after: Duration = .seconds(5), note: @escaping @Sendable () -> Void) {
+      self.after = after
+      self.note = note
+    }
+  }
+
+  public init(
+    timeout: Duration? = nil, metadata: [MetadataEntry] = [], silence: Silence? = nil
+  ) {
     self.timeout = timeout
     self.metadata = metadata
+    self.silence = silence
   }
 }

@@ -14,15 +14,15 @@ public enum ClientError: Error, Hashable, Sendable {
   case unavailable(ConnectFailure, socketPath: String)
   /// No socket was found in any of the usual places.
   case socketNotFound(tried: [String])
-  /// The connection ended before the answer came. The request may or may not have been carried out.
-  /// With a `requestID`, a retry is safe.
-  case connectionLost(socketPath: String)
+  /// The connection ended before the answer came. With `mayBeMade`, the call was a change that may have
+  /// been made. With a `requestID`, a retry is safe.
+  case connectionLost(socketPath: String, mayBeMade: Bool = false)
   /// The daemon keeps the connection of a watch, but has sent nothing for `answerMax` after it was
   /// asked: it hangs, is stopped by a signal, or is overloaded.
   case unresponsive(socketPath: String, answerMax: Duration)
-  /// The answer did not come in time. As with `connectionLost`, the request may have been carried
-  /// out.
-  case deadlineExceeded(Duration)
+  /// The answer did not come in time. With `mayBeMade`, the call was a change that the daemon may still
+  /// make.
+  case deadlineExceeded(Duration, mayBeMade: Bool = false)
   /// The task that waited was cancelled.
   case cancelled
   /// The client was closed.
@@ -99,14 +99,16 @@ extension ClientError: CustomStringConvertible {
     case .socketNotFound(let tried):
       "cannot find the daemon's socket; tried \(tried.joined(separator: ", "))."
         + " Start widgetd, or name its socket in $\(SocketPath.variable)"
-    case .connectionLost(let path):
-      "the connection to the daemon at \(path) was lost before it answered; try again."
-        + " If it was a change, it may have been made already; with a request id, it is made once"
+    case .connectionLost(let path, let mayBeMade):
+      "the connection to the daemon at \(path) was lost before it answered; try again"
+        + (mayBeMade
+          ? ". The change may have been made already; with a request id, it is made once" : "")
     case .unresponsive(let path, let answerMax):
       "the daemon at \(path) does not answer within \(answerMax): it hangs, is stopped, or is overloaded;"
         + " continue or restart it"
-    case .deadlineExceeded(let timeout):
-      "the daemon did not answer within \(timeout); wait longer. If it was a change, it may still be made"
+    case .deadlineExceeded(let timeout, let mayBeMade):
+      "the daemon did not answer within \(timeout); wait longer"
+        + (mayBeMade ? ". The change may still be made" : "")
     case .cancelled:
       "the call was cancelled"
     case .closed:
@@ -121,7 +123,36 @@ extension ClientError: CustomStringConvertible {
   }
 }
 
+extension RPCMethod {
+  /// Whether the call can change something, so that a caller without an answer does not know whether it
+  /// has.
+  var mayChange: Bool {
+    switch self {
+    case .checkHealth, .listHealth, .watchHealth, .getWidget, .listWidgets, .watchWidgets,
+      .watchEvents, .requestProgress, .getStats, .readBlob, .getKind, .listKinds, .getTheme,
+      .listBundles, .diffBundle, .getTimeline, .getPlaceholder, .getSnapshot:
+      false
+    case .createWidget, .updateWidget, .deleteWidget, .setPresence, .moveWidget, .applyWidgets,
+      .sendEvent, .refreshWidgets, .unsubscribe, .startActivity, .updateActivity, .endActivity,
+      .reload, .setLogLevel, .setTime, .uploadBlob, .deleteBlob, .applyKinds, .deleteKind,
+      .updateTheme, .installBundle, .deleteBundle, .rollbackBundle, .setBundleDefaults, .provide:
+      true
+    }
+  }
+}
+
 extension ClientError {
+  /// The error of a call that was sent, with whether its change may be made.
+  func of(_ method: RPCMethod) -> ClientError {
+    switch self {
+    case .connectionLost(let path, _):
+      .connectionLost(socketPath: path, mayBeMade: method.mayChange)
+    case .deadlineExceeded(let timeout, _):
+      .deadlineExceeded(timeout, mayBeMade: method.mayChange)
+    default: self
+    }
+  }
+
   /// The description without the time of the next attempt, for a program that reconnects by itself.
   public var cause: String {
     guard case .status(var status) = self else { return description }

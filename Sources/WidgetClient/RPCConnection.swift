@@ -122,6 +122,19 @@ final class RPCConnection: ChannelDuplexHandler {
 
   // MARK: Liveness
 
+  /// When the last bytes came.
+  private var heardAt: NIODeadline?
+
+  /// Whether the daemon has sent something since then.
+  func hasHeard(since instant: NIODeadline) -> Bool { heardAt.map { $0 >= instant } ?? false }
+
+  /// Asks the daemon for its health, for any answer.
+  func ask() {
+    _ = try? open(
+      .unary, .checkHealth, HealthCheckRequest(), timeout: nil, metadata: [],
+      receiver: AnyAnswer())
+  }
+
   /// Fails the connection with `unresponsive` if the daemon does not answer. Call it when a stream was
   /// requested.
   func check(_ policy: LivenessPolicy) {
@@ -189,7 +202,9 @@ final class RPCConnection: ChannelDuplexHandler {
   func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    if let deadline = liveness?.heard(at: .now()) { setLivenessTimer(deadline) }
+    let now = NIODeadline.now()
+    heardAt = now
+    if let deadline = liveness?.heard(at: now) { setLivenessTimer(deadline) }
     reader.append(unwrapInboundIn(data))
     while failure == nil, let item = reader.next() {
       switch item {

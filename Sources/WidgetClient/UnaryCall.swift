@@ -14,6 +14,7 @@ final class UnaryCall<Request: WireMessage, Response: WireMessage>: CallReceiver
   private let options: CallOptions
   private var continuation: CheckedContinuation<Answer, Never>?
   private var timer: Scheduled<Void>?
+  private var silenceTimer: Scheduled<Void>?
   private var connection: RPCConnection?
   private var streamID: UInt32?
 
@@ -36,6 +37,7 @@ final class UnaryCall<Request: WireMessage, Response: WireMessage>: CallReceiver
       }
     }
     let started = NIODeadline.now()
+    watchSilence(since: started, connector.eventLoop)
     connector.withShared { result in
       guard self.continuation != nil else { return }
       switch result {
@@ -60,7 +62,28 @@ final class UnaryCall<Request: WireMessage, Response: WireMessage>: CallReceiver
   /// Ends the call from the caller's side.
   func giveUp(_ error: ClientError) {
     if let streamID { connection?.abandon(streamID) }
-    complete(.failure(error))
+    complete(.failure(streamID == nil ? error : error.of(method)))
+  }
+
+  // MARK: Silence
+
+  /// Tells the caller that the daemon does not answer. A call may take long, so the daemon is asked
+  /// first: a daemon that answers the question works on the call.
+  private func watchSilence(since started: NIODeadline, _ eventLoop: any EventLoop) {
+    guard let silence = options.silence else { return }
+    let answerMax = silence.after * 0.4
+    let loop = eventLoop.assumeIsolated()
+    silenceTimer = loop.scheduleTask(in: TimeAmount(silence.after - answerMax)) {
+      guard self.continuation != nil else { return }
+      let asked = NIODeadline.now()
+      self.connection?.ask()
+      self.silenceTimer = loop.scheduleTask(in: TimeAmount(answerMax)) {
+        guard self.continuation != nil, self.connection?.hasHeard(since: asked) != true else {
+          return
+        }
+        silence.note()
+      }
+    }
   }
 
   func message(_ bytes: ByteBuffer) {
@@ -78,13 +101,14 @@ final class UnaryCall<Request: WireMessage, Response: WireMessage>: CallReceiver
         complete(.failure(.wire(error)))
       }
     case .failure(let error):
-      complete(.failure(error))
+      complete(.failure(error.of(method)))
     }
   }
 
   private func complete(_ answer: Answer) {
     timer?.cancel()
-    timer = nil
+    silenceTimer?.cancel()
+    (timer, silenceTimer) = (nil, nil)
     connection = nil
     continuation.take()?.resume(returning: answer)
   }

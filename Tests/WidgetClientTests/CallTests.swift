@@ -1,4 +1,5 @@
 import NIOCore
+import Synchronization
 import Testing
 import WidgetClient
 import WidgetTransport
@@ -170,6 +171,55 @@ import WidgetTransport
     try call.respond(GetStatsResponse(version: "next"))
     #expect(try await next.value.version == "next")
     #expect(try await daemon.connectionCount() == 1)
+    try await daemon.stop()
+  }
+
+  @Test func `only a change can still be made after the deadline`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    let timeout = Duration.milliseconds(30)
+    let options = CallOptions(timeout: timeout)
+    await #expect(throws: ClientError.deadlineExceeded(timeout, mayBeMade: true)) {
+      try await client.deleteWidget(DeleteWidgetRequest(id: .of("a")), options: options)
+    }
+    let read = await #expect(throws: ClientError.self) {
+      try await client.getWidget(GetWidgetRequest(id: .of("a")), options: options)
+    }
+    #expect(read == .deadlineExceeded(timeout))
+    #expect(read?.description.contains("change") == false)
+    try await daemon.stop()
+  }
+
+  @Test func `a caller learns that the daemon hangs, and waits on`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let (notes, post) = AsyncStream<Void>.makeStream()
+    let options = CallOptions(
+      silence: CallOptions.Silence(after: .milliseconds(100)) { post.yield() })
+    let answer = Task { try await client.getStats(options: options) }
+    let call = try await calls.expect("GetStats")
+    _ = try await calls.expect("Check")
+    var arrivals = notes.makeAsyncIterator()
+    #expect(await arrivals.next() != nil)
+    try call.respond(GetStatsResponse(version: "late"))
+    #expect(try await answer.value.version == "late")
+    try await daemon.stop()
+  }
+
+  @Test func `a call that takes long is no silence of the daemon`() async throws {
+    let daemon = try await FakeDaemon()
+    let client = WidgetClient(socketPath: daemon.socketPath)
+    var calls = daemon.calls
+    let noted = Mutex(false)
+    let options = CallOptions(
+      timeout: .seconds(4),
+      silence: CallOptions.Silence(after: .seconds(3)) { noted.withLock { $0 = true } })
+    let answer = Task { try await client.getStats(options: options) }
+    _ = try await calls.expect("GetStats")
+    try await calls.expect("Check").respond(HealthCheckResponse(status: .serving))
+    await #expect(throws: ClientError.self) { try await answer.value }
+    #expect(!noted.withLock { $0 })
     try await daemon.stop()
   }
 

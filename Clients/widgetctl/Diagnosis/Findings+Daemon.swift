@@ -46,7 +46,7 @@ extension Facts {
     let check = "health"
     switch connection {
     case .notTried, .failed: return nil
-    case .mute(.deadlineExceeded(let limit)):
+    case .mute(.deadlineExceeded(let limit, _)):
       let wait = "does not answer within \(DurationSyntax.seconds(limit))"
       guard let listener else {
         return .fail(
