@@ -2,13 +2,13 @@ import NIOCore
 import WidgetProto
 import WidgetTransport
 
-/// How a watch notices a daemon that hangs or is stopped. Such a daemon keeps its connections, and
+/// How a watch, or a provider's session, notices a daemon that hangs or is stopped. Such a daemon keeps its connections, and
 /// accepts new ones, but sends nothing.
 ///
-/// After `quietMax` without a frame, the watch makes a small call on its connection. If nothing comes
-/// within `answerMax`, the watch treats the connection as lost: it delivers `disconnected` with
-/// `ClientError.unresponsive`, and connects again. `reconnected` comes only after an answer. The
-/// request that opens the stream wants an answer within `answerMax`, too.
+/// After `quietMax` without a frame, the client makes a small call on its connection. If nothing comes
+/// within `answerMax`, the client treats the connection as lost: it delivers `disconnected` with
+/// `ClientError.unresponsive`, and connects again. `reconnected`, or `connected` of a session, comes only
+/// after an answer. The request that opens the stream wants an answer within `answerMax`, too.
 public struct LivenessPolicy: Hashable, Sendable {
   /// The longest time without a frame before the daemon is asked. Each question wakes the program
   /// and the daemon.

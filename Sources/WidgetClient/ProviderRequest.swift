@@ -107,13 +107,16 @@ public struct ProviderOptions: Sendable {
   /// The retry policy after a lost connection.
   public var retry: RetryPolicy
   public var metadata: [MetadataEntry]
+  /// How the session notices a daemon that does not answer. Nil: not at all.
+  public var liveness: LivenessPolicy?
 
   public init(
     lease: Duration? = nil, takesOver: Bool = false, prunesKinds: Bool = false,
     managesBundles: Bool = false, acknowledged: (sequence: UInt64, epoch: UInt64)? = nil,
     retry: RetryPolicy = .forever, metadata: [MetadataEntry] = [],
-    includesAudience: Bool = false
+    includesAudience: Bool = false, liveness: LivenessPolicy? = .patient
   ) {
+    self.liveness = liveness
     self.includesAudience = includesAudience
     self.lease = lease
     self.takesOver = takesOver

@@ -21,7 +21,8 @@ import WidgetProto
 /// The session connects by itself, declares its kinds each time, and keeps its lease. After a loss
 /// it reconnects and continues behind the last acknowledged event. Changes wait for the connection.
 /// If the connection is lost, the change under way fails with `connectionLost`, and is not
-/// repeated: the daemon asks for every widget after the reconnect.
+/// repeated: the daemon asks for every widget after the reconnect. A daemon that does not answer counts
+/// as lost, too (`ProviderOptions.liveness`).
 ///
 /// Unread requests have a bound: the events that the daemon sends without an acknowledgement, and
 /// one data request for each widget. The session runs until `close`.
@@ -320,7 +321,7 @@ public actor ProviderSession {
       var failure: ClientError?
       do throws(ClientError) {
         let line: Line = try await client.converse(
-          .provide, await opening(), metadata: options.metadata)
+          .provide, await opening(), metadata: options.metadata, liveness: options.liveness)
         try await serve(line)
       } catch {
         failure = error

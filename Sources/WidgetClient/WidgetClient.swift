@@ -138,8 +138,11 @@ public final class WidgetClient: Sendable {
   }
 
   /// Begins a conversation on a separate connection. The connection ends with it.
+  ///
+  /// - Parameter liveness: How to notice a daemon that does not answer. Nil: not at all.
   func converse<Request: WireMessage, Message: WireMessage>(
-    _ method: RPCMethod, _ first: Request, metadata: [MetadataEntry]
+    _ method: RPCMethod, _ first: Request, metadata: [MetadataEntry],
+    liveness: LivenessPolicy? = nil
   ) async throws(ClientError) -> Conversation<Request, Message> {
     typealias Begun = Result<Conversation<Request, Message>, ClientError>
     let begun: Begun = await withCheckedContinuation { continuation in
@@ -154,6 +157,7 @@ public final class WidgetClient: Sendable {
               let streamID = try connection.open(
                 .bidirectional, method, first, timeout: nil, metadata: metadata,
                 receiver: StreamCall<Message>(source, on: connection))
+              if let liveness { connection.check(liveness) }
               begun = .success(
                 Conversation(
                   messages: messages,

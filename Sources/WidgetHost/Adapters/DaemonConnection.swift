@@ -104,6 +104,8 @@ public struct ClientConnection: DaemonConnection {
       takesOver: takesOver, prunesKinds: true, managesBundles: isHosts,
       includesAudience: includesAudience)
     options.answersSnapshots = !isHosts
+    // One question is enough: all sessions and watches of the host have the same daemon.
+    if !isHosts { options.liveness = nil }
     return ClientSession(
       client.provide(provider, kinds: kinds, options: options), kinds: kinds)
   }
