@@ -27,6 +27,9 @@ public enum WatchFrame: Hashable, Sendable {
   case theme(ThemeState)
   /// The upcoming content of widgets. Comes only with `upcomingEntries`.
   case upcoming(WatchUpcoming)
+  /// Whether the store takes changes. While it takes none, widgets may be old. Comes after `opened` only
+  /// while it takes none.
+  case store(WatchStore)
   /// The stream cannot continue where it stopped. A snapshot follows, and replaces the known state.
   case reset(ResetReason)
   /// The connection is lost or could not be made, or the daemon does not answer; it is retried.

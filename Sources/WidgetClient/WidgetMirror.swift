@@ -65,6 +65,10 @@ public struct WidgetMirror: Hashable, Sendable {
   public private(set) var isSynced = false
   /// Whether frames flow; false after `disconnected`, until the stream is open again.
   public private(set) var isConnected = false
+  /// Why the daemon's store takes no changes, so that widgets may be old. Nil if it takes them.
+  public private(set) var storeFailure: StoreFailure?
+  /// Whether the widgets are as the daemon has them now, and the daemon can change them.
+  public var isCurrent: Bool { isConnected && storeFailure == nil }
   /// The revision of the visible state.
   public private(set) var revision: Revision = 0
   /// The store's epoch, as the daemon told last.
@@ -123,6 +127,10 @@ public struct WidgetMirror: Hashable, Sendable {
       collectedUpcoming = UpcomingTable()
       epoch = opened.epoch
       isConnected = true
+      storeFailure = nil
+      return nil
+    case .store(let store):
+      storeFailure = store.failure
       return nil
     case .snapshot(let chunk):
       var next = snapshot ?? [:]

@@ -60,6 +60,8 @@ struct WidgetWatchResumption: Resumption, Equatable {
       return .theme(theme)
     case .upcoming(let upcoming):
       return .upcoming(upcoming)
+    case .store(let store):
+      return .store(store)
     case .unknown:
       return nil
     }

@@ -36,6 +36,8 @@ public struct GetStatsResponse: Hashable, Sendable {
   public var memoryBytes: UInt64
   /// How many providers have a session.
   public var providers: UInt64
+  /// Nil while the store takes changes.
+  public var storeFailure: StoreFailure?
 
   public init(
     version: String = "", startTime: Timestamp = .epoch, uptime: Duration = .zero,
@@ -43,7 +45,8 @@ public struct GetStatsResponse: Hashable, Sendable {
     widgets: UInt64 = 0, stateBytes: UInt64 = 0, lastSequence: UInt64 = 0,
     connections: UInt64 = 0, subscriptions: UInt64 = 0, counters: [String: UInt64] = [:],
     limits: [String: UInt64] = [:], pid: UInt32 = 0, recentErrors: [RecentError] = [],
-    usage: [String: UInt64] = [:], memoryBytes: UInt64 = 0, providers: UInt64 = 0
+    usage: [String: UInt64] = [:], memoryBytes: UInt64 = 0, providers: UInt64 = 0,
+    storeFailure: StoreFailure? = nil
   ) {
     self.version = version
     self.startTime = startTime
@@ -64,6 +67,7 @@ public struct GetStatsResponse: Hashable, Sendable {
     self.usage = usage
     self.memoryBytes = memoryBytes
     self.providers = providers
+    self.storeFailure = storeFailure
   }
 }
 
@@ -92,6 +96,7 @@ extension GetStatsResponse: ConvertibleMessage {
     usage = reader.counts(c.pointee.n_usage, c.pointee.usage)
     memoryBytes = c.pointee.memory_bytes
     providers = c.pointee.providers
+    storeFailure = try reader.optional("store_failure", c.pointee.store_failure)
   }
 
   func fill(
@@ -123,6 +128,7 @@ extension GetStatsResponse: ConvertibleMessage {
       "usage", usage, of: Widgetd__V1__GetStatsResponse__UsageEntry.self)
     c.pointee.memory_bytes = memoryBytes
     c.pointee.providers = providers
+    c.pointee.store_failure = try writer.message("store_failure", optional: storeFailure)
   }
 }
 

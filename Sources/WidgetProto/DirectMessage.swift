@@ -355,6 +355,7 @@ extension WatchWidgetsResponse: DirectMessage {
     case .progress(let frame): output.message(Number.progress, struct: frame)
     case .theme(let theme): output.message(Number.theme, struct: theme)
     case .upcoming(let frame): output.message(Number.upcoming, struct: frame)
+    case .store(let frame): output.message(Number.store, struct: frame)
     case .unknown: true
     }
   }

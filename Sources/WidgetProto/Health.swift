@@ -5,8 +5,11 @@ import WidgetModel
 
 /// Asks whether a service can be used.
 public struct HealthCheckRequest: Hashable, Sendable {
-  /// The service's full name; empty for the daemon as a whole.
+  /// The service's full name; empty for the daemon as a whole; `store` for its store.
   public var service: String
+
+  /// The name of the store. Not serving: the daemon can be read, but takes no changes.
+  public static let store = "widgetd.v1.Store"
 
   public init(service: String = "") {
     self.service = service

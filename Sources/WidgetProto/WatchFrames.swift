@@ -15,6 +15,7 @@ public enum WatchWidgetsResponse: Hashable, Sendable {
   case progress(WatchProgress)
   case theme(ThemeState)
   case upcoming(WatchUpcoming)
+  case store(WatchStore)
   /// A frame of a kind that this version does not know. Skip it.
   case unknown
 }
@@ -40,6 +41,8 @@ extension WatchWidgetsResponse: ConvertibleMessage {
       self = .theme(try reader.required("theme", c.pointee.theme))
     case WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_UPCOMING:
       self = .upcoming(try reader.required("upcoming", c.pointee.upcoming))
+    case WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_STORE:
+      self = .store(try reader.required("store", c.pointee.store))
     default: self = .unknown
     }
   }
@@ -75,6 +78,9 @@ extension WatchWidgetsResponse: ConvertibleMessage {
     case .upcoming(let frame):
       c.pointee.frame_case = WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_UPCOMING
       c.pointee.upcoming = try writer.message("upcoming", frame)
+    case .store(let frame):
+      c.pointee.frame_case = WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_STORE
+      c.pointee.store = try writer.message("store", frame)
     case .unknown: break
     }
   }

@@ -239,7 +239,7 @@
         #expect(unknown.code == 5)
         let list = try client.call(
           "List", HealthListRequest(), as: HealthListResponse.self, service: RawHTTP2.health)
-        #expect(list.statuses.count == 8)
+        #expect(list.statuses.count == 9)
         #expect(list.statuses.values.allSatisfy { $0.status == .serving })
 
         let watch = try client.start("Watch", HealthCheckRequest(), service: RawHTTP2.health)

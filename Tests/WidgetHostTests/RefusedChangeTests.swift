@@ -37,6 +37,59 @@ struct RefusedChangeTests {
     #expect(!third.contains { if case .patch = $0 { true } else { false } })
   }
 
+  @Test func `a change that the daemon refuses for now fails the bundle, until it is taken`() throws
+  {
+    var scene = try Scene("data: {n: 0}\nsources: {s: {timer: 1s, set: {n: data.n + 1}}}")
+    scene.isBusy = true
+    scene.pass(.seconds(1))
+    var refusal = Failure("UNAVAILABLE", "no space left", isTransient: true)
+    refusal.refusal = "STORAGE_FAILED"
+    guard case .patch(let request, let id, _)? = patches(&scene).first else {
+      Issue.record("no change")
+      return
+    }
+    let since = scene.time.wall
+    scene.tell(.failed(request, refusal))
+    #expect(
+      scene.instance.failures == [
+        BundleFailure(
+          widgetID: id, title: "Update refused", message: "no space left", code: "UNAVAILABLE",
+          since: since)
+      ])
+    // The host's log has one line for all widgets.
+    #expect(!scene.taken().contains { if case .report = $0 { true } else { false } })
+    scene.pass(.seconds(1))
+    guard case .patch(let again, _, let patch)? = patches(&scene).first else {
+      Issue.record("not sent again")
+      return
+    }
+    #expect(patch.error == nil)
+    scene.tell(.sent(again, 9))
+    #expect(scene.instance.failures == [])
+  }
+
+  @Test func `the log has the beginning and the end of refusals, and not each`() {
+    var refusals = ChangeRefusals(HostLimits())
+    var failure = Failure("UNAVAILABLE", "full", isTransient: true)
+    // A lost connection is reported otherwise.
+    #expect(refusals.refused(failure, at: .zero) == nil)
+    failure.refusal = "STORAGE_FAILED"
+    let begun = (0..<100).compactMap { refusals.refused(failure, at: .seconds($0)) }
+    #expect(begun.count == 1 && begun[0].hasSuffix(": full"))
+    // Almost full: small changes are taken, large ones are not.
+    for second in 100..<200 {
+      refusals.taken()
+      #expect(refusals.refused(failure, at: .seconds(second)) == nil)
+    }
+    #expect(refusals.deadline == nil)
+    refusals.taken()
+    #expect(refusals.deadline == .seconds(204))
+    #expect(refusals.tick(at: .seconds(203)) == nil)
+    #expect(refusals.tick(at: .seconds(204)) == "the daemon takes changes again")
+    #expect(refusals.deadline == nil)
+    #expect(refusals.refused(failure, at: .seconds(300)) != nil)
+  }
+
   /// What a refused change leaves to be told.
   private func outcome(_ effects: [Effect], of event: String) -> ValueMap? {
     for case .patch(_, _, let patch) in effects {

@@ -19,7 +19,7 @@ import WidgetTransport
           "": serving, "widgetd.v1.WidgetService": serving, "widgetd.v1.AdminService": serving,
           "widgetd.v1.CatalogService": serving, "widgetd.v1.ProviderService": serving,
           "widgetd.v1.BlobService": serving, "widgetd.v1.TimelineService": serving,
-          "widgetd.v1.ActivityService": serving,
+          "widgetd.v1.ActivityService": serving, "widgetd.v1.Store": serving,
         ])
     }
   }
@@ -47,6 +47,48 @@ import WidgetTransport
     try await server.server.stop()
     #expect(try stream.value.next()?.status == .notServing)
     #expect(throws: RPCStatus.shuttingDown) { try stream.value.next() }
+  }
+
+  @Test func `of the store is NOT_SERVING while it takes no changes, and readers are told why`()
+    async throws
+  {
+    try await withServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
+      let client = try server.connect()
+      let stream = try server.connect().watchHealth(HealthCheckRequest.store)
+      #expect(try stream.next()?.status == .serving)
+      let watcher = try Watcher(server.connect(), WatchWidgetsRequest()).sync()
+      #expect(watcher.mirror.storeFailure == nil)
+      let full = StorageError.full(path: "/db")
+      server.log.failure = full
+      #expect(throws: RPCStatus.self) { try client.create("a") }
+      #expect(try stream.next()?.status == .notServing)
+      while watcher.mirror.storeFailure == nil { _ = try watcher.step() }
+      #expect(watcher.mirror.storeFailure?.message == "\(full)")
+      #expect(try client.stats().storeFailure == watcher.mirror.storeFailure)
+      // The daemon as a whole can be read.
+      #expect(try client.health() == .serving)
+      let late = try Watcher(server.connect(), WatchWidgetsRequest()).sync()
+      #expect(late.mirror.storeFailure?.message == "\(full)")
+      server.log.failure = nil
+      _ = try client.create("a")
+      #expect(try stream.next()?.status == .serving)
+      while watcher.mirror.storeFailure != nil { _ = try watcher.step() }
+      #expect(try client.stats().storeFailure == nil)
+    }
+  }
+
+  @Test func `of the store is SERVING again without a change, when there is room`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      let stream = try server.connect().watchHealth(HealthCheckRequest.store)
+      #expect(try stream.next()?.status == .serving)
+      server.log.failure = .full(path: "/db")
+      #expect(throws: RPCStatus.self) { try client.create("a") }
+      #expect(try stream.next()?.status == .notServing)
+      server.log.failure = nil
+      // The daemon itself tries to store something, after a while.
+      #expect(try stream.next()?.status == .serving)
+    }
   }
 
   @Test func `is NOT_SERVING while the store is removed, and SERVING when it is back`() async throws

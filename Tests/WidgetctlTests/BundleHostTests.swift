@@ -97,6 +97,19 @@ import WidgetModel
     #expect(ended.state == "stopped")
   }
 
+  @Test func `a bundle whose daemon cannot store changes is failing`() throws {
+    let trouble = StoreTrouble(StoreFailure(message: "/db: no space left", since: .epoch))
+    let words = "widgetd cannot store changes since 1970-01-01T00:00:00Z: /db: no space left"
+    let running = BundleStanding(try widget(["state": .string("running")]), store: trouble)
+    #expect(running.text == "failing: \(words)")
+    let failing = BundleStanding(
+      try widget(["state": .string("failing"), "problem": .string("x")]), store: trouble)
+    #expect(failing.text == "failing: \(words) (and 1 more)")
+    let failed = BundleStanding(
+      try widget(["state": .string("failed"), "problem": .string("x")]), store: trouble)
+    #expect(failed.text == "failed: x")
+  }
+
   @Test(arguments: [
     ("/b/clock", "widgetctl bundle rm clock"), (nil, "widgetctl bundle rm clock"),
     ("/my widgets/clock", "widgetctl bundle rm clock --dir '/my widgets'"),

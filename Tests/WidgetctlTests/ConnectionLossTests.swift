@@ -29,4 +29,19 @@ struct ConnectionLossTests {
   @Test func `a reset without a lost connection is none`() {
     #expect(loss(after: [.reset(.compacted), opened]) == nil)
   }
+
+  @Test func `widgets may be old while the store takes no changes`() {
+    let failure = StoreFailure(message: "full", since: .epoch)
+    let failing = WatchFrame.store(WatchStore(failure: failure))
+    let works = WatchFrame.store(WatchStore())
+    #expect(loss(after: [opened, failing])?.words == "widgetd cannot store changes")
+    #expect(loss(after: [opened, failing, works]) == nil)
+    // The daemon tells again after `opened`.
+    #expect(loss(after: [opened, failing, lost])?.words == "widgetd is away")
+    #expect(loss(after: [opened, failing, lost, .reconnected, opened]) == nil)
+    let begun: [WatchFrame] = [lost, .reconnected, .reset(.epochChanged), opened, failing]
+    #expect(loss(after: begun)?.words == "widgetd is away")
+    #expect(
+      loss(after: begun + [.synced(WatchSynced())])?.words == "widgetd cannot store changes")
+  }
 }

@@ -64,6 +64,7 @@ final class SocketClient: DrivenClient {
       case .progress(let progress): message = .progress(progress)
       case .theme(let theme): message = .theme(theme)
       case .upcoming(let upcoming): message = .upcoming(upcoming)
+      case .store(let store): message = .store(store)
       case .reset(let reason):
         // The library goes on with a snapshot by itself; who asked for one stream gets what ended it.
         guard isRaw else { continue }

@@ -460,5 +460,5 @@ struct BundleDiffCommand: AsyncParsableCommand {
 }
 
 extension String {
-  fileprivate var nonEmpty: String? { isEmpty ? nil : self }
+  var nonEmpty: String? { isEmpty ? nil : self }
 }

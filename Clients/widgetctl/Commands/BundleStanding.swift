@@ -18,9 +18,11 @@ struct BundleStanding: Hashable, Sendable {
 
   var isBad: Bool { state != "running" }
 
-  /// - Parameter isConfirmed: whether a host has a session. After a restart of the daemon, the widget
-  ///   has the state from before.
-  init(_ widget: Widget, isConfirmed: Bool = true) {
+  /// - Parameters:
+  ///   - isConfirmed: whether a host has a session. After a restart of the daemon, the widget has the
+  ///     state from before.
+  ///   - store: that the daemon's store takes no changes. The host then cannot update its widgets.
+  init(_ widget: Widget, isConfirmed: Bool = true, store: StoreTrouble? = nil) {
     func text(_ key: String) -> String {
       if case .string(let text)? = widget.data[key] { text } else { "" }
     }
@@ -36,9 +38,13 @@ struct BundleStanding: Hashable, Sendable {
     // A killed host leaves its last state in the widget; the daemon marks it stale.
     let isGone = widget.isStale && text("state") != "stopped"
     let isWaiting = !isConfirmed && !isGone && text("state") != "stopped"
-    state = isGone ? "stopped" : isWaiting ? "waiting" : text("state")
-    problem =
+    let told = isGone ? "stopped" : isWaiting ? "waiting" : text("state")
+    let reason =
       isGone ? "widgetd-host is not running" : isWaiting ? BundleHost.waiting : text("problem")
+    let isFrozen = store != nil && ["running", "failing"].contains(told)
+    state = isFrozen ? "failing" : told
+    problem = [isFrozen ? store?.text : nil, reason.nonEmpty].compactMap(\.self)
+      .joined(separator: "\n")
     failures = widget.data["failures"] ?? .list([])
     widgetCount = number("widgets")
     others = number("others")
@@ -140,9 +146,10 @@ struct BundleStanding: Hashable, Sendable {
         options: options)
     else { return [] }
     let isConfirmed = await BundleHost.isConnected(client, kind, options)
+    let store = await StoreTrouble.ask(client, options)
     return answer.widgets.compactMap { answered in
       guard case .string(let path)? = answered.widget.data["path"] else { return nil }
-      return (path, BundleStanding(answered.widget, isConfirmed: isConfirmed))
+      return (path, BundleStanding(answered.widget, isConfirmed: isConfirmed, store: store))
     }
   }
 

@@ -135,6 +135,8 @@ struct ConnectionNotes {
     case .reset(.compacted):
       sayMore("too much has changed in between; starting over from a snapshot")
     case .reset(.epochChanged): sayMore("the daemon has a new store; starting over from a snapshot")
+    case .store(let store):
+      say(store.failure.map { "\($0.loss); `widgetctl status` shows why" } ?? StoreFailure.end)
     case .snapshot, .synced, .changes, .events, .gap, .progress, .theme, .upcoming, .reconnected:
       break
     }

@@ -63,6 +63,7 @@ struct ListCommand: AsyncParsableCommand {
           of: widgets.map { FieldOptions.projected($0.widget, fields.paths) }, mask: mask,
           reasons: true)
     }
+    await session.warnOfStore()
     // The selection may leave out widgets that exist.
     let others = Set(ids).subtracting(found.map(\.widget.id))
     guard !others.isEmpty else { return }
@@ -201,6 +202,7 @@ struct GetCommand: AsyncParsableCommand {
         ? session.printer.table(of: [answer.widget]) + GetCommand.problems(of: answer.widget)
         : values.joined(separator: "\n") + "\n"
     }
+    await session.warnOfStore()
   }
 
   /// A line for each problem of a widget: its error, its staleness, and failed parts of its content.

@@ -45,6 +45,7 @@ struct StatusCommand: AsyncParsableCommand {
       report.level = answers.level
       report.stats = answers.stats
       report.revision = answers.revision
+      report.store = answers.store
       if answers.stats != nil { report.host = await BundleHost.ask(global) }
       if answers.level == .owner || answers.level == .client {
         report.failing = await FailingWidgets.ask(global)

@@ -300,6 +300,7 @@ extension Facts {
     }
     var answers = Answers(health: health.status, level: .unknown)
     await answers.findLevel(client, options)
+    answers.store = await StoreTrouble.ask(client, options)
     await client.close()
     return .answered(answers)
   }

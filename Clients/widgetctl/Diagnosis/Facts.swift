@@ -166,6 +166,8 @@ struct Facts: Hashable {
     var stats: GetStatsResponse?
     /// For clients, which get no stats.
     var revision: Revision?
+    /// Nil if the store takes changes, or if nobody knows.
+    var store: StoreTrouble?
   }
 
   /// The user's level of access, found by requests to the daemon.

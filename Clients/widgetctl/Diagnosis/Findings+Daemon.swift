@@ -95,6 +95,14 @@ extension Facts {
     }
   }
 
+  /// A store that takes no changes. A store whose files are gone is a matter of health.
+  var storeFinding: Finding? {
+    guard case .answered(let answers) = connection, answers.health == .serving,
+      let store = answers.store
+    else { return nil }
+    return .fail("store", store.text, mend: store.failure == nil ? nil : choice.command("status"))
+  }
+
   var levelFinding: Finding? {
     guard case .answered(let answers) = connection else { return nil }
     let check = "level"

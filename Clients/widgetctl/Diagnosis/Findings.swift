@@ -8,7 +8,7 @@ extension Facts {
   var findings: [Finding] {
     [
       socketFinding, fileFinding, unitFinding, permissionFinding, connectFinding, healthFinding,
-      levelFinding, versionFinding, providersFinding, bundlesFinding, errorsFinding,
+      storeFinding, levelFinding, versionFinding, providersFinding, bundlesFinding, errorsFinding,
     ].compactMap { $0 }
   }
 

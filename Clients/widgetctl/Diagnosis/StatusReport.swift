@@ -25,6 +25,8 @@ struct StatusReport: Hashable {
   var stats: GetStatsResponse?
   /// For clients, which get no stats.
   var revision: Revision?
+  /// Nil if the store takes changes, or if nobody knows.
+  var store: StoreTrouble?
   /// The host that runs bundles, if it is known.
   var host = BundleHost.unknown
   /// The widgets that fail; nil if they are not known.
@@ -127,6 +129,7 @@ extension StatusReport {
     case .running: break
     }
     guard let stats else {
+      if let store { line("Store", "\(store.text); widgets may be old", .bad) }
       if let revision { line("Revision", "\(revision)") }
       failureLines().forEach { line($0.name, $0.text, $0.style) }
       line("You may", rights)
@@ -137,6 +140,11 @@ extension StatusReport {
       "Store",
       "\(stats.store), epoch \(stats.epoch), revision \(stats.revision) "
         + "(can resume from \(stats.compactRevision))")
+    if let failure = store?.failure {
+      let age = DateText(now: now).age(of: failure.since)
+      line("", "has stored no change for \(age): \(failure.message)", .bad)
+      line("", "widgets may be old; when the cause is gone, changes go through again", .bad)
+    }
     line("Widgets", "\(stats.widgets), \(ByteCount.text(stats.stateBytes)) of state")
     failureLines().forEach { line($0.name, $0.text, $0.style) }
     line("Clients", "connections \(stats.connections), subscriptions \(stats.subscriptions)")
@@ -207,6 +215,10 @@ extension StatusReport {
       let since = stats.map {
         " since \(StatusReport.text($0.startTime)); \(DurationSyntax.age($0.uptime)) ago"
       }
+      if store != nil {
+        return painter.paint("●", .bad) + " widgetd\(version) - "
+          + painter.paint("running, but it cannot store changes", .bad) + (since ?? "")
+      }
       return painter.paint("●", isInTrouble ? .warning : .good) + " widgetd\(version) - "
         + painter.paint("running", isInTrouble ? .warning : .good) + (since ?? "")
     case .running(let health):
@@ -271,6 +283,7 @@ extension StatusReport {
       map["health"] = .string(health.name)
       map["level"] = .string(level.rawValue)
       if let revision { map["revision"] = .revision(revision) }
+      map["takesChanges"] = .bool(store == nil)
     }
     if let failing { map["failing"] = failing.document }
     guard stats != nil else { return .map(map) }

@@ -103,7 +103,7 @@ extension LiveBoard {
     return LiveCanvas.Key(
       version: pane?.version, width: place.width, height: place.height, lookVersion: lookVersion,
       spinnerTick: pane?.isSpinning == true ? spinnerTick : nil,
-      isStale: pane?.widget.isStale == true || !mirror.isConnected,
+      isStale: pane?.widget.isStale == true || !mirror.isCurrent,
       focus: focus?.widget == id ? focus : nil, hover: hover?.widget == id ? hover : nil,
       title: title(of: id),
       troubles: troubleLines(of: id, width: place.width).map(\.text),
@@ -138,7 +138,7 @@ extension LiveBoard {
     }
     var look = pane.images.isEmpty ? look : withPictures(look)
     look.spinnerTick = spinnerTick
-    look.isStale = pane.widget.isStale || !mirror.isConnected
+    look.isStale = pane.widget.isStale || !mirror.isCurrent
     look.isDisabled = !pane.widget.presence.isEnabled
     look.focusedID = hasFocus && focus?.kind != .scroll ? focus?.node : nil
     look.scrolledID = hasFocus && focus?.kind == .scroll ? focus?.node : nil
@@ -269,7 +269,7 @@ extension LiveBoard {
     var marks: [(String, String)] = []
     if widget.hasFailed { marks.append(("failed", "color.error")) }
     if unregisteredIDs.contains(widget.id) { marks.append(("unregistered", "color.error")) }
-    if widget.isStale || !mirror.isConnected { marks.append(("stale", "color.warning")) }
+    if widget.isStale || !mirror.isCurrent { marks.append(("stale", "color.warning")) }
     if !widget.presence.isEnabled { marks.append(("disabled", "color.secondary")) }
     if !widget.presence.isVisible { marks.append(("hidden", "color.secondary")) }
     return marks

@@ -62,6 +62,7 @@ extension LiveBoard {
       widget: pane.widget, nodes: pane.table, kind: facts.kind, bundle: facts.bundle,
       host: facts.host, dates: DateText(now: options.now()))
     details.isConnected = mirror.isConnected
+    details.storeFailure = mirror.storeFailure
     details.theme = look.theme
     details.isPrivate = look.isPrivate
     return details.lines

@@ -41,7 +41,7 @@ extension LiveBoard {
       return
     }
     let light = StatusPart(
-      mirror.isConnected ? "●" : "○", mirror.isConnected ? "color.success" : "color.error")
+      mirror.isCurrent ? "●" : "○", mirror.isCurrent ? "color.success" : "color.error")
     if let last = noticeLines.last {
       put(noticeLines.count > 1 ? StatusPart(" ", "color.text") : light)
       return put(StatusPart(" \(last)", "color.warning"))
@@ -83,8 +83,8 @@ extension LiveBoard {
     for (index, line) in lines.enumerated() {
       if index == 0 {
         grid.put(
-          mirror.isConnected ? "●" : "○", column: 0, row: top,
-          style: style(mirror.isConnected ? "color.success" : "color.error"))
+          mirror.isCurrent ? "●" : "○", column: 0, row: top,
+          style: style(mirror.isCurrent ? "color.success" : "color.error"))
       }
       grid.put(
         TextColumns.truncated(line, to: size.columns - 2), column: 2, row: top + index,
@@ -103,7 +103,7 @@ extension LiveBoard {
     let count = "  \(order.count) widget\(order.count == 1 ? "" : "s")"
     parts.append(StatusPart(count, "color.secondary", rank: 5))
     // Without a connection, all widgets may be old.
-    let stale = mirror.isConnected ? staleIDs.count { frames[$0] != nil } : order.count
+    let stale = mirror.isCurrent ? staleIDs.count { frames[$0] != nil } : order.count
     let failed = failedIDs.count { frames[$0] != nil }
     if stale > 0 { parts.append(StatusPart("  \(stale) stale", "color.warning", rank: 3)) }
     if failed > 0 { parts.append(StatusPart("  \(failed) failed", "color.error", rank: 2)) }

@@ -149,6 +149,8 @@ struct LiveBoard {
     case .disconnected(let error) where feed == nil:
       // A lost connection matters more than an earlier message.
       (trouble, notice) = (LiveBoard.words(for: error), "")
+    case .store(let store) where feed == nil:
+      trouble = store.failure.map { "\($0.loss); `widgetctl status` shows why" }
     // A message from the time without a connection no longer holds.
     case .opened: if feed == nil, trouble != nil { (trouble, notice) = (nil, "") }
     default: break

@@ -1,3 +1,4 @@
+import WidgetClient
 import WidgetModel
 
 /// The text of the details box: why a widget looks as it does, and its data.
@@ -20,6 +21,8 @@ struct LiveDetails {
   var host: Widget?
   /// Whether the daemon is connected.
   var isConnected = true
+  /// Nil if the daemon's store takes changes.
+  var storeFailure: StoreFailure?
   /// The theme that defines the nodes' tokens.
   var theme = Theme.standard
   var dates: DateText
@@ -79,6 +82,10 @@ struct LiveDetails {
     var lines: [Line] = []
     func say(_ text: String) { lines.append(Line(text: text, token: "color.warning")) }
     if !isConnected { say("The daemon cannot be reached. This is the last state that it sent.") }
+    if let storeFailure {
+      say("The daemon has stored no change for \(dates.age(of: storeFailure.since)):")
+      say(storeFailure.message)
+    }
     guard widget.isStale else { return lines }
     let staleness = Staleness(widget: widget, kind: kind, bundle: bundle, host: host)
     // While the host is away, older failures are not the reason.

@@ -1,7 +1,8 @@
 import WidgetClient
 import WidgetModel
 
-/// The loss of the connection to the daemon, as viewers show it.
+/// Why widgets may be old, as viewers show it: the connection to the daemon is lost, or the daemon's
+/// store takes no changes.
 struct ConnectionLoss: Hashable, Sendable {
   let since: Timestamp
   /// What happened, in a few words. Viewers add since when.
@@ -10,6 +11,10 @@ struct ConnectionLoss: Hashable, Sendable {
   let absence: String
   /// Whether the new connection sends a snapshot. Until it is complete, the state is the old one.
   private var waitsForSnapshot = false
+  /// Whether the connection is up, and the store takes no changes.
+  private var isOfStore = false
+  /// The failure of the store, while the state is the old one for another reason.
+  private var store: StoreFailure?
 
   init(_ error: ClientError, at now: Timestamp) {
     since = now
@@ -17,19 +22,42 @@ struct ConnectionLoss: Hashable, Sendable {
     absence = error.absence ?? ""
   }
 
+  init(_ failure: StoreFailure) {
+    since = failure.since
+    words = failure.loss
+    absence = ""
+    isOfStore = true
+  }
+
   /// The loss after another frame. Further attempts do not change it.
   static func after(_ frame: WatchFrame, _ loss: ConnectionLoss?, at now: Timestamp)
     -> ConnectionLoss?
   {
-    guard var loss else {
-      if case .disconnected(let error) = frame { return ConnectionLoss(error, at: now) }
-      return nil
+    guard var loss, !loss.isOfStore else {
+      switch frame {
+      case .disconnected(let error): return ConnectionLoss(error, at: now)
+      case .store(let store): return store.failure.map { ConnectionLoss($0) }
+      // The daemon tells again after `opened`.
+      case .opened: return nil
+      default: return loss
+      }
     }
     switch frame {
+    case .store(let store): loss.store = store.failure
     case .reset: loss.waitsForSnapshot = true
-    case .opened where !loss.waitsForSnapshot, .synced: return nil
+    case .opened where !loss.waitsForSnapshot: return nil
+    case .opened: loss.store = nil
+    case .synced: return loss.store.map { ConnectionLoss($0) }
     default: break
     }
     return loss
   }
+}
+
+extension StoreFailure {
+  /// In a few words, to which viewers add since when.
+  var loss: String { "widgetd cannot store changes" }
+
+  /// The end of a failure.
+  static let end = "widgetd stores changes again"
 }

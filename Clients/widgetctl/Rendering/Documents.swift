@@ -255,6 +255,10 @@ extension WatchFrame {
             }),
         ])
       ]
+    case .store(let store):
+      var map: ValueMap = ["type": .string("store"), "takesChanges": .bool(store.failure == nil)]
+      if let failure = store.failure { map["failure"] = failure.document }
+      return [.map(map)]
     case .reset(let reason):
       return [
         .map([
@@ -288,7 +292,7 @@ extension GetStatsResponse {
     func numbers(_ map: [String: UInt64]) -> Value {
       .map(ValueMap(map.map { .init(key: $0.key, value: .revision($0.value)) }))
     }
-    return .map([
+    var map: ValueMap = [
       "version": .string(version), "startTime": .string(RFC3339.text(startTime)),
       "uptime": .string(DurationSyntax.seconds(uptime)), "store": .string(store),
       "epoch": .string("\(epoch)"), "revision": .revision(revision),
@@ -298,7 +302,15 @@ extension GetStatsResponse {
       "counters": numbers(counters), "limits": numbers(limits), "pid": .int(Int64(pid)),
       "recentErrors": .list(recentErrors.map(\.document)), "usage": numbers(usage),
       "memoryBytes": .revision(memoryBytes), "providers": .revision(providers),
-    ])
+    ]
+    if let storeFailure { map["storeFailure"] = storeFailure.document }
+    return .map(map)
+  }
+}
+
+extension StoreFailure {
+  var document: Value {
+    .map(["message": .string(message), "since": .string(RFC3339.text(since))])
   }
 }
 

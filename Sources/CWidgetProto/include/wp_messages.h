@@ -396,6 +396,8 @@ wp_descriptor_widgetd__v1__state_patch(void) { return &widgetd__v1__state_patch_
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__state_patch__set_data_entry(void) { return &widgetd__v1__state_patch__set_data_entry__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__store_failure(void) { return &widgetd__v1__store_failure__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__theme(void) { return &widgetd__v1__theme__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__theme_colors(void) { return &widgetd__v1__theme_colors__descriptor; }
@@ -447,6 +449,8 @@ static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__watch_opened(void) { return &widgetd__v1__watch_opened__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__watch_progress(void) { return &widgetd__v1__watch_progress__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__watch_store(void) { return &widgetd__v1__watch_store__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__watch_synced(void) { return &widgetd__v1__watch_synced__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull

@@ -476,6 +476,8 @@ extension Failure {
       let isTransient =
         ["UNAVAILABLE", "DEADLINE_EXCEEDED", "ABORTED"].contains(code) || status.retryDelay != nil
       self.init(code, "\(error)", isTransient: isTransient)
+      // A daemon that ends closes its connections, which is reported.
+      if isTransient, error.reason != "SHUTTING_DOWN" { refusal = error.reason ?? code }
     case .unavailable, .socketNotFound, .connectionLost, .unresponsive, .deadlineExceeded:
       self.init("UNAVAILABLE", "\(error)", isTransient: true)
     case .cancelled, .closed:

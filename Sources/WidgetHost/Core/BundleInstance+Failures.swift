@@ -17,13 +17,15 @@ enum FailureKey: Hashable, Sendable {
   case timeline
   /// An expression of the content. The daemon evaluates it, and clients mark the widget.
   case content
+  /// The daemon refuses changes of the widget for now. Clients mark all widgets of such a daemon.
+  case changes
 }
 
 extension FailureKey {
   /// Whether clients mark the widget without an error of the host.
   var isMarkedByClients: Bool {
     switch self {
-    case .timeline, .content: true
+    case .timeline, .content, .changes: true
     case .source, .action, .trigger, .dropped: false
     }
   }
@@ -152,6 +154,7 @@ extension BundleInstance {
       case .dropped: "its events"
       case .timeline: "its timeline"
       case .content: "its content"
+      case .changes: "its changes"
       }
     return "bundle \(bundle.id): widget \(id): \(what)"
   }
@@ -195,6 +198,27 @@ extension BundleInstance {
       id, .content,
       ActionStatus(
         state: .failure, title: "Content failed", message: words, code: "FAILED_PRECONDITION"))
+  }
+
+  // MARK: Refused changes
+
+  /// The daemon has refused a change of a widget for now. The host's log has one line for all widgets, so
+  /// this adds none.
+  mutating func noteRefusedChange(_ id: WidgetID, _ failure: Failure) {
+    guard failure.refusal != nil, let state = widgets[id] else { return }
+    let known = state.failures[.changes]
+    var status = ActionStatus(
+      state: .failure, title: "Update refused", message: failure.message, code: failure.code)
+    status.since = known?.since ?? now.wall
+    let refused = StandingFailure(status: status, names: [], isCaught: false)
+    guard known != refused else { return }
+    widgets[id]?.failures[.changes] = refused
+    failuresChanged(id)
+  }
+
+  /// The daemon has taken a change of a widget.
+  mutating func noteTakenChange(_ id: WidgetID) {
+    if widgets[id]?.failures.removeValue(forKey: .changes) != nil { failuresChanged(id) }
   }
 
   // MARK: The mark
@@ -354,7 +378,7 @@ extension KindFacts {
     case .source: false
     case .action(let name): kind.actions[name]?.failure.isEmpty == false || handlesErrors
     case .trigger: handlesErrors
-    case .dropped, .timeline, .content: false
+    case .dropped, .timeline, .content, .changes: false
     }
   }
 

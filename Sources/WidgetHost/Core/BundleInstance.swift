@@ -255,6 +255,7 @@ public struct BundleInstance: Sendable {
     switch purposes.removeValue(forKey: request) {
     case .patch(let id):
       widgets[id]?.answered(request, revision: revision)
+      noteTakenChange(id)
       touched.insert(id)
     case .run(let run): stepSucceeded(run, .null)
     default: break
@@ -333,6 +334,7 @@ public struct BundleInstance: Sendable {
   private mutating func changeRefused(_ id: WidgetID, _ request: RequestID, _ failure: Failure) {
     let lost = widgets[id]?.refused(request, isTransient: failure.isTransient) ?? nil
     touched.insert(id)
+    noteRefusedChange(id, failure)
     if failure.isTransient { deadlines[.release(id)] = now.uptime + limits.backoffInitial }
     guard let lost, failure.code != "NOT_FOUND", let facts = facts(of: id) else { return }
     effects.append(.report("bundle \(bundle.id): widget \(id): \(failure.message)"))

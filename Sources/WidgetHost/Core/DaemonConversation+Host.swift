@@ -140,6 +140,7 @@ extension DaemonConversation {
   }
 
   private mutating func loseHold() {
+    refusals.forget()
     host.isHolding = false
     host.isServing = false
     standing.admission = nil

@@ -94,6 +94,7 @@ struct DaemonConversation: Sendable {
   /// The fields that each bundle's file declared last, by widget.
   var declaredFields: [String: [WidgetID: Set<String>]] = [:]
   var traces: TraceQueue
+  var refusals: ChangeRefusals
   var stopping: Stopping?
 
   /// The end: the last declaration, the bundles' sessions, the host's session, in this order.
@@ -106,6 +107,7 @@ struct DaemonConversation: Sendable {
   init(limits: HostLimits) {
     self.limits = limits
     traces = TraceQueue(limits)
+    refusals = ChangeRefusals(limits)
   }
 
   var isStopped: Bool { stopping != nil }
@@ -179,6 +181,7 @@ struct DaemonConversation: Sendable {
   private mutating func answered(
     _ id: CallID, _ purpose: Purpose, _ result: Result<DaemonAnswer, Failure>, at now: HostTime
   ) {
+    noteRefusal(purpose, result, at: now)
     switch purpose {
     case .nothing: break
     case .hostReady: hostReady(result, at: now)
@@ -197,6 +200,21 @@ struct DaemonConversation: Sendable {
     case .look(let holder): looked(result, holder, at: now)
     case .withdrawal(let bundle): withdrawalAnswered(result, bundle, at: now)
     case .mark(let bundle): markAnswered(result, bundle, at: now)
+    }
+  }
+
+  /// Reports that the daemon refuses changes for now, and notes that it takes them. Only an updated
+  /// widget shows that: other calls may have changed nothing.
+  private mutating func noteRefusal(
+    _ purpose: Purpose, _ result: Result<DaemonAnswer, Failure>, at now: HostTime
+  ) {
+    switch (purpose, result) {
+    case (.bundle, .success(.revision)): refusals.taken()
+    case (.bundle, .failure(let failure)), (.work, .failure(let failure)),
+      (.standing, .failure(let failure)), (.withdrawal, .failure(let failure)),
+      (.mark, .failure(let failure)), (.nothing, .failure(let failure)):
+      if let line = refusals.refused(failure, at: now.uptime) { report(line) }
+    default: break
     }
   }
 
@@ -234,6 +252,7 @@ struct DaemonConversation: Sendable {
     consider(host.restoreAt)
     consider(standing.retryAt)
     consider(traces.deadline)
+    consider(refusals.deadline)
     for closing in closings.values { consider(closing.end) }
     for link in links.values { consider(link.nextDeadline) }
     for rest in rests.values {
@@ -263,6 +282,7 @@ struct DaemonConversation: Sendable {
       restoreHost(at: now)
     }
     if isDue(standing.retryAt) { standing.retryAt = nil }
+    if let line = refusals.tick(at: now.uptime) { outputs.append(.note(line)) }
     for (call, closing) in closings where isDue(closing.end) {
       closings[call] = nil
       purposes[call] = nil

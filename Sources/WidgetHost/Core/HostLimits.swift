@@ -117,6 +117,8 @@ public struct HostLimits: Hashable, Sendable {
   public var daemonWaitMax = Duration.seconds(5)
   /// The number of attempts to get a session that another program has, before that is a refusal.
   public var takenAttemptsMax = 6
+  /// How long the daemon must refuse no change before the host reports that it takes changes again.
+  public var refusalEndWait = Duration.seconds(5)
   /// The wait before a failed watch is opened again.
   public var watchWait = Duration.seconds(1)
   /// The maximum time for the end of the host, or of one session.
@@ -171,6 +173,9 @@ public struct Failure: Error, Hashable, Sendable, CustomStringConvertible {
   public var message: String
   /// Whether trying again later can help without anybody changing something.
   public var isTransient: Bool
+  /// Why the daemon refuses a change for now: the reason of its status. Nil if it did not refuse it, or
+  /// does so for good.
+  var refusal: String?
 
   public init(_ code: String, _ message: String, isTransient: Bool = false) {
     self.code = code

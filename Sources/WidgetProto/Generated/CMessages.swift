@@ -731,6 +731,10 @@ extension Widgetd__V1__StatePatch__SetDataEntry: CValueEntry {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__state_patch__set_data_entry() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__state_patch__set_data_entry__init(message) }
 }
+extension Widgetd__V1__StoreFailure: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__store_failure() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__store_failure__init(message) }
+}
 extension Widgetd__V1__Theme: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__theme() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__theme__init(message) }
@@ -834,6 +838,10 @@ extension Widgetd__V1__WatchOpened: CMessage {
 extension Widgetd__V1__WatchProgress: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__watch_progress() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__watch_progress__init(message) }
+}
+extension Widgetd__V1__WatchStore: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__watch_store() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__watch_store__init(message) }
 }
 extension Widgetd__V1__WatchSynced: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__watch_synced() }

@@ -115,6 +115,7 @@ enum FieldNumber {
     static let progress: UInt32 = 7
     static let theme: UInt32 = 8
     static let upcoming: UInt32 = 9
+    static let store: UInt32 = 10
   }
   /// `widgetd.v1.Widget`
   enum Widget {

@@ -94,6 +94,7 @@ extension ServiceLoop {
       "providers_per_uid_max": providers.table.highestCount,
     ].mapValues { UInt64(clamping: $0) }
     response.providers = UInt64(providers.table.count)
+    response.storeFailure = storage.failure
     response.memoryBytes = ResidentMemory.bytes ?? 0
     return response
   }

@@ -23,6 +23,7 @@ extension ServiceLoop {
   /// works here afterwards.
   func handOver(connectionsMax: Int) -> HandedOver {
     reloads.endAll()
+    storage.handOver()
     // Events are only in memory. The past ones are sent before this process ends.
     finishTurnAndRound()
     // Streams that guests had asked for before they were told are open by now.
@@ -72,7 +73,7 @@ extension ServiceLoop {
     case .events(let request):
       stream = try streams.takeOver(request, of: handed, sink: sink, peer: peer)
     case .health(let request):
-      stream = try health.takeOver(request, sink: sink, peer: peer)
+      stream = try health.continueWatch(request, sink: sink, peer: peer)
     case nil:
       throw .shuttingDown
     }

@@ -39,7 +39,7 @@ final class ServiceLoop {
   let reloads: Reloads
   let widgetCache = WidgetCache()
 
-  private let storage: StorageHealth
+  let storage: StorageHealth
   private var deadlineTimer: Scheduled<Void>?
   private var memory = MemoryUpkeep()
   private var isMemoryLookScheduled = false
@@ -66,12 +66,17 @@ final class ServiceLoop {
     startTime = turn.now
     releaseMemory = configuration.releaseMemory
     let audience = ProviderAudience(context)
-    streams = WatchStreams(
-      context, audience: audience, releaseMemory: configuration.releaseMemory)
-    time = TimeKeeper(context, log: log, readers: streams.rounds)
     storage = StorageHealth(context)
+    streams = WatchStreams(
+      context, storage, audience: audience, releaseMemory: configuration.releaseMemory)
     health = HealthWatches(context, storage)
-    budgets = BudgetKeeper(context, log: log, stored: image.refreshBudgets)
+    storage.onChange = { [unowned health, unowned streams] in
+      health.tellAll()
+      streams.rounds.storeHasChanged()
+    }
+    time = TimeKeeper(context, log: log, storage: storage, readers: streams.rounds)
+    budgets = BudgetKeeper(
+      context, log: log, storage: storage, stored: image.refreshBudgets)
     providers = Providers(context, audience: audience, budgets: budgets)
     connections = Connections(context, configuration.policy)
     incompleteRequests = IncompleteRequests(context, policy)
@@ -105,6 +110,7 @@ final class ServiceLoop {
     providers.stale.mark()
     time.settleActivities()
     commit()
+    if storage.takeProbe() { time.reserve() }
     time.advance()
     budgets.save()
     providers.askForTimelines(context.takeRefreshes())
@@ -158,7 +164,7 @@ final class ServiceLoop {
         group.runningTime = turn.runningTime
         try log.append(group)
         context.counters.countGroup()
-        if storage.groupWasStored() { health.tellAll() }
+        storage.stored()
       } catch {
         takeBackTurn(because: error)
       }
@@ -170,7 +176,7 @@ final class ServiceLoop {
     context.counters.countFailedGroup()
     let users = turn.callers
     let uid = users.count == 1 ? users.first : nil
-    if storage.groupFailed(error, of: uid) { health.tellAll() }
+    storage.failed(error, of: uid)
     context.rollbackGroup()
     providers.groupFailed()
     time.groupFailed()
@@ -182,7 +188,7 @@ final class ServiceLoop {
 
   /// Finds out whether the store's files are still there.
   func checkStore() {
-    if storage.check(log) { health.tellAll() }
+    storage.check(log)
   }
 
   private func scheduleStoreDeadline() {

@@ -1,68 +1,114 @@
 import Logging
+import NIOCore
+import WidgetModel
 import WidgetProto
 import WidgetStorage
 
 /// Whether the store takes changes, and whether its files are still there. Logs what changes.
 ///
-/// The methods return whether the health of the daemon has changed, so that its readers must be
-/// told.
+/// Only an attempt to store tells. So while the store fails and nobody changes anything, the daemon
+/// itself tries to store something small from time to time.
 final class StorageHealth {
   private let context: ServiceContext
-  /// Whether the store refused the last group.
-  private var isFailing = false
+  /// Called when the health of the daemon, or of its store, has changed.
+  var onChange: () -> Void = {}
+  /// The failure of the last attempt to store. Nil if the store takes changes.
+  private(set) var failure: StoreFailure?
+  /// Counts how often the store began to take changes, or to refuse them.
+  private(set) var version: UInt64 = 0
   /// Whether the files of the store are missing, so that nothing can be stored.
   private(set) var isRemoved = false
+  /// The time of the last attempt to store.
+  private var triedAt = NIODeadline.now()
+  private var isProbeScheduled = false
+  private var wantsProbe = false
+
+  /// The wait before the daemon itself tries to store something, after the last attempt.
+  private static let probePause = TimeAmount.seconds(5)
 
   init(_ context: ServiceContext) { self.context = context }
 
-  /// A group was stored.
-  func groupWasStored() -> Bool {
-    let hasChanged = note(nil)
-    if isFailing {
-      isFailing = false
+  /// Something was stored.
+  func stored() {
+    guard failure != nil || isRemoved else { return }
+    if failure != nil, !isRemoved {
       context.log(.notice, "the store takes changes again", about: "storage", of: nil, [:])
     }
-    return hasChanged
+    note(nil)
   }
 
-  /// A group was refused.
+  /// Something was not stored.
   ///
   /// - Parameter uid: The user of the group's calls; nil if there is none, or several.
-  func groupFailed(_ error: StorageError, of uid: UInt32?) -> Bool {
+  func failed(_ error: StorageError, of uid: UInt32? = nil) {
     context.keep(.storageFailed(error), area: "storage", uid: uid, at: context.turn.now)
-    if !isFailing {
-      isFailing = true
+    // Only the widget of this change has no stored form.
+    if case .unrepresentable = error { return }
+    if failure == nil {
       context.log(
         .error, "changes are refused until the store works again", about: "storage", of: nil,
         ["error": "\(error)"])
     }
-    return note(error)
+    triedAt = .now()
+    note(error)
+    scheduleProbe()
   }
 
   /// Checks whether the files of the store are still there.
-  func check(_ log: any CommitLog) -> Bool {
+  func check(_ log: any CommitLog) {
     do throws(StorageError) {
       try log.check()
-      return note(nil)
+      // The files say nothing about the room on the disk.
+      if isRemoved { note(nil) }
     } catch {
       if !isRemoved {
         context.keep(.storageFailed(error), area: "storage", at: .wallClock())
       }
-      return note(error)
+      note(error)
     }
   }
 
-  private func note(_ error: StorageError?) -> Bool {
-    var isRemoved = false
-    if case .removed = error { isRemoved = true }
-    guard isRemoved != self.isRemoved else { return false }
-    self.isRemoved = isRemoved
-    if let error, isRemoved {
-      context.logger.critical(
-        "the store was removed; the daemon no longer serves", metadata: ["error": "\(error)"])
+  private func note(_ error: StorageError?) {
+    let (before, wasRemoved) = (failure != nil, isRemoved)
+    if let error {
+      failure = StoreFailure(message: "\(error)", since: failure?.since ?? .wallClock())
     } else {
+      failure = nil
+    }
+    isRemoved = if case .removed? = error { true } else { false }
+    if isRemoved, !wasRemoved {
+      context.logger.critical(
+        "the store was removed; the daemon no longer serves",
+        metadata: ["error": "\(failure?.message ?? "")"])
+    } else if wasRemoved, !isRemoved {
       context.logger.notice("the store is back; the daemon serves again")
     }
-    return true
+    if before != (failure != nil) { version += 1 }
+    if before != (failure != nil) || wasRemoved != isRemoved { onChange() }
+  }
+
+  /// Forgets a failure, because another process continues with the store and finds out by itself.
+  func handOver() { if !isRemoved { note(nil) } }
+
+  // MARK: - Probes
+
+  private func scheduleProbe() {
+    guard !isProbeScheduled, context.phase == .serving else { return }
+    isProbeScheduled = true
+    context.schedule(at: triedAt + StorageHealth.probePause) { [weak self] in self?.probeIsDue() }
+  }
+
+  private func probeIsDue() {
+    isProbeScheduled = false
+    guard failure != nil else { return }
+    guard NIODeadline.now() >= triedAt + StorageHealth.probePause else { return scheduleProbe() }
+    wantsProbe = true
+    context.turn.open()
+  }
+
+  /// Whether to try to store something small now, after the turn's group.
+  func takeProbe() -> Bool {
+    defer { wantsProbe = false }
+    return wantsProbe && failure != nil && context.phase == .serving
   }
 }

@@ -6,6 +6,7 @@ final class HealthWatches {
   /// The services that health is told of; the empty name is the daemon as a whole.
   static let services =
     [""] + RPCMethod.Service.allCases.filter { $0 != .health }.map { "\($0.name)" }
+    + [HealthCheckRequest.store]
 
   private let context: ServiceContext
   private let storage: StorageHealth
@@ -18,9 +19,10 @@ final class HealthWatches {
 
   var isEmpty: Bool { watches.isEmpty }
 
-  private var current: HealthCheckResponse {
-    HealthCheckResponse(
-      status: context.phase == .serving && !storage.isRemoved ? .serving : .notServing)
+  private func state(of service: String) -> HealthCheckResponse {
+    let works =
+      service == HealthCheckRequest.store ? storage.failure == nil : !storage.isRemoved
+    return HealthCheckResponse(status: context.phase == .serving && works ? .serving : .notServing)
   }
 
   // MARK: - Calls
@@ -31,12 +33,13 @@ final class HealthWatches {
         .notFound, "SERVICE_UNKNOWN", "There is no service \"\(request.service)\" here.",
         metadata: ["service": request.service])
     }
-    return current
+    return state(of: request.service)
   }
 
   func list() -> HealthListResponse {
     HealthListResponse(
-      statuses: Dictionary(uniqueKeysWithValues: HealthWatches.services.map { ($0, current) }))
+      statuses: Dictionary(uniqueKeysWithValues: HealthWatches.services.map { ($0, state(of: $0)) })
+    )
   }
 
   // MARK: - Streams
@@ -50,13 +53,21 @@ final class HealthWatches {
     return watch
   }
 
-  /// Continues a stream whose reader knows the state.
-  func takeOver(
+  private func takeOver(
     _ request: HealthCheckRequest, sink: any StreamSink, peer: Peer
   ) throws(RPCStatus) -> HealthWatch {
     try context.openStream(of: peer)
     let watch = HealthWatch(sink: sink, uid: peer.uid, service: request.service, watches: self)
     watches[ObjectIdentifier(watch)] = watch
+    return watch
+  }
+
+  /// Continues a stream of the former process, whose reader knows the state.
+  func continueWatch(
+    _ request: HealthCheckRequest, sink: any StreamSink, peer: Peer
+  ) throws(RPCStatus) -> HealthWatch {
+    let watch = try takeOver(request, sink: sink, peer: peer)
+    watch.told = state(of: request.service)
     return watch
   }
 
@@ -66,7 +77,10 @@ final class HealthWatches {
   }
 
   private func tell(_ watch: HealthWatch) {
-    let response = watch.isKnown ? current : HealthCheckResponse(status: .serviceUnknown)
+    let response =
+      watch.isKnown ? state(of: watch.service) : HealthCheckResponse(status: .serviceUnknown)
+    guard watch.told != response else { return }
+    watch.told = response
     if let encoded = context.encode(response) { watch.sink.send(encoded) }
   }
 
@@ -92,7 +106,9 @@ final class HealthWatches {
 final class HealthWatch: ServedStream {
   let sink: any StreamSink
   let uid: UInt32
-  private let service: String
+  let service: String
+  /// The state that the reader knows.
+  fileprivate var told: HealthCheckResponse?
   private unowned let watches: HealthWatches
   private var deadline: StreamDeadline?
 

@@ -19,6 +19,8 @@ final class Subscription {
   private(set) var wantsProgress = false
   /// The revision of the last theme that was sent. Nil before the first.
   private var themeRevision: Revision?
+  /// The version of the store's state that the reader knows.
+  private var storeVersion: UInt64 = 0
   /// Whether it waits in the list of those to be served.
   private var isReady = false
   /// Whether the stream has ended.
@@ -75,6 +77,7 @@ final class Subscription {
   // MARK: - What comes next
 
   enum Step {
+    case store
     case theme
     case events(after: UInt64)
     case changes(since: Revision)
@@ -90,7 +93,11 @@ final class Subscription {
   /// - Parameters:
   ///   - sequence: The last event that caught-up readers have been sent.
   ///   - theme: The revision of the theme.
-  func next(through sequence: UInt64, theme: Revision, at instant: NIODeadline) -> Step {
+  ///   - store: The version of the store's state.
+  func next(
+    through sequence: UInt64, theme: Revision, store: UInt64, at instant: NIODeadline
+  ) -> Step {
+    if lacksStore(at: store) { return .store }
     if lacksTheme(of: theme) { return .theme }
     if isCaughtUp { return wantsProgress ? .progress : .nothing }
     if group.filter.wantsEvents, cursor.sequence < sequence {
@@ -111,6 +118,10 @@ final class Subscription {
   func lacksTheme(of revision: Revision) -> Bool {
     options.includesTheme && themeRevision != revision
   }
+
+  func lacksStore(at version: UInt64) -> Bool { group.filter.wantsState && storeVersion != version }
+
+  func knowsStore(at version: UInt64) { storeVersion = version }
 
   /// Whether `min_interval` delays the next change frame.
   func isTooEarly(at instant: NIODeadline) -> Bool { instant < nextFrameAt }

@@ -10,6 +10,7 @@ import WidgetProto
 /// in `frameIntervalMicroseconds`.
 final class WatchRounds {
   private let context: ServiceContext
+  private let storage: StorageHealth
   private let frames: FrameMaker
   private var groups: [WatchGroup.Filter: WatchGroup] = [:]
   /// Streams that are behind and may be able to take more.
@@ -22,8 +23,12 @@ final class WatchRounds {
   private var nextRoundAt = NIODeadline.uptimeNanoseconds(0)
   private var timer: Scheduled<Void>?
 
-  init(_ context: ServiceContext, releaseMemory: @escaping @Sendable () -> Void) {
+  init(
+    _ context: ServiceContext, _ storage: StorageHealth,
+    releaseMemory: @escaping @Sendable () -> Void
+  ) {
     self.context = context
+    self.storage = storage
     frames = FrameMaker(context, releaseMemory: releaseMemory)
     sentRevision = context.store.revision
     sentSequence = context.store.lastEventSequence
@@ -77,7 +82,9 @@ final class WatchRounds {
 
   /// A transport takes more again.
   func becameWritable(_ subscription: Subscription) {
-    if subscription.hasMore { markReady(subscription) }
+    if subscription.hasMore || subscription.lacksStore(at: storage.version) {
+      markReady(subscription)
+    }
   }
 
   /// Forgets messages encoded from a rolled-back state.
@@ -255,8 +262,10 @@ final class WatchRounds {
         return markReady(subscription)
       }
       let step = subscription.next(
-        through: sentSequence, theme: context.store.theme.revision, at: instant)
+        through: sentSequence, theme: context.store.theme.revision, store: storage.version,
+        at: instant)
       switch step {
+      case .store: sendStore(to: subscription)
       case .theme: sendTheme(to: subscription)
       case .events(let cursor):
         let (messages, end) = frames.eventMessages(
@@ -380,6 +389,29 @@ final class WatchRounds {
     subscription.sentTheme(of: revision, at: .now())
     context.counters.countFrames()
     subscription.sink.send(message)
+  }
+
+  // MARK: - The store
+
+  /// Tells all readers of state that the store takes changes again, or takes none.
+  func storeHasChanged() {
+    for group in groups.values where group.filter.wantsState {
+      for subscription in group.members { markReady(subscription) }
+    }
+  }
+
+  /// Tells a new reader, unless the store takes changes.
+  func tellStore(to subscription: Subscription) {
+    if storage.failure == nil { knowsStore(subscription) } else { sendStore(to: subscription) }
+  }
+
+  /// The reader knows whether the store takes changes.
+  func knowsStore(_ subscription: Subscription) { subscription.knowsStore(at: storage.version) }
+
+  private func sendStore(to subscription: Subscription) {
+    knowsStore(subscription)
+    context.counters.countFrames()
+    send(WatchWidgetsResponse.store(WatchStore(failure: storage.failure)), to: subscription)
   }
 
   // MARK: - Progress

@@ -13,12 +13,12 @@ final class WatchStreams {
   private var subscriptions: [UInt64: Subscription] = [:]
 
   init(
-    _ context: ServiceContext, audience: ProviderAudience,
+    _ context: ServiceContext, _ storage: StorageHealth, audience: ProviderAudience,
     releaseMemory: @escaping @Sendable () -> Void
   ) {
     self.context = context
     self.audience = audience
-    rounds = WatchRounds(context, releaseMemory: releaseMemory)
+    rounds = WatchRounds(context, storage, releaseMemory: releaseMemory)
   }
 
   var count: Int { subscriptions.count }
@@ -81,6 +81,7 @@ final class WatchStreams {
           subscriptionID: subscription.id, epoch: context.store.epoch,
           revision: context.store.revision, lastSequence: subscription.sequence)),
       to: subscription)
+    rounds.tellStore(to: subscription)
     if request.includeTheme { rounds.sendTheme(to: subscription) }
     watchProgress(of: subscription)
     return subscription
@@ -197,6 +198,7 @@ final class WatchStreams {
     let cursor = handed.transfer?.startedRevision ?? handed.cursor
     let theme = context.store.theme.revision
     subscription.continue(handed, theme: theme <= cursor ? theme : nil)
+    rounds.knowsStore(subscription)
     watchProgress(of: subscription)
     return subscription
   }

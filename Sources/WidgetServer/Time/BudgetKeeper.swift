@@ -10,15 +10,20 @@ import WidgetStorage
 final class BudgetKeeper {
   private let context: ServiceContext
   private let log: any CommitLog
+  private let storage: StorageHealth
   private var budgets: RefreshBudgets
   /// The end of the pause after storing failed.
   private var pausedUntil: NIODeadline?
 
   private static let pause = TimeAmount.seconds(1)
 
-  init(_ context: ServiceContext, log: any CommitLog, stored: [RefreshBudgetImage]) {
+  init(
+    _ context: ServiceContext, log: any CommitLog, storage: StorageHealth,
+    stored: [RefreshBudgetImage]
+  ) {
     self.context = context
     self.log = log
+    self.storage = storage
     budgets = RefreshBudgets(stored)
   }
 
@@ -42,7 +47,7 @@ final class BudgetKeeper {
     do throws(StorageError) { try store(budgets.takeImages(at: context.turn.runningTime)) } catch {
       budgets.storingFailed()
       pausedUntil = .now() + BudgetKeeper.pause
-      context.keep(.storageFailed(error), area: "storage", at: context.turn.now)
+      storage.failed(error)
     }
   }
 

@@ -13,6 +13,7 @@ import WidgetTimers
 final class TimeKeeper {
   private let context: ServiceContext
   private let log: any CommitLog
+  private let storage: StorageHealth
   private let readers: WatchRounds
   private var timer: WallClockTimer?
   /// Whether more is due than the last step did.
@@ -36,9 +37,12 @@ final class TimeKeeper {
   /// The pause after a failed reservation.
   private static let pause = TimeAmount.seconds(1)
 
-  init(_ context: ServiceContext, log: any CommitLog, readers: WatchRounds) {
+  init(
+    _ context: ServiceContext, log: any CommitLog, storage: StorageHealth, readers: WatchRounds
+  ) {
     self.context = context
     self.log = log
+    self.storage = storage
     self.readers = readers
   }
 
@@ -117,8 +121,9 @@ final class TimeKeeper {
     return true
   }
 
-  /// Makes more revisions durable. Returns whether that worked.
-  private func reserve() -> Bool {
+  /// Makes more revisions durable. Returns whether that worked. Call it only between groups.
+  @discardableResult
+  func reserve() -> Bool {
     context.reserveRevisions()
     do throws(StorageError) {
       var group = context.store.pendingGroup()
@@ -126,10 +131,11 @@ final class TimeKeeper {
       try log.append(group)
       // Readers may be at the revision before the turn: the turn's own commit forgets removals.
       context.commitGroup(retaining: 0)
+      storage.stored()
       return true
     } catch {
       context.rollbackGroup()
-      context.keep(.storageFailed(error), area: "storage", at: context.turn.now)
+      storage.failed(error)
       return false
     }
   }

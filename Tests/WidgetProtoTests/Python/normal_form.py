@@ -110,6 +110,8 @@ def normalise(schema, message):
         message.reason = known(message.reason, 5, 0)
     if name == "RecentError":
         message.time.SetInParent()
+    if name == "StoreFailure":
+        message.since.SetInParent()
     if name in ("RecentError", "ProvideError"):
         message.code = message.code if 0 <= message.code <= 16 else 2
     if name == "RetryInfo":

@@ -22,6 +22,8 @@ struct Mirror {
   private var pendingFrom: Revision?
   private(set) var isOpen = false
   private(set) var theme: ThemeState?
+  /// Why the store takes no changes, as the daemon said last.
+  private(set) var storeFailure: StoreFailure?
   /// What widgets will show, as the daemon said last.
   private(set) var upcoming: [WidgetID: UpcomingEntries] = [:]
   private var lastSequence: UInt64 = 0
@@ -51,6 +53,7 @@ struct Mirror {
         throw TestFault("a theme of \(theme.revision) after changes up to \(revision)")
       }
       self.theme = theme
+    case .store(let store): storeFailure = store.failure
     case .upcoming(let frame):
       for widget in frame.widgets { upcoming[widget.id] = widget }
     case .snapshot(let chunk): try apply(chunk)

@@ -13,9 +13,10 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from widgetd._proto.v1 import widget_service_pb2 as widgetd_dot_python_dot_v1_dot_widget__service__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%widgetd/python/v1/admin_service.proto\x12\x11widgetd.python.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x11\n\x0fGetStatsRequest\"\xf1\x05\n\x10GetStatsResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12.\n\nstart_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x06uptime\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05store\x18\x04 \x01(\t\x12\r\n\x05\x65poch\x18\x05 \x01(\x04\x12\x10\n\x08revision\x18\x06 \x01(\x04\x12\x18\n\x10\x63ompact_revision\x18\x07 \x01(\x04\x12\x0f\n\x07widgets\x18\x08 \x01(\x04\x12\x13\n\x0bstate_bytes\x18\t \x01(\x04\x12\x15\n\rlast_sequence\x18\n \x01(\x04\x12\x13\n\x0b\x63onnections\x18\x0b \x01(\x04\x12\x15\n\rsubscriptions\x18\x0c \x01(\x04\x12\x43\n\x08\x63ounters\x18\r \x03(\x0b\x32\x31.widgetd.python.v1.GetStatsResponse.CountersEntry\x12?\n\x06limits\x18\x0e \x03(\x0b\x32/.widgetd.python.v1.GetStatsResponse.LimitsEntry\x12\x0b\n\x03pid\x18\x0f \x01(\r\x12\x35\n\rrecent_errors\x18\x10 \x03(\x0b\x32\x1e.widgetd.python.v1.RecentError\x12=\n\x05usage\x18\x11 \x03(\x0b\x32..widgetd.python.v1.GetStatsResponse.UsageEntry\x12\x14\n\x0cmemory_bytes\x18\x12 \x01(\x04\x12\x11\n\tproviders\x18\x13 \x01(\x04\x1a/\n\rCountersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\x1a-\n\x0bLimitsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\x1a,\n\nUsageEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\"\xa7\x01\n\x0bRecentError\x12(\n\x04time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04\x63ode\x18\x02 \x01(\x05\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x0c\n\x04\x61rea\x18\x04 \x01(\t\x12\x0f\n\x07message\x18\x05 \x01(\t\x12\r\n\x05\x63ount\x18\x06 \x01(\x04\x12\x15\n\x08peer_uid\x18\x07 \x01(\rH\x00\x88\x01\x01\x42\x0b\n\t_peer_uid\"\x0f\n\rReloadRequest\"8\n\x0eReloadResponse\x12\x0f\n\x07\x61pplied\x18\x01 \x03(\t\x12\x15\n\rneeds_restart\x18\x02 \x03(\t\"@\n\x12SetLogLevelRequest\x12*\n\x05level\x18\x01 \x01(\x0e\x32\x1b.widgetd.python.v1.LogLevel\"D\n\x13SetLogLevelResponse\x12-\n\x08previous\x18\x01 \x01(\x0e\x32\x1b.widgetd.python.v1.LogLevel\"t\n\x0eSetTimeRequest\x12*\n\x04time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12,\n\x07\x61\x64vance\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationH\x00\x42\x08\n\x06target\"I\n\x0fSetTimeResponse\x12(\n\x04time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04\x66\x61ke\x18\x02 \x01(\x08*\xbd\x01\n\x08LogLevel\x12\x19\n\x15LOG_LEVEL_UNSPECIFIED\x10\x00\x12\x13\n\x0fLOG_LEVEL_TRACE\x10\x01\x12\x13\n\x0fLOG_LEVEL_DEBUG\x10\x02\x12\x12\n\x0eLOG_LEVEL_INFO\x10\x03\x12\x14\n\x10LOG_LEVEL_NOTICE\x10\x04\x12\x15\n\x11LOG_LEVEL_WARNING\x10\x05\x12\x13\n\x0fLOG_LEVEL_ERROR\x10\x06\x12\x16\n\x12LOG_LEVEL_CRITICAL\x10\x07\x32\xe7\x02\n\x0c\x41\x64minService\x12X\n\x08GetStats\x12\".widgetd.python.v1.GetStatsRequest\x1a#.widgetd.python.v1.GetStatsResponse\"\x03\x90\x02\x01\x12M\n\x06Reload\x12 .widgetd.python.v1.ReloadRequest\x1a!.widgetd.python.v1.ReloadResponse\x12\\\n\x0bSetLogLevel\x12%.widgetd.python.v1.SetLogLevelRequest\x1a&.widgetd.python.v1.SetLogLevelResponse\x12P\n\x07SetTime\x12!.widgetd.python.v1.SetTimeRequest\x1a\".widgetd.python.v1.SetTimeResponseBN\n\x0e\x63om.widgetd.v1B\x11\x41\x64minServiceProtoP\x01Z\x14widgetd/v1;widgetdv1\xa2\x02\x03WXX\xaa\x02\nWidgetd.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%widgetd/python/v1/admin_service.proto\x12\x11widgetd.python.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a&widgetd/python/v1/widget_service.proto\"\x11\n\x0fGetStatsRequest\"\xa9\x06\n\x10GetStatsResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12.\n\nstart_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x06uptime\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05store\x18\x04 \x01(\t\x12\r\n\x05\x65poch\x18\x05 \x01(\x04\x12\x10\n\x08revision\x18\x06 \x01(\x04\x12\x18\n\x10\x63ompact_revision\x18\x07 \x01(\x04\x12\x0f\n\x07widgets\x18\x08 \x01(\x04\x12\x13\n\x0bstate_bytes\x18\t \x01(\x04\x12\x15\n\rlast_sequence\x18\n \x01(\x04\x12\x13\n\x0b\x63onnections\x18\x0b \x01(\x04\x12\x15\n\rsubscriptions\x18\x0c \x01(\x04\x12\x43\n\x08\x63ounters\x18\r \x03(\x0b\x32\x31.widgetd.python.v1.GetStatsResponse.CountersEntry\x12?\n\x06limits\x18\x0e \x03(\x0b\x32/.widgetd.python.v1.GetStatsResponse.LimitsEntry\x12\x0b\n\x03pid\x18\x0f \x01(\r\x12\x35\n\rrecent_errors\x18\x10 \x03(\x0b\x32\x1e.widgetd.python.v1.RecentError\x12=\n\x05usage\x18\x11 \x03(\x0b\x32..widgetd.python.v1.GetStatsResponse.UsageEntry\x12\x14\n\x0cmemory_bytes\x18\x12 \x01(\x04\x12\x11\n\tproviders\x18\x13 \x01(\x04\x12\x36\n\rstore_failure\x18\x14 \x01(\x0b\x32\x1f.widgetd.python.v1.StoreFailure\x1a/\n\rCountersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\x1a-\n\x0bLimitsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\x1a,\n\nUsageEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x04:\x02\x38\x01\"\xa7\x01\n\x0bRecentError\x12(\n\x04time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04\x63ode\x18\x02 \x01(\x05\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x0c\n\x04\x61rea\x18\x04 \x01(\t\x12\x0f\n\x07message\x18\x05 \x01(\t\x12\r\n\x05\x63ount\x18\x06 \x01(\x04\x12\x15\n\x08peer_uid\x18\x07 \x01(\rH\x00\x88\x01\x01\x42\x0b\n\t_peer_uid\"\x0f\n\rReloadRequest\"8\n\x0eReloadResponse\x12\x0f\n\x07\x61pplied\x18\x01 \x03(\t\x12\x15\n\rneeds_restart\x18\x02 \x03(\t\"@\n\x12SetLogLevelRequest\x12*\n\x05level\x18\x01 \x01(\x0e\x32\x1b.widgetd.python.v1.LogLevel\"D\n\x13SetLogLevelResponse\x12-\n\x08previous\x18\x01 \x01(\x0e\x32\x1b.widgetd.python.v1.LogLevel\"t\n\x0eSetTimeRequest\x12*\n\x04time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.TimestampH\x00\x12,\n\x07\x61\x64vance\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationH\x00\x42\x08\n\x06target\"I\n\x0fSetTimeResponse\x12(\n\x04time\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04\x66\x61ke\x18\x02 \x01(\x08*\xbd\x01\n\x08LogLevel\x12\x19\n\x15LOG_LEVEL_UNSPECIFIED\x10\x00\x12\x13\n\x0fLOG_LEVEL_TRACE\x10\x01\x12\x13\n\x0fLOG_LEVEL_DEBUG\x10\x02\x12\x12\n\x0eLOG_LEVEL_INFO\x10\x03\x12\x14\n\x10LOG_LEVEL_NOTICE\x10\x04\x12\x15\n\x11LOG_LEVEL_WARNING\x10\x05\x12\x13\n\x0fLOG_LEVEL_ERROR\x10\x06\x12\x16\n\x12LOG_LEVEL_CRITICAL\x10\x07\x32\xe7\x02\n\x0c\x41\x64minService\x12X\n\x08GetStats\x12\".widgetd.python.v1.GetStatsRequest\x1a#.widgetd.python.v1.GetStatsResponse\"\x03\x90\x02\x01\x12M\n\x06Reload\x12 .widgetd.python.v1.ReloadRequest\x1a!.widgetd.python.v1.ReloadResponse\x12\\\n\x0bSetLogLevel\x12%.widgetd.python.v1.SetLogLevelRequest\x1a&.widgetd.python.v1.SetLogLevelResponse\x12P\n\x07SetTime\x12!.widgetd.python.v1.SetTimeRequest\x1a\".widgetd.python.v1.SetTimeResponseBN\n\x0e\x63om.widgetd.v1B\x11\x41\x64minServiceProtoP\x01Z\x14widgetd/v1;widgetdv1\xa2\x02\x03WXX\xaa\x02\nWidgetd.V1b\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'widgetd.python.v1.admin_service_pb2', globals())
@@ -31,32 +32,32 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _GETSTATSRESPONSE_USAGEENTRY._serialized_options = b'8\001'
   _ADMINSERVICE.methods_by_name['GetStats']._options = None
   _ADMINSERVICE.methods_by_name['GetStats']._serialized_options = b'\220\002\001'
-  _LOGLEVEL._serialized_start=1475
-  _LOGLEVEL._serialized_end=1664
-  _GETSTATSREQUEST._serialized_start=125
-  _GETSTATSREQUEST._serialized_end=142
-  _GETSTATSRESPONSE._serialized_start=145
-  _GETSTATSRESPONSE._serialized_end=898
-  _GETSTATSRESPONSE_COUNTERSENTRY._serialized_start=758
-  _GETSTATSRESPONSE_COUNTERSENTRY._serialized_end=805
-  _GETSTATSRESPONSE_LIMITSENTRY._serialized_start=807
-  _GETSTATSRESPONSE_LIMITSENTRY._serialized_end=852
-  _GETSTATSRESPONSE_USAGEENTRY._serialized_start=854
-  _GETSTATSRESPONSE_USAGEENTRY._serialized_end=898
-  _RECENTERROR._serialized_start=901
-  _RECENTERROR._serialized_end=1068
-  _RELOADREQUEST._serialized_start=1070
-  _RELOADREQUEST._serialized_end=1085
-  _RELOADRESPONSE._serialized_start=1087
-  _RELOADRESPONSE._serialized_end=1143
-  _SETLOGLEVELREQUEST._serialized_start=1145
-  _SETLOGLEVELREQUEST._serialized_end=1209
-  _SETLOGLEVELRESPONSE._serialized_start=1211
-  _SETLOGLEVELRESPONSE._serialized_end=1279
-  _SETTIMEREQUEST._serialized_start=1281
-  _SETTIMEREQUEST._serialized_end=1397
-  _SETTIMERESPONSE._serialized_start=1399
-  _SETTIMERESPONSE._serialized_end=1472
-  _ADMINSERVICE._serialized_start=1667
-  _ADMINSERVICE._serialized_end=2026
+  _LOGLEVEL._serialized_start=1571
+  _LOGLEVEL._serialized_end=1760
+  _GETSTATSREQUEST._serialized_start=165
+  _GETSTATSREQUEST._serialized_end=182
+  _GETSTATSRESPONSE._serialized_start=185
+  _GETSTATSRESPONSE._serialized_end=994
+  _GETSTATSRESPONSE_COUNTERSENTRY._serialized_start=854
+  _GETSTATSRESPONSE_COUNTERSENTRY._serialized_end=901
+  _GETSTATSRESPONSE_LIMITSENTRY._serialized_start=903
+  _GETSTATSRESPONSE_LIMITSENTRY._serialized_end=948
+  _GETSTATSRESPONSE_USAGEENTRY._serialized_start=950
+  _GETSTATSRESPONSE_USAGEENTRY._serialized_end=994
+  _RECENTERROR._serialized_start=997
+  _RECENTERROR._serialized_end=1164
+  _RELOADREQUEST._serialized_start=1166
+  _RELOADREQUEST._serialized_end=1181
+  _RELOADRESPONSE._serialized_start=1183
+  _RELOADRESPONSE._serialized_end=1239
+  _SETLOGLEVELREQUEST._serialized_start=1241
+  _SETLOGLEVELREQUEST._serialized_end=1305
+  _SETLOGLEVELRESPONSE._serialized_start=1307
+  _SETLOGLEVELRESPONSE._serialized_end=1375
+  _SETTIMEREQUEST._serialized_start=1377
+  _SETTIMEREQUEST._serialized_end=1493
+  _SETTIMERESPONSE._serialized_start=1495
+  _SETTIMERESPONSE._serialized_end=1568
+  _ADMINSERVICE._serialized_start=1763
+  _ADMINSERVICE._serialized_end=2122
 # @@protoc_insertion_point(module_scope)

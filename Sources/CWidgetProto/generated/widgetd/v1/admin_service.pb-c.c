@@ -602,7 +602,7 @@ const ProtobufCMessageDescriptor widgetd__v1__get_stats_response__usage_entry__d
   (ProtobufCMessageInit) widgetd__v1__get_stats_response__usage_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__get_stats_response__field_descriptors[19] =
+static const ProtobufCFieldDescriptor widgetd__v1__get_stats_response__field_descriptors[20] =
 {
   {
     "version",
@@ -832,6 +832,18 @@ static const ProtobufCFieldDescriptor widgetd__v1__get_stats_response__field_des
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "store_failure",
+    20,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__GetStatsResponse, store_failure),
+    &widgetd__v1__store_failure__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__get_stats_response__field_indices_by_name[] = {
   6,   /* field[6] = compact_revision */
@@ -848,6 +860,7 @@ static const unsigned widgetd__v1__get_stats_response__field_indices_by_name[] =
   1,   /* field[1] = start_time */
   8,   /* field[8] = state_bytes */
   3,   /* field[3] = store */
+  19,   /* field[19] = store_failure */
   11,   /* field[11] = subscriptions */
   2,   /* field[2] = uptime */
   16,   /* field[16] = usage */
@@ -857,7 +870,7 @@ static const unsigned widgetd__v1__get_stats_response__field_indices_by_name[] =
 static const ProtobufCIntRange widgetd__v1__get_stats_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 19 }
+  { 0, 20 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__get_stats_response__descriptor =
 {
@@ -867,7 +880,7 @@ const ProtobufCMessageDescriptor widgetd__v1__get_stats_response__descriptor =
   "Widgetd__V1__GetStatsResponse",
   "widgetd.v1",
   sizeof(Widgetd__V1__GetStatsResponse),
-  19,
+  20,
   widgetd__v1__get_stats_response__field_descriptors,
   widgetd__v1__get_stats_response__field_indices_by_name,
   1,  widgetd__v1__get_stats_response__number_ranges,

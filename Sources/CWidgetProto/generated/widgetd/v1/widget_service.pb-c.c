@@ -1226,6 +1226,96 @@ void   widgetd__v1__watch_widgets_response__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__watch_widgets_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   widgetd__v1__watch_store__init
+                     (Widgetd__V1__WatchStore         *message)
+{
+  static const Widgetd__V1__WatchStore init_value = WIDGETD__V1__WATCH_STORE__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__watch_store__get_packed_size
+                     (const Widgetd__V1__WatchStore *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__watch_store__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__watch_store__pack
+                     (const Widgetd__V1__WatchStore *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__watch_store__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__watch_store__pack_to_buffer
+                     (const Widgetd__V1__WatchStore *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__watch_store__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__WatchStore *
+       widgetd__v1__watch_store__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__WatchStore *)
+     protobuf_c_message_unpack (&widgetd__v1__watch_store__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__watch_store__free_unpacked
+                     (Widgetd__V1__WatchStore *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__watch_store__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   widgetd__v1__store_failure__init
+                     (Widgetd__V1__StoreFailure         *message)
+{
+  static const Widgetd__V1__StoreFailure init_value = WIDGETD__V1__STORE_FAILURE__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__store_failure__get_packed_size
+                     (const Widgetd__V1__StoreFailure *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__store_failure__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__store_failure__pack
+                     (const Widgetd__V1__StoreFailure *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__store_failure__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__store_failure__pack_to_buffer
+                     (const Widgetd__V1__StoreFailure *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__store_failure__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__StoreFailure *
+       widgetd__v1__store_failure__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__StoreFailure *)
+     protobuf_c_message_unpack (&widgetd__v1__store_failure__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__store_failure__free_unpacked
+                     (Widgetd__V1__StoreFailure *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__store_failure__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   widgetd__v1__watch_opened__init
                      (Widgetd__V1__WatchOpened         *message)
 {
@@ -4782,7 +4872,7 @@ const ProtobufCMessageDescriptor widgetd__v1__watch_widgets_request__descriptor 
   (ProtobufCMessageInit) widgetd__v1__watch_widgets_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_response__field_descriptors[9] =
+static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_response__field_descriptors[10] =
 {
   {
     "opened",
@@ -4892,6 +4982,18 @@ static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_response__field
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "store",
+    10,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__WatchWidgetsResponse, frame_case),
+    offsetof(Widgetd__V1__WatchWidgetsResponse, store),
+    &widgetd__v1__watch_store__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__watch_widgets_response__field_indices_by_name[] = {
   3,   /* field[3] = changes */
@@ -4900,6 +5002,7 @@ static const unsigned widgetd__v1__watch_widgets_response__field_indices_by_name
   0,   /* field[0] = opened */
   6,   /* field[6] = progress */
   1,   /* field[1] = snapshot */
+  9,   /* field[9] = store */
   2,   /* field[2] = synced */
   7,   /* field[7] = theme */
   8,   /* field[8] = upcoming */
@@ -4907,7 +5010,7 @@ static const unsigned widgetd__v1__watch_widgets_response__field_indices_by_name
 static const ProtobufCIntRange widgetd__v1__watch_widgets_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 9 }
+  { 0, 10 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__watch_widgets_response__descriptor =
 {
@@ -4917,11 +5020,100 @@ const ProtobufCMessageDescriptor widgetd__v1__watch_widgets_response__descriptor
   "Widgetd__V1__WatchWidgetsResponse",
   "widgetd.v1",
   sizeof(Widgetd__V1__WatchWidgetsResponse),
-  9,
+  10,
   widgetd__v1__watch_widgets_response__field_descriptors,
   widgetd__v1__watch_widgets_response__field_indices_by_name,
   1,  widgetd__v1__watch_widgets_response__number_ranges,
   (ProtobufCMessageInit) widgetd__v1__watch_widgets_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__watch_store__field_descriptors[1] =
+{
+  {
+    "failure",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__WatchStore, failure),
+    &widgetd__v1__store_failure__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__watch_store__field_indices_by_name[] = {
+  0,   /* field[0] = failure */
+};
+static const ProtobufCIntRange widgetd__v1__watch_store__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__watch_store__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.WatchStore",
+  "WatchStore",
+  "Widgetd__V1__WatchStore",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__WatchStore),
+  1,
+  widgetd__v1__watch_store__field_descriptors,
+  widgetd__v1__watch_store__field_indices_by_name,
+  1,  widgetd__v1__watch_store__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__watch_store__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__store_failure__field_descriptors[2] =
+{
+  {
+    "message",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__StoreFailure, message),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "since",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__StoreFailure, since),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__store_failure__field_indices_by_name[] = {
+  0,   /* field[0] = message */
+  1,   /* field[1] = since */
+};
+static const ProtobufCIntRange widgetd__v1__store_failure__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__store_failure__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.StoreFailure",
+  "StoreFailure",
+  "Widgetd__V1__StoreFailure",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__StoreFailure),
+  2,
+  widgetd__v1__store_failure__field_descriptors,
+  widgetd__v1__store_failure__field_indices_by_name,
+  1,  widgetd__v1__store_failure__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__store_failure__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor widgetd__v1__watch_opened__field_descriptors[4] =

@@ -17,6 +17,7 @@ PROTOBUF_C__BEGIN_DECLS
 
 #include "google/protobuf/duration.pb-c.h"
 #include "google/protobuf/timestamp.pb-c.h"
+#include "widgetd/v1/widget_service.pb-c.h"
 
 typedef struct Widgetd__V1__GetStatsRequest Widgetd__V1__GetStatsRequest;
 typedef struct Widgetd__V1__GetStatsResponse Widgetd__V1__GetStatsResponse;
@@ -116,10 +117,11 @@ struct  Widgetd__V1__GetStatsResponse
   Widgetd__V1__GetStatsResponse__UsageEntry **usage;
   uint64_t memory_bytes;
   uint64_t providers;
+  Widgetd__V1__StoreFailure *store_failure;
 };
 #define WIDGETD__V1__GET_STATS_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__get_stats_response__descriptor) \
-    , (char *)protobuf_c_empty_string, NULL, NULL, (char *)protobuf_c_empty_string, 0, 0, 0, 0, 0, 0, 0, 0, 0,NULL, 0,NULL, 0, 0,NULL, 0,NULL, 0, 0 }
+    , (char *)protobuf_c_empty_string, NULL, NULL, (char *)protobuf_c_empty_string, 0, 0, 0, 0, 0, 0, 0, 0, 0,NULL, 0,NULL, 0, 0,NULL, 0,NULL, 0, 0, NULL }
 
 
 typedef enum {

@@ -17,6 +17,7 @@ PROTOBUF_C__BEGIN_DECLS
 
 #include "google/protobuf/duration.pb-c.h"
 #include "google/protobuf/field_mask.pb-c.h"
+#include "google/protobuf/timestamp.pb-c.h"
 #include "widgetd/v1/activity.pb-c.h"
 #include "widgetd/v1/event.pb-c.h"
 #include "widgetd/v1/node.pb-c.h"
@@ -60,6 +61,8 @@ typedef struct Widgetd__V1__RefreshWidgetsRequest Widgetd__V1__RefreshWidgetsReq
 typedef struct Widgetd__V1__RefreshWidgetsResponse Widgetd__V1__RefreshWidgetsResponse;
 typedef struct Widgetd__V1__WatchWidgetsRequest Widgetd__V1__WatchWidgetsRequest;
 typedef struct Widgetd__V1__WatchWidgetsResponse Widgetd__V1__WatchWidgetsResponse;
+typedef struct Widgetd__V1__WatchStore Widgetd__V1__WatchStore;
+typedef struct Widgetd__V1__StoreFailure Widgetd__V1__StoreFailure;
 typedef struct Widgetd__V1__WatchOpened Widgetd__V1__WatchOpened;
 typedef struct Widgetd__V1__SnapshotChunk Widgetd__V1__SnapshotChunk;
 typedef struct Widgetd__V1__WatchSynced Widgetd__V1__WatchSynced;
@@ -622,7 +625,8 @@ typedef enum {
   WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_GAP = 6,
   WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_PROGRESS = 7,
   WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_THEME = 8,
-  WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_UPCOMING = 9
+  WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_UPCOMING = 9,
+  WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_STORE = 10
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME__CASE)
 } Widgetd__V1__WatchWidgetsResponse__FrameCase;
 
@@ -640,11 +644,33 @@ struct  Widgetd__V1__WatchWidgetsResponse
     Widgetd__V1__WatchProgress *progress;
     Widgetd__V1__Theme *theme;
     Widgetd__V1__WatchUpcoming *upcoming;
+    Widgetd__V1__WatchStore *store;
   };
 };
 #define WIDGETD__V1__WATCH_WIDGETS_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__watch_widgets_response__descriptor) \
     , WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME__NOT_SET, {0} }
+
+
+struct  Widgetd__V1__WatchStore
+{
+  ProtobufCMessage base;
+  Widgetd__V1__StoreFailure *failure;
+};
+#define WIDGETD__V1__WATCH_STORE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__watch_store__descriptor) \
+    , NULL }
+
+
+struct  Widgetd__V1__StoreFailure
+{
+  ProtobufCMessage base;
+  char *message;
+  Google__Protobuf__Timestamp *since;
+};
+#define WIDGETD__V1__STORE_FAILURE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__store_failure__descriptor) \
+    , (char *)protobuf_c_empty_string, NULL }
 
 
 struct  Widgetd__V1__WatchOpened
@@ -1519,6 +1545,44 @@ Widgetd__V1__WatchWidgetsResponse *
 void   widgetd__v1__watch_widgets_response__free_unpacked
                      (Widgetd__V1__WatchWidgetsResponse *message,
                       ProtobufCAllocator *allocator);
+/* Widgetd__V1__WatchStore methods */
+void   widgetd__v1__watch_store__init
+                     (Widgetd__V1__WatchStore         *message);
+size_t widgetd__v1__watch_store__get_packed_size
+                     (const Widgetd__V1__WatchStore   *message);
+size_t widgetd__v1__watch_store__pack
+                     (const Widgetd__V1__WatchStore   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__watch_store__pack_to_buffer
+                     (const Widgetd__V1__WatchStore   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__WatchStore *
+       widgetd__v1__watch_store__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__watch_store__free_unpacked
+                     (Widgetd__V1__WatchStore *message,
+                      ProtobufCAllocator *allocator);
+/* Widgetd__V1__StoreFailure methods */
+void   widgetd__v1__store_failure__init
+                     (Widgetd__V1__StoreFailure         *message);
+size_t widgetd__v1__store_failure__get_packed_size
+                     (const Widgetd__V1__StoreFailure   *message);
+size_t widgetd__v1__store_failure__pack
+                     (const Widgetd__V1__StoreFailure   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__store_failure__pack_to_buffer
+                     (const Widgetd__V1__StoreFailure   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__StoreFailure *
+       widgetd__v1__store_failure__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__store_failure__free_unpacked
+                     (Widgetd__V1__StoreFailure *message,
+                      ProtobufCAllocator *allocator);
 /* Widgetd__V1__WatchOpened methods */
 void   widgetd__v1__watch_opened__init
                      (Widgetd__V1__WatchOpened         *message);
@@ -2031,6 +2095,12 @@ typedef void (*Widgetd__V1__WatchWidgetsRequest_Closure)
 typedef void (*Widgetd__V1__WatchWidgetsResponse_Closure)
                  (const Widgetd__V1__WatchWidgetsResponse *message,
                   void *closure_data);
+typedef void (*Widgetd__V1__WatchStore_Closure)
+                 (const Widgetd__V1__WatchStore *message,
+                  void *closure_data);
+typedef void (*Widgetd__V1__StoreFailure_Closure)
+                 (const Widgetd__V1__StoreFailure *message,
+                  void *closure_data);
 typedef void (*Widgetd__V1__WatchOpened_Closure)
                  (const Widgetd__V1__WatchOpened *message,
                   void *closure_data);
@@ -2283,6 +2353,8 @@ extern const ProtobufCMessageDescriptor widgetd__v1__refresh_widgets_request__de
 extern const ProtobufCMessageDescriptor widgetd__v1__refresh_widgets_response__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__watch_widgets_request__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__watch_widgets_response__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__watch_store__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__store_failure__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__watch_opened__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__snapshot_chunk__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__watch_synced__descriptor;

@@ -1,0 +1,40 @@
+import WidgetClient
+import WidgetModel
+
+/// That the daemon's store takes no changes, so widgets may be old.
+struct StoreTrouble: Hashable, Sendable {
+  /// The cause. Nil if this user may not know it.
+  var failure: StoreFailure?
+
+  init(_ failure: StoreFailure? = nil) { self.failure = failure }
+
+  /// Asks the daemon. Nil if its store takes changes, or if the daemon does not say.
+  static func ask(_ client: WidgetClient, _ options: CallOptions) async -> StoreTrouble? {
+    let request = HealthCheckRequest(service: HealthCheckRequest.store)
+    let health = try? await client.checkHealth(request, options: options)
+    guard health?.status == .notServing else { return nil }
+    return StoreTrouble(try? await client.getStats(options: options).storeFailure)
+  }
+
+  /// `widgetd cannot store changes since …: /var/lib/…: no space left; …`
+  var text: String {
+    guard let failure else {
+      return "widgetd cannot store changes; `sudo widgetctl status` shows why"
+    }
+    return "\(failure.loss) since \(RFC3339.text(failure.since.wholeSeconds)): \(failure.message)"
+  }
+}
+
+extension Session {
+  /// Warns on standard error if the daemon's store takes no changes: what a command has printed may be
+  /// old.
+  func warnOfStore() async {
+    guard let trouble = await StoreTrouble.ask(client, options) else { return }
+    Output.writeError("widgetctl: \(trouble.text.safeForTerminal); widgets may be old\n")
+  }
+}
+
+extension Timestamp {
+  /// Without the fraction of a second, which people do not need.
+  var wholeSeconds: Timestamp { Timestamp(seconds: seconds, nanoseconds: 0) ?? self }
+}
