@@ -425,16 +425,20 @@ extension Labels {
 }
 
 extension Record {
-  /// The patch, with a time for an error without one, so that every reader can tell the error's
-  /// age.
-  func dated(_ patch: WidgetPatch, at now: Timestamp) -> WidgetPatch {
-    guard !patch.changesOnlyData, let error = patch.error ?? nil, error.since == nil else {
-      return patch
-    }
+  /// The patch, with a time for errors without one, so that every reader can tell their age. The errors
+  /// of failed reducers, which are the daemon's, stay. A patch that clears them, and no other error,
+  /// clears them, unless a provider clears the error with fresh data.
+  func dated(_ patch: WidgetPatch, at now: Timestamp, byProvider: Bool = false) -> WidgetPatch {
+    guard !patch.changesOnlyData, let error = patch.error else { return patch }
+    let marks = self.error?.all.filter(ReducerFailure.isMark) ?? []
     var patch = patch
-    var dated = error.continuing(self.error)
-    dated.since = dated.since ?? now
-    patch.error = .some(dated)
+    if let error {
+      let dated = error.continuing(self.error).dated(at: now)
+      let others = marks.filter { mark in !dated.all.contains { $0.isSame(as: mark) } }
+      patch.error = .some(others.isEmpty ? dated : WidgetError(joining: dated.all + others))
+    } else if byProvider || self.error.map(ReducerFailure.isMark) == false {
+      patch.error = .some(WidgetError(joining: marks))
+    }
     return patch
   }
 }

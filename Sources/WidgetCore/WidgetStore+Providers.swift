@@ -258,6 +258,7 @@ extension WidgetStore {
     }
     var patch = try fitted(update.patch, for: record, field: "patch")
     let isError = (patch.error ?? nil) != nil
+    patch = record.dated(patch, at: time, byProvider: true)
     // With an error, a widget whose timeline is too old stays stale.
     let isTooOld =
       isError && patch.timeline == nil

@@ -18,12 +18,28 @@ extension WidgetStore {
     try validate(patch.setParameters, field: "\(field()).set_parameters")
     try validate(patch.setLabels, field: "\(field()).set_labels")
     if let error = patch.error ?? nil {
-      guard (1...64).contains(error.reason.utf8.count), error.reason.utf8.allSatisfy(\.isReasonByte)
-      else {
+      try validate(reason: error.reason, field: "\(field()).error.reason")
+      guard error.further.count <= WidgetStore.furtherErrorsMax else {
         throw .invalid(
-          field: "\(field()).error.reason",
-          description: "Use 1 to 64 of A-Z, 0-9 and _, for example \"SENSOR_MISSING\".")
+          field: "\(field()).error.further",
+          description: "Use at most \(WidgetStore.furtherErrorsMax) further errors.")
       }
+      for (index, further) in error.further.enumerated() {
+        try validate(reason: further.reason, field: "\(field()).error.further[\(index)].reason")
+      }
+    }
+  }
+
+  /// The maximum number of further errors of a widget's error, in a request.
+  static var furtherErrorsMax: Int { 32 }
+
+  private func validate(
+    reason: String, field: @autoclosure () -> String
+  ) throws(StoreError) {
+    guard (1...64).contains(reason.utf8.count), reason.utf8.allSatisfy(\.isReasonByte) else {
+      throw .invalid(
+        field: field(),
+        description: "Use 1 to 64 of A-Z, 0-9 and _, for example \"SENSOR_MISSING\".")
     }
   }
 
@@ -296,7 +312,12 @@ extension Labels {
 }
 
 extension Optional<WidgetError> {
-  var costBytes: Int { map { $0.reason.utf8.count + $0.message.utf8.count } ?? 0 }
+  var costBytes: Int {
+    guard let error = self else { return 0 }
+    return error.further.reduce(error.reason.utf8.count + error.message.utf8.count) {
+      $0 + $1.reason.utf8.count + $1.message.utf8.count
+    }
+  }
 }
 
 extension Value {

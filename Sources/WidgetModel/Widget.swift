@@ -116,6 +116,8 @@ public struct WidgetError: Hashable, Sendable {
   public var message: String
   /// The beginning of the error. The daemon sets it if it is left out.
   public var since: Timestamp?
+  /// Errors that the widget has at the same time. They have no further errors.
+  public private(set) var further: [WidgetError] = []
 
   public init(reason: String, message: String, since: Timestamp? = nil) {
     self.reason = reason
@@ -123,21 +125,63 @@ public struct WidgetError: Hashable, Sendable {
     self.since = since
   }
 
+  /// An error with further ones.
+  public init(
+    reason: String, message: String, since: Timestamp? = nil, further: [WidgetError]
+  ) {
+    self.init(reason: reason, message: message, since: since)
+    self.further = further.map(\.alone)
+  }
+
+  /// The first error with the others as its further ones; nil for no error.
+  public init?(joining errors: [WidgetError]) {
+    guard let first = errors.first else { return nil }
+    self = first.alone
+    further = errors.dropFirst().map(\.alone)
+  }
+
+  /// The error without its further ones.
+  public var alone: WidgetError { WidgetError(reason: reason, message: message, since: since) }
+
+  /// The error and its further ones, each alone.
+  public var all: [WidgetError] { [alone] + further }
+
+  /// The reason of the errors that the daemon sets for failed reducers.
+  public static let reducerFailed = "REDUCER_FAILED"
+
   /// This error as stored after another one. Without a time, it gets the time of a former error
-  /// with the same reason.
+  /// with the same reason. A further error gets the time of a former one that is equal to it.
   ///
   /// The daemon keeps errors in this way. To know whether setting an error would change a widget,
   /// compare this with the widget's error.
   public func continuing(_ former: WidgetError?) -> WidgetError {
-    guard since == nil, let former, former.reason.hasSameBytes(as: reason) else { return self }
+    guard let former else { return self }
     var result = self
-    result.since = former.since
+    if since == nil, former.reason.hasSameBytes(as: reason) { result.since = former.since }
+    for index in result.further.indices where result.further[index].since == nil {
+      let same = former.all.first { $0.isSame(as: result.further[index]) }
+      result.further[index].since = same?.since
+    }
+    return result
+  }
+
+  /// Whether two errors have the same reason and message.
+  public func isSame(as other: WidgetError) -> Bool {
+    reason.hasSameBytes(as: other.reason) && message.hasSameBytes(as: other.message)
+  }
+
+  /// The error with the time of its beginning, and so its further ones.
+  public func dated(at now: Timestamp) -> WidgetError {
+    var result = self
+    result.since = since ?? now
+    for index in result.further.indices {
+      result.further[index].since = further[index].since ?? now
+    }
     return result
   }
 
   public static func == (a: WidgetError, b: WidgetError) -> Bool {
-    a.reason.hasSameBytes(as: b.reason) && a.message.hasSameBytes(as: b.message)
-      && a.since == b.since
+    a.isSame(as: b) && a.since == b.since && a.further == b.further
   }
 }
 

@@ -21,7 +21,7 @@ public enum WidgetFailure: Hashable, Sendable {
     datum: (String) -> Value?
   ) -> [WidgetFailure] {
     var failures: [WidgetFailure] = []
-    if let error { failures.append(.error(error)) }
+    if let error { failures += error.all.map { .error($0) } }
     if let problem = timeline?.problem, !problem.isEmpty { failures.append(.timeline(problem)) }
     if activity?.state == .ended, datum("outcome") == .string("failed") {
       let status = if case .string(let text)? = datum("status") { text } else { "" }

@@ -146,7 +146,15 @@ extension WidgetError: ConvertibleMessage {
   init(c: UnsafePointer<Widgetd__V1__WidgetError>, _ reader: Reader) throws(WireError) {
     self.init(
       reason: reader.string(c.pointee.reason), message: reader.string(c.pointee.message),
-      since: try reader.timestamp("since", c.pointee.since))
+      since: try reader.timestamp("since", c.pointee.since),
+      further: try reader.list("further", c.pointee.n_further, c.pointee.further) {
+        (element) throws(WireError) in
+        // The further errors of a further error do not count.
+        WidgetError(
+          reason: reader.string(element.pointee.reason),
+          message: reader.string(element.pointee.message),
+          since: try reader.timestamp("since", element.pointee.since))
+      })
   }
 
   func fill(
@@ -155,6 +163,8 @@ extension WidgetError: ConvertibleMessage {
     c.pointee.reason = try writer.string("reason", reason)
     c.pointee.message = try writer.string("message", message)
     if let since { c.pointee.since = try writer.timestamp(since) }
+    c.pointee.n_further = further.count
+    c.pointee.further = try writer.list("further", further)
   }
 }
 

@@ -128,7 +128,10 @@ struct AnyProvidedWidget: Sendable {
       // A failed action is not half done: none of its changes is sent.
       problem = WidgetError(reason: "PROVIDER_FAILED", message: "\(error)")
     }
-    let isNew = problem?.continuing(current.error) != current.error
+    // The errors of failed reducers are the daemon's.
+    let former = WidgetError(
+      joining: (current.error?.all ?? []).filter { $0.reason != WidgetError.reducerFailed })
+    let isNew = problem?.continuing(former) != former
     if isNew { patch.error = .some(problem) }
     return Outcome(
       patch: patch, data: instance.state.difference(from: [:]).set, entry: entry,

@@ -80,10 +80,57 @@ struct ReducerFailureTests {
     try press("pour", &store)
     let revision = store.revision
     for second in 0..<Int64(100) { try press("pour", &store, at: .at(second)) }
-    // The mark of the first reducer stays while others fail too.
-    for _ in 0..<100 { try press("stir", &store) }
     #expect(store.revision == revision)
-    #expect(store.widget("a")?.error?.message == pourMark)
+  }
+
+  @Test func `each reducer that fails has a mark with its age, until it handles its event`() throws
+  {
+    var store = try store()
+    try press("pour", &store, at: .at(1))
+    try press("stir", &store, at: .at(2))
+    let revision = store.revision
+    // Reducers that fail in turn make no commits.
+    for second in 3..<Int64(100) {
+      try press("pour", &store, at: .at(second))
+      try press("stir", &store, at: .at(second))
+    }
+    #expect(store.revision == revision)
+    let error = try #require(store.widget("a")?.error)
+    #expect(error.message == pourMark && error.since == .at(1))
+    #expect(error.further.map(\.since) == [.at(2)])
+    #expect(error.further.first?.message.contains("of \"stir\"") == true)
+    try store.set("a", ["cups": .int(5)])
+    try press("pour", &store, at: .at(100))
+    #expect(store.widget("a")?.error == error.further.first)
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `the number of marks of a widget is bounded`() throws {
+    var kind = Self.kind
+    kind.reducers = (0..<20).map {
+      Reducer(event: "press", nodeID: "n\($0)", assignments: ["share": "10 / data.cups"])
+    }
+    var store = try store(kind)
+    for number in 0..<20 { try press("n\(number)", &store) }
+    #expect(store.widget("a")?.error?.all.count == 8)
+  }
+
+  @Test func `a provider that sends fresh data does not clear the marks`() throws {
+    var store = try store()
+    try press("pour", &store)
+    let error = WidgetError(reason: "NO_MILK", message: "The milk is gone.")
+    for (patch, reasons) in [
+      (WidgetPatch(error: .some(error)), ["NO_MILK", "REDUCER_FAILED"]),
+      (WidgetPatch(error: .some(nil)), ["REDUCER_FAILED"]),
+      (WidgetPatch(error: .some(nil)), ["REDUCER_FAILED"]),
+    ] {
+      let provider = try #require(store.kind("tea")?.provider)
+      try store.run(.provide([ProvidedUpdate("a", patch)], by: provider))
+      #expect(store.widget("a")?.error?.all.map(\.reason) == reasons)
+    }
+    // A user can.
+    try store.update("a", WidgetPatch(error: .some(nil)))
+    #expect(store.widget("a")?.error == nil)
   }
 
   @Test func `a handler of another node does not clear the mark`() throws {
@@ -132,16 +179,22 @@ struct ReducerFailureTests {
     #expect(store.widget("a")?.error == nil)
   }
 
-  @Test func `an error that somebody has set stays, and replaces the mark`() throws {
+  @Test func `an error that somebody has set stays first, and hides no mark`() throws {
     var store = try store()
     let error = WidgetError(reason: "NO_MILK", message: "The milk is gone.", since: .at(1))
     try store.update("a", WidgetPatch(error: .some(error)))
     try press("pour", &store)
-    #expect(store.widget("a")?.error == error)
+    #expect(store.widget("a")?.error?.alone == error)
+    #expect(store.widget("a")?.error?.further.map(\.message) == [pourMark])
+    // To clear the error leaves the mark; to clear the mark leaves nothing.
     try store.update("a", WidgetPatch(error: .some(nil)))
+    #expect(store.widget("a")?.error?.message == pourMark)
+    try store.update("a", WidgetPatch(error: .some(nil)))
+    #expect(store.widget("a")?.error == nil)
     try press("pour", &store)
     #expect(store.widget("a")?.error?.reason == "REDUCER_FAILED")
     try store.update("a", WidgetPatch(error: .some(error)))
+    #expect(store.widget("a")?.error?.all.map(\.reason) == ["NO_MILK", "REDUCER_FAILED"])
     try store.set("a", ["cups": .int(5)])
     try press("pour", &store)
     #expect(store.widget("a")?.error == error)

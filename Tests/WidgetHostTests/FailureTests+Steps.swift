@@ -30,6 +30,72 @@ extension FailureTests {
     #expect(error(scene) == nil)
   }
 
+  @Test(arguments: [false, true])
+  func `each failure of steps without a name outlives the host, and a new version`(
+    isReload: Bool
+  ) throws {
+    let bundle = try Scene.bundle(
+      "on: {go: [{http: \"http://h/x\"}], stop: [{http: \"http://h/y\"}]}",
+      permissions: "{hosts: [h]}")
+    var scene = try Scene(bundle)
+    for event in ["go", "stop"] {
+      try scene.event(event)
+      try scene.answer(scene.webRequest()?.id, 500)
+      scene.pass(.seconds(60))
+    }
+    let marked = try need(error(scene))
+    #expect(marked.all.map { $0.message.prefix { $0 != ":" } } == ["on stop", "on go"])
+    #expect(marked.further.first?.since.map { $0 < marked.since ?? $0 } == true)
+    _ = reports(&scene)
+    scene.instance = BundleInstance(
+      bundle, generation: 2, folder: "/bundles/b", home: "/home/me", limits: HostLimits(),
+      isReload: isReload, seed: 8)
+    scene.tell(.snapshot(Array(scene.widgets.values)))
+    #expect(error(scene) == marked)
+    #expect(scene.instance.failures.map(\.title) == ["on stop", "on go"])
+    // The log of this process has them already.
+    #expect(reports(&scene).count == (isReload ? 0 : 2))
+    try scene.event("stop")
+    try scene.answer(scene.webRequest()?.id, 200)
+    #expect(error(scene) == marked.further.first)
+    try scene.event("go")
+    try scene.answer(scene.webRequest()?.id, 200)
+    #expect(error(scene) == nil)
+  }
+
+  @Test func `a mistake in the file hides no failure of steps`() throws {
+    let bundle = try Scene.bundle(
+      "on: {go: [{http: \"http://h/x\"}]}", permissions: "{hosts: [h]}")
+    var scene = try Scene(bundle)
+    try scene.event("go")
+    try scene.answer(scene.webRequest()?.id, 500)
+    scene.take(scene.instance.setProblem("line 3: no", at: scene.time))
+    #expect(error(scene)?.all.map(\.reason) == ["BUNDLE_INVALID", "ACTION_FAILED"])
+    // The corrected file is a new version.
+    scene.instance = BundleInstance(
+      bundle, generation: 2, folder: "/bundles/b", home: "/home/me", limits: HostLimits(),
+      isReload: true, seed: 8)
+    scene.tell(.snapshot(Array(scene.widgets.values)))
+    #expect(error(scene)?.all.map(\.reason) == ["ACTION_FAILED"])
+    #expect(scene.instance.failures.map(\.title) == ["on go"])
+  }
+
+  @Test func `reducers that fail are failures of the bundle`() throws {
+    var scene = try Scene("data: {n: 0}")
+    let marks = ["one", "two"].map {
+      WidgetError(reason: "REDUCER_FAILED", message: $0, since: scene.time.wall)
+    }
+    try scene.change { $0.error = WidgetError(joining: marks) }
+    #expect(Set(scene.instance.failures.map(\.message)) == ["one", "two"])
+    #expect(reports(&scene).count == 2)
+    // The host's error does not replace the daemon's, so nothing is sent.
+    #expect(scene.patches.isEmpty)
+    try scene.change { $0.error = marks[1] }
+    #expect(scene.instance.failures.map(\.message) == ["two"])
+    try scene.change { $0.error = nil }
+    #expect(scene.instance.failures == [])
+  }
+
   @Test func `a version without the failed steps forgets their failure`() throws {
     var scene = try Scene("on: {go: [{http: \"http://h/x\"}]}", permissions: "{hosts: [h]}")
     try scene.event("go")

@@ -92,7 +92,8 @@ import WidgetStorage
       let id = try #require(WidgetID("t"))
       _ = try await client.sendEvent(SendEventRequest(widgetID: id, name: "overflow"))
       try await until("t", in: client) {
-        $0.error == WidgetError(reason: "PROVIDER_FAILED", message: "it is full")
+        $0.error?.reason == "PROVIDER_FAILED" && $0.error?.message == "it is full"
+          && $0.error?.since != nil
       }
       _ = try await client.sendEvent(SendEventRequest(widgetID: id, name: "press"))
       try await until("t", in: client) { $0.error == nil && $0.data["count"] == .int(1) }

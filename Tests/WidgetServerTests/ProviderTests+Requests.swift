@@ -143,7 +143,9 @@ extension Providers {
         ProvideAcknowledge(id: 1, sequence: sequence, error: error))
       try provider.send(frame)
       #expect(try provider.result().error == nil)
-      #expect(try client.get("a").error == error)
+      // The daemon adds the time, so that every reader can tell the error's age.
+      let marked = try #require(try client.get("a").error)
+      #expect(marked.isSame(as: error) && marked.since != nil)
       // The event is acknowledged.
       try provider.send(frame)
       #expect(try provider.result().error?.reason == "INVALID_FIELD")
@@ -195,14 +197,16 @@ extension Providers {
           ProvideAnswer(
             id: 1, dataRequestID: provider.dataRequest().id, outcome: .error(error))))
       #expect(try provider.result().error == nil)
-      #expect(try client.get("a").error == error)
+      // The daemon adds the time, so that every reader can tell the error's age.
+      let marked = try #require(try client.get("a").error)
+      #expect(marked.isSame(as: error) && marked.since != nil)
       let refreshed = try client.call(
         "RefreshWidgets", RefreshWidgetsRequest(.all), as: RefreshWidgetsResponse.self)
       #expect(refreshed.askedCount == 1)
       #expect(refreshed.budgets.map(\.remaining) == [599])
       let request = try provider.dataRequest()
       #expect(request.reason == .refresh)
-      #expect(request.widget.error == error)
+      #expect(request.widget.error == marked)
       try provider.send(
         .answer(
           ProvideAnswer(

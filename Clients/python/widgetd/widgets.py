@@ -35,12 +35,15 @@ class WidgetError:
     message: str = ""
     #: The start of the error. If a client leaves it out, the daemon sets it.
     since: Optional[datetime] = None
+    #: Errors that the widget has at the same time.
+    further: tuple[WidgetError, ...] = ()
 
     def message_pb(self) -> widget_pb2.WidgetError:
         return widget_pb2.WidgetError(
             reason=_text(self.reason),
             message=_text(self.message),
             since=None if self.since is None else to_timestamp(self.since),
+            further=[error.message_pb() for error in self.further],
         )
 
 
@@ -157,7 +160,8 @@ def _error(message: widget_pb2.WidgetError) -> Optional[WidgetError]:
     if not message.reason:
         return None
     since = from_timestamp(message.since) if message.HasField("since") else None
-    return WidgetError(message.reason, message.message, since)
+    further = tuple(filter(None, map(_error, message.further)))
+    return WidgetError(message.reason, message.message, since, further)
 
 
 @dataclass(frozen=True)

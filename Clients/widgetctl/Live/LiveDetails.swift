@@ -148,16 +148,11 @@ struct LiveDetails {
       if case .error = failure { return nil }
       return Line(text: failure.words { _ in "" }, token: "color.error")
     }
-    guard let error = widget.error else { return others }
-    var lines = [
-      Line(
-        text: error.reason.onOneLine + (error.since.map { ", since \(ago($0))" } ?? ""),
-        token: "color.error")
-    ]
-    lines += error.message.split(whereSeparator: \.isNewline).map {
-      Line(text: String($0).onOneLine, token: "color.error")
+    let lines = (widget.error?.all ?? []).flatMap { error in
+      [error.reason.onOneLine + (error.since.map { ", since \(ago($0))" } ?? "")]
+        + error.message.split(whereSeparator: \.isNewline).map { String($0).onOneLine }
     }
-    return lines + others
+    return lines.map { Line(text: $0, token: "color.error") } + others
   }
 
   private struct Status {

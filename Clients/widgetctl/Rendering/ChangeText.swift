@@ -19,10 +19,10 @@ enum ChangeText {
     }
     if before.isStale != after.isStale { phrases.append(after.isStale ? "stale" : "fresh") }
     if before.error != after.error {
-      phrases.append(
-        after.error.map {
+      phrases +=
+        after.error?.all.map {
           "error: \($0.reason.safeForTerminal): \($0.message.safeForTerminal)"
-        } ?? "error: removed")
+        } ?? ["error: removed"]
     }
     let problem = after.timeline?.problem ?? ""
     if before.timeline?.problem ?? "" != problem {

@@ -68,6 +68,7 @@ extension WidgetError {
   var document: Value {
     var map: ValueMap = ["reason": .string(reason), "message": .string(message)]
     if let since { map["since"] = .string(RFC3339.text(since)) }
+    if !further.isEmpty { map["further"] = .list(further.map(\.document)) }
     return .map(map)
   }
 }

@@ -124,9 +124,9 @@ enum Redaction {
   }
 
   static func redacted(_ error: WidgetError?) -> WidgetError? {
-    guard var error else { return nil }
-    error.message = ""
-    return error
+    guard let error else { return nil }
+    return WidgetError(
+      joining: error.all.map { WidgetError(reason: $0.reason, message: "", since: $0.since) })
   }
 }
 

@@ -7,7 +7,9 @@ public import WidgetModel
 /// only send events cannot write text into a widget, and the mark shows no private data.
 public struct ReducerFailure: Hashable, Sendable {
   /// The reason of the mark.
-  public static let reason = "REDUCER_FAILED"
+  public static let reason = WidgetError.reducerFailed
+  /// The maximum number of marks of a widget. Of further failures, only the log has a line.
+  static let marksMax = 8
 
   /// The event; empty if the reducers of the kind can handle no event at all.
   public let event: String
@@ -59,10 +61,12 @@ public struct ReducerFailure: Hashable, Sendable {
   }
 
   /// Whether an error is the mark of any reducer.
-  static func isMark(_ error: WidgetError?) -> Bool {
-    guard let error, error.reason == reason else { return false }
-    return error.message.hasSuffix(advice)
+  static func isMark(_ error: WidgetError) -> Bool {
+    error.reason == reason && error.message.hasSuffix(advice)
   }
+
+  /// Whether an error, or a further one, is the mark of any reducer.
+  static func hasMark(_ error: WidgetError?) -> Bool { error?.all.contains(where: isMark) == true }
 
   /// `reducers[0]`
   private var reducer: String { String(place.prefix { $0 != "." }) }

@@ -52,16 +52,22 @@ extension WidgetStore {
     return sequence
   }
 
-  /// Makes the failure of a reducer the error of its widget.
+  /// Adds the failure of a reducer to the errors of its widget.
   ///
-  /// An error that somebody has set stays. The mark of another reducer stays too, so that reducers
-  /// that fail in turn make no changes.
+  /// An error that somebody has set stays the first one. The marks of other reducers stay too, so that
+  /// reducers that fail in turn make no changes.
   mutating func mark(
     _ id: WidgetID, _ failure: ReducerFailure, at now: Timestamp
   ) throws(StoreError) {
     guard let slot = slot(of: id), let record = records[slot] else { throw .widgetNotFound(id) }
-    if let error = record.error, !failure.isMarked(by: error) { return }
-    let patch = record.dated(WidgetPatch(error: .some(failure.mark)), at: now)
+    var errors = record.error?.all ?? []
+    if let index = errors.firstIndex(where: failure.isMarked) {
+      errors[index] = failure.mark.continuing(errors[index])
+    } else {
+      guard errors.count(where: ReducerFailure.isMark) < ReducerFailure.marksMax else { return }
+      errors.append(failure.mark.dated(at: now))
+    }
+    let patch = WidgetPatch(error: .some(WidgetError(joining: errors)))
     let effect = try admittedEffect(of: patch, on: slot)
     guard effect.isChange else { return }
     _ = advanceRevision()

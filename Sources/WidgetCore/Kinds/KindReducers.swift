@@ -117,13 +117,14 @@ struct KindReducers {
             message: error.message))
       }
     }
-    if let error = record.error,
-      known.reducers.contains(where: { reducer in
-        reducer.runs(for: event)
-          && ReducerFailure.isMark(error, of: event.name, reducer: reducer.place)
-      })
-    {
-      run.patch.error = .some(nil)
+    if let error = record.error {
+      let others = error.all.filter { error in
+        !known.reducers.contains { reducer in
+          reducer.runs(for: event)
+            && ReducerFailure.isMark(error, of: event.name, reducer: reducer.place)
+        }
+      }
+      if others.count < error.all.count { run.patch.error = .some(WidgetError(joining: others)) }
     }
     return run.patch
   }

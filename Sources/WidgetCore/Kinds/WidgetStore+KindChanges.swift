@@ -10,9 +10,9 @@ extension WidgetStore {
     guard !kinds.isEmpty else { return }
     for slot in records.indices {
       guard let record = records[slot], kinds.contains(record.kind) else { continue }
-      if ReducerFailure.isMark(record.error) {
+      if ReducerFailure.hasMark(record.error) {
         modify(slot) { state in
-          state.clearError(at: revision)
+          state.clearMarks(at: revision)
           state.finish(nil, at: revision, time: time)
         }
       }
@@ -51,14 +51,14 @@ extension WidgetStore {
         schema.conforming($0, former: former[record.kind])
       }
       let lostEntryValues = timeline?.asideNames(notIn: record.timeline) ?? []
-      let isMarked = ReducerFailure.isMark(record.error)
+      let isMarked = ReducerFailure.hasMark(record.error)
       if record.isPlain || timeline != record.timeline || schema.schedule != nil
         || record.moment != nil || isMarked
       {
         modify(slot) { state in
           state.timeline = timeline
           if !lostEntryValues.isEmpty { state.moment?.askAgain() }
-          if isMarked { state.clearError(at: revision) }
+          if isMarked { state.clearMarks(at: revision) }
           state.costBytes = state.cost
           state.finish(schema.kind.transition, at: revision, time: time)
         }

@@ -78,8 +78,9 @@ struct RecordState {
     }
   }
 
-  mutating func clearError(at revision: Revision) {
-    error = nil
+  /// Removes the errors of failed reducers.
+  mutating func clearMarks(at revision: Revision) {
+    error = WidgetError(joining: error?.all.filter { !ReducerFailure.isMark($0) } ?? [])
     statusRevision = revision
     costBytes = cost
   }

@@ -17,6 +17,8 @@ enum FailureKey: Hashable, Sendable {
   case timeline
   /// An expression of the content. The daemon evaluates it, and clients mark the widget.
   case content
+  /// A reducer, by the message of its error. The daemon runs it and marks the widget.
+  case reducer(String)
   /// The daemon refuses changes of the widget for now. Clients mark all widgets of such a daemon.
   case changes
 }
@@ -25,7 +27,7 @@ extension FailureKey {
   /// Whether clients mark the widget without an error of the host.
   var isMarkedByClients: Bool {
     switch self {
-    case .timeline, .content, .changes: true
+    case .timeline, .content, .reducer, .changes: true
     case .source, .action, .trigger, .dropped: false
     }
   }
@@ -87,16 +89,17 @@ extension BundleInstance {
   /// - Parameters:
   ///   - names: the sources and actions by whose status the author can show it.
   ///   - isCaught: the bundle handles the failure, so only the log has it.
+  ///   - since: when it began; nil for now.
   /// - Returns: the status with the time of the first failure in a row, or of this failure if an
   ///   event has caused it.
   @discardableResult
   mutating func failed(
     _ id: WidgetID, _ key: FailureKey, _ status: ActionStatus, among names: Set<String> = [],
-    isCaught: Bool = false, cause: FailureCause = .time
+    isCaught: Bool = false, cause: FailureCause = .time, since: Timestamp? = nil
   ) -> ActionStatus {
     guard let known = widgets[id]?.failures else { return status }
     var status = status
-    status.since = cause == .event ? now.wall : known[key]?.since ?? now.wall
+    status.since = cause == .event ? now.wall : known[key]?.since ?? since ?? now.wall
     let failure = StandingFailure(status: status, names: names, isCaught: isCaught)
     showAgain(id)
     guard known[key] != failure || cause != .time else { return status }
@@ -154,6 +157,7 @@ extension BundleInstance {
       case .dropped: "its events"
       case .timeline: "its timeline"
       case .content: "its content"
+      case .reducer: "a reducer"
       case .changes: "its changes"
       }
     return "bundle \(bundle.id): widget \(id): \(what)"
@@ -200,6 +204,23 @@ extension BundleInstance {
         state: .failure, title: "Content failed", message: words, code: "FAILED_PRECONDITION"))
   }
 
+  /// Follows the failed reducers of the widget's kind, which the daemon tells.
+  mutating func followReducers(_ id: WidgetID) {
+    guard let state = widgets[id] else { return }
+    let errors = state.reducerErrors.prefix(limits.failuresShownMax)
+    for case .reducer(let message) in state.failures.keys
+    where !errors.contains(where: { $0.message == message }) {
+      forgetFailure(id, .reducer(message), because: "works now")
+    }
+    for error in errors where state.failures[.reducer(error.message)] == nil {
+      failed(
+        id, .reducer(error.message),
+        ActionStatus(
+          state: .failure, title: "Reducer failed", message: error.message,
+          code: "FAILED_PRECONDITION", since: error.since), since: error.since)
+    }
+  }
+
   // MARK: Refused changes
 
   /// The daemon has refused a change of a widget for now. The host's log has one line for all widgets, so
@@ -240,15 +261,14 @@ extension BundleInstance {
     }.sorted { ($1.value.since, "\($0.key)") < ($0.value.since, "\($1.key)") }
   }
 
-  /// Sets the widget's error to the problem of the bundle's file, or else to the newest failure.
+  /// Sets the widget's error to the problem of the bundle's file and the failures, the newest first.
   mutating func showMark(_ id: WidgetID) {
     guard let state = widgets[id] else { return }
-    var wanted: WidgetError?
+    var marks = failureMarks(id)
     if let problem {
-      wanted = WidgetError(reason: BundleInstance.invalid, message: problem)
-    } else {
-      wanted = failureMark(id)
+      marks.insert(WidgetError(reason: BundleInstance.invalid, message: problem), at: 0)
     }
+    let wanted = WidgetError(joining: marks)
     // If somebody cleared the mark, do not set it again before the next failure.
     let isGone = problem != nil && state.view.error != wanted?.continuing(state.view.error)
     guard wanted != state.mark || isGone else { return }
@@ -257,20 +277,18 @@ extension BundleInstance {
     if wanted != nil || BundleInstance.isOwn(state.view.error) { widgets[id]?.set(error: wanted) }
   }
 
-  private func failureMark(_ id: WidgetID) -> WidgetError? {
-    let entries = unshownEntries(id)
-    return entries.first.map { BundleInstance.mark($0, and: entries.count - 1) }
-  }
-
-  private static func mark(
-    _ entry: (key: FailureKey, value: StandingFailure), and others: Int
-  ) -> WidgetError {
-    let status = entry.value.status
-    let reason = if case .source = entry.key { sourceFailed } else { actionFailed }
-    let more =
-      others == 0 ? "" : others == 1 ? " (and 1 more failure)" : " (and \(others) more failures)"
-    let words = [status.title, status.message].filter { !$0.isEmpty }.joined(separator: ": ")
-    return WidgetError(reason: reason, message: words + more, since: entry.value.since)
+  /// The errors for the failures that the widget's content does not show. Each failure is an error, so that
+  /// its reason and age can be seen, and the next host or version finds it.
+  private func failureMarks(_ id: WidgetID) -> [WidgetError] {
+    unshownEntries(id).prefix(limits.failuresShownMax).map { entry in
+      let status = entry.value.status
+      let reason =
+        if case .source = entry.key { BundleInstance.sourceFailed } else {
+          BundleInstance.actionFailed
+        }
+      let words = [status.title, status.message].filter { !$0.isEmpty }.joined(separator: ": ")
+      return WidgetError(reason: reason, message: words, since: entry.value.since)
+    }
   }
 
   // MARK: Old data
@@ -333,11 +351,11 @@ extension BundleInstance {
         effects.append(.report("\(place(id, key)): \(words) \(since): \(status.message)"))
       }
     }
-    inheritStepFailure(id, facts)
+    inheritStepFailures(id, facts)
     failuresVersion += 1
     // If the mark is gone, a client has cleared it. The next failure sets it again.
     if state.view.error == nil, interrupted.isEmpty {
-      let mark = failureMark(id)
+      let mark = WidgetError(joining: failureMarks(id))
       widgets[id]?.mark = mark
     }
     // The mark may come from a former version; this version updates it from now on.
@@ -378,7 +396,7 @@ extension KindFacts {
     case .source: false
     case .action(let name): kind.actions[name]?.failure.isEmpty == false || handlesErrors
     case .trigger: handlesErrors
-    case .dropped, .timeline, .content, .changes: false
+    case .dropped, .timeline, .content, .reducer, .changes: false
     }
   }
 

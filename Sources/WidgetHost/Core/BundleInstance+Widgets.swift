@@ -26,6 +26,7 @@ extension BundleInstance {
     touched.insert(widget.id)
     followTimeline(widget.id)
     followContent(widget.id)
+    followReducers(widget.id)
     guard widget.parameters != before else { return }
     for (index, source) in facts.kind.sources.enumerated() where source.isLoadedAtStart {
       read(widget.id, index, isAsked: true)
@@ -47,6 +48,7 @@ extension BundleInstance {
     inheritFailures(id, facts, interrupted: interrupted)
     followTimeline(id)
     followContent(id)
+    followReducers(id)
     for (index, source) in facts.kind.sources.enumerated() {
       if source.isLoadedAtStart {
         read(id, index, isAsked: true)

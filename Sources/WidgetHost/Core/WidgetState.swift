@@ -6,8 +6,10 @@ import WidgetModel
 /// Expressions read `view`, which is all three on top of each other. One change is under way at a
 /// time; later changes are merged and sent next.
 struct WidgetState: Sendable {
-  /// The daemon's state, as far as known.
+  /// The daemon's state, as far as known, without the errors of failed reducers.
   private(set) var heard: Widget
+  /// The errors that the daemon has set for failed reducers.
+  private(set) var reducerErrors: [WidgetError]
   private var unanswered: [(request: RequestID, patch: WidgetPatch)] = []
   private var pending = WidgetPatch()
   private(set) var view: Widget
@@ -30,9 +32,19 @@ struct WidgetState: Sendable {
   var isMarkedStale = false
 
   init(_ widget: Widget, sources: [SourceState]) {
-    heard = widget
-    view = widget
+    (heard, reducerErrors) = WidgetState.split(widget)
+    view = heard
     self.sources = sources
+  }
+
+  /// The widget without the errors of failed reducers, which are the daemon's, and these errors.
+  private static func split(_ widget: Widget) -> (Widget, [WidgetError]) {
+    guard let all = widget.error?.all else { return (widget, []) }
+    let ofReducers = all.filter { $0.reason == WidgetError.reducerFailed }
+    guard !ofReducers.isEmpty else { return (widget, []) }
+    var widget = widget
+    widget.error = WidgetError(joining: all.filter { $0.reason != WidgetError.reducerFailed })
+    return (widget, ofReducers)
   }
 
   mutating func set(_ key: String, _ value: Value) {
@@ -75,7 +87,7 @@ struct WidgetState: Sendable {
   /// `isAnew`: the daemon has another store, so its revisions cannot be compared.
   mutating func hear(_ widget: Widget, isAnew: Bool) {
     guard isAnew || widget.revision >= heard.revision else { return }
-    heard = widget
+    (heard, reducerErrors) = WidgetState.split(widget)
     isHeld = false
     rebuild()
   }

@@ -63,14 +63,23 @@ struct Draft {
     case .sendEvent(let draft): return try send(draft)
     case .markFailure(let id, let failure):
       let widget = try existing(id, nil)
-      if let error = widget.error {
-        // The first reducer that fails has the mark.
-        let reducer = failure.place.prefix { $0 != "." }
-        guard error.reason == "REDUCER_FAILED", error.message.contains("\"\(failure.event)\""),
-          error.message.contains(" \(reducer) ")
-        else { return .updated(id) }
+      var new = widget
+      var errors = widget.error?.all ?? []
+      var mark = failure.mark
+      let reducer = failure.place.prefix { $0 != "." }
+      if let index = errors.firstIndex(where: { error in
+        error.reason == "REDUCER_FAILED" && error.message.contains("\"\(failure.event)\"")
+          && error.message.contains(" \(reducer) ")
+      }) {
+        mark.since = errors[index].since
+        errors[index] = mark
+      } else {
+        let marks = errors.count { $0.reason == "REDUCER_FAILED" }
+        guard marks < 8 else { return .updated(id) }
+        mark.since = now
+        errors.append(mark)
       }
-      let new = patched(widget, WidgetPatch(error: .some(failure.mark)))
+      new.error = WidgetError(joining: errors)
       try store(new, replacing: widget, owners: owners[id])
       return .updated(id)
     case .updateTheme(let update, let expected):
@@ -330,9 +339,19 @@ struct Draft {
     if let isStale = patch.isStale { new.isStale = isStale }
     if let error = patch.error {
       new.error = error
-      if let error, error.since == nil {
-        let isSame = widget.error.map { $0.reason == error.reason } ?? false
-        new.error?.since = isSame ? widget.error?.since : now
+      let marks = (widget.error?.all ?? []).filter { $0.reason == "REDUCER_FAILED" }
+      if let error {
+        if error.since == nil {
+          let isSame = widget.error.map { $0.reason == error.reason } ?? false
+          new.error?.since = isSame ? widget.error?.since : now
+        }
+        new.error = WidgetError(
+          joining: (new.error?.all ?? [])
+            + marks.filter { mark in
+              mark.reason != error.reason || mark.message != error.message
+            })
+      } else if widget.error?.reason != "REDUCER_FAILED" {
+        new.error = WidgetError(joining: marks)
       }
     }
     return new
@@ -399,7 +418,7 @@ struct Draft {
     256 + (owners?.cost ?? 0)
       + widget.labels.entries.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count + 16 }
       + widget.data.cost + widget.parameters.cost + widget.applySet.utf8.count
-      + (widget.error.map { $0.reason.utf8.count + $0.message.utf8.count } ?? 0)
+      + (widget.error?.all.reduce(0) { $0 + $1.reason.utf8.count + $1.message.utf8.count } ?? 0)
   }
 
   private func admit(

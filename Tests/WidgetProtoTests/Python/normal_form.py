@@ -96,7 +96,7 @@ def normalise(schema, message):
     if name == "HealthCheckResponse":
         message.status = known(message.status, 3, 0)
     if name in ("WidgetPatch", "WidgetUpdated") and not message.error.reason:
-        for field in ("message", "since") if message.HasField("error") else ():
+        for field in ("message", "since", "further") if message.HasField("error") else ():
             message.error.ClearField(field)
     if name == "Event":
         message.origin.SetInParent()
@@ -108,6 +108,9 @@ def normalise(schema, message):
         message.lease.SetInParent()
     if name == "DataRequest":
         message.reason = known(message.reason, 5, 0)
+    if name == "WidgetError":
+        for further in message.further:
+            further.ClearField("further")
     if name == "RecentError":
         message.time.SetInParent()
     if name == "StoreFailure":

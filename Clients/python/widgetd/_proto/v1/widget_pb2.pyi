@@ -153,13 +153,15 @@ class Widget(_message.Message):
 
 class WidgetError(_message.Message):
     __slots__: tuple[str, ...]
+    FURTHER_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     SINCE_FIELD_NUMBER: _ClassVar[int]
+    further: _containers.RepeatedCompositeFieldContainer[WidgetError]
     message: str
     reason: str
     since: _timestamp_pb2.Timestamp
-    def __init__(self, reason: _Optional[str] = ..., message: _Optional[str] = ..., since: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ...) -> None: ...
+    def __init__(self, reason: _Optional[str] = ..., message: _Optional[str] = ..., since: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., further: _Optional[_Iterable[_Union[WidgetError, _Mapping[str, object]]]] = ...) -> None: ...
 
 class WidgetSelector(_message.Message):
     __slots__: tuple[str, ...]

@@ -946,7 +946,7 @@ const ProtobufCMessageDescriptor widgetd__v1__presence__descriptor =
   (ProtobufCMessageInit) widgetd__v1__presence__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__widget_error__field_descriptors[3] =
+static const ProtobufCFieldDescriptor widgetd__v1__widget_error__field_descriptors[4] =
 {
   {
     "reason",
@@ -984,8 +984,21 @@ static const ProtobufCFieldDescriptor widgetd__v1__widget_error__field_descripto
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "further",
+    4,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__V1__WidgetError, n_further),
+    offsetof(Widgetd__V1__WidgetError, further),
+    &widgetd__v1__widget_error__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__widget_error__field_indices_by_name[] = {
+  3,   /* field[3] = further */
   1,   /* field[1] = message */
   0,   /* field[0] = reason */
   2,   /* field[2] = since */
@@ -993,7 +1006,7 @@ static const unsigned widgetd__v1__widget_error__field_indices_by_name[] = {
 static const ProtobufCIntRange widgetd__v1__widget_error__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 3 }
+  { 0, 4 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__widget_error__descriptor =
 {
@@ -1003,7 +1016,7 @@ const ProtobufCMessageDescriptor widgetd__v1__widget_error__descriptor =
   "Widgetd__V1__WidgetError",
   "widgetd.v1",
   sizeof(Widgetd__V1__WidgetError),
-  3,
+  4,
   widgetd__v1__widget_error__field_descriptors,
   widgetd__v1__widget_error__field_indices_by_name,
   1,  widgetd__v1__widget_error__number_ranges,

@@ -175,10 +175,12 @@ struct  Widgetd__V1__WidgetError
   char *reason;
   char *message;
   Google__Protobuf__Timestamp *since;
+  size_t n_further;
+  Widgetd__V1__WidgetError **further;
 };
 #define WIDGETD__V1__WIDGET_ERROR__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__widget_error__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, 0,NULL }
 
 
 struct  Widgetd__V1__Transition
