@@ -195,6 +195,9 @@ public struct RegisteredKind: Hashable, Sendable {
   /// Whether its provider has a session now. The store does not know this: the daemon sets it in
   /// answers.
   public var isProviderConnected = false
+  /// Nil unless its provider's process runs and does not answer. The store does not know this: the daemon
+  /// sets it in answers.
+  public var providerSilence: ProviderSilence?
   /// The rest of its refresh budget. The store does not know this: the daemon sets it in answers.
   public var refreshBudget: RefreshBudget?
 
@@ -265,4 +268,14 @@ extension String {
           || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
       }
   }
+}
+
+/// A provider whose process runs and does not answer: it is stopped, or hangs.
+public struct ProviderSilence: Hashable, Sendable {
+  /// When the provider sent its last message.
+  public var since: Timestamp
+  /// The id of the process.
+  public var pid: UInt32
+
+  public init(since: Timestamp, pid: UInt32) { (self.since, self.pid) = (since, pid) }
 }

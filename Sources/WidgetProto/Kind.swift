@@ -46,6 +46,7 @@ extension RegisteredKind: ConvertibleMessage {
       isAttended: c.pointee.attended != 0)
     isProviderConnected = c.pointee.provider_connected != 0
     refreshBudget = try reader.optional("refresh_budget", c.pointee.refresh_budget)
+    providerSilence = try reader.optional("provider_silence", c.pointee.provider_silence)
   }
 
   func fill(_ c: UnsafeMutablePointer<Widgetd__V1__Kind>, _ writer: Writer) throws(WireError) {
@@ -78,6 +79,7 @@ extension RegisteredKind: ConvertibleMessage {
     c.pointee.recommendations = try writer.list("recommendations", kind.recommendations)
     c.pointee.refreshes_per_hour = UInt32(clamping: kind.refreshesPerHour ?? 0)
     c.pointee.refresh_budget = try writer.message("refresh_budget", optional: refreshBudget)
+    c.pointee.provider_silence = try writer.message("provider_silence", optional: providerSilence)
     c.pointee.provider = try writer.string("provider", provider)
     c.pointee.revision = revision
     // A built-in kind has no history.
@@ -198,5 +200,20 @@ extension Writer {
     let numbers = try allocate(families.count, of: Widgetd__V1__Family.self)
     for index in families.indices { numbers[index] = Widgetd__V1__Family(families[index]) }
     return numbers
+  }
+}
+
+extension ProviderSilence: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__V1__ProviderSilence>, _ reader: Reader) throws(WireError) {
+    self.init(
+      since: try reader.timestamp("since", c.pointee.since) ?? .epoch,
+      pid: c.pointee.pid)
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__V1__ProviderSilence>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.since = try writer.timestamp(since)
+    c.pointee.pid = pid
   }
 }

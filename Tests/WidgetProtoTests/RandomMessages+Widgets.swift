@@ -44,6 +44,7 @@ extension RandomMessages {
       provider: text(), ownerUID: UInt32(truncatingIfNeeded: number()), revision: max(1, number()),
       updateTime: time(), isAttended: flag())
     registered.isProviderConnected = flag()
+    registered.providerSilence = maybe { $0.silence() }
     registered.refreshBudget = maybe { $0.budget() }
     return registered
   }
@@ -378,6 +379,10 @@ extension RandomMessages {
         .listServices(text()), nil,
         .fileContainingExtension(ReflectionExtension(containingType: text(), number: -1)),
       ]))
+  }
+
+  mutating func silence() -> ProviderSilence {
+    ProviderSilence(since: time(), pid: UInt32(truncatingIfNeeded: number()))
   }
 
   mutating func recentError() -> RecentError {

@@ -152,7 +152,7 @@ struct RandomMessages {
           storeFailure: maybe { StoreFailure(message: $0.text(), since: $0.time()) })),
       Sample(StoreFailure(message: text(), since: time())),
       Sample(WatchStore(failure: maybe { StoreFailure(message: $0.text(), since: $0.time()) })),
-      Sample(recentError()),
+      Sample(recentError()), Sample(silence()),
       Sample(ReloadRequest()),
       Sample(ReloadResponse(applied: many { $0.text() }, needsRestart: many { $0.text() })),
       Sample(SetLogLevelRequest(level: pick(LogLevel.allCases))),

@@ -44,6 +44,44 @@ extension Providers {
     }
   }
 
+  @Test func `a provider whose process runs is silent after its lease, until it is back`()
+    async throws
+  {
+    try await provide { server, client, provider in
+      func silence() throws -> ProviderSilence? {
+        try client.call(
+          "GetKind", GetKindRequest(name: Self.kind("gauge")), as: GetKindResponse.self,
+          service: "widgetd.v1.CatalogService"
+        ).kind.providerSilence
+      }
+      #expect(try silence() == nil)
+      try self.pass(16, server)
+      _ = try provider.stream.end()
+      let silent = try #require(try silence())
+      #expect(silent.pid == Peer.current.pid)
+      #expect(Timestamp.wallClock().duration(since: silent.since) >= .seconds(15))
+      let again = try RawProvider(server.connect())
+      try again.open()
+      #expect(try silence() == nil)
+      // One that ends its session is away.
+      try again.halfClose()
+      _ = try again.stream.end()
+      #expect(try silence() == nil)
+    }
+  }
+
+  @Test func `a process that has ended is not silent`() {
+    var silent = SilentProviders()
+    silent.expired("a", pid: Peer.current.pid, since: .epoch)
+    #expect(silent["a"] == ProviderSilence(since: .epoch, pid: Peer.current.pid))
+    #expect(silent["b"] == nil)
+    // No process has this number.
+    silent.expired("c", pid: .max, since: .epoch)
+    #expect(silent["c"] == nil)
+    silent.comeBack("a")
+    #expect(silent["a"] == nil)
+  }
+
   enum Departure: CaseIterable { case halfClose, hangUp, silence, unsubscribe, garbage }
 
   @Test(arguments: Departure.allCases)

@@ -78,22 +78,43 @@ import WidgetModel
   @Test func `after a restart of the daemon, the host and its bundles are waited for`() throws {
     let folders: Value = .list([.string("/a")])
     let running: ValueMap = ["state": .string("running"), "folders": folders]
-    let host = BundleHost(try widget(running), isConnected: false)
+    let host = BundleHost(try widget(running), .away)
     #expect(host == .returning(folders: ["/a"]))
     #expect(host.runs("/a") == nil)
     #expect(
       host.problem(of: "/a")?.hasPrefix(
         "the daemon has restarted, and widgetd-host has not returned yet; it ran /a; ") == true)
-    let stale = BundleHost(try widget(running, isStale: true), isConnected: false)
+    let stale = BundleHost(try widget(running, isStale: true), .away)
     #expect(stale == .missing(former: ["/a"]))
     for state in ["running", "failing", "failed"] {
-      let standing = BundleStanding(try widget(["state": .string(state)]), isConfirmed: false)
+      let standing = BundleStanding(try widget(["state": .string(state)]), .away)
       #expect(
         standing.text
           == "waiting: the daemon has restarted, and widgetd-host has not returned yet")
       #expect(standing.isBad)
     }
-    let ended = BundleStanding(try widget(["state": .string("stopped")]), isConfirmed: false)
+    let ended = BundleStanding(try widget(["state": .string("stopped")]), .away)
+    #expect(ended.state == "stopped")
+  }
+
+  @Test(arguments: [false, true])
+  func `a host that runs and does not answer has not ended`(isStopped: Bool) throws {
+    let process = SilentProcess(
+      ProviderSilence(since: .epoch, pid: 42), isStopped: isStopped)
+    let running: ValueMap = ["state": .string("running"), "folders": .list([.string("/a")])]
+    let host = BundleHost(try widget(running, isStale: true), .silent(process))
+    #expect(host == .silent(process, folders: ["/a"]))
+    #expect(host.runs("/a") == nil)
+    let words =
+      "widgetd-host (process 42) does not answer since 1970-01-01T00:00:00Z: "
+      + (isStopped
+        ? "it is stopped by a signal; continue it with `kill -CONT 42`" : "it hangs; restart it")
+    #expect(host.problem(of: "/a") == words)
+    let standing = BundleStanding(
+      try widget(["state": .string("running")], isStale: true), .silent(process))
+    #expect(standing.text == "no answer: \(words)" && standing.isBad)
+    let ended = BundleStanding(
+      try widget(["state": .string("stopped")], isStale: true), .silent(process))
     #expect(ended.state == "stopped")
   }
 

@@ -107,6 +107,7 @@ from .kinds import (
     NoDefault,
     NodeTemplate,
     Persistence,
+    ProviderSilence,
     Reducer,
     RowTemplate,
 )
@@ -232,6 +233,7 @@ __all__ = [
     "ProvidedUpdate",
     "Provider",
     "ProviderRequest",
+    "ProviderSilence",
     "QuotaExceeded",
     "Reconnected",
     "Reducer",

@@ -289,6 +289,16 @@ class Persistence(Word):
 
 
 @dataclass(frozen=True)
+class ProviderSilence:
+    """A provider whose process runs and does not answer: it is stopped, or hangs."""
+
+    #: When the provider sent its last message.
+    since: datetime
+    #: The id of the process.
+    pid: int
+
+
+@dataclass(frozen=True)
 class Kind:
     """A kind of widgets: parameters, data, events and content."""
 
@@ -337,6 +347,8 @@ class Kind:
     attended: bool = False
     #: Whether its provider has a session now.
     provider_connected: bool = False
+    #: Set if its provider lost its session, and the provider's process runs and does not answer.
+    provider_silence: Optional[ProviderSilence] = None
     #: What is left of the refreshes in an hour; None without a session of its provider.
     refresh_budget: Optional[RefreshBudget] = None
 
@@ -393,8 +405,16 @@ class Kind:
             owner_uid=message.owner_uid,
             attended=message.attended,
             provider_connected=message.provider_connected,
+            provider_silence=_silence(message),
             refresh_budget=_budget(message),
         )
+
+
+def _silence(message: kind_pb2.Kind) -> Optional[ProviderSilence]:
+    if not message.HasField("provider_silence"):
+        return None
+    silence = message.provider_silence
+    return ProviderSilence(from_timestamp(silence.since), silence.pid)
 
 
 def _budget(message: kind_pb2.Kind) -> Optional[RefreshBudget]:

@@ -9,6 +9,8 @@ enum BundleHost: Hashable {
   /// The daemon has restarted, and the host of these folders has not returned yet. The daemon gives
   /// it some time before it marks the widgets as stale.
   case returning(folders: [String])
+  /// The process of the host runs and does not answer. It ran these folders.
+  case silent(SilentProcess, folders: [String])
   /// The daemon has no host. The last one ran the `former` folders; empty if none is known.
   case missing(former: [String] = [])
   /// The daemon could not be asked.
@@ -32,30 +34,25 @@ enum BundleHost: Hashable {
       let request = GetWidgetRequest(id: id)
       let options = CallOptions(timeout: limit)
       let widget = try await client.getWidget(request, options: options).widget
-      return BundleHost(widget, isConnected: await isConnected(client, widget.kind, options))
+      return BundleHost(widget, await HostSession.ask(client, widget.kind, options))
     } catch {
       return error.reason == "WIDGET_NOT_FOUND" ? .missing() : .unknown
     }
   }
 
-  /// Whether the provider of a kind has a session. True if the kind was not declared in a session, or
-  /// if nobody knows.
-  static func isConnected(
-    _ client: WidgetClient, _ kind: KindName, _ options: CallOptions
-  ) async -> Bool {
-    let kind = try? await client.getKind(GetKindRequest(name: kind), options: options).kind
-    return kind.map { !$0.isAttended || $0.isProviderConnected } ?? true
-  }
-
-  /// - Parameter isConnected: whether a host has its session.
-  init(_ widget: Widget, isConnected: Bool = true) {
+  init(_ widget: Widget, _ session: HostSession = .connected) {
     let listed: [Value]? = if case .list(let list)? = widget.data["folders"] { list } else { nil }
     let folders = (listed ?? []).compactMap { if case .string(let path) = $0 { path } else { nil } }
-    guard listed != nil, !widget.isStale, widget.data["state"] == .string("running") else {
+    let wasRunning = listed != nil && widget.data["state"] == .string("running")
+    if wasRunning, case .silent(let process) = session {
+      self = .silent(process, folders: folders)
+      return
+    }
+    guard wasRunning, !widget.isStale else {
       self = .missing(former: folders)
       return
     }
-    guard isConnected else {
+    guard session == .connected else {
       self = .returning(folders: folders)
       return
     }
@@ -71,7 +68,7 @@ enum BundleHost: Hashable {
     case .running(let folders, _):
       folders.contains { BundleHost.resolved($0) == BundleHost.resolved(folder) }
     case .missing: false
-    case .returning, .unknown: nil
+    case .returning, .silent, .unknown: nil
     }
   }
 
@@ -109,6 +106,7 @@ enum BundleHost: Hashable {
       return
         "\(BundleHost.waiting); it ran \(folders.isEmpty ? "no folder" : folders.joined(separator: ", "));"
         + " if it does not return, start it with `\(HostStart.ofProcess.command(folders))`"
+    case .silent(let process, _): return process.words("widgetd-host")
     case .missing:
       let start = HostStart.ofProcess
       return
@@ -155,5 +153,51 @@ enum BundleHost: Hashable {
     guard let resolved = realpath(path, nil) else { return path }
     defer { free(resolved) }
     return String(cString: resolved)
+  }
+}
+
+/// Whether a host has its session.
+enum HostSession: Hashable {
+  case connected
+  case away
+  /// The process runs and does not answer.
+  case silent(SilentProcess)
+
+  /// Asks for the provider of a kind. Connected if the kind was not declared in a session, or if nobody
+  /// knows.
+  static func ask(
+    _ client: WidgetClient, _ kind: KindName, _ options: CallOptions
+  ) async -> HostSession {
+    let kind = try? await client.getKind(GetKindRequest(name: kind), options: options).kind
+    guard let kind, kind.isAttended, !kind.isProviderConnected else { return .connected }
+    return kind.providerSilence.map { .silent(SilentProcess($0)) } ?? .away
+  }
+}
+
+/// A provider's process that runs and does not answer.
+struct SilentProcess: Hashable, Sendable {
+  let silence: ProviderSilence
+  /// Whether a signal has stopped it, as far as the system says.
+  let isStopped: Bool
+
+  init(_ silence: ProviderSilence, isStopped: Bool) {
+    (self.silence, self.isStopped) = (silence, isStopped)
+  }
+
+  init(_ silence: ProviderSilence) {
+    self.init(
+      silence,
+      isStopped: Facts.listener(pid: Int32(clamping: silence.pid), uid: 0)?.isStopped ?? false)
+  }
+
+  /// `kill -CONT 42`; nil if the process is not stopped.
+  var mend: String? { isStopped ? "kill -CONT \(silence.pid)" : nil }
+
+  /// `widgetd-host (process 42) does not answer since …: …`
+  func words(_ name: String) -> String {
+    "\(name) (process \(silence.pid)) does not answer since "
+      + "\(RFC3339.text(silence.since.wholeSeconds)): "
+      + (mend.map { "it is stopped by a signal; continue it with `\($0)`" }
+        ?? "it hangs; restart it")
   }
 }

@@ -19,10 +19,10 @@ struct BundleStanding: Hashable, Sendable {
   var isBad: Bool { state != "running" }
 
   /// - Parameters:
-  ///   - isConfirmed: whether a host has a session. After a restart of the daemon, the widget has the
-  ///     state from before.
+  ///   - session: whether a host has a session. After a restart of the daemon, the widget has the state
+  ///     from before.
   ///   - store: that the daemon's store takes no changes. The host then cannot update its widgets.
-  init(_ widget: Widget, isConfirmed: Bool = true, store: StoreTrouble? = nil) {
+  init(_ widget: Widget, _ session: HostSession = .connected, store: StoreTrouble? = nil) {
     func text(_ key: String) -> String {
       if case .string(let text)? = widget.data[key] { text } else { "" }
     }
@@ -35,12 +35,16 @@ struct BundleStanding: Hashable, Sendable {
     }
     id = text("id")
     version = text("version")
+    let told: String
+    let reason: String
+    switch session {
+    case _ where text("state") == "stopped": (told, reason) = ("stopped", text("problem"))
+    case .silent(let process): (told, reason) = ("no answer", process.words("widgetd-host"))
     // A killed host leaves its last state in the widget; the daemon marks it stale.
-    let isGone = widget.isStale && text("state") != "stopped"
-    let isWaiting = !isConfirmed && !isGone && text("state") != "stopped"
-    let told = isGone ? "stopped" : isWaiting ? "waiting" : text("state")
-    let reason =
-      isGone ? "widgetd-host is not running" : isWaiting ? BundleHost.waiting : text("problem")
+    case _ where widget.isStale: (told, reason) = ("stopped", "widgetd-host is not running")
+    case .away: (told, reason) = ("waiting", BundleHost.waiting)
+    case .connected: (told, reason) = (text("state"), text("problem"))
+    }
     let isFrozen = store != nil && ["running", "failing"].contains(told)
     state = isFrozen ? "failing" : told
     problem = [isFrozen ? store?.text : nil, reason.nonEmpty].compactMap(\.self)
@@ -145,11 +149,11 @@ struct BundleStanding: Hashable, Sendable {
         ListWidgetsRequest(selector: Selector(kinds: [kind]), pageSize: 1000, readMask: mask),
         options: options)
     else { return [] }
-    let isConfirmed = await BundleHost.isConnected(client, kind, options)
+    let session = await HostSession.ask(client, kind, options)
     let store = await StoreTrouble.ask(client, options)
     return answer.widgets.compactMap { answered in
       guard case .string(let path)? = answered.widget.data["path"] else { return nil }
-      return (path, BundleStanding(answered.widget, isConfirmed: isConfirmed, store: store))
+      return (path, BundleStanding(answered.widget, session, store: store))
     }
   }
 

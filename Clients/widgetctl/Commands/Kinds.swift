@@ -42,7 +42,8 @@ struct KindsCommand: AsyncParsableCommand {
 extension RegisteredKind {
   /// Whether the provider is connected. Nil for kinds without one.
   var providerState: String? {
-    isAttended ? isProviderConnected ? "connected" : "away" : nil
+    guard isAttended else { return nil }
+    return isProviderConnected ? "connected" : providerSilence == nil ? "away" : "no answer"
   }
 
   var providerStyle: Style { isAttended ? isProviderConnected ? .good : .warning : .dim }

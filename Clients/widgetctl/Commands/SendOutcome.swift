@@ -89,6 +89,7 @@ struct OutcomeWait: Sendable {
       case .running:
         "widgetd-host runs; `widgetctl get \(id) --field data.status` shows the state of its actions"
       case .returning: BundleHost.waiting
+      case .silent(let process, _): process.words("widgetd-host")
       case .missing: "no widgetd-host runs: `\(host.mend ?? "widgetd-host")`"
       case .unknown: "the daemon does not answer: run `widgetctl doctor`"
       }
@@ -128,6 +129,8 @@ struct OutcomeWait: Sendable {
         isProvided == false
         ? "widgetd-host runs, but not its bundle: `widgetctl bundle ls` shows why"
         : "widgetd-host continues it: `widgetctl get \(id) --field data.status` shows its state"
+    case .silent(let process, _):
+      next = "\(process.words("widgetd-host")); it continues the event then"
     case .returning:
       next = "\(BundleHost.waiting); it continues the event when it returns"
     case .missing:

@@ -358,7 +358,7 @@ extension Facts {
   }
 
   /// A process as /proc shows it. Nil if it has ended.
-  private static func listener(pid: Int32, uid: UInt32) -> Listener? {
+  static func listener(pid: Int32, uid: UInt32) -> Listener? {
     let descriptor = open("/proc/\(pid)/stat", O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }

@@ -218,6 +218,8 @@ extension Facts {
           mend: hostStart(bundles))
       case .returning:
         return .warn(check, bundles.host.problem(of: bundles.folder) ?? "", mend: nil)
+      case .silent(let process, _):
+        return .warn(check, process.words("widgetd-host"), mend: process.mend)
       case .missing: return .ok(check, "none in \(bundles.folder), and no widgetd-host runs")
       case .running(let folders, stub: true):
         let stubbed = bundles.host.problem(of: folders.first ?? "") ?? ""
@@ -234,6 +236,7 @@ extension Facts {
   /// The command that starts the host, if none runs: with the folders of the last one, and with the
   /// usual folder if it has bundles. No unit starts a host for a daemon with another socket.
   private func hostStart(_ bundles: Facts.Bundles) -> String? {
+    if case .silent(let process, _) = bundles.host { return process.mend }
     guard case .missing(var folders) = bundles.host, choice.why != .nowhere, choice.manager == nil
     else { return bundles.host.mend }
     let isKnown = folders.contains {

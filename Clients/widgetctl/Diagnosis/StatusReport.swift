@@ -102,6 +102,7 @@ struct StatusReport: Hashable {
   /// Whether something calls for a look, although it runs.
   private var isInTrouble: Bool {
     let news = stats?.recentErrors.contains { now.duration(since: $0.time) < .seconds(3600) }
+    if case .silent = host { return true }
     return !nearLimits.isEmpty || news == true
   }
 }
@@ -154,6 +155,7 @@ extension StatusReport {
     switch host {
     case .running: line("Bundles", "widgetd-host runs \(host.words ?? "")")
     case .returning: line("Bundles", BundleHost.waiting, .warning)
+    case .silent(let process, _): line("Bundles", process.words("widgetd-host"), .bad)
     case .missing: line("Bundles", "no widgetd-host runs")
     case .unknown: break
     }
@@ -292,6 +294,11 @@ extension StatusReport {
       map["host"] = .map([
         "running": .bool(true), "folders": .list(folders.map { .string($0) }),
         "stub": .bool(stub),
+      ])
+    case .silent(let process, let folders):
+      map["host"] = .map([
+        "running": .bool(false), "folders": .list(folders.map { .string($0) }),
+        "silence": process.silence.document,
       ])
     case .missing, .returning: map["host"] = .map(["running": .bool(false)])
     case .unknown: break

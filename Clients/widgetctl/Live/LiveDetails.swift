@@ -99,6 +99,10 @@ struct LiveDetails {
     }
     switch staleness.cause {
     case .sources: break
+    case .silent(let name, let process):
+      let age = dates.age(of: process.silence.since)
+      say("\(name) (process \(process.silence.pid)) has not answered for \(age).")
+      say(process.mend.map { "It is stopped. Continue it: \($0)" } ?? "Restart it.")
     case .hostEnded(let end):
       say("widgetd-host, which runs it, ended \(ago(end)).")
       say("Start it: \(staleness.hostStart)")

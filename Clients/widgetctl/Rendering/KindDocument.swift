@@ -98,6 +98,7 @@ extension RegisteredKind {
     if isAttended {
       map["attended"] = .bool(true)
       map["providerConnected"] = .bool(isProviderConnected)
+      if let providerSilence { map["providerSilence"] = providerSilence.document }
     }
     // A built-in kind has no history.
     guard revision > 0 else { return .map(map) }
@@ -105,5 +106,11 @@ extension RegisteredKind {
     map["updateTime"] = .string(RFC3339.text(updateTime))
     map["ownerUid"] = .int(Int64(ownerUID))
     return .map(map)
+  }
+}
+
+extension ProviderSilence {
+  var document: Value {
+    .map(["since": .string(RFC3339.text(since)), "pid": .int(Int64(pid))])
   }
 }

@@ -21,6 +21,8 @@ struct Staleness: Sendable {
     case noHost
     /// The bundle is in a state other than running.
     case bundle(state: String, problem: String)
+    /// The process of the provider, or of the host, runs and does not answer.
+    case silent(String, SilentProcess)
     /// The provider has no session.
     case providerAway(String)
     /// The provider has a session. It has marked the widget, or not updated it since its return.
@@ -60,6 +62,11 @@ struct Staleness: Sendable {
     guard let kind else { return failed.isEmpty ? .unknown : .sources(failed) }
     // The mark is a change of the widget, so the time has passed.
     let old = widget.timeline?.staleTime.flatMap { $0 <= widget.updateTime ? $0 : nil }
+    if let silence = kind.providerSilence {
+      return .silent(
+        kind.isOfHost ? BundleHost.widget : "its provider \"\(kind.provider.onOneLine)\"",
+        SilentProcess(silence))
+    }
     guard kind.isOfHost else {
       if kind.isAttended, !kind.isProviderConnected { return .providerAway(kind.provider) }
       if !failed.isEmpty { return .sources(failed) }
@@ -84,6 +91,7 @@ struct Staleness: Sendable {
   var absence: String? {
     guard widget.isStale, let kind else { return nil }
     switch cause {
+    case .silent(let name, _): return "\(name) does not answer"
     case .hostEnded, .noHost: return "no widgetd-host runs the kind \"\(kind.kind.name)\""
     case .bundle(let state, _):
       return "the bundle \(kind.provider.dropFirst("bundle/".count)) is \(state)"
@@ -103,6 +111,8 @@ struct Staleness: Sendable {
   /// The next step of a user while the program is absent. Empty if none is known.
   var remedy: String {
     switch cause {
+    case .silent(_, let process):
+      process.mend.map { "continue it with `\($0)`" } ?? "restart it"
     case .hostEnded, .noHost: "run `\(hostStart)`"
     case .bundle: "`widgetctl bundle ls` shows why"
     case .provider, .providerAway: "start its program"
@@ -125,6 +135,9 @@ struct Staleness: Sendable {
       let more = others <= 0 ? "" : others == 1 ? " (and 1 more)" : " (and \(others) more)"
       let words = "\(first?.name ?? "") failed" + (first?.since.map { " \(span($0))" } ?? "")
       return words + (first?.message.isEmpty == false ? ": \(first?.message ?? "")" : "") + more
+    case .silent(let name, let process):
+      let silence = process.silence
+      return "\(name) (process \(silence.pid)) does not answer \(span(silence.since))"
     case .hostEnded(let end): return "widgetd-host is away \(span(end))"
     case .noHost: return "not updated \(time): no widgetd-host runs"
     case .bundle(let state, let problem):
@@ -154,6 +167,7 @@ struct Staleness: Sendable {
     switch cause {
     case .sources(let failures): failures.first?.since ?? widget.updateTime
     case .hostEnded(let end): end
+    case .silent(_, let process): process.silence.since
     case .timeline(let since): since
     case .noHost, .bundle, .providerAway, .providerSilent, .provider, .mark, .unknown,
       .activitySilent, .activityExpired:

@@ -310,6 +310,8 @@ wp_descriptor_widgetd__v1__provided_removal(void) { return &widgetd__v1__provide
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__provided_update(void) { return &widgetd__v1__provided_update__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__v1__provider_silence(void) { return &widgetd__v1__provider_silence__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__read_blob_request(void) { return &widgetd__v1__read_blob_request__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__v1__read_blob_response(void) { return &widgetd__v1__read_blob_response__descriptor; }

@@ -559,6 +559,10 @@ extension Widgetd__V1__ProvidedUpdate: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provided_update() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provided_update__init(message) }
 }
+extension Widgetd__V1__ProviderSilence: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__provider_silence() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__provider_silence__init(message) }
+}
 extension Widgetd__V1__ReadBlobRequest: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__v1__read_blob_request() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__v1__read_blob_request__init(message) }

@@ -90,6 +90,9 @@ extension ServiceLoop {
   private func answered(_ kind: RegisteredKind) -> RegisteredKind {
     var kind = kind
     kind.isProviderConnected = providers.table.byName[kind.provider] != nil
+    if kind.isAttended, !kind.isProviderConnected {
+      kind.providerSilence = providers.silent[kind.provider]
+    }
     if kind.isAttended { kind.refreshBudget = budgets.budget(of: kind.kind.name) }
     return kind
   }

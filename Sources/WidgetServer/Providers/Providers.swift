@@ -17,6 +17,7 @@ final class Providers {
   private let frames: ProviderFrames
   private let delivery: ProviderDelivery
   private(set) var table = ProviderTable()
+  private(set) var silent = SilentProviders()
 
   init(_ context: ServiceContext, audience: ProviderAudience, budgets: BudgetKeeper) {
     self.context = context
@@ -106,6 +107,7 @@ final class Providers {
       table.name(session, name)
     }
     stale.comeBack(name)
+    silent.comeBack(name)
     let last = context.store.lastEventSequence
     let own =
       open.epoch == context.store.epoch ? open.acknowledgedSequence.map(context.eventCursor) : nil
@@ -169,6 +171,10 @@ final class Providers {
     case .isOver:
       let status = RPCStatus.leaseExpired(session.leaseDuration)
       context.note(.provide, status, of: session.peer)
+      if let provider = session.provider, table.byName[provider] === session {
+        let since = Timestamp.wallClock().advanced(by: .zero - session.leaseDuration)
+        silent.expired(provider, pid: session.peer.pid, since: since)
+      }
       end(session, status)
     }
   }

@@ -59,6 +59,7 @@ package struct MessageType: Sendable, CustomStringConvertible {
     MessageType(RefreshBudget.self), MessageType(Preview.self), MessageType(ShownEntry.self),
     MessageType(WatchUpcoming.self), MessageType(UpcomingEntries.self),
     MessageType(WatchStore.self), MessageType(StoreFailure.self),
+    MessageType(ProviderSilence.self),
     MessageType(GetTimelineRequest.self), MessageType(GetTimelineResponse.self),
     MessageType(GetPlaceholderRequest.self), MessageType(GetPlaceholderResponse.self),
     MessageType(GetSnapshotRequest.self), MessageType(GetSnapshotResponse.self),

@@ -87,7 +87,7 @@ def normalise(schema, message):
         # What only the daemon sets is passed over.
         for kind in message.kinds:
             for field in ("provider", "revision", "owner_uid", "update_time", "attended",
-                          "provider_connected", "refresh_budget"):
+                          "provider_connected", "refresh_budget", "provider_silence"):
                 kind.ClearField(field)
     if name in ("ApplyResult", "KindResult"):
         message.action = known(message.action, 4, 0)
@@ -113,7 +113,7 @@ def normalise(schema, message):
             further.ClearField("further")
     if name == "RecentError":
         message.time.SetInParent()
-    if name == "StoreFailure":
+    if name in ("StoreFailure", "ProviderSilence"):
         message.since.SetInParent()
     if name in ("RecentError", "ProvideError"):
         message.code = message.code if 0 <= message.code <= 16 else 2

@@ -18,7 +18,7 @@ from widgetd._proto.v1 import value_pb2 as widgetd_dot_python_dot_v1_dot_value__
 from widgetd._proto.v1 import widget_pb2 as widgetd_dot_python_dot_v1_dot_widget__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cwidgetd/python/v1/kind.proto\x12\x11widgetd.python.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cwidgetd/python/v1/node.proto\x1a widgetd/python/v1/timeline.proto\x1a\x1dwidgetd/python/v1/value.proto\x1a\x1ewidgetd/python/v1/widget.proto\"\xdf\x07\n\x04Kind\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12+\n\x08\x66\x61milies\x18\x04 \x03(\x0e\x32\x19.widgetd.python.v1.Family\x12,\n\nparameters\x18\x05 \x03(\x0b\x32\x18.widgetd.python.v1.Field\x12&\n\x04\x64\x61ta\x18\x06 \x03(\x0b\x32\x18.widgetd.python.v1.Field\x12\x0c\n\x04open\x18\x07 \x01(\x08\x12,\n\x06\x65vents\x18\x08 \x03(\x0b\x32\x1c.widgetd.python.v1.EventType\x12\x31\n\ntransition\x18\t \x01(\x0b\x32\x1d.widgetd.python.v1.Transition\x12\x10\n\x08provider\x18\n \x01(\t\x12\x10\n\x08revision\x18\x0b \x01(\x04\x12/\n\x0bupdate_time\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\towner_uid\x18\r \x01(\r\x12,\n\x08reducers\x18\x0e \x03(\x0b\x32\x1a.widgetd.python.v1.Reducer\x12\x33\n\x07\x63ontent\x18\x0f \x03(\x0b\x32\".widgetd.python.v1.ContentTemplate\x12\x33\n\x0bpersistence\x18\x10 \x01(\x0e\x32\x1e.widgetd.python.v1.Persistence\x12\x16\n\x0elosable_events\x18\x11 \x01(\x08\x12\x10\n\x08\x61ttended\x18\x12 \x01(\x08\x12\x1a\n\x12provider_connected\x18\x13 \x01(\x08\x12\'\n\x05\x65ntry\x18\x14 \x03(\x0b\x32\x18.widgetd.python.v1.Field\x12-\n\x08schedule\x18\x15 \x01(\x0b\x32\x1b.widgetd.python.v1.Schedule\x12\x33\n\x06sample\x18\x16 \x03(\x0b\x32#.widgetd.python.v1.Kind.SampleEntry\x12:\n\x0frecommendations\x18\x17 \x03(\x0b\x32!.widgetd.python.v1.Recommendation\x12\x1a\n\x12refreshes_per_hour\x18\x18 \x01(\r\x12\x38\n\x0erefresh_budget\x18\x19 \x01(\x0b\x32 .widgetd.python.v1.RefreshBudget\x1aG\n\x0bSampleEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.widgetd.python.v1.Value:\x02\x38\x01\"\xc8\x01\n\x0eRecommendation\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x02 \x01(\t\x12\x45\n\nparameters\x18\x03 \x03(\x0b\x32\x31.widgetd.python.v1.Recommendation.ParametersEntry\x1aK\n\x0fParametersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.widgetd.python.v1.Value:\x02\x38\x01\"q\n\rRefreshBudget\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x11\n\tremaining\x18\x02 \x01(\r\x12\x10\n\x08\x63\x61pacity\x18\x03 \x01(\r\x12-\n\tnext_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"m\n\x0f\x43ontentTemplate\x12+\n\x08\x66\x61milies\x18\x01 \x03(\x0e\x32\x19.widgetd.python.v1.Family\x12-\n\x04root\x18\x02 \x01(\x0b\x32\x1f.widgetd.python.v1.NodeTemplate\"\xfc\x02\n\x0cNodeTemplate\x12\n\n\x02id\x18\x01 \x01(\t\x12)\n\x04type\x18\x02 \x01(\x0e\x32\x1b.widgetd.python.v1.NodeType\x12\x43\n\nproperties\x18\x03 \x03(\x0b\x32/.widgetd.python.v1.NodeTemplate.PropertiesEntry\x12\x11\n\tcondition\x18\x04 \x01(\t\x12,\n\x04rows\x18\x05 \x01(\x0b\x32\x1e.widgetd.python.v1.RowTemplate\x12\x31\n\x08\x63hildren\x18\x06 \x03(\x0b\x32\x1f.widgetd.python.v1.NodeTemplate\x12-\n\x06\x65vents\x18\x07 \x01(\x0b\x32\x1d.widgetd.python.v1.NodeEvents\x1aM\n\x0fPropertiesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12)\n\x05value\x18\x02 \x01(\x0b\x32\x1a.widgetd.python.v1.Binding:\x02\x38\x01\"\x1b\n\nNodeEvents\x12\r\n\x05names\x18\x01 \x03(\t\"F\n\x07\x42inding\x12\x12\n\nexpression\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.widgetd.python.v1.Value\"6\n\x0bRowTemplate\x12\x0c\n\x04list\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0b\n\x03key\x18\x03 \x01(\t\"\xa6\x01\n\x05\x46ield\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12/\n\rdefault_value\x18\x03 \x01(\x0b\x32\x18.widgetd.python.v1.Value\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\x12\x10\n\x08required\x18\x05 \x01(\x08\x12)\n\x07\x63hoices\x18\x06 \x03(\x0b\x32\x18.widgetd.python.v1.Value\"\xa9\x01\n\x07Reducer\x12\r\n\x05\x65vent\x18\x01 \x01(\t\x12\x0f\n\x07node_id\x18\x02 \x01(\t\x12\x11\n\tcondition\x18\x03 \x01(\t\x12\x30\n\x03set\x18\x04 \x03(\x0b\x32#.widgetd.python.v1.Reducer.SetEntry\x12\r\n\x05unset\x18\x05 \x03(\t\x1a*\n\x08SetEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"Y\n\tEventType\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12)\n\x07payload\x18\x03 \x03(\x0b\x32\x18.widgetd.python.v1.Field*]\n\x0bPersistence\x12\x1b\n\x17PERSISTENCE_UNSPECIFIED\x10\x00\x12\x17\n\x13PERSISTENCE_DURABLE\x10\x01\x12\x18\n\x14PERSISTENCE_VOLATILE\x10\x02\x42\x46\n\x0e\x63om.widgetd.v1B\tKindProtoP\x01Z\x14widgetd/v1;widgetdv1\xa2\x02\x03WXX\xaa\x02\nWidgetd.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cwidgetd/python/v1/kind.proto\x12\x11widgetd.python.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cwidgetd/python/v1/node.proto\x1a widgetd/python/v1/timeline.proto\x1a\x1dwidgetd/python/v1/value.proto\x1a\x1ewidgetd/python/v1/widget.proto\"\x9d\x08\n\x04Kind\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12+\n\x08\x66\x61milies\x18\x04 \x03(\x0e\x32\x19.widgetd.python.v1.Family\x12,\n\nparameters\x18\x05 \x03(\x0b\x32\x18.widgetd.python.v1.Field\x12&\n\x04\x64\x61ta\x18\x06 \x03(\x0b\x32\x18.widgetd.python.v1.Field\x12\x0c\n\x04open\x18\x07 \x01(\x08\x12,\n\x06\x65vents\x18\x08 \x03(\x0b\x32\x1c.widgetd.python.v1.EventType\x12\x31\n\ntransition\x18\t \x01(\x0b\x32\x1d.widgetd.python.v1.Transition\x12\x10\n\x08provider\x18\n \x01(\t\x12\x10\n\x08revision\x18\x0b \x01(\x04\x12/\n\x0bupdate_time\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\towner_uid\x18\r \x01(\r\x12,\n\x08reducers\x18\x0e \x03(\x0b\x32\x1a.widgetd.python.v1.Reducer\x12\x33\n\x07\x63ontent\x18\x0f \x03(\x0b\x32\".widgetd.python.v1.ContentTemplate\x12\x33\n\x0bpersistence\x18\x10 \x01(\x0e\x32\x1e.widgetd.python.v1.Persistence\x12\x16\n\x0elosable_events\x18\x11 \x01(\x08\x12\x10\n\x08\x61ttended\x18\x12 \x01(\x08\x12\x1a\n\x12provider_connected\x18\x13 \x01(\x08\x12\'\n\x05\x65ntry\x18\x14 \x03(\x0b\x32\x18.widgetd.python.v1.Field\x12-\n\x08schedule\x18\x15 \x01(\x0b\x32\x1b.widgetd.python.v1.Schedule\x12\x33\n\x06sample\x18\x16 \x03(\x0b\x32#.widgetd.python.v1.Kind.SampleEntry\x12:\n\x0frecommendations\x18\x17 \x03(\x0b\x32!.widgetd.python.v1.Recommendation\x12\x1a\n\x12refreshes_per_hour\x18\x18 \x01(\r\x12\x38\n\x0erefresh_budget\x18\x19 \x01(\x0b\x32 .widgetd.python.v1.RefreshBudget\x12<\n\x10provider_silence\x18\x1a \x01(\x0b\x32\".widgetd.python.v1.ProviderSilence\x1aG\n\x0bSampleEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.widgetd.python.v1.Value:\x02\x38\x01\"\xc8\x01\n\x0eRecommendation\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0c\x64isplay_name\x18\x02 \x01(\t\x12\x45\n\nparameters\x18\x03 \x03(\x0b\x32\x31.widgetd.python.v1.Recommendation.ParametersEntry\x1aK\n\x0fParametersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.widgetd.python.v1.Value:\x02\x38\x01\"q\n\rRefreshBudget\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x11\n\tremaining\x18\x02 \x01(\r\x12\x10\n\x08\x63\x61pacity\x18\x03 \x01(\r\x12-\n\tnext_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"m\n\x0f\x43ontentTemplate\x12+\n\x08\x66\x61milies\x18\x01 \x03(\x0e\x32\x19.widgetd.python.v1.Family\x12-\n\x04root\x18\x02 \x01(\x0b\x32\x1f.widgetd.python.v1.NodeTemplate\"\xfc\x02\n\x0cNodeTemplate\x12\n\n\x02id\x18\x01 \x01(\t\x12)\n\x04type\x18\x02 \x01(\x0e\x32\x1b.widgetd.python.v1.NodeType\x12\x43\n\nproperties\x18\x03 \x03(\x0b\x32/.widgetd.python.v1.NodeTemplate.PropertiesEntry\x12\x11\n\tcondition\x18\x04 \x01(\t\x12,\n\x04rows\x18\x05 \x01(\x0b\x32\x1e.widgetd.python.v1.RowTemplate\x12\x31\n\x08\x63hildren\x18\x06 \x03(\x0b\x32\x1f.widgetd.python.v1.NodeTemplate\x12-\n\x06\x65vents\x18\x07 \x01(\x0b\x32\x1d.widgetd.python.v1.NodeEvents\x1aM\n\x0fPropertiesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12)\n\x05value\x18\x02 \x01(\x0b\x32\x1a.widgetd.python.v1.Binding:\x02\x38\x01\"\x1b\n\nNodeEvents\x12\r\n\x05names\x18\x01 \x03(\t\"F\n\x07\x42inding\x12\x12\n\nexpression\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.widgetd.python.v1.Value\"6\n\x0bRowTemplate\x12\x0c\n\x04list\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0b\n\x03key\x18\x03 \x01(\t\"\xa6\x01\n\x05\x46ield\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12/\n\rdefault_value\x18\x03 \x01(\x0b\x32\x18.widgetd.python.v1.Value\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\x12\x10\n\x08required\x18\x05 \x01(\x08\x12)\n\x07\x63hoices\x18\x06 \x03(\x0b\x32\x18.widgetd.python.v1.Value\"\xa9\x01\n\x07Reducer\x12\r\n\x05\x65vent\x18\x01 \x01(\t\x12\x0f\n\x07node_id\x18\x02 \x01(\t\x12\x11\n\tcondition\x18\x03 \x01(\t\x12\x30\n\x03set\x18\x04 \x03(\x0b\x32#.widgetd.python.v1.Reducer.SetEntry\x12\r\n\x05unset\x18\x05 \x03(\t\x1a*\n\x08SetEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"Y\n\tEventType\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12)\n\x07payload\x18\x03 \x03(\x0b\x32\x18.widgetd.python.v1.Field\"I\n\x0fProviderSilence\x12)\n\x05since\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0b\n\x03pid\x18\x02 \x01(\r*]\n\x0bPersistence\x12\x1b\n\x17PERSISTENCE_UNSPECIFIED\x10\x00\x12\x17\n\x13PERSISTENCE_DURABLE\x10\x01\x12\x18\n\x14PERSISTENCE_VOLATILE\x10\x02\x42\x46\n\x0e\x63om.widgetd.v1B\tKindProtoP\x01Z\x14widgetd/v1;widgetdv1\xa2\x02\x03WXX\xaa\x02\nWidgetd.V1b\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'widgetd.python.v1.kind_pb2', globals())
@@ -34,36 +34,38 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _NODETEMPLATE_PROPERTIESENTRY._serialized_options = b'8\001'
   _REDUCER_SETENTRY._options = None
   _REDUCER_SETENTRY._serialized_options = b'8\001'
-  _PERSISTENCE._serialized_start=2606
-  _PERSISTENCE._serialized_end=2699
+  _PERSISTENCE._serialized_start=2743
+  _PERSISTENCE._serialized_end=2836
   _KIND._serialized_start=212
-  _KIND._serialized_end=1203
-  _KIND_SAMPLEENTRY._serialized_start=1132
-  _KIND_SAMPLEENTRY._serialized_end=1203
-  _RECOMMENDATION._serialized_start=1206
-  _RECOMMENDATION._serialized_end=1406
-  _RECOMMENDATION_PARAMETERSENTRY._serialized_start=1331
-  _RECOMMENDATION_PARAMETERSENTRY._serialized_end=1406
-  _REFRESHBUDGET._serialized_start=1408
-  _REFRESHBUDGET._serialized_end=1521
-  _CONTENTTEMPLATE._serialized_start=1523
-  _CONTENTTEMPLATE._serialized_end=1632
-  _NODETEMPLATE._serialized_start=1635
-  _NODETEMPLATE._serialized_end=2015
-  _NODETEMPLATE_PROPERTIESENTRY._serialized_start=1938
-  _NODETEMPLATE_PROPERTIESENTRY._serialized_end=2015
-  _NODEEVENTS._serialized_start=2017
-  _NODEEVENTS._serialized_end=2044
-  _BINDING._serialized_start=2046
-  _BINDING._serialized_end=2116
-  _ROWTEMPLATE._serialized_start=2118
-  _ROWTEMPLATE._serialized_end=2172
-  _FIELD._serialized_start=2175
-  _FIELD._serialized_end=2341
-  _REDUCER._serialized_start=2344
-  _REDUCER._serialized_end=2513
-  _REDUCER_SETENTRY._serialized_start=2471
-  _REDUCER_SETENTRY._serialized_end=2513
-  _EVENTTYPE._serialized_start=2515
-  _EVENTTYPE._serialized_end=2604
+  _KIND._serialized_end=1265
+  _KIND_SAMPLEENTRY._serialized_start=1194
+  _KIND_SAMPLEENTRY._serialized_end=1265
+  _RECOMMENDATION._serialized_start=1268
+  _RECOMMENDATION._serialized_end=1468
+  _RECOMMENDATION_PARAMETERSENTRY._serialized_start=1393
+  _RECOMMENDATION_PARAMETERSENTRY._serialized_end=1468
+  _REFRESHBUDGET._serialized_start=1470
+  _REFRESHBUDGET._serialized_end=1583
+  _CONTENTTEMPLATE._serialized_start=1585
+  _CONTENTTEMPLATE._serialized_end=1694
+  _NODETEMPLATE._serialized_start=1697
+  _NODETEMPLATE._serialized_end=2077
+  _NODETEMPLATE_PROPERTIESENTRY._serialized_start=2000
+  _NODETEMPLATE_PROPERTIESENTRY._serialized_end=2077
+  _NODEEVENTS._serialized_start=2079
+  _NODEEVENTS._serialized_end=2106
+  _BINDING._serialized_start=2108
+  _BINDING._serialized_end=2178
+  _ROWTEMPLATE._serialized_start=2180
+  _ROWTEMPLATE._serialized_end=2234
+  _FIELD._serialized_start=2237
+  _FIELD._serialized_end=2403
+  _REDUCER._serialized_start=2406
+  _REDUCER._serialized_end=2575
+  _REDUCER_SETENTRY._serialized_start=2533
+  _REDUCER_SETENTRY._serialized_end=2575
+  _EVENTTYPE._serialized_start=2577
+  _EVENTTYPE._serialized_end=2666
+  _PROVIDERSILENCE._serialized_start=2668
+  _PROVIDERSILENCE._serialized_end=2741
 # @@protoc_insertion_point(module_scope)

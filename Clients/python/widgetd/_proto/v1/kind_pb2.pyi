@@ -82,6 +82,7 @@ class Kind(_message.Message):
     PERSISTENCE_FIELD_NUMBER: _ClassVar[int]
     PROVIDER_CONNECTED_FIELD_NUMBER: _ClassVar[int]
     PROVIDER_FIELD_NUMBER: _ClassVar[int]
+    PROVIDER_SILENCE_FIELD_NUMBER: _ClassVar[int]
     RECOMMENDATIONS_FIELD_NUMBER: _ClassVar[int]
     REDUCERS_FIELD_NUMBER: _ClassVar[int]
     REFRESHES_PER_HOUR_FIELD_NUMBER: _ClassVar[int]
@@ -107,6 +108,7 @@ class Kind(_message.Message):
     persistence: Persistence
     provider: str
     provider_connected: bool
+    provider_silence: ProviderSilence
     recommendations: _containers.RepeatedCompositeFieldContainer[Recommendation]
     reducers: _containers.RepeatedCompositeFieldContainer[Reducer]
     refresh_budget: RefreshBudget
@@ -116,7 +118,7 @@ class Kind(_message.Message):
     schedule: _timeline_pb2.Schedule
     transition: _widget_pb2.Transition
     update_time: _timestamp_pb2.Timestamp
-    def __init__(self, name: _Optional[str] = ..., display_name: _Optional[str] = ..., description: _Optional[str] = ..., families: _Optional[_Iterable[_Union[_widget_pb2.Family, str]]] = ..., parameters: _Optional[_Iterable[_Union[Field, _Mapping[str, object]]]] = ..., data: _Optional[_Iterable[_Union[Field, _Mapping[str, object]]]] = ..., open: bool = ..., events: _Optional[_Iterable[_Union[EventType, _Mapping[str, object]]]] = ..., transition: _Optional[_Union[_widget_pb2.Transition, _Mapping[str, object]]] = ..., provider: _Optional[str] = ..., revision: _Optional[int] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., owner_uid: _Optional[int] = ..., reducers: _Optional[_Iterable[_Union[Reducer, _Mapping[str, object]]]] = ..., content: _Optional[_Iterable[_Union[ContentTemplate, _Mapping[str, object]]]] = ..., persistence: _Optional[_Union[Persistence, str]] = ..., losable_events: bool = ..., attended: bool = ..., provider_connected: bool = ..., entry: _Optional[_Iterable[_Union[Field, _Mapping[str, object]]]] = ..., schedule: _Optional[_Union[_timeline_pb2.Schedule, _Mapping[str, object]]] = ..., sample: _Optional[_Mapping[str, _value_pb2.Value]] = ..., recommendations: _Optional[_Iterable[_Union[Recommendation, _Mapping[str, object]]]] = ..., refreshes_per_hour: _Optional[int] = ..., refresh_budget: _Optional[_Union[RefreshBudget, _Mapping[str, object]]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., display_name: _Optional[str] = ..., description: _Optional[str] = ..., families: _Optional[_Iterable[_Union[_widget_pb2.Family, str]]] = ..., parameters: _Optional[_Iterable[_Union[Field, _Mapping[str, object]]]] = ..., data: _Optional[_Iterable[_Union[Field, _Mapping[str, object]]]] = ..., open: bool = ..., events: _Optional[_Iterable[_Union[EventType, _Mapping[str, object]]]] = ..., transition: _Optional[_Union[_widget_pb2.Transition, _Mapping[str, object]]] = ..., provider: _Optional[str] = ..., revision: _Optional[int] = ..., update_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., owner_uid: _Optional[int] = ..., reducers: _Optional[_Iterable[_Union[Reducer, _Mapping[str, object]]]] = ..., content: _Optional[_Iterable[_Union[ContentTemplate, _Mapping[str, object]]]] = ..., persistence: _Optional[_Union[Persistence, str]] = ..., losable_events: bool = ..., attended: bool = ..., provider_connected: bool = ..., entry: _Optional[_Iterable[_Union[Field, _Mapping[str, object]]]] = ..., schedule: _Optional[_Union[_timeline_pb2.Schedule, _Mapping[str, object]]] = ..., sample: _Optional[_Mapping[str, _value_pb2.Value]] = ..., recommendations: _Optional[_Iterable[_Union[Recommendation, _Mapping[str, object]]]] = ..., refreshes_per_hour: _Optional[int] = ..., refresh_budget: _Optional[_Union[RefreshBudget, _Mapping[str, object]]] = ..., provider_silence: _Optional[_Union[ProviderSilence, _Mapping[str, object]]] = ...) -> None: ...
 
 class NodeEvents(_message.Message):
     __slots__: tuple[str, ...]
@@ -148,6 +150,14 @@ class NodeTemplate(_message.Message):
     rows: RowTemplate
     type: _node_pb2.NodeType
     def __init__(self, id: _Optional[str] = ..., type: _Optional[_Union[_node_pb2.NodeType, str]] = ..., properties: _Optional[_Mapping[str, Binding]] = ..., condition: _Optional[str] = ..., rows: _Optional[_Union[RowTemplate, _Mapping[str, object]]] = ..., children: _Optional[_Iterable[_Union[NodeTemplate, _Mapping[str, object]]]] = ..., events: _Optional[_Union[NodeEvents, _Mapping[str, object]]] = ...) -> None: ...
+
+class ProviderSilence(_message.Message):
+    __slots__: tuple[str, ...]
+    PID_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    pid: int
+    since: _timestamp_pb2.Timestamp
+    def __init__(self, since: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., pid: _Optional[int] = ...) -> None: ...
 
 class Recommendation(_message.Message):
     __slots__: tuple[str, ...]

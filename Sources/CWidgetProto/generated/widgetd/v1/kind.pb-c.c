@@ -527,6 +527,51 @@ void   widgetd__v1__event_type__free_unpacked
   assert(message->base.descriptor == &widgetd__v1__event_type__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   widgetd__v1__provider_silence__init
+                     (Widgetd__V1__ProviderSilence         *message)
+{
+  static const Widgetd__V1__ProviderSilence init_value = WIDGETD__V1__PROVIDER_SILENCE__INIT;
+  *message = init_value;
+}
+size_t widgetd__v1__provider_silence__get_packed_size
+                     (const Widgetd__V1__ProviderSilence *message)
+{
+  assert(message->base.descriptor == &widgetd__v1__provider_silence__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__v1__provider_silence__pack
+                     (const Widgetd__V1__ProviderSilence *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__v1__provider_silence__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__v1__provider_silence__pack_to_buffer
+                     (const Widgetd__V1__ProviderSilence *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__v1__provider_silence__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__V1__ProviderSilence *
+       widgetd__v1__provider_silence__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__V1__ProviderSilence *)
+     protobuf_c_message_unpack (&widgetd__v1__provider_silence__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__v1__provider_silence__free_unpacked
+                     (Widgetd__V1__ProviderSilence *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__v1__provider_silence__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 static const ProtobufCFieldDescriptor widgetd__v1__kind__sample_entry__field_descriptors[2] =
 {
   {
@@ -578,7 +623,7 @@ const ProtobufCMessageDescriptor widgetd__v1__kind__sample_entry__descriptor =
   (ProtobufCMessageInit) widgetd__v1__kind__sample_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__kind__field_descriptors[25] =
+static const ProtobufCFieldDescriptor widgetd__v1__kind__field_descriptors[26] =
 {
   {
     "name",
@@ -880,6 +925,18 @@ static const ProtobufCFieldDescriptor widgetd__v1__kind__field_descriptors[25] =
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "provider_silence",
+    26,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Kind, provider_silence),
+    &widgetd__v1__provider_silence__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__kind__field_indices_by_name[] = {
   17,   /* field[17] = attended */
@@ -898,6 +955,7 @@ static const unsigned widgetd__v1__kind__field_indices_by_name[] = {
   15,   /* field[15] = persistence */
   9,   /* field[9] = provider */
   18,   /* field[18] = provider_connected */
+  25,   /* field[25] = provider_silence */
   22,   /* field[22] = recommendations */
   13,   /* field[13] = reducers */
   24,   /* field[24] = refresh_budget */
@@ -911,7 +969,7 @@ static const unsigned widgetd__v1__kind__field_indices_by_name[] = {
 static const ProtobufCIntRange widgetd__v1__kind__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 25 }
+  { 0, 26 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__kind__descriptor =
 {
@@ -921,7 +979,7 @@ const ProtobufCMessageDescriptor widgetd__v1__kind__descriptor =
   "Widgetd__V1__Kind",
   "widgetd.v1",
   sizeof(Widgetd__V1__Kind),
-  25,
+  26,
   widgetd__v1__kind__field_descriptors,
   widgetd__v1__kind__field_indices_by_name,
   1,  widgetd__v1__kind__number_ranges,
@@ -1797,6 +1855,57 @@ const ProtobufCMessageDescriptor widgetd__v1__event_type__descriptor =
   widgetd__v1__event_type__field_indices_by_name,
   1,  widgetd__v1__event_type__number_ranges,
   (ProtobufCMessageInit) widgetd__v1__event_type__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__v1__provider_silence__field_descriptors[2] =
+{
+  {
+    "since",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__ProviderSilence, since),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "pid",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_UINT32,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__ProviderSilence, pid),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__v1__provider_silence__field_indices_by_name[] = {
+  1,   /* field[1] = pid */
+  0,   /* field[0] = since */
+};
+static const ProtobufCIntRange widgetd__v1__provider_silence__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor widgetd__v1__provider_silence__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.v1.ProviderSilence",
+  "ProviderSilence",
+  "Widgetd__V1__ProviderSilence",
+  "widgetd.v1",
+  sizeof(Widgetd__V1__ProviderSilence),
+  2,
+  widgetd__v1__provider_silence__field_descriptors,
+  widgetd__v1__provider_silence__field_indices_by_name,
+  1,  widgetd__v1__provider_silence__number_ranges,
+  (ProtobufCMessageInit) widgetd__v1__provider_silence__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCEnumValue widgetd__v1__persistence__enum_values_by_number[3] =

@@ -36,6 +36,7 @@ typedef struct Widgetd__V1__Field Widgetd__V1__Field;
 typedef struct Widgetd__V1__Reducer Widgetd__V1__Reducer;
 typedef struct Widgetd__V1__Reducer__SetEntry Widgetd__V1__Reducer__SetEntry;
 typedef struct Widgetd__V1__EventType Widgetd__V1__EventType;
+typedef struct Widgetd__V1__ProviderSilence Widgetd__V1__ProviderSilence;
 
 
 /* --- enums --- */
@@ -97,10 +98,11 @@ struct  Widgetd__V1__Kind
   Widgetd__V1__Recommendation **recommendations;
   uint32_t refreshes_per_hour;
   Widgetd__V1__RefreshBudget *refresh_budget;
+  Widgetd__V1__ProviderSilence *provider_silence;
 };
 #define WIDGETD__V1__KIND__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__kind__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, 0,NULL, 0,NULL, 0, 0,NULL, NULL, (char *)protobuf_c_empty_string, 0, NULL, 0, 0,NULL, 0,NULL, WIDGETD__V1__PERSISTENCE__PERSISTENCE_UNSPECIFIED, 0, 0, 0, 0,NULL, NULL, 0,NULL, 0,NULL, 0, NULL }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, 0,NULL, 0,NULL, 0, 0,NULL, NULL, (char *)protobuf_c_empty_string, 0, NULL, 0, 0,NULL, 0,NULL, WIDGETD__V1__PERSISTENCE__PERSISTENCE_UNSPECIFIED, 0, 0, 0, 0,NULL, NULL, 0,NULL, 0,NULL, 0, NULL, NULL }
 
 
 struct  Widgetd__V1__Recommendation__ParametersEntry
@@ -269,6 +271,17 @@ struct  Widgetd__V1__EventType
 #define WIDGETD__V1__EVENT_TYPE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__event_type__descriptor) \
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL }
+
+
+struct  Widgetd__V1__ProviderSilence
+{
+  ProtobufCMessage base;
+  Google__Protobuf__Timestamp *since;
+  uint32_t pid;
+};
+#define WIDGETD__V1__PROVIDER_SILENCE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__provider_silence__descriptor) \
+    , NULL, 0 }
 
 
 /* Widgetd__V1__Kind__SampleEntry methods */
@@ -492,6 +505,25 @@ Widgetd__V1__EventType *
 void   widgetd__v1__event_type__free_unpacked
                      (Widgetd__V1__EventType *message,
                       ProtobufCAllocator *allocator);
+/* Widgetd__V1__ProviderSilence methods */
+void   widgetd__v1__provider_silence__init
+                     (Widgetd__V1__ProviderSilence         *message);
+size_t widgetd__v1__provider_silence__get_packed_size
+                     (const Widgetd__V1__ProviderSilence   *message);
+size_t widgetd__v1__provider_silence__pack
+                     (const Widgetd__V1__ProviderSilence   *message,
+                      uint8_t             *out);
+size_t widgetd__v1__provider_silence__pack_to_buffer
+                     (const Widgetd__V1__ProviderSilence   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__V1__ProviderSilence *
+       widgetd__v1__provider_silence__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__v1__provider_silence__free_unpacked
+                     (Widgetd__V1__ProviderSilence *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Widgetd__V1__Kind__SampleEntry_Closure)
@@ -539,6 +571,9 @@ typedef void (*Widgetd__V1__Reducer_Closure)
 typedef void (*Widgetd__V1__EventType_Closure)
                  (const Widgetd__V1__EventType *message,
                   void *closure_data);
+typedef void (*Widgetd__V1__ProviderSilence_Closure)
+                 (const Widgetd__V1__ProviderSilence *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -561,6 +596,7 @@ extern const ProtobufCMessageDescriptor widgetd__v1__field__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__reducer__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__reducer__set_entry__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__v1__event_type__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__v1__provider_silence__descriptor;
 
 PROTOBUF_C__END_DECLS
 
