@@ -216,12 +216,15 @@ class Conversation:
 
 
 class Relay:
-    """Passes bytes on to a socket, and can lose every connection at once."""
+    """Passes bytes on to a socket. It can lose every connection at once, and can hang: then it takes
+    bytes and connections, and passes nothing on."""
 
     def __init__(self, folder, to):
         self.path = os.path.join(folder, "relay")
         self.to = to
         self.pairs = []
+        self._passes = threading.Event()
+        self._passes.set()
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(self.path)
         self.listener.listen()
@@ -244,13 +247,13 @@ class Relay:
             for source, sink in ((near, far), (far, near)):
                 threading.Thread(target=self._pump, args=(source, sink), daemon=True).start()
 
-    @staticmethod
-    def _pump(source, sink):
+    def _pump(self, source, sink):
         try:
             while True:
                 data = source.recv(1 << 16)
                 if not data:
                     break
+                self._passes.wait()
                 sink.sendall(data)
         except OSError:
             pass
@@ -260,6 +263,12 @@ class Relay:
             except OSError:
                 pass
         source.close()
+
+    def hang(self):
+        self._passes.clear()
+
+    def go_on(self):
+        self._passes.set()
 
     def drop(self):
         pairs, self.pairs = self.pairs, []
@@ -273,6 +282,7 @@ class Relay:
     def close(self):
         self.listener.shutdown(socket.SHUT_RDWR)  # Wakes who waits in accept.
         self.listener.close()
+        self.go_on()
         self.drop()
 
 

@@ -13,6 +13,7 @@ from pkgutil import extend_path
 
 from . import errors, frames, kinds, messages, methods
 from ._address import socket_path
+from ._liveness import LivenessPolicy
 from ._resume import RetryPolicy
 from ._nodes import ContentDifference
 from .aio import AsyncClient, AsyncWatch
@@ -67,6 +68,7 @@ from .errors import (
     Unavailable,
     Unimplemented,
     UnknownError,
+    Unresponsive,
     WidgetDisabled,
     WidgetExists,
     WidgetHidden,
@@ -208,6 +210,7 @@ __all__ = [
     "KindsApplied",
     "LabelOperator",
     "LabelRequirement",
+    "LivenessPolicy",
     "LogLevel",
     "Mirror",
     "NO_DEFAULT",
@@ -265,6 +268,7 @@ __all__ = [
     "Unavailable",
     "Unimplemented",
     "UnknownError",
+    "Unresponsive",
     "Updated",
     "Watch",
     "Widget",

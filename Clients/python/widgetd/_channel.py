@@ -16,6 +16,7 @@ from .errors import (
     ConnectionLost,
     DeadlineExceeded,
     ProtocolError,
+    Unresponsive,
     WidgetdError,
     call_error,
 )
@@ -76,6 +77,9 @@ def error_of(
         if key == DETAILS_KEY and isinstance(value, bytes):
             return call_error(number, details or "", value)
     if number == Code.UNAVAILABLE:
+        if "SETTINGS" in (details or ""):
+            # The socket takes connections, but nothing comes.
+            return connect_failure(path) or Unresponsive(path)
         return connect_failure(path) or ConnectionLost(
             f"the connection to the daemon at {path} was lost ({details}); try again. If it "
             "was a change, it may have been made already; with a request id, it is made once",
@@ -83,8 +87,8 @@ def error_of(
         )
     if number == Code.DEADLINE_EXCEEDED and timeout is not None:
         return DeadlineExceeded(
-            f"the daemon did not answer within {max(timeout, 0.0):g} s; wait longer. If it was a "
-            "change, it may still be made",
+            f"the daemon at {path} did not answer within {max(timeout, 0.0):g} s; allow more time "
+            "with `timeout`, or see `widgetctl doctor`. If it was a change, it may still be made",
             code=Code.DEADLINE_EXCEEDED,
         )
     return call_error(number, details or "", None)

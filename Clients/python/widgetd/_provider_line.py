@@ -9,7 +9,8 @@ import grpc
 
 from . import methods
 from ._address import target
-from ._channel import STREAM_OPTIONS, encode
+from ._channel import STREAM_OPTIONS, encode, error_of
+from ._liveness import LivenessCheck, LivenessPolicy
 from ._proto.rpc import error_details_pb2, status_pb2
 from ._proto.v1 import provider_service_pb2 as pb
 from .errors import DOMAIN, CallError, call_error
@@ -18,18 +19,42 @@ from .errors import DOMAIN, CallError, call_error
 class Line:
     """One connection: its queue of frames, and the call to end it."""
 
-    def __init__(self, path: str, opening: pb.ProvideRequest, renewal: float) -> None:
+    def __init__(
+        self,
+        path: str,
+        opening: pb.ProvideRequest,
+        renewal: float,
+        liveness: Optional[LivenessPolicy],
+    ) -> None:
         self.renewal = renewal
+        self._path = path
         self._outgoing: queue.SimpleQueue[Optional[pb.ProvideRequest]] = queue.SimpleQueue()
         self._outgoing.put(opening)
         self._channel = grpc.insecure_channel(target(path), options=STREAM_OPTIONS)
         make: Any = self._channel.stream_stream(methods.PROVIDE.path, None, None)
         self.incoming: Any = make(self._frames())
+        self._check: Optional[LivenessCheck] = None
+        if liveness is not None:
+            self._check = LivenessCheck(liveness, self._channel, self.incoming)
 
     def send(self, frame: pb.ProvideRequest) -> None:
         self._outgoing.put(frame)
 
+    def heard(self) -> None:
+        """A frame came."""
+        if self._check is not None:
+            self._check.heard()
+
+    def failure(self, error: grpc.RpcError) -> CallError:
+        """The reason for the end of the connection."""
+        if self._check is not None and self._check.is_lost:
+            return self._check.error(self._path)
+        call: Any = error
+        return error_of(call.code(), call.details(), call.trailing_metadata(), self._path)
+
     def close(self) -> None:
+        if self._check is not None:
+            self._check.end()
         self._outgoing.put(None)
         self.incoming.cancel()
         self._channel.close()

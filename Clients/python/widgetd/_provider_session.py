@@ -14,9 +14,10 @@ from typing import Any, Callable, Iterable, Optional, Union
 import grpc
 
 from . import methods
-from ._channel import closed, decode, error_of
+from ._channel import closed, decode
 from ._proto.v1 import kind_pb2, widget_pb2
 from ._proto.v1 import provider_service_pb2 as pb
+from ._liveness import LivenessPolicy
 from ._provider_line import Line, error_in
 from ._provider_requests import (
     AllAsked,
@@ -57,6 +58,7 @@ class Options:
     take_over: bool
     prune: bool
     retry: RetryPolicy
+    liveness: Optional[LivenessPolicy]
     displaced_max: Optional[float]
     audience: bool
     answers_snapshots: bool
@@ -215,20 +217,23 @@ class Session:
             if self.events.acknowledged is not None:
                 opening.acknowledged_sequence = self.events.acknowledged
             renewal = max((self._options.lease or LEASE_DEFAULT) / 3, 0.1)
-            line = Line(self._options.path, pb.ProvideRequest(open=opening), renewal)
+            line = Line(
+                self._options.path,
+                pb.ProvideRequest(open=opening),
+                renewal,
+                self._options.liveness,
+            )
             self._line = line
         try:
             for data in line.incoming:
+                line.heard()
                 frame = decode(methods.PROVIDE, data)
                 with self.condition:
                     if self._line is line:
                         self._receive(frame, line)
                         self.condition.notify_all()
         except grpc.RpcError as error:
-            call: Any = error
-            raise error_of(
-                call.code(), call.details(), call.trailing_metadata(), self._options.path
-            ) from None
+            raise line.failure(error) from None
         finally:
             line.close()
 

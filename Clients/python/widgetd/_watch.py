@@ -11,6 +11,7 @@ import grpc
 
 from ._address import target
 from ._channel import STREAM_OPTIONS, error_of
+from ._liveness import LivenessCheck, LivenessPolicy
 from ._method import Method
 from ._resume import F, Session, StartOver
 from .errors import CallError, WidgetdError
@@ -29,17 +30,25 @@ class Watch(Generic[F]):
     with `unsubscribe`. Another thread may call `close`. The watch is also a context manager.
     """
 
-    def __init__(self, path: str, method: Method[Any, Any], session: Session[F]) -> None:
+    def __init__(
+        self,
+        path: str,
+        method: Method[Any, Any],
+        session: Session[F],
+        liveness: Optional[LivenessPolicy] = LivenessPolicy(),
+    ) -> None:
         self._path = path
         self._method = method
         self._session = session
+        self._liveness = liveness
         self._pending: Deque[F] = deque()
         self._delay = 0.0
         self._lock = threading.Lock()
         self._closed = threading.Event()
-        # Both are None or neither is; guarded by the lock.
+        # The channel and the stream are both None or neither is; guarded by the lock.
         self._channel: Optional[grpc.Channel] = None
         self._stream: Any = None
+        self._check: Optional[LivenessCheck] = None
 
     @property
     def subscription_id(self) -> int:
@@ -89,18 +98,23 @@ class Watch(Generic[F]):
                 return
             self._delay = 0.0
             self._open()
-        stream = self._stream
+        stream, check = self._stream, self._check
         if stream is None:
             return
         try:
             data = next(stream)
+            if check is not None:
+                check.heard()
             frames = self._session.receive(data)
         except StopIteration:
             self.close()
         except grpc.RpcError as error:
             if not self._closed.is_set():
                 self._drop()
-                self._fail(error_of_call(error, self._path))
+                if check is not None and check.is_lost:
+                    self._fail(check.error(self._path))
+                else:
+                    self._fail(error_of_call(error, self._path))
         except StartOver as error:
             self._drop()
             self._fail(error)
@@ -115,11 +129,16 @@ class Watch(Generic[F]):
             self._channel = grpc.insecure_channel(target(self._path), options=STREAM_OPTIONS)
             make: Any = self._channel.unary_stream(self._method.path, None, None)
             self._stream = make(request)
+            if self._liveness is not None:
+                self._check = LivenessCheck(self._liveness, self._channel, self._stream)
 
     def _drop(self) -> None:
         with self._lock:
             stream, self._stream = self._stream, None
             channel, self._channel = self._channel, None
+            check, self._check = self._check, None
+        if check is not None:
+            check.end()
         if stream is not None:
             stream.cancel()
         if channel is not None:

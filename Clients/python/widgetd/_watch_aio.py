@@ -12,6 +12,7 @@ import grpc.aio
 
 from ._address import target
 from ._channel import STREAM_OPTIONS, error_of
+from ._liveness import AsyncLivenessCheck, LivenessPolicy
 from ._method import Method
 from ._resume import F, Session, StartOver
 from .errors import CallError, WidgetdError
@@ -22,6 +23,11 @@ def is_cancelled() -> bool:
     """Whether this task was cancelled, as far as Python says (from 3.11 on)."""
     task = asyncio.current_task()
     return sys.version_info < (3, 11) or (task is not None and task.cancelling() > 0)
+
+
+def is_known_as_cancelled() -> bool:
+    """Whether Python says that this task was cancelled."""
+    return sys.version_info >= (3, 11) and is_cancelled()
 
 
 def error_of_call(error: grpc.aio.AioRpcError, path: str, timeout: Optional[float] = None) -> CallError:
@@ -36,16 +42,24 @@ class AsyncWatch(Generic[F]):
     when somebody ended its stream with `unsubscribe`. It is also an asynchronous context manager.
     """
 
-    def __init__(self, path: str, method: Method[Any, Any], session: Session[F]) -> None:
+    def __init__(
+        self,
+        path: str,
+        method: Method[Any, Any],
+        session: Session[F],
+        liveness: Optional[LivenessPolicy] = LivenessPolicy(),
+    ) -> None:
         self._path = path
         self._method = method
         self._session = session
+        self._liveness = liveness
         self._pending: Deque[F] = deque()
         self._delay = 0.0
         self._is_closed = False
         self._wake: Optional[asyncio.Event] = None
         self._channel: Optional[grpc.aio.Channel] = None
         self._stream: Any = None
+        self._check: Optional[AsyncLivenessCheck] = None
 
     @property
     def subscription_id(self) -> int:
@@ -103,19 +117,29 @@ class AsyncWatch(Generic[F]):
             self._channel = grpc.aio.insecure_channel(target(self._path), options=STREAM_OPTIONS)
             make: Any = self._channel.unary_stream(self._method.path, None, None)
             self._stream = make(self._session.open())
+            if self._liveness is not None:
+                self._check = AsyncLivenessCheck(self._liveness, self._channel, self._stream)
+        check = self._check
         try:
             data = await self._stream.read()
             if data is grpc.aio.EOF:
                 await self.close()
                 return
+            if check is not None:
+                check.heard()
             self._pending.extend(self._session.receive(data))
         except grpc.aio.AioRpcError as error:
             if not self._is_closed:
                 await self._drop()
                 self._fail(error_of_call(error, self._path))
         except (asyncio.CancelledError, grpc.aio.UsageError):
-            # `close` by another task cancels the stream. That is not this task's end.
-            if not self._is_closed or is_cancelled():
+            # `close` by another task cancels the stream, and so does the check. That is not this
+            # task's end. Before Python 3.11, a loss by the check hides a cancellation.
+            is_lost = check is not None and check.is_lost and not self._is_closed
+            if check is not None and is_lost and not is_known_as_cancelled():
+                await self._drop()
+                self._fail(check.error(self._path))
+            elif not self._is_closed or is_cancelled():
                 raise
         except StartOver as error:
             await self._drop()
@@ -124,6 +148,9 @@ class AsyncWatch(Generic[F]):
     async def _drop(self) -> None:
         stream, self._stream = self._stream, None
         channel, self._channel = self._channel, None
+        check, self._check = self._check, None
+        if check is not None:
+            check.end()
         if stream is not None:
             stream.cancel()
         if channel is not None:

@@ -254,6 +254,18 @@ class ConnectionLost(Unavailable):
         return self.message
 
 
+class Unresponsive(ConnectionLost):
+    """The daemon keeps the connection but does not answer. It may still carry out the call later."""
+
+    def __init__(self, path: str, answer_max: Optional[float] = None) -> None:
+        within = "" if answer_max is None else f" within {answer_max:g} s"
+        super().__init__(
+            f"the daemon at {path} does not answer{within}: it hangs, is stopped, or is overloaded; "
+            "continue or restart it",
+            code=Code.UNAVAILABLE,
+        )
+
+
 class DataLoss(CallError):
     """Data is lost."""
 

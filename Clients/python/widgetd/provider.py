@@ -23,6 +23,7 @@ from . import _requests
 from ._address import socket_path
 from ._proto.v1 import provider_service_pb2 as pb
 from ._proto.v1 import widget_service_pb2
+from ._liveness import LivenessPolicy
 from ._provider_requests import (
     AllAsked,
     Audience,
@@ -110,6 +111,7 @@ class Provider:
     prune         remove kinds that were declared earlier and are not among `kinds`
     acknowledged  (sequence, epoch) of the last handled event of an earlier run
     retry         the backoff after a lost connection
+    liveness      how to notice a daemon that does not answer; None: not at all
     displaced_max seconds of retries while another session has the name, after this session was
                   lost. Default: the lease and 5 seconds
     audience      report with `Audience` which widgets somebody watches
@@ -141,6 +143,7 @@ class Provider:
         prune: bool = False,
         acknowledged: Optional[tuple[int, int]] = None,
         retry: RetryPolicy = RetryPolicy(),
+        liveness: Optional[LivenessPolicy] = LivenessPolicy(),
         displaced_max: Optional[float] = None,
         audience: bool = False,
         answers_snapshots: bool = False,
@@ -154,6 +157,7 @@ class Provider:
                 take_over,
                 prune,
                 retry,
+                liveness,
                 displaced_max,
                 audience,
                 answers_snapshots,

@@ -84,6 +84,18 @@ def states(pid):
     return found
 
 
+@contextlib.contextmanager
+def suspended(pid):
+    """A process that hangs meanwhile: it keeps its connections, and does nothing."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        # The signal takes effect only soon.
+        eventually(lambda: states(pid) == {"T"})
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
 def rests(pid, seconds=0.2):
     """Waits until all threads of a process sleep, and were not woken for a while."""
     def is_asleep():

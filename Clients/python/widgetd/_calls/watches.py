@@ -7,6 +7,7 @@ from typing import Iterator, Iterable, Optional, Union
 
 from .. import _requests, methods
 from .._proto.v1 import widget_service_pb2 as pb
+from .._liveness import LivenessPolicy
 from .._requests import Length
 from .._resume import EventSession, RetryPolicy, WidgetSession
 from .._watch import Watch
@@ -27,6 +28,7 @@ class WatchCalls(BaseCalls):
         fields: Iterable[str] = (),
         min_interval: Optional[Length] = None,
         retry: RetryPolicy = RetryPolicy(),
+        liveness: Optional[LivenessPolicy] = LivenessPolicy(),
         wait: bool = False,
         content_family: Union[Family, str, None] = None,
         redacted: bool = False,
@@ -43,6 +45,7 @@ class WatchCalls(BaseCalls):
             fields=fields,
             min_interval=min_interval,
             retry=retry,
+            liveness=liveness,
             wait=wait,
             content_family=content_family,
             redacted=redacted,
@@ -72,6 +75,7 @@ class WatchCalls(BaseCalls):
         min_interval: Optional[Length] = None,
         progress_interval: Optional[Length] = None,
         retry: RetryPolicy = RetryPolicy(),
+        liveness: Optional[LivenessPolicy] = LivenessPolicy(),
         wait: bool = False,
         content_family: Union[Family, str, None] = None,
         passive: bool = False,
@@ -91,6 +95,7 @@ class WatchCalls(BaseCalls):
                            conflated
         progress_interval  seconds without another frame after which a Progress comes; at least 0.1
         retry              the backoff after a lost connection
+        liveness           how to notice a daemon that does not answer; None: not at all
         wait               wait if there is no daemon at the beginning, instead of raising
         content_family     send the content for this family instead of each widget's own; widgets
                            whose kind does not support it have none
@@ -117,7 +122,7 @@ class WatchCalls(BaseCalls):
             upcoming_entries,
             redacted,
         )
-        return Watch(self._path, methods.WATCH_WIDGETS, WidgetSession(request, retry, wait))
+        return Watch(self._path, methods.WATCH_WIDGETS, WidgetSession(request, retry, wait), liveness)
 
     def watch_events(
         self,
@@ -126,13 +131,14 @@ class WatchCalls(BaseCalls):
         names: Iterable[str] = (),
         after_sequence: Optional[int] = None,
         retry: RetryPolicy = RetryPolicy(),
+        liveness: Optional[LivenessPolicy] = LivenessPolicy(),
         wait: bool = False,
     ) -> Watch[EventFrame]:
         """Watches events: those with one of `names`, or all, from now on or after
         `after_sequence`. A Gap names events that the daemon no longer keeps. No event comes twice.
         The other arguments are those of `watch`."""
         request = _requests.watch_events(selector, names, after_sequence)
-        return Watch(self._path, methods.WATCH_EVENTS, EventSession(request, retry, wait))
+        return Watch(self._path, methods.WATCH_EVENTS, EventSession(request, retry, wait), liveness)
 
     def unsubscribe(self, subscription_id: int, *, timeout: Optional[float] = None) -> None:
         """Ends a stream of the same user, in any process. That watch ends without an error."""

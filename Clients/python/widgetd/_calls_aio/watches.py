@@ -6,6 +6,7 @@ from typing import AsyncIterator, Iterable, Optional, Union
 
 from .. import _requests, methods
 from .._proto.v1 import widget_service_pb2 as pb
+from .._liveness import LivenessPolicy
 from .._requests import Length
 from .._resume import EventSession, RetryPolicy, WidgetSession
 from .._watch_aio import AsyncWatch
@@ -26,6 +27,7 @@ class AsyncWatchCalls(AsyncBaseCalls):
         fields: Iterable[str] = (),
         min_interval: Optional[Length] = None,
         retry: RetryPolicy = RetryPolicy(),
+        liveness: Optional[LivenessPolicy] = LivenessPolicy(),
         wait: bool = False,
         content_family: Union[Family, str, None] = None,
         redacted: bool = False,
@@ -42,6 +44,7 @@ class AsyncWatchCalls(AsyncBaseCalls):
             fields=fields,
             min_interval=min_interval,
             retry=retry,
+            liveness=liveness,
             wait=wait,
             content_family=content_family,
             redacted=redacted,
@@ -71,6 +74,7 @@ class AsyncWatchCalls(AsyncBaseCalls):
         min_interval: Optional[Length] = None,
         progress_interval: Optional[Length] = None,
         retry: RetryPolicy = RetryPolicy(),
+        liveness: Optional[LivenessPolicy] = LivenessPolicy(),
         wait: bool = False,
         content_family: Union[Family, str, None] = None,
         passive: bool = False,
@@ -90,6 +94,7 @@ class AsyncWatchCalls(AsyncBaseCalls):
                            conflated
         progress_interval  seconds without another frame after which a Progress comes; at least 0.1
         retry              the backoff after a lost connection
+        liveness           how to notice a daemon that does not answer; None: not at all
         wait               wait if there is no daemon at the beginning, instead of raising
         content_family     send the content for this family instead of each widget's own; widgets
                            whose kind does not support it have none
@@ -116,7 +121,7 @@ class AsyncWatchCalls(AsyncBaseCalls):
             upcoming_entries,
             redacted,
         )
-        return AsyncWatch(self._path, methods.WATCH_WIDGETS, WidgetSession(request, retry, wait))
+        return AsyncWatch(self._path, methods.WATCH_WIDGETS, WidgetSession(request, retry, wait), liveness)
 
     def watch_events(
         self,
@@ -125,13 +130,14 @@ class AsyncWatchCalls(AsyncBaseCalls):
         names: Iterable[str] = (),
         after_sequence: Optional[int] = None,
         retry: RetryPolicy = RetryPolicy(),
+        liveness: Optional[LivenessPolicy] = LivenessPolicy(),
         wait: bool = False,
     ) -> AsyncWatch[EventFrame]:
         """Watches events: those with one of `names`, or all, from now on or after
         `after_sequence`. A Gap names events that the daemon no longer keeps. No event comes twice.
         The other arguments are those of `watch`."""
         request = _requests.watch_events(selector, names, after_sequence)
-        return AsyncWatch(self._path, methods.WATCH_EVENTS, EventSession(request, retry, wait))
+        return AsyncWatch(self._path, methods.WATCH_EVENTS, EventSession(request, retry, wait), liveness)
 
     async def unsubscribe(self, subscription_id: int, *, timeout: Optional[float] = None) -> None:
         """Ends a stream of the same user, in any process. That watch ends without an error."""
