@@ -102,9 +102,9 @@ typedef struct wc_error {
   /* The shortest wait before a retry, as the daemon asks; 0 if it does not ask. */
   uint32_t retry_milliseconds;
   /* Stable and for programs: "WIDGET_NOT_FOUND". The daemon's reasons are in its PROTOCOL.md. The
-   * library's reasons are SOCKET_NOT_FOUND, CONNECT_FAILED, CONNECTION_LOST, DEADLINE_EXCEEDED,
-   * PROTOCOL_VIOLATION, INVALID_CALL, STREAM_OVER, REQUEST_TOO_LARGE, ANSWER_TOO_LARGE, NO_MEMORY,
-   * INTERRUPTED. May be empty. */
+   * library's reasons are SOCKET_NOT_FOUND, CONNECT_FAILED, CONNECTION_LOST, UNRESPONSIVE,
+   * DEADLINE_EXCEEDED, PROTOCOL_VIOLATION, INVALID_CALL, STREAM_OVER, REQUEST_TOO_LARGE,
+   * ANSWER_TOO_LARGE, NO_MEMORY, INTERRUPTED. May be empty. */
   char reason[64];
   /* For people: the problem and the next step. */
   char message[1024];
@@ -291,8 +291,9 @@ typedef struct wc_watch wc_watch;
 typedef enum wc_notice_kind {
   /* The stream is open. `again` is true if it was open before. */
   WC_NOTICE_CONNECTED = 1,
-  /* The connection was lost. `error` is the reason; the next attempt comes in `milliseconds`. The
-   * copy is kept. The notice comes once; the watch retries until WC_NOTICE_CONNECTED. */
+  /* The connection was lost, or the daemon does not answer (UNRESPONSIVE). `error` is the reason; the
+   * next attempt comes in `milliseconds`. The copy is kept. The notice comes once; the watch retries
+   * until WC_NOTICE_CONNECTED. */
   WC_NOTICE_DISCONNECTED,
   /* The watch cannot resume. `error` is the reason (REVISION_COMPACTED, EPOCH_CHANGED). The daemon
    * sends all widgets again. The copy stays until they are complete; then the differences come as
@@ -435,6 +436,13 @@ WC_API void wc_watch_set_memory_max(wc_watch *watch, size_t bytes);
 /* Sets the shortest and the longest wait between attempts to connect. Default: 100 ms and 10 s. */
 WC_API void wc_watch_set_backoff(wc_watch *watch, uint32_t first_milliseconds,
                                  uint32_t last_milliseconds);
+/* Sets how the watch notices a daemon that hangs or is stopped. After `quiet_milliseconds` without a
+ * message, the watch makes a small call. If no answer comes within `answer_milliseconds`, it reports
+ * WC_NOTICE_DISCONNECTED (UNRESPONSIVE), and connects again. A request that opens the stream wants an
+ * answer within `answer_milliseconds`, too. Default: 60 s and 5 s. 0 for `quiet_milliseconds`: no
+ * check. */
+WC_API void wc_watch_set_liveness(wc_watch *watch, uint32_t quiet_milliseconds,
+                                  uint32_t answer_milliseconds);
 /* The encoded google.rpc.Status that ended the watch; NULL if there is none. */
 WC_API const uint8_t *wc_watch_status(const wc_watch *watch, size_t *length);
 

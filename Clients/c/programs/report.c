@@ -350,6 +350,7 @@ const char *error_words(const wc_error *error, const char *socket) {
                        && (strcmp(error->reason, "CONNECT_FAILED") == 0
                            || strcmp(error->reason, "SOCKET_NOT_FOUND") == 0
                            || strcmp(error->reason, "CONNECTION_LOST") == 0
+                           || strcmp(error->reason, "UNRESPONSIVE") == 0
                            || strcmp(error->reason, "DEADLINE_EXCEEDED") == 0
                            || strcmp(error->reason, "PROTOCOL_VIOLATION") == 0);
   const char *other = is_connection ? kind_of_other(path) : NULL;

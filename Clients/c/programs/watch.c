@@ -90,6 +90,8 @@ typedef struct follower {
   bool was_open;
   /* Whether "disconnected" was printed, and "reconnected" must follow. */
   bool owes_reconnected;
+  /* Whether the daemon kept the connection but did not answer. */
+  bool hangs;
   /* Whether this is the first snapshot. `is_there` then collects which of the ids exist. */
   bool looks_for_ids;
   bool *is_there;
@@ -133,9 +135,12 @@ static void print_line(follower *to) {
 
 /* The connection is lost, or could not be made. */
 static void lost(follower *to, const wc_error *error) {
+  to->hangs = strcmp(error->reason, "UNRESPONSIVE") == 0;
   if (!to->was_open && to->once && !to->waits) fail_error(error, to->socket);
   if (!to->was_open) say("%s; waiting for it", error_words(error, to->socket));
-  else if (!to->owes_reconnected) say("lost the connection to widgetd; reconnecting...");
+  else if (!to->owes_reconnected)
+    say("%s; reconnecting...",
+        to->hangs ? "widgetd does not answer" : "lost the connection to widgetd");
   to->owes_reconnected = true;
   if (to->once) return;
   add(&to->line, "{\"type\":\"disconnected\"}\n");
@@ -186,7 +191,8 @@ static void take_notice(wc_watch *watch, const wc_notice *notice, void *context)
         (const Widgetd__V1__WatchWidgetsResponse *)notice->frame;
     if (frame->frame_case == WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_OPENED) {
       if (to->owes_reconnected && !to->once) add(&to->line, "{\"type\":\"reconnected\"}\n");
-      to->owes_reconnected = false;
+      if (to->hangs) say("widgetd answers again");
+      to->owes_reconnected = to->hangs = false;
       to->was_open = true;
     }
     if (!to->once) json_frame(&to->line, frame, &to->mask);
@@ -200,6 +206,14 @@ static void take_notice(wc_watch *watch, const wc_notice *notice, void *context)
     break;
   default: break;
   }
+}
+
+/* For tests, which cannot wait for a minute: the two times in milliseconds. */
+static void set_liveness(wc_watch *watch) {
+  const char *times = getenv("WIDGETD_TEST_LIVENESS");
+  unsigned quiet, answer;
+  if (times != NULL && sscanf(times, "%u %u", &quiet, &answer) == 2)
+    wc_watch_set_liveness(watch, quiet, answer);
 }
 
 /* Waits for the descriptor, at most this long; below 0 without limit. If the output is closed
@@ -302,6 +316,7 @@ int main(int count, char **words) {
   wc_watch *watch = make_watch(&to);
   wc_watch_set_backoff(watch, FIRST_WAIT_MILLISECONDS, LAST_WAIT_MILLISECONDS);
   wc_watch_set_memory_max(watch, ONCE_BYTES_MAX);
+  set_liveness(watch);
   while (wc_watch_process(watch, &error) == WC_OK && !wc_watch_is_over(watch))
     wait_for(wc_watch_fd(watch), -1);
   wc_watch_free(watch);

@@ -15,12 +15,12 @@
  * break neither repeat nor skip anything. `after` is the number of the last event that was
  * reported, also as missed. An event with a number up to it is not reported. Once a notice function
  * called wc_watch_stop it is not called again.
- */#include "watch.h"
+ */
+#include "watch.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -39,6 +39,7 @@ static void exchange(wc_watch *watch) {
       return;
     }
     if (result == WC_READ_SOME) {
+      wc_liveness_heard(&watch->liveness, wc_now());
       wc_watch_take_frames(watch);
       continue;
     }
@@ -60,6 +61,7 @@ wc_code wc_watch_process(wc_watch *watch, wc_error *error) {
     if (read(watch->timer, &expirations, sizeof expirations) < 0 && errno != EAGAIN) errno = 0;
     if (watch->link.fd < 0 && wc_now() >= watch->due) wc_watch_connect(watch);
     if (watch->link.fd >= 0) exchange(watch);
+    if (watch->link.fd >= 0 && !watch->stopped) wc_watch_check(watch);
   }
   if (watch->stopped && !watch->is_over) wc_watch_finish(watch);
   if (error != NULL) *error = watch->end;
@@ -141,6 +143,7 @@ static wc_watch *watch_new(const char *socket, const char *method, const Protobu
   watch->memory_max = MEMORY_MAX;
   watch->is_fruitful = true;
   wc_watch_set_backoff(watch, 100, 10000);
+  wc_watch_set_liveness(watch, 60000, 5000);
   if (wc_find_socket(socket, watch->path, error) != WC_OK
       || wc_find_method(method, &watch->method, error) != WC_OK
       || wc_copy_message(request, &copy, error) != WC_OK) {

@@ -3,6 +3,7 @@
  * layers uses only those above it:
  *
  *   watch_connection    the token and the number to resume from; lose, wait, connect, end
+ *   watch_liveness      whether the daemon answers
  *   watch_frames        the frames of the stream
  *   watch               the functions of widgetclient.h
  */
@@ -11,7 +12,20 @@
 
 #include "internal.h"
 
+#include <sys/epoll.h>
+
 #define WC_WATCH_STREAM_ID 1
+
+/* The check of one connection. Times are in nanoseconds of wc_now. */
+typedef struct wc_liveness {
+  /* The longest silence before the daemon is asked; 0 for no check. The longest wait for an answer. */
+  int64_t quiet_max, answer_max;
+  int64_t heard_at, asked_at;
+  /* The daemon was asked, and has not answered. */
+  bool is_asked;
+  /* The time of the timer; 0 if it must be set. */
+  int64_t rings_at;
+} wc_liveness;
 
 struct wc_watch {
   char path[WC_PATH_BYTES_MAX + 1];
@@ -25,6 +39,7 @@ struct wc_watch {
   wc_mirror *mirror;
   size_t memory_max;
   wc_link link;
+  wc_liveness liveness;
   int epoll, timer;
   uint32_t first_wait, last_wait;
   /* When to connect, while there is no connection. */
@@ -62,11 +77,35 @@ void wc_watch_finish(wc_watch *watch);
 void wc_watch_fail(wc_watch *watch, const wc_error *error);
 void wc_watch_violation(wc_watch *watch, const char *what);
 
+/* Makes the watch's descriptor readable after this time; 0: never. */
+void wc_watch_set_timer(wc_watch *watch, int64_t nanoseconds);
 /* Sets the timer for the next attempt to connect. */
 void wc_watch_wait(wc_watch *watch, int64_t nanoseconds);
 void wc_watch_connect(wc_watch *watch);
 /* Adds the connection to the epoll, or changes its entry (EPOLL_CTL_ADD, EPOLL_CTL_MOD). */
 void wc_watch_set_poll(wc_watch *watch, int operation);
+
+/* --- watch_liveness.c --- */
+
+typedef enum wc_liveness_step { WC_LIVENESS_WAIT, WC_LIVENESS_ASK, WC_LIVENESS_LOST } wc_liveness_step;
+
+/* The daemon was asked. */
+static inline void wc_liveness_asked(wc_liveness *liveness, int64_t now) {
+  liveness->asked_at = now;
+  liveness->is_asked = true;
+  liveness->rings_at = 0;
+}
+/* Bytes came. */
+static inline void wc_liveness_heard(wc_liveness *liveness, int64_t now) {
+  if (liveness->is_asked) liveness->rings_at = 0;
+  liveness->heard_at = now;
+  liveness->is_asked = false;
+}
+/* The step that is due. `*wait` gets the time until the next one, for WAIT and ASK; 0: none. */
+wc_liveness_step wc_liveness_next(wc_liveness *liveness, int64_t now, int64_t *wait);
+
+/* Does the step that is due for an open connection, and sets the timer for the next one. */
+void wc_watch_check(wc_watch *watch);
 
 /* --- watch_frames.c --- */
 

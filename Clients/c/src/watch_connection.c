@@ -4,7 +4,6 @@
 #include "watch.h"
 
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <sys/timerfd.h>
 
 /* --- Telling --- */
@@ -67,6 +66,13 @@ void wc_watch_set_token(wc_watch *watch, ProtobufCBinaryData *token) {
 
 /* --- Waiting, and ending --- */
 
+void wc_watch_set_timer(wc_watch *watch, int64_t nanoseconds) {
+  struct itimerspec time = {0};
+  time.it_value.tv_sec = nanoseconds / 1000000000;
+  time.it_value.tv_nsec = nanoseconds % 1000000000;
+  timerfd_settime(watch->timer, 0, &time, NULL);
+}
+
 static void disconnect(wc_watch *watch) {
   /* Closing takes it out of the epoll. */
   wc_link_close(&watch->link);
@@ -76,16 +82,14 @@ static void disconnect(wc_watch *watch) {
 
 void wc_watch_finish(wc_watch *watch) {
   disconnect(watch);
+  wc_watch_set_timer(watch, 0);
   watch->is_over = true;
 }
 
 void wc_watch_wait(wc_watch *watch, int64_t nanoseconds) {
-  struct itimerspec time = {0};
   if (nanoseconds < 1) nanoseconds = 1;
   watch->due = wc_now() + nanoseconds;
-  time.it_value.tv_sec = nanoseconds / 1000000000;
-  time.it_value.tv_nsec = nanoseconds % 1000000000;
-  timerfd_settime(watch->timer, 0, &time, NULL);
+  wc_watch_set_timer(watch, nanoseconds);
 }
 
 /* The wait before the next attempt: doubled each time up to a bound, then shortened at random by up
@@ -171,6 +175,8 @@ void wc_watch_connect(wc_watch *watch) {
     return;
   }
   wc_link_open(&watch->link, fd);
+  watch->link.next_stream_id = WC_WATCH_STREAM_ID + 2;
+  wc_liveness_asked(&watch->liveness, wc_now());
   wc_link_send(&watch->link, frame, frame_count);
   wc_watch_set_poll(watch, EPOLL_CTL_ADD);
 }

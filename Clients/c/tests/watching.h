@@ -7,6 +7,8 @@
 /* The notices of a watch as text, one word per notice. */
 static char told[4096];
 static wc_watch *stop_at_event, *stop_at_added;
+/* Gets a copy of the error of the next loss, if it is set. */
+static wc_error *last_error;
 
 static inline void note(const char *format, ...) {
   size_t used = strlen(told);
@@ -28,6 +30,7 @@ static inline void on_notice(wc_watch *watch, const wc_notice *notice, void *con
   case WC_NOTICE_CONNECTED: note("%sconnected%s", separator, notice->again ? "-again" : ""); break;
   case WC_NOTICE_DISCONNECTED:
     CHECK(notice->error->message[0] != 0);
+    if (last_error != NULL) *last_error = *notice->error;
     note("%slost:%s", separator, notice->error->reason);
     break;
   case WC_NOTICE_RESET: note("%sreset:%s", separator, notice->error->reason); break;

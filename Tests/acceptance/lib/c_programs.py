@@ -26,6 +26,7 @@ class Programs:
 
     def __init__(self, check, scratch):
         self.scratch = scratch
+        self.asks_soon = False
         self.prefix = os.path.join(scratch.folder, "prefix")
         env = clean_environment()
         env.pop("MAKEFLAGS", None)
@@ -39,6 +40,8 @@ class Programs:
     def environment(self, path=None):
         return clean_environment(
             WIDGETD_SOCKET=path or self.scratch.socket,
+            # A silent daemon is asked after 200 ms, and may take a second to answer.
+            WIDGETD_TEST_LIVENESS="200 1000" if self.asks_soon else "",
             LD_LIBRARY_PATH=os.path.join(self.prefix, "lib"))
 
     def installed(self, name):

@@ -1,6 +1,8 @@
-/* A program with its own event loop: it prints notices, and ends with an error of the watch. */
+/* A program with its own event loop: it prints notices, and ends with an error of the watch. With two
+ * arguments, the watch has these times for a silent daemon, in milliseconds. */
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <widgetclient.h>
 
@@ -25,12 +27,14 @@ static void notice(wc_watch *watch, const wc_notice *notice, void *context) {
   (void)context;
 }
 
-int main(void) {
+int main(int count, char **words) {
   wc_error error;
   Widgetd__V1__WatchWidgetsRequest request = WIDGETD__V1__WATCH_WIDGETS_REQUEST__INIT;
   request.include_events = 1;
   setvbuf(stdout, NULL, _IOLBF, 0);
   wc_watch *watch = wc_watch_new(NULL, &request, 0, notice, NULL, &error);
+  if (watch != NULL && count == 3)
+    wc_watch_set_liveness(watch, (uint32_t)atoi(words[1]), (uint32_t)atoi(words[2]));
   while (watch != NULL && !wc_watch_is_over(watch)) {
     struct pollfd wanted = {.fd = wc_watch_fd(watch), .events = POLLIN};
     poll(&wanted, 1, -1);
