@@ -103,9 +103,7 @@ static void an_answer_or_a_refusal_or_a_frame_keeps_the_connection(void) {
 static void a_daemon_that_hangs_is_told_once_and_the_watch_resumes(void) {
   fake server = fake_start();
   wc_watch *watch = watch_of(&server, false);
-  wc_watch_set_liveness(watch, 60000, 60000);
   open_and_settle(&server, watch);
-  /* Other times apply to the open connection, too. */
   wc_watch_set_liveness(watch, 1, 60000);
   asked(&server, watch);
   pass_an_hour(watch);
@@ -126,6 +124,20 @@ static void a_daemon_that_hangs_is_told_once_and_the_watch_resumes(void) {
   CHECK_TEXT(heard(), "connected-again +b=2 @2");
   wc_watch_free(watch);
   fake_stop(&server);
+}
+
+static void other_times_apply_to_an_open_connection(void) {
+  /* In milliseconds. Longer times need another timer, too. */
+  for (uint32_t first = 200; first <= 60000; first *= 300) {
+    fake server = fake_start();
+    wc_watch *watch = watch_of(&server, false);
+    wc_watch_set_liveness(watch, first, 60000);
+    open_and_settle(&server, watch);
+    wc_watch_set_liveness(watch, 300, 60000);
+    asked(&server, watch);
+    wc_watch_free(watch);
+    fake_stop(&server);
+  }
 }
 
 static void the_reason_names_the_socket_and_the_next_step(void) {
@@ -185,6 +197,7 @@ int main(void) {
   TEST(without_a_limit_nothing_is_asked_or_lost);
   TEST(an_answer_or_a_refusal_or_a_frame_keeps_the_connection);
   TEST(a_daemon_that_hangs_is_told_once_and_the_watch_resumes);
+  TEST(other_times_apply_to_an_open_connection);
   TEST(the_reason_names_the_socket_and_the_next_step);
   TEST(time_in_which_the_program_did_not_read_is_not_silence);
   TEST(a_watch_that_is_over_wakes_nobody);
