@@ -114,6 +114,35 @@ class CommandTests(ProcessCase):
         status, _, err = self.run_command("get", "x", "--json")
         self.assertEqual(json.loads(err)["error"]["reason"], "WIDGET_NOT_FOUND")
 
+    def test_a_missing_widget_is_answered_with_a_command(self):
+        self.daemon.answers["GetWidget"] = Status(
+            5, 'There is no widget "a". List them with ListWidgets.', "WIDGET_NOT_FOUND"
+        )
+        status, _, err = self.run_command("get", "a")
+        self.assertEqual(status, 3)
+        self.assertIn('There is no widget "a". `python -m widgetd ls` lists them.', err)
+
+    def test_common_options_may_be_before_or_after_the_command(self):
+        self.daemon.answers["ListWidgets"] = pb.ListWidgetsResponse(widgets=[widget("a")])
+        for arguments in (
+            ("--json", "--socket", self.daemon.path, "ls"),
+            ("ls", "--json", "--socket", self.daemon.path),
+            ("--socket", self.daemon.path, "ls", "--json"),
+        ):
+            status, out, err = self.run_command(*arguments, env={"WIDGETD_SOCKET": "/nowhere"})
+            self.assertEqual((status, err), (0, ""))
+            self.assertEqual(json.loads(out)["id"], "a")
+
+    def test_watch_names_the_widgets_that_do_not_exist_yet(self):
+        self.script(opened(), chunk(widget("a")), synced(1))
+        status, _, err = self.run_command("watch", "a", "b", "c")
+        self.assertEqual(status, 0)
+        self.assertEqual(
+            err,
+            'widgetd: no widget "b" yet; waiting for it\n'
+            'widgetd: no widget "c" yet; waiting for it\n',
+        )
+
     def test_without_a_daemon_it_says_what_to_do(self):
         self.daemon.stop()
         status, _, err = self.run_command("watch", "--socket", self.daemon.path + "x")

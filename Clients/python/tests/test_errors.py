@@ -34,6 +34,15 @@ class StatusTests(unittest.TestCase):
         self.assertEqual(error.status, status.encoded())
         self.assertIn("Too many. (RESOURCE_EXHAUSTED: QUOTA_EXCEEDED)", str(error))
 
+    def test_a_wrong_field_is_named_once(self):
+        violations = [("id", "must be text"), ("kind", "is missing")]
+        error = errors.call_error(
+            3, "", Status(3, "id: must be text", "INVALID_FIELD", violations=violations).encoded()
+        )
+        self.assertEqual(
+            str(error), "id: must be text (INVALID_ARGUMENT: INVALID_FIELD); kind: is missing"
+        )
+
     def test_what_is_about_kinds_has_classes_of_its_own(self):
         for code, reason, kind, base in (
             (5, "BLOB_NOT_FOUND", widgetd.BlobNotFound, widgetd.NotFound),

@@ -114,6 +114,37 @@ class EnumTests(unittest.TestCase):
             widgetd.Family.of("huge")
 
 
+class WrongArgumentTests(unittest.TestCase):
+    """Arguments of another type are refused before anything is sent, with what to write instead."""
+
+    def test_each_names_the_value_and_what_belongs_there(self):
+        client = widgetd.Client("/nowhere")
+        self.addCleanup(client.close)
+        gauge = widgetd.Kind("gauge")
+        for call, words in (
+            (lambda: client.get_widget(5), "5 is not text; ids, names and tokens are text"),
+            (lambda: client.update_widget("a", [1]), "payloads are dicts, not [1]"),
+            (lambda: client.update_widget("a", {1: 2}), "the key 1 is not text; write '1'"),
+            (lambda: client.send_event("a", "b", 5), "payloads are dicts, not 5"),
+            (lambda: client.create_widget("k", labels="a"), "labels are a dict, not 'a'"),
+            (lambda: client.list_widgets("cpu"), "write widgetd.Selector(ids=[…])"),
+            (lambda: client.watch({"ids": ["cpu"]}), "is not a Selector"),
+            (
+                lambda: client.watch(widgetd.Selector(labels="panel=top")),
+                "labels is a dict, not 'panel=top'; write {'panel': 'top'}",
+            ),
+            (lambda: client.watch(min_interval="1s"), "'1s' is not a length of time"),
+            (lambda: client.get_widget("a", timeout="x"), "the timeout is 'x'; use seconds"),
+            (lambda: client.apply_kinds(gauge), "kinds is a list of Kind; write [kinds]"),
+            (lambda: client.apply_kinds(["gauge"]), "kinds is a list of Kind, and has 'gauge'"),
+            (lambda: client.apply_widgets(["a"]), "widgets is a list of WidgetSpec"),
+            (lambda: widgetd.Provider("p", ["k"], "/nowhere"), "kinds is a list of Kind"),
+        ):
+            with self.assertRaises(TypeError) as caught:
+                call()
+            self.assertIn(words, str(caught.exception))
+
+
 class PackageTests(unittest.TestCase):
     def test_every_file_is_valid_in_the_oldest_python(self):
         files = glob.glob(os.path.join(PACKAGE, "**", "*.py*"), recursive=True)

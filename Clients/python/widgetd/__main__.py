@@ -21,7 +21,7 @@ from typing import Any, NoReturn, Optional, Sequence
 from . import __version__, _json
 from .client import Client, Watch
 from .errors import CallError, Code, SocketNotFound, WidgetdError
-from .frames import Disconnected, Events, Gap, Reconnected, Reset
+from .frames import Disconnected, Events, Gap, Reconnected, Reset, Snapshot
 from .mirror import Mirror
 from .enums import LabelOperator
 from .widgets import LabelRequirement, Selector, Widget
@@ -85,7 +85,9 @@ def _abandon_output() -> None:
 
 
 def _complain(error: WidgetdError, as_json: bool) -> int:
-    print(_json.dumps(_json.error(error)) if as_json else f"widgetd: {error}", file=sys.stderr)
+    # The daemon speaks of its methods; here the next step is a command.
+    words = str(error).replace("List them with ListWidgets.", "`python -m widgetd ls` lists them.")
+    print(_json.dumps(_json.error(error)) if as_json else f"widgetd: {words}", file=sys.stderr)
     if isinstance(error, CallError):
         return _STATUS.get(error.code, 1)
     return 7 if isinstance(error, SocketNotFound) else 1
@@ -94,22 +96,38 @@ def _complain(error: WidgetdError, as_json: bool) -> int:
 # --- The command line -----------------------------------------------------------------------------
 
 
-def _parser() -> argparse.ArgumentParser:
-    common = argparse.ArgumentParser(add_help=False)
-    common.add_argument(
+def _add_common(parser: argparse.ArgumentParser, is_default: bool) -> None:
+    """Adds the options of all commands. They may be before or after the command. Only the options
+    before it have defaults, because those after it would replace what was given before."""
+
+    def default(thing: Any) -> Any:
+        return thing if is_default else argparse.SUPPRESS
+
+    parser.add_argument(
         "--socket",
+        default=default(None),
         metavar="PATH",
         help="The daemon's socket. Default: $WIDGETD_SOCKET, "
         "$XDG_RUNTIME_DIR/widgetd/widgetd.sock, /run/widgetd/widgetd.sock.",
     )
-    common.add_argument("--json", action="store_true", help="Print one JSON object per line.")
-    common.add_argument(
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        default=default(False),
+        help="Print one JSON object per line.",
+    )
+    parser.add_argument(
         "--timeout",
         type=float,
-        default=30.0,
+        default=default(30.0),
         metavar="SECONDS",
         help="Give up after this long. Default: 30.",
     )
+
+
+def _parser() -> argparse.ArgumentParser:
+    common = argparse.ArgumentParser(add_help=False)
+    _add_common(common, is_default=False)
     picking = argparse.ArgumentParser(add_help=False)
     picking.add_argument(
         "-l", "--selector", metavar="LABELS", help="Only with these labels: 'a=b,c!=d,f,!g'."
@@ -135,6 +153,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=__version__)
+    _add_common(parser, is_default=True)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def command(name: str, run: Any, help: str, *parents: argparse.ArgumentParser) -> Any:
@@ -283,9 +302,12 @@ def _watch(client: Client, options: argparse.Namespace) -> int:
         min_interval=options.min_interval,
         wait=options.wait,
     )
-    mirror = Mirror()
+    mirror, wanted = Mirror(), set(options.ids)
     with _until_closed(watch):
         for frame in watch:
+            if isinstance(frame, Snapshot):
+                _say_missing(wanted, frame)
+                wanted = set()
             if options.json:
                 for document in _json.frame(frame, options.field):
                     print(_json.dumps(document), flush=True)
@@ -300,6 +322,14 @@ def _watch(client: Client, options: argparse.Namespace) -> int:
                 for widget in difference.removed:
                     print(f"- {_safe(widget.id)}", flush=True)
     return 0
+
+
+def _say_missing(wanted: set[str], snapshot: Snapshot) -> None:
+    """Names the widgets that do not exist yet, on standard error."""
+    for message in snapshot.messages:
+        wanted = wanted - {widget.id for widget in message.snapshot.widgets}
+    for id in sorted(wanted):
+        print(f'widgetd: no widget "{_safe(id)}" yet; waiting for it', file=sys.stderr, flush=True)
 
 
 def _events(client: Client, options: argparse.Namespace) -> int:

@@ -56,6 +56,8 @@ def decode(method: Method[Any, Response], data: bytes) -> Response:
 def seconds_left(timeout: Optional[float], default: Optional[float]) -> Optional[float]:
     """The timeout for gRPC; None for no deadline."""
     chosen = default if timeout is None else timeout
+    if chosen is not None and not isinstance(chosen, (int, float)):
+        raise TypeError(f"the timeout is {chosen!r}; use seconds, or math.inf for no timeout")
     if chosen is None or math.isinf(chosen) and chosen > 0:
         return None
     if math.isnan(chosen):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any, Iterable, Mapping, Optional, Union
+from typing import Any, Iterable, Mapping, Optional, Type, Union
 
 from google.protobuf.field_mask_pb2 import FieldMask
 
@@ -39,7 +39,24 @@ def hint(transition: Optional[Transition]) -> Any:
 
 
 def picked(selector: Optional[Selector]) -> Any:
-    return None if selector is None else selector.message_pb()
+    if selector is None:
+        return None
+    if not isinstance(selector, Selector):
+        raise TypeError(
+            f"{selector!r} is not a Selector; to select ids, write widgetd.Selector(ids=[…])"
+        )
+    return selector.message_pb()
+
+
+def messages(name: str, kind: Type[Any], things: Iterable[Any]) -> list[Any]:
+    """The messages of a list of declarations. `name` names the list in errors."""
+    if isinstance(things, kind):
+        raise TypeError(f"{name} is a list of {kind.__name__}; write [{name}]")
+    made = list(things)
+    for thing in made:
+        if not isinstance(thing, kind):
+            raise TypeError(f"{name} is a list of {kind.__name__}, and has {thing!r}")
+    return [thing.message_pb() for thing in made]
 
 
 def create_widget(
@@ -292,7 +309,7 @@ def apply_widgets(
     request_id: str,
 ) -> pb.ApplyWidgetsRequest:
     return pb.ApplyWidgetsRequest(
-        widgets=[widget.message_pb() for widget in widgets],
+        widgets=messages("widgets", WidgetSpec, widgets),
         apply_set=_text(apply_set),
         prune=prune,
         validate_only=validate_only,
@@ -305,7 +322,7 @@ def apply_kinds(
     kinds: Iterable[Kind], provider: str, prune: bool, validate_only: bool, request_id: str
 ) -> catalog_service_pb2.ApplyKindsRequest:
     return catalog_service_pb2.ApplyKindsRequest(
-        kinds=[kind.message_pb() for kind in kinds],
+        kinds=messages("kinds", Kind, kinds),
         provider=_text(provider),
         prune=prune,
         validate_only=validate_only,

@@ -59,6 +59,8 @@ def to_value(thing: Any, depth: int = 0) -> value_pb2.Value:
 
 def to_values(things: Optional[Mapping[str, Any]]) -> dict[str, value_pb2.Value]:
     """A dict of plain values as the entries of a message's map."""
+    if things is not None and not isinstance(things, Mapping):
+        raise TypeError(f"data, parameters and payloads are dicts, not {things!r}")
     return {_key(key): to_value(thing) for key, thing in (things or {}).items()}
 
 
@@ -85,11 +87,13 @@ def from_values(messages: Mapping[str, value_pb2.Value]) -> dict[str, Any]:
 
 def _key(key: Any) -> str:
     if not isinstance(key, str):
-        raise TypeError(f"keys are text, and {key!r} is none")
+        raise TypeError(f"the key {key!r} is not text; write {str(key)!r}")
     return _text(key)
 
 
 def _text(text: str) -> str:
+    if not isinstance(text, str):
+        raise TypeError(f"{text!r} is not text; ids, names and tokens are text")
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -138,4 +142,6 @@ def from_duration(message: Duration) -> timedelta:
 
 def seconds(length: Union[float, timedelta]) -> timedelta:
     """A duration from seconds or a timedelta."""
+    if not isinstance(length, (int, float, timedelta)):
+        raise TypeError(f"{length!r} is not a length of time; use seconds or a timedelta")
     return length if isinstance(length, timedelta) else timedelta(seconds=length)

@@ -104,7 +104,9 @@ class CallError(WidgetdError):
         reason = f": {self.reason}" if self.reason else ""
         text = f"{self.message or 'the daemon refused the call'} ({self.code.name}{reason})"
         for field, description in self.violations:
-            text += f"; {field}: {description}"
+            # The daemon's message has the first wrong field, or all of them.
+            if f"{field}: {description}" not in self.message:
+                text += f"; {field}: {description}"
         if self.retry_delay is not None:
             text += f"; try again in {self.retry_delay:g} s"
         return text

@@ -162,7 +162,7 @@ class Provider:
                 audience,
                 answers_snapshots,
             ),
-            [kind.message_pb() for kind in kinds],
+            _requests.messages("kinds", Kind, kinds),
             acknowledged,
         )
 
@@ -195,7 +195,7 @@ class Provider:
         """Changes widgets in one commit. Returns the store's revision, or None if all updates are
         obsolete (see the class). Obsolete updates are skipped. If the daemon refuses another update,
         nothing changes, and the error has the widget in `metadata["widget_id"]`."""
-        left = [update.message_pb() for update in updates]
+        left = _requests.messages("updates", ProvidedUpdate, updates)
         while True:
             try:
                 return self._session.perform(
@@ -330,7 +330,7 @@ class Provider:
 
     def declare(self, kinds: Iterable[Kind], *, prune: bool = False) -> tuple[KindResult, ...]:
         """Replaces the declared kinds, now and whenever the session is opened again."""
-        messages = [kind.message_pb() for kind in kinds]
+        messages = _requests.messages("kinds", Kind, kinds)
         result: Optional[pb.ProvideResult] = None
         while result is None:
             try:

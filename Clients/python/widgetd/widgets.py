@@ -197,6 +197,8 @@ class WidgetSpec:
 
 
 def labels(things: Optional[Mapping[str, str]]) -> dict[str, str]:
+    if things is not None and not isinstance(things, Mapping):
+        raise TypeError(f"labels are a dict, not {things!r}")
     for key, value in (things or {}).items():
         if not isinstance(value, str):
             raise TypeError(f"the label {key!r} is {value!r}; labels are text")
@@ -231,6 +233,8 @@ class Selector:
             if isinstance(getattr(self, name), str):
                 raise TypeError(f"{name} is a list of text; write [{getattr(self, name)!r}]")
         wanted = self.labels
+        if isinstance(wanted, str):
+            raise TypeError(f"labels is a dict, not {wanted!r}; write {{'panel': 'top'}}")
         if isinstance(wanted, Mapping):
             wanted = [LabelRequirement(k, LabelOperator.IN, (v,)) for k, v in wanted.items()]
         return widget_pb2.WidgetSelector(
