@@ -14,6 +14,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/containerd/ttrpc"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -32,6 +33,8 @@ const CatalogService = "widgetd.v1.CatalogService"
 // Client is a client of one daemon. Make it with New.
 type Client struct {
 	path string
+	// The usual paths, if nobody named the socket.
+	tried []string
 
 	mutex sync.Mutex
 	calls *ttrpc.Client
@@ -40,23 +43,28 @@ type Client struct {
 // New makes a client for the socket at path. The first call connects. If the path is empty, the
 // client uses $WIDGETD_SOCKET, else the user's own daemon below $XDG_RUNTIME_DIR, else the system's.
 func New(path string) *Client {
-	return &Client{path: strings.TrimPrefix(socketPath(path), "unix:")}
-}
-
-func socketPath(path string) string {
+	if path == "" {
+		path = os.Getenv("WIDGETD_SOCKET")
+	}
 	if path != "" {
-		return path
+		return &Client{path: strings.TrimPrefix(strings.TrimPrefix(path, "unix://"), "unix:")}
 	}
-	if path := os.Getenv("WIDGETD_SOCKET"); path != "" {
-		return path
-	}
-	if folder := os.Getenv("XDG_RUNTIME_DIR"); folder != "" {
-		path := folder + "/widgetd/widgetd.sock"
+	tried := usualPaths()
+	for _, path := range tried {
 		if _, err := os.Stat(path); err == nil {
-			return path
+			return &Client{path: path, tried: tried}
 		}
 	}
-	return "/run/widgetd/widgetd.sock"
+	return &Client{path: tried[len(tried)-1], tried: tried}
+}
+
+// usualPaths returns the places of the socket: the user's own daemon, then the system's.
+func usualPaths() []string {
+	system := "/run/widgetd/widgetd.sock"
+	if folder := os.Getenv("XDG_RUNTIME_DIR"); folder != "" {
+		return []string{folder + "/widgetd/widgetd.sock", system}
+	}
+	return []string{system}
 }
 
 // Close closes the connection, if there is one. The next call reconnects.
@@ -83,8 +91,7 @@ func (c *Client) connected(ctx context.Context) (*ttrpc.Client, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, status.Errorf(codes.Unavailable,
-			"cannot connect to widgetd at %s: %v; is it running, and is this its socket?", c.path, err)
+		return nil, c.cannotConnect(err)
 	}
 	// A connection that ends while it is idle must not fail the next call.
 	var calls *ttrpc.Client
@@ -103,11 +110,11 @@ func (c *Client) connected(ctx context.Context) (*ttrpc.Client, error) {
 // respects it. The error is a status of google.golang.org/grpc/status. Reason returns its reason.
 func (c *Client) Call(ctx context.Context, service, method string, request, answer interface{}) error {
 	if err := ctx.Err(); err != nil {
-		return fromContext(err)
+		return c.statusOf(err)
 	}
 	calls, err := c.connected(ctx)
 	if err != nil {
-		return fromContext(err)
+		return c.statusOf(err)
 	}
 	err = calls.Call(ctx, service, method, request, answer)
 	if errors.Is(err, ttrpc.ErrClosed) {
@@ -120,16 +127,40 @@ func (c *Client) Call(ctx context.Context, service, method string, request, answ
 			"the connection to widgetd at %s was lost before it answered; "+
 				"try again. If it was a change, it may have been made already; with a request id, it is made once", c.path)
 	}
-	return fromContext(err)
+	return c.statusOf(err)
 }
 
-// fromContext converts an error that is not a status to a status. A daemon's status stays as it is.
-func fromContext(err error) error {
+// cannotConnect returns the status for a failed connection: the socket, the reason and the next step.
+func (c *Client) cannotConnect(err error) error {
+	code, reason := codes.Unavailable, ""
+	switch {
+	case errors.Is(err, syscall.ENOENT) && len(c.tried) > 0:
+		return status.Errorf(code, "cannot find the daemon's socket; tried %s. Start widgetd, or name "+
+			"its socket in $WIDGETD_SOCKET", strings.Join(c.tried, ", "))
+	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.ENOTDIR):
+		reason = "there is no such socket; is widgetd running, and is this its socket?"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		reason = "no program listens there: the daemon has ended, or this is not a socket; start widgetd"
+	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
+		code = codes.PermissionDenied
+		reason = "permission denied; run as the daemon's user, or join the group that owns the socket"
+	case errors.Is(err, syscall.EAGAIN):
+		reason = "the daemon has too many connections waiting; try again"
+	default:
+		reason = err.Error() + "; check that this is widgetd's socket"
+	}
+	return status.Errorf(code, "cannot connect to the daemon at %s: %s", c.path, reason)
+}
+
+// statusOf converts an error that is not a status to a status. A daemon's status stays as it is.
+func (c *Client) statusOf(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return status.Error(codes.DeadlineExceeded, "the daemon did not answer in time")
+		return status.Errorf(codes.DeadlineExceeded,
+			"the daemon at %s did not answer in time; give the context a later deadline, or see "+
+				"`widgetctl doctor`. If it was a change, it may still be made", c.path)
 	case errors.Is(err, context.Canceled):
 		return status.Error(codes.Canceled, "the call was cancelled")
 	}
