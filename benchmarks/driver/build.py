@@ -119,6 +119,13 @@ def build_grpc():
     return binaries
 
 
+def build_swift(product):
+    """Builds a program as a release has it. Returns its path, or None if it does not build."""
+    built = subprocess.run([os.path.join(HERE, "build"), product], stdout=subprocess.PIPE, text=True,
+                           check=False)
+    return built.stdout.strip() if built.returncode == 0 else None
+
+
 def find_widgetd():
     """The daemon's path, built if need be; None, and a line that says why, if there is none."""
     given = os.environ.get("WIDGETD_BINARY")
@@ -131,10 +138,7 @@ def find_widgetd():
         say("widgetd is left out: no swift to build it with, and WIDGETD_BINARY is not set")
         return None
     say("building widgetd (release) ...")
-    command = ["swift", "build", "-c", "release", "--static-swift-stdlib", "--product", "widgetd"]
-    built = subprocess.run(command, cwd=ROOT, stdout=sys.stderr, check=False)
-    path = os.path.join(ROOT, ".build", "release", "widgetd")
-    if built.returncode != 0 or not os.access(path, os.X_OK):
+    path = build_swift("widgetd")
+    if not path:
         say("widgetd is left out: it does not build")
-        return None
     return path

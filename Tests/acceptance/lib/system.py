@@ -27,7 +27,8 @@ def binary(name):
     folder = os.environ.get("WIDGETD_BINARIES", os.path.join(ROOT, ".build", "debug"))
     path = os.path.join(folder, name)
     if not os.access(path, os.X_OK):
-        raise SystemExit(f"{path} is missing: run `swift build`, or set WIDGETD_BINARIES")
+        build = f"benchmarks/build {name}" if "release" in folder else "swift build"
+        raise SystemExit(f"{path} is missing: run `{build}`, or set WIDGETD_BINARIES")
     return path
 
 
