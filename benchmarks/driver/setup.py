@@ -33,7 +33,24 @@ def card(connection):
         raise SystemExit(f"the card shows {len(shown)} nodes, not {NODES}")
 
 
+def nodes(connection):
+    """The kind of the load generator's widgets, with content: a stack of labels. One label shows the value that
+    updates change; all others show another one."""
+    children = [{"id": "value", "type": LABEL, "properties": {"text": {"expression": "data.value"}}}]
+    children += [{"id": f"label-{index}", "type": LABEL,
+                  "properties": {"text": {"expression": f"data.words + ' {index}'"}}}
+                 for index in range(NODES - 1 - len(children))]
+    connection.call("ApplyKinds", kinds=[{
+        "name": "benchmark",
+        "data": [{"name": "value", "type": "string", "default_value": {"string_value": ""}},
+                 {"name": "words", "type": "string", "default_value": {"string_value": "words"}}],
+        "content": [{"root": {"id": "top", "type": STACK, "children": children}}]}])
+
+
+SETUPS = {"card": card, "nodes": nodes}
+
+
 def set_up(name, socket_path):
     """Prepares the daemon at a socket."""
     with Connection(socket_path) as connection:
-        {"card": card}[name](connection)
+        SETUPS[name](connection)

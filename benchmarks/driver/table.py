@@ -87,11 +87,13 @@ def render(cells):
     return "\n".join(lines)
 
 
-def verdict(line, aim, peer, by_peer, results):
+def verdict(line, aim, peer, by_peer, results, quick):
     """What an aim has come to: met, MISSED or unknown, and the figure."""
     value = median_of(by_peer.get(peer), line.value)
     if value is None:
         return "unknown", "not measured"
+    if quick and aim.full_only:
+        return "unknown", f"{number(value)} {line.unit} in a quick run, which has less to do"
     if aim.against is None and aim.run is None:
         return ("met" if value <= aim.at_most else "MISSED"), f"{number(value)} {line.unit}"
     other = results.get(aim.run, {}).get(peer) if aim.run else by_peer.get(aim.against)
@@ -101,7 +103,7 @@ def verdict(line, aim, peer, by_peer, results):
     return ("met" if actual <= aim.at_most else "MISSED"), times(actual)
 
 
-def aims(runs, results):
+def aims(runs, results, quick):
     """A line for each aim, and one that counts them."""
     counts = {"met": 0, "MISSED": 0, "unknown": 0}
     for run in runs:
@@ -109,13 +111,13 @@ def aims(runs, results):
         for line in run.lines + run.grpc_lines:
             if not line.label.startswith(" "):
                 parent = line.label
-            label = line.label if line.label == parent else f"{parent}, {line.label.strip()}"
+            label = line.label if line.label == parent else f"{parent}, {line.label.strip()}".lstrip(", ")
             of_peers = [(aim, "memory") for aim in line.aims]
             of_peers += [(line.sqlite_aim, "sqlite"), (line.grpc_aim, "grpc")]
             for aim, peer in of_peers:
                 if aim is None:
                     continue
-                word, actual = verdict(line, aim, peer, results[run.name], results)
+                word, actual = verdict(line, aim, peer, results[run.name], results, quick)
                 counts[word] += 1
                 store = "" if peer == "memory" else f" ({peer})"
                 yield f"{word:8}{label}{store}: {actual}; the aim is {aim.text(line.unit)}"

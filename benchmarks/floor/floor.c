@@ -6,7 +6,9 @@
 // adds.
 //
 //   unary      a request is answered with as many bytes as it asks for
-//   fan-out    all frames published in one read go to each subscriber in one send
+//   update     the same; its value is kept
+//   fan-out    the same; each subscriber gets a frame of as many bytes as the update asks for, and the
+//              frames of all updates of one read in one send
 //   late join  one blob of everything that was created, straight from memory
 //
 // Invariants. Memory is bounded whatever a client does: a connection that does not take its answers
@@ -29,7 +31,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { headerBytes = 10, bufferBytes = 64 * 1024, partBytes = 64 * 1024, subscribersMax = 8192 };
+enum {
+  headerBytes = 10,
+  digitBytes = 16,
+  publishBytesMin = headerBytes + digitBytes + 8,
+  bufferBytes = 64 * 1024,
+  partBytes = 64 * 1024,
+  subscribersMax = 8192,
+};
 
 struct client {
   int fd;
@@ -49,8 +58,9 @@ static struct client *subscribers[subscribersMax];
 static size_t subscriberCount;
 static uint8_t *blob;  // floorPart frames, ready to be sent
 static size_t blobCount, blobCapacity, blobLastPart;
-static uint8_t latest[bufferBytes];  // the last published frame
-static size_t latestCount;
+static uint8_t kept[bufferBytes];  // the last update
+static uint8_t frames[4 * bufferBytes];  // of the updates of one read
+static size_t framesCount, latestAt;     // where the last one begins
 
 static uint32_t read_u32(const uint8_t *b) {
   return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
@@ -117,13 +127,15 @@ static void flush(struct client *client) {
     }
     if (!client->behind) break;
     client->behind = false;
-    memcpy(out_reserve(client, latestCount), latest, latestCount);
+    size_t count = framesCount - latestAt;
+    memcpy(out_reserve(client, count), frames + latestAt, count);
   }
   bool owes = client->out_start < client->out_count || client->blob_left > 0;
   watch(client, client->subscribed || !owes, owes);
 }
 
-static void fan_out(const uint8_t *frames, size_t count) {
+static void fan_out(void) {
+  size_t count = framesCount;
   for (size_t index = 0; index < subscriberCount; index++) {
     struct client *client = subscribers[index];
     if (client->wants_write) {
@@ -139,6 +151,28 @@ static void fan_out(const uint8_t *frames, size_t count) {
     }
     watch(client, true, true);
   }
+}
+
+/// Keeps an update, answers it, and makes the frame for subscribers. Returns false if a size is not sensible.
+static bool publish(struct client *client, const uint8_t *request, size_t total) {
+  if (total < publishBytesMin) return false;
+  const uint8_t *digits = request + headerBytes, *sizes = digits + digitBytes;
+  size_t reply = read_u32(sizes), frame = read_u32(sizes + 4);
+  if (reply > bufferBytes || frame < headerBytes + digitBytes || frame > bufferBytes) return false;
+  memcpy(kept, request, total);
+  put_frame(client, read_u32(request + 4), floorReply, reply);
+  if (subscriberCount == 0) return true;
+  if (framesCount + frame > sizeof frames) {
+    fan_out();
+    framesCount = 0;
+  }
+  uint8_t *at = frames + framesCount;
+  latestAt = framesCount;
+  framesCount += frame;
+  write_header(at, (uint32_t)(frame - headerBytes), 1, floorPublish);
+  memcpy(at + headerBytes, digits, digitBytes);
+  memset(at + headerBytes + digitBytes, 'z', frame - headerBytes - digitBytes);
+  return true;
 }
 
 static void create(const uint8_t *body, size_t count) {
@@ -194,8 +228,7 @@ static void drop(struct client *client) {
   free(client);
 }
 
-/// Reads once and does all that was asked. Returns false if the client is gone. A client that
-/// publishes does nothing else, so that the frames to pass on lie side by side.
+/// Reads once and does all that was asked. Returns false if the client is gone.
 static bool serve(struct client *client) {
   static uint8_t bytes[bufferBytes];
   size_t held = client->in_count;
@@ -203,25 +236,25 @@ static bool serve(struct client *client) {
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
   if (got <= 0) return false;
   if (held > 0) memcpy(bytes, client->in, held);
-  size_t count = held + (size_t)got, at = 0, published_from = 0, published_to = 0;
+  size_t count = held + (size_t)got, at = 0;
+  bool publishes = false;
   while (count - at >= headerBytes) {
     const uint8_t *frame = bytes + at;
     size_t body = read_u32(frame), total = headerBytes + body;
     if (total > bufferBytes) return false;
     if (count - at < total) break;
     if (frame[8] == floorPublish) {
-      if (published_to == 0) published_from = at;
-      published_to = at + total;
-      memcpy(latest, frame, total);
-      latestCount = total;
-      put_frame(client, read_u32(frame + 4), floorReply, 20);
+      // What the last read has sent is needed until here, by subscribers that are behind.
+      if (!publishes) framesCount = 0;
+      publishes = true;
+      if (!publish(client, frame, total)) return false;
     } else {
       answer(client, frame, body);
     }
     at += total;
   }
   flush(client);
-  if (published_to > 0) fan_out(bytes + published_from, published_to - published_from);
+  if (publishes) fan_out();
   client->in_count = count - at;
   if (client->in_count > held && !(client->in = realloc(client->in, client->in_count))) abort();
   if (client->in_count > 0) memcpy(client->in, bytes + at, client->in_count);

@@ -4,7 +4,9 @@
 
 enum floor_type {
   floorGet = 0x10,        // body: u32be bytes wanted in the answer (header included), then filler
-  floorPublish = 0x11,    // passed on to every subscriber as it is; answered
+  // body: 16 digits, u32be bytes wanted in the answer, u32be bytes wanted in the frame of each subscriber
+  // (both header included), then filler. Kept, answered, and passed on with the same digits.
+  floorPublish = 0x11,
   floorSubscribe = 0x12,  // answered with floorSynced
   floorJoin = 0x13,       // answered with all that was created, then floorSynced
   floorCreate = 0x14,     // kept; answered

@@ -43,6 +43,19 @@ static void on_reply(struct bench *bench, const struct message *message, uint64_
     histogram_add(&bench->latency, now - bench->sent_at[number]);
 }
 
+/// Whether a subscriber gets to see an update: all do, or each one that of another widget.
+static bool is_for(const struct bench *bench, const struct connection *watcher, uint64_t number) {
+  return !bench->options.sizes.excludes || number % bench->options.spread == watcher->index;
+}
+
+/// The last of the updates up to the target that a subscriber gets to see.
+static uint64_t last_update_for(const struct bench *bench, const struct connection *watcher) {
+  uint64_t number = bench->target;
+  if (number == UINT64_MAX) return number;
+  while (number > 0 && !is_for(bench, watcher, number)) number--;
+  return number;
+}
+
 static void on_change(struct bench *bench, struct connection *watcher,
                       const struct message *message, uint64_t now) {
   if (message->position <= bench->base) return;
@@ -50,18 +63,20 @@ static void on_change(struct bench *bench, struct connection *watcher,
   if (number <= watcher->visible) fail("a subscriber went back in time");
   if (number > bench->sent) fail("a subscriber saw update %llu before it was sent",
                                  (unsigned long long)number);
-  if (number == bench->target) {
+  uint64_t last = last_update_for(bench, watcher);
+  if (watcher->visible < last && number >= last) {
     char digits[sequenceDigits + 1];
-    snprintf(digits, sizeof digits, "%016llx", (unsigned long long)number);
+    snprintf(digits, sizeof digits, "%016llx", (unsigned long long)last);
     if (!memmem(message->bytes, message->length, digits, sequenceDigits))
       fail("the last frame does not hold the last value");
     bench->caught_up++;
   }
   bench->change_frames++;
-  bench->made_visible += number - watcher->visible;
-  if (bench->record)
-    for (uint64_t update = watcher->visible + 1; update <= number; update++)
-      histogram_add(&bench->latency, now - bench->sent_at[update]);
+  for (uint64_t update = watcher->visible + 1; update <= number; update++) {
+    if (!is_for(bench, watcher, update)) continue;
+    bench->made_visible++;
+    if (bench->record) histogram_add(&bench->latency, now - bench->sent_at[update]);
+  }
   watcher->visible = number;
 }
 
@@ -139,6 +154,7 @@ void bench_prepare(struct bench *bench, void (*encode)(struct buffer *, const st
 struct connection *bench_subscribe(struct bench *bench, unsigned index) {
   struct connection *watcher = loop_connect(&bench->loop);
   uint64_t wanted = bench->synced + 1;
+  watcher->index = index;
   bench->options.protocol->subscribe(&watcher->out, &bench->options.sizes, index);
   watcher->visible = bench->sent;
   loop_flush(&bench->loop, watcher);

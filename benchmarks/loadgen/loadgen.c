@@ -33,13 +33,15 @@ static const char usage[] =
     "  --protocol ttrpc|resp|floor (ttrpc), or grpc, which is all that loadgen-grpc speaks\n"
     "  --payload BYTES (120)\n"
     "  --keys N (1): data keys of a widget; updates change one      --press: an update is an event\n"
-    "  --select: each subscriber has another label selector (these three are for widgetd)\n"
+    "  --select: each subscriber has another label selector, which selects all widgets\n"
+    "  --exclude: each subscriber selects one widget of --spread only (these four are for widgetd)\n"
     "  --updates N (10000)                   --in-flight N (64; 1 for unary)\n"
     "  --rate UPDATES_PER_SECOND (0: as fast as they are acknowledged; latejoin: none)\n"
     "  --spread N (1): over how many widgets the updates of fanout go, in turn\n"
     "  --subscribers N (50)   --neighbours N (4)   --widgets N (10000)   --joiners N (50)\n"
     "  --warm-up N (4): joiners before the first one that counts\n"
     "  --leave: each joiner leaves when it is up to date      --pause S (0): before each joiner\n"
+    "  --settle S (22): idle: between the last subscriber and the --seconds that are measured\n"
     "  --pairs N (21)         --runs N (5)         --seconds S (10)      --timeout S (120)\n"
     "  --server-pid PID (who listens on the socket)   --pin-client CPU\n"
     "  --floor-request-bytes, --floor-response-bytes, --floor-frame-bytes BYTES: sizes on the\n"
@@ -48,8 +50,8 @@ static const char usage[] =
 enum option_code {
   optionWorkload = 256, optionSocket, optionProtocol, optionPayload, optionUpdates, optionInFlight,
   optionRate, optionSpread, optionSubscribers, optionNeighbours, optionWidgets, optionJoiners,
-  optionPairs, optionWarmUp, optionLeave, optionPause, optionKeys, optionSelect, optionPress,
-  optionRuns, optionSeconds, optionTimeout, optionServer, optionPin, optionFloorRequest,
+  optionPairs, optionWarmUp, optionLeave, optionPause, optionKeys, optionSelect, optionExclude, optionPress,
+  optionRuns, optionSeconds, optionSettle, optionTimeout, optionServer, optionPin, optionFloorRequest,
   optionFloorResponse, optionFloorFrame, optionHelp,
 };
 
@@ -71,10 +73,12 @@ static const struct option optionTable[] = {
     {"pause", 1, 0, optionPause},
     {"keys", 1, 0, optionKeys},
     {"select", 0, 0, optionSelect},
+    {"exclude", 0, 0, optionExclude},
     {"press", 0, 0, optionPress},
     {"pairs", 1, 0, optionPairs},
     {"runs", 1, 0, optionRuns},
     {"seconds", 1, 0, optionSeconds},
+    {"settle", 1, 0, optionSettle},
     {"timeout", 1, 0, optionTimeout},
     {"server-pid", 1, 0, optionServer},
     {"pin-client", 1, 0, optionPin},
@@ -149,10 +153,12 @@ static void parse(int count, char **arguments, struct options *options) {
       case optionPause: options->pause = atof(optarg); break;
       case optionKeys: options->sizes.keys = (unsigned)whole(optarg); break;
       case optionSelect: options->sizes.selects = true; break;
+      case optionExclude: options->sizes.excludes = true; break;
       case optionPress: options->sizes.presses = true; break;
       case optionPairs: options->pairs = (unsigned)whole(optarg); break;
       case optionRuns: options->runs = (unsigned)whole(optarg); break;
       case optionSeconds: options->seconds = atof(optarg); break;
+      case optionSettle: options->settle = atof(optarg); break;
       case optionTimeout: alarm((unsigned)whole(optarg)); break;
       case optionServer: options->server = (pid_t)whole(optarg); break;
       case optionPin: pin((unsigned)whole(optarg)); break;
@@ -169,15 +175,17 @@ static void parse(int count, char **arguments, struct options *options) {
   if (!options->updates || !options->in_flight || !options->joiners || !options->runs ||
       !options->widgets || !options->spread || !options->neighbours || !options->pairs)
     refuse("counts must be at least 1");
-  if (options->rate < 0 || options->seconds < 0 || options->pause < 0) refuse("a rate or time cannot be negative");
+  if (options->rate < 0 || options->seconds < 0 || options->settle < 0 || options->pause < 0)
+    refuse("a rate or time cannot be negative");
   options->command = arguments + optind;
 }
 
 /// The floor imitates the sizes that widgetd's messages have on the wire: about this much around
 /// the payload, unless the measured sizes are given.
-static void fill_sizes(struct sizes *sizes) {
-  if (!sizes->floor_request) sizes->floor_request = 60;
-  if (!sizes->floor_response) sizes->floor_response = sizes->payload + 110;
+static void fill_sizes(struct sizes *sizes, const char *workload) {
+  bool reads = !strcmp(workload, "unary") || !strcmp(workload, "pipelined") || !strcmp(workload, "start");
+  if (!sizes->floor_request) sizes->floor_request = reads ? 60 : sizes->payload + 90;
+  if (!sizes->floor_response) sizes->floor_response = reads ? sizes->payload + 110 : 20;
   if (!sizes->floor_frame) sizes->floor_frame = sizes->payload + 80;
 }
 
@@ -203,9 +211,10 @@ int main(int count, char **arguments) {
                                    .runs = 5,
                                    .updates = 10000,
                                    .in_flight = 64,
-                                   .seconds = 10};
+                                   .seconds = 10,
+                                   .settle = 22};
   parse(count, arguments, &bench.options);
-  fill_sizes(&bench.options.sizes);
+  fill_sizes(&bench.options.sizes, bench.options.workload);
   for (size_t index = 0; index < sizeof workloads / sizeof *workloads; index++) {
     if (strcmp(workloads[index].name, bench.options.workload)) continue;
     workloads[index].run(&bench);

@@ -23,6 +23,7 @@ struct connection {
   bool synced;
   uint64_t messages, bytes;
   uint64_t visible;  // the number of the last update that became visible
+  unsigned index;    // of subscribers: which one
   void *transport;   // the loop's own
 };
 

@@ -42,14 +42,22 @@ static void put_id(struct buffer *out, unsigned number) {
   put_text(out, 1, id);
 }
 
+/// Writes the label of a widget, and what the subscriber with this number selects.
+static void put_group(char group[32], const struct sizes *sizes, unsigned number) {
+  if (sizes->excludes) snprintf(group, 32, "group-%u", number);
+  else snprintf(group, 32, "all");
+}
+
 void widget_create_request(struct buffer *out, const struct sizes *sizes, unsigned index) {
   struct buffer spec = {0};
   put_id(&spec, index);
   put_text(&spec, 2, "benchmark");
-  if (sizes->selects) {
+  if (sizes->selects || sizes->excludes) {
     struct buffer label = {0};
+    char group[32];
+    put_group(group, sizes, index);
     put_text(&label, 1, "group");
-    put_text(&label, 2, "all");
+    put_text(&label, 2, group);
     put_message(&spec, 4, &label);
     buffer_free(&label);
   }
@@ -80,14 +88,15 @@ void widget_press_request(struct buffer *out) {
 }
 
 void widget_watch_request(struct buffer *out, const struct sizes *sizes, unsigned index) {
-  if (!sizes->selects) return;
+  if (!sizes->selects && !sizes->excludes) return;
   struct buffer requirement = {0}, selector = {0};
-  char other[32];
+  char group[32], other[32];
+  put_group(group, sizes, index);
   snprintf(other, sizeof other, "other-%u", index);
   put_text(&requirement, 1, "group");
   put_varint(&requirement, 2 << 3);  // LABEL_OPERATOR_IN
   put_varint(&requirement, 1);
-  put_text(&requirement, 3, "all");
+  put_text(&requirement, 3, group);
   put_text(&requirement, 3, other);
   put_message(&selector, 4, &requirement);
   put_message(out, 1, &selector);

@@ -18,6 +18,7 @@ struct sizes {
   unsigned widget;        // the number of the widget that is read or changed
   unsigned keys;          // widgetd: data keys of a widget; updates change one of them
   bool selects;           // widgetd: each subscriber has another label selector, which all select
+  bool excludes;          // widgetd: each subscriber selects the widget with its own number, and no other
   bool presses;           // widgetd: an update is a press of the button of the widget "card"
 };
 

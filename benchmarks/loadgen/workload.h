@@ -16,6 +16,7 @@ struct options {
   unsigned spread;     // fanout: over how many widgets the updates go, round and round
   double rate;         // updates a second; 0 is as fast as they are acknowledged, or none (latejoin)
   double seconds;      // idle
+  double settle;       // idle: seconds between the last subscriber and those that are measured
   unsigned warm_up;    // latejoin: joiners before the first one that counts
   bool leave;          // latejoin: each joiner leaves when it is up to date
   double pause;        // latejoin: seconds of nothing before each joiner

@@ -2,7 +2,8 @@
 //
 // The unit is an update made visible to one subscriber, whether it came in a frame of its own or
 // conflated with others: what a subscriber wants is to know the state, not to count frames. How
-// many frames it took is reported beside it.
+// many frames it took is reported beside it. With --exclude, each subscriber is to see the updates of
+// one widget.
 
 #include "workload.h"
 
@@ -10,6 +11,10 @@ void workload_fanout(struct bench *bench) {
   struct options *options = &bench->options;
   const struct protocol *protocol = options->protocol;
   if (options->subscribers == 0) fail("fanout needs --subscribers");
+  // A subscriber waits for its last update in the warm-up and in the rest.
+  if (options->sizes.excludes &&
+      (options->subscribers != options->spread || options->updates < 10ull * options->spread))
+    fail("--exclude needs as many --subscribers as --spread, and ten --updates for each");
   bench_begin(bench, options->spread);
   uint64_t warm_up = options->updates / 10 + 1;
   bench_prepare(bench, protocol->publish, warm_up + options->updates + 1);
@@ -23,6 +28,7 @@ void workload_fanout(struct bench *bench) {
   options->rate = rate;
 
   uint64_t frames = bench->change_frames, visible = bench->made_visible, bytes = 0;
+  uint64_t answer_bytes = bench->control->bytes;
   for (unsigned index = 0; index < options->subscribers; index++)
     bytes -= bench->watchers[index]->bytes;
   bench->record = true;
@@ -32,6 +38,7 @@ void workload_fanout(struct bench *bench) {
   window_close(&bench->window);
   for (unsigned index = 0; index < options->subscribers; index++)
     bytes += bench->watchers[index]->bytes;
+  answer_bytes = bench->control->bytes - answer_bytes;
   frames = bench->change_frames - frames;
   visible = bench->made_visible - visible;
 
@@ -49,5 +56,6 @@ void workload_fanout(struct bench *bench) {
   report_number(&bench->report, "visible_per_frame", (double)visible / (double)frames);
   report_number(&bench->report, "frame_bytes", (double)bytes / (double)frames);
   report_count(&bench->report, "request_bytes", bench->requests[0].bytes.length);
+  report_count(&bench->report, "response_bytes", answer_bytes / options->updates);
   report_latency(&bench->report, "latency", &bench->latency);
 }

@@ -96,22 +96,27 @@ void workload_latejoin(struct bench *bench) {
   report_latency(&bench->report, "latency", &bench->latency);
 }
 
+static void wait_for(double seconds) {
+  struct timespec left = {.tv_sec = (time_t)seconds};
+  left.tv_nsec = (long)((seconds - (double)left.tv_sec) * 1e9);
+  while (nanosleep(&left, &left) < 0 && errno == EINTR) continue;
+}
+
 void workload_idle(struct bench *bench) {
   struct options *options = &bench->options;
   bench_begin(bench, options->widgets);
   bench_subscribe_all(bench);
-  // A moment for what the server puts off until it is idle.
-  nanosleep(&(struct timespec){.tv_sec = 6}, NULL);
+  // For what the server puts off until it is idle. widgetd gives memory back 15 s after the last load.
+  wait_for(options->settle);
 
   window_open(&bench->window, options->server);
-  struct timespec left = {.tv_sec = (time_t)options->seconds};
-  left.tv_nsec = (long)((options->seconds - (double)left.tv_sec) * 1e9);
-  while (nanosleep(&left, &left) < 0 && errno == EINTR) continue;
+  wait_for(options->seconds);
   window_close(&bench->window);
 
   bench_report(bench, 1);
   report_count(&bench->report, "subscribers", options->subscribers);
   report_count(&bench->report, "widgets", options->widgets);
+  report_number(&bench->report, "settle", options->settle);
   report_number(&bench->report, "seconds", options->seconds);
   report_number(&bench->report, "server_us", bench->window.server_us);
 }

@@ -6,9 +6,15 @@
 #include "../../floor/floor.h"
 #include "protocols.h"
 
-/// Appends a frame of `total` bytes whose body begins with the sequence number's place.
-static void put_filled(struct buffer *out, uint8_t type, size_t total) {
-  size_t least = frameHeaderBytes + sequenceDigits;
+static void write_u32be(uint8_t *at, size_t value) {
+  at[0] = (uint8_t)(value >> 24), at[1] = (uint8_t)(value >> 16);
+  at[2] = (uint8_t)(value >> 8), at[3] = (uint8_t)value;
+}
+
+/// Appends a frame of `total` bytes whose body begins with the sequence number's place and has room for `more`
+/// bytes after it.
+static void put_filled(struct buffer *out, uint8_t type, size_t total, size_t more) {
+  size_t least = frameHeaderBytes + sequenceDigits + more;
   size_t count = (total > least ? total : least) - frameHeaderBytes;
   uint8_t *body = malloc(count);
   if (!body) abort();
@@ -19,20 +25,20 @@ static void put_filled(struct buffer *out, uint8_t type, size_t total) {
 
 static void floor_create(struct buffer *out, const struct sizes *sizes, unsigned index) {
   (void)index;
-  put_filled(out, floorCreate, frameHeaderBytes + sizes->payload);
+  put_filled(out, floorCreate, frameHeaderBytes + sizes->payload, 0);
 }
 
 static void floor_get(struct buffer *out, const struct sizes *sizes) {
   size_t at = out->length;
-  put_filled(out, floorGet, sizes->floor_request);
-  uint8_t *body = out->bytes + at + frameHeaderBytes;
-  size_t count = sizes->floor_response;
-  body[0] = (uint8_t)(count >> 24), body[1] = (uint8_t)(count >> 16);
-  body[2] = (uint8_t)(count >> 8), body[3] = (uint8_t)count;
+  put_filled(out, floorGet, sizes->floor_request, 0);
+  write_u32be(out->bytes + at + frameHeaderBytes, sizes->floor_response);
 }
 
 static void floor_publish(struct buffer *out, const struct sizes *sizes) {
-  put_filled(out, floorPublish, sizes->floor_frame);
+  size_t at = out->length + frameHeaderBytes + sequenceDigits;
+  put_filled(out, floorPublish, sizes->floor_request, 8);
+  write_u32be(out->bytes + at, sizes->floor_response);
+  write_u32be(out->bytes + at + 4, sizes->floor_frame);
 }
 
 static void floor_subscribe(struct buffer *out, const struct sizes *sizes, unsigned index) {
