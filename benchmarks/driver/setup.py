@@ -47,7 +47,15 @@ def nodes(connection):
         "content": [{"root": {"id": "top", "type": STACK, "children": children}}]}])
 
 
-SETUPS = {"card": card, "nodes": nodes}
+def plain(connection):
+    """The kind of the load generator's widgets, without content. Widgets of an unregistered kind show a table of
+    their data instead."""
+    connection.call("ApplyKinds", kinds=[{
+        "name": "benchmark",
+        "data": [{"name": "value", "type": "string", "default_value": {"string_value": ""}}]}])
+
+
+SETUPS = {"card": card, "nodes": nodes, "plain": plain}
 
 
 def set_up(name, socket_path):
