@@ -1,0 +1,64 @@
+// A clock for daemons in valgrind, loaded with LD_PRELOAD: it slows down to a thousandth when the first byte of the
+// file WIDGETD_SLOW_CLOCK is not zero.
+//
+// The daemon works in slices of milliseconds. In valgrind, a call takes milliseconds itself, so the load of the
+// machine decides how many slices some calls take. With this clock, all work of one operation is in one slice.
+// While the daemon starts, the clock is right, because the daemon gives memory back a second later.
+//
+// The timers of the kernel stay right. One that is set to a time of this clock fires after the same delay, which is
+// too early for this clock, and is set again.
+
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+static const int64_t second = 1000000000;
+static const volatile char *isSlow;
+static int64_t slowSince;
+
+__attribute__((constructor)) static void open_switch(void) {
+  const char *path = getenv("WIDGETD_SLOW_CLOCK");
+  int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+  if (file < 0) return;
+  void *page = mmap(NULL, 1, PROT_READ, MAP_SHARED, file, 0);
+  close(file);
+  if (page != MAP_FAILED) isSlow = page;
+}
+
+static int64_t nanoseconds(const struct timespec *time) { return time->tv_sec * second + time->tv_nsec; }
+
+static struct timespec time_of(int64_t nanoseconds) {
+  return (struct timespec){.tv_sec = nanoseconds / second, .tv_nsec = nanoseconds % second};
+}
+
+/// How far this clock is behind the right one, which shows `now`.
+static int64_t delay(int64_t now) {
+  if (!isSlow || !*isSlow) return 0;
+  if (slowSince == 0) slowSince = now;
+  return (now - slowSince) / 1000 * 999;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *time) {
+  long result = syscall(SYS_clock_gettime, clock, time);
+  if (result != 0 || clock != CLOCK_MONOTONIC) return (int)result;
+  int64_t now = nanoseconds(time);
+  *time = time_of(now - delay(now));
+  return 0;
+}
+
+int timerfd_settime(int file, int flags, const struct itimerspec *wanted, struct itimerspec *before) {
+  struct itimerspec timer = *wanted;
+  struct timespec now = {0};
+  int64_t at = nanoseconds(&timer.it_value);
+  syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+  // A time of the wall clock is much later.
+  if (flags & TFD_TIMER_ABSTIME && at > 0 && at < 2 * nanoseconds(&now) + 86400 * second)
+    timer.it_value = time_of(at + delay(nanoseconds(&now)));
+  return (int)syscall(SYS_timerfd_settime, file, flags, &timer, before);
+}
