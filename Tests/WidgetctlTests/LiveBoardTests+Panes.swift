@@ -58,6 +58,18 @@ extension LiveBoardTests {
     #expect(!picture.joined().contains("\u{1B}"))
   }
 
+  @Test func `a part of the content that fails has its reason above the content`() throws {
+    let failing = Self.widget("c", Self.counter) { widget in
+      for index in widget.content?.nodes.indices ?? 0..<0 {
+        widget.content?.nodes[index].problem = "value: no such key"
+      }
+    }
+    let id = try #require(failing.content?.failures.first)
+    let picture = lines(try Self.board([failing]))
+    #expect(picture.contains { $0.contains("! \(id.reason)") }, "\(picture)")
+    #expect(picture.contains { $0.contains(" more)") }, "\(picture)")
+  }
+
   @Test func `a wrong timeline and a failed activity are marked like an error`() throws {
     let wrong = Self.widget("c", Self.counter) {
       $0.timeline = TimelineStatus(problem: "There is no date.")

@@ -105,6 +105,28 @@ import WidgetTerminal
     #expect(LiveSamples.lines(&board).contains { $0.contains("no such file") })
   }
 
+  @Test func `an image that is only text has the reason above it`() throws {
+    let nodes = ["a", "b"].map { name in
+      Node(
+        id: name, type: .image,
+        properties: ["source": .string("/\(name).png"), "alt": .string("map \(name)")])
+    }
+    let root = Node(id: "top", type: .stack, childIDs: ["a", "b"])
+    var board = try LiveSamples.board([
+      LiveSamples.widget("w", content: Content(rootID: "top", nodes: [root] + nodes))
+    ])
+    board.pictures.method = .blocks
+    #expect(board.picturesToLoad() == ["/a.png", "/b.png"])
+    board.take(picture: "/a.png", .failed("no such file"))
+    board.take(picture: "/b.png", .failed("no such file"))
+    let lines = LiveSamples.lines(&board)
+    for name in ["a", "b"] {
+      let reason = "! \(name): source: /\(name).png: no such file"
+      #expect(lines.contains { $0.contains(reason) }, "\(lines)")
+      #expect(lines.contains { $0.contains("map \(name)") }, "\(lines)")
+    }
+  }
+
   @Test func `without a protocol it is drawn with half blocks, and none with none`() throws {
     var blocks = try board(.blocks)
     #expect(blocks.sprites.isEmpty)

@@ -146,6 +146,40 @@ struct PicturePageTests {
     }
   }
 
+  @Test func `a missing image without room for the reason has it below`() throws {
+    for width in [nil, 40.0] {
+      try Self.image("none.png") { widget, folder in
+        var widget = widget
+        var node = try #require(widget.content?.nodes.first)
+        node.properties["width"] = width.map { .double($0) }
+        if width == nil { node.properties["height"] = nil }
+        widget.content?.nodes = [node]
+        let line = "! i: source: \(folder)/none.png: No such file or directory"
+        let text = Self.page(.text, width: 200).text(of: [widget])
+        #expect(text.contains("\n \(line)") || text.contains("\n\(line)"), "\(text)")
+        let drawing = try #require(
+          RenderPage(width: 1500, dates: DateText(now: Self.now)).drawing(of: [widget]))
+        let svg = SVGEncoder.text(drawing, scale: 1)
+        #expect(svg.contains("! i: source: "), "\(svg)")
+      }
+    }
+  }
+
+  @Test(arguments: [
+    ("", nil), ("battery-low", nil), ("https://example.org/a.png", nil),
+    ("/dev/null", "source: /dev/null: not a file"),
+    ("file:///does/not/exist", "source: file:///does/not/exist: No such file or directory"),
+    ("cat.png", "source: cat.png: \"cat.png\" is not an absolute path"),
+    ("blob:1", "source: blob:1: \"blob:1\" is not an absolute path"),
+  ])
+  func `only a source that names a file can be missing`(source: String, reason: String?) {
+    let node = Node(id: "i", type: .image, properties: ["source": .string(source)])
+    #expect(PictureFile.absence(of: node) == reason)
+    var other = node
+    other.properties["fallback"] = .string("/etc/passwd")
+    #expect(PictureFile.absence(of: other) == nil)
+  }
+
   @Test func `an image is drawn with colours, and its fallback if it is missing`() throws {
     for (source, fallback) in [("red.png", ""), ("none.png", "red.png"), ("", "red.png")] {
       try Self.image(source, fallback: fallback) { widget, _ in

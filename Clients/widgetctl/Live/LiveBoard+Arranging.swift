@@ -98,7 +98,7 @@ extension LiveBoard {
   /// Lays out a pane for a width. Returns its height in rows, with border and problems.
   mutating func paneHeight(_ id: WidgetID, width: Int) -> Int {
     panes[id]?.layOut(width: max(1, width - 2 * LiveBoard.border))
-    if panes[id]?.images.isEmpty == false { withImages.insert(id) } else { withImages.remove(id) }
+    if panes[id]?.hasImages == true { withImages.insert(id) } else { withImages.remove(id) }
     return (panes[id]?.layout.size.height ?? 0) + troubleLines(of: id, width: width).count + 2
   }
 

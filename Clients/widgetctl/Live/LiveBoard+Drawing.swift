@@ -196,13 +196,16 @@ extension LiveBoard {
   /// it.
   private static let errorRowsMax = 3
   private static let staleRowsMax = 2
+  /// The same for the failures of its nodes.
+  private static let contentRowsMax = 2
 
   /// The rows above the content: the widget's error, and why the widget is stale, with their ages.
   ///
   /// - Parameter width: The width of the pane.
   func troubleLines(of id: WidgetID, width: Int) -> [(text: String, token: String)] {
     guard let widget = panes[id]?.widget,
-      !widget.untoldFailures.isEmpty || widget.isStale || unregisteredIDs.contains(id)
+      failedIDs.contains(id) || widget.isStale || unregisteredIDs.contains(id)
+        || withImages.contains(id)
     else { return [] }
     let dates = DateText(now: options.now())
     let room = max(1, width - 2 * LiveBoard.border - 2)
@@ -218,6 +221,18 @@ extension LiveBoard {
         age = error.since.map { " (for \(dates.age(of: $0)))" } ?? ""
       }
       lines += LiveBoard.lines("! " + words, end: age, room, most: LiveBoard.errorRowsMax)
+        .map { ($0, "color.error") }
+    }
+    // The nodes have marks. The reason of the first one is here, those of all are in the details.
+    let failures = widget.content?.failures ?? []
+    if let first = failures.first {
+      let more = failures.count > 1 ? " (and \(failures.count - 1) more)" : ""
+      lines += LiveBoard.lines(
+        "! " + first.words { _ in "" }, end: more, room, most: LiveBoard.contentRowsMax
+      ).map { ($0, "color.error") }
+    }
+    for words in pictureTroubles(of: id) {
+      lines += LiveBoard.lines("! " + words, end: "", room, most: LiveBoard.errorRowsMax)
         .map { ($0, "color.error") }
     }
     if widget.isStale {

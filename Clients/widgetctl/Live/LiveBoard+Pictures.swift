@@ -38,12 +38,39 @@ extension LiveBoard {
 
   /// The sources of pictures in view that are not loaded yet. Marks them as loading.
   mutating func picturesToLoad() -> [String] {
-    let seen = seenImages
-    guard !seen.isEmpty else { return [] }
+    let sources =
+      seenImages.flatMap { [$0.node.text("source"), pictures.source(of: $0.node)] }
+      + order.filter { withImages.contains($0) && frames[$0] != nil }.flatMap(unframedImages)
+      .flatMap { node in
+        [node.text("source"), node.text("fallback")].filter(PictureFile.namesFile)
+      }
+    guard !sources.isEmpty else { return [] }
     var all = pictures
-    let new = all.request(seen.flatMap { [$0.node.text("source"), pictures.source(of: $0.node)] })
+    let new = all.request(sources)
     if !new.isEmpty { pictures = all }
     return new
+  }
+
+  /// Takes a picture that was loaded. A reason takes rows of its pane.
+  mutating func take(picture source: String, _ state: LivePictures.State) {
+    pictures.take(source, state)
+    if case .failed = state { arrange() }
+  }
+
+  /// The image nodes of a pane that have no box.
+  private func unframedImages(of id: WidgetID) -> [Node] {
+    guard let pane = panes[id] else { return [] }
+    return pane.unframedImages.compactMap { pane.table[$0]?.node }
+  }
+
+  /// A line for each image without a box whose file cannot be read. A box shows its reason itself.
+  func pictureTroubles(of id: WidgetID) -> [String] {
+    guard withImages.contains(id) else { return [] }
+    return unframedImages(of: id).compactMap { node in
+      PictureFile.absence(of: node) { source in
+        if case .failed(let reason)? = pictures.states[source] { reason } else { nil }
+      }.map { "\(node.id.onOneLine): \($0.onOneLine)" }
+    }
   }
 
   /// The events `load` and `error` of pictures in view. Each node sends one event per source, after

@@ -131,6 +131,10 @@ struct LivePane {
     let clip: LayoutRect
   }
   private(set) var images: [Image] = []
+  /// The indices of image nodes that are only text, because they have no size.
+  private(set) var unframedImages: [Int] = []
+  /// Whether the pane shows image nodes.
+  var hasImages: Bool { !images.isEmpty || !unframedImages.isEmpty }
   /// Nil after a change, until the next layout.
   private var traits: Traits?
 
@@ -178,6 +182,9 @@ struct LivePane {
           Image(index: placed.index, frame: $0.frame, clip: placed.clip)
         }
     }
+    unframedImages = layout.placed.filter {
+      $0.type?.role == .image && !$0.parts.contains { $0.kind == .image }
+    }.map(\.index)
     isLaidOut = true
   }
 

@@ -223,7 +223,7 @@ struct LiveSession {
         capabilities = capabilities.after(answer)
         guard capabilities.images != board.pictures.method else { return true }
         board.pictures.method = capabilities.images
-      case .picture(let source, let state): board.pictures.take(source, state)
+      case .picture(let source, let state): board.take(picture: source, state)
       case .terminal(.input(.background(let red, let green, let blue))):
         let isLight = Int(red) * 299 + Int(green) * 587 + Int(blue) * 114 > 128_000
         if live.options.followsBackground { board.look.appearance = isLight ? .light : .dark }

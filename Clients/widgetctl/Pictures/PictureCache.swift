@@ -9,13 +9,28 @@ final class PictureCache: Sendable {
 
   private let known = Mutex<[String: Found]>([:])
 
-  /// Why pictures are missing, one line for each: `photo: /x.png: No such file or directory`.
-  func problems(in content: Content) -> [String] {
-    content.nodes.filter { $0.role == .image }.flatMap { node in
-      let sources = ["source", "fallback"].map { node.text($0) }.filter { !$0.isEmpty }
+  /// Why pictures are missing, one line for each: `! photo: source: /x.png: No such file or directory`.
+  ///
+  /// Without `tellsAll`, only the reasons for which the node has no room, and not those of icons.
+  func problems(in content: Content, tellsAll: Bool) -> [String] {
+    let nodes = content.nodes.filter {
+      $0.role == .image && $0.properties["visible"] != .bool(false)
+    }
+    guard tellsAll else {
+      return nodes.compactMap { node in
+        let absence = PictureFile.absence(of: node) { self.reason(of: $0) }
+        guard let absence, !node.hasRoomForReason(problem(of: node) ?? "") else { return nil }
+        return "! \(node.id.safeForTerminal): \(absence.onOneLine)"
+      }
+    }
+    return nodes.flatMap { node in
+      let properties = ["source", "fallback"].filter { !node.text($0).isEmpty }
       // The fallback is read only if the picture cannot be.
-      return sources.prefix(while: { file($0) == nil }).compactMap { source in
-        reason(of: source).map { "\(node.id): \(source): \($0)" }
+      return properties.prefix(while: { file(node.text($0)) == nil }).compactMap { property in
+        let source = node.text(property)
+        return reason(of: source).map {
+          "! \(node.id.safeForTerminal): \("\(property): \(source): \($0)".onOneLine)"
+        }
       }
     }
   }
@@ -58,5 +73,16 @@ final class PictureCache: Sendable {
       known[source] = found
       return found
     }
+  }
+}
+
+extension Node {
+  /// The points of a column of cells.
+  private static let columnPoints = 8.0
+
+  /// Whether the box of an image shows a reason on one line.
+  fileprivate func hasRoomForReason(_ reason: String) -> Bool {
+    guard let width = properties["width"]?.number else { return false }
+    return width >= Node.columnPoints * Double(reason.count + 2)
   }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import WidgetModel
 import WidgetRender
 
 /// The picture of an image node, read from a file.
@@ -15,25 +16,44 @@ struct PictureFile: Sendable {
   /// The most pixels of a picture in a file.
   static let pixelsMax = 8 << 20
 
-  /// Reads the file of a source: an absolute path, or a `file:` URL.
-  static func read(_ source: String) -> Result<PictureFile, Problem> {
+  /// A file that is open for reading.
+  private struct Opened {
+    let file: Int32
+    let bytes: Int
+  }
+
+  /// Opens the file of a source: an absolute path, or a `file:` URL. The caller closes it.
+  private static func open(_ source: String) -> Result<Opened, Problem> {
     guard let path = path(source) else {
       return .failure(
         Problem(
           reason: source.hasPrefix("http:") || source.hasPrefix("https:")
             ? "widgetctl reads files only" : "\"\(source.prefix(64))\" is not an absolute path"))
     }
-    let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    let file = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard file >= 0 else { return .failure(Problem(reason: String(cString: strerror(errno)))) }
-    defer { close(file) }
     var facts = stat()
     guard fstat(file, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else {
+      close(file)
       return .failure(Problem(reason: "not a file"))
     }
     guard facts.st_size <= fileBytesMax else {
+      close(file)
       return .failure(Problem(reason: "larger than \(fileBytesMax >> 20) MiB"))
     }
-    var bytes = [UInt8](repeating: 0, count: Int(facts.st_size))
+    return .success(Opened(file: file, bytes: Int(facts.st_size)))
+  }
+
+  /// Reads the file of a source: an absolute path, or a `file:` URL.
+  static func read(_ source: String) -> Result<PictureFile, Problem> {
+    let opened: Opened
+    switch open(source) {
+    case .success(let found): opened = found
+    case .failure(let problem): return .failure(problem)
+    }
+    let file = opened.file
+    defer { close(file) }
+    var bytes = [UInt8](repeating: 0, count: opened.bytes)
     var count = 0
     while count < bytes.count {
       let more = bytes.withUnsafeMutableBytes { buffer in
@@ -52,6 +72,39 @@ struct PictureFile: Sendable {
     } catch {
       return .failure(Problem(reason: "\(error)"))
     }
+  }
+
+  /// Why a node has no picture: its source names a file that cannot be opened, and its fallback does
+  /// not help. Nil if one of them can be opened, or if none names a file: then it is an icon.
+  static func absence(of node: Node) -> String? {
+    absence(of: node) { source in
+      switch open(source) {
+      case .success(let opened):
+        close(opened.file)
+        return nil
+      case .failure(let problem): return problem.reason
+      }
+    }
+  }
+
+  /// - Parameter reason: Why a source has no picture; nil if it has one.
+  static func absence(of node: Node, _ reason: (_ source: String) -> String?) -> String? {
+    var absence: String?
+    for property in ["source", "fallback"] {
+      let source = node.text(property)
+      guard namesFile(source) else { continue }
+      guard let reason = reason(source) else { return nil }
+      absence = absence ?? "\(property): \(source): \(reason)"
+    }
+    return absence
+  }
+
+  /// Whether a source is meant as a file of this machine, and not as an icon's name or an address.
+  static func namesFile(_ source: String) -> Bool {
+    if source.hasPrefix("http:") || source.hasPrefix("https:") { return false }
+    let endings = [".png", ".svg", ".jpg", ".jpeg", ".gif", ".webp"]
+    return source.contains("/") || source.contains(":")
+      || endings.contains { source.lowercased().hasSuffix($0) }
   }
 
   private static func path(_ source: String) -> String? {

@@ -51,8 +51,8 @@ struct RenderPage: Sendable {
     let dates = dates
     card.dateText = { dates.text(of: $0) }
     var notes = WidgetCard.Notes()
-    if tellsAll, !isPrivate, let content = widget.content {
-      notes.problems += images.problems(in: content)
+    if !isPrivate, let content = widget.content {
+      notes.problems += images.problems(in: content, tellsAll: tellsAll)
     }
     let presence = widget.presence.state
     if presence != .visible { notes.failures.append(presence.name) }

@@ -82,6 +82,7 @@ struct PicturePage: Sendable {
     let top = grids(above)
     let problems =
       content.problemLines(tellsAll: tellsAll, theme: theme)
+      + (isPrivate ? [] : images.problems(in: content, tellsAll: tellsAll))
       + (tellsAll ? widget.statusFailures : [])
     let below = grids(problems.map { PicturePage.problem($0) })
     let taken = (top + below).reduce(0) { $0 + $1.height }

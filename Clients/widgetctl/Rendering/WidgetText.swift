@@ -79,7 +79,9 @@ extension Widget {
     guard case .map(let status)? = data["status"] else { return [] }
     return status.entries.compactMap { entry in
       guard case .map(let one) = entry.value, one["failed"] == .bool(true),
-        case .string(let message)? = one["message"]
+        case .string(let message)? = one["message"],
+        // The error of the widget may be the same failure.
+        message.isEmpty || error?.message.contains(message) != true
       else { return nil }
       return "! \(entry.key.onOneLine) failed: \(message.onOneLine)"
     }
@@ -156,6 +158,11 @@ extension WidgetError {
 }
 
 extension WidgetFailure {
+  /// The failure on one line, without its age.
+  var reason: String {
+    if case .error(let error) = self { error.failure } else { words { _ in "" } }
+  }
+
   /// The failure on one line: `failed: no answer (for 5m)`, `timeline: …`, `failed: status 1`.
   ///
   /// - Parameters:
