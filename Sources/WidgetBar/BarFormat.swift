@@ -102,8 +102,7 @@ public struct BarEncoder: Sendable {
     case .polybar: .text(joined(blocks, polybar))
     case .tmux: .text(joined(blocks, TmuxMarkup.text))
     case .yambar: .text(yambar(blocks))
-    // Text has no colour that could say it.
-    case .plain: .text(joined(blocks) { $0.text + ($0.classes.contains("stale") ? " ↻" : "") })
+    case .plain: .text(joined(blocks, \.text))
     case .eww, .json:
       .json(
         .list(

@@ -41,6 +41,15 @@ struct BarLine {
     parts.append(part)
   }
 
+  /// Appends text in the look of the last part.
+  mutating func extend(with text: String) {
+    var part = parts.last ?? BarPart("")
+    part.text = text
+    guard self.text.isEmpty else { return join(part) }
+    part.text = String(text.drop { $0 == " " })
+    parts = [part]
+  }
+
   private mutating func join(_ part: BarPart) {
     if let last = parts.last, last.looksLike(part) {
       parts[parts.count - 1].text += part.text

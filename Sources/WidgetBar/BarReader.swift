@@ -7,7 +7,7 @@ public import WidgetModel
 ///   `offset.none` or 0. A layered stack shows its last visible child.
 /// - A gauge shows its text and percentage, a chart a sparkline of its last values, and a toggle
 ///   `[x]` or `[ ]` and its text.
-/// - A stale widget is dim. A widget has failed if it has an error, if its schedule or timeline has a
+/// - A stale widget is dim, and its text ends with `↻`. A widget has failed if it has an error, if its schedule or timeline has a
 ///   problem, or if its activity has. The text of a failed widget ends with `!` in the error colour; its tooltip
 ///   has the reason. With `showsReasons` the reason follows the `!`, as far as there is room.
 /// - A node with a problem that shows nothing marks the widget as failed, too. The tooltip has the
@@ -29,12 +29,13 @@ public struct BarReader: Sendable {
   public static let reasonColumnsMax = 32
   /// The least room for a reason. If there is less, the reason is left out.
   static let reasonColumnsMin = 8
-  /// The columns of the mark of a stale widget, if the bar's text has one.
-  public var staleMarkColumns = 0
   /// Whether marks keep the direction of each text to itself; see `TextDirection`.
   public var isolatesTexts = false
   /// Formats the text of a `date` node.
   public var dateText: @Sendable (Node) -> String
+  /// Why an image has no picture. Nil if there is no problem. Bars draw no pictures, so the reason is
+  /// for the tooltip.
+  public var imageProblem: @Sendable (Node) -> String? = { _ in nil }
   /// The problems of a widget, one line each.
   public var failures: @Sendable (Widget) -> [String]
   /// Whether the kind of a widget is not registered. Such a widget has the mark of a failed one.
@@ -69,7 +70,7 @@ public struct BarReader: Sendable {
     let hasFailed = widget.hasFailed || reading?.isMarked == true
     let isMarked = hasFailed || isUnregistered
     let textColumns =
-      columnsMax - (isMarked ? BarReader.mark.count : 0) - (isStale ? staleMarkColumns : 0)
+      columnsMax - (isMarked ? BarReader.mark.count : 0) - (isStale ? BarReader.staleMark.count : 0)
     var line = BarLine(columnsMax: textColumns)
     var short = BarLine(columnsMax: textColumns)
     if let reading {
@@ -97,6 +98,10 @@ public struct BarReader: Sendable {
       line.completeDirections()
       short.completeDirections()
     }
+    if isStale {
+      line.extend(with: BarReader.staleMark)
+      short.extend(with: BarReader.staleMark)
+    }
     let textCount = line.parts.count
     if isMarked {
       let mark = BarPart(BarReader.mark, color: color("color.error"), isBold: true)
@@ -104,8 +109,7 @@ public struct BarReader: Sendable {
       short.end(with: mark)
       let message = widget.untoldFailures.first?.reasonText ?? reading?.problems.first
       if showsReasons, hasFailed, let message,
-        let reason = reason(
-          message, room: columnsMax - line.columns - (isStale ? staleMarkColumns : 0))
+        let reason = reason(message, room: columnsMax - line.columns)
       {
         var parts = [BarPart(reason, color: color("color.error"))][...]
         if isolatesTexts { TextDirection.isolate(&parts) }
@@ -135,8 +139,17 @@ public struct BarReader: Sendable {
     return block
   }
 
+  /// The text of a content: one line, without a limit, and without marks and reasons.
+  public func text(of content: Content) -> String {
+    var reading = Reading(reader: self, content: content)
+    reading.read(content.rootID, Surroundings(), depth: 0)
+    return reading.parts.map(\.text).joined()
+  }
+
   /// The mark of a failed widget, after its text.
   static let mark = " !"
+  /// The mark of a stale widget, after its text, for eyes and bars without colours.
+  static let staleMark = " ↻"
 
   /// The text with blanks for line breaks, and without control characters.
   static func onOneLine(_ text: String) -> String {
@@ -248,11 +261,19 @@ private struct Reading {
     if node.properties["urgent"] == .bool(true) { isUrgent = true }
     let count = parts.count
     readContent(of: node, around, depth: depth)
+    if node.role == .image, let problem = reader.imageProblem(node) {
+      note(problem)
+      if parts.count == count { isMarked = true }
+    }
     guard !node.problem.isEmpty else { return }
-    let problem = BarReader.onOneLine(node.problem)
-    if !problems.contains(problem) { problems.append(problem) }
+    note(node.problem)
     let isEmpty = parts.count == count && !node.problems.allSatisfy(Node.isOfLook)
     if isEmpty || node.isEmbedOfFailure { isMarked = true }
+  }
+
+  private mutating func note(_ problem: String) {
+    let problem = BarReader.onOneLine(problem)
+    if !problems.contains(problem) { problems.append(problem) }
   }
 
   private func readFont(_ value: Value?, _ around: inout Surroundings) {

@@ -179,15 +179,6 @@ private func block(_ text: String, node: String = "") -> BarBlock {
     #expect(maps.allSatisfy { $0["short_text"] == nil })
   }
 
-  @Test func `plain text says that a widget is stale`() {
-    let blocks = [
-      BarBlock(widget: "a", parts: [BarPart("one")], classes: ["k", "stale"]),
-      BarBlock(widget: "b", parts: [BarPart("two")]),
-    ]
-    #expect(
-      BarEncoder(format: .plain, separator: " | ").output(blocks) == .text("one ↻ | two"))
-  }
-
   @Test func `a block without text has no separator`() {
     let empty = BarBlock(widget: "empty")
     let encoder = BarEncoder(format: .plain, separator: " | ")

@@ -151,13 +151,13 @@ private let red = ThemeColor(red: 255, green: 0, blue: 0)
   func `marks count as columns`(columns: Int) {
     var narrow = reader
     narrow.columnsMax = columns
-    narrow.staleMarkColumns = 2
     let error = WidgetError(reason: "SOURCE_FAILED", message: "no answer")
     for (isStale, error) in [(false, error), (true, nil), (true, error)] {
       let block = narrow.block(of: widget([label("water level")], isStale: isStale, error: error))
-      let mark = isStale ? 2 : 0
-      #expect(TextColumns.width(of: block.text) + mark <= max(columns, 1 + mark), "\(block.text)")
+      let marks = (isStale ? 2 : 0) + (error == nil ? 0 : 2)
+      #expect(TextColumns.width(of: block.text) <= max(columns, marks), "\(block.text)")
       #expect(block.text.hasSuffix("!") == (error != nil))
+      #expect(block.text.contains("↻") == isStale)
     }
   }
 
@@ -184,9 +184,47 @@ private let red = ThemeColor(red: 255, green: 0, blue: 0)
     let stale = reader.block(of: widget([label("5")], isStale: true))
     #expect(stale.classes == ["cpu", "stale"])
     #expect(stale.parts[0].color == Theme.standard.color("color.secondary", .dark))
+    #expect(stale.text == "5 ↻")
+    #expect(reader.block(of: widget([label("")], isStale: true)).text == "↻")
+    #expect(reader.block(of: widget([label("5")], isStale: true, error: error)).text == "5 ↻ !")
     let lost = reader.block(of: widget([label("5")]), isConnected: false)
     // The bar says so, once.
     #expect(lost.classes.contains("stale") && lost.tooltip.isEmpty)
+  }
+
+  @Test(arguments: BarFormat.allCases)
+  func `no format shows staleness only by a colour`(format: BarFormat) {
+    let encoder = BarEncoder(format: format)
+    func text(_ isStale: Bool) -> String {
+      switch encoder.output([reader.block(of: widget([label("5")], isStale: isStale))]) {
+      case .text(let text): text
+      case .json(let value): "\(value)"
+      }
+    }
+    #expect(text(true).contains("5 ↻") || text(true).contains("5 \\u{21BB}"), "\(text(true))")
+    #expect(!text(false).contains("↻"))
+  }
+
+  @Test func `the mark of a stale widget belongs to its last part, so that a click meets it`() {
+    let node = Node(
+      id: "b", type: .button, properties: ["text": .string("ok")], events: ["press"])
+    let block = reader.block(of: widget([node], isStale: true))
+    #expect(block.parts.map(\.text) == ["ok ↻"])
+    #expect(block.parts.map(\.node) == ["b"])
+  }
+
+  @Test func `an image without its file has the reason in the tooltip, and a mark without text`() {
+    var reader = reader
+    reader.imageProblem = {
+      $0.properties["source"] == .string("/x.png") ? "source: /x.png: no such file" : nil
+    }
+    func image(_ properties: ValueMap) -> BarBlock {
+      reader.block(of: widget([Node(id: "i", type: .image, properties: properties)]))
+    }
+    let shown = image(["source": .string("/x.png"), "alt": .string("a cat")])
+    #expect(shown.text == "a cat" && shown.tooltip == "source: /x.png: no such file")
+    #expect(image(["source": .string("/x.png")]).text == "!")
+    #expect(image(["source": .string("/y.png"), "alt": .string("a cat")]).tooltip.isEmpty)
   }
 
   @Test func `a wrong timeline and a failed activity are marked like an error`() {

@@ -23,6 +23,30 @@ import WidgetLayout
       ),
       ("nothing of this message stands after a colon", "nothing of this message stands …"),
       ("https://a.example/x/y/z/data.json answered 503", "…/data.json answered 503"),
+      // Names after the last colon are no cause.
+      (
+        "Values of the entries do not fit, and are set aside: gone, other, and 3 more. They come back.",
+        "Values of the entries do not fi…"
+      ),
+      ("curl: (6) Could not resolve host: api.weather.example", "(6) Could not resolve host: api…"),
+      ("the data has wrong fields: name, size, color", "the data has wrong fields: name…"),
+      ("cannot reach weather.example on port 443: refused", "cannot reach weather.e…: refused"),
+      // Values of the entries say the cause last.
+      (
+        "Values of the entries (platform) are set aside: they do not fit the changed kind. The "
+          + "entries have the defaults until the values fit again.",
+        "they do not fit the changed kind"
+      ),
+      // Colons in quotes and expressions separate nothing.
+      (
+        "text: there is no key \"a: b: c\" in the data of it",
+        "there is no key \"a: b: c\" in th…"
+      ),
+      ("text: division by zero, in `{\"a\": 1}[\"b\"] / 0`", "division by zero, in `{\"a\": 1}[…"),
+      ("text: division by zero, in `{\"a; b\": 1} / (0 …", "division by zero, in `{\"a; b\": …"),
+      ("a 5\" disk: it has failed; replace the disk soon", "a 5\" disk: it has failed"),
+      // A sentence ends where the next one begins.
+      ("The zone is not a text. Times are in UTC, which is a default.", "The zone is not a text"),
     ])
   func `the cause of a failure stays`(message: String, shown: String) {
     #expect(ReasonText.shortened(message, to: 32) == shown)

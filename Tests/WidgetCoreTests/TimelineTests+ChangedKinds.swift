@@ -66,7 +66,7 @@ extension TimelineTests {
     #expect(problem(store) == "")
 
     try store.register([Self.numbered, Self.clock, Self.agenda])
-    let words = "Values of the entries do not fit the changed kind, and are set aside: platform."
+    let words = "Values of the entries (platform) are set aside: they do not fit the changed kind."
     #expect(problem(store)?.hasPrefix(words) == true)
     #expect(shown(store) == [.int(0), .int(0)])
     #expect(store.timeline(of: "t", from: .at(0), limit: 1)?.status?.problem == problem(store))

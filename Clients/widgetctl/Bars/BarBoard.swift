@@ -124,8 +124,7 @@ struct BarBoard: Sendable {
     reader.isUnregistered = { $0.isOfUnknownKind }
     reader.showsReasons = !encoder.format.showsTooltips
     reader.isolatesTexts = encoder.format.usesPango
-    // " ↻"
-    reader.staleMarkColumns = encoder.format == .plain ? 2 : 0
+    reader.imageProblem = { PictureFile.absence(of: $0) }
     guard mirror.isSynced else {
       return [notice(isSelectionWrong ? "selection?" : "widgetd?", "", reader)]
     }

@@ -219,9 +219,9 @@ extension Timeline {
     let names = asideNames.prefix(8).joined(separator: ", ")
     let others = asideNames.count - 8
     return
-      "Values of the entries do not fit the changed kind, and are set aside: \(names)"
-      + "\(others > 0 ? ", and \(others) more" : ""). The entries have the defaults until the "
-      + "values fit again, or the widget gets a new timeline."
+      "Values of the entries (\(names)\(others > 0 ? ", and \(others) more" : "")) are set aside: "
+      + "they do not fit the changed kind. The entries have the defaults until the values fit again, "
+      + "or the widget gets a new timeline."
   }
 
   /// The time at which to ask the provider for a new timeline; nil for never.
