@@ -203,6 +203,27 @@ struct TableTests {
     #expect(table.text(width: 13, Samples.plain) == "A  B\n1  012345678…\n")
   }
 
+  @Test func `a reason that is cut keeps its cause`() {
+    var widget = Samples.widget
+    widget.error = WidgetError(
+      reason: "SOURCE_FAILED",
+      message: "Bad failed: ls failed: cannot access /a/long/path/x.json: No such file")
+    func row(_ width: Int) -> String {
+      Table.of([widget], now: Samples.time(2000), reasons: true)
+        .text(width: width, Samples.plain).split(separator: "\n").last.map(String.init) ?? ""
+    }
+    #expect(row(70).hasSuffix("…: No such file") && row(70).columns <= 70, "\(row(70))")
+    #expect(row(160).contains("x.json: No such file n=1") || row(160).contains("No such file text"))
+    var printer = WatchPrinter(
+      format: .table, mask: .all, painter: Samples.plain, width: 70)
+    printer.now = { .epoch }
+    printer.clock = { "\($0.seconds)" }
+    let frame = WatchFrame.changes(
+      ChangeSet(fromRevision: 1, toRevision: 2, changes: [.added(widget, nil)]))
+    let line = printer.text(frame, difference: nil, mirror: nil, isFirst: true)
+    #expect(line.hasSuffix(": No such file\n") && line.columns <= 71, "\(line)")
+  }
+
   @Test(arguments: [
     // A short last column needs no more room.
     (80, "n=1", "panel/overview/extended (unregistered)  n=1"),
@@ -345,6 +366,56 @@ struct WatchPrinterTests {
     #expect(
       printer.text(frame, difference: nil, mirror: WidgetMirror(), isFirst: true)
         == "5 updated a  n: 1\n")
+  }
+
+  /// A widget with a node that fails.
+  static func failing(_ problem: String) -> Widget {
+    var widget = Samples.widget
+    widget.presence = Presence()
+    var node = Node(id: "top", type: .label, properties: ["color": .string("color.text")])
+    node.problem = problem
+    widget.content = Content(rootID: "top", nodes: [node])
+    return widget
+  }
+
+  @Test func `a widget that fails is shown with the reason, also when the failure comes and goes`()
+    throws
+  {
+    func change(_ problem: String, _ revision: Revision) -> WatchFrame {
+      var update = WidgetUpdate(
+        id: Samples.widget.id, revision: revision, updateTime: Samples.time(3000))
+      update.content = ContentChange(setNodes: Self.failing(problem).content?.nodes ?? [])
+      return .changes(
+        ChangeSet(fromRevision: revision - 1, toRevision: revision, changes: [.updated(update)]))
+    }
+    let start: [WatchFrame] = [
+      .opened(WatchOpened(subscriptionID: 1, epoch: 1, revision: 9)),
+      .snapshot(SnapshotChunk(widgets: [Self.failing("text: no such key")])),
+      .synced(WatchSynced(revision: 9, resumeToken: [1])),
+    ]
+    let text = try Self.text(
+      start + [change("text: division by zero", 10), change("", 11), change("text: no", 12)])
+    #expect(
+      text == """
+        2000 current clock  clock  visible,error  ! top: text: no such key  text="12:00" n=1
+        3000 updated clock  ! top: text: division by zero  content: 1 node
+        3000 updated clock  top: works now  content: 1 node
+        3000 updated clock  ! top: text: no  content: 1 node
+
+        """)
+  }
+
+  @Test func `without a state a change still says what fails`() {
+    var printer = Self.printer()
+    var update = WidgetUpdate(id: Samples.id("a"), revision: 1, updateTime: Samples.time(5))
+    update.error = WidgetError(reason: "NO_ANSWER", message: "refused")
+    update.timeline = TimelineStatus(problem: "no zone")
+    update.content = ContentChange(setNodes: Self.failing("text: no").content?.nodes ?? [])
+    let frame = WatchFrame.changes(
+      ChangeSet(fromRevision: 0, toRevision: 1, changes: [.updated(update)]))
+    #expect(
+      printer.text(frame, difference: nil, mirror: WidgetMirror(), isFirst: true)
+        == "5 updated a  error: NO_ANSWER: refused  timeline: no zone  ! top: text: no\n")
   }
 
   @Test func `events and gaps are lines of their own`() {

@@ -43,6 +43,27 @@ struct TimelineTextTests {
     #expect(text == "no entries\n\(test.words)\n")
   }
 
+  @Test func `a cell without text has the reason`() {
+    func words(_ nodes: Node...) -> String {
+      let root = Node(id: "top", type: .stack, childIDs: nodes.map(\.id))
+      return TimelineText.words(Content(rootID: "top", nodes: [root] + nodes), at: Self.time)
+    }
+    func node(_ id: String, _ type: NodeType, _ properties: ValueMap) -> Node {
+      Node(id: id, type: type, properties: properties)
+    }
+    var failing = Node(id: "title", type: .label)
+    failing.problem = "text: no such key"
+    #expect(words(failing) == "! title: text: no such key")
+    let text = node("a", .label, ["text": .string("boards at 9")])
+    #expect(words(text, failing) == "boards at 9 ! title: text: no such key")
+    #expect(words(node("g", .gauge, ["text": .string("cpu"), "value": .double(0.5)])) == "cpu 50%")
+    #expect(
+      words(node("i", .image, ["source": .string("/does/not/exist.png"), "alt": .string("map")]))
+        == "map ! i: source: /does/not/exist.png: No such file or directory")
+    #expect(words() == "(no text)")
+    #expect(TimelineText.words(nil, at: Self.time) == "(no content)")
+  }
+
   @Test func `a kind has a provider while a session of it is open, or was`() throws {
     var kind = RegisteredKind(
       kind: Kind(name: try #require(KindName("k"))), provider: "trains")

@@ -1,3 +1,4 @@
+import ArgumentParser
 import Testing
 import WidgetModel
 
@@ -167,6 +168,33 @@ struct WidgetTextTests {
     #expect(!Table.of([failed], now: .epoch).text(width: nil, Samples.plain).contains("text: no"))
   }
 
+  @Test func `the field error is every failure, in the words of ls`() {
+    var widget = WatchPrinterTests.failing("text: no such key\nvalue: none")
+    #expect(
+      GetCommand.errorText(of: widget, now: Self.now)
+        == "top: text: no such key\ntop: value: none")
+    widget.error = WidgetError(
+      reason: "NO_DATA", message: "nothing\ncame", since: Self.now.advanced(by: .seconds(-300)))
+    widget.timeline = TimelineStatus(problem: "the zone is wrong")
+    #expect(
+      GetCommand.errorText(of: widget, now: Self.now).hasPrefix(
+        "failed: nothing ⏎ came (for 5m)\ntimeline: the zone is wrong\ntop: text: "))
+    #expect(GetCommand.errorText(of: Samples.widget, now: Self.now) == "")
+  }
+
+  @Test func `a table of the field error asks for all failures, and shows no data`() throws {
+    let options = try FieldOptions.parse(["--field", "error"])
+    let mask = try options.mask(for: .table)
+    #expect(mask.wants(.content) && mask.wants(.timeline) && mask.wants(.activity))
+    #expect(try !options.mask(for: .json).wants(.content))
+    var widget = WatchPrinterTests.failing("text: no such key")
+    widget.data["status"] = .string("x")
+    let table = Table.of([widget], now: .epoch, mask: mask, reasons: true) {
+      FieldOptions.projected($0, options.paths)
+    }.text(width: nil, Samples.plain)
+    #expect(table.contains("! top: text: no such key") && !table.contains("status"), "\(table)")
+  }
+
   @Test func `failed sources and actions of a bundle are named`() {
     var widget = Samples.widget
     widget.data = [
@@ -177,6 +205,9 @@ struct WidgetTextTests {
       ])
     ]
     #expect(widget.statusFailures == ["! feed failed: refused"])
+    widget.error = WidgetError(reason: "SOURCE_FAILED", message: "Feed failed: refused")
+    #expect(widget.statusFailures == [])
+    widget.error = nil
     widget.data = ["status": .string("fine")]
     #expect(widget.statusFailures == [])
   }

@@ -60,15 +60,10 @@ struct ListCommand: AsyncParsableCommand {
       failing && widgets.isEmpty && !found.isEmpty && session.printer.width != nil
         ? "no widget has failed\n"
         : session.printer.table(
-          of: widgets.map { FieldOptions.projected($0.widget, fields.paths) }, mask: mask,
-          reasons: true)
+          of: widgets.map(\.widget), mask: mask, reasons: true, paths: fields.paths)
     }
     await session.warnOfStore()
-    // The selection may leave out widgets that exist.
-    let others = Set(ids).subtracting(found.map(\.widget.id))
-    guard !others.isEmpty else { return }
-    let there = try await session.list(Selector(ids: Array(others)), mask: .idsOnly).widgets
-    let missing = others.subtracting(there.map(\.widget.id))
+    let missing = try await session.missing(ids, beside: Set(found.map(\.widget.id)))
     guard !missing.isEmpty else { return }
     await FollowOptions.noteMissing(
       of: ids, among: Set(ids).subtracting(missing), waits: false, session)
@@ -77,6 +72,18 @@ struct ListCommand: AsyncParsableCommand {
 }
 
 extension Session {
+  /// The ids of widgets that do not exist.
+  ///
+  /// - Parameter found: ids of widgets that exist. A selection may have left out others.
+  func missing(
+    _ ids: [WidgetID], beside found: Set<WidgetID>
+  ) async throws(ClientError) -> Set<WidgetID> {
+    let others = Set(ids).subtracting(found)
+    guard !others.isEmpty else { return [] }
+    let there = try await list(Selector(ids: Array(others)), mask: .idsOnly).widgets
+    return others.subtracting(there.map(\.widget.id))
+  }
+
   /// All pages, in position order. A widget that moved while they were read is in the list once, as
   /// it was read last.
   func list(
@@ -111,190 +118,14 @@ extension Printer {
   /// - Parameters:
   ///   - mask: the requested fields.
   ///   - reasons: whether the data of a failed widget begins with the reason.
-  func table(of widgets: [Widget], mask: ReadMask = .all, reasons: Bool = false) -> String {
+  ///   - paths: the paths of `--field`; empty for all data.
+  func table(
+    of widgets: [Widget], mask: ReadMask = .all, reasons: Bool = false, paths: [String] = []
+  ) -> String {
     if widgets.isEmpty, width != nil { return "no widgets\n" }
-    return Table.of(widgets, now: Terminal.now, mask: mask, reasons: reasons)
-      .text(width: width, painter)
-  }
-}
-
-/// `get`: shows one widget.
-struct GetCommand: AsyncParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "get", abstract: "Show one widget, or single values of it.",
-    discussion: """
-      With --field, the table format has only the values, one per line: text as it is, all other \
-      values as JSON. If a data key or parameter is missing, the command exits with status 3.
-
-      On a terminal, the command escapes control characters in text. In a pipe or a file, it \
-      prints the text unchanged, for programs. If a program prints the text to a terminal, use \
-      --escape.
-
-      Examples:
-        widgetctl get clock
-        widgetctl get clock -o yaml
-        widgetctl get cpu --field data.percent
-        widgetctl get clock --field data.text --escape | less
-        widgetctl get clock --owners
-      """)
-
-  @Argument(help: "The widget's id.", completion: idCompletion, transform: parseID)
-  var id: WidgetID
-
-  @Flag(
-    help: """
-      Show the owners of the data keys, parameters and labels that a bundle or a set declares. The \
-      owner is the bundle or set, or the user or program that has changed the field later.
-      """)
-  var owners = false
-
-  @Flag(
-    help: """
-      Escape control characters in the text of --field, even if the output is not a terminal. Use \
-      it if a program prints the text to a terminal.
-      """)
-  var escape = false
-
-  @OptionGroup var fields: FieldOptions
-  @OptionGroup var global: GlobalOptions
-
-  func validate() throws {
-    guard !escape || !fields.paths.isEmpty else {
-      throw ValidationError("--escape is for the text of --field; add --field PATH")
-    }
-    guard !owners || fields.paths.isEmpty else {
-      throw ValidationError("--owners shows a fixed list of fields; leave out --field")
-    }
-  }
-
-  func run() async throws {
-    let session = try global.session()
-    if owners { return try await showOwners(session) }
-    var mask = try fields.mask(for: session.printer.format)
-    let answer = try await fields.asking(for: mask) { (known) async throws(ClientError) in
-      mask = known
-      return try await session.client.getWidget(
-        GetWidgetRequest(id: id, readMask: known), options: session.options)
-    }
-    let document = answer.widget.document(
-      etag: answer.etag, mask: mask, stored: answer.storedTimeline)
-    var values: [String] = []
-    if session.printer.format == .table, !fields.paths.isEmpty {
-      do throws(CommandFailure) {
-        for path in fields.paths {
-          values.append(
-            try GetCommand.text(
-              of: path, in: document, id: id, escapes: escape || Terminal.outputIsTerminal))
-        }
-      } catch {
-        // Reads the whole widget, to suggest the nearest name.
-        let whole = try await session.client.getWidget(
-          GetWidgetRequest(id: id), options: session.options
-        ).widget.document(etag: "")
-        for path in fields.paths {
-          _ = try GetCommand.text(of: path, in: whole, id: id, escapes: true)
-        }
-        throw error
-      }
-    }
-    session.printer.print(document) {
-      fields.paths.isEmpty
-        ? session.printer.table(of: [answer.widget]) + GetCommand.problems(of: answer.widget)
-        : values.joined(separator: "\n") + "\n"
-    }
-    await session.warnOfStore()
-  }
-
-  /// A line for each problem of a widget: its error, its staleness, and failed parts of its content.
-  static func problems(of widget: Widget, now: Timestamp = Terminal.now) -> String {
-    let lines =
-      widget.failures(DateText(now: now)) + widget.statusFailures
-      + (widget.content?.problemLines(tellsAll: false) ?? [])
-    return lines.map { "  \($0)\n" }.joined().safeLines
-  }
-
-  private func showOwners(_ session: Session) async throws {
-    let mask = try ReadMask(paths: ["owners", "data", "parameters", "labels", "apply_set"])
-    let answer = try await session.client.getWidget(
-      GetWidgetRequest(id: id, readMask: mask), options: session.options)
-    let document: Value = .map([
-      "id": .string(id.rawValue), "owners": .list(answer.owners.map(\.document)),
-    ])
-    session.printer.print(document) {
-      guard !answer.owners.isEmpty else {
-        return GetCommand.noOwners(of: id, in: answer.widget.applySet) + "\n"
-      }
-      var table = Table("FIELD", "VALUE", "OWNER", "DECLARED")
-      for field in answer.owners {
-        table.add(
-          .init(field.path), .init(field.text(in: answer.widget, of: answer.owners)),
-          .init(field.ownerName(Facts.name(ofUser:))),
-          .init(
-            field.declared.map {
-              JSONWriter.compact($0)
-                + (field.isAside
-                  ? " set aside, it does not fit the kind" : " by \(field.manager)")
-            } ?? ""))
-      }
-      return table.text(width: session.printer.width, session.printer.painter)
-    }
-  }
-
-  /// Why no field of a widget has an owner.
-  static func noOwners(of id: WidgetID, in applySet: String) -> String {
-    let start = "no field of \(id) has an owner: "
-    if applySet.isEmpty {
-      return start + "no bundle and no set declares the widget"
-    }
-    if let bundle = RemoveCommand.bundle(of: applySet) {
-      return start
-        + "the bundle \"\(bundle)\" declares no data, parameters or labels of the widget"
-    }
-    return start
-      + "the set \(JSONWriter.quoted(applySet)) was applied without --own, so it replaces what "
-      + "others set; `widgetctl apply --own` records owners"
-  }
-
-  /// `; did you mean data.items?`, `; it has data.items and data.n`
-  private static func nearest(
-    to key: String, in entries: ValueMap, _ scope: String, of id: WidgetID
-  )
-    -> String
-  {
-    let start = ValuePath(key).keys.first ?? key
-    guard entries[start] == nil else { return "" }
-    if let near = start.closest(among: entries.keys) { return "; did you mean \(scope).\(near)?" }
-    return entries.isEmpty ? "" : "; `widgetctl get \(id) --field \(scope)` shows what it has"
-  }
-
-  /// The value that a field's path names, as text.
-  ///
-  /// - Parameter escapes: whether control characters become escapes.
-  static func text(
-    of path: String, in document: Value, id: WidgetID, escapes: Bool
-  ) throws(CommandFailure) -> String {
-    guard case .map(let map) = document else { return "" }
-    var value = map[FieldOptions.camelCase(path)]
-    if path == "presence" {
-      value = .map(["visible": map["visible"] ?? .null, "enabled": map["enabled"] ?? .null])
-    }
-    if path == "stale" { value = value ?? .bool(false) }
-    for scope in ["data", "parameters"] {
-      guard let key = path[...].droppingPrefix(scope + "."), !key.isEmpty else { continue }
-      let entries: ValueMap = if case .map(let map)? = map[scope] { map } else { [:] }
-      guard let entry = ValuePath(String(key)).value(in: entries) else {
-        throw CommandFailure(
-          .notFound,
-          "widget \"\(id)\" has no \(path)"
-            + nearest(to: String(key), in: entries, scope, of: id))
-      }
-      value = entry
-    }
-    switch value {
-    case nil, .null?: return ""
-    case .string(let text)?: return escapes ? text.safeForTerminal : text
-    case let value?: return JSONWriter.compact(value)
-    }
+    return Table.of(widgets, now: Terminal.now, mask: mask, reasons: reasons) {
+      FieldOptions.projected($0, paths)
+    }.text(width: width, painter)
   }
 }
 
@@ -306,7 +137,8 @@ struct FieldOptions: ParsableArguments {
       """
       Only this field of each widget; may be repeated: data.KEY, parameters.KEY, or a field's \
       name, such as data, labels, state, position. Tables and `get` also show a part of a value: \
-      data.status.save.state, data.load[0]. JSON has the whole value.
+      data.status.save.state, data.load[0]. JSON has the whole value. In tables and `get`, error \
+      is every failure of the widget, also of its content, timeline or activity.
       """, valueName: "path"))
   var paths: [String] = []
 
@@ -314,9 +146,17 @@ struct FieldOptions: ParsableArguments {
 
   /// The read mask for a command that prints widgets. A document has all that a file for `apply` has.
   func mask(for format: OutputFormat, adding needed: [String] = []) throws -> ReadMask {
-    guard paths.isEmpty, format != .table else { return try mask(adding: needed) }
+    guard paths.isEmpty, format != .table else {
+      return try mask(adding: needed + self.needed(for: format))
+    }
     let names = ReadMask.Field.allCases.filter { $0 != .owners }.map(\.rawValue)
     return try ReadMask(paths: names)
+  }
+
+  /// The fields that a format needs beside those that `--field` names: a table shows all failures as
+  /// the error.
+  func needed(for format: OutputFormat) -> [String] {
+    format == .table && paths.contains("error") ? Widget.failurePaths : []
   }
 
   /// Calls `ask` with the mask. If the daemon is older and does not know a field that `--field` does
@@ -359,8 +199,13 @@ struct FieldOptions: ParsableArguments {
   }
 
   private static func projected(_ map: ValueMap, _ scope: String, _ paths: [String]) -> ValueMap {
+    guard !paths.isEmpty, !paths.contains(scope) else { return map }
     let keys = paths.compactMap { $0[...].droppingPrefix(scope + ".").map(String.init) }
-    guard !paths.contains(scope), keys.contains(where: { map[$0] == nil }) else { return map }
+    guard keys.contains(where: { map[$0] == nil }) else {
+      // The failures need data that was not asked for.
+      return paths.contains("error")
+        ? ValueMap(map.entries.filter { keys.contains($0.key) }) : map
+    }
     return ValueMap(
       keys.compactMap { key in
         ValuePath(key).value(in: map).map { ValueMap.Entry(key: key, value: $0) }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import WidgetBar
 import WidgetBundle
 import WidgetClient
 import WidgetModel
@@ -57,9 +58,24 @@ struct TimelineCommand: AsyncParsableCommand {
     let provider =
       session.printer.format == .table && !answer.scheduled
       ? await provider(session) : .unknown
-    session.printer.print(answer.document(of: id)) {
-      TimelineText(answer, showsText: text, painter, provider).text(of: id, width: Terminal.width)
+    var page = TimelineText(answer, showsText: text, painter, provider)
+    if session.printer.format == .table, text, answer.entries.contains(where: { $0.content == nil })
+    {
+      page.advice = await advice(session)
     }
+    session.printer.print(answer.document(of: id)) { page.text(of: id, width: Terminal.width) }
+  }
+
+  /// Why entries have no content, and which family has some.
+  private func advice(_ session: Session) async -> String {
+    let request = GetWidgetRequest(id: id, contentFamily: family)
+    var kinds = KindNames()
+    guard
+      let widget = try? await session.client.getWidget(request, options: session.options).widget,
+      (try? await kinds.look(for: [widget], session)) != nil
+    else { return "" }
+    return kinds.advice(for: widget, family: family, option: "--family")
+      ?? "The kind \"\(widget.kind)\" has no content."
   }
 
   private func provider(_ session: Session) async -> TimelineText.Provider {
@@ -82,6 +98,8 @@ struct TimelineText {
   private let showsText: Bool
   private let painter: Painter
   private let provider: Provider
+  /// Why entries have no content. Empty if they have some, or if the reason is unknown.
+  var advice = ""
 
   /// The provider of the widget's kind, which sets new timelines.
   enum Provider: Equatable {
@@ -120,10 +138,13 @@ struct TimelineText {
       table.add(
         .init(isCurrent ? "*" : ""), .init(RFC3339.text(entry.date), isCurrent ? .good : .plain),
         .init(entry.score == 0 ? "" : Value.double(entry.score).plainText),
-        .init(showsText ? TimelineText.words(shown.content) : TimelineText.values(entry)))
+        .init(
+          showsText
+            ? TimelineText.words(shown.content, at: entry.date) : TimelineText.values(entry)))
     }
     var text = table.text(width: width, painter)
     if answer.entries.isEmpty { text = "no entries\n" }
+    if !advice.isEmpty { text += painter.paint(advice, .bad) + "\n" }
     if answer.more { text += "… and more; to list them, use --limit or --start\n" }
     if !status.problem.isEmpty {
       text += painter.paint(status.problem.safeForTerminal, .bad) + "\n"
@@ -155,11 +176,18 @@ struct TimelineText {
     entry.values.entries.map(\.line).joined(separator: "  ")
   }
 
-  /// The texts of a content in one line.
-  static func words(_ content: Content?) -> String {
-    guard let content else { return "" }
-    return content.nodes.compactMap { $0.properties["text"]?.plainText }
-      .filter { !$0.isEmpty }.joined(separator: " ")
+  /// A content in one line, as in a bar, at a date. Then what fails: `! title: text: no such key`.
+  static func words(_ content: Content?, at date: Timestamp) -> String {
+    guard let content else { return "(no content)" }
+    let dates = DateText(now: date)
+    let text = BarReader(dateText: { dates.text(of: $0) }).text(of: content)
+    let absences = content.nodes.filter { $0.role == .image }.compactMap { node in
+      PictureFile.absence(of: node).map { "\(node.id.onOneLine): \($0.onOneLine)" }
+    }
+    let problems = content.failures.map { $0.words { _ in "" } } + absences
+    let words = [text] + problems.map { "! \($0)" }
+    return words.allSatisfy(\.isEmpty)
+      ? "(no text)" : words.filter { !$0.isEmpty }.joined(separator: " ")
   }
 }
 

@@ -353,13 +353,17 @@ struct KindNames: Sendable {
   /// Which option shows content of a widget without content for the family. Nil if there is no such
   /// content.
   ///
-  /// - Parameter family: The family that was asked for. Default: the widget's own.
-  func advice(for widget: Widget, family: Family? = nil) -> String? {
+  /// - Parameters:
+  ///   - family: The family that was asked for. Default: the widget's own.
+  ///   - option: The option that asks for another family.
+  func advice(
+    for widget: Widget, family: Family? = nil, option: String = "--as"
+  ) -> String? {
     let family = family ?? widget.family
     guard widget.content == nil, let shown = families[widget.kind], let other = shown.first,
       !shown.contains(family)
     else { return nil }
-    return "no content for the family \(family.name); --as \(other.name) shows some"
+    return "no content for the family \(family.name); \(option) \(other.name) shows some"
   }
 
   /// Asks the daemon for each kind once, and again for one that did not exist. A daemon without kinds

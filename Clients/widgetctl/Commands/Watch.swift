@@ -13,8 +13,11 @@ struct WatchCommand: AsyncParsableCommand {
       restart of the daemon, the command reconnects and resumes. It ends with Ctrl-C, with \
       --timeout (status 8), or when its output is closed.
 
+      If a widget has failed, the table shows the reason after !, like `ls`.
+
       With --once, the command prints the state at one revision, like `ls`, and with -o json also \
-      the token for --resume. With --until, it exits with status 0 as soon as the condition is \
+      the token for --resume. If a named widget does not exist, it prints the others and exits \
+      with status 3. With --until, it exits with status 0 as soon as the condition is \
       true. If --until is repeated, all conditions must be true at the same time. Without ids and \
       selection, it then follows only the widgets of the conditions.
 
@@ -111,16 +114,18 @@ struct WatchCommand: AsyncParsableCommand {
     let watched =
       ids.isEmpty && selection.isEmpty ? Set(until.map(\.id)).sorted(by: <) : ids
     let paths = fields.paths
-    let mask = try fields.mask(adding: until.flatMap(\.maskPaths))
+    let format = global.output ?? (once || Terminal.outputIsTerminal ? .table : .jsonl)
+    let mask = try fields.mask(
+      adding: until.flatMap(\.maskPaths) + fields.needed(for: format))
     let options = WatchOptions(
       selector: selection.selector(ids: watched), readMask: mask, minInterval: minInterval,
       includeEvents: events, resumeToken: resume ?? [], retry: FollowOptions.retry,
       upcomingEntries: once ? 0 : upcoming, isRedacted: privacy.redacted)
     let follow = FollowOptions(global: global, waits: wait)
     let session = try follow.session()
-    let format = global.output ?? (once || Terminal.outputIsTerminal ? .table : .jsonl)
     let printer = WatchPrinter(
       format: format, mask: mask, painter: global.painter, width: Terminal.width,
+      tellsContent: paths.isEmpty || paths.contains("content"),
       projection: { FieldOptions.projected($0, paths) })
     Output.endWithReader()
     try await follow.limited {
@@ -208,8 +213,8 @@ struct WatchCommand: AsyncParsableCommand {
       try progress.note(frame)
       _ = try mirror.apply(frame)
       guard mirror.isSynced else { continue }
-      await FollowOptions.noteMissing(
-        of: ids, among: Set(mirror.widgets.map(\.id)), waits: false, session)
+      let there = Set(mirror.widgets.map(\.id))
+      await FollowOptions.noteMissing(of: ids, among: there, waits: false, session)
       if mirror.widgets.isEmpty, !selection.isEmpty { await selection.noteNothing(in: session) }
       let (revision, token) = (mirror.revision, mirror.resumeToken)
       session.printer.print(
@@ -221,8 +226,10 @@ struct WatchCommand: AsyncParsableCommand {
           ])
         }
       ) {
-        session.printer.table(
-          of: mirror.widgets.map { FieldOptions.projected($0, paths) }, mask: mask)
+        session.printer.table(of: mirror.widgets, mask: mask, reasons: true, paths: paths)
+      }
+      guard try await session.missing(ids, beside: there).isEmpty else {
+        throw ExitStatus.notFound
       }
       return
     }

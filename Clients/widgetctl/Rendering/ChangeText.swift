@@ -3,7 +3,12 @@ import WidgetModel
 /// The changes, for people: `text: "12:00" -> "12:01"`.
 enum ChangeText {
   /// The differences between two states of one widget, in a fixed order, one phrase each.
-  static func differences(_ before: Widget, _ after: Widget) -> [String] {
+  ///
+  /// - Parameter tellsContent: whether to count the changed nodes of the content. Its failures are
+  ///   always told.
+  static func differences(
+    _ before: Widget, _ after: Widget, tellsContent: Bool = true
+  ) -> [String] {
     var phrases: [String] = []
     if before.presence != after.presence {
       phrases.append("state: \(words(before.presence)) -> \(words(after.presence))")
@@ -18,23 +23,44 @@ enum ChangeText {
       phrases.append("activity: \(activity.state.name)")
     }
     if before.isStale != after.isStale { phrases.append(after.isStale ? "stale" : "fresh") }
-    if before.error != after.error {
-      phrases +=
-        after.error?.all.map {
-          "error: \($0.reason.safeForTerminal): \($0.message.safeForTerminal)"
-        } ?? ["error: removed"]
-    }
+    if before.error != after.error { phrases += phrase(of: after.error) }
     let problem = after.timeline?.problem ?? ""
     if before.timeline?.problem ?? "" != problem {
-      phrases.append("timeline: \(problem.isEmpty ? "works now" : problem.onOneLine)")
+      phrases.append(phrase(ofTimeline: problem))
     }
+    phrases += failures(before.content, after.content)
     if before.applySet != after.applySet {
       phrases.append(
         "set: \(JSONWriter.quoted(before.applySet)) -> \(JSONWriter.quoted(after.applySet))")
     }
     if before.position != after.position { phrases.append("moved") }
-    if let phrase = content(before.content, after.content) { phrases.append(phrase) }
+    if tellsContent, let phrase = content(before.content, after.content) {
+      phrases.append(phrase)
+    }
     return phrases
+  }
+
+  /// A changed error of a widget.
+  static func phrase(of error: WidgetError?) -> [String] {
+    error?.all.map { "error: \($0.reason.safeForTerminal): \($0.message.safeForTerminal)" }
+      ?? ["error: removed"]
+  }
+
+  /// A changed problem of a timeline; empty if the timeline works.
+  static func phrase(ofTimeline problem: String) -> String {
+    "timeline: \(problem.isEmpty ? "works now" : problem.onOneLine)"
+  }
+
+  /// The failures of nodes that have come, and the nodes whose failures are gone.
+  private static func failures(_ before: Content?, _ after: Content?) -> [String] {
+    let (old, new) = (before?.failures ?? [], after?.failures ?? [])
+    guard old != new else { return [] }
+    let known = Set(old)
+    let failing = Set(new.compactMap(\.node))
+    var told: Set<String> = []
+    let mended = old.compactMap(\.node).filter { !failing.contains($0) && told.insert($0).inserted }
+    return new.filter { !known.contains($0) }.map { "! \($0.words { _ in "" })" }
+      + mended.map { "\($0.safeForTerminal): works now" }
   }
 
   /// How many nodes are other than before.
@@ -72,5 +98,12 @@ enum ChangeText {
       case (nil, nil): return nil
       }
     }
+  }
+}
+
+extension WidgetFailure {
+  /// The node of a failure of the content; nil for other failures.
+  fileprivate var node: String? {
+    if case .content(let node, _) = self { node } else { nil }
   }
 }

@@ -1,3 +1,4 @@
+import WidgetBar
 import WidgetLayout
 import WidgetModel
 
@@ -7,9 +8,22 @@ struct Table {
   struct Cell: Hashable {
     var text: String
     var style: Style
-    init(_ text: String, _ style: Style = .plain) {
+    /// The reason of a failure, which the text has. If the text is cut, the cell shows only the
+    /// reason, shortened so that its cause stays.
+    private var reason = ""
+
+    init(_ text: String, _ style: Style = .plain, reason: String? = nil) {
       self.text = text.safeForTerminal
       self.style = style
+      self.reason = reason?.safeForTerminal ?? ""
+    }
+
+    func cut(toColumns limit: Int) -> String {
+      guard text.columns > limit, !reason.isEmpty else { return text.cut(toColumns: limit) }
+      let mark = text.hasPrefix("! ") ? "! " : ""
+      let shortened = ReasonText.shortened(reason, to: max(limit - mark.columns, 1))
+      // With room for the whole reason, the text shows more than that.
+      return shortened == reason ? text.cut(toColumns: limit) : mark + shortened
     }
   }
 
@@ -52,7 +66,7 @@ struct Table {
       for (column, cell) in row.enumerated() {
         let isLast = column == row.count - 1
         var text = cell.text
-        if isLast, let width { text = text.cut(toColumns: max(width - used, 8)) }
+        if isLast, let width { text = cell.cut(toColumns: max(width - used, 8)) }
         if !isLast { text = text.cut(toColumns: widths[column]) }
         line += painter.paint(text, cell.style)
         guard !isLast, row[(column + 1)...].contains(where: { !$0.text.isEmpty }) else { break }

@@ -12,16 +12,21 @@ struct WatchPrinter: Sendable {
   let painter: Painter
   /// The columns of the terminal, to which lines are cut. Nil without a terminal.
   let width: Int?
+  /// Whether lines for people tell of changes of the content.
+  let tellsContent: Bool
   /// The time now, for frames without a time.
   var now: @Sendable () -> Timestamp = { Terminal.now }
   /// A time of day as people read it.
   var clock: @Sendable (Timestamp) -> String = { Terminal.timeOfDay($0) }
   private var shown: [WidgetID: Widget] = [:]
+  /// The least room for a shortened reason.
+  private static let reasonColumnsMin = 8
 
   init(
     format: OutputFormat, mask: ReadMask, painter: Painter, width: Int? = nil,
-    projection: @escaping @Sendable (Widget) -> Widget = { $0 }
+    tellsContent: Bool = true, projection: @escaping @Sendable (Widget) -> Widget = { $0 }
   ) {
+    self.tellsContent = tellsContent
     self.projection = projection
     self.format = format
     self.mask = mask
@@ -66,14 +71,18 @@ struct WatchPrinter: Sendable {
       text += line(now(), "removed", .bad, widget.id, [])
       shown[widget.id] = nil
     }
-    for widget in difference.added.compactMap({ mirror[$0].map(projection) }) {
+    for whole in difference.added.compactMap({ mirror[$0] }) {
+      let widget = projection(whole)
       text += line(
         time(widget.updateTime), isFirst ? "current" : "added", isFirst ? .dim : .good, widget.id,
-        description(widget))
+        description(widget, failure: failure(of: whole)))
       shown[widget.id] = widget
     }
     for widget in difference.updated.compactMap({ mirror[$0].map(projection) }) {
-      let phrases = shown[widget.id].map { ChangeText.differences($0, widget) } ?? []
+      let phrases =
+        shown[widget.id].map {
+          ChangeText.differences($0, widget, tellsContent: tellsContent)
+        } ?? []
       shown[widget.id] = widget
       // A change outside the mask moves nothing but the revision.
       guard !phrases.isEmpty else { continue }
@@ -86,7 +95,9 @@ struct WatchPrinter: Sendable {
   private func text(withoutState change: WidgetChange) -> String {
     switch change {
     case .added(let widget, _):
-      return line(time(widget.updateTime), "added", .good, widget.id, description(widget))
+      return line(
+        time(widget.updateTime), "added", .good, widget.id,
+        description(projection(widget), failure: failure(of: widget)))
     case .removed(let id, _):
       return line(now(), "removed", .bad, id, [])
     case .updated(let update):
@@ -98,6 +109,13 @@ struct WatchPrinter: Sendable {
         phrases.append("labels: \(JSONWriter.compact(labels.document))")
       }
       if let isStale = update.isStale { phrases.append(isStale ? "stale" : "fresh") }
+      if let error = update.error { phrases += ChangeText.phrase(of: error) }
+      if let problem = update.timeline??.problem, !problem.isEmpty {
+        phrases.append(ChangeText.phrase(ofTimeline: problem))
+      }
+      if let activity = update.activity { phrases.append("activity: \(activity.state.name)") }
+      let failed = Content(rootID: "", nodes: update.content?.setNodes ?? []).failures
+      phrases += failed.map { "! \($0.words { _ in "" })" }
       if update.position != nil { phrases.append("moved") }
       return line(update.updateTime, "updated", .warning, update.id, phrases)
     }
@@ -108,12 +126,19 @@ struct WatchPrinter: Sendable {
       + unset.map { "\(prefix)\($0.safeForTerminal): nothing" }
   }
 
-  /// A widget that appears, in short.
-  private func description(_ widget: Widget) -> [String] {
+  /// `! failed: no answer (for 5m)`; nil if nothing has failed.
+  private func failure(of widget: Widget) -> String? {
+    widget.failureSummary(DateText(now: now())).map { "! \($0)" }
+  }
+
+  /// A widget that appears, in short. The reason of its failure comes before the data, whose end may be
+  /// cut off.
+  private func description(_ widget: Widget, failure: String?) -> [String] {
     var phrases = [widget.kind.rawValue]
     if mask.wants(.presence), !mask.isEverything || widget.stateWords != "visible" {
       phrases.append(widget.stateWords)
     }
+    if let failure { phrases.append(failure) }
     if !widget.data.isEmpty { phrases.append(widget.data.dataSummary) }
     // Without --field, a line has no room for these.
     if !mask.isEverything {
@@ -133,10 +158,18 @@ struct WatchPrinter: Sendable {
   ) -> String {
     let padding = String(repeating: " ", count: max(0, 7 - verb.count))
     let time = clock(time)
-    var rest = " \(id)" + (phrases.isEmpty ? "" : "  " + phrases.joined(separator: "  "))
+    var rest = " \(id)" + phrases.map { "  \($0)" }.joined()
     if let width {
       let used = time.columns + 1 + verb.count + padding.count
-      rest = rest.cut(toColumns: max(width - used, 8))
+      let room = max(width - used, 8)
+      if rest.columns > room, let index = phrases.firstIndex(where: { $0.hasPrefix("! ") }) {
+        let start = " \(id)" + phrases[..<index].map { "  \($0)" }.joined() + "  "
+        let failure = phrases[index]
+        let cell = Table.Cell(failure, reason: String(failure.dropFirst(2)))
+        let shown = cell.cut(toColumns: max(room - start.columns, WatchPrinter.reasonColumnsMin))
+        if shown != failure { rest = start + shown }
+      }
+      rest = rest.cut(toColumns: room)
     }
     return painter.paint(time, .dim) + " " + painter.paint(verb, style) + padding + rest + "\n"
   }

@@ -10,11 +10,16 @@ extension Table {
   ///   - now: the time from which ages are measured.
   ///   - mask: the requested fields. The others stay empty.
   ///   - reasons: whether the data of a failed widget begins with the reason.
+  ///   - projection: reduces a widget to the data that the table shows.
   static func of(
-    _ widgets: [Widget], now: Timestamp, mask: ReadMask = .all, reasons: Bool = false
+    _ widgets: [Widget], now: Timestamp, mask: ReadMask = .all, reasons: Bool = false,
+    projection: (Widget) -> Widget = { $0 }
   ) -> Table {
     var table = Table("ID", "KIND", "STATE", "REVISION", "AGE", "DATA", yielding: "KIND")
     for widget in widgets {
+      let failure = reasons ? widget.failureMark(now: now) : ""
+      let reason = failure.isEmpty ? nil : widget.failures.first?.reason
+      let data = Cell(failure + projection(widget).data.dataSummary, reason: reason)
       table.add(
         Cell(widget.id.rawValue),
         Cell(widget.kind.rawValue + (widget.isOfUnknownKind ? " (unregistered)" : "")),
@@ -23,9 +28,7 @@ extension Table {
         Cell(
           mask.wants(.createTime)
             ? DurationSyntax.age(now.duration(since: widget.createTime)) : ""),
-        Cell(
-          ((reasons ? widget.failureMark(now: now) : "") + widget.data.dataSummary)
-            .cut(toColumns: dataColumnsMax)))
+        Cell(data.cut(toColumns: dataColumnsMax), reason: reason))
     }
     return table
   }

@@ -1,0 +1,248 @@
+import ArgumentParser
+import WidgetClient
+import WidgetModel
+
+/// `get`: shows widgets, or values of them.
+struct GetCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "get", abstract: "Show widgets, or single values of them.",
+    discussion: """
+      With --field, the table format has only the values, one per line: text as it is, all other \
+      values as JSON. The field error has a line for each failure of the widget, like `ls`: an \
+      error, a wrong timeline, a failed activity, or an expression of its content that fails.
+
+      If a widget, a data key or a parameter is missing, the command exits with status 3. It still \
+      shows the other widgets. With -o json or yaml, several ids give an object with the list of \
+      widgets.
+
+      On a terminal, the command escapes control characters in text. In a pipe or a file, it \
+      prints the text unchanged, for programs. If a program prints the text to a terminal, use \
+      --escape.
+
+      Examples:
+        widgetctl get clock
+        widgetctl get clock -o yaml
+        widgetctl get clock cpu
+        widgetctl get cpu --field data.percent
+        widgetctl get clock --field data.text --escape | less
+        widgetctl get clock --field error
+        widgetctl get clock --owners
+      """)
+
+  @Argument(help: "The widgets' ids.", completion: idCompletion, transform: parseID)
+  var ids: [WidgetID]
+
+  @Flag(
+    help: """
+      Show the owners of the data keys, parameters and labels that a bundle or a set declares. The \
+      owner is the bundle or set, or the user or program that has changed the field later.
+      """)
+  var owners = false
+
+  @Flag(
+    help: """
+      Escape control characters in the text of --field, even if the output is not a terminal. Use \
+      it if a program prints the text to a terminal.
+      """)
+  var escape = false
+
+  @OptionGroup var fields: FieldOptions
+  @OptionGroup var global: GlobalOptions
+
+  func validate() throws {
+    guard !escape || !fields.paths.isEmpty else {
+      throw ValidationError("--escape is for the text of --field; add --field PATH")
+    }
+    guard !owners || fields.paths.isEmpty else {
+      throw ValidationError("--owners shows a fixed list of fields; leave out --field")
+    }
+    guard !owners || ids.count == 1 else {
+      throw ValidationError("--owners is for one widget; give one id")
+    }
+  }
+
+  func run() async throws {
+    let session = try global.session()
+    if owners, let id = ids.first { return try await showOwners(of: id, session) }
+    var (found, failures): ([Found], [CommandFailure]) = ([], [])
+    for id in ids {
+      do {
+        found.append(try await read(id, session))
+      } catch let failure as CommandFailure where ids.count > 1 {
+        failures.append(failure)
+      } catch let error as ClientError where ids.count > 1 && error.reason == "WIDGET_NOT_FOUND" {
+        failures.append(
+          await NearestName.completed(
+            CommandFailure(error, socket: global.socket), socket: global.socket))
+      }
+    }
+    show(found, session.printer)
+    await session.warnOfStore()
+    for failure in failures {
+      Main.report(failure, isJSON: ![.table, .yaml].contains(session.printer.format))
+    }
+    if !failures.isEmpty { throw ExitStatus.notFound }
+  }
+
+  /// A widget as it was read.
+  private struct Found {
+    let widget: Widget
+    let document: Value
+    /// The texts of the fields that `--field` names.
+    let values: [String]
+  }
+
+  private func show(_ found: [Found], _ printer: Printer) {
+    func table() -> String {
+      guard fields.paths.isEmpty else {
+        return found.flatMap(\.values).map { $0 + "\n" }.joined()
+      }
+      guard !found.isEmpty else { return "" }
+      return printer.table(of: found.map(\.widget))
+        + found.map {
+          GetCommand.problems(of: $0.widget, namesWidget: found.count > 1)
+        }.joined()
+    }
+    if ids.count == 1, let only = found.first {
+      printer.print(only.document, table: table)
+    } else {
+      printer.print(
+        list: found.map(\.document), around: { .map(["widgets": $0]) }, table: table)
+    }
+  }
+
+  private func read(_ id: WidgetID, _ session: Session) async throws -> Found {
+    var mask = try fields.mask(for: session.printer.format)
+    let answer = try await fields.asking(for: mask) { (known) async throws(ClientError) in
+      mask = known
+      return try await session.client.getWidget(
+        GetWidgetRequest(id: id, readMask: known), options: session.options)
+    }
+    let document = answer.widget.document(
+      etag: answer.etag, mask: mask, stored: answer.storedTimeline)
+    guard session.printer.format == .table, !fields.paths.isEmpty else {
+      return Found(widget: answer.widget, document: document, values: [])
+    }
+    let escapes = escape || Terminal.outputIsTerminal
+    do throws(CommandFailure) {
+      let values = try fields.paths.map { (path) throws(CommandFailure) in
+        path == "error"
+          ? GetCommand.errorText(of: answer.widget)
+          : try GetCommand.text(of: path, in: document, id: id, escapes: escapes)
+      }
+      return Found(widget: answer.widget, document: document, values: values)
+    } catch {
+      // Reads the whole widget, to suggest the nearest name.
+      let whole = try await session.client.getWidget(
+        GetWidgetRequest(id: id), options: session.options
+      ).widget.document(etag: "")
+      for path in fields.paths {
+        _ = try GetCommand.text(of: path, in: whole, id: id, escapes: true)
+      }
+      throw error
+    }
+  }
+
+  /// A line for each failure, in the words of `ls`. Empty if nothing has failed.
+  static func errorText(of widget: Widget, now: Timestamp = Terminal.now) -> String {
+    let dates = DateText(now: now)
+    return widget.failures.map { $0.words { "for \(dates.age(of: $0))" } }.joined(separator: "\n")
+  }
+
+  /// A line for each problem of a widget: its error, its staleness, and failed parts of its content.
+  ///
+  /// - Parameter namesWidget: Whether each line begins with the widget's id.
+  static func problems(
+    of widget: Widget, now: Timestamp = Terminal.now, namesWidget: Bool = false
+  ) -> String {
+    let lines =
+      widget.failures(DateText(now: now)) + widget.statusFailures
+      + (widget.content?.problemLines(tellsAll: false) ?? [])
+    let start = namesWidget ? "  \(widget.id): " : "  "
+    return lines.map { "\(start)\($0)\n" }.joined().safeLines
+  }
+
+  private func showOwners(of id: WidgetID, _ session: Session) async throws {
+    let mask = try ReadMask(paths: ["owners", "data", "parameters", "labels", "apply_set"])
+    let answer = try await session.client.getWidget(
+      GetWidgetRequest(id: id, readMask: mask), options: session.options)
+    let document: Value = .map([
+      "id": .string(id.rawValue), "owners": .list(answer.owners.map(\.document)),
+    ])
+    session.printer.print(document) {
+      guard !answer.owners.isEmpty else {
+        return GetCommand.noOwners(of: id, in: answer.widget.applySet) + "\n"
+      }
+      var table = Table("FIELD", "VALUE", "OWNER", "DECLARED")
+      for field in answer.owners {
+        table.add(
+          .init(field.path), .init(field.text(in: answer.widget, of: answer.owners)),
+          .init(field.ownerName(Facts.name(ofUser:))),
+          .init(
+            field.declared.map {
+              JSONWriter.compact($0)
+                + (field.isAside
+                  ? " set aside, it does not fit the kind" : " by \(field.manager)")
+            } ?? ""))
+      }
+      return table.text(width: session.printer.width, session.printer.painter)
+    }
+  }
+
+  /// Why no field of a widget has an owner.
+  static func noOwners(of id: WidgetID, in applySet: String) -> String {
+    let start = "no field of \(id) has an owner: "
+    if applySet.isEmpty {
+      return start + "no bundle and no set declares the widget"
+    }
+    if let bundle = RemoveCommand.bundle(of: applySet) {
+      return start
+        + "the bundle \"\(bundle)\" declares no data, parameters or labels of the widget"
+    }
+    return start
+      + "the set \(JSONWriter.quoted(applySet)) was applied without --own, so it replaces what "
+      + "others set; `widgetctl apply --own` records owners"
+  }
+
+  /// `; did you mean data.items?`, `; it has data.items and data.n`
+  private static func nearest(
+    to key: String, in entries: ValueMap, _ scope: String, of id: WidgetID
+  )
+    -> String
+  {
+    let start = ValuePath(key).keys.first ?? key
+    guard entries[start] == nil else { return "" }
+    if let near = start.closest(among: entries.keys) { return "; did you mean \(scope).\(near)?" }
+    return entries.isEmpty ? "" : "; `widgetctl get \(id) --field \(scope)` shows what it has"
+  }
+
+  /// The value that a field's path names, as text.
+  ///
+  /// - Parameter escapes: whether control characters become escapes.
+  static func text(
+    of path: String, in document: Value, id: WidgetID, escapes: Bool
+  ) throws(CommandFailure) -> String {
+    guard case .map(let map) = document else { return "" }
+    var value = map[FieldOptions.camelCase(path)]
+    if path == "presence" {
+      value = .map(["visible": map["visible"] ?? .null, "enabled": map["enabled"] ?? .null])
+    }
+    if path == "stale" { value = value ?? .bool(false) }
+    for scope in ["data", "parameters"] {
+      guard let key = path[...].droppingPrefix(scope + "."), !key.isEmpty else { continue }
+      let entries: ValueMap = if case .map(let map)? = map[scope] { map } else { [:] }
+      guard let entry = ValuePath(String(key)).value(in: entries) else {
+        throw CommandFailure(
+          .notFound,
+          "widget \"\(id)\" has no \(path)"
+            + nearest(to: String(key), in: entries, scope, of: id))
+      }
+      value = entry
+    }
+    switch value {
+    case nil, .null?: return ""
+    case .string(let text)?: return escapes ? text.safeForTerminal : text
+    case let value?: return JSONWriter.compact(value)
+    }
+  }
+}
