@@ -33,7 +33,7 @@ enum ExitStatus: Int32, CaseIterable, Error {
     case .unavailable: "the daemon cannot be reached or is not serving"
     case .timedOut: "timeout (--timeout)"
     case .quotaExceeded: "a limit is exceeded"
-    case .invalidArgument: "a file or value has a mistake"
+    case .invalidArgument: "a file, value or expression has a mistake, or an expression fails"
     case .actionFailed: "an action or a handler of the event has failed (`send --wait`)"
     case .actionCancelled: "an action of the event was cancelled (`send --wait`)"
     }

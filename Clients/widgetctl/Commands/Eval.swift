@@ -16,8 +16,8 @@ struct EvalCommand: AsyncParsableCommand {
       `error`, like --where of other commands. `entry` is then the current entry of the widget's \
       timeline.
 
-      If the expression has a mistake, the command prints the place of the mistake and exits with \
-      status 10. If the evaluation fails, it exits with status 5. Put `--` before an expression \
+      If the expression has a mistake or its evaluation fails, the command prints the place and \
+      exits with status 10. Put `--` before an expression \
       that begins with a minus sign.
 
       Examples:
@@ -155,11 +155,12 @@ struct EvalCommand: AsyncParsableCommand {
     }
     let result: ExpressionValue
     do throws(EvaluationError) { result = try compiled.evaluate(bindings) } catch {
-      throw CommandFailure(.refused, error.rendered)
+      throw CommandFailure(.invalidArgument, error.rendered)
     }
     guard let value = Value(result) else {
       throw CommandFailure(
-        .refused, "the result cannot be written: a uint beyond an int, or keys that become one")
+        .invalidArgument,
+        "the result cannot be written: a uint beyond an int, or keys that become one")
     }
     return value
   }
