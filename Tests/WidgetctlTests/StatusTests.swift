@@ -51,6 +51,21 @@ struct StatusTests {
         """)
   }
 
+  @Test func `bundles that have failed are named`() {
+    var report = Self.report(.running(.serving))
+    report.host = .running(folders: ["/b"])
+    #expect(report.text(Samples.plain).contains("Bundles: widgetd-host runs /b\n    "))
+    report.failingBundles = ["clock", "feed"]
+    #expect(
+      report.text(Samples.plain).contains(
+        """
+        Bundles: widgetd-host runs /b
+                    2 bundles have failed: clock, feed; `widgetctl bundle ls --remote`
+
+        """))
+    #expect("\(report.document)".contains("feed"))
+  }
+
   @Test(arguments: [(1, "1 widget"), (4, "4 widgets"), (1000, "at least 1000 widgets")])
   func `widgets that fail are counted, and the first ones have their reason`(
     count: Int, words: String

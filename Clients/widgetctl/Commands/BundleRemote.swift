@@ -144,7 +144,7 @@ enum BundleRemote {
           .init(
             bundle.problem.isEmpty
               ? standing?.text ?? "ok"
-              : (standing.map { "\($0.state): " } ?? "") + bundle.problem,
+              : "\(standing?.state ?? "failed"): \(BundleStanding.firstLine(of: bundle.problem))",
             isBad ? .bad : .good))
       }
       return table.text(width: session.printer.width, session.printer.painter)

@@ -64,9 +64,22 @@ struct BundleStanding: Hashable, Sendable {
   }
 
   private var standing: String {
-    let lines = problem.split(whereSeparator: \.isNewline)
+    let line = BundleStanding.firstLine(of: problem)
+    return line.isEmpty ? state : "\(state): \(line)"
+  }
+
+  /// `a bundle has failed: clock`, `2 bundles have failed: clock, feed`. Nil if none has failed.
+  static func words(forFailing ids: [String]) -> String? {
+    guard !ids.isEmpty else { return nil }
+    let count = ids.count == 1 ? "a bundle has" : "\(ids.count) bundles have"
+    return "\(count) failed: \(ids.joined(separator: ", "))"
+  }
+
+  /// The first of several problems, with the number of the others.
+  static func firstLine(of problems: String) -> String {
+    let lines = problems.split(whereSeparator: \.isNewline)
     let more = lines.count > 1 ? " (and \(lines.count - 1) more)" : ""
-    return lines.first.map { "\(state): \($0)\(more)" } ?? state
+    return lines.first.map { "\($0)\(more)" } ?? ""
   }
 
   /// The command that removes a bundle where its host runs it.

@@ -7,7 +7,7 @@ struct StatusCommand: AsyncParsableCommand {
     commandName: "status", abstract: "Show the state of the daemon at a glance.",
     discussion: """
       The command shows the daemon's version, uptime, memory, store, use of its limits, widgets \
-      that fail or are stale, error counters and last errors: changes that could not be stored, exceeded limits, invalid \
+      and bundles that fail, stale widgets, error counters and last errors: changes that could not be stored, exceeded limits, invalid \
       settings. It leaves out values that you may not see. If the daemon does not answer, it \
       prints the first problem that `doctor` finds. The connection starts a socket-activated \
       service. The command waits for each answer for 3s, or for the time of --timeout.
@@ -46,7 +46,13 @@ struct StatusCommand: AsyncParsableCommand {
       report.stats = answers.stats
       report.revision = answers.revision
       report.store = answers.store
-      if answers.stats != nil { report.host = await BundleHost.ask(global) }
+      if answers.stats != nil {
+        report.host = await BundleHost.ask(global)
+        if case .running = report.host {
+          report.failingBundles = await BundleStanding.all(at: choice.path).filter(\.isBad)
+            .map(\.id)
+        }
+      }
       if answers.level == .owner || answers.level == .client {
         report.failing = await FailingWidgets.ask(global)
       }

@@ -250,11 +250,11 @@ extension Facts {
   /// The bundles that a host runs, and those that have failed.
   private func runningFinding(_ bundles: Facts.Bundles, _ folders: String) -> Finding {
     let runs = "widgetd-host runs \(folders)"
-    guard !bundles.failing.isEmpty else { return .ok("bundles", runs) }
-    let count =
-      bundles.failing.count == 1 ? "a bundle has" : "\(bundles.failing.count) bundles have"
+    guard let words = BundleStanding.words(forFailing: bundles.failing) else {
+      return .ok("bundles", runs)
+    }
     return .warn(
-      "bundles", "\(runs); \(count) failed: \(bundles.failing.joined(separator: ", "))",
+      "bundles", "\(runs); \(words)",
       mend: choice.command("bundle ls --remote"))
   }
 

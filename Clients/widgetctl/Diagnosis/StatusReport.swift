@@ -29,6 +29,8 @@ struct StatusReport: Hashable {
   var store: StoreTrouble?
   /// The host that runs bundles, if it is known.
   var host = BundleHost.unknown
+  /// The ids of the bundles that the host runs, or should run, and that have failed.
+  var failingBundles: [String] = []
   /// The widgets that fail; nil if they are not known.
   var failing: FailingWidgets?
   var now: Timestamp
@@ -153,7 +155,11 @@ extension StatusReport {
       "Events",
       "the next one gets the number \(stats.lastSequence + 1); a restart can skip numbers")
     switch host {
-    case .running: line("Bundles", "widgetd-host runs \(host.words ?? "")")
+    case .running:
+      line("Bundles", "widgetd-host runs \(host.words ?? "")")
+      if let words = BundleStanding.words(forFailing: failingBundles) {
+        line("", "\(words); `widgetctl bundle ls --remote`", .bad)
+      }
     case .returning: line("Bundles", BundleHost.waiting, .warning)
     case .silent(let process, _): line("Bundles", process.words("widgetd-host"), .bad)
     case .missing: line("Bundles", "no widgetd-host runs")
@@ -293,7 +299,7 @@ extension StatusReport {
     case .running(let folders, let stub):
       map["host"] = .map([
         "running": .bool(true), "folders": .list(folders.map { .string($0) }),
-        "stub": .bool(stub),
+        "stub": .bool(stub), "failing": .list(failingBundles.map { .string($0) }),
       ])
     case .silent(let process, let folders):
       map["host"] = .map([
