@@ -74,7 +74,7 @@ info=$(echo 'reason: "WIDGET_NOT_FOUND" domain: "widgetd"
   encode google.rpc.ErrorInfo google/rpc/error_details.proto | escaped)
 printf 'status {
   code: 5
-  message: "There is no widget \\"nope\\". List them with ListWidgets."
+  message: "There is no widget \\"nope\\". `widgetctl ls` lists all widgets."
   details { type_url: "type.googleapis.com/google.rpc.ErrorInfo" value: "%s" }
 }' "$info" | encode ttrpc.v1.Response ttrpc/v1/ttrpc.proto | frame B4 2 0 3
 

@@ -21,8 +21,8 @@ public struct FrameHeader: Hashable, Sendable {
   /// The next step after a message was too long. The message itself was not read, so no field of it
   /// is known.
   static let oversizeAdvice =
-    "send fewer or smaller values, for example fewer entries of a timeline; GetStats lists the "
-    + "limits of fields, such as timeline_entries_max"
+    "send fewer or smaller values, for example fewer entries of a timeline; `widgetctl stats` lists "
+    + "the limits, such as timeline_entries_max"
 
   /// The number of data bytes that follow, as the peer announces it. May exceed
   /// `frameDataBytesMax`.

@@ -41,7 +41,7 @@ struct ReducerFailureTests {
 
   private let pourMark = """
     "press" of "pour" cannot be handled: "share" cannot be set: division by zero, in \
-    `10 / data.cups`. Correct reducers[0] of the kind, or the widget's data.
+    `10 / data.cups`. Correct on.press of "pour" in the kind, or the widget's data.
     """
 
   @Test func `a reducer that fails is the error of its widget, until it handles the event`() throws
@@ -63,6 +63,16 @@ struct ReducerFailureTests {
     #expect(store.widget("a")?.data["share"] == .int(2))
     #expect(store.revision == revision + 1)
     #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `a reducer has the key of a file, with a number if others have the same`() {
+    let reducers = [("press", ""), ("turn", "knob"), ("turn", "knob"), ("turn", "")].map {
+      Reducer(event: $0, nodeID: $1)
+    }
+    #expect(
+      ReducerFailure.keys(of: reducers) == [
+        "on.press", "on.turn[0] of \"knob\"", "on.turn[1] of \"knob\"", "on.turn",
+      ])
   }
 
   @Test func `an event that changes no data still clears the mark`() throws {

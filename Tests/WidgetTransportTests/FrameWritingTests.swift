@@ -27,8 +27,8 @@ import WidgetTransport
     #expect(
       FrameTooLong(dataBytes: 5 << 20).description
         == "a message of 5242880 bytes is longer than the 4194304 bytes that a frame carries; send "
-        + "fewer or smaller values, for example fewer entries of a timeline; GetStats lists the "
-        + "limits of fields, such as timeline_entries_max")
+        + "fewer or smaller values, for example fewer entries of a timeline; `widgetctl stats` lists "
+        + "the limits, such as timeline_entries_max")
     #expect(throws: FrameTooLong(dataBytes: tooMuch.readableBytes)) {
       try buffer.writeFrame(.data, streamID: 1, data: tooMuch)
     }

@@ -370,7 +370,7 @@ struct FailureTests {
     let failure = CommandFailure(
       .status(
         RPCStatus(
-          code: .notFound, message: "There is no kind \"clok\". List them with ListKinds.",
+          code: .notFound, message: "There is no kind \"clok\". `widgetctl kinds` lists all kinds.",
           errorInfo: ErrorInfo(reason: "KIND_NOT_FOUND", metadata: ["kind": "clok"]))))
     #expect(failure.message == "there is no kind \"clok\"; `widgetctl kinds` lists them")
   }

@@ -47,6 +47,7 @@ enum FieldWords {
     "patch.set_labels": "--label",
     "patch.set_parameters": "--param",
     "payload": "the event's fields",
+    "request_id": "--request-id",
     "selector.expression": "--where",
     "selector.labels": "--selector",
     "stale_after": "--stale-after",

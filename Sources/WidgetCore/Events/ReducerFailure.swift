@@ -17,15 +17,20 @@ public struct ReducerFailure: Hashable, Sendable {
   public let nodeID: String
   /// The part of the kind, such as `reducers[0].set[count]`.
   public let place: String
+  /// The reducer in the words of a file: `on.press`, `on.press[1] of "pour"`.
+  public let key: String
   /// The cause, without values of the event and of the widget.
   public let cause: String
   /// The cause with the values, for the sender of the event.
   public let message: String
 
-  init(event: String, nodeID: String, place: String, cause: String, message: String) {
+  init(
+    event: String, nodeID: String, place: String, key: String, cause: String, message: String
+  ) {
     self.event = event
     self.nodeID = nodeID
     self.place = place
+    self.key = key
     self.cause = cause
     self.message = message
   }
@@ -36,7 +41,7 @@ public struct ReducerFailure: Hashable, Sendable {
       reason: ReducerFailure.reason,
       message: ReducerFailure.beginning(event) + (nodeID.isEmpty ? "" : " of \"\(nodeID)\"")
         + " can\(event.isEmpty ? "" : "not") be handled: \(words): \(shortCause)"
-        + ReducerFailure.end(reducer))
+        + ReducerFailure.end(key))
   }
 
   /// The failed part, for people: they may have written it as `on: {press: …}`.
@@ -50,14 +55,14 @@ public struct ReducerFailure: Hashable, Sendable {
 
   /// Whether an error is the mark of this reducer at this event, perhaps for another cause.
   func isMarked(by error: WidgetError) -> Bool {
-    ReducerFailure.isMark(error, of: event, reducer: reducer)
+    ReducerFailure.isMark(error, of: event, key: key)
   }
 
   /// Whether an error is a mark that is gone after a reducer has handled an event.
-  static func isMark(_ error: WidgetError, of event: String, reducer: String) -> Bool {
+  static func isMark(_ error: WidgetError, of event: String, key: String) -> Bool {
     guard error.reason == reason else { return false }
     return error.message.hasPrefix(beginning("") + " ")
-      || (error.message.hasPrefix(beginning(event) + " ") && error.message.hasSuffix(end(reducer)))
+      || (error.message.hasPrefix(beginning(event) + " ") && error.message.hasSuffix(end(key)))
   }
 
   /// Whether an error is the mark of any reducer.
@@ -68,9 +73,6 @@ public struct ReducerFailure: Hashable, Sendable {
   /// Whether an error, or a further one, is the mark of any reducer.
   static func hasMark(_ error: WidgetError?) -> Bool { error?.all.contains(where: isMark) == true }
 
-  /// `reducers[0]`
-  private var reducer: String { String(place.prefix { $0 != "." }) }
-
   private var shortCause: String {
     let line = cause.prefix { !$0.isNewline }
     return line.count > 200 ? "\(line.prefix(199))…" : String(line)
@@ -80,7 +82,24 @@ public struct ReducerFailure: Hashable, Sendable {
     event.isEmpty ? "No event" : "\"\(event)\""
   }
 
-  private static func end(_ reducer: String) -> String { ". Correct \(reducer) \(advice)" }
+  private static func end(_ key: String) -> String { ". Correct \(key) \(advice)" }
 
-  private static let advice = "of the kind, or the widget's data."
+  private static let advice = "in the kind, or the widget's data."
+
+  /// The key of each reducer. Reducers of the same event and node have numbers, from 0.
+  static func keys(of reducers: [Reducer]) -> [String] {
+    struct Target: Hashable {
+      let event: String
+      let nodeID: String
+    }
+    let targets = reducers.map { Target(event: $0.event, nodeID: $0.nodeID) }
+    let counts = Dictionary(targets.map { ($0, 1) }, uniquingKeysWith: +)
+    var numbers: [Target: Int] = [:]
+    return targets.map { target in
+      let number = numbers[target, default: 0]
+      numbers[target] = number + 1
+      return "on.\(target.event)" + (counts[target] == 1 ? "" : "[\(number)]")
+        + (target.nodeID.isEmpty ? "" : " of \"\(target.nodeID)\"")
+    }
+  }
 }

@@ -10,6 +10,8 @@ struct KindReducers {
   struct Problem: Hashable {
     /// `reducers[0].set[count]`
     let place: String
+    /// `on.press`
+    let key: String
     let message: String
   }
 
@@ -37,6 +39,7 @@ struct KindReducers {
 
   private struct CompiledReducer {
     let place: String
+    let key: String
     let nodeID: String
     let condition: CompiledExpression?
     let assignments: [Assignment]
@@ -66,6 +69,7 @@ struct KindReducers {
     let nodes = NodeTypes(kind)
     // One environment for each event, because its cost depends on the size of the kind.
     var environments: [String: ExpressionEnvironment] = [:]
+    let keys = ReducerFailure.keys(of: kind.reducers)
     for (index, reducer) in kind.reducers.enumerated() where problem == nil {
       let type = types[reducer.event] ?? nodes.event(reducer.event, of: reducer.nodeID)
       let environment =
@@ -76,10 +80,10 @@ struct KindReducers {
       do throws(Failure) {
         let compiled = try KindReducers.compile(
           reducer, of: kind, fields, type, nodes, in: environment, memory,
-          place: "reducers[\(index)]")
+          place: "reducers[\(index)]", key: keys[index])
         byEvent[reducer.event, default: EventReducers()].append(compiled)
       } catch {
-        problem = Problem(place: error.place, message: error.message)
+        problem = Problem(place: error.place, key: keys[index], message: error.message)
       }
     }
     self.problem = problem
@@ -102,8 +106,8 @@ struct KindReducers {
       throw .reducerFailed(
         record.id, event: event.name,
         ReducerFailure(
-          event: "", nodeID: "", place: problem.place, cause: problem.message,
-          message: problem.message))
+          event: "", nodeID: "", place: problem.place, key: problem.key,
+          cause: problem.message, message: problem.message))
     }
     guard let known = byEvent[event.name] else { return nil }
     var run = Run(
@@ -113,15 +117,15 @@ struct KindReducers {
         throw .reducerFailed(
           record.id, event: event.name,
           ReducerFailure(
-            event: event.name, nodeID: reducer.nodeID, place: error.place, cause: error.cause,
-            message: error.message))
+            event: event.name, nodeID: reducer.nodeID, place: error.place, key: reducer.key,
+            cause: error.cause, message: error.message))
       }
     }
     if let error = record.error {
       let others = error.all.filter { error in
         !known.reducers.contains { reducer in
           reducer.runs(for: event)
-            && ReducerFailure.isMark(error, of: event.name, reducer: reducer.place)
+            && ReducerFailure.isMark(error, of: event.name, key: reducer.key)
         }
       }
       if others.count < error.all.count { run.patch.error = .some(WidgetError(joining: others)) }
@@ -255,7 +259,7 @@ struct KindReducers {
   private static func compile(
     _ reducer: Reducer, of kind: Kind, _ fields: [String: Field], _ eventType: EventType?,
     _ nodes: NodeTypes,
-    in environment: ExpressionEnvironment, _ memory: KindMemory, place: String
+    in environment: ExpressionEnvironment, _ memory: KindMemory, place: String, key: String
   ) throws(Failure) -> CompiledReducer {
     if eventType == nil, !kind.events.isEmpty, !kind.isOpen {
       throw Failure(
@@ -301,8 +305,8 @@ struct KindReducers {
       unset.append((key, try field(key, kind, fields, place)?.defaultValue))
     }
     return CompiledReducer(
-      place: place, nodeID: reducer.nodeID, condition: condition, assignments: assignments,
-      unset: unset)
+      place: place, key: key, nodeID: reducer.nodeID, condition: condition,
+      assignments: assignments, unset: unset)
   }
 
   private static func compile(

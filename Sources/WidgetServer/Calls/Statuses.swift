@@ -23,7 +23,7 @@ extension RPCStatus {
     switch error {
     case .widgetNotFound(let id):
       self.init(
-        .notFound, error.reason, "There is no widget \"\(id)\". List them with ListWidgets.",
+        .notFound, error.reason, "There is no widget \"\(id)\". `widgetctl ls` lists all widgets.",
         metadata: ["widget_id": id.rawValue])
     case .widgetExists(let id):
       self.init(
@@ -48,7 +48,8 @@ extension RPCStatus {
     case .notAnActivity(let id):
       self.init(
         .failedPrecondition, error.reason,
-        "Widget \"\(id)\" is not an activity. Use UpdateWidget and DeleteWidget for it.",
+        "Widget \"\(id)\" is not an activity. Change or remove it like other widgets (`widgetctl set "
+          + "\(id)`, `widgetctl rm \(id)`).",
         metadata: ["widget_id": id.rawValue])
     case .activityEnded(let id):
       self.init(
@@ -58,7 +59,8 @@ extension RPCStatus {
     case .nodeNotFound(let id, let node):
       self.init(
         .notFound, error.reason,
-        "Widget \"\(id)\" has no node \"\(node)\" now. List its nodes with GetWidget.",
+        "Widget \"\(id)\" has no node \"\(node)\" now. `widgetctl view \(id) --nodes` lists "
+          + "its nodes.",
         metadata: ["widget_id": id.rawValue, "node_id": node])
     case .nodeHidden(let id, let node):
       self.init(
@@ -78,7 +80,8 @@ extension RPCStatus {
         metadata: ["widget_id": id.rawValue, "kind": kind.rawValue])
     case .kindNotFound(let name):
       self.init(
-        .notFound, error.reason, "There is no kind \"\(name)\". List them with ListKinds.",
+        .notFound, error.reason,
+        "There is no kind \"\(name)\". `widgetctl kinds` lists all kinds.",
         metadata: ["kind": name.rawValue])
     case .kindClaimed(let name, let provider):
       let bundle = "bundle/"
@@ -97,7 +100,8 @@ extension RPCStatus {
     case .themeChanged(let current):
       self.init(
         .aborted, error.reason,
-        "The theme has changed since its etag was read. Read it again with GetTheme and retry.",
+        "The theme has changed since its etag was read. Read it again (`widgetctl theme get`) and "
+          + "retry.",
         metadata: ["revision": "\(current)"])
     case .reducerFailed(let id, let event, let failure):
       self.init(
@@ -204,7 +208,7 @@ extension RPCStatus {
         "Send fewer requests at a time, and each without a pause"
       case "incomplete_bytes_unauthorized_max": "You may only ask for health: ask for less"
       case "selector_terms_max": "Name fewer in one request"
-      case "scan_cost_max": "List the widgets with ListWidgets, and send their ids"
+      case "scan_cost_max": "List the widgets (`widgetctl ls`), and name their ids"
       case "blob_bytes_total_max": "Try again when others have deleted theirs"
       default: "Remove something"
       }
@@ -285,14 +289,15 @@ extension RPCStatus {
 
   static let bundleHostGone = RPCStatus(
     .unavailable, "BUNDLE_HOST_GONE",
-    "widgetd-host ended before it answered. Start it, call ListBundles to see what it did, and try "
-      + "again.")
+    "widgetd-host ended before it answered. Start it, and try again. `widgetctl bundle ls` shows what "
+      + "it has done.")
 
   static func bundleHostSlow(seconds: Int) -> RPCStatus {
     RPCStatus(
       .deadlineExceeded, "DEADLINE_EXCEEDED",
       "widgetd-host has not answered within bundle_call_seconds = \(seconds), and may still carry "
-        + "out the call. Call ListBundles to see the result; if that fails, restart widgetd-host.")
+        + "out the call. `widgetctl bundle ls` shows the result; if that fails, restart widgetd-host."
+    )
   }
 
   static func providerActive(

@@ -66,10 +66,9 @@ struct Draft {
       var new = widget
       var errors = widget.error?.all ?? []
       var mark = failure.mark
-      let reducer = failure.place.prefix { $0 != "." }
       if let index = errors.firstIndex(where: { error in
         error.reason == "REDUCER_FAILED" && error.message.contains("\"\(failure.event)\"")
-          && error.message.contains(" \(reducer) ")
+          && error.message.contains(" \(failure.key) ")
       }) {
         mark.since = errors[index].since
         errors[index] = mark

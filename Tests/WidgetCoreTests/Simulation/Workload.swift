@@ -66,7 +66,7 @@ struct Workload {
     return ReducerFailure(
       event: rng.pick(["click", "click", "drag"]), nodeID: "",
       place: rng.pick(["reducers[0].set[x]", "reducers[0].set[y]", "reducers[1].condition"]),
-      cause: cause, message: cause)
+      key: rng.pick(["on.click[0]", "on.click[1]"]), cause: cause, message: cause)
   }
 
   private mutating func statePatch() -> StatePatch {
