@@ -68,6 +68,7 @@ extension SetBundleDefaultsRequest: ConvertibleMessage {
   ) throws(WireError) {
     id = reader.string(c.pointee.id)
     values = try reader.values("values", c.pointee.n_values, c.pointee.values)
+    try reader.checkNames("unset", c.pointee.n_unset)
     unset = reader.strings(c.pointee.n_unset, c.pointee.unset)
   }
 

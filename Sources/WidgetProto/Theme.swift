@@ -229,6 +229,7 @@ extension UpdateThemeRequest: ConvertibleMessage {
         throw UpdateThemeRequest.placed(error, token)
       }
     }
+    try reader.checkNames("unset", c.pointee.n_unset)
     unset = reader.strings(c.pointee.n_unset, c.pointee.unset)
     replace = c.pointee.replace != 0
     validateOnly = c.pointee.validate_only != 0

@@ -45,6 +45,8 @@ struct NamesTests {
         try fault(RefreshWidgetsRequest(.selector(Selector(labels: [label])))),
         "selector.labels[0].values")
       expect(try fault(WatchEventsRequest(names: values)), "names")
+      expect(try fault(UpdateThemeRequest(unset: values)), "unset")
+      expect(try fault(SetBundleDefaultsRequest(id: "b", unset: values)), "unset")
       let mask = try ReadMask(paths: values.map { "data.\($0)" })
       expect(try fault(GetWidgetRequest(id: ids[0], readMask: mask)), "read_mask.paths")
       expect(try fault(ListWidgetsRequest(readMask: mask)), "read_mask.paths")

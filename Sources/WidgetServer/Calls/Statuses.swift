@@ -122,7 +122,8 @@ extension RPCStatus {
         violations.map { "\($0.field): \($0.description)" }.joined(separator: "\n"),
         violations: violations)
     case .quotaExceeded(let limit, let maximum):
-      self = .quotaExceeded(limit, maximum)
+      // Every call with a selector that is refused for its cost has it in a field of this name.
+      self = .quotaExceeded(limit, maximum, field: limit == "scan_cost_max" ? "selector" : nil)
     case .revisionCompacted(let compactRevision):
       self.init(
         .outOfRange, error.reason,
