@@ -15,6 +15,8 @@ extension BundleFileReader {
       reading.report(entries, "expected a list of entries, not \(entries.node.words)")
       return nil
     }
+    reading.namedPart = item.path
+    defer { reading.namedPart = "" }
     var timeline = Timeline()
     timeline.entries = elements.enumerated().compactMap { index, element in
       entry(entries.element(index, element), of: kind)
@@ -75,7 +77,8 @@ extension BundleFileReader {
     case .int(let score)? where range.contains(Double(score)): return Double(score)
     case .double(let score)? where range.contains(score): return score
     default:
-      reading.report(item, "the score is not a number from 0 to 1000000")
+      reading.report(
+        item, "the score is not a number from 0 to 1000000", hint: "write for example 10")
       return 0
     }
   }

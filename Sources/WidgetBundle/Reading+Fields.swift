@@ -104,6 +104,13 @@ extension Reading {
       // `describe` prints the default null, which differs from none.
       field.defaultValue = .null
     }
+    if form == .short, let item = object["choices"], case .list(let values) = item.node.content,
+      values.isEmpty
+    {
+      report(
+        item, "the list of choices is empty, so the field could have no value",
+        hint: "list the values, or leave out choices to allow all of the type")
+    }
     for item in list(object["choices"], of: "choices") {
       if let value = constant(item).flatMap({ fitted($0, field.type, item) }) {
         field.choices.append(value)

@@ -71,6 +71,9 @@ final class Reading {
   var permissions = Permissions()
   /// The names that `let` declares, in the order of the file.
   var lets: [LetName] = []
+  /// The part of the document whose fields problems name, with the path from there. Empty if a line
+  /// and a column are enough. Entries of a timeline look alike, and a program has often made them.
+  var namedPart = ""
   /// Whether a problem says already how to make the file a bundle.
   var hasAdvisedBundle = false
   /// Told of each expression that is right.
@@ -94,7 +97,15 @@ final class Reading {
   func report(line: Int, column: Int, _ path: String, _ message: String, hint: String = "") {
     guard problems.count < Reading.problemsKept else { return }
     problems.append(
-      BundleProblem(line: line, column: column, path: path, message: message, hint: hint))
+      BundleProblem(
+        line: line, column: column, path: path, message: fieldPrefix(path) + message, hint: hint))
+  }
+
+  /// The field of a problem in `namedPart`: `entries[3].values.title: `.
+  private func fieldPrefix(_ path: String) -> String {
+    guard !namedPart.isEmpty, path.hasPrefix(namedPart) else { return "" }
+    let field = path.dropFirst(namedPart.count).drop { $0 == "." }
+    return field.isEmpty ? "" : "\(field.prefix(200)): "
   }
 
   func remark(_ item: Item, _ message: String, hint: String) {
@@ -359,7 +370,9 @@ final class Reading {
     if let converted = Reading.converted(value, type), let fitted = type.fitted(converted) {
       return fitted
     }
-    report(item, "expected a value of type \(type), not \(value.typeName)", hint: hint)
+    report(
+      item, "expected a value of type \(type), not \(value.typeName)",
+      hint: hint.isEmpty ? type.example : hint)
     return nil
   }
 
@@ -390,6 +403,24 @@ final class Reading {
       }
       return .map(ValueMap(entries))
     default: return type.fitted(value)
+    }
+  }
+}
+
+extension FieldType {
+  /// How to write a value of the type; empty if every value has it.
+  fileprivate var example: String {
+    switch self {
+    case .bool: "write true or false"
+    case .int: "write a whole number, such as 5"
+    case .double: "write a number, such as 1.5"
+    case .string: "write text; put a number in quotes"
+    case .bytes: "write text in Base64"
+    case .timestamp: "write for example 2026-01-01T08:00:00Z"
+    case .duration: "write \(DurationSyntax.hint)"
+    case .list: "write a list: [ ]"
+    case .map: "write keys and values: { }"
+    case .any: ""
     }
   }
 }

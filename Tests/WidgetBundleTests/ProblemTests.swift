@@ -88,6 +88,9 @@ import WidgetModel
       "data: {c: {type: string, default: d, choices: [a, b]}}", "1:35",
       "the default is not one of the choices", hint: "use a, b"),
     Mistake(
+      "data: {c: {type: string, choices: []}}", "1:35", "the list of choices is empty",
+      hint: "leave out choices"),
+    Mistake(
       "data: {c: {type: string, choices: [a, b]}}\nsample: {c: z}", "2:13",
       "\"z\" is not one of the choices of \"c\"", hint: "use a, b"),
     Mistake(

@@ -87,11 +87,14 @@ struct WidgetFileTests {
   @Test(arguments: [
     ("{}", "1:28: the entries are missing"), ("{policy: never}", "the entries are missing"),
     ("{entries: [{values: {}}]}", "the entry has no date"),
-    ("{entries: [{date: soon}]}", "1:46: \"soon\" is not a time"),
+    ("{entries: [{date: soon}]}", "1:46: entries[0].date: \"soon\" is not a time"),
     ("{entries: [], policy: later}", "there is: at-end, after, never"),
     ("{entries: [], policy: after}", "the policy after needs a refreshTime"),
     ("{entries: [], stale: 1}", "1:42: unknown key \"stale\""),
-    ("{entries: [{date: 2026-01-01T08:00:00Z, duration: x}]}", "\"x\" is not a duration"),
+    (
+      "{entries: [{date: 2026-01-01T08:00:00Z, duration: x}]}",
+      "entries[0].duration: \"x\" is not a duration"
+    ),
     ("3", "expected an object, not \"3\""),
   ])
   func `a mistake in a timeline is named`(timeline: String, words: String) {
@@ -108,8 +111,20 @@ struct WidgetFileTests {
     ("{entries: [], policy: nver}", "did you mean \"never\"?"),
     ("{entries: [], policy: after}", "the policy after needs a refreshTime"),
     ("{entries: [], refreshTime: 2026-01-01T08:00:00Z}", "only the policy after has a refreshTime"),
-    ("{entries: [{date: 2026-01-01T08:00:00Z, score: -1}]}", "the score is not a number from 0"),
-    ("{entries: [{date: 2026-01-01T08:00:00Z, values: {m: 1}}]}", "the kind has no entry \"m\""),
+    (
+      "{entries: [{date: 2026-01-01T08:00:00Z, score: -1}]}",
+      "entries[0].score: the score is not a number from 0"
+    ),
+    (
+      "{entries: [{date: 2026-01-01T08:00:00Z, values: {n: x}}]}",
+      "entries[0].values.n: expected a value of type int, not string"
+    ),
+    ("{entries: [{date: 2026-01-01T08:00:00Z, values: {n: x}}]}", "hint: write a whole number"),
+    ("{entries: [{date: 2026-01-01T08:00:00Z, n: 1}]}", "entries[0]: unknown key \"n\""),
+    (
+      "{entries: [{date: 2026-01-01T08:00:00Z, values: {m: 1}}]}",
+      "entries[0].values.m: the kind has no entry \"m\""
+    ),
   ])
   func `a mistake in a timeline of the short form is named`(timeline: String, words: String) {
     let failure = #expect(throws: CommandFailure.self) {
