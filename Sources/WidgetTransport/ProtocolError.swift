@@ -45,6 +45,7 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
     ProtocolError(
       code: .resourceExhausted,
       message: "message length \(header.dataBytes) exceeds the maximum of "
-        + "\(FrameHeader.frameDataBytesMax) bytes; \(FrameHeader.oversizeAdvice)")
+        + "\(FrameHeader.frameDataBytesMax) bytes, and was dropped unread, so its method and fields "
+        + "are not known; \(FrameHeader.oversizeAdvice)")
   }
 }

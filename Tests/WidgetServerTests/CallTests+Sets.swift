@@ -52,6 +52,36 @@ extension `A call` {
     }
   }
 
+  @Test func `of ApplyWidgets that makes a widget too large names the field with most bytes`()
+    async throws
+  {
+    try await withServer(limits: .with { $0.store.widgetBytesMax = 2_000 }) { server in
+      let client = try server.connect()
+      let text = Value.string(String(repeating: "x", count: 1_500))
+      func entry(_ seconds: Int64) -> TimelineEntry {
+        TimelineEntry(
+          date: Timestamp.fakeStart.advanced(by: .seconds(seconds)), values: ["title": text])
+      }
+      let kind = try KindName.make("plain")
+      let specs = [
+        WidgetSpec(id: try .make("a"), kind: kind, data: ["n": text]),
+        WidgetSpec(
+          id: try .make("b"), kind: kind, data: ["n": .int(1)],
+          timeline: Timeline(entries: [entry(0), entry(60)])),
+      ]
+      let refusal = try client.refusal("ApplyWidgets", ApplyWidgetsRequest(widgets: specs))
+      Self.expect(refusal, .resourceExhausted, "QUOTA_EXCEEDED")
+      #expect(refusal.fieldViolations.map(\.field) == ["widgets[1].timeline.entries"])
+      #expect(refusal.message.contains("Make the value smaller"), "\(refusal.message)")
+      #expect(refusal.errorInfo?.metadata["widget_id"] == "b")
+      let created = try client.refusal(
+        "CreateWidget",
+        CreateWidgetRequest(
+          widget: WidgetSpec(id: try .make("c"), kind: kind, data: ["m": text, "n": text])))
+      #expect(created.fieldViolations.map(\.field) == ["widget.data[m]"])
+    }
+  }
+
   @Test func `of SetPresence needs exactly one target and an action`() async throws {
     try await withServer(log: TestLog.State(image: .sample(count: 1))) { server in
       let client = try server.connect()

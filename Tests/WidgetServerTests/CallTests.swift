@@ -251,6 +251,7 @@ import WidgetTransport
         WidgetPatch(setData: ["k": .bytes([UInt8](repeating: 1, count: 5_000))]))
       Self.expect(large, .resourceExhausted, "QUOTA_EXCEEDED")
       #expect(large.errorInfo?.metadata["limit"] == "widget_bytes_max")
+      #expect(large.fieldViolations.map(\.field) == ["patch.set_data[k]"])
       #expect(try client.get("a").revision == 1)
     }
   }

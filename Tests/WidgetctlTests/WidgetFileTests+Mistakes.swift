@@ -160,6 +160,27 @@ extension WidgetFileTests {
     #expect(file.located(failure).message == "refused")
   }
 
+  @Test func `a request that is too large names its largest field, with its line`() throws {
+    let text = """
+      - {id: a, kind: k, data: {n: 1}}
+      - id: b
+        kind: k
+        timeline:
+          entries: [{date: 2026-01-01T08:00:00Z}, {date: 2026-01-01T09:00:00Z}]
+      - {id: c, kind: k}
+      """
+    let failure = CommandFailure(.invalidArgument, "a message of 5 bytes is longer than 4")
+    let message = try Self.read(text).located(tooLarge: failure).message
+    #expect(
+      message.hasPrefix("f.yaml:5:5: widgets[1].timeline.entries: 2 entries are too many for one"),
+      "\(message)")
+    #expect(message.contains("timeline_entries_max"))
+    let value = try Self.read("{id: a, kind: k, data: {notes: text}}").located(tooLarge: failure)
+    #expect(value.message.hasPrefix("f.yaml:1:25: data[notes]: this value is too large"))
+    let plain = try Self.read("{id: a, kind: k}").located(tooLarge: failure)
+    #expect(plain.message == failure.message)
+  }
+
   @Test func `a line of several JSON values is shown`() throws {
     let text = """
       {"id":"a","kind":"k","data":{"n":"}{"}}

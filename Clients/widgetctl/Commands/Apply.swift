@@ -246,6 +246,10 @@ struct ApplyCommand: AsyncParsableCommand {
   ) async throws -> T {
     do { return try await call() } catch let error as ClientError {
       let failure = CommandFailure(error, socket: global.socket)
+      switch error {
+      case .requestTooLong, .wire(.budgetExceeded): throw file.located(tooLarge: failure)
+      default: break
+      }
       let located = file.located(failure, isSetNamed: set != nil)
       if located == failure { throw error }
       throw located

@@ -204,6 +204,26 @@ struct WidgetFile: Hashable {
     return failure.saying(places.message(position.path, failure.message))
   }
 
+  /// The failure of a request that is too large to be sent, with the line of the largest field.
+  func located(tooLarge failure: CommandFailure) -> CommandFailure {
+    let fields = widgets.indices.compactMap { index -> (index: Int, field: LargestField)? in
+      widgets[index].largestField.map { (index, $0) }
+    }
+    guard let (index, field) = fields.max(by: { $0.field.bytes < $1.field.bytes }),
+      widgetPositions.indices.contains(index), let places = widgetPositions[index].places
+    else { return failure }
+    let path = [widgetPositions[index].path, field.path].filter { !$0.isEmpty }
+      .joined(separator: ".")
+    let entries = widgets[index].timeline?.entries.count ?? 0
+    let what =
+      field.path == "timeline.entries"
+      ? "\(entries) entries are too many for one request; a timeline has at most "
+        + "timeline_entries_max entries, which `widgetctl stats` lists"
+      : "this value is too large for one request; a widget has at most widget_bytes_max bytes, "
+        + "which `widgetctl stats` lists"
+    return failure.saying(places.message(path, what))
+  }
+
   /// Where the widget or the kind of an error is declared.
   private func position(of metadata: [String: String]) -> Position? {
     if let id = metadata["widget_id"],

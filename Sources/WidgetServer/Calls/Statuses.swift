@@ -211,6 +211,7 @@ extension RPCStatus {
       case "selector_terms_max": "Name fewer in one request"
       case "scan_cost_max": "List the widgets (`widgetctl ls`), and name their ids"
       case "blob_bytes_total_max": "Try again when others have deleted theirs"
+      case "widget_bytes_max" where field != nil: "Make the value smaller"
       default: "Remove something"
       }
     return RPCStatus(
@@ -220,8 +221,16 @@ extension RPCStatus {
         + "configuration.",
       metadata: ["limit": limit, "maximum": "\(maximum)"],
       violations: field.map {
-        [FieldViolation(field: $0, description: "At most \(maximum) are allowed (\(limit)).")]
+        [FieldViolation(field: $0, description: bound(limit, maximum))]
       } ?? [])
+  }
+
+  /// What a limit allows in the field that exceeds it.
+  private static func bound(_ limit: String, _ maximum: Int) -> String {
+    limit == "widget_bytes_max"
+      ? "The state of a widget may have \(maximum) bytes (\(limit)), and most of them are here; make "
+        + "the value smaller."
+      : "At most \(maximum) are allowed (\(limit))."
   }
 
   static func invalidField(_ field: String, _ description: String) -> RPCStatus {

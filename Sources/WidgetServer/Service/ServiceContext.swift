@@ -100,7 +100,7 @@ final class ServiceContext {
       return try commit(command, by: Caller(uid: peer.uid, pid: peer.pid, client: client))
     } catch {
       if case .reducerFailed(let id, _, let failure) = error { show(failure, on: id, to: peer) }
-      throw RPCStatus(error)
+      throw RPCStatus(error, of: command)
     }
   }
 
