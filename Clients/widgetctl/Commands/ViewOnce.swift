@@ -44,11 +44,15 @@ struct PictureOptions: ParsableArguments {
     completion: .list(Theme.Appearance.allCases.map(\.name)), transform: parseAppearance)
   var appearance: Theme.Appearance?
 
+  @Option(help: .now, transform: parseTime)
+  var now: Timestamp?
+
   /// The first given option that implies one picture. Nil if none is given.
   var given: String? {
     [
       once ? "--once" : nil, width.map { _ in "--width" }, height.map { _ in "--height" },
       format.map { _ in "--format" }, appearance.map { _ in "--appearance" },
+      now.map { _ in "--now" },
     ].lazy.compactMap(\.self).first
   }
 
@@ -92,7 +96,14 @@ struct PictureOptions: ParsableArguments {
         isTerminal: Terminal.outputIsTerminal, noColor: noColor, environment: Terminal.environment),
       appearance: appearance ?? (terminal.isLight == true ? .light : .dark),
       width: width ?? Terminal.width ?? PictureOptions.widthDefault, height: height,
-      isTitled: isTitled, dates: DateText(now: Terminal.now), tellsAll: tellsAll,
+      isTitled: isTitled, dates: DateText(now: now ?? Terminal.now), tellsAll: tellsAll,
       writesLinks: terminal.hasLinks)
   }
+}
+
+extension ArgumentHelp {
+  /// The help of `--now`.
+  static let now = ArgumentHelp(
+    "Draw dates and ages for this time, such as 2026-03-29T01:00:00Z. Default: the present.",
+    valueName: "time")
 }

@@ -92,6 +92,9 @@ struct RenderCommand: AsyncParsableCommand {
     help: ArgumentHelp("Pixels per point, 0.5 to 8.", valueName: "factor"))
   var scale: Double = 1
 
+  @Option(help: .now, transform: parseTime)
+  var now: Timestamp?
+
   @Flag(help: "Replace the file at every change.")
   var watch = false
 
@@ -128,6 +131,7 @@ struct RenderCommand: AsyncParsableCommand {
       throw ValidationError("--watch rewrites a file; name it with -o")
     }
     if waits, !watch { throw ValidationError("--wait needs --watch") }
+    if watch, now != nil { throw ValidationError("--now is for one picture; leave out --watch") }
     if let file, file.isEmpty { throw ValidationError("-o needs a file's name, or -") }
     if format == nil, let ending = fileEnding, Format(rawValue: ending) == nil {
       throw ValidationError(
@@ -149,7 +153,7 @@ struct RenderCommand: AsyncParsableCommand {
 
   func run() async throws {
     let output = RenderOutput(
-      file: OutputFile(file), format: shownFormat, scale: scale, page: page())
+      file: OutputFile(file), format: shownFormat, scale: scale, now: now, page: page())
     try output.check(isTerminal: file == nil && Terminal.outputIsTerminal)
     guard !watch else { return try await follow(output) }
     let session = try connection.global.session()
@@ -242,6 +246,8 @@ struct RenderOutput: Sendable {
   let format: RenderCommand.Format
   /// Pixels per point.
   let scale: Double
+  /// The time that dates and ages show. Nil for the time of drawing.
+  var now: Timestamp?
   var page: RenderPage
 
   /// Refuses to write PNG to a terminal.
@@ -264,7 +270,7 @@ struct RenderOutput: Sendable {
     var page = page
     page.loss = loss
     page.removed = removed
-    page.dates.now = Terminal.now
+    page.dates.now = now ?? Terminal.now
     if let theme { page.theme = theme }
     switch format {
     case .svg:
