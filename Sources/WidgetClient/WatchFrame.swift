@@ -86,6 +86,9 @@ public struct WatchOptions: Sendable {
   /// Get a redacted view, for a screen that everybody sees: private nodes and the data of widgets are not
   /// sent. Not with `includeEvents`.
   public var isRedacted: Bool
+  /// How long a change waits for changes that follow it, at most 10 s. Several changes in a row are then
+  /// one frame. Changes within a second after an event do not wait.
+  public var batchDelay: Duration?
   /// Continue after the frame with this token, without a snapshot. The token must come from a watch
   /// with the same selector, mask and family. If that is no longer possible, `reset` and a snapshot
   /// come.
@@ -103,9 +106,10 @@ public struct WatchOptions: Sendable {
     resumeToken: [UInt8] = [], retry: RetryPolicy = .forever,
     metadata: [MetadataEntry] = [], contentFamily: Family? = nil, includeTheme: Bool = false,
     isPassive: Bool = false, upcomingEntries: Int = 0, isRedacted: Bool = false,
-    liveness: LivenessPolicy? = .patient
+    liveness: LivenessPolicy? = .patient, batchDelay: Duration? = nil
   ) {
     self.liveness = liveness
+    self.batchDelay = batchDelay
     self.isRedacted = isRedacted
     self.upcomingEntries = upcomingEntries
     self.isPassive = isPassive

@@ -21,7 +21,7 @@ struct WidgetWatchResumption: Resumption, Equatable {
       afterSequence: options.includeEvents ? options.afterSequence : nil,
       contentFamily: options.contentFamily, includeTheme: options.includeTheme,
       isPassive: options.isPassive, upcomingEntries: options.upcomingEntries,
-      isRedacted: options.isRedacted)
+      isRedacted: options.isRedacted, batchDelay: options.batchDelay)
   }
 
   mutating func willOpen() { isOpen = false }

@@ -29,6 +29,8 @@ public struct WatchWidgetsRequest: Hashable, Sendable {
   public var upcomingEntries: Int
   /// Send a redacted view.
   public var isRedacted: Bool
+  /// How long a change waits for changes that follow it.
+  public var batchDelay: Duration?
 
   /// The most entries of a widget that a daemon sends in advance.
   public static let upcomingEntriesMax = 60
@@ -37,8 +39,10 @@ public struct WatchWidgetsRequest: Hashable, Sendable {
     selector: Selector = Selector(), readMask: ReadMask = .all, resumeToken: [UInt8] = [],
     minInterval: Duration? = nil, progressInterval: Duration? = nil, includeEvents: Bool = false,
     afterSequence: UInt64? = nil, contentFamily: Family? = nil, includeTheme: Bool = false,
-    isPassive: Bool = false, upcomingEntries: Int = 0, isRedacted: Bool = false
+    isPassive: Bool = false, upcomingEntries: Int = 0, isRedacted: Bool = false,
+    batchDelay: Duration? = nil
   ) {
+    self.batchDelay = batchDelay
     self.isRedacted = isRedacted
     self.upcomingEntries = upcomingEntries
     self.isPassive = isPassive
@@ -66,6 +70,7 @@ extension WatchWidgetsRequest: ConvertibleMessage {
     isPassive = c.pointee.passive != 0
     upcomingEntries = Int(c.pointee.upcoming_entries)
     isRedacted = c.pointee.redacted != 0
+    batchDelay = try reader.duration("batch_delay", c.pointee.batch_delay)
     if c.pointee._after_sequence_case
       == WIDGETD__V1__WATCH_WIDGETS_REQUEST___AFTER_SEQUENCE_AFTER_SEQUENCE
     {
@@ -88,6 +93,7 @@ extension WatchWidgetsRequest: ConvertibleMessage {
     c.pointee.passive = isPassive ? 1 : 0
     c.pointee.upcoming_entries = Int32(clamping: upcomingEntries)
     c.pointee.redacted = isRedacted ? 1 : 0
+    c.pointee.batch_delay = try writer.duration("batch_delay", optional: batchDelay)
     if let afterSequence {
       c.pointee._after_sequence_case =
         WIDGETD__V1__WATCH_WIDGETS_REQUEST___AFTER_SEQUENCE_AFTER_SEQUENCE

@@ -144,6 +144,40 @@ import WidgetTransport
     }
   }
 
+  @Test func `with a batch delay gets changes that follow each other in one frame`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      try client.create("a")
+      let delay = Duration.seconds(1)
+      let clock = ContinuousClock()
+      let watcher = try Watcher(server.connect(), WatchWidgetsRequest(batchDelay: delay)).sync()
+      let other = try Watcher(server.connect()).sync()
+      let start = clock.now
+      for n in 0..<3 { try client.set("a", ["n": .int(Int64(n))]) }
+      _ = try other.nextChanges()
+      _ = try watcher.nextChanges()
+      #expect(clock.now - start >= delay)
+      // On a machine that takes a second for three changes, a second frame has the rest.
+      if watcher.mirror.revision == 4 { #expect(watcher.mirror.changeFrames == 1) }
+      #expect(watcher.mirror.changeFrames <= 2)
+    }
+  }
+
+  @Test func `with a batch delay gets the effects of an event at once`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      try client.create("a")
+      let delay = Duration.seconds(10)
+      let clock = ContinuousClock()
+      let watcher = try Watcher(server.connect(), WatchWidgetsRequest(batchDelay: delay)).sync()
+      let start = clock.now
+      _ = try client.event("a", force: true)
+      try client.set("a", ["n": .int(1)])
+      _ = try watcher.nextChanges()
+      #expect(clock.now - start < delay)
+    }
+  }
+
   @Test func `may name intervals and deadlines that never end`() async throws {
     try await withServer { server in
       let client = try server.connect()
@@ -160,7 +194,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `with an interval that is too short or negative is refused`() async throws {
+  @Test func `with an interval that is too short, negative or too long is refused`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let short = try #require(
@@ -170,6 +204,11 @@ import WidgetTransport
       let negative = try #require(
         try client.watch(WatchWidgetsRequest(minInterval: .milliseconds(-1))).end())
       #expect(negative.fieldViolations.map(\.field) == ["min_interval"])
+      for delay in [Duration.milliseconds(-1), .milliseconds(10_001)] {
+        let refused = try #require(
+          try client.watch(WatchWidgetsRequest(batchDelay: delay)).end())
+        #expect(refused.fieldViolations.map(\.field) == ["batch_delay"])
+      }
       #expect(try client.stats().subscriptions == 0)
     }
   }

@@ -47,7 +47,7 @@ final class SocketClient: DrivenClient {
         afterSequence: request.afterSequence, resumeToken: request.resumeToken, retry: retry,
         contentFamily: request.contentFamily, includeTheme: request.includeTheme,
         isPassive: request.isPassive, upcomingEntries: request.upcomingEntries,
-        isRedacted: request.isRedacted)
+        isRedacted: request.isRedacted, batchDelay: request.batchDelay)
     ).makeAsyncIterator()
     let isRaw = retry.attemptsMax == 0
     while let frame = try await SocketClient.outcome(of: { () throws(ClientError) in

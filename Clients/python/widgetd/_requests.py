@@ -363,6 +363,7 @@ def watch(
     include_theme: bool = False,
     upcoming_entries: int = 0,
     redacted: bool = False,
+    batch_delay: Optional[Length] = None,
 ) -> pb.WatchWidgetsRequest:
     request = pb.WatchWidgetsRequest(
         redacted=redacted,
@@ -377,6 +378,8 @@ def watch(
     )
     if min_interval is not None:
         request.min_interval.CopyFrom(to_duration(seconds(min_interval)))
+    if batch_delay is not None:
+        request.batch_delay.CopyFrom(to_duration(seconds(batch_delay)))
     if progress_interval is not None:
         request.progress_interval.CopyFrom(to_duration(seconds(progress_interval)))
     if after_sequence is not None:

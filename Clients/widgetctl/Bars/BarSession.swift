@@ -33,6 +33,9 @@ struct BarSession: Sendable {
 
   /// The least time between two frames of the watch. The daemon conflates changes in between.
   static let pause = Duration.milliseconds(100)
+  /// How long the daemon lets a change wait for others. Widgets that change in the same moment are then one
+  /// frame and one line.
+  static let batchDelay = Duration.milliseconds(100)
   /// How many entries of each timeline the bar shows without the daemon.
   static let upcomingEntries = 30
   /// Retries without end: a bar often starts before the daemon.
@@ -76,7 +79,7 @@ struct BarSession: Sendable {
     let options = WatchOptions(
       selector: selector, minInterval: Self.pause, retry: Self.retry, contentFamily: family,
       includeTheme: true, upcomingEntries: isOnce ? 0 : Self.upcomingEntries,
-      isRedacted: isRedacted)
+      isRedacted: isRedacted, batchDelay: Self.batchDelay)
     let watch = Task(executorPreference: executor) {
       do {
         // Backpressure: the watch reads its next frame after the last one was handled. Meanwhile

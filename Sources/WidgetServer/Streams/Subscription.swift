@@ -33,6 +33,8 @@ final class Subscription {
   struct Options {
     /// The least time between two change frames; nil for none.
     var minInterval: TimeAmount?
+    /// How long a change waits for changes that follow it; nil for not at all.
+    var batchDelay: TimeAmount?
     var progressInterval: TimeAmount?
     /// Whether the stream does not count as a watcher.
     var isPassive = false
@@ -44,11 +46,17 @@ final class Subscription {
 
     init(_ request: WatchWidgetsRequest) {
       minInterval = request.minInterval.map { .nanoseconds($0.nanoseconds) }
+      batchDelay = request.batchDelay.flatMap {
+        $0 > .zero ? .nanoseconds($0.nanoseconds) : nil
+      }
       progressInterval = request.progressInterval.map { .nanoseconds($0.nanoseconds) }
       isPassive = request.isPassive
       includesTheme = request.includeTheme
     }
   }
+
+  /// The longest `batch_delay`.
+  static let batchDelayMax = Duration.seconds(10)
 
   init(
     id: UInt64, uid: UInt32, sink: any StreamSink, group: WatchGroup, options: Options,
@@ -83,7 +91,7 @@ final class Subscription {
     case changes(since: Revision)
     case transfer(StreamCursor.Transfer)
     case progress
-    /// Nothing until `min_interval` is over.
+    /// Nothing until `min_interval` or `batch_delay` is over.
     case pause
     case nothing
   }
@@ -123,8 +131,18 @@ final class Subscription {
 
   func knowsStore(at version: UInt64) { storeVersion = version }
 
-  /// Whether `min_interval` delays the next change frame.
+  /// Whether `min_interval` or `batch_delay` delays the next change frame.
   func isTooEarly(at instant: NIODeadline) -> Bool { instant < nextFrameAt }
+
+  /// Whether the first changes after a pause wait for `min_interval` or `batch_delay`. Begins the delay.
+  ///
+  /// - Parameter isHurried: Whether changes do not wait for others now.
+  func holdsBack(at instant: NIODeadline, isHurried: Bool) -> Bool {
+    if isTooEarly(at: instant) { return true }
+    guard let delay = options.batchDelay, !isHurried else { return false }
+    nextFrameAt = instant + delay
+    return true
+  }
 
   // MARK: - What was sent
 
@@ -174,7 +192,7 @@ final class Subscription {
   /// The stream is served now.
   func beginServing() { isReady = false }
 
-  /// Lets the stream be served again when `min_interval` is over.
+  /// Lets the stream be served again when `min_interval` or `batch_delay` is over.
   func pause(_ context: ServiceContext, then resume: @escaping () -> Void) {
     guard intervalTimer == nil else { return }
     intervalTimer = context.schedule(at: nextFrameAt) {
@@ -257,8 +275,8 @@ extension Subscription: ServedStream {
           progressInterval: options.progressInterval.map { .nanoseconds($0.nanoseconds) },
           includeEvents: includesEvents, contentFamily: contentFamily,
           includeTheme: options.includesTheme, isPassive: options.isPassive,
-          upcomingEntries: upcomingEntries,
-          isRedacted: isRedacted))
+          upcomingEntries: upcomingEntries, isRedacted: isRedacted,
+          batchDelay: options.batchDelay.map { .nanoseconds($0.nanoseconds) }))
     case .events(let selector, let names):
       .events(WatchEventsRequest(selector: selector, names: names))
     }

@@ -21,6 +21,8 @@ final class WatchRounds {
   /// `store.readingCost` at the start of this half of the round.
   private var costStart = 0
   private var nextRoundAt = NIODeadline.uptimeNanoseconds(0)
+  /// Until this time, changes wait for no others: they may be the effects of an event.
+  private var hurriesUntil = NIODeadline.uptimeNanoseconds(0)
   private var timer: Scheduled<Void>?
 
   init(
@@ -143,6 +145,7 @@ final class WatchRounds {
     let (fromRevision, fromSequence) = (sentRevision, sentSequence)
     sentRevision = context.store.revision
     sentSequence = context.store.lastEventSequence
+    if fromSequence != sentSequence { hurriesUntil = instant + WatchRounds.eventEffectsMax }
     if fromRevision != sentRevision || fromSequence != sentSequence {
       let slice = context.work.slice(of: WatchRounds.broadcastMax)
       for group in groups.values {
@@ -209,7 +212,8 @@ final class WatchRounds {
     let hasChanges = messages.count > eventCount
     for subscription in group.members where subscription.isCaughtUp && !subscription.isFinished {
       guard !messages.isEmpty || lacksTheme(subscription) else { continue }
-      let isTooEarly = hasChanges && subscription.isTooEarly(at: instant)
+      let isTooEarly =
+        hasChanges && subscription.holdsBack(at: instant, isHurried: instant < hurriesUntil)
       guard subscription.sink.isWritable, !isTooEarly else {
         context.counters.countReaderBehind()
         subscription.fallBehind(at: fromRevision, fromSequence)
@@ -353,6 +357,8 @@ final class WatchRounds {
   /// The time that a turn may take to send changes to groups. The members of the other groups are
   /// served one by one.
   private static let broadcastMax = TimeAmount.milliseconds(4)
+  /// The time after an event in which its effects are expected. Somebody who clicks looks at them.
+  private static let eventEffectsMax = TimeAmount.seconds(1)
   /// The time that a turn may take to serve late streams.
   private static let servingMax = TimeAmount.milliseconds(3)
   /// The maximum number of steps for one stream in one turn.

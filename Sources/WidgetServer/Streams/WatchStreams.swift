@@ -71,6 +71,9 @@ final class WatchStreams {
     if let interval = request.minInterval, interval < .zero {
       throw .invalidField("min_interval", "It must not be negative.")
     }
+    if let delay = request.batchDelay, delay < .zero || delay > Subscription.batchDelayMax {
+      throw .invalidField("batch_delay", "0 to \(Subscription.batchDelayMax) is allowed.")
+    }
     let subscription = try add(
       group: group, sink: sink, peer: peer, position: position,
       eventCursor: request.afterSequence.map(context.eventCursor),

@@ -82,6 +82,7 @@ class WatchCalls(BaseCalls):
         include_theme: bool = False,
         upcoming_entries: int = 0,
         redacted: bool = False,
+        batch_delay: Optional[Length] = None,
     ) -> Watch[Frame]:
         """Watches widgets: a snapshot, then every change; see `frames`.
 
@@ -105,6 +106,8 @@ class WatchCalls(BaseCalls):
                            Upcoming; `Mirror.advance` shows each at its date
         redacted           for a screen that everybody sees: the daemon sends neither private nodes
                            nor data; not with `events`
+        batch_delay        seconds that a change waits for changes that follow it; 0 to 10; changes
+                           within a second after an event do not wait
 
         Raises CallError or ProtocolError when trying again cannot help.
         """
@@ -121,6 +124,7 @@ class WatchCalls(BaseCalls):
             include_theme,
             upcoming_entries,
             redacted,
+            batch_delay,
         )
         return Watch(self._path, methods.WATCH_WIDGETS, WidgetSession(request, retry, wait), liveness)
 

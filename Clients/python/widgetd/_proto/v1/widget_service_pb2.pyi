@@ -469,6 +469,7 @@ class WatchUpcoming(_message.Message):
 class WatchWidgetsRequest(_message.Message):
     __slots__: tuple[str, ...]
     AFTER_SEQUENCE_FIELD_NUMBER: _ClassVar[int]
+    BATCH_DELAY_FIELD_NUMBER: _ClassVar[int]
     CONTENT_FAMILY_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_EVENTS_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_THEME_FIELD_NUMBER: _ClassVar[int]
@@ -481,6 +482,7 @@ class WatchWidgetsRequest(_message.Message):
     SELECTOR_FIELD_NUMBER: _ClassVar[int]
     UPCOMING_ENTRIES_FIELD_NUMBER: _ClassVar[int]
     after_sequence: int
+    batch_delay: _duration_pb2.Duration
     content_family: _widget_pb2.Family
     include_events: bool
     include_theme: bool
@@ -492,7 +494,7 @@ class WatchWidgetsRequest(_message.Message):
     resume_token: bytes
     selector: _widget_pb2.WidgetSelector
     upcoming_entries: int
-    def __init__(self, selector: _Optional[_Union[_widget_pb2.WidgetSelector, _Mapping[str, object]]] = ..., read_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping[str, object]]] = ..., resume_token: _Optional[bytes] = ..., min_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., progress_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., include_events: bool = ..., after_sequence: _Optional[int] = ..., content_family: _Optional[_Union[_widget_pb2.Family, str]] = ..., include_theme: bool = ..., passive: bool = ..., upcoming_entries: _Optional[int] = ..., redacted: bool = ...) -> None: ...
+    def __init__(self, selector: _Optional[_Union[_widget_pb2.WidgetSelector, _Mapping[str, object]]] = ..., read_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping[str, object]]] = ..., resume_token: _Optional[bytes] = ..., min_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., progress_interval: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ..., include_events: bool = ..., after_sequence: _Optional[int] = ..., content_family: _Optional[_Union[_widget_pb2.Family, str]] = ..., include_theme: bool = ..., passive: bool = ..., upcoming_entries: _Optional[int] = ..., redacted: bool = ..., batch_delay: _Optional[_Union[_duration_pb2.Duration, _Mapping[str, object]]] = ...) -> None: ...
 
 class WatchWidgetsResponse(_message.Message):
     __slots__: tuple[str, ...]

@@ -4691,7 +4691,7 @@ const ProtobufCMessageDescriptor widgetd__v1__refresh_widgets_response__descript
   (ProtobufCMessageInit) widgetd__v1__refresh_widgets_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_request__field_descriptors[12] =
+static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_request__field_descriptors[13] =
 {
   {
     "selector",
@@ -4837,9 +4837,22 @@ static const ProtobufCFieldDescriptor widgetd__v1__watch_widgets_request__field_
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "batch_delay",
+    13,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__WatchWidgetsRequest, batch_delay),
+    &google__protobuf__duration__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__watch_widgets_request__field_indices_by_name[] = {
   6,   /* field[6] = after_sequence */
+  12,   /* field[12] = batch_delay */
   7,   /* field[7] = content_family */
   5,   /* field[5] = include_events */
   8,   /* field[8] = include_theme */
@@ -4855,7 +4868,7 @@ static const unsigned widgetd__v1__watch_widgets_request__field_indices_by_name[
 static const ProtobufCIntRange widgetd__v1__watch_widgets_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 12 }
+  { 0, 13 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__watch_widgets_request__descriptor =
 {
@@ -4865,7 +4878,7 @@ const ProtobufCMessageDescriptor widgetd__v1__watch_widgets_request__descriptor 
   "Widgetd__V1__WatchWidgetsRequest",
   "widgetd.v1",
   sizeof(Widgetd__V1__WatchWidgetsRequest),
-  12,
+  13,
   widgetd__v1__watch_widgets_request__field_descriptors,
   widgetd__v1__watch_widgets_request__field_indices_by_name,
   1,  widgetd__v1__watch_widgets_request__number_ranges,

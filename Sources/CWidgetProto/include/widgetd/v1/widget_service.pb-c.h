@@ -605,6 +605,7 @@ struct  Widgetd__V1__WatchWidgetsRequest
   protobuf_c_boolean passive;
   int32_t upcoming_entries;
   protobuf_c_boolean redacted;
+  Google__Protobuf__Duration *batch_delay;
   Widgetd__V1__WatchWidgetsRequest__AfterSequenceCase _after_sequence_case;
   union {
     uint64_t after_sequence;
@@ -612,7 +613,7 @@ struct  Widgetd__V1__WatchWidgetsRequest
 };
 #define WIDGETD__V1__WATCH_WIDGETS_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__watch_widgets_request__descriptor) \
-    , NULL, NULL, {0,NULL}, NULL, NULL, 0, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, 0, 0, 0, 0, WIDGETD__V1__WATCH_WIDGETS_REQUEST___AFTER_SEQUENCE__NOT_SET, {0} }
+    , NULL, NULL, {0,NULL}, NULL, NULL, 0, WIDGETD__V1__FAMILY__FAMILY_UNSPECIFIED, 0, 0, 0, 0, NULL, WIDGETD__V1__WATCH_WIDGETS_REQUEST___AFTER_SEQUENCE__NOT_SET, {0} }
 
 
 typedef enum {
