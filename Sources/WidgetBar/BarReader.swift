@@ -21,8 +21,6 @@ public struct BarReader: Sendable {
   public static let tooltipBytesMax = 4096
   /// The most values in the sparkline of a chart.
   public static let sparklineMax = 16
-  /// The deepest level of nodes. Deeper nodes are left out.
-  public static let depthMax = 64
   /// Whether the text of a failed widget has the reason, for bars without tooltips.
   public var showsReasons = false
   /// The most columns of a reason in the text. A longer reason loses what stands before its cause.
@@ -234,7 +232,7 @@ private struct Reading {
   }
 
   mutating func read(_ id: String, _ around: Surroundings, depth: Int) {
-    guard depth < BarReader.depthMax, let node = nodes[id],
+    guard depth < NodeTable.drawnDepthMax, let node = nodes[id],
       node.properties["visible"] != .bool(false)
     else { return }
     var around = around

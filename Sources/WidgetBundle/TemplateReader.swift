@@ -3,8 +3,6 @@ import WidgetModel
 
 /// Reads one template of content.
 final class TemplateReader {
-  static let nodesMax = 2000
-
   let kindReader: KindReader
   var reading: Reading { kindReader.reading }
   private var ids: Set<String> = []
@@ -28,10 +26,10 @@ final class TemplateReader {
     count += 1
     depth += 1
     defer { depth -= 1 }
-    guard depth <= NodeTemplate.depthMax, count <= TemplateReader.nodesMax else {
+    guard depth <= NodeTemplate.depthMax, count <= NodeTemplate.nodesMax else {
       reading.report(
         item, "the content has too many nodes, or too many inside one another",
-        hint: "it can have \(TemplateReader.nodesMax), \(NodeTemplate.depthMax) deep")
+        hint: "it can have \(NodeTemplate.nodesMax), \(NodeTemplate.depthMax) deep")
       return nil
     }
     if case .scalar = item.node.content, let text = NodeType.label.property("text") {

@@ -1,3 +1,5 @@
+import WidgetModel
+
 /// Every limit of the store. A limit is reached when one more would exceed it.
 public struct StoreLimits: Hashable, Sendable {
   /// The maximum number of widgets.
@@ -55,7 +57,7 @@ public struct StoreLimits: Hashable, Sendable {
   /// in content for other families.
   public var eventCostMax = 50_000
   /// The maximum number of nodes of a template, and of the content of one widget.
-  public var contentNodesMax = 2_000
+  public var contentNodesMax = NodeTemplate.nodesMax
   /// The maximum size of the content of one widget, in bytes.
   public var contentBytesMax = 256 << 10
   /// The maximum cost of one update of a widget's content, in evaluation steps (approximate).

@@ -7,11 +7,8 @@ public import WidgetModel
 /// that of a new engine. One engine is for one table.
 ///
 /// Every content has a layout, however faulty its properties are: a property that is wrong counts as
-/// missing. Nodes that are nested deeper than `depthMax` are left out.
+/// missing. Nodes that are nested deeper than `NodeTable.drawnDepthMax` are left out.
 public struct LayoutEngine: Sendable {
-  /// How deep nodes are placed. The root's depth is 0.
-  public static let depthMax = 64
-
   public let metrics: LayoutMetrics
   private let chrome: Chrome
   private var nodes: [MeasuredNode] = []

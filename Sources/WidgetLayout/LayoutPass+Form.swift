@@ -29,7 +29,7 @@ extension LayoutPass {
 
   private func hasShortName(_ index: Int) -> Bool {
     let facts = nodes[index].facts
-    return facts.role == .input && nodes[index].depth < LayoutEngine.depthMax
+    return facts.role == .input && nodes[index].depth < NodeTable.drawnDepthMax
       && !facts.content.isMultiline
       && (1...metrics.horizontal(Self.nameColumnPointsMax)).contains(facts.content.nameWidth)
   }

@@ -35,7 +35,7 @@ extension LayoutPass {
         x: column.x, y: inner.y, width: min(chrome.accessory, accessory),
         height: min(lineHeight(index), inner.height))
     }
-    if nodes[index].depth >= LayoutEngine.depthMax {
+    if nodes[index].depth >= NodeTable.drawnDepthMax {
       result.placed[node].parts = [PlacedPart(.tooDeep, inner)]
       return
     }

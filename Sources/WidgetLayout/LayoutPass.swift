@@ -3,7 +3,7 @@ import WidgetModel
 /// One layout pass. It measures nodes without a cached size from the top down, and places them.
 ///
 /// `measure` finds the horizontal extent of a node, from its children up. `height` finds the height
-/// at a width. `place` gives it a frame. All three go at most `depthMax` deep.
+/// at a width. `place` gives it a frame. All three go at most `NodeTable.drawnDepthMax` deep.
 struct LayoutPass: ~Copyable {
   let table: NodeTable
   let metrics: LayoutMetrics
@@ -65,7 +65,7 @@ struct LayoutPass: ~Copyable {
       (nodes[index].extent, nodes[index].flow) = (.zero, [])
       return
     }
-    if depth >= LayoutEngine.depthMax {
+    if depth >= NodeTable.drawnDepthMax {
       nodes[index].flow = []
       nodes[index].extent = Extent(fixed: chrome.textLeast)
       return
@@ -172,7 +172,7 @@ struct LayoutPass: ~Copyable {
     var height: Int
     if let fixed = facts.style.height {
       height = fixed
-    } else if nodes[index].depth >= LayoutEngine.depthMax {
+    } else if nodes[index].depth >= NodeTable.drawnDepthMax {
       height = metrics.measure.lineHeight(of: facts.style.font)
     } else {
       let room =

@@ -16,6 +16,8 @@ public struct ContentTemplate: Hashable, Sendable {
 public struct NodeTemplate: Hashable, Sendable {
   /// The maximum depth of nested nodes in a template.
   public static let depthMax = 16
+  /// The maximum number of nodes in a template: the default of `content_nodes_max`.
+  public static let nodesMax = 2_000
   /// The maximum depth of nested nodes with rows.
   public static let rowDepthMax = 4
 

@@ -9,6 +9,10 @@
 /// close a circle, are left out. While a content has such faults, each change costs O(all nodes).
 /// Nothing here is recursive, so a content may have any depth.
 public struct NodeTable: Sendable {
+  /// The deepest level of nodes that clients lay out and read. The root's depth is 0. Deeper nodes are
+  /// left out.
+  public static let drawnDepthMax = 64
+
   /// A node with its place in the tree.
   public struct Entry: Sendable {
     public fileprivate(set) var node: Node

@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import WidgetLayout
 
-/// What nodes look like in cells. `Canvas` draws brackets, lines and bars around the texts.
+/// The look of nodes in cells. `Canvas` draws brackets, lines and bars around the texts.
 @Suite struct LookTests {
   @Test(arguments: [
     (Tree.label("Hello"), 20, [" Hello"]),
@@ -348,7 +348,7 @@ import WidgetModel
     var tree = Tree.label("deep")
     for _ in 0..<300 { tree = Tree(.stack, [tree]) }
     let result = tree.layout(20)
-    #expect(result.placed.count == LayoutEngine.depthMax + 1)
+    #expect(result.placed.count == NodeTable.drawnDepthMax + 1)
     #expect(result.placed.last?.parts.map(\.kind) == [.tooDeep])
   }
 
