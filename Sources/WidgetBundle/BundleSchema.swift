@@ -6,14 +6,10 @@ public enum BundleSchema {
   public static let id = "urn:widgetd:bundle:1"
 
   /// The schema as JSON, with a newline at its end.
-  public static var text: String {
-    var text = ""
-    document.write(to: &text, indent: 0)
-    return text + "\n"
-  }
+  public static var text: String { JSONWriter.pretty(document) + "\n" }
 
-  private static var document: SchemaJSON {
-    var definitions: [(String, SchemaJSON)] = [
+  private static var document: OrderedJSON {
+    var definitions: [(String, OrderedJSON)] = [
       (
         "duration",
         .object([
@@ -90,12 +86,12 @@ public enum BundleSchema {
     ])
   }
 
-  private static func reference(_ name: String) -> SchemaJSON {
+  private static func reference(_ name: String) -> OrderedJSON {
     .object([("$ref", .string("#/$defs/\(name)"))])
   }
 
-  private static func schema(of shape: ObjectShape) -> SchemaJSON {
-    var keys: [(String, SchemaJSON)] = [
+  private static func schema(of shape: ObjectShape) -> OrderedJSON {
+    var keys: [(String, OrderedJSON)] = [
       ("description", .string(shape.summary)), ("type", .string("object")),
       (
         "properties",
@@ -108,7 +104,7 @@ public enum BundleSchema {
           })
       ),
     ]
-    let required = shape.entries.filter(\.isRequired).map { SchemaJSON.string($0.name) }
+    let required = shape.entries.filter(\.isRequired).map { OrderedJSON.string($0.name) }
     if !required.isEmpty { keys.append(("required", .list(required))) }
     keys.append(("patternProperties", .object([("^//$", .bool(true))])))
     keys.append(
@@ -142,7 +138,7 @@ public enum BundleSchema {
     return "^(\\*|(\(names))( *, *(\(names)))*)$"
   }
 
-  private static func schema(of type: KeyType) -> SchemaJSON {
+  private static func schema(of type: KeyType) -> OrderedJSON {
     switch type {
     case .text: reference("text")
     case .bool: .object([("type", .string("boolean"))])
@@ -173,43 +169,6 @@ public enum BundleSchema {
       ])
     case .shape(let name): reference(name)
     case .any(let types): .object([("anyOf", .list(types.map { schema(of: $0) }))])
-    }
-  }
-}
-
-/// JSON that is written in the order in which it was made.
-private indirect enum SchemaJSON {
-  case string(String)
-  case number(Int)
-  case bool(Bool)
-  case list([SchemaJSON])
-  case object([(String, SchemaJSON)])
-
-  var entries: [(String, SchemaJSON)] {
-    if case .object(let entries) = self { entries } else { [] }
-  }
-
-  func write(to text: inout String, indent: Int) {
-    let inner = String(repeating: " ", count: indent + 2)
-    let outer = String(repeating: " ", count: indent)
-    switch self {
-    case .string(let string): text += CELText.literal(.string(string))
-    case .number(let number): text += "\(number)"
-    case .bool(let flag): text += "\(flag)"
-    case .list(let elements):
-      text += "["
-      for (index, element) in elements.enumerated() {
-        text += (index > 0 ? "," : "") + "\n" + inner
-        element.write(to: &text, indent: indent + 2)
-      }
-      text += elements.isEmpty ? "]" : "\n\(outer)]"
-    case .object(let entries):
-      text += "{"
-      for (index, entry) in entries.enumerated() {
-        text += (index > 0 ? "," : "") + "\n" + inner + CELText.literal(.string(entry.0)) + ": "
-        entry.1.write(to: &text, indent: indent + 2)
-      }
-      text += entries.isEmpty ? "}" : "\n\(outer)}"
     }
   }
 }

@@ -27,6 +27,13 @@ package enum JSONWriter {
     return text
   }
 
+  /// The same, with the keys in their order.
+  package static func pretty(_ document: OrderedJSON) -> String {
+    var text = ""
+    write(document, to: &text, indent: 0)
+    return text
+  }
+
   /// A JSON string literal.
   package static func quoted(_ string: String) -> String {
     var text = ""
@@ -56,6 +63,24 @@ package enum JSONWriter {
         write(entry.value, to: &text, indent: indent, simplify)
       }
     case .bytes, .timestamp, .duration: text += "null"  // `simplify` leaves none of these.
+    }
+  }
+
+  private static func write(_ document: OrderedJSON, to text: inout String, indent: Int?) {
+    switch document {
+    case .string(let string): write(string, to: &text)
+    case .number(let number): text += String(number)
+    case .bool(let flag): text += flag ? "true" : "false"
+    case .list(let elements):
+      container("[", "]", elements, to: &text, indent: indent) { element, text, indent in
+        write(element, to: &text, indent: indent)
+      }
+    case .object(let entries):
+      container("{", "}", entries, to: &text, indent: indent) { entry, text, indent in
+        write(entry.0, to: &text)
+        text += ": "
+        write(entry.1, to: &text, indent: indent)
+      }
     }
   }
 
@@ -92,6 +117,19 @@ package enum JSONWriter {
       }
     }
     text += "\""
+  }
+}
+
+/// JSON whose keys are in the order in which they were made.
+package indirect enum OrderedJSON {
+  case string(String)
+  case number(Int)
+  case bool(Bool)
+  case list([OrderedJSON])
+  case object([(String, OrderedJSON)])
+
+  package var entries: [(String, OrderedJSON)] {
+    if case .object(let entries) = self { entries } else { [] }
   }
 }
 

@@ -3,21 +3,18 @@ package enum PaddedBase64 {
   private static let alphabet = Array(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
-  package static func encode(_ bytes: some Collection<UInt8>) -> String {
+  package static func encode(_ bytes: [UInt8]) -> String {
     var text: [UInt8] = []
-    var bits: UInt32 = 0
-    var count = 0
-    for byte in bytes {
-      bits = bits << 8 | UInt32(byte)
-      count += 8
-      while count >= 6 {
-        count -= 6
-        text.append(alphabet[Int(bits >> UInt32(count) & 63)])
+    text.reserveCapacity((bytes.count + 2) / 3 * 4)
+    for start in stride(from: 0, to: bytes.count, by: 3) {
+      let group = bytes[start..<min(start + 3, bytes.count)]
+      let bits = group.reduce(UInt32(0)) { $0 << 8 | UInt32($1) } << UInt32(8 * (3 - group.count))
+      for place in 0..<4 {
+        text.append(
+          place <= group.count
+            ? alphabet[Int(bits >> UInt32(18 - 6 * place) & 63)] : UInt8(ascii: "="))
       }
-      bits &= (1 << UInt32(count)) - 1
     }
-    if count > 0 { text.append(alphabet[Int(bits << UInt32(6 - count) & 63)]) }
-    while text.count % 4 != 0 { text.append(UInt8(ascii: "=")) }
     return String(decoding: text, as: UTF8.self)
   }
 

@@ -98,7 +98,7 @@ struct Base64Tests {
     ("fooba", "Zm9vYmE="), ("foobar", "Zm9vYmFy"),
   ])
   func `the vectors of RFC 4648 hold both ways`(_ bytes: String, text: String) {
-    #expect(PaddedBase64.encode(bytes.utf8) == text)
+    #expect(PaddedBase64.encode(Array(bytes.utf8)) == text)
     #expect(PaddedBase64.decode(text) == Array(bytes.utf8))
   }
 

@@ -48,7 +48,7 @@ extension FunctionTable {
     one("base64.encode", "bytes -> string") { value, context throws(ExpressionFailure) in
       guard case .bytes(let bytes) = value else { return nil }
       try context.meter.charge(bytes.count * 4 / 3)
-      return .string(Base64.encode(bytes))
+      return .string(PaddedBase64.encode(bytes))
     }
     one("base64.decode", "string -> bytes") { value, context throws(ExpressionFailure) in
       guard case .string(let text) = value else { return nil }
@@ -95,25 +95,10 @@ enum ByteSearch {
   }
 }
 
-/// Base64 of RFC 4648; padding may be missing when reading.
+/// Reads base64 (RFC 4648), also without padding. `PaddedBase64` writes it.
 enum Base64 {
   private static let alphabet = Array(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-
-  static func encode(_ bytes: [UInt8]) -> String {
-    var result: [UInt8] = []
-    result.reserveCapacity((bytes.count + 2) / 3 * 4)
-    for start in stride(from: 0, to: bytes.count, by: 3) {
-      let group = bytes[start..<min(start + 3, bytes.count)]
-      let bits = group.reduce(UInt32(0)) { $0 << 8 | UInt32($1) } << UInt32(8 * (3 - group.count))
-      for place in 0..<4 {
-        result.append(
-          place <= group.count
-            ? alphabet[Int(bits >> UInt32(18 - 6 * place) & 63)] : UInt8(ascii: "="))
-      }
-    }
-    return String(decoding: result, as: UTF8.self)
-  }
 
   static func decode(_ text: String) -> [UInt8]? {
     var digits = Array(text.utf8)[...]

@@ -30,36 +30,16 @@ enum Times {
 
   // MARK: Timestamps as text
 
-  /// Reads RFC 3339: `2026-11-21T14:30:00Z`, with up to 9 digits of a fraction and any offset.
+  /// Reads RFC 3339: `2026-11-21T14:30:00Z`, with any offset and any number of digits of a fraction.
   static func timestamp(_ text: String) throws(ExpressionFailure) -> Timestamp {
-    var reader = DigitReader(text)
-    guard let year = reader.number(4), reader.skip("-"), let month = reader.number(2),
-      reader.skip("-"), let day = reader.number(2), reader.skip("T") || reader.skip("t"),
-      let hour = reader.number(2), reader.skip(":"), let minute = reader.number(2),
-      reader.skip(":"), let second = reader.number(2)
-    else {
-      if text.utf8.first.map(isDigit) == true, text.utf8.prefix(while: isDigit).count > 4 {
-        throw timestampRange
+    do throws(RFC3339.Failure) {
+      return try RFC3339.read(text, dropsDigits: true)
+    } catch {
+      switch error {
+      case .range: throw timestampRange
+      case .syntax: throw notATimestamp(text)
       }
-      throw notATimestamp(text)
     }
-    var nanosecond = 0
-    if reader.skip(".") {
-      guard let fraction = reader.fraction() else { throw notATimestamp(text) }
-      nanosecond = fraction
-    }
-    var offset = 0
-    if !reader.skip("Z"), !reader.skip("z") {
-      let isEast = reader.skip("+")
-      guard isEast || reader.skip("-"), let hours = reader.number(2), reader.skip(":"),
-        let minutes = reader.number(2), hours < 24, minutes < 60
-      else { throw notATimestamp(text) }
-      offset = (hours * 60 + minutes) * (isEast ? 60 : -60)
-    }
-    let civil = CivilTime(
-      year: year, month: month, day: day, hour: hour, minute: minute, second: second)
-    guard reader.isAtEnd, civil.isValid else { throw notATimestamp(text) }
-    return try timestamp(seconds: Int64(civil.seconds - offset), nanoseconds: nanosecond)
   }
 
   static func timestamp(
@@ -80,22 +60,11 @@ enum Times {
 
   /// RFC 3339 in UTC, with as many digits of a fraction as needed.
   static func text(_ timestamp: Timestamp) -> String {
-    let civil = CivilTime(timestamp, offset: 0)
-    return "\(padded(civil.year, 4))-\(padded(civil.month))-\(padded(civil.day))"
-      + "T\(padded(civil.hour)):\(padded(civil.minute)):\(padded(civil.second))"
-      + fraction(civil.nanosecond) + "Z"
+    RFC3339.text(timestamp, fraction: .shortest)
   }
 
   static func padded(_ number: some BinaryInteger, _ width: Int = 2) -> String {
-    let digits = String(number)
-    return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
-  }
-
-  private static func fraction(_ nanosecond: Int) -> String {
-    guard nanosecond != 0 else { return "" }
-    var digits = Substring(padded(nanosecond, 9))
-    while digits.utf8.last == UInt8(ascii: "0") { digits.removeLast() }
-    return ".\(digits)"
+    RFC3339.padded(Int(number), width)
   }
 
   // MARK: Durations as text
@@ -163,52 +132,6 @@ enum Times {
     let (seconds, attoseconds) = duration.components
     let nanosecond = Int(abs(attoseconds) / 1_000_000_000)
     let sign = seconds < 0 || attoseconds < 0 ? "-" : ""
-    return "\(sign)\(seconds.magnitude)\(fraction(nanosecond))s"
+    return "\(sign)\(seconds.magnitude)\(RFC3339.fraction(nanosecond, .shortest))s"
   }
-}
-
-/// Reads digits and marks from ASCII text.
-struct DigitReader {
-  private let bytes: [UInt8]
-  private(set) var offset = 0
-
-  init(_ text: String) { bytes = Array(text.utf8) }
-
-  var isAtEnd: Bool { offset == bytes.count }
-  var next: UInt8? { offset < bytes.count ? bytes[offset] : nil }
-
-  mutating func skip(_ mark: Character) -> Bool {
-    guard let byte = next, byte == mark.asciiValue else { return false }
-    offset += 1
-    return true
-  }
-
-  /// A number of at most so many digits, and of exactly so many unless `isShort` is allowed.
-  mutating func number(_ width: Int, isShort: Bool = false) -> Int? {
-    let start = offset
-    var value = 0
-    while offset - start < width, let byte = next, isDigit(byte) {
-      value = value * 10 + Int(byte - UInt8(ascii: "0"))
-      offset += 1
-    }
-    guard offset - start == width || (isShort && offset > start) else { return nil }
-    return value
-  }
-
-  /// One to nine digits as nanoseconds; more digits are read and dropped.
-  mutating func fraction() -> Int? {
-    guard isDigit(next) else { return nil }
-    var (value, scale) = (0, 100_000_000)
-    while let byte = next, isDigit(byte) {
-      value += Int(byte - UInt8(ascii: "0")) * scale
-      scale /= 10
-      offset += 1
-    }
-    return value
-  }
-
-  /// The rest, without reading it.
-  var rest: ArraySlice<UInt8> { bytes[offset...] }
-
-  mutating func skip(_ count: Int) { offset = min(bytes.count, offset + count) }
 }

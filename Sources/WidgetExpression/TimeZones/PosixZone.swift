@@ -1,3 +1,5 @@
+import WidgetModel
+
 /// A time zone rule such as `CET-1CEST,M3.5.0,M10.5.0/3`: POSIX's TZ, with RFC 8536's extensions.
 struct PosixZone: Hashable, Sendable {
   private struct Change: Hashable {

@@ -1,3 +1,5 @@
+import WidgetModel
+
 extension TimeZoneRules {
   /// The rules of UTC or a fixed offset (`+02:00`, `02:00`). Nil for the name of a zone.
   init?(fixed zone: String) {

@@ -1,5 +1,3 @@
-package import WidgetModel
-
 /// A time as a calendar and a clock show it: the proleptic Gregorian calendar, without leap seconds.
 package struct CivilTime: Equatable {
   package var year: Int
