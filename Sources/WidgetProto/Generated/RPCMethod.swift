@@ -136,6 +136,106 @@ public enum RPCMethod: UInt8, CaseIterable, Sendable {
     }
   }
 
+  /// The methods of `grpc.health.v1.Health`.
+  public enum HealthMethod: Sendable {
+    case checkHealth, listHealth, watchHealth
+  }
+
+  /// The methods of `widgetd.v1.WidgetService`.
+  public enum WidgetMethod: Sendable {
+    case createWidget, getWidget, listWidgets, updateWidget, deleteWidget, setPresence, moveWidget, applyWidgets, sendEvent, refreshWidgets, watchWidgets, watchEvents, unsubscribe, requestProgress
+  }
+
+  /// The methods of `widgetd.v1.ActivityService`.
+  public enum ActivityMethod: Sendable {
+    case startActivity, updateActivity, endActivity
+  }
+
+  /// The methods of `widgetd.v1.AdminService`.
+  public enum AdminMethod: Sendable {
+    case getStats, reload, setLogLevel, setTime
+  }
+
+  /// The methods of `widgetd.v1.BlobService`.
+  public enum BlobMethod: Sendable {
+    case uploadBlob, readBlob, deleteBlob
+  }
+
+  /// The methods of `widgetd.v1.CatalogService`.
+  public enum CatalogMethod: Sendable {
+    case applyKinds, getKind, listKinds, deleteKind, getTheme, updateTheme, installBundle, listBundles, deleteBundle, rollbackBundle, setBundleDefaults, diffBundle
+  }
+
+  /// The methods of `widgetd.v1.ProviderService`.
+  public enum ProviderMethod: Sendable {
+    case provide
+  }
+
+  /// The methods of `widgetd.v1.TimelineService`.
+  public enum TimelineMethod: Sendable {
+    case getTimeline, getPlaceholder, getSnapshot
+  }
+
+  /// A method among those of its service.
+  public enum OfService: Sendable {
+    case health(HealthMethod)
+    case widget(WidgetMethod)
+    case activity(ActivityMethod)
+    case admin(AdminMethod)
+    case blob(BlobMethod)
+    case catalog(CatalogMethod)
+    case provider(ProviderMethod)
+    case timeline(TimelineMethod)
+  }
+
+  public var ofService: OfService {
+    switch self {
+    case .checkHealth: .health(.checkHealth)
+    case .listHealth: .health(.listHealth)
+    case .watchHealth: .health(.watchHealth)
+    case .createWidget: .widget(.createWidget)
+    case .getWidget: .widget(.getWidget)
+    case .listWidgets: .widget(.listWidgets)
+    case .updateWidget: .widget(.updateWidget)
+    case .deleteWidget: .widget(.deleteWidget)
+    case .setPresence: .widget(.setPresence)
+    case .moveWidget: .widget(.moveWidget)
+    case .applyWidgets: .widget(.applyWidgets)
+    case .sendEvent: .widget(.sendEvent)
+    case .refreshWidgets: .widget(.refreshWidgets)
+    case .watchWidgets: .widget(.watchWidgets)
+    case .watchEvents: .widget(.watchEvents)
+    case .unsubscribe: .widget(.unsubscribe)
+    case .requestProgress: .widget(.requestProgress)
+    case .startActivity: .activity(.startActivity)
+    case .updateActivity: .activity(.updateActivity)
+    case .endActivity: .activity(.endActivity)
+    case .getStats: .admin(.getStats)
+    case .reload: .admin(.reload)
+    case .setLogLevel: .admin(.setLogLevel)
+    case .setTime: .admin(.setTime)
+    case .uploadBlob: .blob(.uploadBlob)
+    case .readBlob: .blob(.readBlob)
+    case .deleteBlob: .blob(.deleteBlob)
+    case .applyKinds: .catalog(.applyKinds)
+    case .getKind: .catalog(.getKind)
+    case .listKinds: .catalog(.listKinds)
+    case .deleteKind: .catalog(.deleteKind)
+    case .getTheme: .catalog(.getTheme)
+    case .updateTheme: .catalog(.updateTheme)
+    case .installBundle: .catalog(.installBundle)
+    case .listBundles: .catalog(.listBundles)
+    case .deleteBundle: .catalog(.deleteBundle)
+    case .rollbackBundle: .catalog(.rollbackBundle)
+    case .setBundleDefaults: .catalog(.setBundleDefaults)
+    case .diffBundle: .catalog(.diffBundle)
+    case .provide: .provider(.provide)
+    case .getTimeline: .timeline(.getTimeline)
+    case .getPlaceholder: .timeline(.getPlaceholder)
+    case .getSnapshot: .timeline(.getSnapshot)
+    }
+  }
+
   /// Without its service: "GetWidget".
   public var name: StaticString {
     switch self {

@@ -4,6 +4,17 @@ import WidgetProto
 
 /// The calls of ActivityService.
 extension ServiceLoop {
+  func dispatch(
+    _ method: RPCMethod.ActivityMethod, _ payload: UnsafeRawBufferPointer, _ call: UInt32,
+    _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    switch method {
+    case .startActivity: try startActivity(payload, call, responder)
+    case .updateActivity: try updateActivity(payload, call, responder)
+    case .endActivity: try endActivity(payload, call, responder)
+    }
+  }
+
   /// StartActivity.
   func startActivity(
     _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder

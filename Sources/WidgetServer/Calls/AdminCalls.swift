@@ -8,6 +8,29 @@ import WidgetStorage
 
 /// The calls of AdminService and Health.
 extension ServiceLoop {
+  func dispatch(
+    _ method: RPCMethod.HealthMethod, _ payload: UnsafeRawBufferPointer, _ call: UInt32,
+    _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    switch method {
+    case .checkHealth: try checkHealth(payload, call, responder)
+    case .listHealth: try listHealth(payload, call, responder)
+    case .watchHealth: throw .wrongShape(.watchHealth)  // It opens a stream; see `prepare`.
+    }
+  }
+
+  func dispatch(
+    _ method: RPCMethod.AdminMethod, _ payload: UnsafeRawBufferPointer, _ call: UInt32,
+    _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    switch method {
+    case .getStats: responder.respond(stats(), to: call)
+    case .reload: reloads.begin(call, responder)
+    case .setLogLevel: try setLogLevel(payload, call, responder)
+    case .setTime: try setTime(payload, call, responder)
+    }
+  }
+
   /// SetLogLevel.
   func setLogLevel(
     _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder

@@ -63,3 +63,16 @@ final class Blobs {
     table.removeAll()
   }
 }
+
+extension ServiceLoop {
+  func dispatch(
+    _ method: RPCMethod.BlobMethod, _ payload: UnsafeRawBufferPointer, _ call: UInt32,
+    _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    switch method {
+    case .uploadBlob: try blobs.upload(payload, call, responder)
+    case .readBlob: try blobs.read(payload, call, responder)
+    case .deleteBlob: try blobs.delete(payload, call, responder)
+    }
+  }
+}

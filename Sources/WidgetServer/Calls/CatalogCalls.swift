@@ -4,6 +4,26 @@ import WidgetProto
 
 /// The calls of CatalogService.
 extension ServiceLoop {
+  func dispatch(
+    _ method: RPCMethod.CatalogMethod, _ payload: UnsafeRawBufferPointer, _ call: UInt32,
+    _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    switch method {
+    case .applyKinds: try applyKinds(payload, call, responder)
+    case .getKind: try getKind(payload, call, responder)
+    case .listKinds: try listKinds(payload, call, responder)
+    case .deleteKind: try deleteKind(payload, call, responder)
+    case .getTheme: try getTheme(payload, call, responder)
+    case .updateTheme: try updateTheme(payload, call, responder)
+    case .installBundle: try installBundle(payload, call, responder)
+    case .listBundles: try listBundles(payload, call, responder)
+    case .deleteBundle: try deleteBundle(payload, call, responder)
+    case .rollbackBundle: try rollbackBundle(payload, call, responder)
+    case .setBundleDefaults: try setBundleDefaults(payload, call, responder)
+    case .diffBundle: try diffBundle(payload, call, responder)
+    }
+  }
+
   /// ApplyKinds.
   func applyKinds(
     _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder

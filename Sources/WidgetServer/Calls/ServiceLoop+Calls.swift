@@ -2,8 +2,8 @@ import WidgetCore
 import WidgetModel
 import WidgetProto
 
-/// Carries out unary calls: permission, then the function of the method. The answer goes to the
-/// responder, which sends it at the end of the turn.
+/// Carries out unary calls: permission, then the function of the method, which the file of its service
+/// names. The answer goes to the responder, which sends it at the end of the turn.
 extension ServiceLoop {
   /// Carries out one call.
   func perform(
@@ -30,53 +30,16 @@ extension ServiceLoop {
     _ method: Method, _ payload: UnsafeRawBufferPointer, _ call: UInt32,
     _ responder: any CallResponder
   ) throws(RPCStatus) {
-    switch method {
-    // WidgetService
-    case .getWidget: try getWidget(payload, call, responder)
-    case .updateWidget: try updateWidget(payload, call, responder)
-    case .createWidget: try createWidget(payload, call, responder)
-    case .listWidgets: try listWidgets(payload, call, responder)
-    case .deleteWidget: try deleteWidget(payload, call, responder)
-    case .setPresence: try setPresence(payload, call, responder)
-    case .moveWidget: try moveWidget(payload, call, responder)
-    case .applyWidgets: try applyWidgets(payload, call, responder)
-    case .sendEvent: try sendEvent(payload, call, responder)
-    case .refreshWidgets: try refreshWidgets(payload, call, responder)
-    case .unsubscribe: try unsubscribe(payload, call, responder)
-    case .requestProgress: try requestProgress(payload, call, responder)
-    // CatalogService
-    case .applyKinds: try applyKinds(payload, call, responder)
-    case .getKind: try getKind(payload, call, responder)
-    case .listKinds: try listKinds(payload, call, responder)
-    case .deleteKind: try deleteKind(payload, call, responder)
-    case .getTheme: try getTheme(payload, call, responder)
-    case .updateTheme: try updateTheme(payload, call, responder)
-    case .installBundle: try installBundle(payload, call, responder)
-    case .listBundles: try listBundles(payload, call, responder)
-    case .deleteBundle: try deleteBundle(payload, call, responder)
-    case .rollbackBundle: try rollbackBundle(payload, call, responder)
-    case .setBundleDefaults: try setBundleDefaults(payload, call, responder)
-    case .diffBundle: try diffBundle(payload, call, responder)
-    // TimelineService and ActivityService
-    case .getTimeline: try getTimeline(payload, call, responder)
-    case .getPlaceholder: try getPlaceholder(payload, call, responder)
-    case .getSnapshot: try getSnapshot(payload, call, responder)
-    case .startActivity: try startActivity(payload, call, responder)
-    case .updateActivity: try updateActivity(payload, call, responder)
-    case .endActivity: try endActivity(payload, call, responder)
-    // BlobService
-    case .uploadBlob: try blobs.upload(payload, call, responder)
-    case .readBlob: try blobs.read(payload, call, responder)
-    case .deleteBlob: try blobs.delete(payload, call, responder)
-    // AdminService and Health
-    case .getStats: responder.respond(stats(), to: call)
-    case .reload: reloads.begin(call, responder)
-    case .setLogLevel: try setLogLevel(payload, call, responder)
-    case .setTime: try setTime(payload, call, responder)
-    case .checkHealth: try checkHealth(payload, call, responder)
-    case .listHealth: try listHealth(payload, call, responder)
-    // These open streams; see `prepare` and `Providers.converse`.
-    case .watchWidgets, .watchEvents, .watchHealth, .provide: throw .wrongShape(method)
+    switch method.ofService {
+    case .widget(let method): try dispatch(method, payload, call, responder)
+    case .catalog(let method): try dispatch(method, payload, call, responder)
+    case .timeline(let method): try dispatch(method, payload, call, responder)
+    case .activity(let method): try dispatch(method, payload, call, responder)
+    case .blob(let method): try dispatch(method, payload, call, responder)
+    case .admin(let method): try dispatch(method, payload, call, responder)
+    case .health(let method): try dispatch(method, payload, call, responder)
+    // It opens a stream; see `Providers.converse`.
+    case .provider: throw .wrongShape(method)
     }
   }
 

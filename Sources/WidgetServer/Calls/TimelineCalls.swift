@@ -5,6 +5,17 @@ import WidgetProto
 
 /// The calls of TimelineService.
 extension ServiceLoop {
+  func dispatch(
+    _ method: RPCMethod.TimelineMethod, _ payload: UnsafeRawBufferPointer, _ call: UInt32,
+    _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    switch method {
+    case .getTimeline: try getTimeline(payload, call, responder)
+    case .getPlaceholder: try getPlaceholder(payload, call, responder)
+    case .getSnapshot: try getSnapshot(payload, call, responder)
+    }
+  }
+
   /// GetTimeline.
   func getTimeline(
     _ payload: UnsafeRawBufferPointer, _ call: UInt32, _ responder: any CallResponder

@@ -4,6 +4,28 @@ import WidgetProto
 
 /// The calls about widgets of WidgetService.
 extension ServiceLoop {
+  func dispatch(
+    _ method: RPCMethod.WidgetMethod, _ payload: UnsafeRawBufferPointer, _ call: UInt32,
+    _ responder: any CallResponder
+  ) throws(RPCStatus) {
+    switch method {
+    case .getWidget: try getWidget(payload, call, responder)
+    case .updateWidget: try updateWidget(payload, call, responder)
+    case .createWidget: try createWidget(payload, call, responder)
+    case .listWidgets: try listWidgets(payload, call, responder)
+    case .deleteWidget: try deleteWidget(payload, call, responder)
+    case .setPresence: try setPresence(payload, call, responder)
+    case .moveWidget: try moveWidget(payload, call, responder)
+    case .applyWidgets: try applyWidgets(payload, call, responder)
+    case .sendEvent: try sendEvent(payload, call, responder)
+    case .refreshWidgets: try refreshWidgets(payload, call, responder)
+    case .unsubscribe: try unsubscribe(payload, call, responder)
+    case .requestProgress: try requestProgress(payload, call, responder)
+    case .watchWidgets: throw .wrongShape(.watchWidgets)  // It opens a stream; see `prepare`.
+    case .watchEvents: throw .wrongShape(.watchEvents)  // It opens a stream; see `prepare`.
+    }
+  }
+
   // MARK: - The hot calls
 
   /// GetWidget. Whole widgets that are asked for often are encoded once for each revision.

@@ -40,6 +40,17 @@ def methods(methods):
         lines += ["    case %s:" % ", ".join(
             "." + lower_first(m["case"]) for m in methods if m["service"] == name)]
         lines += ["      .%s" % cases[name]]
+    lines += ["    }", "  }"]
+    for name in services:
+        own = [lower_first(m["case"]) for m in methods if m["service"] == name]
+        lines += ["", "  /// The methods of `%s`." % name,
+                  "  public enum %s: Sendable {" % service_enum(cases[name]),
+                  "    case %s" % ", ".join(own), "  }"]
+    lines += ["", "  /// A method among those of its service.", "  public enum OfService: Sendable {"]
+    lines += ["    case %s(%s)" % (case, service_enum(case)) for case in cases.values()]
+    lines += ["  }", "", "  public var ofService: OfService {", "    switch self {"]
+    lines += ["    case .%s: .%s(.%s)" % (case, cases[m["service"]], case)
+              for m in methods for case in [lower_first(m["case"])]]
     lines += ["    }", "  }", "", "  /// Without its service: \"GetWidget\".",
               "  public var name: StaticString {", "    switch self {"]
     lines += ['    case .%s: "%s"' % (lower_first(m["case"]), m["name"]) for m in methods]
@@ -48,6 +59,11 @@ def methods(methods):
     lines += ["", "  /// Whether the daemon answers with any number of messages.",
               "  public var givesStream: Bool {"] + flag(methods, "gives_stream")
     return "\n".join(lines + ["}", ""])
+
+
+def service_enum(case):
+    """The Swift enum with the methods of a service: widget becomes WidgetMethod."""
+    return case[0].upper() + case[1:] + "Method"
 
 
 # WidgetClient has no function for this method.
