@@ -146,7 +146,7 @@ extension Providers {
       _ = try provider.dataRequest()
       let late = NIODeadline.now() + .seconds(16)
       try server.server.onLoop { $0.providers.expire(at: late) }.wait()
-      // It comes too late to be seen at first, but was sent.
+      // The frame comes too late for the first look, but it was sent.
       try provider.send(.keepAlive)
       #expect(try provider.next() == .keepAlive)
       try server.server.onLoop { service in
@@ -165,7 +165,7 @@ extension Providers {
     _ server: TestServer, _ peer: Peer, saying frames: [ProvideRequest]
   ) throws {
     try server.server.onLoop { service in
-      for session in service.providers.table.all { session.halfClosed() }
+      for session in service.providers.table.all { service.providers.end(session, nil) }
       let stream = try service.providers.converse(
         .provide, sink: DeafSink(), peer: peer, level: .owner)
       for frame in frames {
@@ -248,7 +248,7 @@ extension Providers {
       try client.create("plain", kind: "plain")
     }
     try await withServer(log: log, folder: folder) { server in
-      // Its start is put off, so that the time that the test itself takes does not count.
+      // The start is moved, so that the time of the test itself does not count.
       let pause: Int64 = 3_600
       try server.server.onLoop { $0.context.moveStart(by: .seconds(pause)) }
         .wait()
@@ -315,7 +315,7 @@ extension Providers {
     }
     for acknowledges in [false, true] {
       try await withServer(log: log, folder: folder) { server in
-        // It has forgotten how far it was; the daemon has not.
+        // The provider has forgotten its place. The daemon has not.
         let provider = try RawProvider(server.connect())
         try provider.send(.open(ProvideOpen(provider: "desk")))
         guard case .opened(let opened) = try provider.next() else { throw TestFault("not opened") }
@@ -333,7 +333,7 @@ extension Providers {
     try await withServer(log: log, folder: folder) { server in
       let client = try server.connect()
       let provider = try RawProvider(server.connect())
-      // What it says it has done last counts for nothing: the daemon knows better.
+      // The number that the provider names does not count, because the daemon has a later one.
       try provider.open(after: 2)
       try provider.settle()
       #expect(try client.event("a") == 5)

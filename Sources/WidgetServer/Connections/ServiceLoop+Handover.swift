@@ -69,9 +69,11 @@ extension ServiceLoop {
     let stream: any ServedStream
     switch handed.request {
     case .widgets(let request):
-      stream = try streams.takeOver(request, of: handed, sink: sink, peer: peer)
+      stream = WatchStream(
+        try streams.takeOver(request, of: handed, sink: sink, peer: peer), of: streams)
     case .events(let request):
-      stream = try streams.takeOver(request, of: handed, sink: sink, peer: peer)
+      stream = WatchStream(
+        try streams.takeOver(request, of: handed, sink: sink, peer: peer), of: streams)
     case .health(let request):
       stream = try health.continueWatch(request, sink: sink, peer: peer)
     case nil:

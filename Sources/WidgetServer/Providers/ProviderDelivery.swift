@@ -11,6 +11,13 @@ struct QuietSessions: Equatable {
   var sequence: UInt64
 }
 
+/// The place of the quiet sessions now. The delivery moves it, and the sessions read it.
+final class QuietPlace {
+  fileprivate(set) var sessions: QuietSessions
+
+  fileprivate init(_ sessions: QuietSessions) { self.sessions = sessions }
+}
+
 /// Sends providers events and questions about widgets, as long as they take them.
 ///
 /// Invariant: each started session that does not end is quiet, or it is once in `attended`. No other session
@@ -23,7 +30,8 @@ final class ProviderDelivery {
   private var isUnfinished = false
   /// The sessions that are not quiet.
   private var attended: [ServedSession] = []
-  private(set) var quiet: QuietSessions
+  let quietPlace: QuietPlace
+  private var quiet: QuietSessions { quietPlace.sessions }
 
   /// The maximum number of steps for one session in one turn.
   private static let stepsMax = 64
@@ -31,8 +39,9 @@ final class ProviderDelivery {
   init(_ context: ServiceContext, audience: ProviderAudience) {
     self.context = context
     self.audience = audience
-    quiet = QuietSessions(
-      revision: context.store.revision, sequence: context.store.lastEventSequence)
+    quietPlace = QuietPlace(
+      QuietSessions(
+        revision: context.store.revision, sequence: context.store.lastEventSequence))
   }
 
   /// Whether a session could be given more.
@@ -63,7 +72,7 @@ final class ProviderDelivery {
       revision: context.store.revision, sequence: context.store.lastEventSequence)
     audience.beginServing()
     defer {
-      quiet = present
+      quietPlace.sessions = present
       audience.schedule(after: instant)
     }
     guard !sessions.isEmpty else { return audience.look(at: instant) }
@@ -118,7 +127,7 @@ final class ProviderDelivery {
       case .again: break
       case .fail(let error):
         context.counters.countCompactedReader()
-        return session.finish(RPCStatus(error))
+        return session.fail(RPCStatus(error))
       case nil:
         guard let frame = audience.frame(for: session, at: instant) else { return }
         session.send(.audience(frame))

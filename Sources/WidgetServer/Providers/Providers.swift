@@ -16,6 +16,7 @@ final class Providers {
   private let context: ServiceContext
   private let frames: ProviderFrames
   private let delivery: ProviderDelivery
+  private lazy var output = SessionOutput(context) { [unowned self] in finish($0, $1) }
   private(set) var table = ProviderTable()
   private(set) var silent = SilentProviders()
 
@@ -23,8 +24,8 @@ final class Providers {
     self.context = context
     self.audience = audience
     stale = StaleWidgets(context)
-    refreshes = Refreshes(context, budgets: budgets)
     delivery = ProviderDelivery(context, audience: audience)
+    refreshes = Refreshes(context, delivery: delivery, budgets: budgets)
     bundleCalls = BundleCalls(context)
     snapshots = Snapshots(context)
     frames = ProviderFrames(
@@ -42,10 +43,11 @@ final class Providers {
     guard context.phase == .serving else { throw .shuttingDown }
     try context.openStream(of: peer)
     let session = ServedSession(
-      id: context.takeStreamID(), peer: peer, sink: sink, providers: self)
+      id: context.takeStreamID(), peer: peer, sink: sink, output: output,
+      quietPlace: delivery.quietPlace)
     table.add(session)
     watchLease(of: session)
-    return session
+    return SessionStream(session, of: self)
   }
 
   /// A user's session.
@@ -68,7 +70,9 @@ final class Providers {
       }.get()
       switch frame {
       case .open(let open): try self.open(open, session)
-      case .keepAlive where session.provider != nil: session.keepAlive()
+      case .keepAlive where session.provider != nil:
+        session.keepAlive()
+        delivery.attend(session)
       default:
         guard let provider = session.provider else {
           throw .invalidField("frame", "The first frame must be open.")
@@ -128,6 +132,7 @@ final class Providers {
   }
 
   private func endTurn(of session: ServedSession) {
+    if session.hasEffects { delivery.attend(session) }
     session.endTurn { output in
       switch output {
       case .opened: start(session)
@@ -193,22 +198,11 @@ final class Providers {
   /// Serves all sessions. Call when the turn's group is durable.
   func serve(at instant: NIODeadline = .now()) { delivery.serve(table.byName, at: instant) }
 
-  /// Looks at a session at the end of this turn, because something concerns it.
-  func attend(_ session: ServedSession) { delivery.attend(session) }
-
-  var quietSessions: QuietSessions { delivery.quiet }
-
   /// The number of sessions that are not quiet, for tests.
   var attendedCount: Int { delivery.attendedCount }
 
   /// Lets the sessions be served at the end of this turn.
   func resume() { context.turn.open() }
-
-  func send(_ frame: ProvideResponse, to session: ServedSession) {
-    guard let message = context.encode(frame) else { return finish(session, .frameTooLarge) }
-    session.sink.send(message)
-    context.counters.countFrames()
-  }
 
   // MARK: - Fresh data
 

@@ -6,10 +6,12 @@ import WidgetProto
 /// Asks providers for fresh data, within the budget of each kind.
 final class Refreshes {
   private let context: ServiceContext
+  private let delivery: ProviderDelivery
   private let budgets: BudgetKeeper
 
-  init(_ context: ServiceContext, budgets: BudgetKeeper) {
+  init(_ context: ServiceContext, delivery: ProviderDelivery, budgets: BudgetKeeper) {
     self.context = context
+    self.delivery = delivery
     self.budgets = budgets
   }
 
@@ -35,7 +37,9 @@ final class Refreshes {
         }
         response.askedCount += 1
         // A session that is being opened is asked about everything anyway.
-        if session.isStarted { session.refresh(id, at: instant) }
+        guard session.isStarted else { return }
+        session.refresh(id, at: instant)
+        delivery.attend(session)
       }
     } catch {
       throw RPCStatus(error)
@@ -58,6 +62,7 @@ final class Refreshes {
         let session = table.byName[name], session.isStarted
       else { continue }
       session.refresh(id, .timeline, at: instant)
+      delivery.attend(session)
     }
   }
 }

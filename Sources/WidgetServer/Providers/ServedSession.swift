@@ -21,7 +21,8 @@ final class ServedSession {
   let id: UInt64
   let peer: Peer
   let sink: any StreamSink
-  private unowned let providers: Providers
+  private let output: SessionOutput
+  private let quietPlace: QuietPlace
   /// The provider's name. Nil until `open`.
   private(set) var provider: String?
   /// Whether the session gets the calls about bundles.
@@ -53,11 +54,17 @@ final class ServedSession {
     let status: RPCStatus?
   }
 
-  init(id: UInt64, peer: Peer, sink: any StreamSink, providers: Providers) {
+  /// - Parameters:
+  ///   - output: The way of the session's frames to its sink.
+  ///   - quietPlace: The place of the quiet sessions.
+  init(
+    id: UInt64, peer: Peer, sink: any StreamSink, output: SessionOutput, quietPlace: QuietPlace
+  ) {
     self.id = id
     self.peer = peer
     self.sink = sink
-    self.providers = providers
+    self.output = output
+    self.quietPlace = quietPlace
   }
 
   /// The provider's kinds, as far as the session has been told.
@@ -140,12 +147,14 @@ final class ServedSession {
   func add(_ output: SessionTurn.Output) { turn.add(output) }
   func add(_ effect: SessionTurn.Effect) { turn.add(effect) }
 
+  /// Whether frames of the turn have effects. The delivery must then look at the session.
+  var hasEffects: Bool { turn.hasEffects }
+
   /// Ends the turn: the effects of its frames come into force.
   ///
   /// - Parameter send: Sends an output. The session may end in it.
   func endTurn(sending send: (SessionTurn.Output) -> Void) {
     let (outputs, effects) = turn.end()
-    if !effects.isEmpty { providers.attend(self) }
     for output in outputs where !isOver { send(output) }
     for effect in effects {
       switch effect {
@@ -168,17 +177,15 @@ final class ServedSession {
   private var progress: SessionEvents {
     guard isQuiet else { return events }
     var events = events
-    events.skip(to: providers.quietSessions.sequence)
+    events.skip(to: quietPlace.sessions.sequence)
     return events
   }
 
   /// The widget of an event that was sent and not acknowledged.
   func widget(ofEvent sequence: UInt64) -> WidgetID? { events.widget(ofEvent: sequence) }
 
-  func keepAlive() {
-    owesKeepAlive = true
-    providers.attend(self)
-  }
+  /// Owes the provider an answer to its `keep_alive`. The delivery must then look at the session.
+  func keepAlive() { owesKeepAlive = true }
 
   // MARK: - Data requests
 
@@ -189,10 +196,10 @@ final class ServedSession {
 
   func answer(_ number: UInt64, about id: WidgetID) { turn.answer(number, about: id) }
 
-  /// Queues a request for fresh data of a widget. The session must be started.
+  /// Queues a request for fresh data of a widget. The session must be started. The delivery must then
+  /// look at the session.
   func refresh(_ id: WidgetID, _ reason: DataRequestReason = .refresh, at instant: NIODeadline) {
     requests.refresh(id, reason, patience: lease.length, at: instant)
-    providers.attend(self)
   }
 
   private func ask(aboutWidgetsOf kinds: Set<KindName>, in store: borrowing WidgetStore) {
@@ -303,6 +310,15 @@ final class ServedSession {
     }
   }
 
+  /// Sends a frame, or ends the session if the frame is too large.
+  func send(_ frame: ProvideResponse) { output.send(frame, of: self) }
+
+  /// Ends the session, which cannot continue.
+  func fail(_ status: RPCStatus) { output.end(self, status) }
+
+  /// Takes the time of its end with DEADLINE_EXCEEDED, and cancels it if it ends before.
+  func end(at deadline: StreamDeadline) { self.deadline = deadline }
+
   // MARK: - The audience
 
   /// The time of the next `detached`; nil if there is none.
@@ -329,22 +345,4 @@ extension ServedSession: TurnParticipant {
   func flushResponses() {}
 
   func discardResponses() { turn.rollBack() }
-}
-
-extension ServedSession: ServedStream {
-  func becameWritable() { if isStarted { providers.resume() } }
-
-  func handOver(streamID: UInt32) -> HandedStream {
-    // Sessions end before connections are handed over.
-    HandedStream(streamID: streamID)
-  }
-
-  func end(at deadline: StreamDeadline) { self.deadline = deadline }
-  func forget() { providers.forget(self) }
-  func finish(_ status: RPCStatus?) { providers.finish(self, status) }
-  func receive(_ message: ByteBuffer) { providers.receive(message, self) }
-  func halfClosed() { providers.end(self, nil) }
-
-  /// Sends a frame, or ends the session if the frame is too large.
-  func send(_ frame: ProvideResponse) { providers.send(frame, to: self) }
 }

@@ -49,6 +49,8 @@ struct SessionTurn {
     answered.removeAll()
   }
 
+  var hasEffects: Bool { !effects.isEmpty }
+
   /// Ends the turn. Returns what is to be sent, and then what comes into force.
   mutating func end() -> (outputs: [Output], effects: [Effect]) {
     defer { self = SessionTurn() }

@@ -19,10 +19,14 @@ extension ServiceLoop {
     switch method {
     case .watchWidgets:
       let request = try context.decode(WatchWidgetsRequest.self, payload)
-      return { () throws(RPCStatus) in try streams.open(request, sink: sink, peer: peer) }
+      return { () throws(RPCStatus) in
+        WatchStream(try streams.open(request, sink: sink, peer: peer), of: streams)
+      }
     case .watchEvents:
       let request = try context.decode(WatchEventsRequest.self, payload)
-      return { () throws(RPCStatus) in try streams.open(request, sink: sink, peer: peer) }
+      return { () throws(RPCStatus) in
+        WatchStream(try streams.open(request, sink: sink, peer: peer), of: streams)
+      }
     case .watchHealth:
       let request = try context.decode(HealthCheckRequest.self, payload)
       checkStore()
@@ -52,9 +56,9 @@ extension ServiceLoop {
   ) throws(RPCStatus) {
     let id = try context.decode(UnsubscribeRequest.self, payload).subscriptionID
     if let session = providers.session(id, of: responder.peer) {
-      session.finish(.unsubscribed)
+      providers.finish(session, .unsubscribed)
     } else {
-      try streams.find(id, of: responder.peer).finish(.unsubscribed)
+      streams.finish(try streams.find(id, of: responder.peer), .unsubscribed)
     }
     responder.respond(UnsubscribeResponse(), to: call)
   }

@@ -10,7 +10,6 @@ final class Subscription {
   let uid: UInt32
   let sink: any StreamSink
   let group: WatchGroup
-  private unowned let streams: WatchStreams
   private let options: Options
   private var cursor: StreamCursor
   /// The earliest time of the next change frame.
@@ -60,7 +59,7 @@ final class Subscription {
 
   init(
     id: UInt64, uid: UInt32, sink: any StreamSink, group: WatchGroup, options: Options,
-    cursor: StreamCursor, streams: WatchStreams
+    cursor: StreamCursor
   ) {
     self.id = id
     self.uid = uid
@@ -68,7 +67,6 @@ final class Subscription {
     self.group = group
     self.options = options
     self.cursor = cursor
-    self.streams = streams
   }
 
   /// Whether the stream counts as a watcher: it carries state and is not passive.
@@ -228,32 +226,21 @@ final class Subscription {
     delay(from: .now())
   }
 
-  /// Ends the stream. Returns false if it has ended before.
-  func close() -> Bool {
-    guard !isFinished else { return false }
-    isFinished = true
-    intervalTimer?.cancel()
-    progressTimer?.cancel()
-    deadline?.cancel()
-    (intervalTimer, progressTimer, deadline) = (nil, nil, nil)
-    return true
-  }
-}
-
-extension Subscription: ServedStream {
-  func becameWritable() { streams.rounds.becameWritable(self) }
-  func end(at deadline: StreamDeadline) { self.deadline = deadline }
-  func forget() { streams.forget(self) }
-  func finish(_ status: RPCStatus?) { streams.finish(self, status) }
-
-  func handOver(streamID: UInt32) -> HandedStream {
+  /// The state that another process needs to continue the stream.
+  ///
+  /// - Parameters:
+  ///   - sentRevision: The revision of readers that are caught up.
+  ///   - sentSequence: The last event that these readers have been sent.
+  func handOver(
+    streamID: UInt32, sentRevision: Revision, sentSequence: UInt64
+  ) -> HandedStream {
     var handed = HandedStream(
       streamID: streamID, request: request, subscriptionID: id,
       timeoutNanoseconds: deadline?.remainingNanoseconds ?? 0,
-      eventCursor: isCaughtUp ? streams.rounds.sentSequence : cursor.sequence,
+      eventCursor: isCaughtUp ? sentSequence : cursor.sequence,
       wantsProgress: wantsProgress)
     switch cursor.position {
-    case .caughtUp: handed.cursor = streams.rounds.sentRevision
+    case .caughtUp: handed.cursor = sentRevision
     case .behind(let revision): handed.cursor = revision
     case .transferring(let transfer):
       handed.cursor = transfer.cursor
@@ -280,5 +267,19 @@ extension Subscription: ServedStream {
     case .events(let selector, let names):
       .events(WatchEventsRequest(selector: selector, names: names))
     }
+  }
+
+  /// Takes the time of its end with DEADLINE_EXCEEDED, and cancels it if it ends before.
+  func end(at deadline: StreamDeadline) { self.deadline = deadline }
+
+  /// Ends the stream. Returns false if it has ended before.
+  func close() -> Bool {
+    guard !isFinished else { return false }
+    isFinished = true
+    intervalTimer?.cancel()
+    progressTimer?.cancel()
+    deadline?.cancel()
+    (intervalTimer, progressTimer, deadline) = (nil, nil, nil)
+    return true
   }
 }

@@ -24,6 +24,8 @@ final class WatchRounds {
   /// Until this time, changes wait for no others: they may be the effects of an event.
   private var hurriesUntil = NIODeadline.uptimeNanoseconds(0)
   private var timer: Scheduled<Void>?
+  /// Ends a stream that cannot be served.
+  var onFailure: (Subscription, RPCStatus) -> Void = { _, _ in }
 
   init(
     _ context: ServiceContext, _ storage: StorageHealth,
@@ -367,9 +369,12 @@ final class WatchRounds {
 
   /// Ends a stream that cannot be served: its cursor is compacted, or a frame would be too large.
   private func finishUnsendable(_ subscription: Subscription, since cursor: Revision) {
-    guard cursor < context.store.compactRevision else { return subscription.finish(.frameTooLarge) }
+    guard cursor < context.store.compactRevision else {
+      return onFailure(subscription, .frameTooLarge)
+    }
     context.counters.countCompactedReader()
-    subscription.finish(
+    onFailure(
+      subscription,
       RPCStatus(.revisionCompacted(compactRevision: context.store.compactRevision)))
   }
 
@@ -391,7 +396,9 @@ final class WatchRounds {
   /// Sends the current theme. A reader that was behind gets only the last of several changes.
   func sendTheme(to subscription: Subscription) {
     let revision = context.store.theme.revision
-    guard let message = frames.themeMessage() else { return subscription.finish(.frameTooLarge) }
+    guard let message = frames.themeMessage() else {
+      return onFailure(subscription, .frameTooLarge)
+    }
     subscription.sentTheme(of: revision, at: .now())
     context.counters.countFrames()
     subscription.sink.send(message)

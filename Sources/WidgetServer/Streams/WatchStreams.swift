@@ -19,6 +19,7 @@ final class WatchStreams {
     self.context = context
     self.audience = audience
     rounds = WatchRounds(context, storage, releaseMemory: releaseMemory)
+    rounds.onFailure = { [unowned self] subscription, status in finish(subscription, status) }
   }
 
   var count: Int { subscriptions.count }
@@ -136,8 +137,7 @@ final class WatchStreams {
       id: id ?? context.takeStreamID(), uid: peer.uid, sink: sink, group: group,
       options: options,
       cursor: StreamCursor(
-        position, sequence: min(eventCursor ?? .max, context.store.lastEventSequence)),
-      streams: self)
+        position, sequence: min(eventCursor ?? .max, context.store.lastEventSequence)))
     rounds.add(subscription)
     if subscription.isWatcher { audience.watchBegan(group.filter.selector) }
     subscriptions[subscription.id] = subscription

@@ -1,0 +1,27 @@
+import NIOCore
+import WidgetProto
+
+/// A session as its transport sees it.
+///
+/// `Providers` opens, serves and ends sessions, and a session does not know it.
+final class SessionStream: ServedStream {
+  private let session: ServedSession
+  private let providers: Providers
+
+  init(_ session: ServedSession, of providers: Providers) {
+    self.session = session
+    self.providers = providers
+  }
+
+  func end(at deadline: StreamDeadline) { session.end(at: deadline) }
+  func becameWritable() { if session.isStarted { providers.resume() } }
+  func receive(_ message: ByteBuffer) { providers.receive(message, session) }
+  func halfClosed() { providers.end(session, nil) }
+  func forget() { providers.forget(session) }
+  func finish(_ status: RPCStatus?) { providers.finish(session, status) }
+
+  func handOver(streamID: UInt32) -> HandedStream {
+    // Sessions end before connections are handed over.
+    HandedStream(streamID: streamID)
+  }
+}
