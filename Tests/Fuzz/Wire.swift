@@ -68,7 +68,7 @@ func fuzzMessages(_ input: UnsafeRawBufferPointer) {
   compareReaders(Array(input.dropFirst()))
 }
 
-/// What is read without structs is what the structs have.
+/// A message that is read without structs is equal to the message of the structs.
 private func compareReaders(_ bytes: [UInt8]) {
   bytes.withUnsafeBytes { raw in
     guard let direct = UpdateWidgetRequest.readDirectly(raw) else { return }

@@ -10,7 +10,7 @@ private func text(_ output: BarOutput) -> String {
   }
 }
 
-/// What of a JSON output is drawn.
+/// The drawn part of a JSON output.
 private func fullText(_ value: Value) -> String {
   switch value {
   case .list(let values): values.map(fullText).joined()
@@ -85,7 +85,7 @@ private func block(_ text: String, node: String = "") -> BarBlock {
   @Test func `polybar's tags cannot come from a text`() {
     let encoded = text(
       BarEncoder(format: .polybar).output([block(hostile), block("%"), block("{F-}")]))
-    // What is left after the encoder's own tags has no tag in it.
+    // The rest, without the encoder's own tags, has no tag.
     var rest = encoded
     for tag in ["%{F#ff0000}", "%{F-}", "%{O0}"] {
       rest = rest.split(separator: tag, omittingEmptySubsequences: false).joined(separator: "\u{0}")

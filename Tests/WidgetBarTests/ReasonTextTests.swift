@@ -3,7 +3,7 @@ import WidgetLayout
 
 @testable import WidgetBar
 
-/// What a bar without tooltips shows of a reason.
+/// The part of a reason that a bar without tooltips shows.
 @Suite struct ReasonTextTests {
   @Test(
     arguments: [

@@ -4,7 +4,7 @@ import WidgetBundle
 import WidgetBundleInstaller
 import WidgetModel
 
-/// What the installer refuses.
+/// The archives and folders that the installer refuses.
 extension BundleInstallerTests {
   struct Evil: Sendable, CustomTestStringConvertible {
     let name: String

@@ -20,7 +20,7 @@ import WidgetModel
     return tar.archive
   }
 
-  /// What a refusal says.
+  /// The message of a refusal.
   func refusal(_ body: () throws(BundleInstallerError) -> Void) -> String {
     do throws(BundleInstallerError) {
       try body()

@@ -4,7 +4,7 @@ import WidgetBundle
 import WidgetCore
 import WidgetModel
 
-/// What the reader takes, the daemon takes: kinds and widgets of bundles, in the daemon's own core.
+/// The daemon takes everything that the reader takes: kinds and widgets, in the daemon's core.
 @Suite struct DaemonTests {
   private static let now = Timestamp(nanosecondsSinceEpoch: 1_800_000_000_000_000_000)
 

@@ -5,7 +5,7 @@ import WidgetCore
 import WidgetModel
 import WidgetRender
 
-/// What the bundles of `Clients/bundles` look like with fixed data, compared with the files in `Golden`.
+/// The look of the bundles of `Clients/bundles` with fixed data, compared with the files in `Golden`.
 ///
 /// After a change that is meant: `WIDGETD_RECORD_GOLDEN=1 swift test --filter WidgetBundleTests.GoldenTests`,
 /// look at `git diff Tests/WidgetBundleTests/Golden`, and commit it. Escape characters are written as
@@ -219,7 +219,7 @@ import WidgetRender
     WidgetPicture(format: format, look: CellLook(appearance: appearance))
   }
 
-  /// What the bundle's first widget shows in the daemon's own core.
+  /// The content of the bundle's first widget in the daemon's own core.
   private static func content(of bundle: WidgetBundle.Bundle, _ state: State) throws -> Content {
     var store = WidgetStore(image: StoreImage(epoch: 1), isRevocable: false)
     var spec = try #require(bundle.widgets.first)

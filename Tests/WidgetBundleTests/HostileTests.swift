@@ -94,7 +94,7 @@ import WidgetModel
     #expect(problems.contains { "\($0)".contains(message) }, "\(name): \(problems.prefix(3))")
     #expect(problems.count <= InvalidBundle.problemsMax)
     #expect(problems.allSatisfy { $0.line >= 1 && $0.column >= 1 })
-    // What goes to a terminal stays of a size that people can read.
+    // The output for a terminal stays short enough to be read.
     #expect(problems.allSatisfy { $0.message.count < 1000 && $0.excerpt.count < 1000 }, "\(name)")
   }
 

@@ -3,7 +3,7 @@ import WidgetBundle
 import WidgetExpression
 import WidgetModel
 
-/// What is wrong, where, and what is said about it.
+/// Mistakes in bundles: their places, and the words of their errors.
 @Suite struct ProblemTests {
   struct Mistake: Sendable, CustomTestStringConvertible {
     let body: String

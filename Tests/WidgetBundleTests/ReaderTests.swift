@@ -3,7 +3,7 @@ import WidgetBundle
 import WidgetExpression
 import WidgetModel
 
-/// What a bundle that is right comes to.
+/// The kinds and widgets of a correct bundle.
 @Suite struct ReaderTests {
   private let bundle: Bundle
   private let kind: BundleKind

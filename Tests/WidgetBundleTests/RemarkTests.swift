@@ -3,7 +3,7 @@ import WidgetBundle
 import WidgetExpression
 import WidgetModel
 
-/// What may be a slip, and is remarked on.
+/// Possible slips, which cause remarks.
 @Suite struct RemarkTests {
   private static let time = #"timestamp("2026-01-01T00:00:00Z")"#
 

@@ -142,7 +142,7 @@ enum Samples {
 
   static func read(_ text: String) throws -> Bundle { try BundleReader.read(text) }
 
-  /// What is wrong with a text: `line:column: message; hint`.
+  /// The mistakes of a text: `line:column: message; hint`.
   static func problems(_ text: String) -> [BundleProblem] {
     do throws(InvalidBundle) {
       _ = try BundleReader.read(text)

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import WidgetBundle
 
-/// What is published about the format is what the reader goes by.
+/// The published format is the format of the reader.
 ///
 /// After a change that is meant: `WIDGETD_RECORD_GOLDEN=1 swift test --filter WidgetBundleTests.SchemaTests`,
 /// look at `git diff docs`, and commit it.

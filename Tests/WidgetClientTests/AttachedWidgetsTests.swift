@@ -4,7 +4,7 @@ import WidgetProto
 
 @testable import WidgetClient
 
-/// Who is watched, as a provider adds it up.
+/// The watched widgets, as a provider adds them up.
 struct AttachedWidgetsTests {
   private static func audience(_ attached: [String], _ detached: [String] = []) -> ProviderRequest {
     .audience(

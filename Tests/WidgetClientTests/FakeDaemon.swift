@@ -206,7 +206,7 @@ final class InstantClock: Clock {
 
   var now: Instant { Instant(offset: .zero) }
   var minimumResolution: Duration { .zero }
-  /// What it was asked to wait, in order.
+  /// The waits that the daemon was asked for, in order.
   var sleeps: [Duration] { slept.withLock { $0 } }
 
   func sleep(until deadline: Instant, tolerance: Duration?) async throws {

@@ -2,7 +2,7 @@ import Testing
 import WidgetClient
 import WidgetModel
 
-/// What a mirror does with changes of contents.
+/// The effects of changed contents on a mirror.
 @Suite struct MirrorContentTests {
   private static func node(_ id: String, _ children: [String] = [], text: String = "") -> Node {
     Node(

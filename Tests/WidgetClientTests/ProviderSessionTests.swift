@@ -472,7 +472,7 @@ import WidgetClient
     try await daemon.stop()
   }
 
-  /// What a call fails with; nil if it does not.
+  /// The error of a call. Nil if it succeeds.
   private static func failure<R>(_ body: () async throws -> R) async -> ClientError? {
     do {
       _ = try await body()

@@ -2,7 +2,7 @@ import Testing
 
 @testable import WidgetClient
 
-/// What a watch remembers and decides, as values.
+/// The memory and the decisions of a watch, as values.
 @Suite struct ResumptionTests {
   private static func status(_ code: StatusCode, _ reason: String, retry: Duration? = nil)
     -> ClientError
@@ -20,7 +20,7 @@ import Testing
     return watch
   }
 
-  /// Which token a watch resumes with after these frames.
+  /// The token with which a watch resumes after these frames.
   @Test(
     arguments: [
       ([], []),
@@ -99,7 +99,7 @@ import Testing
     #expect(watch.recover(from: error) == .fail)
   }
 
-  /// What is tried again, and what is final.
+  /// The errors that are retried, and those that are final.
   @Test(
     arguments: [
       (.connectionLost(socketPath: "/s"), .retry(least: .zero)),

@@ -5,7 +5,7 @@ import WidgetClient
   private static let user = "/run/user/7/widgetd/widgetd.sock"
   private static let system = "/run/widgetd/widgetd.sock"
 
-  /// What is named, which files exist, and what is taken.
+  /// The named path, the existing files, and the chosen path.
   @Test(
     arguments: [
       ("/x", ["WIDGETD_SOCKET": "/y", "XDG_RUNTIME_DIR": "/run/user/7"], [user, system], "/x"),

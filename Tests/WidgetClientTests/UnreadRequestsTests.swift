@@ -5,7 +5,7 @@ import WidgetProto
 
 @testable import WidgetClient
 
-/// What a provider has not read yet, beside a list in which everything is looked for.
+/// The unread requests of a provider, compared with a list that is searched.
 struct UnreadRequestsTests {
   private static func request(_ number: UInt64, about widget: Int) -> ProviderRequest {
     .dataRequest(

@@ -9,7 +9,7 @@ extension WidgetMirror {
   }
 }
 
-/// What a mirror shows at dates that it was told before.
+/// The entries that a mirror shows at dates that it got in advance.
 @Suite struct `Entries that were sent in advance` {
   private static func content(_ text: String) -> Content {
     Content(
@@ -87,7 +87,7 @@ extension WidgetMirror {
     #expect(text(mirror, "other") == .string("0"))
   }
 
-  @Test func `that were missed are skipped, and the last one stays`() throws {
+  @Test func `entries that were missed are skipped, and the last one stays`() throws {
     var mirror = try Self.synced()
     #expect(mirror.advance(to: Self.at(25))?.updated == [.of("clock")])
     #expect(text(mirror) == .string("20"))

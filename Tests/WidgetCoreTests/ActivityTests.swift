@@ -142,7 +142,7 @@ struct ActivityTests {
     #expect(store.refusal(of: .update("a", .set([:], unset: ["status"]))) == ended)
     #expect(store.refusal(of: .updateActivity("w")) == .notAnActivity("w"))
     #expect(store.refusal(of: .endActivity("nobody")) == .widgetNotFound("nobody"))
-    // What does not belong to the activity is as free as ever.
+    // Fields that do not belong to the activity can be changed.
     try store.update("a", .with { $0.setLabels = ["panel": "top"] })
     try store.run(.setPresence(.ids(["a"]), .hide))
     try store.update("a", .set(["status": .string("x")]))
@@ -371,7 +371,7 @@ struct ActivityTests {
 
   // MARK: - Kinds and providers
 
-  @Test func `an activity can be of any kind, and is fed by who started it`() throws {
+  @Test func `an activity can be of any kind, and its starter feeds it`() throws {
     let build = Kind(
       name: "build", data: [Field(name: "n", type: .int, defaultValue: .int(0))],
       reducers: [Reducer(event: "add", assignments: ["n": "data.n + 1"])],
@@ -391,7 +391,7 @@ struct ActivityTests {
     try start(kind: "build", parameters: [:], in: &store)
     #expect(text("w", "text", store) == "none0")
     #expect(text("a", "text", store) == "active0")
-    // Its provider is not asked about it, and its absence does not matter.
+    // The daemon does not ask the provider, and its absence does not matter.
     #expect(try store.providedChanges(since: cursor, of: ["build"]).created.isEmpty)
     try store.run(.abandon(providers: ["desk"]))
     #expect(store.widget("w")?.isStale == true)

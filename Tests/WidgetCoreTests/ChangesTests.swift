@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// What a reader that is nothing but a cursor gets.
+/// The changes for a reader that is only a cursor.
 struct ChangesTests {
   @Test func `a reader at the current revision gets nothing`() throws {
     let store = try Store(widgets: ["a"])

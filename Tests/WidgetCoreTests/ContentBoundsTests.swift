@@ -76,7 +76,7 @@ struct ContentBoundsTests: ContentSamples {
       store.refusal(of: growing.command)
         == .quotaExceeded(limit: "content_bytes_per_uid_max", maximum: used + 5))
     #expect(store.checkInvariants() == [])
-    // It is the owner's limit, not the caller's.
+    // The limit is the owner's, not the caller's.
     let makes = ["create", "set"].contains(growing.name)
     store.limits.contentBytesPerUIDMax = used
     let other = WidgetSpec(id: "o", kind: "list")

@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// What one command may spend on the contents of widgets, and that it spends it once.
+/// The limit of one command for the contents of widgets. Each content is made once.
 struct ContentCostTests {
   private static let sum = "data.items.exists(i, i * i < 0) || !widget.visible ? '-' : 'x'"
 
@@ -104,7 +104,7 @@ struct ContentCostTests {
     #expect(
       store.refusal(of: command)
         == .quotaExceeded(limit: "content_cost_per_command_max", maximum: limit))
-    // It ended there.
+    // The command ended there.
     #expect(store.contentCost < 4 * cost)
     store.limits.contentCostPerCommandMax = 4 * cost
     try store.run(command)

@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// What widgets show: templates evaluated to nodes, kept up to date, and told node by node.
+/// The content of widgets: templates become nodes, stay up to date, and are sent node by node.
 struct ContentTests: ContentSamples {
   @Test func `a template is evaluated for a new widget`() throws {
     let store = try store()

@@ -7,7 +7,7 @@ import WidgetModel
 struct EmbedHistoryTests: EmbedSuite {
   // MARK: - Groups and restarts
 
-  @Test func `what was taken back was never shown`() throws {
+  @Test func `an embed never shows a change that was taken back`() throws {
     var store = try store()
     try store.create("c", kind: "counter")
     try frame("f", showing: "c", &store)
@@ -46,7 +46,7 @@ struct EmbedHistoryTests: EmbedSuite {
   /// Random histories of widgets that show each other: the looks come to an end, what is shown is what a
   /// look from the beginning gives, and a mirror holds what the store has.
   @Test(arguments: 0..<40)
-  func `whatever shows whatever, it comes to rest and is true`(seed: UInt64) throws {
+  func `random embeds come to rest, and show the other widgets' content`(seed: UInt64) throws {
     var random = Random(state: seed &* 7_919 &+ 1)
     var store = try store(limits: .with { ($0.contentNodesMax, $0.contentBytesMax) = (60, 8_192) })
     store.keepContent(of: .inline)
@@ -69,7 +69,7 @@ struct EmbedHistoryTests: EmbedSuite {
       for index in mirrors.indices {
         let delta = try store.changes(
           since: mirrors[index].cursor, taking: mirrors[index].choice)
-        // What changed may be in the content for readers of another family alone.
+        // The change may be only in the content of another family.
         #expect(
           mirrors[index].mirror.apply(delta, changesOwnersOnly: { _ in true }).isEmpty,
           "seed \(seed)")

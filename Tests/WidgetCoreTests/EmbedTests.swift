@@ -23,7 +23,7 @@ struct EmbedTests: EmbedSuite {
     #expect(text("inner::count", of: "f", store) == "3")
   }
 
-  @Test func `it follows the other widget, and readers get only the changed nodes`() throws {
+  @Test func `an embed follows the other widget, and readers get only the changed nodes`() throws {
     var store = try store()
     try store.create("c", kind: "counter")
     try frame("f", showing: "c", &store)
@@ -45,7 +45,7 @@ struct EmbedTests: EmbedSuite {
     #expect(!store.hasPendingGroup)
   }
 
-  @Test func `it shows another widget when it names another one`() throws {
+  @Test func `an embed shows another widget when it names another one`() throws {
     var store = try store()
     try store.create("c", kind: "counter", data: ["n": .int(1)])
     try store.create("d", kind: "counter", data: ["n": .int(2)])
@@ -122,7 +122,7 @@ struct EmbedTests: EmbedSuite {
     ("", "The embed names no widget."), ("not an id", "\"not an id\" is not the id of a widget."),
     ("f", "The widget \"f\" would show itself."),
   ])
-  func `what cannot be a widget is refused in words`(name: String, words: String) throws {
+  func `an id that no widget can have is refused in words`(name: String, words: String) throws {
     var store = try store()
     try frame("f", showing: name, &store)
     settle(&store)
@@ -270,7 +270,7 @@ struct EmbedTests: EmbedSuite {
     #expect(store.checkInvariants().isEmpty)
   }
 
-  @Test func `what has no room is left out, and the outer widget keeps its own nodes`() throws {
+  @Test func `an embed without room is left out, and the outer widget keeps its nodes`() throws {
     var store = try store(limits: .with { ($0.contentNodesMax, $0.contentBytesMax) = (20, 4_096) })
     try store.create("c", kind: "counter")
     try store.create("g", kind: "grid", data: ["ids": .list((0..<6).map { .string("c\($0)") })])

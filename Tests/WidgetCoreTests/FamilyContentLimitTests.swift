@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// What contents of other families may cost those who do not read them.
+/// The cost of contents of other families for readers that do not take them.
 @Suite struct FamilyContentLimitTests {
   /// A kind whose own content is one label, and that has a row for each element of `data.rows` in others.
   private static func kind(_ families: [Family] = [.large]) -> Kind {
@@ -90,7 +90,7 @@ import WidgetModel
     #expect(!store.hasChanges(since: 1, bytesMax: 100_000, taking: .own))
     #expect(store.hasChanges(since: 1, bytesMax: 100_000, taking: .family(.large)))
     #expect(!store.hasChanges(since: 1, bytesMax: 200_000, taking: .family(.large)))
-    // What the reader has not selected is not made for it.
+    // The daemon makes no content that the reader has not selected.
     #expect(
       !store.hasChanges(
         since: 1, bytesMax: 100_000, selecting: Selector(ids: ["w0"]), taking: .family(.large)))
@@ -146,7 +146,7 @@ import WidgetModel
     var store = try store(widgets: 6, rows: 100)
     store.keepContent(of: .large)
     _ = read(store)
-    // What the widgets themselves show costs little.
+    // The widgets' own content costs little.
     store.limits.contentCostMax = 5_000
     store.limits.contentCostPerCommandMax = 5_000
     let cursor = store.revision
@@ -180,7 +180,7 @@ import WidgetModel
     let absent = event("row/7")
     #expect(
       store.refusal(of: absent) == .quotaExceeded(limit: "event_cost_max", maximum: 1_000))
-    // What is kept for a watcher is there already.
+    // The content that is kept for a watcher exists already.
     store.keepContent(of: .large)
     _ = store.widget("w0", taking: .family(.large))
     try store.run(event("add"))

@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// What widgets show in families that are not their own.
+/// The content of widgets in families that are not their own.
 @Suite struct FamilyContentTests {
   private static func kind(
     inline text: String = "'in ' + string(data.n)", families: [Family] = [],
@@ -68,7 +68,7 @@ import WidgetModel
     #expect(!first.replaces)
     #expect(first.setNodes.map(\.id) == ["text"])
     cursor = store.revision
-    // What the own family shows is nothing to this reader.
+    // This reader gets nothing of the widget's own family.
     try store.set("a", ["m": .int(2)])
     #expect(try change(store, since: cursor) == nil)
   }
@@ -104,7 +104,7 @@ import WidgetModel
     #expect(store.checkInvariants() == [])
   }
 
-  /// What a kind can change about other families and not about the own one.
+  /// Changes of a kind that concern other families, but not the widget's own.
   @Test(arguments: [true, false])
   func `readers lose the content of a family that their kind no longer supports`(
     keeps: Bool

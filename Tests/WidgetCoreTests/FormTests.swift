@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// What the daemon takes from a form that a reducer answers, and what it says is wrong.
+/// The values that the daemon takes from a form with a reducer, and its errors.
 struct FormTests {
   @Test(
     arguments: [
@@ -77,7 +77,7 @@ struct FormTests {
     var store = Store()
     try store.register([kind])
     try store.create("a", kind: "k")
-    // Whoever answers it checks it.
+    // The provider that answers the form checks it.
     try store.run(submit)
     kind.reducers = [Reducer(event: "submit", nodeID: "form", assignments: ["n": "1"])]
     try store.register([kind])

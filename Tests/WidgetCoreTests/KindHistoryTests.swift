@@ -8,7 +8,8 @@ import WidgetModel
 struct KindHistoryTests {
   /// Random kinds and widgets, taken back and restarted: always what a plain reading says.
   @Test(arguments: UInt64(1)...60)
-  func `whatever happens, widgets fit their kinds, and nothing is half done`(seed: UInt64) throws {
+  func `after random commands, widgets fit their kinds, and none is half done`(seed: UInt64) throws
+  {
     var random = KindWorkload(seed: seed)
     var image = StoreImage(epoch: 1)
     var store = Store(image: image)

@@ -99,7 +99,7 @@ extension KindTests {
         continue
       }
     }
-    // What is printed of one can be applied.
+    // The printed form of a kind can be applied.
     let printed = try #require(store.widget("h"))
     let again = try store.declare([
       WidgetSpec(id: "h", kind: .help, parameters: printed.parameters, data: printed.data)
@@ -121,7 +121,7 @@ extension KindTests {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `what is required cannot become null, and defaults of events count`() throws {
+  @Test func `a required field cannot become null, and defaults of events count`() throws {
     var store = try store()
     try store.run(.create(spec()))
     for command: Command in [

@@ -55,7 +55,7 @@ struct KindTests {
     #expect(results(again) == ["=clock"])
   }
 
-  @Test func `kinds that are not declared any more go, if the set says so, and only its own`()
+  @Test func `a set that prunes removes its own undeclared kinds, and no others`()
     throws
   {
     var store = Store()
@@ -67,7 +67,7 @@ struct KindTests {
     #expect(store.kinds().kinds.map(\.kind.name) == ["a", "activity", "c", "help", "smart-stack"])
   }
 
-  @Test func `a kind belongs to who registered it first`() throws {
+  @Test func `a kind belongs to the provider that registered it first`() throws {
     var store = try store()
     #expect(
       store.refusal(of: .applyKinds(.init(provider: "other", kinds: [Self.clock])))
@@ -128,7 +128,7 @@ struct KindTests {
       "events[0].payload[0].name"
     ),
   ])
-  func `what no kind can be is refused, and where`(kind: Kind, place: String) {
+  func `an impossible kind is refused, with the place`(kind: Kind, place: String) {
     var store = Store()
     let refusal = store.refusal(of: .applyKinds(.init(provider: "desk", kinds: [kind])))
     guard case .invalid(let field, let description) = refusal else {
@@ -159,7 +159,7 @@ struct KindTests {
     #expect(
       store.refusal(of: .applyKinds(.init(provider: "desk", kinds: [Kind(name: "c")])))
         == .quotaExceeded(limit: "kinds_max", maximum: 2))
-    // What goes makes room for what comes.
+    // Removed kinds make room for new kinds.
     try store.register([Kind(name: "c")], prunes: true)
     let large = Kind(name: "c", summary: String(repeating: "x", count: 200))
     #expect(
@@ -167,7 +167,7 @@ struct KindTests {
         == .quotaExceeded(limit: "kind_bytes_max", maximum: 200))
   }
 
-  @Test func `what expressions take in memory is limited, for a kind and for a user`() throws {
+  @Test func `the memory of expressions is limited, for a kind and for a user`() throws {
     func kind(_ name: KindName, _ count: Int, repeats: Int = 900) -> Kind {
       Kind(
         name: name, isOpen: true,
@@ -196,7 +196,7 @@ struct KindTests {
       limit: "kind_memory_bytes_per_uid_max", maximum: 5 * one)
     #expect(refusal([kind("c", 2)]) == full)
     #expect(refusal([kind("c", 1), kind("d", 1)]) == full)
-    // What goes makes room, and less is always possible.
+    // Removed kinds make room, and a smaller kind is always possible.
     #expect(refusal([kind("c", 2)], prunes: true) == nil)
     store.limits.kindMemoryBytesPerUIDMax = one
     #expect(refusal([kind("c", 3)]) != nil)
@@ -255,7 +255,7 @@ struct KindTests {
     #expect(store.widget("free")?.data == ["x": .list([.int(1)])])
   }
 
-  @Test func `what a kind does not declare is refused, with a hint`() throws {
+  @Test func `a field that a kind does not declare is refused, with a hint`() throws {
     var store = try store()
     try store.run(.create(spec()))
     let title = ["title": Value.string("T")] as ValueMap
@@ -417,7 +417,7 @@ extension Store {
 }
 
 extension Widget {
-  /// What about the widget is not as its kind has it, read the plainest way.
+  /// The differences between a widget and its kind, computed in the simplest way.
   func misfit(_ kind: Kind) -> String? {
     for (map, fields) in [(data, kind.data), (parameters, kind.parameters)] {
       for entry in map.entries {

@@ -6,7 +6,7 @@ import WidgetModel
 /// Every limit, exactly at its edge and one beyond it. The limits on what is kept (events, answers,
 /// removals) are in the tests of those.
 struct LimitTests {
-  /// What a widget costs before it holds anything.
+  /// The cost of a widget without fields.
   private let base = RecordState.baseCostBytes
 
   private func quota(_ limit: String, _ maximum: Int) -> StoreError {
@@ -41,7 +41,7 @@ struct LimitTests {
         of: .apply(Declaration(widgets: [WidgetSpec(id: "c", kind: "k")])), uid: 1)
         == quota("widgets_per_uid_max", 2))
     try store.create("other", uid: 2)
-    // Whoever deletes: it is the owner's quota that is freed.
+    // A deletion frees the owner's quota, whoever the caller is.
     try store.run(.delete("a"), uid: 2)
     try store.run(third, uid: 1)
   }
@@ -90,7 +90,7 @@ struct LimitTests {
       #expect(store.refusal(of: .update("a", over)) == refused)
       try store.update("a", exact)
       #expect(store.stateBytes == maximum)
-      // What does not grow is fine even at the limit.
+      // A change that does not grow is accepted even at the limit.
       try store.update("a", .with { $0.isStale = true })
       #expect(store.checkInvariants() == [])
     }

@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// What providers do to the widgets of their kinds, and what they are told of them.
+/// The effects of providers on the widgets of their kinds, and the news that providers get.
 struct ProviderTests {
   private static let gauge = Kind(
     name: "gauge", parameters: [Field(name: "unit", type: .string, defaultValue: .string("C"))],

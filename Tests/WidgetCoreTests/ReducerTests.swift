@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// What events do to widgets of a kind that says so.
+/// The effects of events on widgets whose kind has reducers.
 struct ReducerTests {
   private static func counter(_ reducers: [Reducer], isOpen: Bool = false) -> Kind {
     Kind(

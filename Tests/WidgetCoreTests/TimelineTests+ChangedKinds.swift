@@ -21,7 +21,7 @@ extension TimelineTests {
         result.lostFields == [LostField(widgetID: "t", path: "entry.platform", isSetAside: true)])
       #expect(result.widgetsChanged == 1)
     }
-    // What was set aside before is no news.
+    // Values that were set aside before are not reported again.
     kind.summary = "Trains."
     #expect(try store.change(kind).lostFields == [])
   }

@@ -4,7 +4,7 @@ import WidgetTimeZones
 
 @testable import WidgetCore
 
-/// What time does to widgets: entries, schedules, refreshes, and what of it outlives a restart.
+/// The effects of time on widgets: entries, schedules and refreshes, also after a restart.
 struct TimelineTests {
   static func label(_ expression: String) -> ContentTemplate {
     ContentTemplate(
@@ -414,7 +414,7 @@ struct TimelineTests {
     #expect(after.revision >= seen)
     after.advance(to: .at(11))
     #expect(text("t", after) == "S1 1")
-    // Whoever saw the widget at its last revision gets it again as a whole.
+    // A reader that saw the widget at its last revision gets the whole widget again.
     #expect(try words(after.changes(since: seen)) == ["+t"])
     #expect(after.widget("t")?.timeline?.current == entry(10, "1"))
     #expect(after.checkInvariants().isEmpty)

@@ -48,7 +48,7 @@ struct UnacknowledgedEventTests {
       try store.run(.acknowledge(provider: provider, through: sequence))
     }
 
-    /// What is left when the process is killed now.
+    /// The state after the process is killed now.
     mutating func restart() { store = Store(image: image, limits: limits) }
 
     /// The events for a provider that has handled all events up to a number.
@@ -78,7 +78,7 @@ struct UnacknowledgedEventTests {
     #expect(desk.pages(of: ["door"], after: 0) == ["2 door"])
     #expect(desk.store.sequenceBeforeUnacknowledged(of: "desk") == 2)
     #expect(desk.store.sequenceBeforeUnacknowledged(of: "hall") == 1)
-    // What comes is numbered on from there.
+    // The next events continue the numbers.
     #expect(try desk.click("lamp") == WidgetStore.eventSequenceBlock + 1)
     #expect(desk.pages(of: Self.own, after: 3) == ["4 gauge", "4097 lamp"])
   }
@@ -203,7 +203,7 @@ struct UnacknowledgedEventTests {
     let limit = 3 + rng.below(6)
     var desk = try Desk(limits: .with { $0.eventsKeptMax = limit })
     let owners: [(name: String, kinds: Set<KindName>)] = [("desk", Self.own), ("hall", ["door"])]
-    /// What is owed at most: event numbers by provider, in order.
+    /// The events that may be owed: numbers by provider, in order.
     var owed: [[UInt64]] = [[], []]
     var atGroup = owed
     for step in 0..<120 {
@@ -238,7 +238,7 @@ struct UnacknowledgedEventTests {
         let words = desk.pages(of: owner.kinds, after: start, limit: 1 + rng.below(3))
         let got = words.compactMap { UInt64($0.split(separator: " ")[0]) }
         #expect(got == Array(numbers.suffix(got.count)), "seed \(seed), step \(step): \(words)")
-        // What is missing was told, and only if there were too many.
+        // A gap names the missing events, and only if there were too many.
         let isTold = words.contains { $0.hasPrefix("gap") }
         #expect(isTold || got.count == numbers.count, "seed \(seed), step \(step): \(words)")
         if isTold { #expect(desk.store.lastEventSequence > UInt64(limit), "seed \(seed)") }

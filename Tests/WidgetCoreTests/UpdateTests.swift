@@ -102,7 +102,7 @@ struct UpdateTests {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `keys that only look alike are set and removed each on its own`() throws {
+  @Test func `keys that only look alike are set and removed separately`() throws {
     var store = Store()
     try store.create("w", data: ["\u{E9}": .int(1), "e\u{301}": .int(2)])
     try store.unset("w", ["e\u{301}"])

@@ -10,7 +10,7 @@ import WidgetModel
   import FoundationXML
 #endif
 
-/// What holds for every content, on random trees with hostile values. A failure names its seed.
+/// Properties of every content, on random trees with hostile values. A failure names its seed.
 @Suite struct DrawingInvariantTests {
   private static let elements: Set<String> = [
     "svg", "title", "rect", "path", "circle", "text", "g", "clipPath", "image", "a",

@@ -4,7 +4,7 @@ import Testing
 import WidgetDrawing
 import WidgetModel
 
-/// What each type of node looks like as SVG, compared with the files in `Golden`.
+/// The look of each type of node as SVG, compared with the files in `Golden`.
 ///
 /// After a change that is meant: `WIDGETD_RECORD_GOLDEN=1 swift test --filter GoldenSVGTests`, look at the
 /// files in a browser, and commit them.

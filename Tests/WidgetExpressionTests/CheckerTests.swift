@@ -2,7 +2,7 @@ import Testing
 
 @testable import WidgetExpression
 
-/// What the checker finds: types, references, and mistakes with their places.
+/// The results of the checker: types, references, and mistakes with their places.
 struct CheckerTests {
   @Test(
     arguments: [

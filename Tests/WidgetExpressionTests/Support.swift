@@ -2,7 +2,7 @@ import WidgetModel
 
 @testable import WidgetExpression
 
-/// What most tests evaluate in: a widget's variables, and the system's time zones.
+/// The environment of most tests: a widget's variables, and the system's time zones.
 enum Sample {
   static let environment = ExpressionEnvironment(
     variables: [

@@ -47,7 +47,7 @@
       }
     }
 
-    @Test func `that fails says it with a code, words and details`() async throws {
+    @Test func `a call that fails has a code, words and details`() async throws {
       try await withServer { server in
         let ending = try server.connect().refusal(
           "GetWidget", GetWidgetRequest(id: .make("nothing")))
@@ -188,7 +188,7 @@
       try await withServer(limits: .with { $0.metadataBytesMax = 20_000 }) { server in
         let client = try server.connect()
         let watch = try Watcher(client).sync()
-        // What is answered now was asked after the client has acknowledged the settings.
+        // The client made this call after it acknowledged the settings.
         while client.settings[6] != 80 << 10 { #expect(try client.fill()) }
         _ = try client.create("a")
         /// What a call with so many bytes in one header ends with. Few bits a byte: it is one frame.
@@ -210,7 +210,7 @@
       }
     }
 
-    @Test func `that breaks the rules of the transport learns why, with a reason`() async throws {
+    @Test func `a call that breaks the rules of the transport gets a reason`() async throws {
       try await withServer { server in
         let client = try server.connect()
         let path = "\(RawHTTP2.widgets)/GetWidget"

@@ -26,7 +26,7 @@
       var passedBefore: [Int] = []
     }
 
-    /// What passes and what is found, if the bytes come in pieces.
+    /// The passed bytes and the found frames, if the bytes come in pieces.
     private static func scan(_ bytes: [UInt8], pieces: [Int], takes: Bool = true) -> Result {
       var scanner = ControlFrameScanner()
       var result = Result()
@@ -82,7 +82,7 @@
       openHeaders + ping(1), reset(0), openHeaders + reset(1),
       [0, 0, 3, 3, 0, 0, 0, 0, 1, 0, 0, 8],
     ])
-    func `that are malformed or out of place pass`(bytes: [UInt8]) {
+    func `frames that are malformed or out of place pass`(bytes: [UInt8]) {
       let result = Self.scan(Self.opening + bytes + Self.data, pieces: [30, 3])
       #expect(result.passed == Self.opening + bytes + Self.data)
       #expect(result.pings.isEmpty && result.resets.isEmpty)

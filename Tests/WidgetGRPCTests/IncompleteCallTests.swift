@@ -118,7 +118,7 @@
         #expect(try client.next(on: stream) != nil)
         let stays = try Self.bytes(server)
         #expect(stays > 22 << 10)
-        // Whatever is late has been looked for when this has ended.
+        // The daemon has looked for late calls when this has ended.
         let late = try server.connect()
         #expect(try late.ending(of: late.begin(Self.get)).code == 4)
         #expect(try Self.bytes(server) == stays)
@@ -129,7 +129,7 @@
       }
     }
 
-    /// What is used on the loop.
+    /// The objects that are used only on the loop.
     private final class Held: @unchecked Sendable {
       let client: RawHTTP2
 

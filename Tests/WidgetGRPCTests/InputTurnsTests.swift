@@ -33,7 +33,7 @@
         reads.count = 0
       }
 
-      /// What the socket does with bytes.
+      /// The behaviour of the socket.
       func receive(_ bytes: [UInt8]) {
         channel.pipeline.fireChannelRead(ByteBuffer(bytes: bytes))
         channel.pipeline.fireChannelReadComplete()
@@ -143,7 +143,7 @@
     }
   }
 
-  /// What HTTP/2 gets.
+  /// The frames that HTTP/2 gets.
   private final class Passed: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     var bytes: [UInt8] = []
@@ -164,7 +164,7 @@
     }
   }
 
-  /// What the socket is asked to read.
+  /// The reads that the socket is asked for.
   private final class Reads: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
     var count = 0

@@ -40,7 +40,7 @@
     }
 
     /// The status comes as trailers here: the answer's head was sent before.
-    @Test func `that sends too large a message ends alone`() async throws {
+    @Test func `a provider that sends too large a message ends alone`() async throws {
       try await withServer { server in
         let client = try server.connect()
         let other = try Watcher(client).sync()
@@ -133,7 +133,7 @@
       }
     }
 
-    @Test func `that does not read is not read from`() async throws {
+    @Test func `a provider that does not read is not read from`() async throws {
       try await withServer { server in
         let client = try server.connect(.init(connectionWindow: 1 << 30, grantsStreams: false))
         let stream = try Self.open(client)

@@ -136,7 +136,7 @@
       }
     }
 
-    @Test func `that pings and takes no answers is closed, alone`() async throws {
+    @Test func `a connection that pings and takes no answers is closed, alone`() async throws {
       try await withServer { server in
         let client = try server.connect()
         let other = try Watcher(server.connect()).sync()
@@ -172,7 +172,7 @@
         let opening = RawHTTP2.preface + RawHTTP2.frame(RawHTTP2.Frame.settings)
         try socket.send(Array(opening.prefix(count)))
         try server.eventually("it is there") { $0.connections.shares.count == 1 }
-        // Whatever was sent before has been read when a later connection is answered.
+        // The daemon has read all earlier bytes when it answers a later connection.
         try server.expectHealthy()
         try socket.send(Array(opening.dropFirst(count)))
         // The server's SETTINGS, then the acknowledgement of the client's.
@@ -183,7 +183,7 @@
       }
     }
 
-    @Test func `that breaks the rules of HTTP/2 is closed, and hurts nobody`() async throws {
+    @Test func `a connection that breaks HTTP/2 is closed, and hurts nobody`() async throws {
       try await withServer { server in
         let other = try Watcher(server.connect()).sync()
         let preface = RawHTTP2.preface

@@ -65,7 +65,7 @@
       }
     }
 
-    @Test func `that nobody reads is forgotten when its time is over`() async throws {
+    @Test func `a stream that nobody reads is forgotten when its time is over`() async throws {
       try await withServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
         let client = try server.connect(.init(streamWindow: 0))
         let other = try server.connect()
@@ -81,7 +81,7 @@
       }
     }
 
-    @Test func `that is cancelled is forgotten`() async throws {
+    @Test func `a stream that is cancelled is forgotten`() async throws {
       try await withServer { server in
         let client = try server.connect()
         let cancelled = try Watcher(client).sync()

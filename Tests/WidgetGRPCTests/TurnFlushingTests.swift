@@ -44,7 +44,7 @@
       _ = try? channel.finish()
     }
 
-    /// What a flush brings about may be another flush.
+    /// A flush can cause another flush.
     @Test func `asked for during one belong to the next`() throws {
       let (channel, below) = try makeChannel()
       below.onFlush = {
@@ -60,7 +60,7 @@
     }
 
     @Test(arguments: [CloseMode.all, .output])
-    func `that wait come before a close`(mode: CloseMode) throws {
+    func `bytes that wait come before a close`(mode: CloseMode) throws {
       let (channel, below) = try makeChannel()
       channel.writeAndFlush(ByteBuffer(integer: UInt8(1)), promise: nil)
       channel.close(mode: mode, promise: nil)
@@ -79,7 +79,7 @@
     }
   }
 
-  /// What arrives at the socket's side.
+  /// The bytes that arrive at the socket's side.
   private final class Below: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
     var order: [String] = []

@@ -18,7 +18,7 @@
     static let widgets = 10
     static let padBytes = 8 << 10
     static let rounds = 3_000
-    /// What all changes come to on all streams: 240 MiB.
+    /// The size of all changes on all streams: 240 MiB.
     static let bytesAtLarge = streams * padBytes * rounds
 
     /// Who holds the streams up: each stream's window, on a connection that is read; or the socket,
@@ -94,7 +94,7 @@
         let frames = try server.onLoop { $0.context.counters.frames }
         let client = try server.connect(
           .init(streamWindow: 0, connectionWindow: 1 << 30, grantsStreams: false))
-        // It has to acknowledge the settings before it opens more than 100 streams.
+        // The client has to acknowledge the settings before it opens more than 100 streams.
         while client.settings.isEmpty { #expect(try client.fill()) }
         for _ in 0..<300 { _ = try Watcher(client) }
         try server.eventually("300 streams are open") { $0.streams.count == 300 }
@@ -121,7 +121,7 @@
   }
 
   extension TestServer {
-    /// What the connections have been given and the kernel has not.
+    /// The bytes that the connections have and the kernel does not have.
     func unsentBytes() throws -> Int {
       let channels = guest.channels
       return try onLoop { _ in

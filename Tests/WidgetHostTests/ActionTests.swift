@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import WidgetHost
 
-/// What is done when something happens, as values in and values out.
+/// The effects of events, as values in and values out.
 struct ActionTests {
   static let hosts = "{hosts: [a.example], commands: [true]}"
 

@@ -98,7 +98,7 @@ struct AudienceTests {
     #expect(scene.widgets[id]?.error == nil)
     scene.pass(.seconds(3_600))
     #expect(scene.widgets[id]?.isStale == false)
-    // What failed last is tried at once.
+    // The source that failed last is tried at once.
     try watch(&scene, true)
     #expect(scene.program() != nil)
   }

@@ -5,7 +5,7 @@ import WidgetBundle
 
 @testable import WidgetHost
 
-/// What is found in folders of bundles.
+/// The bundles that are found in folders.
 struct BundleFolderTests {
   /// A folder with a bundle's folder in it that goes when the test ends.
   private final class Place {

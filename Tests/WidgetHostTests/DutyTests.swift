@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import WidgetHost
 
-/// What the daemon is told about what it waits for.
+/// The answers to requests that the daemon waits for.
 struct DutyTests {
   /// The second step is one that the daemon cannot do by itself.
   private static let counter = """
@@ -217,7 +217,7 @@ struct DutyTests {
     for _ in 0..<3 { scene.tell(.asked(id, isRefresh: true)) }
     try scene.print(reading.id, "text")
     #expect(scene.answers.count == 1)
-    // It was being read when it was asked for: once more, and no more than that.
+    // The source was being read when the request came. It is read once more, and only once.
     scene.pass(.seconds(10))
     try scene.print(try need(scene.fileRequest()).id, "more")
     scene.pass(.seconds(10))

@@ -31,7 +31,7 @@ extension FailureTests {
     #expect(outcome(scene) == .string(expected))
   }
 
-  @Test func `an event from which nothing follows has an outcome, and who does not ask gets none`()
+  @Test func `an event without effects has an outcome, and a sender that does not ask gets none`()
     throws
   {
     var scene = try Scene(

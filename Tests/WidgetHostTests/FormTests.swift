@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import WidgetHost
 
-/// What a form takes, and what it says is wrong.
+/// The values that a form takes, and its errors.
 struct FormTests {
   private static let form = """
     data: {n: 0}

@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import WidgetHost
 
-/// Which bundles run, and what is known of those that do not, as values in and values out.
+/// The bundles that run, and the state of the others, as values in and values out.
 struct HostStateTests {
   private let now = HostTime(wall: .epoch, uptime: .zero)
   private var state = HostState(home: "/home/me", seed: 1)

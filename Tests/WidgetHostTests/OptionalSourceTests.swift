@@ -124,7 +124,7 @@ struct OptionalSourceTests {
     #expect(watch.path == "/run/s")
     scene.pass(.seconds(1))
     scene.tell(.fileChanged(watch.id))
-    // It is there, and its program does not listen yet.
+    // The socket exists, but its program does not listen yet.
     let refused = Failure("UNAVAILABLE", "refused", isTransient: true)
     scene.tell(.failed(try need(scene.connection()).id, refused))
     #expect(scene.status("s") == .string("missing"))

@@ -90,7 +90,7 @@ struct RefusedChangeTests {
     #expect(refusals.refused(failure, at: .seconds(300)) != nil)
   }
 
-  /// What a refused change leaves to be told.
+  /// The news after a refused change.
   private func outcome(_ effects: [Effect], of event: String) -> ValueMap? {
     for case .patch(_, _, let patch) in effects {
       if case .map(let all)? = patch.setData["status"], case .map(let told)? = all["$outcomes"],
@@ -131,7 +131,7 @@ struct RefusedChangeTests {
         + "on: {go: [{reload: all}]}", permissions: "{hosts: [a.example]}")
     scene.isBusy = true
     try scene.answer(scene.webRequest()?.id, 500)
-    // Its change is under way: the next one holds what comes up meanwhile.
+    // The change is under way. The next change has the values that come meanwhile.
     guard case .patch(let first, _, _)? = patches(&scene).last else {
       Issue.record("no change")
       return
@@ -174,7 +174,7 @@ struct RefusedChangeTests {
     func at(_ seconds: Int) -> HostTime { HostTime(wall: .epoch, uptime: .seconds(seconds)) }
     _ = instance.handle(
       .snapshot([Widget(id: id, kind: kind, data: ["n": .int(0)], revision: 1)]), at: at(0))
-    /// What follows from an event, once it is known what the daemon made of it.
+    /// The effects of an event, once the daemon's answer is known.
     func click(_ sequence: UInt64) -> [Effect] {
       let event = Event(sequence: sequence, widgetID: id, name: "click")
       guard case .fetchWidget(let request, _)? = instance.handle(.event(event), at: at(1)).first

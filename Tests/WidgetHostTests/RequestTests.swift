@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import WidgetHost
 
-/// What is asked of servers, and what their answers are taken for.
+/// The requests to servers, and the meaning of their answers.
 struct RequestTests {
   private func request(_ http: String, data: String = "{n: 0}", hosts: String = "a.example") throws
     -> WebRequest?
@@ -168,7 +168,7 @@ struct RequestTests {
     #expect(sent == ("mine", 1001))
   }
 
-  @Test func `a new session forgets who is behind events, and the oldest are forgotten first`() {
+  @Test func `a new session forgets the senders of events, the oldest first`() {
     var senders = EventSenders()
     for sequence in 0...UInt64(EventSenders.countMax) { senders.add(7, of: sequence) }
     #expect(senders[0] == nil && senders[1] == 7 && senders.count == EventSenders.countMax)

@@ -9,9 +9,9 @@ struct Scene {
   var instance: BundleInstance
   var time = HostTime(
     wall: Timestamp(nanosecondsSinceEpoch: 1_800_000_000_000_000_000), uptime: .zero)
-  /// What the daemon holds.
+  /// The state of the daemon.
   var widgets: [WidgetID: Widget] = [:]
-  /// What was asked for and is not changes of widgets, and has not been looked at.
+  /// The effects, without changes of widgets, that the test has not looked at.
   var effects: [Effect] = []
   var patches: [(id: WidgetID, patch: WidgetPatch)] = []
   /// The events that were acknowledged, and what widgets that were asked about were answered with.
@@ -110,7 +110,7 @@ struct Scene {
     }
   }
 
-  /// What waits for the daemon goes on.
+  /// The steps that wait for the daemon continue.
   mutating func catchUp() {
     isBusy = false
     let waiting = effects
@@ -270,5 +270,5 @@ extension WebRequest {
   }
 }
 
-/// What has to be there for a test to go on.
+/// A value that a test needs to continue.
 func need<T>(_ value: T?) throws -> T { try #require(value) }

@@ -135,7 +135,7 @@ struct TraceTests {
         go: {do: {dbus: {\(service), call: Go, arguments: [=event.payload.to], signature: s}}}
       on: {click: go}
       """, permissions: "{dbus: [org.x.P]}")
-    // What is asked at first was asked before the trace.
+    // The first requests were made before the trace.
     let folder = try need(scene.folderRequest())
     let asked = [try need(scene.busRequest()), try need(scene.busRequest())]
     let call = try need(scene.busRequest())

@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import WidgetHost
 
-/// What starts actions: many events in a short time, and which of them count.
+/// The triggers of actions: many events in a short time, and the events that count.
 struct TriggerTests {
   private static let search = """
     data: {query: "", found: ""}
@@ -37,7 +37,7 @@ struct TriggerTests {
     try scene.event("change", node: "query", ["value": .string("c")])
     scene.pass(.seconds(1))
     #expect(scene.webRequest() == nil)
-    // What is cleared shows everything again.
+    // A cleared filter shows everything again.
     try scene.event("change", node: "query", ["value": .string("")])
     scene.pass(.seconds(1))
     #expect(scene.webRequest()?.request.address.query == "q=")

@@ -5,7 +5,7 @@ import WidgetBundle
 
 @testable import WidgetHost
 
-/// What servers can do to a host.
+/// The behaviour of servers, and its effects on a host.
 @Suite(.timeLimit(.minutes(2)))
 struct WebFetcherTests {
   /// A server that says the same to everyone, and then one thing again and again. It is there until
@@ -86,7 +86,7 @@ struct WebFetcherTests {
           }
         }
         await Host.blocking {
-          // What is left of the head and the body.
+          // The rest of the head and the body.
           var buffer = [UInt8](repeating: 0, count: 16_384)
           var answer = Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".utf8)
           _ = write(client, &answer, answer.count)
@@ -131,7 +131,7 @@ struct WebFetcherTests {
       gate.read(bytes * 3 / 10)
       while let fraction = await next.next() {
         shares.append(fraction)
-        // It goes on only when the server does.
+        // The fetcher continues only when the server does.
         if fraction >= share - 0.1 { break }
       }
       #expect((shares.last ?? 1) < share + 0.25)

@@ -5,7 +5,7 @@ import WidgetModel
 
 @testable import WidgetLayout
 
-/// What holds for every content at every width, on random trees. A failure names its seed.
+/// Properties of every content at every width, on random trees. A failure names its seed.
 @Suite struct InvariantTests {
   private static let metrics = LayoutMetrics.cells(dateText: { $0.text("format") })
   private static let points = LayoutMetrics(scale: .points, measure: PointMeasure()) {

@@ -12,7 +12,7 @@ struct ContentDocumentationTests {
     }
   }
 
-  /// What stands from a line on, up to the next heading.
+  /// The text from a line to the next heading.
   private static func section(after line: String) throws -> [Substring] {
     let lines = try page.split(separator: "\n")
     let start = try #require(lines.firstIndex { $0 == line }, "no \(line)") + 1

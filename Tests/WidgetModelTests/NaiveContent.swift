@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// What changes make of a content, made from the whole each time.
+/// A content after changes, made from the whole each time.
 enum NaiveContent {
   static func applying(_ change: ContentChange, to content: Content?) -> Content? {
     let rootID = change.rootID.isEmpty && !change.replaces ? content?.rootID ?? "" : change.rootID
@@ -27,7 +27,7 @@ enum NaiveContent {
         continue
       }
       guard let parent else { continue }
-      // Its place among the children that the parent had before and has now.
+      // The place of a child among the parent's children, before and now.
       let now = after.children[parent, default: []]
       let then = before.children[parent, default: []]
       let place = now.filter(then.contains).firstIndex(of: id)

@@ -239,7 +239,7 @@ import WidgetModel
         #expect(table.content?[node.id] == node, "seed \(seed), step \(step), \(node.id)")
       }
       expectTree(table)
-      // Whatever is not told of is as it was.
+      // Nodes without a change are as before.
       for index in 0..<table.indexEnd where !changes.changed.contains(index) {
         let isSame =
           before[index]?.node == table[index]?.node

@@ -2,7 +2,7 @@ import Testing
 import WidgetModel
 import WidgetProto
 
-/// What is absent, doubled, unknown or out of range, field by field.
+/// Absent, doubled, unknown and too large values, field by field.
 struct ConversionTests {
   let codec = WireCodec()
   let identity = WireBytes.field(1, "a") + WireBytes.field(2, "k")

@@ -3,7 +3,7 @@ import Testing
 import WidgetModel
 import WidgetProto
 
-/// What a stranger can send. Every case ends in a typed error, never in a crash.
+/// The messages that a stranger can send. Every case ends in a typed error, never in a crash.
 struct HostileInputTests {
   let codec = WireCodec()
 

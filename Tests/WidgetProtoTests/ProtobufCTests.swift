@@ -49,7 +49,7 @@ struct ProtobufCTests {
     #expect(bytes.direct == bytes.structs)
   }
 
-  @Test func `what cannot be written without structs is refused as with structs`() throws {
+  @Test func `a message that cannot be written is refused with and without structs`() throws {
     let codec = WireCodec()
     func update(_ value: Value) throws -> WidgetUpdate {
       var update = WidgetUpdate(
@@ -71,7 +71,7 @@ struct ProtobufCTests {
     #expect(throws: WireError.budgetExceeded(limitBytes: 4096, path: "set_data[0]")) {
       try small.encode(try update(.string(String(repeating: "x", count: 5000))))
     }
-    // What was written before the refusal is taken back.
+    // The bytes before the refusal are removed.
     #expect(
       try codec.encode(try update(.int(1))) == WireCodec().encode(try update(.int(1))))
   }
@@ -169,7 +169,7 @@ struct ProtobufCTests {
     return Array(UnsafeBufferPointer(start: at, count: end - at))
   }
 
-  /// What our reader makes of bytes, as protobuf-c writes it.
+  /// The bytes after our reader has read them and protobuf-c has written them.
   private func read(_ codec: WireCodec, _ type: MessageType, _ bytes: [UInt8]) throws -> [UInt8] {
     let position = wp_arena_mark(codec.arena)
     defer { wp_arena_reset(codec.arena, position) }

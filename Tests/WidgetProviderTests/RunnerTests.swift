@@ -128,7 +128,7 @@ import WidgetStorage
       try await runner(Tally(), client, instances: instances).runOnce()
       let first = try await client.getWidget(GetWidgetRequest(id: id)).widget
       #expect(first.data == ["count": .int(0), "refreshes": .int(1)] && !first.isStale)
-      // What a program left stale is fresh again.
+      // Widgets that a program left stale are fresh again.
       let run = Task { try await runner(Tally(), client, instances: instances).run() }
       try await until("t", in: client) { $0.data["refreshes"] == .int(2) }
       run.cancel()
@@ -188,7 +188,7 @@ import WidgetStorage
         name: "desk", widgets: widgets, instances: [WidgetSpec("r", of: Radio.self)],
         client: client)
       let run = Task { try await runner.run() }
-      // Who looks on passively does not count.
+      // A passive watcher does not count.
       try await until("r", in: client, isPassive: true) { $0.data["visits"] == .int(0) }
       try await until("r", in: client) {
         $0.data["visits"] == .int(1) && ($0.data["refreshes"]?.integer ?? 0) >= 2

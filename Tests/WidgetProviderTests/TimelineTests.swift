@@ -160,7 +160,7 @@ import WidgetModel
           patch: WidgetPatch(setParameters: ["city": .string("Bodø")])))
       try await until("t", in: client) { $0.data["line"] == .string("to Bodø") }
       gate.open()
-      // It may have come after the daemon's patience; then it is the sample.
+      // The answer can come after the daemon's patience. The snapshot is then the sample.
       let late = try await slow
       #expect(late.data == ["line": .string("preview of Slow")] || late.isSample)
     }

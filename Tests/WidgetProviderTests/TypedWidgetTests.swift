@@ -108,7 +108,7 @@ struct TypedWidgetTests {
     #expect(kind.data[2].defaultValue == nil)
     #expect(kind.data[6].defaultValue == .string("calm"))
     #expect(kind.parameters == [Field(name: "step", type: .int, defaultValue: .int(1))])
-    // What users cause on a node is not declared; the event for any node is.
+    // The kind does not declare users' events on a node. It declares the event of any node.
     #expect(kind.events.map(\.name) == ["add", "press", "fail"])
     #expect(kind.events[0].payload.map(\.isRequired) == [true, false])
     #expect(kind.events[0].payload[1].defaultValue == .string("so"))

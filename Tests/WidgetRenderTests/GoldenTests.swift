@@ -4,7 +4,7 @@ import Testing
 import WidgetModel
 import WidgetRender
 
-/// What each type of node looks like, compared with the files in `Golden`.
+/// The look of each type of node, compared with the files in `Golden`.
 ///
 /// After a change that is meant: `WIDGETD_RECORD_GOLDEN=1 swift test --filter GoldenTests`, look at
 /// `git diff Tests/WidgetRenderTests/Golden`, and commit it. Escape characters are written as `␛`, so

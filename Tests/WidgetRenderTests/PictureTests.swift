@@ -93,7 +93,7 @@ struct PictureTests {
     #expect(!text.contains("#256;"))
   }
 
-  /// What a terminal shows of sixels: a pixel for each of the picture's, 0 for none.
+  /// The pixels that a terminal draws for sixels, 0 for none.
   private func sixels(_ text: String, _ width: Int, _ height: Int) -> [UInt32] {
     var pixels = Array(repeating: UInt32(0), count: width * height)
     var palette: [Int: UInt32] = [:]

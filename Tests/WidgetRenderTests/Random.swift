@@ -4,7 +4,7 @@ import WidgetLayout
 import WidgetRender
 
 extension SeededGenerator {
-  /// What texts are made of: letters, wide and joined characters, and what terminals obey.
+  /// The parts of texts: letters, wide and joined characters, and control characters.
   private static let pieces = [
     "a", "Z", "0", " ", "~", "é", "e\u{301}", "ß", "日", "本", "한", "\u{1112}\u{1161}\u{11AB}",
     "👍", "👍🏽", "👩‍👩‍👧‍👦", "🇩🇪", "🇩", "☺️", "❤", "─", "⣿", "█", "\u{301}", "\u{200D}", "\u{200B}",

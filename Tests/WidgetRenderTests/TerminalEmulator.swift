@@ -35,7 +35,7 @@ struct TerminalEmulator {
     all = Array(repeating: Place(), count: width * height)
   }
 
-  /// What a terminal of the same size shows of a grid.
+  /// The screen of a terminal with the size of a grid.
   static func places(of grid: CellGrid) -> [Place] {
     (0..<grid.height).flatMap { row in
       (0..<grid.width).map { column in

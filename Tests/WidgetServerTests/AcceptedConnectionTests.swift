@@ -79,7 +79,7 @@ import WidgetProto
     #expect(access(folder.socketPath, F_OK) == 0)
   }
 
-  /// What a service manager does before it starts a service.
+  /// The steps of a service manager before it starts a service.
   private func listen(at path: String) throws -> CInt {
     let descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
     var address = sockaddr_un()

@@ -8,7 +8,7 @@ import WidgetStorage
 
 @testable import WidgetServer
 
-/// What one provider was told of who is watched, as a value.
+/// The news of one provider about watched widgets, as a value.
 @Suite struct AudienceValues {
   private static let linger = TimeAmount.milliseconds(1_000)
 
@@ -302,7 +302,7 @@ import WidgetStorage
     try await withProvider { server, _, first in
       let watcher = try Self.watch(server, Selector(ids: [.make("b")]))
       _ = try first.audience()
-      // Who takes over knows nothing.
+      // The new session knows nothing.
       let second = try RawProvider(server.connect())
       try second.open(takeOver: true, includeAudience: true)
       #expect(try second.audience() == ProvideAudience(attached: [.make("b")]))

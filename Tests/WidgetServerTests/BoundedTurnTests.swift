@@ -6,7 +6,7 @@ import WidgetProto
 
 @testable import WidgetServer
 
-/// What one turn of the loop costs at most, however much there is to do.
+/// The maximum cost of one turn of the loop, with any amount of work.
 @Suite struct BoundedTurns {
   private static let caller = Caller(uid: 0, pid: 0, client: "")
 
@@ -114,7 +114,7 @@ import WidgetProto
         held.session = try service.providers.converse(
           .provide, sink: sink, peer: Peer(uid: 1, gid: 1, pid: 1), level: .owner)
         try #require(held.session).receive(ByteBuffer(bytes: open))
-        // It waits in the socket before the first frame goes out.
+        // The call waits in the socket before the first frame is sent.
         try held.client.send(request)
       }
       try server.eventually { _ in (held.sink?.callsAtFrames.count ?? 0) >= count }
@@ -126,7 +126,7 @@ import WidgetProto
     }
   }
 
-  /// What is used on the loop.
+  /// The objects that are used only on the loop.
   private final class Held: @unchecked Sendable {
     let client: RawClient
     var sink: BottomlessSink?

@@ -66,7 +66,7 @@ extension `A call` {
     }
   }
 
-  @Test func `that was refused is not remembered under its request id`() async throws {
+  @Test func `a call that was refused is not remembered under its request id`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let request = UpdateWidgetRequest(
@@ -153,7 +153,7 @@ extension `A call` {
     }
   }
 
-  @Test func `that streams ends with its deadline`() async throws {
+  @Test func `a call that streams ends with its deadline`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let stream = try client.watch(timeout: 20_000_000)

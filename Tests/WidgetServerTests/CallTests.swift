@@ -338,7 +338,7 @@ import WidgetTransport
   }
 }
 
-/// What a refusal advises.
+/// The advice of a refusal.
 @Suite struct Advice {
   @Test(arguments: [("bundle/clicks", "bundle rm clicks"), ("gauges", "rm-kind gauge")])
   func `the error for a claimed kind has the command that frees its name`(

@@ -48,7 +48,7 @@ import WidgetProto
     }
   }
 
-  @Test func `say who sent them, where, and when`() async throws {
+  @Test func `have their sender, its process, and their time`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let revision = try client.create("a").revision
@@ -125,7 +125,7 @@ import WidgetProto
     }
   }
 
-  @Test func `that are no longer kept are reported as a gap`() async throws {
+  @Test func `events that are no longer kept are reported as a gap`() async throws {
     try await withServer(limits: .with { $0.store.eventsKeptMax = 4 }) { server in
       let client = try server.connect()
       try client.create("a")

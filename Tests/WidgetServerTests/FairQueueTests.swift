@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import WidgetServer
 
-/// Who is next, when each takes its time.
+/// The next user, when each call takes time.
 @Suite struct FairQueues {
   /// Members that always have more to do, and what each has used.
   private struct Bench {

@@ -21,7 +21,7 @@ import WidgetProto
     let program = try await onThread { try Self.build(in: folder.path) }
     try await withServer { server in
       let output = try Self.run([program, server.path])
-      // Its lines, so that a change to the program that checks nothing is noticed.
+      // The lines of the program's output. A program that checks nothing has none.
       let checks = output.split(separator: "\n").filter { $0.hasPrefix("ok ") }
       #expect(checks.count == 18, "\(output)")
       let client = try server.connect()

@@ -81,7 +81,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `that cannot be stored was never there`() async throws {
+  @Test func `a group that cannot be stored was never there`() async throws {
     try await withServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
       let writer = try server.connect()
       try writer.create("a", data: ["n": .int(1)])
@@ -175,8 +175,7 @@ import WidgetTransport
   /// One in three groups fails at random. What was answered with success is there, what was refused
   /// is not, and the log holds what the store holds.
   @Test(arguments: Seeds.all)
-  func `that fails at random leaves store, log and readers in agreement`(seed: UInt64) async throws
-  {
+  func `a random failure leaves store, log and readers in agreement`(seed: UInt64) async throws {
     try await withServer(log: TestLog.State(image: .sample(count: 40))) { server in
       var random = SeededGenerator(seed: seed)
       let watcher = try Watcher(server.connect()).sync()

@@ -188,7 +188,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `loses its providers, who come back and are not taken for gone`() async throws {
+  @Test func `loses its providers, which come back and are not stale`() async throws {
     try await withRestart { server in
       let client = try server.connect()
       let provider = try RawProvider(client)
@@ -209,7 +209,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `counts as somebody who watches as it did before, or does not`() async throws {
+  @Test func `counts as a watcher if it did before`() async throws {
     try await withRestart { server in
       let client = try server.connect()
       _ = try client.call(
@@ -302,7 +302,7 @@ import WidgetStorage
     #expect(try client.fill() == false)
   }
 
-  @Test func `that has sent nothing yet can still choose its protocol`() async throws {
+  @Test func `a connection that has sent nothing yet can still choose its protocol`() async throws {
     try await withRestart { server in
       let silent = try server.connect()
       while try server.onLoop({ $0.connections.shares.count == 0 }) { sched_yield() }
@@ -351,7 +351,7 @@ import WidgetStorage
 }
 
 @Suite struct `A description of handed connections` {
-  @Test func `that is cut or changed is refused or read, and never traps`() throws {
+  @Test func `a description that is cut or changed is refused or read, and never traps`() throws {
     let codec = WireCodec()
     let head = try codec.encode(Handover(epoch: 1, revision: 2, connectionCount: 1))
     let connection = try codec.encode(

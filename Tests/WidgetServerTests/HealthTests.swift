@@ -37,7 +37,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `is NOT_SERVING for who watches when the server stops`() async throws {
+  @Test func `is NOT_SERVING for watchers when the server stops`() async throws {
     let server = try await startServer(folder: TestFolder())
     let stream = try await onThread {
       let stream = try server.connect().watchHealth("")

@@ -99,7 +99,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `that nobody reads holds a bounded amount, and gets it all conflated`() async throws {
+  @Test func `an unread stream holds a bounded amount, and gets it all conflated`() async throws {
     try await withInProcessClient { client, server in
       let text = Value.string(String(repeating: "x", count: 2_000))
       for index in 0..<200 { _ = try await client.create("w\(index)", data: ["t": text]) }
@@ -245,7 +245,7 @@ extension InProcessClient {
     InProcessWatch(try await open("widgetd.v1.WidgetService/WatchWidgets", ByteBuffer()))
   }
 
-  /// What something ended with; nil for well.
+  /// The status of an end. Nil means success.
   fileprivate func status(
     _ body: (InProcessClient) async throws -> Void
   ) async -> RPCStatus? {

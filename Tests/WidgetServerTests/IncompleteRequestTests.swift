@@ -43,11 +43,11 @@ import WidgetTransport
       let status = try #require(try second.response(to: 1).status)
       #expect(status.code == .resourceExhausted)
       #expect(status.errorInfo?.metadata["limit"] == "incomplete_bytes_per_uid_max")
-      // Its rest is dropped, and the connection goes on.
+      // The rest of the request is dropped, and the connection continues.
       try second.send([whole[whole.count - 1]])
       second.nextStreamID = 3
       #expect(try second.get("w0").revision == 1)
-      // What came first is kept.
+      // The earlier bytes are kept.
       try first.send([whole[whole.count - 1]])
       #expect(try first.response(to: 1).status == nil)
       try Self.wait(for: 0, in: server)
@@ -117,7 +117,7 @@ import WidgetTransport
     }
   }
 
-  /// What is used on the loop.
+  /// The objects that are used only on the loop.
   private final class Ended: @unchecked Sendable {
     var accounts: [IncompleteRequest] = []
     var passes: [UInt64] = []

@@ -150,7 +150,7 @@ import WidgetStorage
     withExtendedLifetime(first) {}
   }
 
-  @Test func `that stops ends streams with UNAVAILABLE and connections after that`() async throws {
+  @Test func `a stop ends streams with UNAVAILABLE, and then connections`() async throws {
     let folder = try TestFolder()
     let server = try await startServer(folder: folder)
     let (client, streams) = try await onThread {

@@ -29,7 +29,7 @@ struct LossTests {
 
   @Test func `streams whose peer goes away while they open are forgotten`() async throws {
     try await withServer(log: TestLog.State(image: .sample(count: 3))) { server in
-      // What is gathered before it is written ends somewhere among the good ones.
+      // The gathered bytes end somewhere among the good frames.
       for refused in 40..<80 {
         let client = try server.connect()
         var bytes: [UInt8] = []
@@ -82,7 +82,7 @@ struct LossTests {
       let client = try server.connect()
       _ = try client.set("w0", ["n": .int(1)])
       let sent = try #require(try client.stats().counters["frames"])
-      // What the socket holds, and a part; not the whole chunk of 200 frames.
+      // The bytes in the socket, and a part of the chunk. The chunk has 200 frames.
       #expect(sent < 100)
       try watcher.sync()
       #expect(watcher.mirror.widgets == (try client.list().widgets))

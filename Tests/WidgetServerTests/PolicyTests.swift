@@ -112,7 +112,7 @@ import WidgetProto
         #expect(statuses.map(\.code) == [.notFound])
         #expect(statuses.map(\.reason) == ["SUBSCRIPTION_NOT_FOUND"])
       }
-      // It still runs, and its own user ends it, from another connection.
+      // The stream still runs, and its own user ends it from another connection.
       let client = try server.connect()
       try client.set("w0", ["n": .int(5)])
       #expect(try watcher.nextChanges().count == 1)

@@ -162,7 +162,7 @@ extension Providers {
     ("InstallBundle", false), ("DeleteBundle", false), ("RollbackBundle", false),
     ("SetBundleDefaults", false), ("DiffBundle", false), ("ListBundles", true),
   ])
-  func `those who may only read can only list bundles`(method: String, isAllowed: Bool)
+  func `users who may only read can only list bundles`(method: String, isAllowed: Bool)
     async throws
   {
     try await withServer(policy: .client) { server in

@@ -8,7 +8,7 @@ import WidgetTransport
 
 @testable import WidgetServer
 
-/// What providers are sent: events, and requests for data.
+/// The frames to providers: events, and requests for data.
 extension Providers {
   // MARK: - Events
 
@@ -121,7 +121,7 @@ extension Providers {
       #expect(
         try provider.next()
           == .gap(EventGap(firstSequence: sequences[1], lastSequence: sequences[2])))
-      // It counts as one that is not acknowledged.
+      // The event counts as one that is not acknowledged.
       try provider.settle()
       for sequence in sequences[2...] {
         try provider.send(.acknowledge(ProvideAcknowledge(sequence: sequence)))
@@ -249,7 +249,7 @@ extension Providers {
         #expect(again.widget.data == ["load": .double(Double(value))])
       }
       try provider.settle()
-      // What was to be asked again goes with the widget, and an update answers it as well.
+      // The second request ends with the widget, and an update answers it as well.
       try self.refresh(server)
       #expect(try provider.update("a", ["load": .double(9)]).error == nil)
       _ = try provider.dataRequest()

@@ -51,7 +51,7 @@ import WidgetTransport
 
   // MARK: - Opening
 
-  @Test func `say who they are and learn where the store is`() async throws {
+  @Test func `name themselves, and learn the place of the store`() async throws {
     try await withServer { server in
       let client = try server.connect()
       try client.create("a")

@@ -58,7 +58,7 @@ import WidgetTransport
       try flash(20, client, hall)
       let last = try client.event("l")
       _ = try hall.event()
-      // It may acknowledge what it has skipped.
+      // The session may acknowledge the events that it has skipped.
       try desk.send(.acknowledge(ProvideAcknowledge(id: 1, sequence: last)))
       #expect(try desk.result().error == nil)
       try desk.halfClose()
@@ -107,7 +107,7 @@ import WidgetTransport
     try await withServer(limits: limits) { server in
       let client = try server.connect()
       for round in 0..<3 {
-        // Its first and last word in one piece, so that both are read in one turn.
+        // The first and the last frame in one piece, so that both are read in one turn.
         let brief = try RawProvider(server.connect())
         try brief.client.send(
           brief.frame(.open(ProvideOpen(provider: "brief")), flags: .remoteClosed))

@@ -12,7 +12,7 @@ import WidgetTransport
 /// Readers that are slow, late, or gone.
 @Suite struct `A reader` {
   /// 2,000 changes of 8 KB each pass by; what waits for the reader is a socket's worth.
-  @Test func `that never reads costs a bounded amount, slows nobody, and then gets one frame`()
+  @Test func `a reader that never reads costs a bounded amount, and then gets one frame`()
     async throws
   {
     let limits = ServerLimits.with { $0.frameIntervalMicroseconds = 0 }
@@ -41,7 +41,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `that takes one byte at a time misses nothing`() async throws {
+  @Test func `a reader that takes one byte at a time misses nothing`() async throws {
     try await withServer(log: TestLog.State(image: .sample(count: 20))) { server in
       let connection = try server.connect()
       connection.readBytesMax = 1
@@ -57,7 +57,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `that stalled gets thousands of small changes in one frame`() async throws {
+  @Test func `a reader that stalled gets thousands of small changes in one frame`() async throws {
     let limits = ServerLimits.with { $0.frameIntervalMicroseconds = 0 }
     try await withServer(limits: limits, log: TestLog.State(image: .sample(count: 1))) { server in
       let watcher = try Watcher(server.connect()).sync()
@@ -78,7 +78,7 @@ import WidgetTransport
 
   /// Too much for one go: what it lacks is transferred a chunk at a time, while changes go on.
   @Test(arguments: Seeds.all)
-  func `that comes back after everything changed gets it piece by piece, while changes go on`(
+  func `a reader that comes back after everything changed gets it in pieces`(
     seed: UInt64
   ) async throws {
     let limits = ServerLimits.with {
@@ -171,7 +171,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `that stalls until its removals are dropped gets REVISION_COMPACTED`() async throws {
+  @Test func `a stalled reader gets REVISION_COMPACTED if its removals are dropped`() async throws {
     let limits = ServerLimits.with {
       $0.store.tombstonesMax = 8
       $0.frameIntervalMicroseconds = 0
@@ -198,7 +198,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `that stalls in its snapshot until removals are dropped gets REVISION_COMPACTED`()
+  @Test func `a reader that stalls in its snapshot until removals are dropped is compacted`()
     async throws
   {
     let limits = ServerLimits.with { $0.store.tombstonesMax = 8 }
@@ -216,9 +216,9 @@ import WidgetTransport
     }
   }
 
-  /// Its cursor is forgotten, and what was removed since the transfer began is not.
+  /// The cursor is forgotten, but the removals since the begin of the transfer are not.
   @Test
-  func `that stalls in a transfer until its cursor is compacted gets REVISION_COMPACTED`()
+  func `a reader that stalls in a transfer until its cursor is forgotten is compacted`()
     async throws
   {
     let limits = ServerLimits.with {

@@ -158,7 +158,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `that cannot be stored refuse no refresh, and are stored later`() async throws {
+  @Test func `unstorable budgets refuse no refresh, and are stored later`() async throws {
     let log = TestLog.State()
     let kind = Kind(name: try .make("gauge"))
     try await withServer(log: log) { server in

@@ -18,7 +18,7 @@ struct TurnTests {
   }
 
   /// A write shows that a peer is gone, and the answers of others follow from that.
-  @Test func `who joins while answers are sent sends them in the next turn`() {
+  @Test func `a connection that joins while answers are sent sends its answers in the next turn`() {
     let loop = EmbeddedEventLoop()
     let turn = Turn(eventLoop: loop, remembersCalls: false)
     turn.atEnd = {

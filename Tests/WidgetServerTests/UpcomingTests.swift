@@ -4,7 +4,7 @@ import WidgetProto
 
 @testable import WidgetServer
 
-/// What a watch sends in advance, and when the daemon has to wake.
+/// The entries that a watch sends in advance, and the times when the daemon has to wake.
 @Suite struct `Upcoming entries` {
   private static func kind(_ name: String, every hours: Int64) throws -> Kind {
     Kind(
@@ -81,7 +81,7 @@ import WidgetProto
       plain.client.close()
       try server.eventually { $0.streams.count == 1 }
       #expect(try wakeDate(server) == last)
-      // What an earlier stream got is not known of one that resumes.
+      // The daemon does not know the entries that an earlier stream got.
       let token = watcher.mirror.token
       watcher.client.close()
       try server.eventually { $0.streams.isEmpty }

@@ -7,7 +7,7 @@ import WidgetStorage
 
 @testable import WidgetServer
 
-/// Which widgets are watched, without a daemon.
+/// The watched widgets, without a daemon.
 @Suite struct WatchedWidgetValues {
   private static func store(_ count: Int) throws -> WidgetStore {
     var store = WidgetStore(image: StoreImage(epoch: 1), isRevocable: false)

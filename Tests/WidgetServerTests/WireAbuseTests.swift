@@ -9,7 +9,7 @@ import WidgetTransport
 
 @testable import WidgetServer
 
-/// What hostile or broken peers send. After each of it the server serves others as before.
+/// The bytes of hostile or broken peers. After each case, the server serves others as before.
 @Suite struct `A peer that breaks the protocol` {
   @Test func `gets an error on an even id, and the connection lives`() async throws {
     try await withServer { server in
@@ -282,7 +282,7 @@ import WidgetTransport
   }
 
   /// Five hundred requests whose answers are 256 KB each, in one write, and nobody reads.
-  @Test func `and never reads its answers is not worked for, until it reads`() async throws {
+  @Test func `the server does no work for a peer that never reads its answers`() async throws {
     let image = StoreImage.sample(count: 1) { _ in
       ["big": .bytes([UInt8](repeating: 7, count: 256 << 10))]
     }
@@ -306,7 +306,7 @@ import WidgetTransport
   }
 
   /// A client that only writes, as much as it can, is stopped by its own socket.
-  @Test func `and writes without end is not read without end`() async throws {
+  @Test func `a peer that writes without end is not read without end`() async throws {
     let image = StoreImage.sample(count: 1) { _ in
       ["big": .bytes([UInt8](repeating: 7, count: 64 << 10))]
     }

@@ -193,7 +193,7 @@ import WidgetProto
     }
   }
 
-  /// What is used on the loop.
+  /// The objects that are used only on the loop.
   private final class Held: @unchecked Sendable {
     let flood, other: RawClient
     let calls, call: [UInt8]

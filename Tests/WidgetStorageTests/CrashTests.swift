@@ -7,9 +7,9 @@ import WidgetModel
 
 @testable import WidgetStorage
 
-/// What survives the sudden end of a process. Each example is a process of its own.
+/// The state that survives the sudden end of a process. Each example is a separate process.
 ///
-/// What this cannot show is a power cut: the kernel still has everything that was written.
+/// These tests cannot show a power cut: the kernel still has all written bytes.
 @Suite(.serialized) struct CrashTests {
   let folder: TemporaryFolder
 

@@ -95,7 +95,7 @@ import WidgetModel
       #expect(throws: StorageError.full(path: folder.database)) {
         try log.append(group(2, upserts: [record("c", revision: 2)]))
       }
-      // What adds and removes is not for the reserve.
+      // A group that adds and removes does not get the reserve.
       #expect(throws: StorageError.full(path: folder.database)) {
         try log.append(group(2, deletions: [id("a")], upserts: [record("c", revision: 2)]))
       }

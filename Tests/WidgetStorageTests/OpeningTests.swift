@@ -139,7 +139,7 @@ import WidgetModel
       try old.execute("UPDATE state SET epoch = 5, revision = 3")
     }
     let log = try folder.open()
-    // Its widgets have content that readers did not get.
+    // The widgets have content that readers did not get.
     #expect(try log.load() == StoreImage(epoch: ~5, revision: 3))
     let registered = RegisteredKind(
       kind: Kind(name: try kind("clock")), provider: "desk", revision: 4, updateTime: noon,
@@ -196,7 +196,7 @@ import WidgetModel
     #expect(try folder.open().load().theme == theme)
   }
 
-  /// What the row of a widget holds, in hexadecimal digits.
+  /// The row of a widget, in hexadecimal digits.
   private func encodedBody(of record: RecordImage) throws -> String {
     let other = try TemporaryFolder()
     let log = try other.open()
@@ -212,7 +212,7 @@ import WidgetModel
     return Array(rows.blob(0))
   }
 
-  /// What is wrong with a stored theme, and what the error says of it.
+  /// A fault of a stored theme, and the words of its error.
   struct ThemeDamage: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let words: String

@@ -44,7 +44,7 @@ final class TemporaryFolder {
   }
 }
 
-/// What the groups add up to, computed in the plainest way.
+/// The state after the groups, computed in the simplest way.
 struct NaiveHistory {
   private(set) var image: StoreImage
 

@@ -144,7 +144,7 @@ import Testing
     } throws: { error in
       guard case SystemdError.variable("NOTIFY_SOCKET", address, _)? = error as? SystemdError
       else { return false }
-      // What is logged of it is one short line.
+      // The log has one short line about the text.
       return "\(error)".utf8.count < 400 && !"\(error)".contains("\0")
     }
   }
@@ -168,7 +168,7 @@ import Testing
     #expect(
       throws: SystemdError.system(operation: "Telling the service manager", errno: ECONNREFUSED)
     ) { try notifier.notify(.ready) }
-    // It is not connected, so another manager at the same address is found.
+    // The socket is not connected, so it finds another manager at the same address.
     unlink(path)
     let receiver = try Receiver(address: path)
     try notifier.notify(.ready)

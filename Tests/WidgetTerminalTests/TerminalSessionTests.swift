@@ -27,7 +27,7 @@ private final class PseudoTerminal {
     close(program)
   }
 
-  /// What the program wrote, until a text is in it.
+  /// The output of the program, up to a text.
   func output(upTo end: String) -> String {
     var text: [UInt8] = []
     var bytes = [UInt8](repeating: 0, count: 4096)
@@ -44,7 +44,7 @@ private final class PseudoTerminal {
 
   func type(_ text: String) { _ = write(user, text, text.utf8.count) }
 
-  /// What another program, the shell, prints.
+  /// The output of another program, the shell.
   func show(_ text: String) { _ = write(program, text, text.utf8.count) }
 
   /// Whether the terminal edits lines and echoes, as a shell has it.
@@ -145,7 +145,7 @@ struct TerminalSessionTests {
     tcsetattr(terminal.program, TCSANOW, &raw)
     _ = write(keeper.input, "r\n", 2)
     #expect(!terminal.isCooked)
-    // What the kernel does when a process is killed.
+    // The kernel does this when a process is killed.
     keeper.abandon()
     let output = terminal.output(upTo: "prompt.")
     #expect(output.contains("\u{1B}[?1002l"))

@@ -23,7 +23,7 @@ import WidgetExpression
     #expect(SystemTimeZones().rules(name) == nil)
   }
 
-  @Test func `that are links out, pipes, empty or damaged are none`() throws {
+  @Test func `files that are links out, pipes, empty or damaged are no zones`() throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: "zones-\(getpid())").path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: folder) }

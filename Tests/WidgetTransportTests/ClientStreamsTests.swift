@@ -37,7 +37,7 @@ import WidgetTransport
     #expect(streams.openStreamIDs == [3])
   }
 
-  /// What a stream makes of one data frame, and whether it is open afterwards.
+  /// The result of one data frame for a stream, and whether the stream stays open.
   @Test(
     arguments: [
       (FrameFlags(), 3, ClientStreams.Action.message(streamID: 1, isLast: false), true),
@@ -82,7 +82,7 @@ import WidgetTransport
     (.data(3), .unknownStream(streamID: 3)),
     (.data(1), .dataOnUnaryCall(streamID: 1)),
     (.response(1, bytes: 5 << 20), .oversize(streamID: 1, dataBytes: 5 << 20)),
-    // What `HTTP/1.1 400` looks like.
+    // The bytes of `HTTP/1.1 400`, read as a frame.
     (
       FrameHeader(
         dataBytes: 0x4854_5450, streamID: 0x2F31_2E31, type: FrameType(rawValue: 0x20), flags: []),

@@ -58,7 +58,7 @@ import WidgetTransport
     #expect(streams.receive(.request(.max)).refused == .max)
   }
 
-  /// What a bidirectional stream makes of one data frame.
+  /// The result of one data frame for a bidirectional stream.
   @Test(
     arguments: [
       (FrameFlags(), 3, Action.message(streamID: 1, isLast: false)),

@@ -4,7 +4,7 @@ import Testing
 
 @testable import widgetctl
 
-/// What is on the disk after an arrangement was written.
+/// The file after an arrangement was written.
 @Suite struct ArrangementFileTests {
   /// A folder that is removed at the end of the test.
   private final class Folder {

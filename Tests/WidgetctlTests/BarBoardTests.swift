@@ -6,7 +6,7 @@ import WidgetProto
 
 @testable import widgetctl
 
-/// What a bar shows, as a value: frames in, lines out.
+/// The text of a bar, as a value: frames in, lines out.
 @Suite struct BarBoardTests {
   private let dates = DateText(now: .epoch, localZone: { _ in "+00:00" })
 
@@ -96,8 +96,7 @@ import WidgetProto
     #expect(line.contains(#"there is no widget \"b\" yet"#), "\(line)")
   }
 
-  @Test func `what the selection names and the daemon lacks has the same words everywhere`() throws
-  {
+  @Test func `a selected widget that the daemon lacks has the same words everywhere`() throws {
     var board = try synced(board(.json, ids: [Samples.id("watr")]), [LiveSamples.widget("water")])
     #expect(board.missing == [Samples.id("watr")])
     board.nearest = [Samples.id("watr"): "water"]

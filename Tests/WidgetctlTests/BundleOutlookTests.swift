@@ -5,7 +5,7 @@ import WidgetProto
 
 @testable import widgetctl
 
-/// What a bundle meets in the daemon.
+/// The widgets and kinds of the daemon that concern a bundle.
 struct BundleOutlookTests {
   private func kind(_ name: String = "gauge") throws -> KindName { try #require(KindName(name)) }
 

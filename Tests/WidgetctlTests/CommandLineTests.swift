@@ -157,7 +157,7 @@ struct CommandLineTests {
         + "yet; waiting for it")
     #expect(text("cpus") == "no widget \"cpus\" yet; waiting for it; did you mean \"cpu\"?")
     #expect(text("memory") == "no widget \"memory\" yet; waiting for it")
-    // Its bundle may have failed to load.
+    // The bundle of the widget may have failed to load.
     #expect(text("shop").contains("there is a bundle with this id: `widgetctl bundle ls`"))
     #expect(NearestName.bundleText("shop", among: ["bundle/shop"])?.contains("bundle ls") == true)
     #expect(NearestName.bundleText("cpu", among: ["bundle/shop", "cpu"]) == nil)

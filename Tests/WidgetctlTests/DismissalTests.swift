@@ -24,7 +24,7 @@ struct DismissalTests {
   @Test func `a view closes when its widget becomes dismissed while it is shown`() {
     var dismissals = Dismissals(of: [Samples.id("a")])
     #expect(!dismissals.areComplete)
-    // What an earlier use has left does not close the view.
+    // The value of an earlier use does not close the view.
     look(&dismissals, Self.widget("a", dismissed: true))
     #expect(!dismissals.areComplete)
     look(&dismissals, Self.widget("a", dismissed: nil))

@@ -165,7 +165,7 @@ struct DoctorTests {
 
   @Test(arguments: cases)
   func `commands for root have no sudo`(_ expected: Case) {
-    // Who is root is let in, so these two are of no case for root.
+    // The kernel lets root in, so these two cases do not exist for root.
     let others = ["permission", "level"]
     let facts = expected.facts.with { $0.user = .init(uid: 0, name: "root") }
     for finding in facts.findings where !others.contains(finding.check) {

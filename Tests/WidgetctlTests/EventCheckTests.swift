@@ -4,7 +4,7 @@ import WidgetProto
 
 @testable import widgetctl
 
-/// What is said of an event that nothing handles.
+/// The warning about an event that nothing handles.
 struct EventCheckTests {
   private func check(
     provider: String = "gauges", events: [String] = [], isOpen: Bool = false,
@@ -50,7 +50,7 @@ struct EventCheckTests {
     #expect(warning?.message.contains("only programs that follow its events notice it") == true)
     #expect(warning?.metadata["suggestion"] == "click")
     #expect(try check(reducers: [Reducer(event: "click")]).warning("click") == nil)
-    // What a reducer does on one node it does not do on the widget.
+    // A reducer of one node does not handle events of the widget.
     #expect(try check(reducers: [Reducer(event: "click", nodeID: "n")]).warning("click") != nil)
   }
 

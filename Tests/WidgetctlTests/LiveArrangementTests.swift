@@ -44,7 +44,7 @@ import WidgetTerminal
     #expect(board.order.map(\.rawValue) == ["clock", "disk", "top1", "top2", "other"])
     #expect(frame(board, "clock") == LayoutRect(x: 0, y: 0, width: 30, height: 3))
     #expect(frame(board, "disk") == LayoutRect(x: 0, y: 3, width: 30, height: 3))
-    // What a selection finds stands side by side in columns, in the order that it asks for.
+    // The widgets of a selection are side by side in columns, in the order of the selection.
     #expect(frame(board, "top1")?.x == 31)
     #expect(frame(board, "top2")?.endX == 120)
     #expect(frame(board, "other")?.y == 6)
@@ -111,7 +111,7 @@ import WidgetTerminal
       .snapshot(SnapshotChunk(widgets: [LiveSamples.widget("clock", says: "small")])), from: 0)
     try board.take(.synced(WatchSynced(revision: 1)), from: 0)
     #expect(LiveSamples.lines(&board)[1].contains("small 0"))
-    // What the watch for all says of its content no longer counts.
+    // The content from the watch for all widgets no longer counts.
     try board.take(LiveSamples.change("clock", "n0", to: "wide", from: 1))
     #expect(LiveSamples.lines(&board)[1].contains("small 0"))
     try board.take(LiveSamples.change("clock", "n0", to: "tiny", from: 1), from: 0)

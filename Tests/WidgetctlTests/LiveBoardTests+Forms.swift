@@ -55,7 +55,7 @@ extension LiveBoardTests {
             widget: Samples.id("f"), node: "new", name: "submit",
             payload: ["values": .map(["title": .string("milk q"), "count": .int(3)])]), after: nil)
       ])
-    // It may fail yet.
+    // The form may still fail.
     #expect(lines(board).contains { $0.contains("milk") })
     board.accepted(
       LiveEvent(widget: Samples.id("f"), node: "new", name: "submit"),
@@ -105,7 +105,7 @@ extension LiveBoardTests {
       ])
     press(&board, .tab)
     #expect(press(&board, .enter) == submitted(true))
-    // It keeps what the user chose until the form has succeeded.
+    // The input keeps the user's choice until the form has succeeded.
     #expect(says("[x] Soon"))
     board.refused(LiveEvent(widget: Samples.id("f"), node: "new", name: "submit"), "no")
     #expect(says("[x] Soon"))

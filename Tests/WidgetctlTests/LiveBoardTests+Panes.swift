@@ -182,7 +182,7 @@ extension LiveBoardTests {
     ("widgetd-host", "running", true, false), ("widgetd-host", "stopped", true, false),
     ("clock", "running", false, false),
   ])
-  func `while a host is away, its bundles stand well and its own widget does not`(
+  func `while a host is away, only its own widget shows the failure`(
     kind: String, state: String, isStale: Bool, isWell: Bool
   ) {
     let widget = Widget(

@@ -9,7 +9,7 @@ import WidgetTerminal
 
 @testable import widgetctl
 
-/// What a dashboard shows and sends, as values: without a terminal and without a daemon.
+/// The cells and messages of a dashboard, as values: without a terminal and without a daemon.
 @Suite struct LiveBoardTests {
   static let counter = Content(
     rootID: "box",

@@ -162,7 +162,7 @@ import WidgetTerminal
       let output = some.next(picture.grid, cursor: picture.cursor, drawn: picture.drawnRows)
       #expect(output == all.next(picture.grid, cursor: picture.cursor), "seed \(seed) step \(step)")
     }
-    // It did compare less than all.
+    // The canvas compared fewer cells than all.
     #expect(compared != nil)
   }
 

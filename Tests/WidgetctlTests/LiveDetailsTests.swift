@@ -120,7 +120,7 @@ import WidgetModel
     #expect(text.contains("Its bundle is broken.\nfeed.yaml:3: no"))
   }
 
-  @Test func `a mark without provider says who takes it away`() {
+  @Test func `a mark without provider names the command that removes it`() {
     #expect(words { $0.isStale = true }.contains("`widgetctl set w --no-stale`"))
     #expect(
       words(isConnected: false) { _ in }.hasPrefix("Why it is stale\nThe daemon cannot be reached"))

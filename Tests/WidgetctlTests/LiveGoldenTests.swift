@@ -9,7 +9,7 @@ import WidgetTerminal
 
 @testable import widgetctl
 
-/// What a dashboard looks like as a whole, compared with the files in `Golden`.
+/// The look of a whole dashboard, compared with the files in `Golden`.
 ///
 /// After a change that is meant: `WIDGETD_RECORD_GOLDEN=1 swift test --filter LiveGoldenTests`, look at
 /// `git diff Tests/WidgetctlTests/Golden`, and commit it. Escape characters are written as `␛`.

@@ -51,7 +51,7 @@ private struct InputHistory {
   private var board: LiveBoard
   private var random: SeededGenerator
   private var revision: Revision = 1
-  /// What the daemon says is in the inputs.
+  /// The values of the inputs, according to the daemon.
   private var told = Dictionary(uniqueKeysWithValues: inputs.map { ($0, "") })
   /// Changes that wait for the user to rest, by node, and events on their way to the daemon.
   private var resting: [String: LiveEvent] = [:]
@@ -84,7 +84,7 @@ private struct InputHistory {
     board.panes[Samples.id("w")]?.node(id)?.text("value")
   }
 
-  /// What is wrong; nil if nothing is.
+  /// The error of the input. Nil if there is none.
   var complaint: String? {
     for id in Self.inputs where board.focus?.node != id && !isChanging(id) {
       if shown(id) != told[id] {

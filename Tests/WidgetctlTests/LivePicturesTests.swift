@@ -76,7 +76,7 @@ import WidgetTerminal
     // A source that is known already is told all the same.
     try rebind(image("/a", ["load", "error"]), 3)
     #expect(board.pictureEvents().map(\.name) == ["error"])
-    // Who does not ask is told nothing.
+    // A program that does not ask gets no answer.
     try rebind(image("/b", ["press"]), 4)
     #expect(board.pictureEvents() == [])
   }

@@ -268,7 +268,7 @@ import WidgetTerminal
     }
     press(&board, .down)
     #expect(board.focus?.node == "after")
-    // What is out of sight is no neighbour: the last row that is seen is.
+    // A hidden row is no neighbour. The neighbour is the last visible row.
     press(&board, .up)
     #expect(board.focus?.node == "row11")
     press(&board, .pageUp)

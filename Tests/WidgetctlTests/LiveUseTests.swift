@@ -265,7 +265,7 @@ import WidgetTerminal
     _ = board.take(mouse(.drag(.left), 79, first + 1))
     let marked = board.picture().grid
     #expect(marked[left, first].style.attributes.contains(.reverse))
-    // It does not leave the pane.
+    // The focus does not leave the pane.
     #expect(!marked[place.endX + 2, first].style.attributes.contains(.reverse))
     #expect(board.take(mouse(.release(.left), 79, first + 1)) == [.copy("line 0\n line 1")])
     #expect(board.take(.key(.character("y"), [])) == [.copy("line 0\n line 1")])

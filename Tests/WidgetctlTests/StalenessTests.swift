@@ -53,7 +53,7 @@ import WidgetTerminal
       #expect(
         words(facts) == "its timeline is out of date for \(Self.dates.age(of: Samples.time(900)))")
     }
-    // Who is away will not send another one.
+    // An absent program sends no other event.
     #expect(words(Self.facts("rail", isConnected: false))?.contains("is not connected") == true)
     var marked = widget
     marked.timeline?.staleTime = Samples.time(2_000)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import widgetctl
 
-/// Which store a command is about, where none is named.
+/// The store of a command that names none.
 struct StoreFolderTests {
   struct Case: Sendable, CustomTestStringConvertible {
     let testDescription: String

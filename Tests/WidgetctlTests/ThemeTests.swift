@@ -5,7 +5,7 @@ import WidgetRender
 
 @testable import widgetctl
 
-/// What the `theme` commands read and print.
+/// The input and output of the `theme` commands.
 struct ThemeTests {
   private static let brand = ThemeColors(
     light: ThemeColor(red: 255, green: 102, blue: 0), dark: ThemeColor(red: 0, green: 0, blue: 0),

@@ -4,7 +4,7 @@ import WidgetProto
 
 @testable import widgetctl
 
-/// Who sets the next timeline of a widget, in words.
+/// The program that sets the next timeline of a widget, in words.
 struct TimelineTextTests {
   private static let time = Timestamp(nanosecondsSinceEpoch: 1_700_000_000_000_000_000)
 

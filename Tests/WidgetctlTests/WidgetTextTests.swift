@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import widgetctl
 
-/// What is said of a widget in words: its dates, its failures, the problems of its nodes.
+/// The words about a widget: its dates, its failures, the problems of its nodes.
 struct WidgetTextTests {
   private static let now = Samples.time(1_767_323_045)  // 2026-01-02T03:04:05Z
   private static let dates = DateText(now: now, localZone: { _ in "+02:00" })

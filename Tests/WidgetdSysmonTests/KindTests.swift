@@ -4,7 +4,7 @@ import WidgetProvider
 
 @testable import widgetd_sysmon
 
-/// What the kinds measure and show, as values.
+/// The measurements and the content of the kinds, as values.
 struct KindTests {
   private let machine = SampleMachine()
 

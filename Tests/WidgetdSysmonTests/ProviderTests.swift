@@ -76,7 +76,8 @@ import WidgetStorage
     try await withDaemon { client in
       let machine = SampleMachine()
       try await runner(machine, client).runOnce()
-      // It hears events from when its session is open: then it is asked about every widget.
+      // The provider gets events once its session is open. The daemon then asks it about every
+      // widget.
       let clock = try #require(WidgetID("sysmon/clock"))
       _ = try await client.updateWidget(
         UpdateWidgetRequest(id: clock, patch: WidgetPatch(isStale: true)))

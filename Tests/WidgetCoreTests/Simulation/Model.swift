@@ -13,7 +13,7 @@ struct Model {
   var history: [Moment] = [Moment()]
   /// The current widgets in display order.
   var order: [WidgetID] = []
-  /// Who owns fields of the current widgets, if a manager has declared these.
+  /// The owners of fields, for widgets that a manager has declared.
   var owners: [WidgetID: ModelOwners] = [:]
   var numbering: [KindName: UInt64] = [:]
   var events = ModelEvents()
@@ -26,14 +26,14 @@ struct Model {
   /// The state at a revision.
   struct Moment {
     var widgets: [WidgetID: Widget] = [:]
-    /// What the commit touched, and the hint it came with.
+    /// The widgets that the commit changed, and its hint.
     var touched: Set<WidgetID> = []
     /// The widgets of these of which the commit changed the owners of fields, and nothing else.
     var reowned: Set<WidgetID> = []
     var transition: Transition?
   }
 
-  /// What a command did.
+  /// The result of a command.
   struct Effect {
     var outcome: Commit.Outcome
     var isChange: Bool
@@ -114,7 +114,7 @@ struct Model {
     }
   }
 
-  /// What is left after a restart from an image.
+  /// The state after a restart from an image.
   mutating func restart(from image: StoreImage) {
     numbering = [:]
     events = ModelEvents(last: image.eventSequenceCeiling, ceiling: image.eventSequenceCeiling)

@@ -103,7 +103,7 @@ extension Draft {
     }
   }
 
-  /// What became of activities by time.
+  /// The effects of time on activities.
   struct Passed {
     var stale = 0
     var expired = 0

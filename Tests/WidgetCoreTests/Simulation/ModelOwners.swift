@@ -57,7 +57,7 @@ struct ModelOwners: Equatable {
     }
   }
 
-  /// Whoever changed a widget owns what is other than before.
+  /// The caller of a change owns the changed fields.
   mutating func changed(from old: Widget, to new: Widget, by name: String) {
     let before = ModelOwners.places(old.data, old.labels, old.parameters)
     let after = ModelOwners.places(new.data, new.labels, new.parameters)
@@ -75,7 +75,7 @@ struct ModelOwners: Equatable {
       } else if entry.manager == name {
         self[path] = FieldOwner(path: path, owner: name)
       } else if entry.owner != name {
-        // What a set had declared comes back when the field is released.
+        // The declared value of a set returns when the field is released.
         if entry.manager.isEmpty, isOfSet { (entry.manager, entry.declared) = (entry.owner, was) }
         entry.owner = name
         self[path] = entry

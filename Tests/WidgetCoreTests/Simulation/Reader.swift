@@ -96,7 +96,7 @@ struct Reader {
     guard error == .revisionCompacted(compactRevision: model.compactRevision),
       oldest < model.compactRevision
     else { return ["refused a cursor at \(oldest) with \(error)"] }
-    // Whoever is told so begins with a transfer.
+    // A reader with this answer begins with a transfer.
     transfer = Transfer(start: model.revision)
     return []
   }

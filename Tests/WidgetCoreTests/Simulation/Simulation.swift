@@ -14,7 +14,7 @@ struct Simulation {
   private var image = StoreImage(epoch: 7)
   private var readers: [Reader] = []
   private var now: Int64 = 0
-  /// What was seen in each chunk at each of its revisions.
+  /// The widgets in each chunk at each of its revisions.
   private var chunks: [[Revision: [Widget]]] = []
   private var violations: [String] = []
   private(set) var counts = Counts()

@@ -218,7 +218,7 @@ private struct TimelineYear {
   private mutating func answer() throws {
     for id in waiting.sorted(by: { $0.rawValue < $1.rawValue }) {
       guard case .train(var timeline)? = models[id] else { continue }
-      // What is set at two times must not look like one.
+      // Two changes at different times must differ.
       let isNew = now == latest && time != timeline.setTime
       switch random.below(3) {
       case 0 where isNew:
@@ -297,11 +297,11 @@ private struct TimelineYear {
     return violations
   }
 
-  /// What the widgets showed at the last look.
+  /// The texts of the widgets at the last look.
   private var seen: [WidgetID: Timestamp] = [:]
 }
 
-/// What a widget shows, according to the model.
+/// The text of a widget, according to the model.
 private enum NaiveWidget {
   case scheduled(NaiveSchedule, String)
   case train(NaiveTimeline)

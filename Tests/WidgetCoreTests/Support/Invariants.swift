@@ -41,7 +41,7 @@ extension WidgetStore {
     return violations
   }
 
-  /// What a widget shows must be what its state says, whatever way it came there.
+  /// The content of a widget must follow from its state, whatever happened before.
   private func checkContent(of record: Record) -> [String] {
     let program = contents.program(of: record)
     if record.isPlain != (kind(record.kind) == nil) {

@@ -2,7 +2,7 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// What a reader holds, built from nothing but what it was sent.
+/// The state of a reader, built only from the changes that it was sent.
 struct Mirror {
   var widgets: [WidgetID: Widget] = [:]
   var mask = ReadMask.all

@@ -2,7 +2,7 @@ import WidgetCore
 import WidgetModel
 
 extension StoreImage {
-  /// What a commit log does with a group, in the plainest way.
+  /// The effect of a group on a commit log, in the simplest way.
   mutating func apply(_ group: CommitGroup) {
     revision = group.revision
     compactRevision = group.compactRevision

@@ -18,7 +18,7 @@ struct Observation: Equatable {
   var lastEventSequence: UInt64
   var eventSequenceCeiling: UInt64
   var removals: [Removed]
-  /// What a transfer would send of each widget.
+  /// The part of each widget that a transfer would send.
   var chunks: [WidgetID: Widget]
   var kinds: [RegisteredKind]
 

@@ -42,7 +42,7 @@
       var isEnd: Bool { type <= Frame.headers && flags & 1 != 0 }
     }
 
-    /// What a stream has received and a test has not asked for.
+    /// The frames of a stream that a test has not read.
     struct Inbox {
       var heads: [HPACKHeaders] = []
       var bytes = ByteBuffer()
@@ -60,7 +60,7 @@
     private(set) var inboxes: [UInt32: Inbox] = [:]
     private(set) var goAways: [(lastStream: UInt32, code: UInt32)] = []
     private(set) var pongs: [[UInt8]] = []
-    /// What the server's SETTINGS say, by number.
+    /// The server's SETTINGS, by number.
     private(set) var settings: [UInt16: UInt32] = [:]
     private(set) var bytesReceived = 0
     private var pending = ByteBuffer()
@@ -299,7 +299,7 @@
     struct Ending {
       var code: Int
       var message: String?
-      /// What `grpc-status-details-bin` holds.
+      /// The content of `grpc-status-details-bin`.
       var details: RPCStatus?
       var headBytes: Int
       var trailers: HPACKHeaders
@@ -390,7 +390,7 @@
     }
   }
 
-  /// What a reader of a stream of state holds, built from its frames alone.
+  /// The state of a reader of a stream, built from its frames alone.
   struct Mirror {
     private(set) var widgets: [WidgetID: Widget] = [:]
     private(set) var revision: Revision = 0

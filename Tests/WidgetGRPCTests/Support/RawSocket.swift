@@ -44,7 +44,7 @@
       }
     }
 
-    /// What has arrived, at least one byte; nothing at the end of the connection.
+    /// The bytes that have arrived, at least one. Empty at the end of the connection.
     func receive() throws -> [UInt8] {
       var poller = pollfd(fd: fd, events: Int16(POLLIN), revents: 0)
       guard poll(&poller, 1, patienceMilliseconds) > 0 else {

@@ -93,7 +93,7 @@
     deinit { try? FileManager.default.removeItem(atPath: path) }
   }
 
-  /// What a test could not go on after.
+  /// A failure after which a test cannot continue.
   struct TestFault: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }

@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import WidgetHost
 
-/// What the checks read from calls and bundles.
+/// The values that the checks read from calls and bundles.
 extension HostState.Found {
   var bundleID: String? {
     if case .bundle(let bundle, _) = self { bundle.id } else { nil }

@@ -19,7 +19,7 @@ extension ConversationSimulation {
       startHost(processes[0] == nil ? 0 : 1)
     }
     var rounds = 0
-    // What waits after a refusal is tried again after half a minute.
+    // A call that waits after a refusal is retried after half a minute.
     let end = now + .seconds(130)
     while violations.isEmpty {
       rounds += 1

@@ -12,7 +12,7 @@ extension Tree {
     return engine.layout(NodeTable(content), width: width, height: height, scroll: scroll)
   }
 
-  /// What it looks like in cells.
+  /// The look of the tree in cells.
   func drawn(_ width: Int, height: Int? = nil, scroll: [String: Int] = [:]) -> [String] {
     Canvas(layout(width, height: height, scroll: scroll)).lines
   }

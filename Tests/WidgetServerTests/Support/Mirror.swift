@@ -24,11 +24,11 @@ struct Mirror {
   private(set) var theme: ThemeState?
   /// Why the store takes no changes, as the daemon said last.
   private(set) var storeFailure: StoreFailure?
-  /// What widgets will show, as the daemon said last.
+  /// The next entries of widgets, as the daemon sent them last.
   private(set) var upcoming: [WidgetID: UpcomingEntries] = [:]
   private var lastSequence: UInt64 = 0
 
-  /// What is kept when a connection is lost: all that was complete.
+  /// The state after a lost connection: everything that was complete.
   mutating func reopen() {
     pending = []
     pendingFrom = nil

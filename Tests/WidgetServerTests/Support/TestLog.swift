@@ -26,7 +26,7 @@ final class TestLog: CommitLog {
 
   func close() { state.noteClosed() }
 
-  /// What outlives the log: the medium, as it were. Shared with the test's thread.
+  /// The medium, which outlives the log. Shared with the test's thread.
   final class State: @unchecked Sendable {
     private let lock = NSLock()
     private let gate = NSCondition()

@@ -51,7 +51,7 @@ final class TestFolder: Sendable {
   deinit { try? FileManager.default.removeItem(atPath: path) }
 }
 
-/// What a test could not go on after.
+/// A failure after which a test cannot continue.
 struct TestFault: Error, CustomStringConvertible {
   let description: String
   init(_ description: String) { self.description = description }
