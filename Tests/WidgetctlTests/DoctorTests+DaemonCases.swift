@@ -44,6 +44,19 @@ extension DoctorTests {
       $0.connection = .answered(
         Facts.Answers(health: .serving, level: .owner, stats: stats("1.0.0", [error])))
     },
+    Case("the store takes no changes", "store", .fail, "/db: no space left", "widgetctl status") {
+      var answers = Facts.Answers(health: .serving, level: .owner, stats: stats())
+      answers.store = StoreTrouble(StoreFailure(message: "/db: no space left", since: .epoch))
+      $0.connection = .answered(answers)
+    },
+    Case(
+      "the store takes no changes, and others may not know why", "store", .fail, "root see why",
+      "sudo widgetctl status"
+    ) {
+      var answers = Facts.Answers(health: .serving, level: .client)
+      answers.store = StoreTrouble()
+      $0.connection = .answered(answers)
+    },
     Case("a client may not change", "level", .ok, "may read, watch and send events", nil) { _ in },
     Case("an owner may all", "level", .ok, "may do everything", nil) {
       $0.connection = .answered(Facts.Answers(health: .serving, level: .owner, stats: stats()))

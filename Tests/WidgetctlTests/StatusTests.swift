@@ -66,6 +66,40 @@ struct StatusTests {
     #expect("\(report.document)".contains("feed"))
   }
 
+  @Test
+  func `a store that takes no changes is in the first line, with the cause and the age below`() {
+    var report = Self.report(.running(.serving))
+    report.store = StoreTrouble(
+      StoreFailure(message: "/db: no space left; free some", since: Samples.time(1140)))
+    let lines = report.text(Samples.plain).split(separator: "\n")
+    #expect(
+      lines.first
+        == "● widgetd 1.0.0 - running since 1970-01-01T00:16:40Z; 3m20s ago, but it cannot store changes"
+    )
+    #expect(
+      lines.contains { $0.hasSuffix("has stored no change for 1m: /db: no space left; free some") })
+    #expect(JSONWriter.compact(report.document).contains(#""takesChanges":false"#))
+    // Other users learn only from the health service.
+    report.stats = nil
+    report.store = StoreTrouble()
+    #expect(
+      report.text(Samples.plain).contains(
+        "widgetd cannot store changes; its owner and root see why with `widgetctl status`; "
+          + "widgets may be old"))
+  }
+
+  @Test func `a host that does not answer is not one that has ended`() {
+    var report = Self.report(.running(.serving))
+    let process = SilentProcess(
+      ProviderSilence(since: Samples.time(1140), pid: 7), isStopped: true)
+    report.host = .silent(process, folders: ["/a"])
+    #expect(
+      report.text(Samples.plain).contains(
+        "Bundles: widgetd-host (process 7) does not answer since 1970-01-01T00:19:00Z: it is stopped "
+          + "by a signal; continue it with `kill -CONT 7`\n"))
+    #expect(JSONWriter.compact(report.document).contains(#""silence":{"pid":7,"#))
+  }
+
   @Test(arguments: [(1, "1 widget"), (4, "4 widgets"), (1000, "at least 1000 widgets")])
   func `widgets that fail are counted, and the first ones have their reason`(
     count: Int, words: String

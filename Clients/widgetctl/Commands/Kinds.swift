@@ -101,6 +101,7 @@ struct DescribeCommand: AsyncParsableCommand {
         + (asides.isEmpty ? "" : "\n" + session.printer.painter.paint("Set aside", .header) + "\n")
         + asides.map { "  \($0.text)\n" }.joined().safeLines
     }
+    await session.warnOfStore()
   }
 }
 

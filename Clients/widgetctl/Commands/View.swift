@@ -157,6 +157,7 @@ struct ViewCommand: AsyncParsableCommand {
       }
     }
     let found = widgets
+    await session.warnOfStore()
     guard session.printer.format != .table || nodes else { return try await draw(found, session) }
     let painter = session.printer.painter
     let theme = nodes ? await theme(session) : .standard

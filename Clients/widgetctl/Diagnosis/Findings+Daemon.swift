@@ -100,7 +100,10 @@ extension Facts {
     guard case .answered(let answers) = connection, answers.health == .serving,
       let store = answers.store
     else { return nil }
-    return .fail("store", store.text, mend: store.failure == nil ? nil : choice.command("status"))
+    return .fail(
+      "store", store.text,
+      mend: store.failure == nil
+        ? remedies.sudo + choice.asRoot("status") : choice.command("status"))
   }
 
   var levelFinding: Finding? {

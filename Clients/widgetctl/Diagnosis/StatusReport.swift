@@ -224,8 +224,8 @@ extension StatusReport {
         " since \(StatusReport.text($0.startTime)); \(DurationSyntax.age($0.uptime)) ago"
       }
       if store != nil {
-        return painter.paint("●", .bad) + " widgetd\(version) - "
-          + painter.paint("running, but it cannot store changes", .bad) + (since ?? "")
+        return painter.paint("●", .bad) + " widgetd\(version) - running" + (since ?? "")
+          + ", " + painter.paint("but it cannot store changes", .bad)
       }
       return painter.paint("●", isInTrouble ? .warning : .good) + " widgetd\(version) - "
         + painter.paint("running", isInTrouble ? .warning : .good) + (since ?? "")

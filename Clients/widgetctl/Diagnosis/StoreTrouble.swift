@@ -19,7 +19,7 @@ struct StoreTrouble: Hashable, Sendable {
   /// `widgetd cannot store changes since …: /var/lib/…: no space left; …`
   var text: String {
     guard let failure else {
-      return "widgetd cannot store changes; `sudo widgetctl status` shows why"
+      return "widgetd cannot store changes; its owner and root see why with `widgetctl status`"
     }
     return "\(failure.loss) since \(RFC3339.text(failure.since.wholeSeconds)): \(failure.message)"
   }
@@ -28,9 +28,11 @@ struct StoreTrouble: Hashable, Sendable {
 extension Session {
   /// Warns on standard error if the daemon's store takes no changes: what a command has printed may be
   /// old.
-  func warnOfStore() async {
-    guard let trouble = await StoreTrouble.ask(client, options) else { return }
+  @discardableResult
+  func warnOfStore() async -> StoreTrouble? {
+    guard let trouble = await StoreTrouble.ask(client, options) else { return nil }
     Output.writeError("widgetctl: \(trouble.text.safeForTerminal); widgets may be old\n")
+    return trouble
   }
 }
 

@@ -181,7 +181,9 @@ struct RenderCommand: AsyncParsableCommand {
     try await kinds.look(for: widgets, session)
     // A daemon without themes uses the standard theme.
     let theme = try? await session.client.getTheme(options: session.options).theme.theme
-    if let bytes = try output.bytes(of: widgets, kinds: kinds, theme: theme) {
+    let trouble = await session.warnOfStore()
+    let loss = trouble?.failure.map { ConnectionLoss($0) }
+    if let bytes = try output.bytes(of: widgets, kinds: kinds, theme: theme, loss: loss) {
       try output.file.write(bytes)
     }
   }
