@@ -35,6 +35,7 @@ struct ConnectionLossTests {
     let failing = WatchFrame.store(WatchStore(failure: failure))
     let works = WatchFrame.store(WatchStore())
     #expect(loss(after: [opened, failing])?.words == "widgetd cannot store changes")
+    #expect(loss(after: [opened, failing])?.next == "`widgetctl status` shows why")
     #expect(loss(after: [opened, failing, works]) == nil)
     // The daemon tells again after `opened`.
     #expect(loss(after: [opened, failing, lost])?.words == "widgetd is away")

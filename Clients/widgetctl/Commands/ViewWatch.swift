@@ -180,7 +180,7 @@ private actor ViewScreen {
     if let loss {
       let words =
         wasOpen || loss.absence.isEmpty
-        ? "\(loss.words) for \(page.dates.age(of: loss.since)); reconnecting" : loss.absence
+        ? "\(loss.words) for \(page.dates.age(of: loss.since)); \(loss.next)" : loss.absence
       canvas.draw(page.grid(problem: words), column: 0, row: size.rows - 1)
     }
     let text = screen.next(canvas)

@@ -16,6 +16,9 @@ struct ConnectionLoss: Hashable, Sendable {
   /// The failure of the store, while the state is the old one for another reason.
   private var store: StoreFailure?
 
+  /// What the viewer does, or the user can do.
+  var next: String { isOfStore ? "`widgetctl status` shows why" : "reconnecting" }
+
   init(_ error: ClientError, at now: Timestamp) {
     since = now
     words = error.loss

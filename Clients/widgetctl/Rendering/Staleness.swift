@@ -91,7 +91,7 @@ struct Staleness: Sendable {
   var absence: String? {
     guard widget.isStale, let kind else { return nil }
     switch cause {
-    case .silent(let name, _): return "\(name) does not answer"
+    case .silent(let name, _): return "no answer comes from \(name)"
     case .hostEnded, .noHost: return "no widgetd-host runs the kind \"\(kind.kind.name)\""
     case .bundle(let state, _):
       return "the bundle \(kind.provider.dropFirst("bundle/".count)) is \(state)"
