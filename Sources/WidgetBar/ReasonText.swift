@@ -20,6 +20,8 @@ public enum ReasonText {
     text = text.split(separator: " ", omittingEmptySubsequences: false).map { withoutFolders($0) }
       .joined(separator: " ")
     if fits(text) { return text }
+    text = withoutDetail(text)
+    if fits(text) { return text }
     guard let start = startOfCause(in: text), start > text.startIndex else {
       return TextColumns.truncated(text, to: columns)
     }
@@ -41,6 +43,24 @@ public enum ReasonText {
       }
     guard let end = ends.min(), end > text.startIndex else { return text }
     return String(text[..<end])
+  }
+
+  /// The text without what is in parentheses at its end, such as a number of an error.
+  private static func withoutDetail(_ text: String) -> String {
+    var text = text
+    while text.hasSuffix(")") {
+      var depth = 0
+      let start = text.indices.reversed().first { index in
+        if text[index] == ")" { depth += 1 }
+        if text[index] == "(" { depth -= 1 }
+        return depth == 0
+      }
+      guard let start, start > text.startIndex, text[text.index(before: start)] == " " else {
+        break
+      }
+      text = String(text[..<text.index(before: start)])
+    }
+    return text
   }
 
   /// The start of the last part between colons that is more than names.
@@ -68,11 +88,12 @@ public enum ReasonText {
     return items.count > 1 || items.contains { !$0.allSatisfy { $0.isLetter || $0 == "-" } }
   }
 
-  /// The places of a separator outside of `"…"` and of expressions in backticks. A quote that was cut
-  /// off reaches to the end.
+  /// The places of a separator outside of `"…"`, of parentheses and of expressions in backticks. A
+  /// quote that was cut off reaches to the end.
   private static func places(of separator: String, in text: String) -> [String.Index] {
     var found: [String.Index] = []
     var (quote, previous): (Character?, Character) = (nil, " ")
+    var depth = 0
     var index = text.startIndex
     while index < text.endIndex {
       let character = text[index]
@@ -80,7 +101,11 @@ public enum ReasonText {
         if character == open, previous != "\\" { quote = nil }
       } else if character == "`" || character == "\"" && (previous == " " || previous == "(") {
         quote = character
-      } else if text[index...].hasPrefix(separator) {
+      } else if character == "(" {
+        depth += 1
+      } else if character == ")" {
+        depth = max(depth - 1, 0)
+      } else if depth == 0, text[index...].hasPrefix(separator) {
         found.append(index)
       }
       previous = previous == "\\" && character == "\\" ? " " : character

@@ -45,6 +45,15 @@ import WidgetLayout
       ("text: division by zero, in `{\"a\": 1}[\"b\"] / 0`", "division by zero, in `{\"a\": 1}[…"),
       ("text: division by zero, in `{\"a; b\": 1} / (0 …", "division by zero, in `{\"a; b\": …"),
       ("a 5\" disk: it has failed; replace the disk soon", "a 5\" disk: it has failed"),
+      // What is in parentheses is less than the cause.
+      (
+        "cannot open the file /x: permission denied (os error: 13) (for 5m)",
+        "cannot open…: permission denied"
+      ),
+      (
+        "failed: /b/c/x.yaml:1:1: the version is missing (add version: 1.0.0)",
+        "failed…: the version is missing"
+      ),
       // A sentence ends where the next one begins.
       ("The zone is not a text. Times are in UTC, which is a default.", "The zone is not a text"),
     ])

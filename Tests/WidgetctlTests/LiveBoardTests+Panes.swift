@@ -58,6 +58,18 @@ extension LiveBoardTests {
     #expect(!picture.joined().contains("\u{1B}"))
   }
 
+  @Test func `a long error keeps its cause and its age`() throws {
+    let failed = Self.widget("c", Self.counter) { widget in
+      widget.error = WidgetError(
+        reason: "SOURCE_FAILED",
+        message: "Bad failed: ls failed with status 2: /usr/bin/ls: cannot access "
+          + "'/nonexistent/some/very/long/path/that/does/not/exist/at/all.json': No such file",
+        since: .epoch)
+    }
+    let text = lines(try Self.board([failed], columns: 40, rows: 20)).joined(separator: " ")
+    #expect(text.contains("No such") && text.contains("(for "), "\(text)")
+  }
+
   @Test func `a part of the content that fails has its reason above the content`() throws {
     let failing = Self.widget("c", Self.counter) { widget in
       for index in widget.content?.nodes.indices ?? 0..<0 {

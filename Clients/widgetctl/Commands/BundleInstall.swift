@@ -224,7 +224,10 @@ struct BundleListCommand: AsyncParsableCommand {
           table.add(
             .init(item.id), .init(bundle.version), .init("\(bundle.kinds.count)"),
             .init("\(bundle.widgets.count)"),
-            standing.map { .init($0.text, $0.isBad ? .bad : .good) } ?? unlisted)
+            standing.map {
+              .init($0.text, $0.isBad ? .bad : .good, reason: $0.isBad ? $0.text : nil)
+            }
+              ?? unlisted)
         case .failure(let error):
           // The version before may run on, or the bundle under another name than its folder's.
           let standing = standing(item)
@@ -235,7 +238,7 @@ struct BundleListCommand: AsyncParsableCommand {
             .init(standing.map { "\($0.widgetCount)" } ?? "-"),
             .init(
               standing.map { "\(isTold ? $0.state + ":" : $0.text + ";") \(reason)" } ?? reason,
-              .bad))
+              .bad, reason: reason))
         }
       }
       return table.text(width: printer.width, printer.painter)

@@ -138,14 +138,14 @@ enum BundleRemote {
       for bundle in bundles {
         let standing = standings[bundle.folder]
         let isBad = !bundle.problem.isEmpty || standing?.isBad == true
+        let state =
+          bundle.problem.isEmpty
+          ? standing?.text ?? "ok"
+          : "\(standing?.state ?? "failed"): \(BundleStanding.firstLine(of: bundle.problem))"
         table.add(
           .init(bundle.id), .init(bundle.version.isEmpty ? "-" : bundle.version),
           .init("\(bundle.kinds.count)"), .init("\(bundle.widgets.count)"),
-          .init(
-            bundle.problem.isEmpty
-              ? standing?.text ?? "ok"
-              : "\(standing?.state ?? "failed"): \(BundleStanding.firstLine(of: bundle.problem))",
-            isBad ? .bad : .good))
+          .init(state, isBad ? .bad : .good, reason: isBad ? state : nil))
       }
       return table.text(width: session.printer.width, session.printer.painter)
     }

@@ -1,3 +1,4 @@
+import WidgetBar
 import WidgetClient
 import WidgetLayout
 import WidgetModel
@@ -246,10 +247,22 @@ extension LiveBoard {
     return lines
   }
 
-  /// Wraps a text. If it needs more lines than `most`, its last line is cut, and still has the end.
+  /// Wraps a text. If it needs more lines than `most`, a reason after `!` loses what stands before
+  /// its cause. If that does not help, the last line is cut, and still has the end.
   private static func lines(_ text: String, end: String, _ room: Int, most: Int) -> [String] {
     let all = TextColumns.wrapped(text + end, to: room, most: most + 1)
     guard all.count > most else { return all.map { TextColumns.truncated($0, to: room) } }
+    let (mark, words) = (String(text.prefix(2)), String(text.dropFirst(2)))
+    var columns = room * most - TextColumns.width(of: mark + end)
+    while mark == "! ", columns >= room {
+      let reason = ReasonText.shortened(words, to: columns)
+      // Without room for the whole cause, the beginning says more.
+      guard !reason.hasSuffix(TextColumns.ellipsis) else { break }
+      let short = mark + reason + end
+      let lines = TextColumns.wrapped(short, to: room, most: most + 1)
+      if lines.count <= most { return lines.map { TextColumns.truncated($0, to: room) } }
+      columns -= 4
+    }
     var lines = TextColumns.wrapped(text, to: room, most: most)
     let last = lines.removeLast()
     let left = room - TextColumns.width(of: end)
