@@ -64,24 +64,10 @@ struct GetCommand: AsyncParsableCommand {
   func run() async throws {
     let session = try global.session()
     if owners, let id = ids.first { return try await showOwners(of: id, session) }
-    var (found, failures): ([Found], [CommandFailure]) = ([], [])
-    for id in ids {
-      do {
-        found.append(try await read(id, session))
-      } catch let failure as CommandFailure where ids.count > 1 {
-        failures.append(failure)
-      } catch let error as ClientError where ids.count > 1 && error.reason == "WIDGET_NOT_FOUND" {
-        failures.append(
-          await NearestName.completed(
-            CommandFailure(error, socket: global.socket), socket: global.socket))
-      }
-    }
-    show(found, session.printer)
+    let named = try await NamedWidgets(ids, socket: global.socket) { try await read($0, session) }
+    show(named.found, session.printer)
     await session.warnOfStore()
-    for failure in failures {
-      Main.report(failure, isJSON: ![.table, .yaml].contains(session.printer.format))
-    }
-    if !failures.isEmpty { throw ExitStatus.notFound }
+    try named.end(session.printer.format)
   }
 
   /// A widget as it was read.

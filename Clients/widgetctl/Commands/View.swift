@@ -141,22 +141,25 @@ struct ViewCommand: AsyncParsableCommand {
     guard !watch else { return try await follow() }
     let session = try global.session()
     try await selection.checkKinds(in: session)
-    var widgets: [Widget] = []
-    if ids.isEmpty {
-      widgets = try await session.list(
-        selection.selector(), family: family, isRedacted: privacy.redacted
-      ).widgets
-        .map(\.widget).filter { $0.isShownUnnamed(withStanding: showsStanding) }
-      if widgets.isEmpty, !selection.isEmpty { await selection.noteNothing(in: session) }
-    } else {
-      for id in ids {
-        let answer = try await session.client.getWidget(
+    guard ids.isEmpty else {
+      let named = try await NamedWidgets(ids, socket: global.socket) { id in
+        try await session.client.getWidget(
           GetWidgetRequest(
-            id: id, contentFamily: family, isRedacted: privacy.redacted), options: session.options)
-        widgets.append(answer.widget)
+            id: id, contentFamily: family, isRedacted: privacy.redacted), options: session.options
+        ).widget
       }
+      if !named.found.isEmpty { try await show(named.found, session) }
+      return try named.end(session.printer.format)
     }
-    let found = widgets
+    let widgets = try await session.list(
+      selection.selector(), family: family, isRedacted: privacy.redacted
+    ).widgets
+      .map(\.widget).filter { $0.isShownUnnamed(withStanding: showsStanding) }
+    if widgets.isEmpty, !selection.isEmpty { await selection.noteNothing(in: session) }
+    try await show(widgets, session)
+  }
+
+  private func show(_ found: [Widget], _ session: Session) async throws {
     await session.warnOfStore()
     guard session.printer.format != .table || nodes else { return try await draw(found, session) }
     let painter = session.printer.painter

@@ -165,12 +165,15 @@ struct RenderCommand: AsyncParsableCommand {
       ).widgets
         .map(\.widget).filter { $0.isShownUnnamed(withStanding: !selection.isEmpty) }
     } else {
-      for id in ids {
-        let answer = try await session.client.getWidget(
+      let named = try await NamedWidgets(ids, socket: connection.global.socket) { id in
+        try await session.client.getWidget(
           GetWidgetRequest(
-            id: id, contentFamily: family, isRedacted: privacy.redacted), options: session.options)
-        widgets.append(answer.widget)
+            id: id, contentFamily: family, isRedacted: privacy.redacted), options: session.options
+        ).widget
       }
+      // A picture without some of the widgets would look like one of all.
+      try named.end(session.printer.format)
+      widgets = named.found
     }
     guard !widgets.isEmpty else {
       throw CommandFailure(
