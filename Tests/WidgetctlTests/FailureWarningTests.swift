@@ -28,7 +28,7 @@ struct FailureWarningTests {
     var timed = widget("t")
     timed.timeline = TimelineStatus(problem: "There is no date.")
     #expect(
-      FailureWarnings.warnings([timed]).first?.message.contains("its timeline: There is no date.")
+      FailureWarnings.warnings([timed]).first?.message.contains("its timeline: There is no date; `")
         == true)
   }
 

@@ -55,6 +55,10 @@ struct StatusTests {
     var report = Self.report(.running(.serving))
     report.host = .running(folders: ["/b"])
     #expect(report.text(Samples.plain).contains("Bundles: widgetd-host runs /b\n    "))
+    report.host = .missing(former: ["/b"])
+    let missing = report.text(Samples.plain)
+    #expect(missing.contains("Bundles: no widgetd-host runs; the last one ran /b; start it with `"))
+    report.host = .running(folders: ["/b"])
     report.failingBundles = ["clock", "feed"]
     #expect(
       report.text(Samples.plain).contains(

@@ -23,8 +23,9 @@ enum FailureWarnings {
     let causes = widget.failures.compactMap { failure -> String? in
       switch failure {
       case .error, .activity: nil
-      case .timeline(let problem): "its timeline: \(problem.onOneLine)"
-      case .content(let node, let problem): "its node \"\(node)\": \(problem.onOneLine)"
+      case .timeline(let problem): "its timeline: \(problem.onOneLine.withoutFinalPeriod)"
+      case .content(let node, let problem):
+        "its node \"\(node)\": \(problem.onOneLine.withoutFinalPeriod)"
       }
     }
     guard let first = causes.first else { return nil }

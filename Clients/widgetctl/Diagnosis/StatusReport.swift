@@ -162,6 +162,9 @@ extension StatusReport {
       }
     case .returning: line("Bundles", BundleHost.waiting, .warning)
     case .silent(let process, _): line("Bundles", process.words("widgetd-host"), .bad)
+    case .missing(let former) where !former.isEmpty:
+      let words = "no widgetd-host runs; the last one ran \(former.joined(separator: ", "))"
+      line("Bundles", words + (host.mend.map { "; start it with `\($0)`" } ?? ""), .warning)
     case .missing: line("Bundles", "no widgetd-host runs")
     case .unknown: break
     }
