@@ -140,6 +140,15 @@ struct HostStateTests {
     #expect(state.retry("a", at: now).isEmpty)
   }
 
+  @Test func `a gallery shows the host's kinds with values, not empty`() throws {
+    for kind in [HostState.kind, HostWidget.kind] {
+      let kind = try #require(kind)
+      #expect(kind.sample["state"] == .string("running"))
+      let names = Set(kind.data.map(\.name))
+      #expect(kind.sample.entries.allSatisfy { names.contains($0.key) })
+    }
+  }
+
   @Test func `existing widgets keep their presence, and get the declared data`() throws {
     let kind = try #require(KindName("k"))
     let (old, new) = (try #require(WidgetID("old")), try #require(WidgetID("new")))

@@ -74,7 +74,11 @@ extension HostState {
                 summary: "How many lines were left out, because there were too many."),
             ]),
         ], content: [ContentTemplate(root: content)],
-        hasLosableEvents: true)
+        hasLosableEvents: true,
+        sample: [
+          "name": .string("Clock"), "version": .string("1.0.0"), "state": .string("running"),
+          "widgets": .int(1),
+        ])
     }
   }
 

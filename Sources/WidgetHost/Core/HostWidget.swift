@@ -27,7 +27,11 @@ public enum HostWidget {
           Field(
             name: "stub", type: .bool, defaultValue: .bool(false),
             summary: "Whether sources and actions give their stub values (--stub)."),
-        ], content: [ContentTemplate(root: content)])
+        ], content: [ContentTemplate(root: content)],
+        sample: [
+          "state": .string("running"), "folders": .list([.string("/home/ann/widgets")]),
+          "bundles": .int(3),
+        ])
     }
   }
 
