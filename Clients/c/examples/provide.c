@@ -1,9 +1,10 @@
 /* Provides widgets of the kind "loadavg". A click on such a widget measures the load again.
  *   cc provide.c $(pkg-config --cflags --libs widgetclient) -o provide && ./provide
- * Only root and the daemon's user may do this. The program ends with the session: it does not
- * reconnect. */
+ * Only root and the daemon's user may do this. The program ends with the session, or if the daemon
+ * does not answer: it does not reconnect. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <widgetclient.h>
 
 static Widgetd__V1__Value load;
@@ -22,7 +23,7 @@ static void measure(void) {
   patch.set_data = entries;
 }
 
-/* Each frame that is sent renews the lease, which lasts 15 s. */
+/* Each frame that is sent renews the lease, which lasts 15 s. The daemon answers a keep_alive. */
 static wc_code keep_alive(wc_stream *stream, wc_error *error) {
   Widgetd__V1__ProvideKeepAlive alive = WIDGETD__V1__PROVIDE_KEEP_ALIVE__INIT;
   Widgetd__V1__ProvideRequest request = WIDGETD__V1__PROVIDE_REQUEST__INIT;
@@ -95,13 +96,21 @@ int main(void) {
   request.open = &open;
   wc_stream *stream = wc_stream_open(NULL, "Provide", &request, 0, &error);
   wc_code code = stream == NULL ? error.code : declare(stream, &error);
+  bool waits_for_answer = false;
   while (code == WC_OK) {
     Widgetd__V1__ProvideResponse *frame = NULL;
     code = wc_stream_next(stream, &frame, 5000, &error);
     if (code == WC_DEADLINE_EXCEEDED && wc_stream_fd(stream) >= 0) {
+      if (waits_for_answer) {
+        /* A daemon that hangs keeps the connection. */
+        strcpy(error.message, "the daemon does not answer; continue or restart it");
+        break;
+      }
       code = keep_alive(stream, &error);
+      waits_for_answer = true;
       continue;
     }
+    waits_for_answer = false;
     if (code != WC_OK || frame == NULL) break; /* The session is over. */
     if (frame->frame_case == WIDGETD__V1__PROVIDE_RESPONSE__FRAME_DATA_REQUEST)
       code = answer(stream, frame->data_request, &error);
