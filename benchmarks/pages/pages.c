@@ -8,7 +8,13 @@
 //   exclusive   `in row`, and the process keeps the lock of the database: no other process can read it
 //
 // The figures are the CPU time of a group, the median of the rounds, and the pages that it writes to the log. A
-// checkpoint after 1,000 groups is a part of the time. The variants take turns in each round. Usage: pages FOLDER
+// checkpoint after 1,000 groups is a part of the time. The variants take turns in each round.
+//
+// The second table writes one row again and again, with a checkpoint after so many groups. SQLite finds the pages of
+// the log by a hash of their numbers. All frames of one page have the same hash, so each new one passes all
+// that were written since the last checkpoint.
+//
+// Usage: pages FOLDER
 
 #include <sqlite3.h>
 #include <stdio.h>
@@ -17,7 +23,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { ROWS = 1000, ROUNDS = 21, VARIANTS = 4 };
+enum { ROWS = 1000, ROUNDS = 21, VARIANTS = 4, ONE_ROW_GROUPS = 2048, ONE_ROW_ROUNDS = 5 };
 enum variant { variantText, variantInteger, variantInRow, variantExclusive };
 static const char *const names[VARIANTS] = {"text", "integer", "in row", "exclusive"};
 
@@ -159,6 +165,48 @@ static void measure(const char *folder, int page_bytes, int row_bytes) {
   free(body);
 }
 
+/// Writes one row in many groups, with a checkpoint after every `distance` of them. Returns the CPU time of a group.
+static double write_one_row(struct store *store, enum variant variant, int distance, long *revision) {
+  char body[120] = {0};
+  double start = cpu();
+  for (int group = 0; group < ONE_ROW_GROUPS; group++) {
+    body[group % 120]++;
+    write_group(store, variant, 0, body, sizeof body, ++*revision);
+    if (group % distance == distance - 1)
+      check(store->db, sqlite3_wal_checkpoint_v2(store->db, 0, SQLITE_CHECKPOINT_PASSIVE, 0, 0));
+  }
+  return (cpu() - start) / ONE_ROW_GROUPS;
+}
+
+static void measure_one_row(const char *folder) {
+  static const int distances[] = {32, 128, 512, 2048};
+  static double times[VARIANTS][4][ROUNDS];
+  struct store stores[VARIANTS];
+  long revision = 0;
+  printf("\nCPU time of a group that writes the same row, in us\n%21s", "groups to checkpoint");
+  for (int variant = 0; variant < VARIANTS; variant++) {
+    stores[variant] = open_store(folder, variant, 4096, 0);
+    // Checkpoints would wait for the disk most of the time.
+    run(stores[variant].db, "PRAGMA synchronous = OFF");
+    printf(" %14s", names[variant]);
+  }
+  printf("\n");
+  for (int round = -1; round < ONE_ROW_ROUNDS; round++)
+    for (int distance = 0; distance < 4; distance++)
+      for (int variant = 0; variant < VARIANTS; variant++) {
+        double time = write_one_row(&stores[variant], variant, distances[distance], &revision);
+        if (round >= 0) times[variant][distance][round] = time;
+      }
+  for (int distance = 0; distance < 4; distance++) {
+    printf("%21d", distances[distance]);
+    for (int variant = 0; variant < VARIANTS; variant++) {
+      qsort(times[variant][distance], ONE_ROW_ROUNDS, sizeof **times[variant], compare);
+      printf(" %14.1f", times[variant][distance][ONE_ROW_ROUNDS / 2]);
+    }
+    printf("\n");
+  }
+}
+
 int main(int count, char **arguments) {
   if (count != 2) {
     fprintf(stderr, "usage: pages FOLDER\n");
@@ -170,4 +218,5 @@ int main(int count, char **arguments) {
   static const int rows[] = {120, 400, 2000}, pages[] = {1024, 2048, 4096};
   for (int row = 0; row < 3; row++)
     for (int page = 0; page < 3; page++) measure(arguments[1], pages[page], rows[row]);
+  measure_one_row(arguments[1]);
 }
