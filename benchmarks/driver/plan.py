@@ -238,7 +238,7 @@ def plan(quick):
              Line("  neighbours' p99, with", "us", figure("with_p99_us"))],
             IN_MEMORY, 1 if quick else 3),
         Run("idle", "idle",
-            ["--subscribers", idle_subscribers, "--widgets", "10000", "--settle", pick(22, 6), "--seconds",
+            ["--subscribers", idle_subscribers, "--widgets", "10000", "--settle", pick(32, 6), "--seconds",
              seconds],
             [Line(f"idle, {idle_subscribers} subscribers, 10,000 widgets", "MB RSS",
                   figure("rss_after_kib", 1 / 1024), (Aim(16, full_only=True),)),

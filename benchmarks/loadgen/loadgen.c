@@ -41,7 +41,7 @@ static const char usage[] =
     "  --subscribers N (50)   --neighbours N (4)   --widgets N (10000)   --joiners N (50)\n"
     "  --warm-up N (4): joiners before the first one that counts\n"
     "  --leave: each joiner leaves when it is up to date      --pause S (0): before each joiner\n"
-    "  --settle S (22): idle: between the last subscriber and the --seconds that are measured\n"
+    "  --settle S (32): idle: between the last subscriber and the --seconds that are measured\n"
     "  --pairs N (21)         --runs N (5)         --seconds S (10)      --timeout S (120)\n"
     "  --server-pid PID (who listens on the socket)   --pin-client CPU\n"
     "  --floor-request-bytes, --floor-response-bytes, --floor-frame-bytes BYTES: sizes on the\n"
@@ -212,7 +212,7 @@ int main(int count, char **arguments) {
                                    .updates = 10000,
                                    .in_flight = 64,
                                    .seconds = 10,
-                                   .settle = 22};
+                                   .settle = 32};
   parse(count, arguments, &bench.options);
   fill_sizes(&bench.options.sizes, bench.options.workload);
   for (size_t index = 0; index < sizeof workloads / sizeof *workloads; index++) {

@@ -106,7 +106,8 @@ void workload_idle(struct bench *bench) {
   struct options *options = &bench->options;
   bench_begin(bench, options->widgets);
   bench_subscribe_all(bench);
-  // For what the server puts off until it is idle. widgetd gives memory back 15 s after the last load.
+  // For what the server puts off until it is idle. widgetd gives memory back up to 30 s after
+  // the last load: it looks every 15 s, and once more after a look that has found work.
   wait_for(options->settle);
 
   window_open(&bench->window, options->server);
