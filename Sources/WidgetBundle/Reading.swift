@@ -428,7 +428,8 @@ extension FieldType {
 extension String {
   /// The hint for a name that expressions cannot use.
   var fieldNameHint: String {
-    isRestOfValue ? String.commaHint : "use 1 to 64 letters, digits and _, not beginning with a digit"
+    isRestOfValue
+      ? String.commaHint : "use 1 to 64 letters, digits and _, not beginning with a digit"
   }
 
   /// Whether the name is probably the end of a value without quotes, which has a comma in it.

@@ -29,9 +29,12 @@ extension WidgetStore {
     public var needsReservation = false
   }
 
-  /// Updates all widgets to a time, in one revision, until that has cost `costMax`. It cannot be
-  /// refused: content without room is cut. Call it between groups only. O(due changes).
-  public mutating func advance(to now: Timestamp, costMax: Int = .max) -> Advance {
+  /// Updates all widgets to a time, in one revision, until that has cost `costMax`, or until
+  /// `isOver` after at least one widget. It cannot be refused: content without room is cut. Call it
+  /// between groups only. O(due changes).
+  public mutating func advance(
+    to now: Timestamp, costMax: Int = .max, isOver: () -> Bool = { false }
+  ) -> Advance {
     var result = Advance()
     guard let date = nextDate, date <= now else { return result }
     assert(!hasPendingGroup, "what time changes cannot be taken back with a group")
@@ -44,7 +47,9 @@ extension WidgetStore {
     defer { isRecording = wasRecording }
     contents.beginCommand(at: now)
     records.beginCommand()
-    while contents.cost < costMax, let slot = records.popDue(at: now) {
+    while contents.cost < costMax, !(result.isChange && isOver()),
+      let slot = records.popDue(at: now)
+    {
       if !result.isChange { revision += 1 }
       result.isChange = true
       let (revision, isPlaced) = (revision, records[slot]?.moment?.isPlaced ?? true)

@@ -167,14 +167,19 @@ extension WidgetStore {
 
   /// Makes the changes that are due: makes activities stale, ends those whose lifetime is over, and
   /// removes dismissed ones. All changes are in one revision, as a part of the group, until that
-  /// has cost `costMax`. They cannot be refused: content without room is cut. O(due changes).
-  public mutating func settleActivities(to now: Timestamp, costMax: Int = .max) -> Advance {
+  /// has cost `costMax`, or until `isOver` after at least one activity. They cannot be refused:
+  /// content without room is cut. O(due changes).
+  public mutating func settleActivities(
+    to now: Timestamp, costMax: Int = .max, isOver: () -> Bool = { false }
+  ) -> Advance {
     var result = Advance()
     guard let date = nextActivityDate, date <= now else { return result }
     contents.beginCommand(at: now)
     records.beginCommand()
     let stay = Duration.seconds(limits.activityDismissalSecondsMax)
-    while contents.cost < costMax, let slot = records.popDueActivity(at: now) {
+    while contents.cost < costMax, !(result.isChange && isOver()),
+      let slot = records.popDueActivity(at: now)
+    {
       guard var activity = records[slot]?.activity else { continue }
       if !result.isChange {
         _ = advanceRevision()

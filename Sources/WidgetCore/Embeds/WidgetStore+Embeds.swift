@@ -25,10 +25,12 @@ extension WidgetStore {
       links: records.embeds)
   }
 
-  /// Updates embeds and stacks to a time, in one revision, until that has cost `costMax`. It cannot
-  /// be refused: content without room is left out, and the embed shows the reason. Call it between
-  /// groups only, after `advance`.
-  public mutating func settleEmbeds(at now: Timestamp, costMax: Int = .max) -> Advance {
+  /// Updates embeds and stacks to a time, in one revision, until that has cost `costMax`, or until
+  /// `isOver` after at least one widget. It cannot be refused: content without room is left out, and
+  /// the embed shows the reason. Call it between groups only, after `advance`.
+  public mutating func settleEmbeds(
+    at now: Timestamp, costMax: Int = .max, isOver: () -> Bool = { false }
+  ) -> Advance {
     var result = Advance()
     guard needsSettling else { return result }
     assert(!hasPendingGroup, "what embeds show cannot be taken back with a group")
@@ -43,7 +45,9 @@ extension WidgetStore {
     records.beginCommand()
     let before = revision
     lookForNews()
-    while contents.cost < costMax, let id = records.embeds.next() {
+    var isBegun = false
+    while contents.cost < costMax, !(isBegun && isOver()), let id = records.embeds.next() {
+      isBegun = true
       settle(id, inRevision: before + 1, at: now)
       contents.count(ContentEvaluation.nodeCost)
     }

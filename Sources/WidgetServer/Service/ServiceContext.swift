@@ -163,18 +163,18 @@ final class ServiceContext {
   // MARK: - Time in the store
 
   /// Ends and removes the activities that are due at the time of the turn.
-  func settleActivities(costMax: Int) -> WidgetStore.Advance {
-    store.settleActivities(to: turn.now, costMax: costMax)
+  func settleActivities(costMax: Int, _ slice: TimeSlice) -> WidgetStore.Advance {
+    store.settleActivities(to: turn.now, costMax: costMax) { slice.isOver }
   }
 
   /// Updates widgets to the time of the turn.
-  func advance(costMax: Int) -> WidgetStore.Advance {
-    store.advance(to: turn.now, costMax: costMax)
+  func advance(costMax: Int, _ slice: TimeSlice) -> WidgetStore.Advance {
+    store.advance(to: turn.now, costMax: costMax) { slice.isOver }
   }
 
   /// Updates embeds after changes of the embedded widgets.
-  func settleEmbeds(costMax: Int) -> WidgetStore.Advance {
-    store.settleEmbeds(at: turn.now, costMax: costMax)
+  func settleEmbeds(costMax: Int, _ slice: TimeSlice) -> WidgetStore.Advance {
+    store.settleEmbeds(at: turn.now, costMax: costMax) { slice.isOver }
   }
 
   /// The system's clock was set to an earlier time, the time of the turn.

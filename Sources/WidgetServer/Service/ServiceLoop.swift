@@ -83,7 +83,7 @@ final class ServiceLoop {
     unsentBytes = UnsentBytes(context, policy)
     blobs = Blobs(context, folder: configuration.blobFolder)
     reloads = Reloads(context)
-    turn.atStart = { [unowned self] in time.advance() }
+    turn.atStart = { [unowned self] in time.beginTurn() }
     turn.atEnd = { [unowned self] in endTurn() }
     connections.onClosed = { [unowned self] in scheduleMemoryLook() }
     providers.stale.awaitReturns()

@@ -31,9 +31,16 @@ final class TimeKeeper {
   private var pausedUntil: NIODeadline?
   /// The time of the last step.
   private var lastTime = Timestamp.earliest
+  /// The time that this turn has spent on changes by time.
+  private var spent = TimeAmount.zero
 
   /// The approximate maximum number of expression steps that one turn spends on changes by time.
-  private static let costMax = 200_000
+  private var costMax: Int { context.clock.isFake ? .max : 200_000 }
+  /// The time that the steps of one turn may take together. The rest waits for the next turn, so
+  /// that calls do not wait for thousands of widgets that change at a full minute.
+  static let turnMax = TimeAmount.milliseconds(2)
+  /// The least time of each step, so that none waits until the others have nothing to do.
+  private static let stepMin = TimeAmount.microseconds(250)
   /// The pause after a failed reservation.
   private static let pause = TimeAmount.seconds(1)
 
@@ -54,7 +61,7 @@ final class TimeKeeper {
     else { return }
     if let until = activitiesPausedUntil, NIODeadline.now() < until { return }
     activitiesPausedUntil = nil
-    let result = context.settleActivities(costMax: TimeKeeper.costMax)
+    let result = timed { context.settleActivities(costMax: costMax, $0) }
     guard result.isChange else { return }
     context.counters.countCommit()
     (hasSettled, hasMoreActivities) = (true, result.hasMore)
@@ -70,8 +77,13 @@ final class TimeKeeper {
     context.schedule(at: until) { self.context.turn.open() }
   }
 
-  /// Makes widgets true at the time of the turn. Call it before the turn's first call, and again when
-  /// the turn's group has ended.
+  /// Makes widgets true at the time of the turn. Call it before the turn's first call.
+  func beginTurn() {
+    spent = .zero
+    advance()
+  }
+
+  /// Makes widgets true at the time of the turn. Call it again when the turn's group has ended.
   func advance() {
     (hasMoreMoments, hasMoreEmbeds) = (false, false)
     let now = context.turn.now
@@ -94,10 +106,10 @@ final class TimeKeeper {
     pausedUntil = nil
     if context.turn.now < lastTime { context.clockWentBack() }
     lastTime = context.turn.now
-    var result = context.advance(costMax: TimeKeeper.costMax)
+    var result = timed { context.advance(costMax: costMax, $0) }
     if result.needsReservation {
       guard reserve() else { return false }
-      result = context.advance(costMax: TimeKeeper.costMax)
+      result = timed { context.advance(costMax: costMax, $0) }
     }
     if result.isChange {
       context.counters.countCommit()
@@ -111,14 +123,23 @@ final class TimeKeeper {
   /// reserved.
   private func settle() -> Bool {
     guard context.store.needsSettling else { return true }
-    var result = context.settleEmbeds(costMax: TimeKeeper.costMax)
+    var result = timed { context.settleEmbeds(costMax: costMax, $0) }
     if result.needsReservation {
       guard reserve() else { return false }
-      result = context.settleEmbeds(costMax: TimeKeeper.costMax)
+      result = timed { context.settleEmbeds(costMax: costMax, $0) }
     }
     if result.isChange { context.counters.countCommit() }
     hasMoreEmbeds = result.hasMore
     return true
+  }
+
+  /// Does a step with what is left of the turn's time.
+  private func timed(_ step: (TimeSlice) -> WidgetStore.Advance) -> WidgetStore.Advance {
+    // Whoever moves a fake clock finds all changes made by the next call.
+    let left = context.clock.isFake ? .hours(1) : TimeKeeper.turnMax - spent
+    let slice = context.work.slice(of: max(left, TimeKeeper.stepMin))
+    defer { spent = spent + (slice.clock() - slice.start) }
+    return step(slice)
   }
 
   /// Makes more revisions durable. Returns whether that worked. Call it only between groups.

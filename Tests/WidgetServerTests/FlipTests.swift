@@ -1,0 +1,82 @@
+import NIOCore
+import Testing
+import WidgetCore
+import WidgetModel
+import WidgetProto
+
+@testable import WidgetServer
+
+/// What one turn spends on widgets that change by time.
+@Suite struct `Widgets that change at the same time` {
+  private static func declare(_ client: RawClient) throws {
+    let clock = Kind(
+      name: try .make("clock-face"),
+      content: [
+        ContentTemplate(
+          root: NodeTemplate(
+            id: "text", type: .label, properties: ["text": Binding("string(entry.date)")]))
+      ],
+      schedule: EntrySchedule(every: .seconds(60)))
+    _ = try client.call(
+      "ApplyKinds", ApplyKindsRequest(provider: "test", kinds: [clock]),
+      as: ApplyKindsResponse.self, service: "widgetd.v1.CatalogService")
+  }
+
+  private static func advances(_ service: ServiceLoop) -> UInt64 {
+    service.context.counters.byName.first { $0.name == "advances" }?.value ?? 0
+  }
+
+  /// Clocks, and a reader that has them.
+  private static func prepare(_ server: TestServer) throws -> (RawClient, Watcher) {
+    let client = try server.connect()
+    try declare(client)
+    for number in 0..<count { try client.create("c\(number)", kind: "clock-face") }
+    return (client, try Watcher(server.connect()).sync())
+  }
+
+  private static let count = 400
+
+  /// Lets each look at the clock take a tenth of the time that a turn has for such changes. Returns the
+  /// number of steps so far.
+  private static func slowDown(_ service: ServiceLoop) -> UInt64 {
+    var now = NIODeadline.now()
+    service.context.work.clock = {
+      now = now + .nanoseconds(TimeKeeper.turnMax.nanoseconds / 10)
+      return now
+    }
+    return advances(service)
+  }
+
+  @Test func `are updated over several turns, and readers get all of them`() async throws {
+    try await withServer { server in
+      let (client, watcher) = try Self.prepare(server)
+      let before = try server.onLoop(Self.slowDown)
+      let later = Timestamp.wallClock().advanced(by: .seconds(60))
+      try server.onLoop { service in
+        service.turn.clock = { later }
+        service.turn.open()
+      }
+      try server.eventually { !$0.time.hasMore && $0.context.store.nextDate ?? later > later }
+      #expect(try server.onLoop(Self.advances) - before >= UInt64(Self.count / 20))
+      try watcher.catchUp(to: client.stats().revision)
+      let dates = Set(watcher.mirror.widgets.values.compactMap { $0.timeline?.current?.date })
+      #expect(dates.count == 1)
+      let shown = try #require(dates.first)
+      #expect(shown <= later && shown > later.advanced(by: .seconds(-60)))
+    }
+  }
+
+  @Test func `of a fake clock are all updated before the next call`() async throws {
+    try await withServer(clock: .fake()) { server in
+      let (client, _) = try Self.prepare(server)
+      _ = try server.onLoop(Self.slowDown)
+      _ = try client.call(
+        "SetTime", SetTimeRequest(.advance(.seconds(60))), as: SetTimeResponse.self,
+        service: "widgetd.v1.AdminService")
+      let minute = Timestamp.fakeStart.advanced(by: .seconds(60))
+      let dates = try (0..<Self.count).map { try client.get("c\($0)").timeline?.current?.date }
+      #expect(Set(dates) == [minute])
+      #expect(try server.onLoop { $0.time.hasMore } == false)
+    }
+  }
+}
