@@ -188,6 +188,7 @@
           while let (_, start) = waiting.popFirst() { _ = start(true) }
         } else if let (call, start) = waiting.popFirst() {
           call.requestIsTaken()
+          client.expectTasks()
           answerBytes += call.hold(start(false))
           resume()
         }

@@ -94,6 +94,7 @@
 
     /// The size of a head.
     static let bytes = 9
+    static let data: UInt8 = 0
     static let headers: UInt8 = 1
     static let reset: UInt8 = 3
     static let settings: UInt8 = 4

@@ -12,6 +12,8 @@
     /// The number of bytes to pass unread: the connection preface, then the payload of a frame.
     private var passing: Int
     private var arrived = ByteBuffer()
+    /// Whether a frame of the last piece begins or ends a stream, or has data of one.
+    private(set) var pieceIsOfStream = false
 
     /// - Parameter openingBytes: The length of the connection preface.
     init(openingBytes: Int = 24) { passing = openingBytes }
@@ -34,6 +36,7 @@
       let unread = arrived
       var frames = 0
       var hasLongFrame = false
+      pieceIsOfStream = false
       while arrived.readableBytes > 0 {
         if passing > 0 {
           let count = min(passing, arrived.readableBytes)
@@ -46,6 +49,7 @@
         else { break }
         frames += 1
         if head.takesLong { hasLongFrame = true }
+        if head.isOfStream { pieceIsOfStream = true }
         passing = FrameHead.bytes + head.length
       }
       let piece = unread.beginning(upTo: arrived)
@@ -62,6 +66,14 @@
     fileprivate var takesLong: Bool {
       switch type {
       case FrameHead.headers, FrameHead.reset, FrameHead.settings: true
+      default: false
+      }
+    }
+
+    /// Whether it begins or ends a stream, or has data of one.
+    fileprivate var isOfStream: Bool {
+      switch type {
+      case FrameHead.headers, FrameHead.reset, FrameHead.data: true
       default: false
       }
     }

@@ -35,7 +35,7 @@
         listenerFactory: connections, config: .widgetd(host.limits, callers: callers))
       let server = GRPCServer(
         transport: transport, services: [CallService(callers: callers), ReflectionService()])
-      let executor = EventLoopTaskExecutor(eventLoop: host.eventLoop)
+      let executor = EventLoopTaskExecutor(eventLoop: host.eventLoop) { host.runTask($0) }
       let serving = Task(executorPreference: executor) { try await server.serve() }
       state.withLock {
         $0 = State(

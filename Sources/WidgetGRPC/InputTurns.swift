@@ -60,6 +60,8 @@
     /// Passes one piece on.
     private func pass() {
       guard let context, let piece = cutter.next() else { return }
+      // A stream that begins, ends or gets a message makes the tasks of its call work.
+      if cutter.pieceIsOfStream { connection.client.expectTasks() }
       context.fireChannelRead(wrapInboundOut(piece))
       if !isReading { completeRead(context) }
     }

@@ -90,7 +90,7 @@ public final class WidgetServer: Sendable {
       do {
         try lock?.removeStaleSocket()
         let host = GuestHost(
-          eventLoop: group.next(), limits: configuration.limits, logger: logger)
+          eventLoop: group.next(), limits: configuration.limits, logger: logger, service: loop)
         for guest in guests { try await guest.start(on: host) }
         left = nil
         if let handed { await takeOver(handed, guests, group, loop) }

@@ -7,13 +7,21 @@ package import NIOCore
 /// its turns like any other.
 package final class EventLoopTaskExecutor: TaskExecutor {
   private let eventLoop: any EventLoop
+  private let run: @Sendable (_ job: () -> Void) -> Void
 
-  package init(eventLoop: any EventLoop) {
+  /// - Parameter run: runs a part of a task on the event loop.
+  package init(
+    eventLoop: any EventLoop,
+    running run: @escaping @Sendable (_ job: () -> Void) -> Void = { $0() }
+  ) {
     self.eventLoop = eventLoop
+    self.run = run
   }
 
   package func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
-    eventLoop.execute { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    eventLoop.execute {
+      self.run { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
   }
 }

@@ -57,6 +57,18 @@
       #expect(Array(bytes.joined()) == conversation)
     }
 
+    @Test func `tell whether they make the tasks of a call work`() {
+      var cutter = FrameCutter(openingBytes: 0)
+      for (bytes, isOfStream) in [
+        (Self.settings, false), (Self.call, true), (Self.window, false), (Self.body, true),
+        (Self.reset, true), (Self.window, false),
+      ] {
+        cutter.receive(ByteBuffer(bytes: bytes))
+        #expect(cutter.next() == ByteBuffer(bytes: bytes))
+        #expect(cutter.pieceIsOfStream == isOfStream)
+      }
+    }
+
     @Test func `have one call each, with its message and what belongs to the connection`() {
       let calls = Self.pieces(
         Self.opening + Self.settings + Self.window + Self.call + Self.call + Self.window

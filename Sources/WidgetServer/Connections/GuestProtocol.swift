@@ -31,4 +31,9 @@ public struct GuestHost: Sendable {
   /// The limits when the daemon started.
   public let limits: ServerLimits
   public let logger: Logger
+  let service: NIOLoopBound<ServiceLoop>
+
+  /// Runs a part of a guest's task, and counts its time: see `InProcessClient.expectTasks`. Call on
+  /// the event loop.
+  public func runTask(_ body: () -> Void) { service.value.context.work.runTask(body) }
 }

@@ -22,6 +22,9 @@ final class InProcessCalls: SlicedWork {
     queue.submit(self)
   }
 
+  /// Notes that the present call goes on in tasks.
+  func expectTasks() { queue.expectTasks() }
+
   func work(_ slice: TimeSlice) -> Bool {
     while let start = waiting.popFirst() {
       start(false)

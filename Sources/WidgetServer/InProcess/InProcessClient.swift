@@ -108,6 +108,7 @@ public struct InProcessClient: Sendable {
         guard !isAbandoned else {
           return continuation.resume(returning: .failure(.shuttingDown))
         }
+        calls.value.expectTasks()
         InProcessSink(peer: peer, service: service, calls: calls.value, room: room?.value)
           .open(method, request, timeout, continuation)
       }
@@ -139,6 +140,10 @@ public struct InProcessClient: Sendable {
   public func whenTurnComes(_ start: @escaping (_ isAbandoned: Bool) -> Void) {
     calls.value.add(start)
   }
+
+  /// Notes, while the client has its turn, that what it begins there goes on in tasks. So their time
+  /// counts as a part of the turn, although they run later. Call on the service's event loop.
+  public func expectTasks() { calls.value.expectTasks() }
 
   private static func find(_ name: String, _ shape: Method.Shape) throws(RPCStatus) -> Method {
     guard let method = methodsByName[name] else {

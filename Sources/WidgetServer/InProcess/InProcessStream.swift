@@ -172,6 +172,7 @@ final class InProcessSink: StreamSink, TurnParticipant {
     self.sender = sender
     calls.add { [self] _ in
       stream?.receive(message)
+      calls.expectTasks()
       // The result of the message is known at the end of the turn.
       service.turn.open()
       service.turn.whenDurable { self.resumeSender() }

@@ -53,6 +53,13 @@ final class WorkQueue {
   private var spent = TimeAmount.zero
   /// The pass of the loop in which it was spent.
   private var spentPass: UInt64?
+  private(set) var taskCosts = TaskCosts()
+  /// The expected time of the tasks that the present slice has set going.
+  private var owed = TimeAmount.zero
+  /// The time of all slices so far.
+  private var worked = TimeAmount.zero
+  /// The time, with the tasks that the present slice has set going.
+  private lazy var clockOfSlice: () -> NIODeadline = { [unowned self] in clock() + owed }
 
   private struct User {
     var account = FairQueue<UInt32>.Account()
@@ -95,13 +102,18 @@ final class WorkQueue {
 
   private func begin(_ share: WorkShare) -> TimeSlice {
     share.state = .working
-    return slice(of: WorkQueue.sliceMax)
+    owed = .zero
+    let start = clock()
+    return TimeSlice(start: start, end: start + WorkQueue.sliceMax, clock: clockOfSlice)
   }
 
   /// Counts the cost of a slice. If work is left, the workload waits for its next slice.
   func end(_ workload: any SlicedWork, _ slice: TimeSlice, hasMore: Bool) {
     let share = workload.share
-    let cost = clock() - slice.start
+    let time = clock() - slice.start
+    let cost = time + owed
+    owed = .zero
+    worked = worked + time
     spent = spent + cost
     charge(share, cost)
     share.state = .idle
@@ -128,7 +140,10 @@ final class WorkQueue {
       end(workload, slice, hasMore: workload.work(slice))
       wait(for: uid)
     }
-    if turn.loopPass == nil { spent = .zero }
+    if turn.loopPass == nil {
+      spent = .zero
+      taskCosts.endPass()
+    }
     if users.count > WorkQueue.usersMax {
       users = users.filter { $0.value.isWaiting || queue.remembers($0.value.account) }
     }
@@ -140,6 +155,24 @@ final class WorkQueue {
     let pass = turn.loopPass?()
     guard pass != spentPass else { return }
     (spent, spentPass) = (.zero, pass)
+    taskCosts.endPass()
+  }
+
+  // MARK: - Tasks
+
+  /// Notes that the present part of a slice sets tasks going. They run after the slice, and belong
+  /// to its cost.
+  func expectTasks() {
+    taskCosts.countPart()
+    owed = owed + taskCosts.average
+  }
+
+  /// Runs a part of a task, and counts its time.
+  func runTask(_ body: () -> Void) {
+    let (start, workedBefore) = (clock(), worked)
+    body()
+    // A task can submit work, which is done in a slice.
+    taskCosts.count(clock() - start - (worked - workedBefore))
   }
 
   /// Gives up all that waits.

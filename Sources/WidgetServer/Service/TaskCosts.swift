@@ -1,0 +1,39 @@
+import NIOCore
+
+/// The average time of the tasks that a part of work sets going.
+///
+/// A call of a guest protocol runs as tasks, most of them after the slice of time that has begun or
+/// answered the call. Within a slice, thousands of calls would fit, and their tasks would then keep
+/// the loop from reading. So each part counts the tasks that it will bring, at this average.
+///
+/// A value: times are arguments.
+struct TaskCosts {
+  /// The average so far. The first one is that of a release build on a usual machine.
+  private(set) var average = TimeAmount.microseconds(25)
+  private var parts: Int64 = 0
+  private var time = TimeAmount.zero
+
+  /// Tasks also do what no part has set going, such as the sending of a stream's messages. So a
+  /// turn has room for a few parts, whatever the tasks take.
+  static let averageMax = TimeAmount.microseconds(500)
+  private static let averageMin = TimeAmount.microseconds(2)
+
+  /// Notes a part of work that sets tasks going.
+  mutating func countPart() { parts += 1 }
+
+  /// Notes the time of a task.
+  mutating func count(_ taskTime: TimeAmount) { time = time + taskTime }
+
+  /// Ends a pass of the loop, in which all tasks have run.
+  mutating func endPass() {
+    if parts > 0 {
+      let found = min(
+        max(.nanoseconds(time.nanoseconds / parts), TaskCosts.averageMin), TaskCosts.averageMax)
+      // A high cost counts at once, a low one bit by bit: a pass that is too long delays everybody.
+      average =
+        found > average
+        ? found : .nanoseconds((average.nanoseconds * 7 + found.nanoseconds) / 8)
+    }
+    (parts, time) = (0, .zero)
+  }
+}

@@ -1,0 +1,86 @@
+import NIOCore
+import NIOEmbedded
+import Testing
+
+@testable import WidgetServer
+
+/// What the tasks of calls cost that run outside of the daemon's slices.
+@Suite struct `Tasks of calls` {
+  @Test func `that take long count at once, and count less only bit by bit`() {
+    var costs = TaskCosts()
+    let usual = costs.average
+    for _ in 0..<10 { costs.countPart() }
+    costs.count(.microseconds(1_000))
+    costs.endPass()
+    #expect(costs.average == .microseconds(100))
+    for _ in 0..<10 { costs.countPart() }
+    costs.count(.microseconds(200))
+    costs.endPass()
+    #expect(costs.average == .microseconds(90))
+    // A pass without parts says nothing about them: its tasks have sent a stream's messages.
+    costs.count(.seconds(1))
+    costs.endPass()
+    #expect(costs.average == .microseconds(90) && usual < .microseconds(90))
+  }
+
+  @Test func `leave room for a few calls in a turn, whatever they take`() {
+    var costs = TaskCosts()
+    costs.countPart()
+    costs.count(.seconds(1))
+    costs.endPass()
+    #expect(costs.average == TaskCosts.averageMax)
+    #expect(WorkQueue.turnMax >= costs.average + costs.average + costs.average)
+  }
+
+  /// Parts that take a microsecond and set a task going.
+  private final class Calls: SlicedWork {
+    let share: WorkShare
+    let queue: WorkQueue
+    var makesTasks = true
+    var left: Int
+    private(set) var done = 0
+
+    init(uid: UInt32, _ queue: WorkQueue, count: Int) {
+      (share, self.queue, left) = (WorkShare(uid: uid), queue, count)
+    }
+
+    func work(_ slice: TimeSlice) -> Bool {
+      while left > 0 {
+        left -= 1
+        done += 1
+        if makesTasks { queue.expectTasks() }
+        if slice.isOver { break }
+      }
+      return left > 0
+    }
+
+    func abandon() {}
+  }
+
+  @Test func `belong to the slices and turns of the calls`() {
+    var now = NIODeadline.uptimeNanoseconds(1)
+    let queue = WorkQueue(turn: Turn(eventLoop: EmbeddedEventLoop(), remembersCalls: false))
+    queue.clock = {
+      now = now + .microseconds(1)
+      return now
+    }
+    // Each of ten calls took 100 us in tasks.
+    let first = Calls(uid: 1, queue, count: 10)
+    queue.submit(first)
+    queue.runTask { now = now + .milliseconds(1) }
+    queue.serve()
+    #expect(queue.taskCosts.average > .microseconds(95) && first.left == 0)
+
+    let calls = Calls(uid: 1, queue, count: 1_000)
+    let plain = Calls(uid: 2, queue, count: 1_000_000)
+    plain.makesTasks = false
+    queue.submit(calls)
+    // A slice of a millisecond has ten calls with their tasks, not hundreds.
+    #expect((5...15).contains(calls.done))
+    queue.submit(plain)
+    queue.serve()
+    // The tasks also count for the shares of users.
+    #expect((10...45).contains(calls.done), "\(calls.done)")
+    #expect(plain.done > 500, "\(plain.done)")
+  }
+}
