@@ -48,6 +48,8 @@
     /// Whether the end of the request has arrived.
     private var isComplete = false
     private var answerBytes = 0
+    /// Bytes of the answer that wait for the socket.
+    private var unwrittenBytes = 0
     /// Bytes of a stream's messages that were made and not written to the connection.
     private var streamBytes = 0
     var onRoom: (() -> Void)?
@@ -292,6 +294,13 @@
         let written = promise ?? context.eventLoop.makePromise()
         written.futureResult.assumeIsolated().whenComplete { _ in self.give(byteCount) }
         return context.write(data, promise: written)
+      case .data(let body) where answerBytes > unwrittenBytes:
+        // HTTP/2 ends the stream before the socket has taken the answer.
+        let byteCount = min(body.data.readableBytes, answerBytes - unwrittenBytes)
+        unwrittenBytes += byteCount
+        let written = promise ?? context.eventLoop.makePromise()
+        written.futureResult.assumeIsolated().whenComplete { _ in self.answerIsWritten(byteCount) }
+        return context.write(data, promise: written)
       default: break
       }
       context.write(data, promise: promise)
@@ -337,6 +346,12 @@
       return byteCount
     }
 
+    /// Notes that so many bytes of the answer were written, or dropped.
+    private func answerIsWritten(_ byteCount: Int) {
+      unwrittenBytes -= byteCount
+      if isOver { connection.releaseRest(byteCount) }
+    }
+
     func channelInactive(context: ChannelHandlerContext) {
       end()
       context.fireChannelInactive()
@@ -363,7 +378,7 @@
       onEnd()
       onRoom = nil
       give(streamBytes)
-      connection.release(self, answerBytes)
+      connection.release(self, answerBytes - unwrittenBytes)
     }
   }
 #endif

@@ -37,6 +37,7 @@
       state.withLock { $0.connections[id] = connection }
       channel.closeFuture.whenComplete { _ in
         self.state.withLock { $0.connections[id] = nil }
+        connection.value.close()
       }
     }
 
@@ -85,7 +86,8 @@
   ///
   /// Flow control stops the sending to a slow peer, but not the making of answers. So calls wait
   /// while more bytes of answers than a bound are not taken. Streams make no more messages while
-  /// their unsent messages exceed a bound.
+  /// their unsent messages exceed a bound. Both wait while the user's connections together have too
+  /// many unsent bytes.
   final class CallerConnection {
     let client: InProcessClient
     /// The maximum size of a call's metadata, in bytes.
@@ -94,9 +96,15 @@
     var receivingBytes = 0
     /// The calls that the present input has begun.
     private var begun: [CallGuard] = []
-    private var answerBytes = 0
+    /// Bytes of answers that were made and not taken.
+    private var answerBytes = 0 {
+      didSet { countUnsent() }
+    }
     /// Bytes of streams' messages that were made and not taken.
-    private var streamBytes = 0
+    private var streamBytes = 0 {
+      didSet { countUnsent() }
+    }
+    private let unsent: UnsentAccount
     private var calls: [UInt32: CallGuard] = [:]
     private var newestStreamID: UInt32 = 0
     private var resets: ResetAllowance
@@ -115,7 +123,12 @@
       self.client = client
       metadataBytesMax = limits.metadataBytesMax
       resets = ResetAllowance(maximum: limits.streamResetsMax)
+      unsent = client.unsentAccount()
+      unsent.onRoom = { [weak self] in self?.roomCame() }
     }
+
+    /// The connection has ended.
+    func close() { unsent.close() }
 
     func add(_ call: CallGuard, on streamID: UInt32) {
       calls[streamID] = call
@@ -148,9 +161,12 @@
 
     func admit(_ call: CallGuard, _ start: @escaping (_ isCancelled: Bool) -> Int) {
       waiting.append((call, start))
-      guard answerBytes < CallerConnection.answerBytesMax else { return call.countWaiting() }
+      guard mayAnswer else { return call.countWaiting() }
       resume()
     }
+
+    /// Whether more answers may be made.
+    private var mayAnswer: Bool { answerBytes < CallerConnection.answerBytesMax && unsent.hasRoom }
 
     /// A call is over: its answer was taken, or never will be.
     func release(_ call: CallGuard, _ byteCount: Int) {
@@ -161,31 +177,50 @@
       resume()
     }
 
+    /// The peer has taken a part of an ended call's answer, or never will.
+    func releaseRest(_ byteCount: Int) {
+      answerBytes -= byteCount
+      resume()
+    }
+
+    private func countUnsent() { unsent.hold(answerBytes + streamBytes) }
+
+    /// The user's connections together have room again.
+    private func roomCame() {
+      resume()
+      tellStreams()
+    }
+
     // MARK: - Streams
 
     /// Whether streams may make more messages.
-    var hasRoom: Bool { streamBytes < CallerConnection.streamBytesMax }
+    var hasRoom: Bool { streamBytes < CallerConnection.streamBytesMax && unsent.hasRoom }
+
+    private func tellStreams() {
+      guard hasRoom else { return }
+      for call in calls.values { call.onRoom?() }
+    }
 
     /// Notes that a stream has made so many bytes; negative, that so many were taken or dropped.
     func addStreamBytes(_ byteCount: Int) {
       let hadRoom = hasRoom
       streamBytes += byteCount
-      guard !hadRoom, hasRoom else { return }
-      for call in calls.values { call.onRoom?() }
+      if !hadRoom { tellStreams() }
     }
 
     // MARK: - Calls
 
     /// Has the next call started when the service has time for it.
     private func resume() {
-      guard !isQueued, !waiting.isEmpty, answerBytes < CallerConnection.answerBytesMax else {
-        return
-      }
+      guard !isQueued, !waiting.isEmpty, mayAnswer else { return }
       isQueued = true
       client.whenTurnComes { [self] isAbandoned in
         isQueued = false
         if isAbandoned {
           while let (_, start) = waiting.popFirst() { _ = start(true) }
+        } else if !mayAnswer {
+          // Other connections of the user have taken the room meanwhile.
+          for (call, _) in Array(waiting) { call.countWaiting() }
         } else if let (call, start) = waiting.popFirst() {
           call.requestIsTaken()
           client.expectTasks()

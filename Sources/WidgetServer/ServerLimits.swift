@@ -25,11 +25,11 @@ public struct ServerLimits: Hashable, Sendable {
   public var incompleteBytesUnauthorizedMax = 1 << 20
   /// The maximum time from a request's first byte to its last, in milliseconds.
   public var requestMilliseconds = 30_000
-  /// The maximum size of all unsent output for clients, in bytes. Above it, the daemon reads no more
-  /// calls of users with more than an equal share.
+  /// The maximum size of all unsent output for clients, in bytes. Above it, the daemon carries out no
+  /// more calls of users with more than an equal share.
   public var unsentBytesMax = 256 << 20
-  /// The maximum size of the unsent output for one user, in bytes. Above it, the daemon reads no more
-  /// of the user's calls.
+  /// The maximum size of the unsent output for one user, in bytes. Above it, the daemon carries out
+  /// no more of the user's calls.
   public var unsentBytesPerUIDMax = 64 << 20
   /// The maximum number of open streams on one connection.
   public var streamsPerConnectionMax = 1_024

@@ -195,6 +195,43 @@
       }
     }
 
+    @Test func `wait while all connections of their user have too many unread answers`()
+      async throws
+    {
+      struct Two {
+        var first, second: CallerConnection
+        var calls: [Call] = []
+        var started: [Int] = []
+      }
+      try await withServer(limits: .with { $0.unsentBytesPerUIDMax = 1 << 20 }) { server in
+        let two = try server.onLoop { service in
+          let two = Two(first: Self.connection(service), second: Self.connection(service))
+          return NIOLoopBoundBox(two, eventLoop: service.context.eventLoop)
+        }
+        try server.onLoop { service in
+          for number in 0..<3 {
+            let connection = number == 0 ? two.value.first : two.value.second
+            let call = try Call(number, of: connection)
+            two.value.calls.append(call)
+            call.guarded.admit { isCancelled in
+              if !isCancelled { two.value.started.append(number) }
+              return 600 << 10
+            }
+          }
+          // Neither connection has a MiB, but the user has.
+          #expect(service.unsentBytes.bytes(of: geteuid()) == 1_200 << 10)
+          #expect(two.value.started == [0, 1] && !two.value.second.hasRoom)
+          two.value.first.release(two.value.calls[0].guarded, 600 << 10)
+        }
+        try server.eventually("the third call") { _ in two.value.started == [0, 1, 2] }
+        try server.onLoop { service in
+          two.value.first.close()
+          two.value.second.close()
+          #expect(service.unsentBytes.bytes(of: geteuid()) == 0)
+        }
+      }
+    }
+
     @Test func `count with their messages while they wait, and are refused beyond the bytes`()
       async throws
     {

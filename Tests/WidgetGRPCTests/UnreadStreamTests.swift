@@ -106,6 +106,44 @@
       }
     }
 
+    /// The socket is not read at all, and no window holds anything up.
+    @Test func `are not the only unread output: answers count until the socket has taken them`()
+      async throws
+    {
+      let (limit, callsOfEach) = (2 << 20, 6)
+      try await withServer(limits: .with { $0.unsentBytesPerUIDMax = limit }) { server in
+        let maker = InsideClient(try await server.server.inProcessClient(for: .current))
+        try await maker.create("large")
+        try await maker.set("large", pad: 600_000, 1)
+        let clients = try (0..<8).map { _ in
+          try server.connect(
+            .init(streamWindow: (1 << 31) - 1, connectionWindow: (1 << 31) - 1))
+        }
+        var calls = try clients.map { client in
+          try (0..<callsOfEach).map { _ in
+            try client.start("GetWidget", GetWidgetRequest(id: .make("large")))
+          }
+        }
+        try server.eventually("the limit") { $0.unsentBytes.bytes(of: geteuid()) >= limit }
+        // The limit, and the answer that reached it.
+        #expect(try server.unsentBytes() <= limit + 700_000)
+        while calls.contains(where: { !$0.isEmpty }) {
+          for (index, client) in clients.enumerated() where client.hasInput {
+            #expect(try server.onLoop { $0.unsentBytes.bytes(of: geteuid()) } <= limit + 700_000)
+            #expect(try client.fill())
+            while let stream = calls[index].first, client.isOver(stream) {
+              _ = try client.answer(to: stream, as: GetWidgetResponse.self)
+              calls[index].removeFirst()
+            }
+          }
+          sched_yield()
+        }
+        try server.eventually("nothing unsent") { $0.unsentBytes.bytes(of: geteuid()) == 0 }
+        // gRPC's own tasks have run by now, and count in the turns of their calls.
+        #expect(try server.onLoop { $0.context.work.taskCosts.average } != TaskCosts().average)
+      }
+    }
+
     /// Each stream has a selector of its own, so that no two share the bytes of a frame.
     private static func watcher(_ client: RawHTTP2, _ number: Int) throws -> Watcher {
       let ids = try (0..<widgets).map { try WidgetID.make("w\($0)") }

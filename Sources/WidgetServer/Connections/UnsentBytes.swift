@@ -5,7 +5,8 @@ import NIOCore
 /// user could fill the daemon's memory with answers on many connections.
 ///
 /// While a user is above a limit, the user's connections make no more output and read nothing. So no answer
-/// is lost: the calls wait in the sockets of their senders. If all clients together are above
+/// is lost: the calls wait in the sockets of their senders. Connections of gRPC read on, because the
+/// peer's windows arrive there; their calls wait in the daemon, as incomplete requests. If all clients together are above
 /// `unsent_bytes_max`, only users with more than an equal share wait. Owners do not count for it.
 ///
 /// Confined to the event loop.
@@ -114,14 +115,14 @@ final class UnsentBytes {
 }
 
 /// The unsent bytes of one connection. Confined to the event loop.
-final class UnsentAccount {
+public final class UnsentAccount {
   private let user: UnsentBytes.User
   private let all: UnsentBytes
   fileprivate let pid: UInt32
   fileprivate private(set) var bytes = 0
   private var isClosed = false
   /// Is called when there is room again.
-  var onRoom: () -> Void = {}
+  public var onRoom: () -> Void = {}
 
   fileprivate init(of user: UnsentBytes.User, pid: UInt32, in all: UnsentBytes) {
     self.user = user
@@ -130,10 +131,10 @@ final class UnsentAccount {
   }
 
   /// Whether the user may have more unsent bytes.
-  var hasRoom: Bool { !user.isWaiting }
+  public var hasRoom: Bool { !user.isWaiting }
 
   /// Notes how many bytes of the connection are not sent now.
-  func hold(_ bytes: Int) {
+  public func hold(_ bytes: Int) {
     let change = bytes - self.bytes
     guard change != 0, !isClosed else { return }
     self.bytes = bytes
@@ -141,7 +142,7 @@ final class UnsentAccount {
   }
 
   /// The connection has ended.
-  func close() {
+  public func close() {
     hold(0)
     guard !isClosed else { return }
     isClosed = true

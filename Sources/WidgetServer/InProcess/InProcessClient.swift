@@ -32,6 +32,10 @@ public struct InProcessClient: Sendable {
     return service.value.incompleteRequests.account(of: peer)
   }
 
+  /// Counts the answers and messages of a connection that its peer has not taken. Call on the
+  /// service's event loop.
+  public func unsentAccount() -> UnsentAccount { service.value.unsentBytes.account(of: peer) }
+
   /// The memory of a guest's stream, even if it never becomes a call.
   private static let bytesOfRequest = 24 << 10
 

@@ -192,6 +192,9 @@
 
     // MARK: - Reading
 
+    /// Whether bytes wait to be read.
+    var hasInput: Bool { socket.hasInput }
+
     /// Reads once and takes in what arrived. false at the end of the connection.
     func fill() throws -> Bool {
       let bytes = try socket.receive()

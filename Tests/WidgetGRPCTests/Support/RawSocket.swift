@@ -44,6 +44,12 @@
       }
     }
 
+    /// Whether bytes wait to be received.
+    var hasInput: Bool {
+      var poller = pollfd(fd: fd, events: Int16(POLLIN), revents: 0)
+      return poll(&poller, 1, 0) > 0
+    }
+
     /// The bytes that have arrived, at least one. Empty at the end of the connection.
     func receive() throws -> [UInt8] {
       var poller = pollfd(fd: fd, events: Int16(POLLIN), revents: 0)
