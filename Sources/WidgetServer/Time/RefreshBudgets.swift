@@ -85,7 +85,8 @@ struct RefreshBudgets {
   /// The levels to store at an orderly end, without a reserve for further calls; nil if they are
   /// stored already.
   mutating func takeLastImages(at now: RunningTime) -> [RefreshBudgetImage]? {
-    guard used != stored else { return nil }
+    // What could not be stored is in `stored` nevertheless.
+    guard needsStoring || used != stored else { return nil }
     return takeImages(at: now) { _ in 0 }
   }
 
