@@ -46,14 +46,14 @@ struct Reserve {
         .partialValue)
     var size = bytes
     while size > heldBytes, size >= Reserve.bytesMin {
-      if 2 * (size - heldBytes) <= free, posix_fallocate(descriptor, 0, off_t(size)) == 0 {
+      if 2 * (size - heldBytes) <= free, FileCalls.allocate(descriptor, path, size) == 0 {
         heldBytes = size
         return
       }
-      _ = ftruncate(descriptor, off_t(heldBytes))
+      _ = FileCalls.truncate(descriptor, path, to: heldBytes)
       size /= 2
     }
-    if heldBytes == 0 { unlink(path) }
+    if heldBytes == 0 { FileCalls.unlink(path) }
   }
 
   /// After a group: tries again to hold the missing part.
@@ -65,7 +65,7 @@ struct Reserve {
 
   /// Releases the space.
   mutating func release() {
-    unlink(path)
+    FileCalls.unlink(path)
     heldBytes = 0
     groupsToWait = Reserve.attemptEvery
   }

@@ -258,7 +258,7 @@ public final class SQLiteCommitLog: CommitLog {
         try statement.run()
         return copy
       } catch {
-        unlink(copy)
+        FileCalls.unlink(copy)
         return ""
       }
     }

@@ -113,7 +113,8 @@ public final class StateDirectory {
 
   private static func writeHolder(_ descriptor: Int32, _ path: String) throws(StorageError) {
     let text = Array("\(getpid())\n".utf8)
-    guard ftruncate(descriptor, 0) == 0, pwrite(descriptor, text, text.count, 0) == text.count
+    guard FileCalls.truncate(descriptor, path, to: 0) == 0,
+      FileCalls.write(text, to: descriptor, path) == text.count
     else { throw StorageError(errno: errno, path: path) }
   }
 }

@@ -75,7 +75,7 @@ public enum StoreCopies {
         }
         files = now
       }
-      unlink(temporary)
+      FileCalls.unlink(temporary)
       throw .busy(path: path)
     }
   }
@@ -113,18 +113,20 @@ public enum StoreCopies {
         try sync(temporary)
         let former = try moveAway(path, to: path + ".before-restore-" + name)
         // From here to the mark, a daemon would refuse to start, and report the reason.
-        guard rename(temporary, path) == 0 else { throw StorageError(errno: errno, path: path) }
+        guard FileCalls.rename(temporary, to: path) == 0 else {
+          throw StorageError(errno: errno, path: path)
+        }
         syncFolder(of: path)
         let mark = StoreFiles.markPath(besides: path)
         if let content {
           _ = try StoreMark(path: mark, replacing: .none, content: content)
         } else {
-          unlink(mark)
+          FileCalls.unlink(mark)
         }
         summary.former = former
         return summary
       } catch {
-        unlink(temporary)
+        FileCalls.unlink(temporary)
         throw error
       }
     }
@@ -165,7 +167,7 @@ public enum StoreCopies {
     _ connection: DatabaseConnection, to file: String,
     givingItToFolderOwner isForFolder: Bool = false
   ) throws(StorageError) {
-    unlink(file)
+    FileCalls.unlink(file)
     let descriptor = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw StorageError(errno: errno, path: file) }
     if isForFolder { giveToFolderOwner(descriptor, file) }
@@ -175,7 +177,7 @@ public enum StoreCopies {
       try statement.bind(file, at: 1)
       try statement.run()
     } catch {
-      unlink(file)
+      FileCalls.unlink(file)
       // The connection's error is about the file that is read.
       if case .full = error { throw .full(path: file) }
       throw error
@@ -187,7 +189,7 @@ public enum StoreCopies {
     let found = StoreInspection(file)
     var status = stat()
     if let wrong = found.findings.first(where: { $0.grade == .failure }) {
-      unlink(file)
+      FileCalls.unlink(file)
       throw .corrupt(path: file, detail: wrong.found)
     }
     guard stat(file, &status) == 0 else { throw StorageError(errno: errno, path: file) }
@@ -198,9 +200,11 @@ public enum StoreCopies {
   private static func publish(_ temporary: String, as file: String) throws(StorageError) {
     do throws(StorageError) {
       try sync(temporary)
-      guard rename(temporary, file) == 0 else { throw StorageError(errno: errno, path: file) }
+      guard FileCalls.rename(temporary, to: file) == 0 else {
+        throw StorageError(errno: errno, path: file)
+      }
     } catch {
-      unlink(temporary)
+      FileCalls.unlink(temporary)
       throw error
     }
     syncFolder(of: file)
@@ -210,7 +214,9 @@ public enum StoreCopies {
     let descriptor = open(file, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw StorageError(errno: errno, path: file) }
     defer { _ = Glibc.close(descriptor) }
-    guard fsync(descriptor) == 0 else { throw StorageError(errno: errno, path: file) }
+    guard FileCalls.flush(descriptor, file) == 0 else {
+      throw StorageError(errno: errno, path: file)
+    }
   }
 
   /// Makes a copy an independent store. Returns its mark; nil for a database of a version without
@@ -246,12 +252,12 @@ public enum StoreCopies {
   private static func moveAway(_ path: String, to former: String) throws(StorageError) -> String? {
     var moved: String?
     for suffix in ["", "-wal"] where exists(path + suffix) {
-      guard rename(path + suffix, former + suffix) == 0 else {
+      guard FileCalls.rename(path + suffix, to: former + suffix) == 0 else {
         throw StorageError(errno: errno, path: path + suffix)
       }
       moved = former
     }
-    unlink(path + "-shm")
+    FileCalls.unlink(path + "-shm")
     return moved
   }
 

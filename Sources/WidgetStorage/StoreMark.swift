@@ -65,14 +65,16 @@ final class StoreMark {
       return
     }
     let temporary = path + ".new"
-    unlink(temporary)
+    FileCalls.unlink(temporary)
     descriptor = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw StorageError(errno: errno, path: temporary) }
     giveToFolderOwner(descriptor, path)
-    let count = Glibc.write(descriptor, bytes, bytes.count)
-    guard count == bytes.count, fsync(descriptor) == 0, rename(temporary, path) == 0 else {
+    let count = FileCalls.write(bytes, to: descriptor, temporary)
+    guard count == bytes.count, FileCalls.flush(descriptor, temporary) == 0,
+      FileCalls.rename(temporary, to: path) == 0
+    else {
       let code = count >= 0 && count < bytes.count ? ENOSPC : errno
-      unlink(temporary)
+      FileCalls.unlink(temporary)
       // All properties are set, so the deinitializer closes the file.
       throw StorageError(errno: code, path: path)
     }
@@ -98,7 +100,7 @@ final class StoreMark {
 
   /// A mark that is behind does no harm: it only knows of fewer groups.
   private func write() {
-    _ = pwrite(descriptor, bytes, bytes.count, 0)
+    _ = FileCalls.write(bytes, to: descriptor, path)
   }
 
   /// Reads the mark at a path.
@@ -199,6 +201,6 @@ func syncFolder(of path: String) {
   let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
   let descriptor = open(folder.isEmpty ? "/" : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
   guard descriptor >= 0 else { return }
-  _ = fsync(descriptor)
+  _ = FileCalls.flush(descriptor, folder)
   _ = Glibc.close(descriptor)
 }
