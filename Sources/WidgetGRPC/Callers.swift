@@ -94,6 +94,8 @@
     let metadataBytesMax: Int
     /// Memory of requests that are not complete, or whose calls wait for the peer to read.
     var receivingBytes = 0
+    /// Called when HTTP/2 begins to refuse new streams.
+    var onRefusal: (() -> Void)?
     /// The calls that the present input has begun.
     private var begun: [CallGuard] = []
     /// Bytes of answers that were made and not taken.

@@ -12,6 +12,12 @@
     /// The number of bytes to pass unread: the connection preface, then the payload of a frame.
     private var passing: Int
     private var arrived = ByteBuffer()
+    /// The number of bytes to drop: the rest of a refused stream's frame.
+    private var dropping = 0
+    /// The newest stream that a piece has begun.
+    private var newestStreamID: UInt32 = 0
+    /// The newest stream that HTTP/2 accepts. nil while it accepts all.
+    private var lastAcceptedID: UInt32?
     /// Whether a frame of the last piece begins or ends a stream, or has data of one.
     private(set) var pieceIsOfStream = false
 
@@ -20,7 +26,16 @@
 
     /// Whether there is another piece.
     var hasMore: Bool {
-      arrived.readableBytes > (passing > 0 ? 0 : FrameHead.bytes - 1)
+      arrived.readableBytes > (passing > 0 || dropping > 0 ? 0 : FrameHead.bytes - 1)
+    }
+
+    /// Drops what follows the heads of streams that begin from now on, because HTTP/2 refuses them.
+    ///
+    /// NIO's HTTP/2 answers the head of such a stream with `REFUSED_STREAM`, and forgets the stream. It
+    /// would take the data that follows for an error of the connection, and end all calls
+    /// (`ConnectionStreamsState.swift` of swift-nio-http2 1.46).
+    mutating func refuseNewStreams() {
+      if lastAcceptedID == nil { lastAcceptedID = newestStreamID }
     }
 
     mutating func receive(_ bytes: ByteBuffer) {
@@ -28,11 +43,12 @@
       arrived.writeImmutableBuffer(bytes)
     }
 
-    /// The next piece. nil if it needs more bytes.
+    /// The next piece. nil if it needs more bytes, or if all bytes were dropped.
     ///
     /// A piece has at most one frame that takes long: one that begins or ends a stream, or changes all
     /// streams. A call with its message is one piece.
     mutating func next() -> ByteBuffer? {
+      drop()
       let unread = arrived
       var frames = 0
       var hasLongFrame = false
@@ -45,8 +61,9 @@
           continue
         }
         guard let head = arrived.peekHead(), frames < FrameCutter.framesMax,
-          !(head.takesLong && hasLongFrame)
+          !(head.takesLong && hasLongFrame), !isDropped(head)
         else { break }
+        if head.type == FrameHead.headers { newestStreamID = max(newestStreamID, head.streamID) }
         frames += 1
         if head.takesLong { hasLongFrame = true }
         if head.isOfStream { pieceIsOfStream = true }
@@ -58,6 +75,23 @@
         arrived = arrived.readableBytes == 0 ? ByteBuffer() : ByteBuffer(buffer: arrived.slice())
       }
       return piece.readableBytes > 0 ? piece : nil
+    }
+
+    /// Drops the frames that come next, if they are of refused streams.
+    private mutating func drop() {
+      while passing == 0 {
+        let count = min(dropping, arrived.readableBytes)
+        arrived.moveReaderIndex(forwardBy: count)
+        dropping -= count
+        guard dropping == 0, let head = arrived.peekHead(), isDropped(head) else { return }
+        dropping = FrameHead.bytes + head.length
+      }
+    }
+
+    /// The head of a refused stream must pass: it changes the state of HPACK.
+    private func isDropped(_ head: FrameHead) -> Bool {
+      guard let lastAcceptedID, head.streamID > lastAcceptedID else { return false }
+      return head.type != FrameHead.headers && head.type != FrameHead.continuation
     }
   }
 

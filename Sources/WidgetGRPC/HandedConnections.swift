@@ -68,8 +68,9 @@
         return false
       }
       context.fireChannelActive()
-      guard
-        (try? pipeline.addHandler(RootStreamFrames(), position: .after(context.handler))) != nil
+      guard let connection = try? callers.connection(of: channel),
+        (try? pipeline.addHandler(
+          RootStreamFrames(connection: connection), position: .after(context.handler))) != nil
       else { return false }
       let id = ObjectIdentifier(channel)
       open.withLock { $0[id] = channel }
@@ -96,10 +97,17 @@
   ///
   /// The handler drops WINDOW_UPDATE frames of the connection, which some clients send with each
   /// call. NIO's HTTP/2 has applied them. grpc-swift would wake a task for each, and ignore it.
-  private final class RootStreamFrames: ChannelInboundHandler {
+  ///
+  /// After the first GOAWAY, NIO's HTTP/2 refuses new streams.
+  private final class RootStreamFrames: ChannelDuplexHandler {
     typealias InboundIn = HTTP2Frame
     typealias InboundOut = HTTP2Frame
+    typealias OutboundIn = HTTP2Frame
     typealias OutboundOut = HTTP2Frame
+
+    private let connection: CallerConnection
+
+    init(connection: CallerConnection) { self.connection = connection }
 
     /// The maximum size of headers in HTTP/2, as SETTINGS_MAX_HEADER_LIST_SIZE counts them.
     ///
@@ -115,6 +123,11 @@
       ]
       let frame = HTTP2Frame(streamID: .rootStream, payload: .settings(.settings(settings)))
       context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+      if case .goAway = unwrapOutboundIn(data).payload { connection.onRefusal?() }
+      context.write(data, promise: promise)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

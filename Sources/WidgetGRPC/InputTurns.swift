@@ -29,7 +29,10 @@
 
     init(connection: CallerConnection) { self.connection = connection }
 
-    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+    func handlerAdded(context: ChannelHandlerContext) {
+      self.context = context
+      connection.onRefusal = { [weak self] in self?.cutter.refuseNewStreams() }
+    }
 
     func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
 

@@ -57,6 +57,32 @@
       #expect(Array(bytes.joined()) == conversation)
     }
 
+    @Test func `have only the heads of streams that begin after HTTP/2 refuses them`() {
+      func onStream(_ id: UInt8, _ frames: [UInt8]...) -> [UInt8] {
+        frames.flatMap { frame in frame.prefix(8) + [id] + frame.dropFirst(9) }
+      }
+      let before = Self.opening + Self.call
+      let refused = onStream(3, Self.head, Self.body, Self.window, Self.reset)
+      let after = refused + onStream(1, Self.body, Self.reset) + Self.settings
+      let expected = onStream(3, Self.head) + onStream(1, Self.body, Self.reset) + Self.settings
+      for cut in 0...after.count {
+        var cutter = FrameCutter()
+        var passed: [UInt8] = []
+        func take(_ bytes: ArraySlice<UInt8>) {
+          cutter.receive(ByteBuffer(bytes: bytes))
+          while cutter.hasMore {
+            if let piece = cutter.next() { passed += Array(piece.readableBytesView) }
+          }
+        }
+        take(before[...])
+        cutter.refuseNewStreams()
+        cutter.refuseNewStreams()
+        take(after.prefix(cut))
+        take(after.dropFirst(cut))
+        #expect(passed == before + expected, "cut at \(cut)")
+      }
+    }
+
     @Test func `tell whether they make the tasks of a call work`() {
       var cutter = FrameCutter(openingBytes: 0)
       for (bytes, isOfStream) in [

@@ -105,6 +105,8 @@
         }
         try await stopped
         #expect(client.inbox(watcher.stream).isEnded)
+        while (try? client.fill()) == true {}
+        #expect(client.goAways.allSatisfy { $0.code == 0 }, "\(client.goAways)")
       }
     }
   }
