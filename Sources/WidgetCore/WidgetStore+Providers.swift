@@ -280,8 +280,13 @@ extension WidgetStore {
     let kinds = Set(
       registeredKinds.values.lazy.filter { providers.contains($0.provider) }.map(\.kind.name))
     guard !kinds.isEmpty else { return }
-    let slots = records.order.entries.map { Int($0.slot) }.filter { slot in
-      records[slot].map { !$0.isStale && !$0.isActivity && kinds.contains($0.kind) } ?? false
+    var slots: [Int] = []
+    for slot in records.order.entries.map({ Int($0.slot) }) {
+      guard let record = records[slot], !record.isActivity, kinds.contains(record.kind) else {
+        continue
+      }
+      // If time has made it stale, there are two reasons from now on.
+      if record.isStale { records.stayStale(slot) } else { slots.append(slot) }
     }
     guard !slots.isEmpty else { return }
     let revision = advanceRevision()

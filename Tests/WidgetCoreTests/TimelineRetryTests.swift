@@ -48,6 +48,42 @@ struct TimelineRetryTests {
     #expect(store.checkInvariants() == [])
   }
 
+  @Test func `a widget is fresh again if the clock is set back before its stale time`() throws {
+    var store = try store()
+    store.advance(to: .at(299))
+    #expect(store.widget("t")?.isStale == false)
+    store.advance(to: .at(300))
+    #expect(store.widget("t")?.isStale == true)
+    let cursor = store.revision
+    store.clockWentBack(to: .at(100))
+    store.advance(to: .at(100))
+    #expect(store.widget("t")?.isStale == false)
+    // Readers are told.
+    #expect(try store.changes(since: cursor).changes.count == 1)
+    store.advance(to: .at(299))
+    #expect(store.widget("t")?.isStale == false)
+    store.advance(to: .at(300))
+    #expect(store.widget("t")?.isStale == true)
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `a widget with another reason to be stale stays so when the clock is set back`()
+    throws
+  {
+    var abandoned = try store()
+    abandoned.advance(to: .at(300))
+    try abandoned.run(.abandon(providers: ["rail"]), at: .at(310))
+    abandoned.commitGroup(at: .at(0))
+    var marked = try store()
+    try provide(.with { $0.isStale = true }, in: &marked, at: 200)
+    marked.advance(to: .at(300))
+    for var store in [abandoned, marked] {
+      store.clockWentBack(to: .at(100))
+      store.advance(to: .at(100))
+      #expect(store.widget("t")?.isStale == true)
+    }
+  }
+
   @Test func `an error is no answer, and a widget whose stale time has passed stays stale`() throws
   {
     var store = try store()

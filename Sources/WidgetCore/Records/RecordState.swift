@@ -107,6 +107,8 @@ struct RecordState {
     if let isStale = patch.isStale, isStale != self.isStale {
       self.isStale = isStale
       statusRevision = revision
+      // A clock that is set back does not change what somebody has said.
+      moment?.stayStale()
     }
     if let timeline = patch.timeline { self.timeline = timeline }
     if let error = patch.error, error != self.error {

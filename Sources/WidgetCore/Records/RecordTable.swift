@@ -435,6 +435,9 @@ struct RecordTable: ~Copyable {
     }
   }
 
+  /// Keeps a stale widget stale even if the clock is set back.
+  mutating func stayStale(_ slot: Int) { slots[slot]?.state.moment?.stayStale() }
+
   /// The date of the next duty of a moment.
   mutating func nextDuty() -> Timestamp? { duties.nextTrueDate(of: slots) { $0.moment?.duty } }
 

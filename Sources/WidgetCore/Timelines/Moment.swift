@@ -25,8 +25,10 @@ struct Moment {
   fileprivate var askedFor: Timestamp?
   /// The requests to the provider; nil if it has answered.
   fileprivate var attempts: TimelineAttempts?
-  /// The `setTime` of the timeline that made the widget stale.
+  /// The `setTime` of the timeline whose stale time has come.
   fileprivate var staleFor: Timestamp?
+  /// Whether the widget is stale only because that time has come.
+  fileprivate var isStaleByTime = false
 
   /// Whether the provider was asked for a new timeline and has not answered.
   var awaitsTimeline: Bool { attempts != nil }
@@ -37,12 +39,16 @@ struct Moment {
   /// Lets the provider be asked, even if it was asked for the same timeline before.
   mutating func askAgain() { (askedFor, attempts) = (nil, nil) }
 
+  /// Keeps the widget stale even if the clock is set back: its provider is gone.
+  mutating func stayStale() { isStaleByTime = false }
+
   /// Whether the current entry begins after a time, so the moment cannot be valid then.
   func isAhead(of now: Timestamp) -> Bool { status.current.map { $0.date > now } ?? false }
 
   /// Whether the clock was set back so far that the moment must be updated.
   func isOutdated(at now: Timestamp) -> Bool {
     isAhead(of: now) || attempts?.isTooLate(at: now) ?? false
+      || staleFor != nil && status.staleTime.map { $0 > now } ?? false
   }
 
   /// The same moment, due as soon as possible.
@@ -145,10 +151,15 @@ extension ContentMaker {
     if following < timeline.entries.count { status.nextTime = timeline.entries[following].date }
     status.staleTime = timeline.staleTime
     status.problem = timeline.problem
-    guard let time = timeline.staleTime, time <= now, moment.staleFor != timeline.setTime else {
+    guard let time = timeline.staleTime, time <= now else {
+      // The clock was set back, or the timeline is another one.
+      let endsStaleness = moment.isStaleByTime && moment.staleFor == timeline.setTime
+      (moment.staleFor, moment.isStaleByTime) = (nil, false)
+      if endsStaleness, state.isStale { (state.isStale, state.statusRevision) = (false, revision) }
       return
     }
-    moment.staleFor = timeline.setTime
+    guard moment.staleFor != timeline.setTime else { return }
+    (moment.staleFor, moment.isStaleByTime) = (timeline.setTime, !state.isStale)
     if !state.isStale { (state.isStale, state.statusRevision) = (true, revision) }
   }
 

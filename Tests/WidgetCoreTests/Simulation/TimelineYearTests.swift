@@ -8,8 +8,8 @@ import WidgetTimeZones
 @testable import WidgetCore
 
 /// A year of many widgets: schedules in zones whose clocks change, timelines with requests that fail,
-/// steps of the clock in both directions, and restarts. A naive model looks for each entry minute by
-/// minute.
+/// activities, steps of the clock in both directions, and restarts. A naive model looks for each entry
+/// minute by minute. The budgets of RefreshWidgets have a year of their own, in running time.
 ///
 /// One year has 1,000 widgets, the others 64. A failure names its seed. `WIDGETD_SIM_SEED=<seed>` runs
 /// that year alone, and `WIDGETD_SIM_WIDGETS=<number>` sets the number of widgets.
@@ -41,6 +41,9 @@ struct TimelineYearTests {
     #expect(counts.restarts > 10 && counts.backward > 10, "\(counts)")
     #expect(counts.requests > widgets && counts.retries > 10, "\(counts)")
     #expect(counts.errors > 10 && counts.stale > 10, "\(counts)")
+    #expect(counts.activities > 50 && counts.expired > 10, "\(counts)")
+    #expect(counts.refreshes > 20, "\(counts)")
+    if widgets >= 1_000 { #expect(counts.fresh > 0, "\(counts)") }
   }
 }
 
@@ -54,6 +57,13 @@ private struct TimelineYear {
     var retries = 0
     var errors = 0
     var stale = 0
+    /// Widgets that are fresh again, because the clock was set back.
+    var fresh = 0
+    var activities = 0
+    var expired = 0
+    var refreshes = 0
+    /// Updates of activities.
+    var steps = 0
   }
 
   private(set) var counts = Counts()
@@ -61,6 +71,7 @@ private struct TimelineYear {
   private var store: Store
   private var image = StoreImage(epoch: 7)
   private var models: [WidgetID: NaiveWidget] = [:]
+  private var activities: [WidgetID: NaiveActivity] = [:]
   private var now: Int64
   /// The latest time so far. What is set has never the same time.
   private var latest: Int64
@@ -168,20 +179,18 @@ private struct TimelineYear {
   }
 
   private mutating func step() throws {
-    switch random.below(20) {
-    case 0: restart()
+    switch random.below(24) {
+    case 0:
+      // The clock may be set back while no daemon runs.
+      if random.chance(50) { setBack() }
+      restart()
     case 1: try changeZone()
     case 2:
-      // The clock is set back, at most to the start.
-      let target = max(Self.start, now - Int64(random.pick([1, 59, 3_600, 100_000])))
-      if target < now { counts.backward += 1 }
-      now = target
+      setBack()
       store.clockWentBack(to: time)
-      for id in models.keys {
-        guard case .train(var timeline)? = models[id] else { continue }
-        timeline.clockWentBack(to: time)
-        models[id] = .train(timeline)
-      }
+    case 3, 4: try startActivity()
+    case 5: try changeActivity()
+    case 6: try refresh()
     default:
       // Longer steps than those back, so that the year ends.
       now += Int64(random.pick([1, 59, 60, 61, 899, 3_600, 7_200, 86_400, 200_000, 500_000]))
@@ -191,7 +200,28 @@ private struct TimelineYear {
     try answer()
   }
 
+  /// The clock is set back, at most to the start.
+  private mutating func setBack() {
+    let target = max(Self.start, now - Int64(random.pick([1, 59, 3_600, 100_000])))
+    if target < now { counts.backward += 1 }
+    now = target
+    for id in models.keys {
+      guard case .train(var timeline)? = models[id] else { continue }
+      counts.fresh += timeline.clockWentBack(to: time) ? 1 : 0
+      models[id] = .train(timeline)
+    }
+  }
+
   private mutating func advance() {
+    // As in the daemon, what time does to activities is stored with a group.
+    store.settle(to: time, costMax: random.pick([1, 1_000, .max]))
+    image.apply(store.pendingGroup())
+    store.commitGroup(at: .at(0))
+    for id in activities.keys {
+      let passage = activities[id]?.advance(to: now) ?? .nothing
+      counts.expired += passage == .expired ? 1 : 0
+      if passage == .dismissed { activities[id] = nil }
+    }
     store.advance(to: time, costMax: random.pick([1, 1_000, .max]))
     for group in store.reserved.suffix(1) { image.revision = max(image.revision, group.revision) }
     var asked: [WidgetID] = []
@@ -212,6 +242,8 @@ private struct TimelineYear {
 
   /// Widgets that were asked about wrongly, and those that wait for an answer.
   private var unexpected: [String] = []
+  /// Calls of RefreshWidgets that have found other widgets.
+  private var unexpectedTargets: [String] = []
   private var waiting: [WidgetID] = []
 
   /// The provider answers some requests, with a timeline or with an error.
@@ -251,6 +283,62 @@ private struct TimelineYear {
     models[id] = .scheduled(schedule, zone)
   }
 
+  private mutating func startActivity() throws {
+    counts.activities += 1
+    guard let id = WidgetID("a\(counts.activities)") else { return }
+    let lifetime = random.pick([nil, 60, 3_600, 28_800] as [Int64?])
+    let staleAfter = random.pick([nil, 30, 600, 40_000] as [Int64?])
+    try run(
+      .startActivity(
+        WidgetSpec(id: id, kind: .activity, parameters: ["title": .string("Backup")]),
+        lifetime: lifetime.map { .seconds($0) }, staleAfter: staleAfter.map { .seconds($0) }))
+    activities[id] = NaiveActivity(
+      startedAt: now, lifetime: lifetime ?? 8 * 3_600, staleAfter: staleAfter)
+  }
+
+  private mutating func changeActivity() throws {
+    let active = activities.filter { $0.value.end == nil }.keys
+    guard !active.isEmpty else { return }
+    let id = random.pick(active.sorted { $0.rawValue < $1.rawValue })
+    if random.chance(50) {
+      let staleAfter = random.pick([nil, 30, 600, 40_000] as [Int64?])
+      counts.steps += 1
+      try run(
+        .updateActivity(
+          id, StatePatch(setData: ["status": .string("step \(counts.steps)")]),
+          staleAfter: staleAfter.map { .seconds($0) }))
+      activities[id]?.update(at: now, staleAfter: staleAfter)
+    } else {
+      let stay = random.pick([0, 60, 14_400] as [Int64])
+      try run(.endActivity(id, StatePatch(), .after(.seconds(stay))))
+      activities[id]?.finish(at: now, stay: stay)
+    }
+  }
+
+  /// A caller asks for fresh data, and the provider of trains answers about some of them.
+  private mutating func refresh() throws {
+    counts.refreshes += 1
+    let trains = models.filter { if case .train = $0.value { true } else { false } }.keys
+      .sorted { $0.rawValue < $1.rawValue }
+    guard !trains.isEmpty else { return }
+    let some = (0..<3).map { _ in random.pick(trains) }
+    let (target, expected): (PresenceTarget, Set<WidgetID>) = random.pick([
+      (.ids(some), Set(some)), (.selector(Selector(kinds: ["train"])), Set(trains)),
+      (.all, Set(models.keys).union(activities.keys)),
+    ])
+    var found: [WidgetID] = []
+    try store.forEachWidget(in: target) { id, _ in found.append(id) }
+    if Set(found) != expected || found.count != expected.count {
+      unexpectedTargets.append("\(target): \(found.count) widgets, not \(expected.count)")
+    }
+    // Fresh data without a timeline.
+    let id = some[0]
+    guard case .train(var timeline)? = models[id] else { return }
+    try run(.provide([ProvidedUpdate(id, WidgetPatch())], by: "rail"))
+    timeline.answerWithoutTimeline()
+    models[id] = .train(timeline)
+  }
+
   /// The process is killed, and another one opens what was stored.
   private mutating func restart() {
     counts.restarts += 1
@@ -266,6 +354,19 @@ private struct TimelineYear {
 
   private mutating func check() -> [String] {
     var violations = unexpected.map { "at \(time): wrongly asked or not asked about \($0)" }
+    violations += unexpectedTargets.map { "at \(time): \($0)" }
+    for (id, activity) in activities {
+      guard let widget = store.widget(id), let found = widget.activity else {
+        return ["at \(time): \(id) is gone"]
+      }
+      if !activity.isEqual(to: found, isStale: widget.isStale) {
+        violations.append(
+          "at \(time): \(id) is \(found), stale \(widget.isStale); the model has \(activity)")
+      }
+    }
+    if store.count != models.count + activities.count {
+      violations.append("at \(time): \(store.count) widgets")
+    }
     // Widgets of one schedule and zone show the same, which is looked for once.
     var found: [String: Timestamp] = [:]
     for (id, model) in models {
@@ -299,123 +400,4 @@ private struct TimelineYear {
 
   /// The texts of the widgets at the last look.
   private var seen: [WidgetID: Timestamp] = [:]
-}
-
-/// The text of a widget, according to the model.
-private enum NaiveWidget {
-  case scheduled(NaiveSchedule, String)
-  case train(NaiveTimeline)
-}
-
-/// A schedule that is looked for minute by minute.
-private enum NaiveSchedule: Sendable {
-  struct Local {
-    let hour: Int
-    let minute: Int
-    /// From 0, Sunday.
-    let weekday: Int
-  }
-
-  /// A period and an offset, in seconds.
-  case every(Int64, Int64)
-  case cron(@Sendable (Local) -> Bool)
-
-  func last(notAfter now: Int64, in zone: TimeZoneRules) -> Timestamp {
-    var minute = now - now % 60
-    while !fits(minute + Int64(zone.offset(at: Int(minute)))) { minute -= 60 }
-    return Timestamp(seconds: minute, nanoseconds: 0) ?? .epoch
-  }
-
-  private func fits(_ local: Int64) -> Bool {
-    switch self {
-    case .every(let period, let offset): return (local - offset) % period == 0
-    case .cron(let holds):
-      let days = local / 86_400
-      let minutes = Int(local % 86_400) / 60
-      // 1 January 1970 was a Thursday.
-      return holds(
-        Local(hour: minutes / 60, minute: minutes % 60, weekday: Int((days + 4) % 7)))
-    }
-  }
-}
-
-/// A timeline, the requests for a new one, and whether the widget is stale.
-private struct NaiveTimeline {
-  let timeline: Timeline
-  let setTime: Timestamp
-  private(set) var attempts = 0
-  private(set) var nextAttempt: Timestamp?
-  private(set) var isStale = false
-  private var wasStale = false
-  private var storedStale = false
-  private(set) var refreshTime: Timestamp?
-
-  init(_ timeline: Timeline, setAt time: Timestamp) {
-    self.timeline = timeline
-    setTime = time
-  }
-
-  func current(at time: Timestamp) -> TimelineEntry? {
-    var best: TimelineEntry?
-    for entry in timeline.entries where entry.date <= time {
-      if best.map({ $0.date <= entry.date }) ?? true { best = entry }
-    }
-    return best
-  }
-
-  /// When the provider is asked for the first time.
-  private var wanted: Timestamp? {
-    let time: Timestamp?
-    switch timeline.policy {
-    case .atEnd: time = timeline.entries.map(\.date).max()
-    case .after: time = timeline.refreshTime
-    case .never: time = nil
-    }
-    return time.map { max($0, setTime.advanced(by: .seconds(60))) }
-  }
-
-  mutating func advance(to time: Timestamp) -> (isAsked: Bool, becomesStale: Bool) {
-    var becomesStale = false
-    if let stale = timeline.staleTime, stale <= time, !wasStale {
-      (wasStale, becomesStale) = (true, !isStale)
-      isStale = true
-    }
-    return (ask(at: time), becomesStale)
-  }
-
-  private mutating func ask(at time: Timestamp) -> Bool {
-    let due = attempts == 0 ? wanted : nextAttempt
-    refreshTime = due
-    guard let due, due <= time else { return false }
-    attempts += 1
-    nextAttempt = time.advanced(by: pause)
-    refreshTime = nextAttempt
-    return true
-  }
-
-  /// How long the daemon waits after the last request.
-  private var pause: Duration {
-    var seconds = 60
-    for _ in 1..<max(attempts, 1) { seconds = min(2 * seconds, 3_600) }
-    return .seconds(seconds)
-  }
-
-  /// No pause becomes longer.
-  mutating func clockWentBack(to time: Timestamp) {
-    nextAttempt = nextAttempt.map { min($0, time.advanced(by: pause)) }
-  }
-
-  /// The widget has just got the timeline.
-  mutating func place(at time: Timestamp) { refreshTime = wanted }
-
-  /// The provider has answered with an error.
-  mutating func fail(at time: Timestamp) {
-    isStale = timeline.staleTime.map { $0 <= time } ?? false ? isStale : false
-    storedStale = isStale
-  }
-
-  /// Only the timeline is stored, and whether the widget was stale at the last command.
-  mutating func restart() {
-    (attempts, nextAttempt, wasStale, isStale) = (0, nil, false, storedStale)
-  }
 }
