@@ -40,8 +40,8 @@ class Programs:
     def environment(self, path=None):
         return clean_environment(
             WIDGETD_SOCKET=path or self.scratch.socket,
-            # A silent daemon is asked after 200 ms, and may take a second to answer.
-            WIDGETD_TEST_LIVENESS="200 1000" if self.asks_soon else "",
+            # A silent daemon is asked after 200 ms, and may take two seconds to answer.
+            WIDGETD_TEST_LIVENESS="200 2000" if self.asks_soon else "",
             LD_LIBRARY_PATH=os.path.join(self.prefix, "lib"))
 
     def installed(self, name):
