@@ -305,7 +305,7 @@ static void add_line(text *to, const char *message) {
   static const char *const names[][2] = {
       {"payload: ", "the event's fields: "}, {"name: ", "the event's name: "},
       {"node_id: ", "the node: "},           {"widget_id: ", "the id: "},
-      {"selector.expression: ", "--where: "}};
+      {"request_id: ", "--request-id: "},    {"selector.expression: ", "--where: "}};
   static const char field[] = "payload[", form[] = "payload[values][";
   if (strncmp(message, "name: Widgets ", 14) == 0) {
     addf(to, "widgets %s", message + 14);
