@@ -74,7 +74,7 @@ struct RecurrenceTests {
   func `a pattern fits next at`(pattern: String, expected: String) throws {
     let found = Recurrence.cron(try CronPattern(pattern)).next(
       after: try time("2026-01-01T00:00:00Z"), in: .utc)
-    #expect(found.map(RFC3339.text) == expected)
+    #expect(found.map { RFC3339.text($0) } == expected)
   }
 
   @Test(arguments: [

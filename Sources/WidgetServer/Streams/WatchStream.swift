@@ -1,3 +1,5 @@
+import WidgetProto
+
 /// A stream of widgets or events as its transport sees it.
 ///
 /// `WatchStreams` opens, serves and ends subscriptions, and a subscription does not know it.
