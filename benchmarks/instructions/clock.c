@@ -37,11 +37,14 @@ static struct timespec time_of(int64_t nanoseconds) {
   return (struct timespec){.tv_sec = nanoseconds / second, .tv_nsec = nanoseconds % second};
 }
 
-/// How far this clock is behind the right one, which shows `now`.
+/// How far this clock is behind the right one, which shows `now`. This clock never goes back: it shows
+/// `slowSince` and a thousandth of what has passed since.
 static int64_t delay(int64_t now) {
   if (!isSlow || !*isSlow) return 0;
-  if (slowSince == 0) slowSince = now;
-  return (now - slowSince) / 1000 * 999;
+  int64_t none = 0;
+  __atomic_compare_exchange_n(&slowSince, &none, now, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  int64_t passed = now - __atomic_load_n(&slowSince, __ATOMIC_SEQ_CST);
+  return passed - passed / 1000;
 }
 
 int clock_gettime(clockid_t clock, struct timespec *time) {
