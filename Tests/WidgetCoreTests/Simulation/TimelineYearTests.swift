@@ -41,8 +41,8 @@ struct TimelineYearTests {
     #expect(counts.restarts > 10 && counts.backward > 10, "\(counts)")
     #expect(counts.requests > widgets && counts.retries > 10, "\(counts)")
     #expect(counts.errors > 10 && counts.stale > 10, "\(counts)")
-    #expect(counts.activities > 50 && counts.expired > 10, "\(counts)")
-    #expect(counts.refreshes > 20, "\(counts)")
+    #expect(counts.activities > 20 && counts.expired > 5, "\(counts)")
+    #expect(counts.refreshes > 5, "\(counts)")
     if widgets >= 1_000 { #expect(counts.fresh > 0, "\(counts)") }
   }
 }
