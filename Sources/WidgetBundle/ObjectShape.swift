@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// Which keys an object of a bundle has.
+/// The keys of an object of a bundle.
 ///
 /// This is the one list: the reader goes by it, the JSON Schema is made of it, and the reference has its
 /// tables.

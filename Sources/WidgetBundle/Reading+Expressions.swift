@@ -1,7 +1,7 @@
 import WidgetExpression
 import WidgetModel
 
-/// Which variables an expression can read, by where it stands.
+/// The variables that an expression can read, by its place.
 struct Variables {
   var environment: ExpressionEnvironment
 

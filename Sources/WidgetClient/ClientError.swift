@@ -60,7 +60,7 @@ public enum ConnectFailure: Hashable, Sendable {
   case pathTooLong
   /// The daemon has more connections waiting than it can queue.
   case backlogFull
-  /// It took too long.
+  /// The call took too long.
   case timedOut
   /// Anything else, as the system calls it. 0: the system gave no number.
   case other(errno: Int32, description: String)

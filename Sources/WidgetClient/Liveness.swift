@@ -31,7 +31,7 @@ public struct LivenessPolicy: Hashable, Sendable {
 ///
 /// Any bytes count as an answer, so the daemon may refuse the question.
 struct Liveness {
-  /// What to do now. `wait` and `ask` have the time of the next call of `step`.
+  /// The next action. `wait` and `ask` have the time of the next call of `step`.
   enum Step: Equatable {
     case wait(until: NIODeadline)
     /// Ask the daemon.

@@ -62,7 +62,7 @@ public enum ResetReason: Hashable, Sendable {
 
 /// The options of a watch.
 public struct WatchOptions: Sendable {
-  /// Which widgets, the ones to come included.
+  /// The selected widgets, also future ones.
   public var selector: Selector
   /// The fields to send of each widget.
   public var readMask: ReadMask
@@ -127,7 +127,7 @@ public struct WatchOptions: Sendable {
   }
 }
 
-/// Which events to watch, and how.
+/// The events to watch, and the options of the watch.
 public struct WatchEventsOptions: Sendable {
   /// Events of which widgets, the ones to come included.
   public var selector: Selector

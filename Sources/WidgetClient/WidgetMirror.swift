@@ -121,7 +121,7 @@ public struct WidgetMirror: Hashable, Sendable {
   public mutating func apply(_ frame: WatchFrame) throws(Inconsistency) -> Difference? {
     switch frame {
     case .opened(let opened):
-      // Whatever an earlier stream left unfinished, this one sends again.
+      // This stream sends everything again that an earlier stream left unfinished.
       snapshot = nil
       pieces = nil
       collectedUpcoming = UpcomingTable()

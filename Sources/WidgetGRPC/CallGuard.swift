@@ -227,7 +227,7 @@
       }
       let head = HTTP2Frame.FramePayload.Headers(headers: headers, endStream: true)
       context.write(wrapOutboundOut(.headers(head)), promise: nil)
-      // Whatever else the peer sends is of no use. Any other reason would hide the status from it.
+      // Further frames of the peer are of no use. Any other reason would hide the status from it.
       context.writeAndFlush(wrapOutboundOut(.rstStream(.noError)), promise: nil)
     }
 

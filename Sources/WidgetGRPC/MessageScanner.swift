@@ -6,9 +6,9 @@
   struct MessageScanner {
     /// The fault of a message.
     enum Fault: Equatable {
-      /// Its length is above the limit.
+      /// The length of the message is above the limit.
       case tooLarge
-      /// It is marked as compressed, which is not allowed.
+      /// The message is marked as compressed, which is not allowed.
       case compressed
     }
 

@@ -2,9 +2,9 @@
 struct Extent: Hashable {
   /// The length of the whole content.
   var ideal: Int
-  /// It shrinks to this first: text can be wrapped or cut.
+  /// The width to which it shrinks first: text can be wrapped or cut.
   var firm: Int
-  /// It shrinks to this only for elements of the same importance: controls.
+  /// The width to which it shrinks only for elements of the same importance: controls.
   var least: Int
 
   static let zero = Extent(ideal: 0, firm: 0, least: 0)

@@ -18,7 +18,7 @@ struct LayoutPass: ~Copyable {
 
   /// The room that a node gets from its parent.
   struct Slot: Hashable {
-    /// Its margin included.
+    /// The size with the margin.
     var rect: LayoutRect
     /// The visible part.
     var clip: LayoutRect
@@ -84,7 +84,7 @@ struct LayoutPass: ~Copyable {
     nodes[index].isShrinkable = facts.style.height == nil && shrinks(index)
   }
 
-  /// Its properties, if they are not known.
+  /// The node's properties, if they are not known.
   private mutating func read(_ index: Int) {
     guard !nodes[index].isKnown, let entry = table[index] else { return }
     nodes[index].facts = NodeFacts(entry, metrics)

@@ -90,9 +90,9 @@ public struct PlacedText: Hashable, Sendable {
   public var frame: LayoutRect
   public var text: String
   public var role: Role
-  /// Which of the label's `runs` it is.
+  /// The number of the run among the label's `runs`.
   public var run: Int?
-  /// Which column or value of its node it is of.
+  /// The number of the column or value of the node.
   public var item: Int?
 
   public init(
@@ -137,7 +137,7 @@ public struct PlacedPart: Hashable, Sendable {
 
   public var kind: Kind
   public var frame: LayoutRect
-  /// Which value of its node it is of.
+  /// The number of the value of the node.
   public var item: Int?
 
   public init(_ kind: Kind, _ frame: LayoutRect, item: Int? = nil) {

@@ -3,9 +3,9 @@ import WidgetModel
 /// How a node is laid out. Several roles can have one form. A new form of leaf also needs its size
 /// and its places; the compiler asks for them.
 enum NodeForm: Hashable, Sendable {
-  /// Its children along an axis.
+  /// The children along an axis.
   case stack
-  /// Its children below each other.
+  /// The children below each other.
   case column
   case form
   case grid

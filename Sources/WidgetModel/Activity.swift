@@ -18,7 +18,7 @@ public struct Activity: Hashable, Sendable {
     case active = 1
     /// A user or program ended it.
     case ended
-    /// Its lifetime was over before anybody ended it.
+    /// The activity's lifetime was over before anybody ended it.
     case expired
 
     public var name: String {

@@ -1,7 +1,7 @@
 /// An occurrence on a widget. It is not state: it is delivered at most once on a live stream, in
 /// order of `sequence`.
 public struct Event: Hashable, Sendable {
-  /// Its place in the order of all events; strictly increasing, never reused.
+  /// The place in the order of all events; strictly increasing, never reused.
   public var sequence: UInt64
   public var widgetID: WidgetID
   /// The part of the widget with the event; empty for the widget as a whole.
@@ -14,7 +14,7 @@ public struct Event: Hashable, Sendable {
   /// The store's revision at its acceptance. The effects of the event come later.
   public var revision: Revision
   public var origin: EventOrigin
-  /// It was sent past a hidden or disabled widget on purpose.
+  /// The event was sent to a hidden or disabled widget on purpose.
   public var isForced: Bool
   /// The sender waits until the effects of the event are complete.
   public var wantsOutcome: Bool

@@ -73,7 +73,7 @@ public struct Kind: Hashable, Sendable {
     self.transition = transition
   }
 
-  /// Its size against the limit: all its text and default values, in bytes.
+  /// The size against the limit: all text and default values, in bytes.
   public var costBytes: Int {
     let fields = parameters + data + entry + events.flatMap(\.payload)
     let samples = sample.entries.reduce(0) { $0 + $1.key.utf8.count + $1.value.costBytes }
@@ -136,7 +136,7 @@ public struct EventType: Hashable, Sendable {
   public var name: String
   /// The cause and the effect.
   public var summary: String
-  /// Its details.
+  /// The details.
   public var payload: [Field]
 
   public init(name: String, summary: String = "", payload: [Field] = []) {

@@ -5,11 +5,11 @@
 /// role needs code in each of them, and the compiler asks for it.
 package enum NodeRole: Hashable, Sendable, CaseIterable {
   // The order is that of the sentences that list types, such as the default padding.
-  /// Its children along an axis.
+  /// The children along an axis.
   case stack
-  /// Its children in columns.
+  /// The children in columns.
   case grid
-  /// Its children as rows with cells.
+  /// The children as rows with cells.
   case table
   /// Inputs with a button that submits them.
   case form

@@ -24,6 +24,6 @@ public enum DataRequestReason: UInt8, Hashable, Sendable, CaseIterable {
   case parametersChanged
   /// A client asked for fresh data.
   case refresh
-  /// Its timeline ended, or its refresh time came.
+  /// The widget's timeline ended, or its refresh time came.
   case timeline
 }

@@ -28,7 +28,7 @@ public struct TimelineEntry: Hashable, Sendable {
 
   public static let scoreMax = 1_000_000.0
 
-  /// Its size in bytes, as quotas count it.
+  /// The size in bytes, as quotas count it.
   public var costBytes: Int {
     values.entries.reduce(32) { $0 + $1.key.utf8.count + $1.value.costBytes }
   }
@@ -132,7 +132,7 @@ public struct Timeline: Hashable, Sendable {
     !isSame(as: other) || other?.asides.isEmpty == false
   }
 
-  /// Its size in bytes, as quotas count it.
+  /// The size in bytes, as quotas count it.
   public var costBytes: Int {
     asides.reduce(entries.reduce(64) { $0 + $1.costBytes }) { $0 + $1.costBytes }
   }

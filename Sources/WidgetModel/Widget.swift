@@ -5,7 +5,7 @@ public struct Widget: Hashable, Sendable, Identifiable {
   public var family: Family
   public var labels: Labels
   public var presence: Presence
-  /// Its place among all widgets, in ascending display order. Unique; only comparisons of two
+  /// The place among all widgets, in ascending display order. Unique; only comparisons of two
   /// positions have a meaning.
   public var position: Int64
   public var parameters: ValueMap
@@ -22,9 +22,9 @@ public struct Widget: Hashable, Sendable, Identifiable {
   public var ownerUID: UInt32
   /// The declared set it belongs to; empty for none.
   public var applySet: String
-  /// Its content; nil if its kind has none for its family.
+  /// The content. Nil if the kind has none for the family.
   public var content: Content?
-  /// Its place in its timeline; nil if it has neither a timeline nor a schedule.
+  /// The place in the timeline. Nil if the widget has neither a timeline nor a schedule.
   public var timeline: TimelineStatus?
   /// The activity that it shows; nil if it is not an activity.
   public var activity: Activity?

@@ -131,7 +131,7 @@ public enum Signals {
   }
 }
 
-/// Which signals are taken, who reads them, and those that wait for a first reader.
+/// The caught signals, their readers, and the signals that wait for a first reader.
 private struct Delivery {
   struct Reader {
     let numbers: [CInt]

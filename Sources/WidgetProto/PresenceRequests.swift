@@ -5,7 +5,7 @@ public import WidgetModel
 
 /// Asks to show, hide, enable, disable or toggle widgets.
 public struct SetPresenceRequest: Hashable, Sendable {
-  /// Which widgets.
+  /// The selected widgets.
   public var target: PresenceTarget
   public var action: PresenceAction
   public var transition: Transition?
@@ -61,7 +61,7 @@ extension SetPresenceRequest: ConvertibleMessage {
   }
 }
 
-/// Which widgets changed.
+/// The changed widgets.
 public struct SetPresenceResponse: Hashable, Sendable {
   /// In position order; of very many, the first ones.
   public var changedIDs: [WidgetID]

@@ -3,7 +3,7 @@ public import WidgetModel
 
 /// Asks the providers of widgets for fresh data.
 public struct RefreshWidgetsRequest: Hashable, Sendable {
-  /// Which widgets.
+  /// The selected widgets.
   public var target: PresenceTarget
 
   public init(_ target: PresenceTarget) { self.target = target }

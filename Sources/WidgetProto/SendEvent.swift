@@ -73,7 +73,7 @@ extension SendEventRequest: ConvertibleMessage {
 
 /// Where the event stands.
 public struct SendEventResponse: Hashable, Sendable {
-  /// Its sequence number.
+  /// The sequence number.
   public var sequence: UInt64
   /// The store's revision when it was accepted.
   public var revision: Revision

@@ -5,7 +5,7 @@ public import WidgetModel
 
 /// Asks for a stream of state.
 public struct WatchWidgetsRequest: Hashable, Sendable {
-  /// Which widgets, the ones to come included.
+  /// The selected widgets, also future ones.
   public var selector: Selector
   /// The fields of each widget to send.
   public var readMask: ReadMask

@@ -5,7 +5,7 @@ import CWidgetProto
 /// Only types of this module conform: the requirements speak of protobuf-c's structs, which the
 /// opaque types below keep out of sight.
 public protocol WireMessage: Sendable {
-  /// Which message of the schema it is.
+  /// The message of the schema.
   static var schema: WireSchema { get }
   /// Reads a message that was scanned and unpacked.
   init(unpacked source: WireSource) throws(WireError)

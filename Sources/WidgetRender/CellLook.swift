@@ -22,7 +22,7 @@ public struct CellLook: Sendable {
   public var pressedID: String?
   /// The id of the node that the pointer is over.
   public var hoveredID: String?
-  /// Which picture of a spinner to show; one more for the next.
+  /// The number of the picture of a spinner; one more for the next.
   public var spinnerTick = 0
   /// The picture of an image node, if there is one; it is drawn with half blocks.
   public var image: @Sendable (Node) -> PixelImage?

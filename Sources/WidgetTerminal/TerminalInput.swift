@@ -69,7 +69,7 @@ public struct MouseEvent: Hashable, Sendable {
 
 /// Questions to a terminal. A terminal that does not know them says nothing.
 public enum TerminalQuery {
-  /// Which colour its background has: OSC 11.
+  /// The colour of the background: OSC 11.
   public static let background = "\u{1B}]11;?\u{1B}\\"
   /// Asks for the kitty graphics protocol, with a picture of one pixel that is not shown. Do not
   /// send it to multiplexers: some read it as a title.

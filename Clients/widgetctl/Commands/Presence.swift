@@ -2,7 +2,7 @@ import ArgumentParser
 import WidgetClient
 import WidgetModel
 
-/// Which widgets a command is about: those that are named, those that are picked, or all.
+/// The widgets of a command: named ones, selected ones, or all.
 struct TargetOptions: ParsableArguments {
   @Argument(
     help: "The widgets' ids. All widgets must exist.", completion: idCompletion,
@@ -16,7 +16,7 @@ struct TargetOptions: ParsableArguments {
 
   func validate() throws { _ = try target() }
 
-  /// Which widgets are meant.
+  /// The widgets of the command.
   func target() throws -> PresenceTarget {
     switch (ids.isEmpty, selection.isEmpty, all) {
     case (false, true, false): return .ids(ids)

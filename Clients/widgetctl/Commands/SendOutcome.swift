@@ -82,7 +82,7 @@ struct OutcomeWait: Sendable {
         isProvided: widget.map { !$0.isStale }, host: await BundleHost.ask(global)))
   }
 
-  /// What the command waits for.
+  /// The outcome that the command waits for.
   static func waiting(event: UInt64, of id: WidgetID, host: BundleHost) -> String {
     let cause =
       switch host {

@@ -60,7 +60,7 @@ struct StatusCommand: AsyncParsableCommand {
       let facts = await Facts.gather(
         socket: global.socket, timeout: global.limit, connection: connection)
       report.trouble = facts.trouble
-      // It runs, but nobody can ask it.
+      // The daemon runs, but nobody can ask it.
       if facts.daemonWithoutFile != nil { report.state = .unknown }
     }
     return report

@@ -104,7 +104,7 @@ struct TimelineText {
   /// The provider of the widget's kind, which sets new timelines.
   enum Provider: Equatable {
     case connected
-    /// It has no session.
+    /// The provider has no session.
     case away(String)
     /// No program provides the kind.
     case none

@@ -8,7 +8,7 @@ import Glibc
 enum BoundedCommand {
   /// How it went.
   enum Outcome: Hashable {
-    /// It ended within the limit. The status is nil if a signal ended it.
+    /// The command ended within the limit. The status is nil if a signal ended it.
     case ended(status: Int32?, output: String)
     case timedOut
     /// There is no such program, or it cannot be started.
@@ -37,7 +37,7 @@ enum BoundedCommand {
   enum BytesOutcome: Hashable {
     case ended(status: Int32?, output: [UInt8])
     case timedOut
-    /// It printed more than was allowed, and was killed.
+    /// The command printed more than was allowed, and was killed.
     case tooLong
     case notFound
   }

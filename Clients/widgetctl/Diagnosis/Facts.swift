@@ -102,7 +102,7 @@ struct Facts: Hashable {
     var active: String
     /// Why it failed: "exit-code", "start-limit-hit"; "success" if it did not.
     var result: String
-    /// Its process; nil if it does not run.
+    /// The process. Nil if it does not run.
     var mainPID: Int32?
     /// Whether it is started without anybody's asking, as `systemctl enable` has it.
     var isEnabled = false
@@ -153,7 +153,7 @@ struct Facts: Hashable {
     /// There is no socket to connect to.
     case notTried
     case failed(ConnectFailure)
-    /// It connected, but the health check was not answered as it should be.
+    /// The socket took the connection, but the answer to the health check was wrong.
     case mute(ClientError)
     case answered(Answers)
   }
@@ -173,7 +173,7 @@ struct Facts: Hashable {
   /// The user's level of access, found by requests to the daemon.
   enum Level: String, Hashable {
     case owner, client, nothing
-    /// It could not be found out.
+    /// The state could not be found out.
     case unknown
   }
 }

@@ -1,13 +1,13 @@
 import WidgetClient
 
-/// Which socket is meant, and why that one.
+/// The chosen socket, and the reason.
 struct SocketChoice: Hashable {
   enum Why: Hashable {
     /// `--socket` names it.
     case flag
     /// `$WIDGETD_SOCKET` names it.
     case variable
-    /// It is the user's own daemon's, and there.
+    /// The socket of the user's own daemon, which exists.
     case user
     /// The socket of the system's daemon, because the user's daemon has none.
     case system

@@ -4,11 +4,11 @@ import WidgetModel
 /// The report of `status`: the daemon's state at a glance. Values only.
 struct StatusReport: Hashable {
   enum State: Hashable {
-    /// It answers. Its health says whether it serves.
+    /// The daemon answers. Its health says whether it serves.
     case running(HealthCheckResponse.ServingStatus)
     /// Nobody listens.
     case notRunning
-    /// It may be running: it may not be asked, or does not answer.
+    /// The daemon may be running: nobody may ask it, or it does not answer.
     case unknown
   }
 

@@ -1,7 +1,7 @@
 import WidgetModel
 import WidgetProto
 
-/// Which widgets of a view are dismissed: the property `dismissed` of their root has become true.
+/// The dismissed widgets of a view: the property `dismissed` of their root has become true.
 ///
 /// A widget that is dismissed when it is first shown stays: the value may be left from an earlier use.
 /// The value counts from the moment it was false, or when an event of this view is done.

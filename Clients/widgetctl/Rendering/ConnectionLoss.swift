@@ -5,7 +5,7 @@ import WidgetModel
 /// store takes no changes.
 struct ConnectionLoss: Hashable, Sendable {
   let since: Timestamp
-  /// What happened, in a few words. Viewers add since when.
+  /// The event in a few words. Viewers add its time.
   let words: String
   /// Why there was no connection and what to do next. Empty if there was one, which is lost.
   let absence: String

@@ -45,7 +45,7 @@ enum SignalRelay {
     if process > 0 { kill(process, number) }
     guard process == 0 else { return }
     waiting.bitwiseOr(1 << UInt64(number), ordering: .sequentiallyConsistent)
-    // It may have started meanwhile.
+    // The command may have started meanwhile.
     let started = SignalRelay.process.load(ordering: .sequentiallyConsistent)
     if started > 0 { sendWaiting(to: started) }
   }

@@ -8,7 +8,7 @@ enum FieldWords {
   /// The words for a field; the field itself if it has no argument.
   static func typed(_ field: String) -> String {
     if let words = whole[field] { return words }
-    // Its key is a number, which says nothing where paths are typed.
+    // The key is a number, which means nothing where paths are typed.
     if field.hasPrefix("patch.release[") { return "--release" }
     if field.hasPrefix("payload[values]") {
       return typed("values" + field.dropFirst("payload[values]".count))

@@ -2,7 +2,7 @@ import Glibc
 import WidgetModel
 import WidgetStorage
 
-/// Which state directory a command is about.
+/// The state directory of a command.
 struct StoreFolder {
   /// The places of stores, in the order in which the daemon looks.
   static func places(_ environment: (String) -> String?) -> [String] {

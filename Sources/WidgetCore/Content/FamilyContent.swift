@@ -42,7 +42,7 @@ struct FamilyContent {
     revision = record.revision
   }
 
-  /// Its size in bytes, counted as quotas count content.
+  /// The size in bytes, counted as quotas count content.
   var bytes: Int { content?.table.bytes ?? 0 }
 
   /// Updates it after a change of the widget or its kind. Returns the cost in evaluation steps.

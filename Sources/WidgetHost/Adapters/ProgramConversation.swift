@@ -188,7 +188,7 @@ struct ProgramConversation {
     while !input.isEmpty {
       let count = input.withUnsafeBytes { write(started.input, $0.baseAddress, $0.count) }
       if count < 0, errno == EAGAIN { return }
-      // It does not want to read any more: that is for it to say.
+      // The program does not want to read any more, and says so itself.
       guard count > 0 else { break }
       input = input.dropFirst(count)
     }

@@ -143,7 +143,7 @@ struct BundleClaims: Sendable {
     return lines + ["bundle \(bundle.id): \(more) not fit the changed kinds"]
   }
 
-  /// What becomes of a value that does not fit.
+  /// The effect on a value that does not fit.
   private static func fate(of field: LostField) -> String {
     guard field.isSetAside else { return "lost" }
     return field.path.hasPrefix("entry.")

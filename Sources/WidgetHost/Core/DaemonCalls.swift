@@ -55,7 +55,7 @@ public enum DaemonCall: Sendable {
   case widgets([KindName])
   /// Answered with `standing`.
   case standing(kinds: [KindName], widgets: [WidgetID])
-  /// Which of these folders hold a bundle. Not a call to the daemon, but one with an answer.
+  /// The folders that hold a bundle. This is no call to the daemon, but it has an answer.
   /// Answered with `folders`.
   case folders([String])
 }

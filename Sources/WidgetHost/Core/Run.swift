@@ -60,7 +60,7 @@ struct Run: Sendable {
   var wait = Wait.nothing
   /// Somebody was told why it failed.
   var isReported = false
-  /// Its failure is remembered.
+  /// The failure is remembered.
   var isMarked = false
   /// Something was begun that should not be done a second time, or that takes its time: the event need
   /// not come again.

@@ -19,7 +19,7 @@ struct WidgetState: Sendable {
   private var sentCount: UInt64 = 0
   private(set) var settledCount: UInt64 = 0
 
-  /// Which change has to be settled until all that was set so far is.
+  /// The change that has to be settled before all values so far are.
   var newestChange: UInt64 { pending == WidgetPatch() ? sentCount : sentCount + 1 }
 
   var sources: [SourceState]

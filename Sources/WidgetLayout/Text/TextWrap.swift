@@ -18,7 +18,7 @@ struct TextWrap {
   struct Line: Hashable {
     var text: Substring
     var width: Int
-    /// Which of the texts it is of.
+    /// The number of its text.
     var paragraph: Int
   }
 

@@ -67,7 +67,7 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
       decide()
       let client = InProcessClient(peer: peer, service: service)
       channel.closeFuture.assumeIsolated().whenComplete { _ in
-        // What the streams held is free again.
+        // The memory of the streams is free again.
         self.service.context.counters.countBytes(client.requestBytes)
         self.service.connections.closed(self)
       }

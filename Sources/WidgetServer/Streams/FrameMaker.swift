@@ -318,7 +318,7 @@ final class FrameMaker {
     for piece in pieces {
       switch piece {
       case .known(let slot):
-        // It was there when the store asked for it.
+        // The widget existed when the store asked for it.
         guard let chunk = encodedWidgets.chunk(at: slot) else { return nil }
         chunks.append(chunk)
       case .widget(let widget, let slot):

@@ -63,7 +63,7 @@ final class WatchGroup {
     }
   }
 
-  /// Which content of the widgets the members take.
+  /// The content of the widgets that the members take.
   let content: ContentChoice
 
   init(_ filter: Filter) {
