@@ -279,7 +279,8 @@ struct WatchPrinterTests {
     widget.data = [:]
     widget.labels = ["panel": "top"]
     widget.presence = Presence()
-    let mask = try ReadMask(paths: ["presence", "labels"])
+    widget.position = 3
+    let mask = try ReadMask(paths: ["presence", "labels", "position", "update_time", "stale"])
     var printer = WatchPrinter(format: .table, mask: mask, painter: Samples.plain)
     printer.now = { .epoch }
     printer.clock = { _ in "0" }
@@ -288,6 +289,8 @@ struct WatchPrinterTests {
     let text = printer.text(frame, difference: nil, mirror: nil, isFirst: true)
     #expect(text.contains("visible"))
     #expect(text.contains("labels: {\"panel\":\"top\"}"))
+    #expect(text.contains("position: 3  stale: false  updateTime: 1970"))
+    #expect(!text.contains("family"))
   }
 
   /// Feeds frames as the command does, and collects what is printed.

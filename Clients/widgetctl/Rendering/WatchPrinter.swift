@@ -79,10 +79,13 @@ struct WatchPrinter: Sendable {
       shown[widget.id] = widget
     }
     for widget in difference.updated.compactMap({ mirror[$0].map(projection) }) {
-      let phrases =
+      var phrases =
         shown[widget.id].map {
           ChangeText.differences($0, widget, tellsContent: tellsContent)
         } ?? []
+      if !mask.isEverything, mask.wants(.updateTime) {
+        phrases.append("updateTime: \(RFC3339.text(widget.updateTime))")
+      }
       shown[widget.id] = widget
       // A change outside the mask moves nothing but the revision.
       guard !phrases.isEmpty else { continue }
@@ -146,8 +149,22 @@ struct WatchPrinter: Sendable {
       if mask.wants(.labels) {
         phrases.append("labels: \(JSONWriter.compact(widget.labels.document))")
       }
+      phrases += fields(of: widget)
     }
     return phrases
+  }
+
+  /// Fields that only `--field` asks for: `position: 3`, `updateTime: 2026-…`
+  private func fields(of widget: Widget) -> [String] {
+    let all: [(field: ReadMask.Field, phrase: String)] = [
+      (.family, "family: \(widget.family.name)"), (.position, "position: \(widget.position)"),
+      (.stale, "stale: \(widget.isStale)"),
+      (.createTime, "createTime: \(RFC3339.text(widget.createTime))"),
+      (.updateTime, "updateTime: \(RFC3339.text(widget.updateTime))"),
+      (.ownerUID, "ownerUid: \(widget.ownerUID)"),
+      (.applySet, "applySet: \(JSONWriter.quoted(widget.applySet))"),
+    ]
+    return all.filter { mask.wants($0.field) }.map(\.phrase)
   }
 
   /// With a mask, the time of a change may not have been sent.
