@@ -39,7 +39,7 @@ package enum RFC3339 {
   }
 
   /// The number with zeros in front, up to a width.
-  package static func padded(_ number: Int, _ width: Int = 2) -> String {
+  package static func padded(_ number: some BinaryInteger, _ width: Int = 2) -> String {
     let digits = String(number)
     return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
   }

@@ -79,10 +79,10 @@ import WidgetModel
       "let: {a: math.greatest(1, 2)}", "1:27", "\"2)\" cannot be a name",
       hint: "the comma before it ended a value"),
     Mistake(
-      "let: {a: math.greatest(1, 2)}", "1:23", "is expected to close",
+      "let: {a: math.greatest(1, 2)}", "1:25", "is expected to close",
       hint: "put the whole expression in quotes"),
     Mistake(
-      "content: {label: =f(1, 2), color: =f(1, 2)}", "1:40", "the key \"2)\" is there twice",
+      "content: {label: =f(1, 2), color: =f(1, 2)}", "1:41", "the key \"2)\" is there twice",
       hint: "a comma ended the value before it"),
     Mistake(
       "data: {c: {type: string, default: d, choices: [a, b]}}", "1:35",

@@ -64,7 +64,7 @@ enum Times {
   }
 
   static func padded(_ number: some BinaryInteger, _ width: Int = 2) -> String {
-    RFC3339.padded(Int(number), width)
+    RFC3339.padded(number, width)
   }
 
   // MARK: Durations as text
