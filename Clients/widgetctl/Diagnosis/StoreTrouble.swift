@@ -12,7 +12,10 @@ struct StoreTrouble: Hashable, Sendable {
   static func ask(_ client: WidgetClient, _ options: CallOptions) async -> StoreTrouble? {
     let request = HealthCheckRequest(service: HealthCheckRequest.store)
     let health = try? await client.checkHealth(request, options: options)
-    guard health?.status == .notServing else { return nil }
+    // A daemon that shuts down serves nothing.
+    guard health?.status == .notServing,
+      (try? await client.checkHealth(options: options))?.status == .serving
+    else { return nil }
     return StoreTrouble(try? await client.getStats(options: options).storeFailure)
   }
 

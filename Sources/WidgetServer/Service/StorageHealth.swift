@@ -20,18 +20,36 @@ final class StorageHealth {
   private(set) var isRemoved = false
   /// The time of the last attempt to store.
   private var triedAt = NIODeadline.now()
+  /// The time of the last refused change.
+  private var refusedAt = NIODeadline.now()
+  /// The end of the last failure.
+  private var endedAt: NIODeadline?
+  /// The time without refused changes after which a failure ends.
+  private var calm = TimeAmount.zero
   private var isProbeScheduled = false
   private var wantsProbe = false
 
   /// The wait before the daemon itself tries to store something, after the last attempt.
   private static let probePause = TimeAmount.seconds(5)
+  /// The least such time if only the daemon's own small attempt was stored.
+  private static let probeCalm = TimeAmount.seconds(8)
+  /// A failure that comes back within this time lasts longer. On an almost full disk, small changes are
+  /// stored and large ones are refused, and readers must not see each of them.
+  private static let relapse = TimeAmount.seconds(60)
+  private static let calmMin = TimeAmount.seconds(2)
 
   init(_ context: ServiceContext) { self.context = context }
 
   /// Something was stored.
-  func stored() {
+  ///
+  /// - Parameter isSmall: Whether it was the daemon's own, so that larger changes may still be refused.
+  func stored(isSmall: Bool = false) {
     guard failure != nil || isRemoved else { return }
-    if failure != nil, !isRemoved {
+    if !isRemoved {
+      let wait = isSmall ? max(calm, StorageHealth.probeCalm) : calm
+      triedAt = .now()
+      guard triedAt >= refusedAt + wait else { return scheduleProbe() }
+      endedAt = triedAt
       context.log(.notice, "the store takes changes again", about: "storage", of: nil, [:])
     }
     note(nil)
@@ -44,12 +62,15 @@ final class StorageHealth {
     context.keep(.storageFailed(error), area: "storage", uid: uid, at: context.turn.now)
     // Only the widget of this change has no stored form.
     if case .unrepresentable = error { return }
+    let now = NIODeadline.now()
     if failure == nil {
+      let isRelapse = endedAt.map { now < $0 + StorageHealth.relapse } ?? false
+      calm = isRelapse ? min(max(calm * 2, StorageHealth.calmMin), StorageHealth.relapse) : .zero
       context.log(
         .error, "changes are refused until the store works again", about: "storage", of: nil,
         ["error": "\(error)"])
     }
-    triedAt = .now()
+    (triedAt, refusedAt) = (now, now)
     note(error)
     scheduleProbe()
   }
@@ -65,6 +86,9 @@ final class StorageHealth {
         context.keep(.storageFailed(error), area: "storage", at: .wallClock())
       }
       note(error)
+      // Nobody may ask again when the files are back.
+      triedAt = .now()
+      scheduleProbe()
     }
   }
 

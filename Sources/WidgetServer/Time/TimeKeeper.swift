@@ -152,7 +152,7 @@ final class TimeKeeper {
       try log.append(group)
       // Readers may be at the revision before the turn: the turn's own commit forgets removals.
       context.commitGroup(retaining: 0)
-      storage.stored()
+      storage.stored(isSmall: true)
       return true
     } catch {
       context.rollbackGroup()
