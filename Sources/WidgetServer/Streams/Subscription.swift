@@ -12,8 +12,10 @@ final class Subscription {
   let group: WatchGroup
   private let options: Options
   private var cursor: StreamCursor
-  /// The earliest time of the next change frame.
+  /// The earliest time of the next change frame: the end of `min_interval`.
   private var nextFrameAt = NIODeadline.uptimeNanoseconds(0)
+  /// The end of the last `batch_delay`.
+  private var batchUntil = NIODeadline.uptimeNanoseconds(0)
   private var lastFrameAt = NIODeadline.uptimeNanoseconds(0)
   private(set) var wantsProgress = false
   /// The revision of the last theme that was sent. Nil before the first.
@@ -130,7 +132,7 @@ final class Subscription {
   func knowsStore(at version: UInt64) { storeVersion = version }
 
   /// Whether `min_interval` or `batch_delay` delays the next change frame.
-  func isTooEarly(at instant: NIODeadline) -> Bool { instant < nextFrameAt }
+  func isTooEarly(at instant: NIODeadline) -> Bool { instant < max(nextFrameAt, batchUntil) }
 
   /// Whether the first changes after a pause wait for `min_interval` or `batch_delay`. Begins the delay.
   ///
@@ -138,7 +140,16 @@ final class Subscription {
   func holdsBack(at instant: NIODeadline, isHurried: Bool) -> Bool {
     if isTooEarly(at: instant) { return true }
     guard let delay = options.batchDelay, !isHurried else { return false }
-    nextFrameAt = instant + delay
+    batchUntil = instant + delay
+    return true
+  }
+
+  /// Ends a running `batch_delay`. Returns whether there was one: the stream must be served.
+  func endBatch(at instant: NIODeadline) -> Bool {
+    guard instant < batchUntil else { return false }
+    batchUntil = instant
+    intervalTimer?.cancel()
+    intervalTimer = nil
     return true
   }
 
@@ -193,7 +204,7 @@ final class Subscription {
   /// Lets the stream be served again when `min_interval` or `batch_delay` is over.
   func pause(_ context: ServiceContext, then resume: @escaping () -> Void) {
     guard intervalTimer == nil else { return }
-    intervalTimer = context.schedule(at: nextFrameAt) {
+    intervalTimer = context.schedule(at: max(nextFrameAt, batchUntil)) {
       self.intervalTimer = nil
       resume()
     }

@@ -147,7 +147,7 @@ final class WatchRounds {
     let (fromRevision, fromSequence) = (sentRevision, sentSequence)
     sentRevision = context.store.revision
     sentSequence = context.store.lastEventSequence
-    if fromSequence != sentSequence { hurriesUntil = instant + WatchRounds.eventEffectsMax }
+    if fromSequence != sentSequence { beginHurry(at: instant) }
     if fromRevision != sentRevision || fromSequence != sentSequence {
       let slice = context.work.slice(of: WatchRounds.broadcastMax)
       for group in groups.values {
@@ -178,6 +178,16 @@ final class WatchRounds {
     ready = leftOut + ready
     // The shared changes of late readers are not needed any more.
     for group in groups.values { group.changes.removeAll() }
+  }
+
+  /// After an event, changes wait for no others, not even those that wait already.
+  private func beginHurry(at instant: NIODeadline) {
+    hurriesUntil = instant + WatchRounds.eventEffectsMax
+    for group in groups.values {
+      for subscription in group.members where subscription.endBatch(at: instant) {
+        markReady(subscription)
+      }
+    }
   }
 
   /// Whether this half of the round has spent its budget for content.
@@ -424,7 +434,10 @@ final class WatchRounds {
   private func sendStore(to subscription: Subscription) {
     knowsStore(subscription)
     context.counters.countFrames()
-    send(WatchWidgetsResponse.store(WatchStore(failure: storage.failure)), to: subscription)
+    var failure = storage.failure
+    // A locked screen must not show paths.
+    if subscription.group.filter.isRedacted { failure?.message = "`widgetctl status` shows why" }
+    send(WatchWidgetsResponse.store(WatchStore(failure: failure)), to: subscription)
   }
 
   // MARK: - Progress
