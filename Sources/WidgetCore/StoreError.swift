@@ -49,6 +49,8 @@ public indirect enum StoreError: Error, Hashable, Sendable {
   case notProvided(WidgetID, kind: KindName, by: String)
   /// One of several updates failed; the first one has number 0.
   case inUpdate(Int, of: WidgetID, StoreError)
+  /// A declared widget is too large; the first one has number 0.
+  case inWidget(Int, of: WidgetID, StoreError)
   /// The user already used the request id for another request.
   case requestIDReused(String)
 
@@ -75,7 +77,7 @@ public indirect enum StoreError: Error, Hashable, Sendable {
     case .revisionCompacted: "REVISION_COMPACTED"
     case .revisionUnknown: "REVISION_UNKNOWN"
     case .notProvided: "NOT_PROVIDED"
-    case .inUpdate(_, _, let error): error.reason
+    case .inUpdate(_, _, let error), .inWidget(_, _, let error): error.reason
     case .requestIDReused: "REQUEST_ID_REUSED"
     }
   }

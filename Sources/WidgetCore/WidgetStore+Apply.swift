@@ -18,10 +18,14 @@ extension WidgetStore {
         guard let id = spec.id else { continue }
         let transition = transition ?? store.schemas[spec.kind]?.kind.transition
         if let slot = store.slot(of: id) {
-          results.append(
-            try store.converge(
-              slot, id, to: spec, declaration, transition, revision, now, field: "widgets[\(index)]"
-            ))
+          do throws(StoreError) {
+            results.append(
+              try store.converge(
+                slot, id, to: spec, declaration, transition, revision, now,
+                field: "widgets[\(index)]"))
+          } catch {
+            throw error.ofSize(of: id, index)
+          }
           slots.append(slot)
         } else {
           let declared = spec
@@ -37,7 +41,9 @@ extension WidgetStore {
                 FieldOwner(path: $0.part.path($0.key), owner: declaration.applySet)
               })
           }
-          try store.admit(record)
+          do throws(StoreError) { try store.admit(record) } catch {
+            throw error.ofSize(of: id, index)
+          }
           store.makeRoomAtEnd(transition, at: revision, time: now)
           slots.append(store.insert(record))
           results.append(ApplyResult(id: id, action: .created))
@@ -158,5 +164,13 @@ extension WidgetStore {
       results.append(ApplyResult(id: record.id, action: .deleted))
     }
     return results
+  }
+}
+
+extension StoreError {
+  /// The error with the declared widget, if it is about the widget's size.
+  fileprivate func ofSize(of id: WidgetID, _ index: Int) -> StoreError {
+    guard case .quotaExceeded(limit: "widget_bytes_max", _) = self else { return self }
+    return .inWidget(index, of: id, self)
   }
 }

@@ -110,10 +110,11 @@ struct LimitTests {
       Command.apply(Declaration(applySet: name, widgets: [spec]))
     }
     var fresh = Store(limits: limits)
-    #expect(fresh.refusal(of: declare(text(11))) == quota("widget_bytes_max", maximum))
+    let refused = StoreError.inWidget(0, of: "a", quota("widget_bytes_max", maximum))
+    #expect(fresh.refusal(of: declare(text(11))) == refused)
     try fresh.run(declare(text(10)))
     var adopting = try Store(widgets: ["a"], limits: limits)
-    #expect(adopting.refusal(of: declare(text(11))) == quota("widget_bytes_max", maximum))
+    #expect(adopting.refusal(of: declare(text(11))) == refused)
     try adopting.run(declare(text(10)))
     #expect(adopting.stateBytes == maximum)
     #expect(adopting.checkInvariants() == [])

@@ -82,6 +82,38 @@ extension `A call` {
     }
   }
 
+  @Test func `that makes a widget too large names this widget, and says where the bytes are`()
+    async throws
+  {
+    try await withServer(limits: .with { $0.store.widgetBytesMax = 10_000 }) { server in
+      let client = try server.connect()
+      let kind = try KindName.make("plain")
+      func text(_ count: Int) -> Value { .string(String(repeating: "x", count: count)) }
+      let many = ValueMap((0..<10).map { .init(key: "k\($0)", value: text(2_000)) })
+      let ok = WidgetSpec(id: try .make("ok"), kind: kind, data: ["notes": text(8_000)])
+      let specs = [ok, WidgetSpec(id: try .make("toolarge"), kind: kind, data: many)]
+      let declared = try client.refusal("ApplyWidgets", ApplyWidgetsRequest(widgets: specs))
+      Self.expect(declared, .resourceExhausted, "QUOTA_EXCEEDED")
+      #expect(declared.fieldViolations.map(\.field) == ["widgets[1].data[k0]"])
+      #expect(declared.errorInfo?.metadata["widget_id"] == "toolarge")
+      let words = declared.fieldViolations.first?.description ?? ""
+      #expect(words.contains("this is the largest field of the request"), "\(words)")
+
+      _ = try client.call(
+        "CreateWidget", CreateWidgetRequest(widget: ok), as: CreateWidgetResponse.self)
+      func description(_ patch: WidgetPatch) throws -> String {
+        let refusal = try client.refusal(
+          "UpdateWidget", UpdateWidgetRequest(id: .make("ok"), patch: patch))
+        #expect(refusal.fieldViolations.map(\.field) == ["patch.set_data[more]"])
+        return refusal.fieldViolations.first?.description ?? ""
+      }
+      let little = try description(WidgetPatch(setData: ["more": text(2_000)]))
+      #expect(little.contains("this is the largest field of the request"), "\(little)")
+      let large = try description(WidgetPatch(setData: ["more": text(10_500)]))
+      #expect(large.contains("most of them are here"), "\(large)")
+    }
+  }
+
   @Test func `of SetPresence needs exactly one target and an action`() async throws {
     try await withServer(log: TestLog.State(image: .sample(count: 1))) { server in
       let client = try server.connect()

@@ -149,6 +149,9 @@ extension RPCStatus {
       for place in fieldViolations.indices {
         fieldViolations[place].field = "updates[\(index)].\(fieldViolations[place].field)"
       }
+    case .inWidget(_, let id, let inner):
+      self.init(inner)
+      errorInfo?.metadata["widget_id"] = id.rawValue
     case .requestIDReused(let requestID):
       self.init(
         .invalidArgument, error.reason,
@@ -196,8 +199,12 @@ extension RPCStatus {
       retryDelay: .seconds(1))
   }
 
-  /// - Parameter field: the request's field that exceeds the limit; nil if there is none.
-  static func quotaExceeded(_ limit: String, _ maximum: Int, field: String? = nil) -> RPCStatus {
+  /// - Parameters:
+  ///   - field: the request's field that exceeds the limit; nil if there is none.
+  ///   - hasMost: whether the field has most bytes of its widget.
+  static func quotaExceeded(
+    _ limit: String, _ maximum: Int, field: String? = nil, hasMost: Bool = true
+  ) -> RPCStatus {
     let remedy =
       switch limit {
       case "content_cost_per_command_max":
@@ -211,7 +218,8 @@ extension RPCStatus {
       case "selector_terms_max": "Name fewer in one request"
       case "scan_cost_max": "List the widgets (`widgetctl ls`), and name their ids"
       case "blob_bytes_total_max": "Try again when others have deleted theirs"
-      case "widget_bytes_max" where field != nil: "Make the value smaller"
+      case "widget_bytes_max" where field != nil:
+        hasMost ? "Make the value smaller" : "Make the values of the widget smaller"
       default: "Remove something"
       }
     return RPCStatus(
@@ -221,16 +229,18 @@ extension RPCStatus {
         + "configuration.",
       metadata: ["limit": limit, "maximum": "\(maximum)"],
       violations: field.map {
-        [FieldViolation(field: $0, description: bound(limit, maximum))]
+        [FieldViolation(field: $0, description: bound(limit, maximum, hasMost))]
       } ?? [])
   }
 
   /// What a limit allows in the field that exceeds it.
-  private static func bound(_ limit: String, _ maximum: Int) -> String {
-    limit == "widget_bytes_max"
-      ? "The state of a widget may have \(maximum) bytes (\(limit)), and most of them are here; make "
-        + "the value smaller."
-      : "At most \(maximum) are allowed (\(limit))."
+  private static func bound(_ limit: String, _ maximum: Int, _ hasMost: Bool) -> String {
+    guard limit == "widget_bytes_max" else { return "At most \(maximum) are allowed (\(limit))." }
+    let state = "The state of a widget may have \(maximum) bytes (\(limit))"
+    return hasMost
+      ? "\(state), and most of them are here; make the value smaller."
+      : "\(state). The widget is too large with this request; this is the largest field of the "
+        + "request. Make the values of the widget smaller."
   }
 
   static func invalidField(_ field: String, _ description: String) -> RPCStatus {

@@ -100,7 +100,13 @@ final class ServiceContext {
       return try commit(command, by: Caller(uid: peer.uid, pid: peer.pid, client: client))
     } catch {
       if case .reducerFailed(let id, _, let failure) = error { show(failure, on: id, to: peer) }
-      throw RPCStatus(error, of: command)
+      throw RPCStatus(error, of: command) { id in
+        store.widget(id).map {
+          WidgetSpec(
+            id: id, kind: $0.kind, parameters: $0.parameters, data: $0.data,
+            timeline: store.storedTimeline(of: id))
+        }
+      }
     }
   }
 
