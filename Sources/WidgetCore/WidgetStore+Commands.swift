@@ -193,7 +193,7 @@ extension WidgetStore {
     let patch = try fitted(patch, for: record, field: "patch")
     let transition = transition ?? defaultTransition(of: record)
     let effect = try admittedEffect(of: patch, on: slot)
-    guard effect.isChange else { return }
+    guard effect.isChange else { return keepStale(slot, by: patch) }
     _ = advanceRevision()
     modify(slot, by: patch, effect, nil, transition, at: now)
   }
@@ -219,9 +219,14 @@ extension WidgetStore {
       ownership = changed == record.ownership ? nil : changed
     }
     let effect = try admittedEffect(of: patch, on: slot, plus: record.growth(to: ownership))
-    guard effect.isChange || ownership != nil else { return }
+    guard effect.isChange || ownership != nil else { return keepStale(slot, by: patch) }
     _ = advanceRevision()
     modify(slot, by: patch, effect, ownership, transition, at: now)
+  }
+
+  /// A patch that changes nothing may say that its widget is stale: from then on not by time alone.
+  mutating func keepStale(_ slot: Int, by patch: WidgetPatch) {
+    if patch.isStale == true { records.stayStale(slot) }
   }
 
   // MARK: - Delete
@@ -435,7 +440,9 @@ extension Record {
     if let error {
       let dated = error.continuing(self.error).dated(at: now)
       let others = marks.filter { mark in !dated.all.contains { $0.isSame(as: mark) } }
-      patch.error = .some(others.isEmpty ? dated : WidgetError(joining: dated.all + others))
+      let room = max(0, WidgetStore.furtherErrorsMax - dated.further.count)
+      patch.error = .some(
+        others.isEmpty ? dated : WidgetError(joining: dated.all + others.prefix(room)))
     } else if byProvider || self.error.map(ReducerFailure.isMark) == false {
       patch.error = .some(WidgetError(joining: marks))
     }

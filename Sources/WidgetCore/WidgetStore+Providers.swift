@@ -268,7 +268,10 @@ extension WidgetStore {
       !isError && patch.timeline == nil && record.moment?.awaitsTimeline == true
     let ownership = record.ownership(after: patch, by: .provider(provider))
     let effect = try admittedEffect(of: patch, on: slot, plus: record.growth(to: ownership))
-    guard effect.isChange || endsRequest else { return false }
+    guard effect.isChange || endsRequest else {
+      keepStale(slot, by: patch)
+      return false
+    }
     let transition = update.transition ?? defaultTransition(slot)
     modify(slot, by: patch, effect, ownership, transition, at: time) { state in
       if endsRequest { state.moment?.stopAsking() }

@@ -30,7 +30,7 @@ extension WidgetStore {
     }
   }
 
-  /// The maximum number of further errors of a widget's error, in a request.
+  /// The maximum number of further errors of a widget's error, with the marks of reducers.
   static var furtherErrorsMax: Int { 32 }
 
   private func validate(

@@ -149,20 +149,30 @@ public struct WidgetError: Hashable, Sendable {
   /// The reason of the errors that the daemon sets for failed reducers.
   public static let reducerFailed = "REDUCER_FAILED"
 
-  /// This error as stored after another one. Without a time, it gets the time of a former error
-  /// with the same reason. A further error gets the time of a former one that is equal to it.
+  /// This error as stored after another one. An error without a time, the first or a further one,
+  /// gets the time of a former error with the same reason: best of one with the same message too.
+  /// A former error gives its time to one error only.
   ///
   /// The daemon keeps errors in this way. To know whether setting an error would change a widget,
   /// compare this with the widget's error.
   public func continuing(_ former: WidgetError?) -> WidgetError {
     guard let former else { return self }
-    var result = self
-    if since == nil, former.reason.hasSameBytes(as: reason) { result.since = former.since }
-    for index in result.further.indices where result.further[index].since == nil {
-      let same = former.all.first { $0.isSame(as: result.further[index]) }
-      result.further[index].since = same?.since
+    var errors = all
+    var others = former.all
+    for index in errors.indices {
+      let error = errors[index]
+      guard let same = others.firstIndex(where: { $0.isSame(as: error) }) else { continue }
+      errors[index].since = error.since ?? others[same].since
+      others.remove(at: same)
     }
-    return result
+    for index in errors.indices where errors[index].since == nil {
+      let reason = errors[index].reason
+      guard let like = others.firstIndex(where: { $0.reason.hasSameBytes(as: reason) }) else {
+        continue
+      }
+      errors[index].since = others.remove(at: like).since
+    }
+    return WidgetError(joining: errors) ?? self
   }
 
   /// Whether two errors have the same reason and message.

@@ -125,6 +125,36 @@ struct ReducerFailureTests {
     #expect(store.widget("a")?.error?.all.count == 8)
   }
 
+  @Test func `an error and the marks are no more than can be written back`() throws {
+    var kind = Self.kind
+    kind.reducers = (0..<20).map {
+      Reducer(event: "press", nodeID: "n\($0)", assignments: ["share": "10 / data.cups"])
+    }
+    var store = try store(kind)
+    func set(further count: Int) throws {
+      let further = (0..<count).map { WidgetError(reason: "NO_MILK", message: "\($0)") }
+      let error = WidgetError(reason: "COLD", message: "It is cold.", further: further)
+      try store.update("a", WidgetPatch(error: .some(error)))
+    }
+    func marks() -> Int { store.widget("a")?.error?.all.count(where: ReducerFailure.isMark) ?? 0 }
+    try set(further: 30)
+    for number in 0..<20 { try press("n\(number)", &store) }
+    #expect(marks() == 2)
+    let full = try #require(store.widget("a")?.error)
+    #expect(full.further.count == 32)
+    let revision = store.revision
+    try store.update("a", WidgetPatch(error: .some(full)))
+    #expect(store.revision == revision)
+    try set(further: 31)
+    #expect(marks() == 1)
+    try set(further: 32)
+    #expect(marks() == 0)
+    #expect(store.widget("a")?.error?.further.count == 32)
+    try press("n0", &store)
+    #expect(marks() == 0)
+    #expect(store.checkInvariants() == [])
+  }
+
   @Test func `a provider that sends fresh data does not clear the marks`() throws {
     var store = try store()
     try press("pour", &store)

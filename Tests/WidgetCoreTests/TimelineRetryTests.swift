@@ -77,7 +77,17 @@ struct TimelineRetryTests {
     var marked = try store()
     try provide(.with { $0.isStale = true }, in: &marked, at: 200)
     marked.advance(to: .at(300))
-    for var store in [abandoned, marked] {
+    // It is stale by its timeline already.
+    var told = try store()
+    told.advance(to: .at(300))
+    let revision = told.revision
+    try told.run(.update("t", .with { $0.isStale = true }), at: .at(310))
+    told.commitGroup(at: .at(0))
+    #expect(told.revision == revision)
+    var provided = try store()
+    provided.advance(to: .at(300))
+    try provide(.with { $0.isStale = true }, in: &provided, at: 310)
+    for var store in [abandoned, marked, told, provided] {
       store.clockWentBack(to: .at(100))
       store.advance(to: .at(100))
       #expect(store.widget("t")?.isStale == true)

@@ -194,6 +194,31 @@ struct UpdateTests {
     #expect(try since(dated, at: .at(11)) == .at(2))
   }
 
+  @Test func `a further error keeps its time when it becomes the first, or its words change`()
+    throws
+  {
+    var store = try makeStore()
+    func times(_ errors: [WidgetError], at now: Timestamp) throws -> [Timestamp?] {
+      let error = WidgetError(joining: errors)
+      try store.run(.update("w", .with { $0.error = .some(error) }), at: now)
+      return store.widget("w")?.error?.all.map(\.since) ?? []
+    }
+    let a = WidgetError(reason: "A", message: "1")
+    let b = WidgetError(reason: "B", message: "1")
+    let other = WidgetError(reason: "B", message: "2")
+    #expect(try times([a], at: .at(1)) == [.at(1)])
+    #expect(try times([a, b], at: .at(2)) == [.at(1), .at(2)])
+    #expect(try times([b, a], at: .at(3)) == [.at(2), .at(1)])
+    #expect(try times([a, other], at: .at(4)) == [.at(1), .at(2)])
+    // A new error beside one with the same reason is not as old.
+    #expect(try times([a, b, other], at: .at(5)) == [.at(1), .at(5), .at(2)])
+    let revision = store.revision
+    #expect(try times([a, b, other], at: .at(6)) == [.at(1), .at(5), .at(2)])
+    #expect(store.revision == revision)
+    #expect(try times([other], at: .at(7)) == [.at(2)])
+    #expect(try times([b], at: .at(8)) == [.at(2)])
+  }
+
   @Test(arguments: [
     ("", false), ("A", true), ("A_9", true), ("a", false), ("A-B", false), ("A B", false),
     (String(repeating: "A", count: 64), true), (String(repeating: "A", count: 65), false),

@@ -8,7 +8,8 @@ public import WidgetModel
 public struct ReducerFailure: Hashable, Sendable {
   /// The reason of the mark.
   public static let reason = WidgetError.reducerFailed
-  /// The maximum number of marks of a widget. Of further failures, only the log has a line.
+  /// The maximum number of marks of a widget. There are fewer if it has `furtherErrorsMax` further
+  /// errors. Of other failures, only the log has a line.
   static let marksMax = 8
 
   /// The event; empty if the reducers of the kind can handle no event at all.

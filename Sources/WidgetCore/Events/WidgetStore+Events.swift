@@ -64,7 +64,9 @@ extension WidgetStore {
     if let index = errors.firstIndex(where: failure.isMarked) {
       errors[index] = failure.mark.continuing(errors[index])
     } else {
-      guard errors.count(where: ReducerFailure.isMark) < ReducerFailure.marksMax else { return }
+      guard errors.count(where: ReducerFailure.isMark) < ReducerFailure.marksMax,
+        errors.count <= WidgetStore.furtherErrorsMax
+      else { return }
       errors.append(failure.mark.dated(at: now))
     }
     let patch = WidgetPatch(error: .some(WidgetError(joining: errors)))

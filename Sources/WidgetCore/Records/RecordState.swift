@@ -104,9 +104,11 @@ struct RecordState {
       labels = newLabels
       labelsRevision = revision
     }
-    if let isStale = patch.isStale, isStale != self.isStale {
-      self.isStale = isStale
-      statusRevision = revision
+    if let isStale = patch.isStale {
+      if isStale != self.isStale {
+        self.isStale = isStale
+        statusRevision = revision
+      }
       // A clock that is set back does not change what somebody has said.
       moment?.stayStale()
     }

@@ -5,8 +5,8 @@ import WidgetModel
 ///
 /// Each field is `*`, a number, a range `a-b`, a step `*/n` or `a-b/n`, or a list of those. Months
 /// and days of the week also have names of three letters; 7 is a Sunday like 0. If both days are
-/// restricted, one of them must fit. `@hourly`, `@daily`, `@weekly`, `@monthly` and `@yearly` are
-/// short for patterns.
+/// restricted, it is enough if one of them fits. `@hourly`, `@daily`, `@weekly`, `@monthly` and
+/// `@yearly` are short for patterns.
 ///
 /// Times are local clock times. A time that the clocks skip does not fit. A time that they repeat
 /// fits twice.

@@ -74,7 +74,7 @@ struct Draft {
         errors[index] = mark
       } else {
         let marks = errors.count { $0.reason == "REDUCER_FAILED" }
-        guard marks < 8 else { return .updated(id) }
+        guard marks < 8, errors.count <= 32 else { return .updated(id) }
         mark.since = now
         errors.append(mark)
       }
@@ -223,7 +223,9 @@ struct Draft {
         new.presence.isEnabled = spec.isEnabled ?? old.presence.isEnabled
         new.applySet = declaration.applySet
         let isChange = new != old || after != owners[id]
-        try store(new, replacing: old, owners: after)
+        do throws(StoreError) { try store(new, replacing: old, owners: after) } catch {
+          throw named(error, id, index)
+        }
         if !isChange { result.action = .unchanged }
         results.append(result)
       } else {
@@ -234,7 +236,11 @@ struct Draft {
             table?[place.path] = FieldOwner(path: place.path, owner: declaration.applySet)
           }
         }
-        try insert(spec, id, applySet: declaration.applySet, owners: table)
+        do throws(StoreError) {
+          try insert(spec, id, applySet: declaration.applySet, owners: table)
+        } catch {
+          throw named(error, id, index)
+        }
         results.append(ApplyResult(id: id, action: .created))
       }
     }
@@ -344,11 +350,11 @@ struct Draft {
           let isSame = widget.error.map { $0.reason == error.reason } ?? false
           new.error?.since = isSame ? widget.error?.since : now
         }
+        let others = marks.filter { mark in
+          mark.reason != error.reason || mark.message != error.message
+        }
         new.error = WidgetError(
-          joining: (new.error?.all ?? [])
-            + marks.filter { mark in
-              mark.reason != error.reason || mark.message != error.message
-            })
+          joining: (new.error?.all ?? []) + others.prefix(max(0, 32 - error.further.count)))
       } else if widget.error?.reason != "REDUCER_FAILED" {
         new.error = WidgetError(joining: marks)
       }
@@ -411,6 +417,12 @@ struct Draft {
 
   private func quota(_ limit: String, _ maximum: Int) -> StoreError {
     .quotaExceeded(limit: limit, maximum: maximum)
+  }
+
+  /// An error about the size of a declared widget names the widget.
+  private func named(_ error: StoreError, _ id: WidgetID, _ index: Int) -> StoreError {
+    guard case .quotaExceeded(limit: "widget_bytes_max", _) = error else { return error }
+    return .inWidget(index, of: id, error)
   }
 
   private func cost(_ widget: Widget, _ owners: ModelOwners?) -> Int {
