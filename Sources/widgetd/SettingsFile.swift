@@ -14,8 +14,20 @@ enum SettingsFile {
   ]
 
   /// Refuses a file with a line that is neither a setting, nor a comment, nor blank. A variable of
-  /// another program is no mistake, if the file has settings.
+  /// another program is no mistake, if the file has settings. The name of a setting without its
+  /// prefix, such as `SOCKET`, is one.
   static func check(_ bytes: [UInt8], path: String) throws(SettingsFileError) {
+    guard !bytes.starts(with: [0xEF, 0xBB, 0xBF]) else {
+      throw SettingsFileError(
+        place: path, problem: "the file begins with a byte order mark",
+        advice: "save the file as UTF-8 without it")
+    }
+    // Swift takes "\r\n" as one character, so the file would be one line.
+    guard !bytes.contains(UInt8(ascii: "\r")) else {
+      throw SettingsFileError(
+        place: path, problem: "the lines end with carriage returns",
+        advice: "save the file with Unix line ends")
+    }
     guard let text = String(validating: bytes, as: UTF8.self), !text.contains("\0") else {
       throw SettingsFileError(
         place: path, problem: "it is not a text file", advice: SettingsFileError.form)
