@@ -115,13 +115,19 @@ extension StorageError: CustomStringConvertible {
       "\(path): \(detail)"
     case .removed(let path, let detail, let revision, let copy?):
       "\(path): \(detail) while the daemon used it, so nothing more is stored. Everything up to"
-        + " revision \(revision) is in \(copy): stop the daemon, run `widgetctl restore \(copy)`, and"
-        + " restart the daemon"
+        + " revision \(revision) is in \(copy): stop the daemon, run"
+        + " `\(StorageError.restore(copy, to: path))`, and restart the daemon"
     case .removed(let path, let detail, let revision, nil):
       "\(path): \(detail) while the daemon used it, so nothing more is stored. It was at revision"
         + " \(revision): put the file back, or restart the daemon with a backup"
     case .unexpected(let path, let detail):
       "\(path): unexpected result from SQLite (\(detail)); please report this as a bug"
     }
+  }
+
+  /// The command that puts a copy in the place of a database.
+  static func restore(_ copy: String, to path: String) -> String {
+    let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+    return "widgetctl restore \(copy) --state-directory \(folder.isEmpty ? "/" : folder)"
   }
 }

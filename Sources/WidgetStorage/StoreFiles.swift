@@ -106,7 +106,7 @@ struct StoreFiles {
       path: path,
       detail: "\(size == nil ? "is missing" : "is empty"), but a store was in use here"
         + (isLogHere ? "; its write-ahead log \(logPath) is left alone" : "")
-        + ". Put the file back, or restore a backup with `widgetctl restore FILE`. To start empty,"
+        + ". Put the file back, or restore a backup with `\(StorageError.restore("FILE", to: path))`. To start empty,"
         + " remove \(markPath)\(isLogHere ? " and move the log away" : "")")
   }
 
@@ -114,7 +114,7 @@ struct StoreFiles {
     .lost(
       path: path,
       detail: "belongs to another store than the one that was in use here. Put the right file back,"
-        + " or restore a backup with `widgetctl restore FILE`. To use this file, remove \(markPath)"
+        + " or restore a backup with `\(StorageError.restore("FILE", to: path))`. To use this file, remove \(markPath)"
     )
   }
 
@@ -176,7 +176,8 @@ struct StoreFiles {
       detail: "ends at revision \(standing.revision), and lacks the last"
         + " \(count == 1 ? "1 group" : "\(count) groups") of changes, up to revision"
         + " \(content.revision): \(cause(content)). \(remedy(content)), or restore a backup with"
-        + " `widgetctl restore FILE`. To use the store without these changes, remove \(markPath)")
+        + " `\(StorageError.restore("FILE", to: path))`. To use the store without these changes, remove"
+        + " \(markPath)")
   }
 
   private func cause(_ content: StoreMark.Content) -> String {
