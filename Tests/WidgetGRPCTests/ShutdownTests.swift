@@ -93,7 +93,7 @@
         let watcher = try Watcher(client).sync()
         async let stopped: Void = server.server.stop()
         while client.goAways.isEmpty, try client.fill() {}
-        // Between the two GOAWAYs, calls are still taken in; they are told.
+        // NIO's HTTP/2 refuses new streams after the first GOAWAY.
         if let stream = try? client.start(
           "CreateWidget",
           CreateWidgetRequest(widget: WidgetSpec(id: .make("a"), kind: .make("clock"))))

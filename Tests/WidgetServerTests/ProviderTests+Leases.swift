@@ -75,6 +75,11 @@ extension Providers {
     silent.expired("a", pid: Peer.current.pid, since: .epoch)
     #expect(silent["a"] == ProviderSilence(since: .epoch, pid: Peer.current.pid))
     #expect(silent["b"] == nil)
+    var look = SilenceLook(silent)
+    for _ in 0..<2 {
+      #expect(look.silence(of: "a") == ProviderSilence(since: .epoch, pid: Peer.current.pid))
+      #expect(look.silence(of: "b") == nil)
+    }
     // No process has this number.
     silent.expired("c", pid: .max, since: .epoch)
     #expect(silent["c"] == nil)

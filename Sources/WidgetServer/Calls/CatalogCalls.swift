@@ -46,7 +46,8 @@ extension ServiceLoop {
   ) throws(RPCStatus) {
     let name = try context.decode(GetKindRequest.self, payload).name
     guard let kind = context.store.kind(name) else { throw RPCStatus(.kindNotFound(name)) }
-    responder.respond(GetKindResponse(kind: answered(kind)), to: call)
+    var look = SilenceLook(providers.silent)
+    responder.respond(GetKindResponse(kind: answered(kind, &look)), to: call)
   }
 
   /// ListKinds.
@@ -107,11 +108,11 @@ extension ServiceLoop {
   // MARK: - Parts
 
   /// The kind, with whether its provider has a session.
-  private func answered(_ kind: RegisteredKind) -> RegisteredKind {
+  private func answered(_ kind: RegisteredKind, _ look: inout SilenceLook) -> RegisteredKind {
     var kind = kind
     kind.isProviderConnected = providers.table.byName[kind.provider] != nil
     if kind.isAttended, !kind.isProviderConnected {
-      kind.providerSilence = providers.silent[kind.provider]
+      kind.providerSilence = look.silence(of: kind.provider)
     }
     if kind.isAttended { kind.refreshBudget = budgets.budget(of: kind.kind.name) }
     return kind
@@ -128,8 +129,9 @@ extension ServiceLoop {
     let page = context.store.kinds(
       after: request.pageToken, limit: min(wanted, context.limits.pageSizeMax),
       bytesMax: context.limits.pageBytesMax)
+    var look = SilenceLook(providers.silent)
     var response = ListKindsResponse(
-      kinds: page.kinds.map(answered), revision: context.store.revision)
+      kinds: page.kinds.map { answered($0, &look) }, revision: context.store.revision)
     if page.hasMore, let last = page.kinds.last {
       response.nextPageToken = last.kind.name.rawValue
     }

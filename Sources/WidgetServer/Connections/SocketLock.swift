@@ -195,7 +195,8 @@ public enum SocketError: Error, Hashable, Sendable, CustomStringConvertible {
     case .served(let path):
       "another program serves \(path) already. Stop it, or choose another path with --socket."
     case .cannotUse(let path, let reason):
-      "\(path) cannot be used: \(reason). Mend that, or choose another path with --socket."
+      "\(path) cannot be used: \(reason). Fix the cause, or choose another path with "
+        + "--socket."
     }
   }
 }

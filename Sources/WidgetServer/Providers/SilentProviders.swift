@@ -54,3 +54,19 @@ struct SilentProviders {
     byName[provider].flatMap { $0.process.isRunning ? $0.silence : nil }
   }
 }
+
+/// The silent providers for one call, which looks at the process of each provider only once.
+struct SilenceLook {
+  private let providers: SilentProviders
+  private var seen: [String: ProviderSilence?] = [:]
+
+  init(_ providers: SilentProviders) { self.providers = providers }
+
+  /// Nil if the provider is not silent, or if its process has ended.
+  mutating func silence(of provider: String) -> ProviderSilence? {
+    if let known = seen[provider] { return known }
+    let silence = providers[provider]
+    seen.updateValue(silence, forKey: provider)
+    return silence
+  }
+}
