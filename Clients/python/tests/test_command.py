@@ -106,21 +106,32 @@ class CommandTests(ProcessCase):
 
     def test_errors_name_the_reason_and_the_next_step(self):
         self.daemon.answers["GetWidget"] = Status(
-            5, 'There is no widget "x".', "WIDGET_NOT_FOUND", widget_id="x"
+            8, "The limit x is reached. Remove something.", "QUOTA_EXCEEDED", limit="x"
         )
         status, out, err = self.run_command("get", "x")
-        told = 'widgetd: There is no widget "x". (NOT_FOUND: WIDGET_NOT_FOUND)\n'
-        self.assertEqual((status, out, err), (3, "", told))
+        told = (
+            "widgetd: The limit x is reached. Remove something. "
+            "(RESOURCE_EXHAUSTED: QUOTA_EXCEEDED)\n"
+        )
+        self.assertEqual((status, out, err), (9, "", told))
         status, _, err = self.run_command("get", "x", "--json")
-        self.assertEqual(json.loads(err)["error"]["reason"], "WIDGET_NOT_FOUND")
+        self.assertEqual(json.loads(err)["error"]["reason"], "QUOTA_EXCEEDED")
 
     def test_a_missing_widget_is_answered_with_a_command(self):
         self.daemon.answers["GetWidget"] = Status(
-            5, 'There is no widget "a". List them with ListWidgets.', "WIDGET_NOT_FOUND"
+            5,
+            'There is no widget "a". `widgetctl ls` lists all widgets.',
+            "WIDGET_NOT_FOUND",
+            widget_id="a",
         )
-        status, _, err = self.run_command("get", "a")
-        self.assertEqual(status, 3)
-        self.assertIn('There is no widget "a". `python -m widgetd ls` lists them.', err)
+        status, out, err = self.run_command("get", "a")
+        told = (
+            'widgetd: There is no widget "a". `python -m widgetd ls` lists all widgets. '
+            "(NOT_FOUND: WIDGET_NOT_FOUND)\n"
+        )
+        self.assertEqual((status, out, err), (3, "", told))
+        status, _, err = self.run_command("get", "a", "--json")
+        self.assertEqual(json.loads(err)["error"]["reason"], "WIDGET_NOT_FOUND")
 
     def test_common_options_may_be_before_or_after_the_command(self):
         self.daemon.answers["ListWidgets"] = pb.ListWidgetsResponse(widgets=[widget("a")])

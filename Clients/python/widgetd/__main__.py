@@ -85,12 +85,24 @@ def _abandon_output() -> None:
 
 
 def _complain(error: WidgetdError, as_json: bool) -> int:
-    # The daemon speaks of its methods; here the next step is a command.
-    words = str(error).replace("List them with ListWidgets.", "`python -m widgetd ls` lists them.")
-    print(_json.dumps(_json.error(error)) if as_json else f"widgetd: {words}", file=sys.stderr)
+    words = _json.dumps(_json.error(error)) if as_json else f"widgetd: {_words(error)}"
+    print(words, file=sys.stderr)
     if isinstance(error, CallError):
         return _STATUS.get(error.code, 1)
     return 7 if isinstance(error, SocketNotFound) else 1
+
+
+def _words(error: WidgetdError) -> str:
+    """The error for people. The daemon names widgetctl; here the next step is this program."""
+    if not isinstance(error, CallError) or error.reason != "WIDGET_NOT_FOUND":
+        return str(error)
+    id = error.metadata.get("widget_id")
+    if id is None:
+        return str(error)
+    return (
+        f'There is no widget "{_safe(id)}". `python -m widgetd ls` lists all widgets. '
+        f"({error.code.name}: {error.reason})"
+    )
 
 
 # --- The command line -----------------------------------------------------------------------------
