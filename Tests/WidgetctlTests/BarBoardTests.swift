@@ -39,6 +39,13 @@ import WidgetProto
     #expect(board.next(dates) == nil)
     try board.take(.opened(WatchOpened(subscriptionID: 1, epoch: 1, revision: 1)), at: .epoch)
     #expect(board.next(dates) == nil)
+    let failure = StoreFailure(message: "no space left", since: .epoch)
+    try board.take(.store(WatchStore(failure: failure)), at: .epoch)
+    #expect(board.next(dates) == nil)
+    let widgets = [LiveSamples.widget("a", says: "x")]
+    try board.take(.snapshot(SnapshotChunk(widgets: widgets)), at: .epoch)
+    try board.take(.synced(WatchSynced(revision: 1)), at: .epoch)
+    #expect(board.next(dates) == "x 0 ↻\n")
   }
 
   @Test

@@ -166,7 +166,7 @@ import WidgetModel
       BundleStanding.asideText(field, of: widget)
         == "bundle top: the value 42 of data.n of clock is set aside, because it does not fit the "
         + "kind; it was set by an earlier change, and comes back when it fits; "
-        + "`widgetctl set clock --release data.n` gives it up")
+        + "`widgetctl set clock --release data.n` discards it")
     #expect(
       BundleStanding.asideText(FieldOwner(path: "data.n", owner: "bundle/top"), of: widget) == nil)
     widget.applySet = "mine"
@@ -215,6 +215,7 @@ import WidgetModel
       #expect(host.folder(insteadOf: "/a") == nil)
     }
     #expect(host.folder(insteadOf: "/x") == "/a")
+    #expect(BundleHost.missing(former: ["/c"]).folder(insteadOf: "/x") == "/c")
   }
 
   @Test(

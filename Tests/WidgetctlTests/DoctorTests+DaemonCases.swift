@@ -6,12 +6,12 @@ import WidgetModel
 /// Problems of a daemon that answers: its health, its level for the user, its version, its providers.
 extension DoctorTests {
   static let daemonCases: [Case] = [
-    Case("the daemon is stopping", "health", .fail, "is stopping", "widgetctl doctor") {
+    Case("the daemon is stopping", "health", .fail, "is stopping", "widgetctl status") {
       $0.connection = .answered(Facts.Answers(health: .notServing, level: .client))
     },
     Case(
       "the daemon that a flag names is stopping", "health", .fail, "is stopping",
-      "widgetctl doctor --socket /x"
+      "widgetctl status --socket /x"
     ) {
       $0.choice = .named("/x", .flag)
       $0.connection = .answered(Facts.Answers(health: .notServing, level: .client))

@@ -212,7 +212,7 @@ struct StatusTests {
         ○ widgetd - not running
             Socket: /s
             Reason: nobody listens
-              Mend: start it
+               Fix: start it
               Next: `widgetctl doctor` shows more
 
         """)

@@ -207,6 +207,23 @@ struct WidgetTextTests {
     #expect(widget.statusFailures == ["! feed failed: refused"])
     widget.error = WidgetError(reason: "SOURCE_FAILED", message: "Feed failed: refused")
     #expect(widget.statusFailures == [])
+    // A further error may be the failure, too.
+    widget.error = WidgetError(
+      reason: "ACTION_FAILED", message: "Save failed: no room",
+      further: [WidgetError(reason: "SOURCE_FAILED", message: "Feed failed: refused")])
+    #expect(widget.statusFailures == [])
+    widget.data = [
+      "status": .map([
+        "feed": .map([
+          "failed": .bool(true), "title": .string("Feed failed"), "message": .string("refused"),
+        ]),
+        "save": .map(["failed": .bool(true), "message": .string("1")]),
+      ])
+    ]
+    #expect(widget.statusFailures == ["! save failed: 1"])
+    // The text of another failure may contain the message.
+    widget.error = WidgetError(reason: "SOURCE_FAILED", message: "Feed failed: status 1")
+    #expect(widget.statusFailures == ["! feed failed: refused", "! save failed: 1"])
     widget.error = nil
     widget.data = ["status": .string("fine")]
     #expect(widget.statusFailures == [])

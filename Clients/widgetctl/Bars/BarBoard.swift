@@ -88,8 +88,9 @@ struct BarBoard: Sendable {
 
   /// The next text to write, with its newline. Nil if it equals the last one.
   mutating func next(_ dates: DateText) -> String? {
-    // Before the first snapshot, an absent widget is not yet a missing one.
-    guard mirror.isSynced || !isConnected else { return nil }
+    // Before the first snapshot, an absent widget is not yet a missing one. The daemon reports its store
+    // before the snapshot.
+    guard mirror.isSynced || end != nil || loss.map({ !$0.isOfStore }) ?? false else { return nil }
     let line = text(blocks(dates), notice(dates))
     guard line != printed else { return nil }
     printed = line

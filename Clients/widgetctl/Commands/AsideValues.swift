@@ -16,7 +16,7 @@ struct AsideValues: Hashable {
       "\(widget): \(field.path): the value \(JSONWriter.compact(value)) is set aside until it fits the "
         + "kind again, or somebody sets the field; it was set by "
         + "\(field.ownerName(Facts.name(ofUser:))); `widgetctl set \(widget) --release \(field.path)` "
-        + "gives it up"
+        + "discards it"
     }
 
     /// `c: data.note has its value "mine" again…`

@@ -132,9 +132,17 @@ enum BundleHost: Hashable {
       "widgetd-host runs \(folders.joined(separator: ", ")): add --dir \(first.asArgument), or --remote"
   }
 
-  /// The first folder of the running host, if it does not run the named one.
+  /// The first folder of the host, or of the last host, if it is not the named one.
   func folder(insteadOf named: String) -> String? {
-    guard case .running(let folders, _) = self, runs(named) != true else { return nil }
+    let folders: [String] =
+      switch self {
+      case .running(let folders, _), .returning(let folders), .silent(_, let folders),
+        .missing(let folders):
+        folders
+      case .unknown: []
+      }
+    guard !folders.contains(where: { BundleHost.resolved($0) == BundleHost.resolved(named) })
+    else { return nil }
     return folders.first
   }
 

@@ -192,7 +192,8 @@ struct BundleListCommand: AsyncParsableCommand {
       case let theirs = BundleFolderOptions.installer(at: other),
       let list = try? theirs.list(), !list.isEmpty
     {
-      BundleText.warn("there are no bundles in \(installer.path); widgetd-host runs \(other)")
+      BundleText.warn(
+        "there are no bundles in \(installer.path); this is the folder of widgetd-host: \(other)")
       (installer, installed) = (theirs, list)
     }
     if !installed.isEmpty, host != .unknown, let problem = host.problem(of: installer.path) {

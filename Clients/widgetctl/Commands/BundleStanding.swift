@@ -200,7 +200,7 @@ struct BundleStanding: Hashable, Sendable {
     return "bundle \(bundle): the value \(JSONWriter.compact(value)) of \(field.path) of "
       + "\(widget.id) is set aside, because it does not fit the kind; it was set by "
       + "\(field.ownerName(Facts.name(ofUser:))), and comes back when it fits; "
-      + "`widgetctl set \(widget.id) --release \(field.path)` gives it up"
+      + "`widgetctl set \(widget.id) --release \(field.path)` discards it"
   }
 
   static func keptText(_ field: FieldOwner, of widget: Widget) -> String? {

@@ -56,8 +56,12 @@ struct HealthCommand: AsyncParsableCommand {
     commandName: "health",
     abstract: "Check whether the daemon serves: exit status 0 if it does, else 7.",
     discussion: """
+      A daemon whose store takes no changes, such as on a full disk, still serves reads. Check its \
+      store with the name widgetd.v1.Store.
+
       Examples:
         widgetctl health
+        widgetctl health widgetd.v1.Store
         until widgetctl health --timeout 1s; do sleep 1; done
       """)
 

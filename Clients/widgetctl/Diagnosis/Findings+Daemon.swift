@@ -91,7 +91,7 @@ extension Facts {
         check,
         "\(answers.health.name): the daemon is stopping, or its store was removed; its last errors"
           + " tell which",
-        mend: choice.command("doctor"))
+        mend: choice.command("status"))
     }
   }
 

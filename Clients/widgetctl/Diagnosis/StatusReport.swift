@@ -125,7 +125,7 @@ extension StatusReport {
     case .notRunning, .unknown:
       if let trouble {
         line("Reason", trouble.found)
-        if let mend = trouble.mend { line("Mend", mend) }
+        if let mend = trouble.mend { line("Fix", mend) }
       }
       line("Next", "`\(next)` shows more")
       return text

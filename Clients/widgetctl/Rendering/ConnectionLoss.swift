@@ -12,7 +12,7 @@ struct ConnectionLoss: Hashable, Sendable {
   /// Whether the new connection sends a snapshot. Until it is complete, the state is the old one.
   private var waitsForSnapshot = false
   /// Whether the connection is up, and the store takes no changes.
-  private var isOfStore = false
+  private(set) var isOfStore = false
   /// The failure of the store, while the state is the old one for another reason.
   private var store: StoreFailure?
 

@@ -79,10 +79,11 @@ extension Widget {
     guard case .map(let status)? = data["status"] else { return [] }
     return status.entries.compactMap { entry in
       guard case .map(let one) = entry.value, one["failed"] == .bool(true),
-        case .string(let message)? = one["message"],
-        // The error of the widget may be the same failure.
-        message.isEmpty || error?.message.contains(message) != true
+        case .string(let message)? = one["message"]
       else { return nil }
+      let title = if case .string(let title)? = one["title"] { title } else { "" }
+      // An error of the widget may be the same failure.
+      guard error?.all.contains(where: { $0.tells(title, message) }) != true else { return nil }
       return "! \(entry.key.onOneLine) failed: \(message.onOneLine)"
     }
   }
@@ -129,6 +130,17 @@ extension ValueMap.Entry {
 }
 
 extension WidgetError {
+  /// Whether the error is the failure with this title and message. The host joins them in an error.
+  /// Without a title, the message after the name counts.
+  fileprivate func tells(_ title: String, _ message: String) -> Bool {
+    guard title.isEmpty else {
+      return self.message == (message.isEmpty ? title : "\(title): \(message)")
+    }
+    guard !message.isEmpty else { return false }
+    guard let name = self.message.firstRange(of: ": ") else { return self.message == message }
+    return self.message == message || self.message[name.upperBound...] == message
+  }
+
   /// The message on one line. Without a message, the reason in words: `source failed`.
   var words: String {
     guard message.isEmpty else { return message.onOneLine }
