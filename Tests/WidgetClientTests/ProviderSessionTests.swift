@@ -47,30 +47,6 @@ import WidgetClient
     Event(sequence: sequence, widgetID: .of("a"), name: "click")
   }
 
-  @Test func `a daemon that hangs is a lost one, and the session goes on when it answers`()
-    async throws
-  {
-    let daemon = try await FakeDaemon()
-    let client = WidgetClient(socketPath: daemon.socketPath)
-    var calls = daemon.calls
-    var options = Self.options()
-    let answerMax = Duration.seconds(1)
-    options.liveness = LivenessPolicy(quietMax: .milliseconds(50), answerMax: answerMax)
-    let session = client.provide("desk", kinds: [try Self.gauge()], options: options)
-    var requests = session.requests.makeAsyncIterator()
-    _ = try await Self.begin(&calls)
-    #expect(try await requests.next() == .connected(Self.opened()))
-    // The daemon is asked, and does not answer.
-    _ = try await calls.expect("Check")
-    #expect(
-      try await requests.next()
-        == .disconnected(.unresponsive(socketPath: daemon.socketPath, answerMax: answerMax)))
-    _ = try await Self.begin(&calls)
-    #expect(try await requests.next() == .connected(Self.opened()))
-    await session.close()
-    try await daemon.stop()
-  }
-
   @Test func `a session opens, declares its kinds, and then changes widgets`() async throws {
     let daemon = try await FakeDaemon()
     let client = WidgetClient(socketPath: daemon.socketPath)

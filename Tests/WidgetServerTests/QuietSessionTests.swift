@@ -94,7 +94,7 @@ import WidgetTransport
         let sessions = service.providers.table.byName
         // Something concerns the desk only now.
         let before = sessions["desk"]?.isQuiet
-        sessions["desk"]?.keepAlive()
+        if let desk = sessions["desk"] { service.providers.delivery.attend(desk) }
         return (before, sessions["desk"]?.isQuiet)
       }.wait()
       #expect(quiet.0 == true)

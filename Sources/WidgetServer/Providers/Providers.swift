@@ -15,7 +15,7 @@ final class Providers {
   private let refreshes: Refreshes
   private let context: ServiceContext
   private let frames: ProviderFrames
-  private let delivery: ProviderDelivery
+  let delivery: ProviderDelivery
   private lazy var output = SessionOutput(context) { [unowned self] in finish($0, $1) }
   private(set) var table = ProviderTable()
   private(set) var silent = SilentProviders()
