@@ -13,9 +13,10 @@ struct TaskCosts {
   private var parts: Int64 = 0
   private var time = TimeAmount.zero
 
-  /// Tasks also do what no part has set going, such as the sending of a stream's messages. So a
-  /// turn has room for a few parts, whatever the tasks take.
-  static let averageMax = TimeAmount.microseconds(500)
+  /// Tasks also do what no part has set going, such as the sending of a stream's messages to a thousand
+  /// readers. So the average has a bound, about that of the tasks of a call in a release build. A turn then
+  /// has room for the usual number of calls in flight, and their changes share frames.
+  static let averageMax = TimeAmount.microseconds(50)
   private static let averageMin = TimeAmount.microseconds(2)
 
   /// Notes a part of work that sets tasks going.
