@@ -62,24 +62,7 @@ struct Draft {
     case .apply(let declaration, _): return try declare(declaration)
     case .sendEvent(let draft): return try send(draft)
     case .markFailure(let id, let failure):
-      let widget = try existing(id, nil)
-      var new = widget
-      var errors = widget.error?.all ?? []
-      var mark = failure.mark
-      if let index = errors.firstIndex(where: { error in
-        error.reason == "REDUCER_FAILED" && error.message.contains("\"\(failure.event)\"")
-          && error.message.contains(" \(failure.key) ")
-      }) {
-        mark.since = errors[index].since
-        errors[index] = mark
-      } else {
-        let marks = errors.count { $0.reason == "REDUCER_FAILED" }
-        guard marks < 8, errors.count <= 32 else { return .updated(id) }
-        mark.since = now
-        errors.append(mark)
-      }
-      new.error = WidgetError(joining: errors)
-      try store(new, replacing: widget, owners: owners[id])
+      try mark(id, failure)
       return .updated(id)
     case .updateTheme(let update, let expected):
       let (outcome, isOther) = try theme.run(
@@ -286,7 +269,7 @@ struct Draft {
 
   // MARK: - Parts
 
-  private func existing(
+  func existing(
     _ id: WidgetID, _ expected: Revision?
   ) throws(StoreError) -> Widget {
     guard let widget = widgets[id] else { throw .widgetNotFound(id) }

@@ -41,7 +41,7 @@ MESSAGE[3] = MESSAGE
 
 
 def declared(data, scope, fields):
-    """The full names of a message, enum, service or method, and of what is declared in it."""
+    """The full names of a message, enum, service or method, and of the declarations inside it."""
     parts = [(number, content) for number, _, _, content in fields_of(data)]
     name = next(content.decode() for number, content in parts if number == 1)
     full = scope + "." + name if scope else name
