@@ -72,11 +72,6 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     except (ValueError, TypeError) as error:
         print(f"widgetd: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        _abandon_output()
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGINT)
-        return 130
 
 
 def _abandon_output() -> None:
@@ -462,6 +457,10 @@ class _until_closed:
 
 
 def run() -> NoReturn:
+    # Python's own handler raises KeyboardInterrupt, also while gRPC closes a channel. Then a thread of
+    # gRPC can print a traceback. Nothing here needs a clean end, so the signal ends the process.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(main())
 
 
