@@ -1,7 +1,7 @@
 """What is run: one `Run` for each call of the load generator, and the table's lines made from it.
 
-An aim is a bound on one figure of widgetd with the memory store, as a ratio to a peer that was
-measured beside it, or, where nature sets the scale (a wake-up, a megabyte), as a number.
+An aim is a bound on one figure of widgetd: with the memory store, with SQLite or over gRPC. It is a ratio to a
+peer that was measured beside it, or a number of wake-ups, megabytes or milliseconds.
 
 Runs with `grpc` peers make a second table, of gRPC alone. These peers get fewer operations, since
 each takes ten to a hundred times as long.
