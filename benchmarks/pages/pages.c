@@ -2,6 +2,7 @@
 // state of the store in different places. It uses the settings of the store: a write-ahead log, synchronous =
 // NORMAL, prepared statements.
 //
+//   again       `text`, and each group prepares its statements again, BEGIN and COMMIT too
 //   text        the store's tables: rows with a text as their key, and a state row in a table of its own
 //   integer     rows with an integer as their key, and the same state row
 //   in row      the same, and each row has the revision: no state row, so a group writes one page
@@ -23,13 +24,14 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { ROWS = 1000, ROUNDS = 21, VARIANTS = 4, ONE_ROW_GROUPS = 2048, ONE_ROW_ROUNDS = 5 };
-enum variant { variantText, variantInteger, variantInRow, variantExclusive };
-static const char *const names[VARIANTS] = {"text", "integer", "in row", "exclusive"};
+enum { ROWS = 1000, ROUNDS = 21, VARIANTS = 5, ONE_ROW_GROUPS = 2048, ONE_ROW_ROUNDS = 5 };
+enum variant { variantAgain, variantText, variantInteger, variantInRow, variantExclusive };
+static const char *const names[VARIANTS] = {"again", "text", "integer", "in row", "exclusive"};
 
 struct store {
   sqlite3 *db;
   sqlite3_stmt *begin, *row, *state, *commit;
+  const char *row_text;
   char log[1200];
   int page_bytes;
 };
@@ -64,6 +66,20 @@ static int compare(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+static void prepare_all(struct store *store, enum variant variant) {
+  store->row = prepare(store->db, store->row_text);
+  store->begin = prepare(store->db, "BEGIN IMMEDIATE");
+  store->commit = prepare(store->db, "COMMIT");
+  if (variant <= variantInteger) store->state = prepare(store->db, "UPDATE state SET revision = ?1 WHERE one = 1");
+}
+
+static void finalize_all(struct store *store) {
+  sqlite3_finalize(store->begin);
+  sqlite3_finalize(store->row);
+  sqlite3_finalize(store->state);
+  sqlite3_finalize(store->commit);
+}
+
 static struct store open_store(const char *folder, enum variant variant, int page_bytes, int row_bytes) {
   struct store store = {.page_bytes = page_bytes};
   char path[1100], sql[100];
@@ -78,7 +94,7 @@ static struct store open_store(const char *folder, enum variant variant, int pag
                 "INSERT INTO state VALUES (1, 0)");
   const char *row = "INSERT INTO widgets (id, body) VALUES (?1, ?2)"
                     " ON CONFLICT DO UPDATE SET body = excluded.body";
-  if (variant == variantText) {
+  if (variant <= variantText) {
     run(store.db, "CREATE TABLE widgets (id TEXT PRIMARY KEY, body BLOB NOT NULL) STRICT, WITHOUT ROWID");
   } else if (variant == variantInteger) {
     run(store.db, "CREATE TABLE widgets (id INTEGER PRIMARY KEY, name TEXT NOT NULL, body BLOB NOT NULL) STRICT");
@@ -90,10 +106,8 @@ static struct store open_store(const char *folder, enum variant variant, int pag
     row = "INSERT INTO widgets (id, name, body, revision) VALUES (?1, ?3, ?2, ?4)"
           " ON CONFLICT DO UPDATE SET name = excluded.name, body = excluded.body, revision = excluded.revision";
   }
-  store.row = prepare(store.db, row);
-  store.begin = prepare(store.db, "BEGIN IMMEDIATE");
-  store.commit = prepare(store.db, "COMMIT");
-  if (variant <= variantInteger) store.state = prepare(store.db, "UPDATE state SET revision = ?1 WHERE one = 1");
+  store.row_text = row;
+  prepare_all(&store, variant);
   return store;
 }
 
@@ -102,8 +116,12 @@ static void write_group(struct store *store, enum variant variant, int row, cons
                         long revision) {
   char name[32];
   int count = snprintf(name, sizeof name, "widget-%d", row);
+  if (variant == variantAgain) {
+    finalize_all(store);
+    prepare_all(store, variant);
+  }
   step(store, store->begin);
-  if (variant == variantText) {
+  if (variant <= variantText) {
     sqlite3_bind_text(store->row, 1, name, count, SQLITE_STATIC);
   } else {
     sqlite3_bind_int(store->row, 1, row);
@@ -155,10 +173,7 @@ static void measure(const char *folder, int page_bytes, int row_bytes) {
   for (int variant = 0; variant < VARIANTS; variant++) {
     qsort(times[variant], ROUNDS, sizeof *times[variant], compare);
     printf(" %8.1f (%.1f)", times[variant][ROUNDS / 2], pages[variant]);
-    sqlite3_finalize(stores[variant].begin);
-    sqlite3_finalize(stores[variant].row);
-    sqlite3_finalize(stores[variant].state);
-    sqlite3_finalize(stores[variant].commit);
+    finalize_all(&stores[variant]);
     check(stores[variant].db, sqlite3_close(stores[variant].db));
   }
   printf("\n");
