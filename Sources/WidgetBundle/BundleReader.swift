@@ -192,7 +192,7 @@ struct BundleFileReader {
         continue
       }
       guard names.insert(name).inserted else {
-        reading.report(kind.nameItem, "kind \"\(name)\" is there twice", hint: "rename one of them")
+        reading.report(kind.nameItem, "kind \"\(name)\" appears twice", hint: "rename one of them")
         continue
       }
       if let kind = readKind(name, kind.item) { kinds.append(kind) }
@@ -204,7 +204,7 @@ struct BundleFileReader {
     var ids: Set<String> = []
     for widget in widgets where !ids.insert(widget.name).inserted {
       reading.report(
-        widget.nameItem, "widget \"\(widget.name.prefix(70))\" is there twice",
+        widget.nameItem, "widget \"\(widget.name.prefix(70))\" appears twice",
         hint: "give one of them another id")
     }
   }
@@ -433,7 +433,7 @@ struct BundleFileReader {
       values.append(.init(key: entry.name, value: fitted))
     }
     let map = ValueMap(values)
-    if map.count < values.count { reading.report(item, "keys are there twice") }
+    if map.count < values.count { reading.report(item, "keys appear twice") }
     return map
   }
 }

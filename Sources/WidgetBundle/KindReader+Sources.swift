@@ -45,7 +45,7 @@ extension KindReader {
     case "socket":
       input = socket(inputItem, variables).map { .socket($0) }
       if let item = object["every"] {
-        reading.report(item, "a socket gives lines when it has some", hint: "leave out every")
+        reading.report(item, "a socket has no interval", hint: "leave out every")
       }
     case "dbus":
       let bus = bus(inputItem, variables, isStep: false)
@@ -56,7 +56,7 @@ extension KindReader {
       }
     case "timer":
       if let item = object["every"] {
-        reading.report(item, "a timer says how often already", hint: "leave out every")
+        reading.report(item, "timer already sets the interval", hint: "leave out every")
       }
       interval = reading.duration(inputItem, atLeast: KindReader.intervalLeast)
       input = interval == nil ? nil : .timer

@@ -155,7 +155,7 @@ final class KindReader {
     if kind.data.contains(where: { $0.name == BundleScope.statusKey }), let item = object["data"] {
       reading.report(
         item, "\"status\" is the name of the state of sources and actions",
-        hint: "call the data something else")
+        hint: "rename the field")
       return
     }
     let idle = ActionStatus().value
@@ -197,7 +197,7 @@ final class KindReader {
     func add(_ name: String, _ object: Object, _ item: Item) {
       guard checkEventName(name, item) else { return }
       guard !events.contains(where: { $0.name == name }) else {
-        reading.report(item, "event \"\(name)\" is there twice")
+        reading.report(item, "event \"\(name)\" appears twice")
         return
       }
       events.append(
@@ -373,7 +373,8 @@ final class KindReader {
     }
     reducer.unset = dataKeys(object["unset"])
     for key in reducer.unset where reducer.assignments[key] != nil {
-      reading.report(item, "\"\(key)\" is both set and unset", hint: "do one of the two")
+      reading.report(
+        item, "\"\(key)\" is both set and unset", hint: "remove it from set or from unset")
     }
     return reducer
   }
@@ -410,7 +411,7 @@ final class KindReader {
   /// The type of a data key; nil, and reported, if no such key may be changed.
   private func dataType(of key: String, _ item: Item) -> FieldType? {
     if key == BundleScope.statusKey, !(sourceNames + actionNames).isEmpty {
-      reading.report(item, "\"status\" changes by itself", hint: "set other data")
+      reading.report(item, "\"status\" changes by itself", hint: "set another field")
       return nil
     }
     if let field = kind.data.first(where: { $0.name == key }) { return field.type }

@@ -10,7 +10,7 @@ extension Reading {
     func add(_ field: Field?, _ item: Item) {
       guard let field else { return }
       guard !fields.contains(where: { $0.name == field.name }) else {
-        report(item, "\"\(field.name)\" is there twice")
+        report(item, "\"\(field.name)\" appears twice")
         return
       }
       var complete = field

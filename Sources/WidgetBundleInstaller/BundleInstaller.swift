@@ -109,7 +109,7 @@ public struct BundleInstaller: Sendable {
               "\(inner.path) holds the bundle \"\(found.bundle.id)\"",
               hint: folder.entry(found.bundle.id) == nil
                 ? "rename the folder to \(found.bundle.id)"
-                : "\(folder.path)/\(found.bundle.id) is there already; "
+                : "\(folder.path)/\(found.bundle.id) already exists; "
                   + (BundleReader.isID(name) ? "write bundle: \(name) in the file, or " : "")
                   + "remove one of the folders"))
       } catch { bundle = .failure(error) }

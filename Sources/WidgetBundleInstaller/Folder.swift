@@ -147,7 +147,7 @@ final class Folder {
       descriptor, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard file >= 0 else {
       if errno == EEXIST {
-        throw .refused("\"\(name)\" is there twice", hint: "pack the bundle again")
+        throw .refused("\"\(name)\" appears twice", hint: "pack the bundle again")
       }
       throw Folder.failure("write", "\(path)/\(name)")
     }

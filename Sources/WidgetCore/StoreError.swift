@@ -21,7 +21,7 @@ public indirect enum StoreError: Error, Hashable, Sendable {
   case nodeHidden(WidgetID, String)
   /// The node, or one that it is in, is disabled.
   case nodeDisabled(WidgetID, String)
-  /// The widget's kind differs from the declared one; kinds never change.
+  /// The kind of a widget differs from the declared one. The kind of a widget cannot change.
   case kindMismatch(WidgetID, is: KindName, declared: KindName)
   /// No kind has this name.
   case kindNotFound(KindName)

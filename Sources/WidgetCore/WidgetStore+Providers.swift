@@ -228,7 +228,7 @@ extension WidgetStore {
       for (index, update) in updates.enumerated() {
         do throws(StoreError) {
           guard seen.insert(update.id).inserted else {
-            throw .invalid(field: "widget_id", description: "\"\(update.id)\" is there twice.")
+            throw .invalid(field: "widget_id", description: "\"\(update.id)\" appears twice.")
           }
           if try store.provide(update, by: provider, at: now) { hasChanged = true }
         } catch {

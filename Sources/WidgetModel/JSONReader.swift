@@ -138,7 +138,7 @@ package struct JSONReader {
       guard next == UInt8(ascii: "\"") else { throw failure("expected a key in quotes") }
       let key = try string()
       guard origin == .program || seen.insert(Array(key.utf8)).inserted else {
-        throw failure("the key \(JSONWriter.quoted(key)) is there twice")
+        throw failure("the key \(JSONWriter.quoted(key)) appears twice")
       }
       skipSpace()
       guard take(UInt8(ascii: ":")) else { throw failure("expected : after a key") }

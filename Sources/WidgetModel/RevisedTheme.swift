@@ -54,7 +54,8 @@ extension RevisedTheme {
       }
       guard update.set[token] == nil else {
         throw ThemeProblem(
-          place: "unset[\(index)]", message: "\"\(token)\" is also set; do one of the two")
+          place: "unset[\(index)]",
+          message: "\"\(token)\" is also set; remove it from set or from unset")
       }
       result[token] = nil
     }

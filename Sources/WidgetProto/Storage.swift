@@ -154,7 +154,7 @@ extension StoredTheme: ConvertibleMessage {
         throw .invalidField(path: place, description: problem)
       }
       guard values.updateValue(value, forKey: token) == nil else {
-        throw .invalidField(path: place, description: "is there twice")
+        throw .invalidField(path: place, description: "appears twice")
       }
     }
     revision = c.pointee.revision

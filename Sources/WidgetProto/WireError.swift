@@ -14,7 +14,7 @@ public enum WireError: Error, Hashable, Sendable {
   /// The message would take more memory than one message may. The path is that of the field in
   /// which the memory ran out.
   case budgetExceeded(limitBytes: Int, path: String = "")
-  /// A sub-message that is not repeated is there twice.
+  /// A sub-message that is not repeated appears twice.
   case repeatedSingularMessage(path: String)
   /// The encoding is fine but the content is not: a bad id, an unknown enum number in a request, a
   /// time out of range. The description says what would be right.
@@ -73,7 +73,7 @@ extension WireError {
     case .nulInString: "holds a NUL character"
     case .budgetExceeded(let limit, _):
       "needs more than \(limit) bytes of memory; send less at a time"
-    case .repeatedSingularMessage: "is there twice"
+    case .repeatedSingularMessage: "appears twice"
     case .invalidField(_, let description), .unrepresentable(_, let description): description
     }
   }

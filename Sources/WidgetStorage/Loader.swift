@@ -108,7 +108,7 @@ struct Loader {
           .adding(rows.number(2)), 3, "table lost_events, row '\(rows.text(0))'")
       guard let kind = KindName(rows.text(0)), rows.number(1) > 0,
         rows.number(1) <= rows.number(2)
-      else { throw corrupt("the range of lost events of '\(rows.text(0))' is impossible") }
+      else { throw corrupt("the range of lost events of '\(rows.text(0))' is invalid") }
       ranges[kind] = UInt64(rows.number(1))...UInt64(rows.number(2))
     }
     return ranges
@@ -125,7 +125,7 @@ struct Loader {
         RowChecksum("refresh_budgets", text: rows.bytes(0)).adding(rows.number(1))
           .adding(rows.number(2)), 3, "table refresh_budgets, row '\(rows.text(0))'")
       guard let kind = KindName(rows.text(0)), rows.number(1) >= 0 else {
-        throw corrupt("the budget of '\(rows.text(0))' is impossible")
+        throw corrupt("the budget of '\(rows.text(0))' is invalid")
       }
       budgets.append(
         RefreshBudgetImage(
@@ -175,7 +175,7 @@ struct Loader {
         "table requests, row \(rows.number(0))")
       guard let uid = UInt32(exactly: rows.number(1)),
         let expires = RunningTime(seconds: rows.number(5), nanoseconds: rows.number(6))
-      else { throw corrupt("answer \(rows.number(0)) is impossible") }
+      else { throw corrupt("answer \(rows.number(0)) is invalid") }
       guard expires > saved.runningTime else {
         if images.isEmpty { expiredThrough = rows.number(0) }
         continue

@@ -85,7 +85,7 @@ struct SavedState: Equatable {
     runningTime = RunningTime(elapsed: .nanoseconds(max(0, row.number(7))))
     guard compactRevision <= revision, revision <= Int64.max,
       eventSequenceCeiling <= Int64.max
-    else { throw .corrupt(path: connection.path, detail: "the state row is impossible") }
+    else { throw .corrupt(path: connection.path, detail: "the state row is invalid") }
   }
 
   /// Writes the whole row.

@@ -4,7 +4,7 @@
 /// - `state`: the one row with the numbers of the whole store.
 /// - `widgets`: one row a widget; the body is an encoded `StoredWidget`.
 /// - `tombstones`: one row a removal, in order of revision; the body is a `StoredTombstone`.
-/// - `requests`: kept answers, oldest first. If an id is there twice, the later one counts.
+/// - `requests`: kept answers, oldest first. If an id appears twice, the later one counts.
 ///
 /// Version 2 adds:
 /// - `kinds`: one row a registered kind; the body is an encoded `Kind`.

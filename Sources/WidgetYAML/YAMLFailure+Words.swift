@@ -32,7 +32,7 @@ extension YAMLFailure {
       )
     case .duplicateKey(let name, let first):
       return (
-        "the key \"\(name.prefix(64))\" is there twice: it is in line \(first.line) too",
+        "the key \"\(name.prefix(64))\" appears twice: it is in line \(first.line) too",
         name.contains(where: { ")]'\"".contains($0) })
           ? "a comma ended the value before it; put that value in quotes" : "remove one of the two"
       )

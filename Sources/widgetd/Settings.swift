@@ -77,9 +77,10 @@ struct Settings: Equatable {
     }
   }
 
-  private static func unreadable(_ path: String, _ reason: String) -> SettingsError {
-    SettingsError(
-      name: "--config", value: path, expected: "a readable file of settings (\(reason))")
+  private static func unreadable(_ path: String, _ reason: String) -> SettingsFileError {
+    SettingsFileError(
+      place: "--config", problem: "cannot read \(path): \(reason)",
+      advice: "check the path and the permissions of the file")
   }
 
   /// The names of the variables that the process was started with.

@@ -26,7 +26,7 @@ extension BundleInstallerTests {
     Evil(name: "pipe", type: "6", link: "", message: "neither a file nor a folder"),
     Evil(name: "a\\b", type: "0", link: "", message: "backslash"),
     Evil(name: "a\u{1B}b", type: "0", link: "", message: "control character"),
-    Evil(name: "bundle.yaml", type: "0", link: "", message: "there twice"),
+    Evil(name: "bundle.yaml", type: "0", link: "", message: "appears twice"),
     Evil(name: "bundle.yaml/x", type: "0", link: "", message: "cannot"),
     Evil(
       name: String(repeating: "a/", count: 40) + "x", type: "0", link: "", message: "too deep"),

@@ -77,7 +77,7 @@ import WidgetModel
   @Test(arguments: [
     ("widgets: [{kind: k}]", "the id is missing"),
     ("widgets: [{id: a}]", "widget \"a\" has no kind"),
-    ("widgets: [{id: a, kind: k}, {id: a, kind: k}]", "widget \"a\" is there twice"),
+    ("widgets: [{id: a, kind: k}, {id: a, kind: k}]", "widget \"a\" appears twice"),
     ("widgets: [{id: a, kind: k k}]", "\"k k\" cannot be a kind's name"),
     ("widgets: [{id: a, kind: k, parameters: {x: 1}}]", "no parameters \"x\""),
     ("widgets: [{id: a, kind: k, data: {n: x}}]", "type int, not string"),

@@ -83,7 +83,7 @@ import WidgetModel
         "actions: {" + (0..<250).map { "a\($0): [a\(($0 + 1) % 250)]" }.joined(separator: ", ")
           + "}"), "in a circle"
     ),
-    ("keys that look alike", "bundle: b\n\u{E9}: 1\ne\u{301}: 2", "is there twice"),
+    ("keys that look alike", "bundle: b\n\u{E9}: 1\ne\u{301}: 2", "appears twice"),
   ]
 
   @Test(arguments: texts.indices)

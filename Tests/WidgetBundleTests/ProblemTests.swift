@@ -38,7 +38,7 @@ import WidgetModel
     Mistake(
       "parameters: {a: {required: true, default: 1}}", "1:28", "cannot be required"),
     Mistake("parameters: {a: =now}", "1:17", "an expression cannot stand here", hint: "=="),
-    Mistake("parameters: [{name: a}, {name: a}]", "1:32", "\"a\" is there twice"),
+    Mistake("parameters: [{name: a}, {name: a}]", "1:32", "\"a\" appears twice"),
     // Expressions.
     Mistake(
       "content: {label: =data.txt}", "1:24", "unknown field 'txt'", hint: "did you mean 'text'?"),
@@ -82,7 +82,7 @@ import WidgetModel
       "let: {a: math.greatest(1, 2)}", "1:25", "is expected to close",
       hint: "put the whole expression in quotes"),
     Mistake(
-      "content: {label: =f(1, 2), color: =f(1, 2)}", "1:41", "the key \"2)\" is there twice",
+      "content: {label: =f(1, 2), color: =f(1, 2)}", "1:41", "the key \"2)\" appears twice",
       hint: "a comma ended the value before it"),
     Mistake(
       "data: {c: {type: string, default: d, choices: [a, b]}}", "1:35",
@@ -326,9 +326,9 @@ import WidgetModel
     ("bundle: b\nformat: 1\nversion: 1.0", "3:10: \"1.0\" is not a version"),
     (
       "bundle: b\nformat: 1\nversion: 1.0.0\nbundle: c",
-      "4:1: the key \"bundle\" is there twice: it is in line 1"
+      "4:1: the key \"bundle\" appears twice: it is in line 1"
     ),
-    ("{\"bundle\": 1,\n\"bundle\": 2}", "2:1: the key \"bundle\" is there twice"),
+    ("{\"bundle\": 1,\n\"bundle\": 2}", "2:1: the key \"bundle\" appears twice"),
     ("bundle: b\n  format: 1", "2:9: a value has \": \" in it; put the value in quotes"),
     ("bundle: b\nkinds:\n\tk: 1", "3:1: a tab cannot indent YAML; indent with spaces"),
     ("bundle: @b", "1:9: a text cannot begin with \"@\"; put it in quotes"),

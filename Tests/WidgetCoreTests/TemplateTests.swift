@@ -18,7 +18,7 @@ struct TemplateTests: ContentSamples {
     (NodeTemplate(id: "a/b", type: .label), "content[0].root.id: use 1 to 64"),
     (
       NodeTemplate(id: "a", type: .stack, children: [NodeTemplate(id: "a", type: .label)]),
-      "content[0].root.children[0].id: \"a\" is there twice"
+      "content[0].root.children[0].id: \"a\" appears twice"
     ),
     (
       NodeTemplate(id: "a", type: .label, properties: ["txt": Binding("1")]),
@@ -102,7 +102,7 @@ struct TemplateTests: ContentSamples {
     ),
     (
       NodeTemplate(id: "a", type: .button, events: ["press", "press"]),
-      "content[0].root.events[1]: \"press\" is there twice"
+      "content[0].root.events[1]: \"press\" appears twice"
     ),
     (
       NodeTemplate(id: "a", type: .input, events: ["x"]),

@@ -105,7 +105,8 @@ struct ThemeTests {
     #expect(
       store.refusal(of: .updateTheme(both))
         == .invalid(
-          field: "unset[0]", description: "\"color.primary\" is also set; do one of the two"))
+          field: "unset[0]",
+          description: "\"color.primary\" is also set; remove it from set or from unset"))
     #expect(store.refusal(of: .updateTheme(ThemeUpdate(unset: ["color.x", "x y"]))) != nil)
   }
 

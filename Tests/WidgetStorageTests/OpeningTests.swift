@@ -241,7 +241,7 @@ import WidgetModel
     ThemeDamage("no body", "revision") { _ in [] },
     ThemeDamage("the revision cut off", "revision") { $0.dropLast(3) },
     ThemeDamage("cut in a value", "theme") { $0.dropLast(5) },
-    ThemeDamage("an entry twice", "is there twice") { $0[..<(2 + Int($0[1]))] + $0 },
+    ThemeDamage("an entry twice", "appears twice") { $0[..<(2 + Int($0[1]))] + $0 },
     ThemeDamage("a value of another kind", "has no value") { body in
       // An entry `color.x` whose value has only field 15.
       [0x0A, 0x0D, 0x0A, 0x07] + Array("color.x".utf8) + [0x12, 0x02, 0x78, 0x01] + body

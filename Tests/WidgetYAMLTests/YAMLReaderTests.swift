@@ -131,8 +131,8 @@ private func flow(_ node: YAMLNode) -> String {
     Mistake("%YAML 3.0\n---\na: b", "1:1", "only versions 1.1 and 1.2", "begins with %"),
     Mistake("%YAML 1.2\na: b", "2:1", "directive", "begins with %"),
     Mistake("a: \"\\xzz\"", "1:7", "this escape is not a character", "hexadecimal"),
-    Mistake("a: 1\nb: 2\na: 3", "3:1", "\"a\" is there twice: it is in line 1 too", "remove"),
-    Mistake("{\n \"a\": 1,\n \"a\": 3}", "3:2", "\"a\" is there twice: it is in line 2", "remove"),
+    Mistake("a: 1\nb: 2\na: 3", "3:1", "\"a\" appears twice: it is in line 1 too", "remove"),
+    Mistake("{\n \"a\": 1,\n \"a\": 3}", "3:2", "\"a\" appears twice: it is in line 2", "remove"),
   ]
 
   @Test(arguments: tags + syntax)

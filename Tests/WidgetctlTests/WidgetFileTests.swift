@@ -443,7 +443,7 @@ struct WidgetFileTests {
     ("kinds: [{name: a, families: [huge]}]", "1:30: \"huge\" is not a family"),
     ("kinds: [{name: a, transition: jump}]", "1:31: \"jump\""),
     ("kinds: [{name: a, events: [{}]}]", "1:28: the name is missing"),
-    ("kinds: [{name: a}, {name: a}]", "1:27: kind \"a\" is there twice"),
+    ("kinds: [{name: a}, {name: a}]", "1:27: kind \"a\" appears twice"),
   ])
   func `a mistake in a kind is reported with its place`(text: String, message: String) {
     let failure = #expect(throws: CommandFailure.self) { try Self.read(text) }

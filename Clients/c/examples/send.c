@@ -27,7 +27,7 @@ int main(int argc, char **argv) {
     wc_pair data[] = {{"n", wc_int(0)}, {"text", wc_text("press me")}};
     Widgetd__V1__Widget *widget = wc_create(client, id, "button", data, 2, &error);
     if (widget == NULL && error.code != WC_ALREADY_EXISTS) return fail(client, &error);
-    printf("%s %s\n", id, widget == NULL ? "is there already" : "is made");
+    printf("%s %s\n", id, widget == NULL ? "already exists" : "is made");
     wc_free(widget);
   }
 

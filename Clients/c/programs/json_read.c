@@ -239,7 +239,7 @@ static value *read_object(reader *from, int depth) {
   qsort(map->entries, map->n_entries, sizeof *map->entries, compare_keys);
   for (size_t i = 1; i < map->n_entries; i++)
     if (compare_keys(&map->entries[i - 1], &map->entries[i]) == 0)
-      return wrong(from, "the key \"%s\" is there twice", map->entries[i]->key);
+      return wrong(from, "the key \"%s\" appears twice", map->entries[i]->key);
   return result;
 }
 

@@ -51,7 +51,7 @@ static bool is_sorted_map(map_entry *const *entries, size_t count) {
   return true;
 }
 
-/* Sorts by key; of a key that is there twice the last entry stays. */
+/* Sorts by key; of a key that appears twice the last entry stays. */
 static bool sort_map(map_entry **entries, size_t *count) {
   if (is_sorted_map(entries, *count)) return true;
   keyed *all = malloc(*count * sizeof *all);

@@ -106,11 +106,11 @@ class CommandTests(ProcessCase):
 
     def test_errors_name_the_reason_and_the_next_step(self):
         self.daemon.answers["GetWidget"] = Status(
-            8, "The limit x is reached. Remove something.", "QUOTA_EXCEEDED", limit="x"
+            8, "The limit x is reached. Remove widgets.", "QUOTA_EXCEEDED", limit="x"
         )
         status, out, err = self.run_command("get", "x")
         told = (
-            "widgetd: The limit x is reached. Remove something. "
+            "widgetd: The limit x is reached. Remove widgets. "
             "(RESOURCE_EXHAUSTED: QUOTA_EXCEEDED)\n"
         )
         self.assertEqual((status, out, err), (9, "", told))

@@ -32,7 +32,7 @@ struct KindText {
     if let transition = kind.transition {
       text += "Transition: \(TransitionSyntax.text(transition))\n"
     }
-    if kind.isOpen { text += "Takes more than is declared here.\n" }
+    if kind.isOpen { text += "Also takes undeclared data, parameters and events.\n" }
     if let schedule = kind.schedule { text += "Schedule: \(KindText.words(schedule))\n" }
     if let budget = registered.refreshBudget {
       text += "Refreshes: \(KindText.words(budget))\n"

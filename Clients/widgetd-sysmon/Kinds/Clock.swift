@@ -22,7 +22,7 @@ struct ClockWidget: ProvidedWidget {
   let interval: Duration
 
   var displayName: String { "Clock" }
-  var summary: String { "The time where this machine is." }
+  var summary: String { "The local time." }
   var schedule: Schedule { .every(interval) }
   // The last time that was known is better than none, while the daemon is back and this program is not.
   var persistence: Kind.Persistence { .durable }

@@ -14,12 +14,12 @@ struct DiskWidget: MeasuringWidget {
     var unit = Units.bytes
     var text: String?
     static let fields: [FieldOf<State>] = [
-      .init("total_bytes", \.totalBytes, "All of it."),
-      .init("available_bytes", \.availableBytes, "What users other than root can still write."),
-      .init("used_bytes", \.usedBytes, "What is taken, the part kept for root not counted."),
+      .init("total_bytes", \.totalBytes, "All space."),
+      .init("available_bytes", \.availableBytes, "Free space for users other than root."),
+      .init("used_bytes", \.usedBytes, "Used space, without the part reserved for root."),
       .init("used_percent", \.usedPercent, "0 to 100, as df(1) counts."),
-      .init("unit", \.unit, "Of the text: bytes or percent."),
-      .init("text", \.text, "How much is free, or taken in percent."),
+      .init("unit", \.unit, "Unit of the text: bytes or percent."),
+      .init("text", \.text, "Free space, or used space in percent."),
     ]
 
     var words: String? {

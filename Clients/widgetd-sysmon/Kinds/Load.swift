@@ -22,7 +22,7 @@ struct LoadWidget: MeasuringWidget {
       .init("runnable", \.runnable, "Tasks that run or could run now."),
       .init("tasks", \.tasks, "All tasks."),
       .init("cpus", \.cpus, "Processors."),
-      .init("unit", \.unit, "Of the text: tasks, or percent of all processors."),
+      .init("unit", \.unit, "Unit of the text: tasks, or percent of all processors."),
       .init("text", \.text, "The three averages."),
     ]
 

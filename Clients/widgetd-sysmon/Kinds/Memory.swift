@@ -14,12 +14,12 @@ struct MemoryWidget: MeasuringWidget {
     var unit = Units.bytes
     var text: String?
     static let fields: [FieldOf<State>] = [
-      .init("total_kib", \.totalKiB, "All of it, in KiB."),
-      .init("available_kib", \.availableKiB, "What could be had without swapping, in KiB."),
-      .init("used_kib", \.usedKiB, "The rest, in KiB."),
+      .init("total_kib", \.totalKiB, "All memory, in KiB."),
+      .init("available_kib", \.availableKiB, "Available memory, in KiB."),
+      .init("used_kib", \.usedKiB, "Used memory, in KiB."),
       .init("used_percent", \.usedPercent, "0 to 100."),
-      .init("unit", \.unit, "Of the text: bytes or percent."),
-      .init("text", \.text, "How much is taken."),
+      .init("unit", \.unit, "Unit of the text: bytes or percent."),
+      .init("text", \.text, "Used memory, as text."),
     ]
 
     var words: String? {

@@ -34,7 +34,7 @@ struct NetworkWidget: MeasuringWidget {
       .init("sent_bytes", \.sentBytes, "Sent since the interfaces came up, without the loopback."),
       .init("received_per_second", \.receivedPerSecond, "Received bytes per second."),
       .init("sent_per_second", \.sentPerSecond, "Sent bytes per second."),
-      .init("unit", \.unit, "The unit of the text: bytes or bits."),
+      .init("unit", \.unit, "Unit of the text: bytes or bits."),
       .init("text", \.text, "Received and sent data per second."),
     ]
 

@@ -158,7 +158,7 @@ struct ContentCompiler {
         "use 1 to \(NodeID.templateLengthMax) letters, digits, _ and -, a letter or digit first")
     }
     guard ids.insert(node.id).inserted else {
-      throw Problem("\(place).id", "\"\(node.id)\" is there twice")
+      throw Problem("\(place).id", "\"\(node.id)\" appears twice")
     }
     guard ids.count <= nodesMax else {
       throw Problem(place, "a template has at most \(nodesMax) nodes (content_nodes_max)")
@@ -190,7 +190,7 @@ struct ContentCompiler {
             : "\(problem); use \(known.joined(separator: ", ")), or add a reducer for it")
       }
       guard !names[..<index].contains(name) else {
-        throw Problem(place, "\"\(name)\" is there twice")
+        throw Problem(place, "\"\(name)\" appears twice")
       }
     }
   }

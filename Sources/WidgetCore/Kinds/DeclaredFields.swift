@@ -6,7 +6,7 @@ import WidgetModel
 ///
 /// An object, because schemas are copied often.
 final class DeclaredFields: Sendable {
-  /// In the order of the declaration. If a name is there twice, the first field counts.
+  /// In the order of the declaration. If a name appears twice, the first field counts.
   let list: [Field]
   /// Whether the map may have other values.
   let isOpen: Bool

@@ -300,7 +300,7 @@ struct KindReducers {
     for key in reducer.unset {
       let place = "\(place).unset"
       guard reducer.assignments[key] == nil else {
-        throw Failure(place, "\"\(key)\" is also set; do one of the two")
+        throw Failure(place, "\"\(key)\" is also set; remove it from set or from unset")
       }
       unset.append((key, try field(key, kind, fields, place)?.defaultValue))
     }

@@ -69,7 +69,7 @@ extension WidgetStore {
       throw .quotaExceeded(limit: "kind_bytes_max", maximum: limits.kindBytesMax)
     }
     guard Set(kind.families).count == kind.families.count else {
-      throw .invalid(field: "\(path).families", description: "A family is there twice.")
+      throw .invalid(field: "\(path).families", description: "A family appears twice.")
     }
     if let refreshes = kind.refreshesPerHour, !(1...1_000_000).contains(refreshes) {
       throw .invalid(field: "\(path).refreshes_per_hour", description: "Use 1 to 1000000.")
@@ -86,7 +86,7 @@ extension WidgetStore {
           description: "Use 1 to 64 of a-z, A-Z, 0-9 and . _ - / :, for example \"click\".")
       }
       guard seen.insert(event.name).inserted else {
-        throw .invalid(field: "\(path).name", description: "\"\(event.name)\" is there twice.")
+        throw .invalid(field: "\(path).name", description: "\"\(event.name)\" appears twice.")
       }
       try validate(event.payload, path: "\(path).payload", mayBeRequired: true)
       let defaults = event.payload.compactMap { field in
@@ -175,7 +175,7 @@ extension WidgetStore {
             + "expressions can name it.")
       }
       guard seen.insert(field.name).inserted else {
-        throw .invalid(field: "\(path).name", description: "\"\(field.name)\" is there twice.")
+        throw .invalid(field: "\(path).name", description: "\"\(field.name)\" appears twice.")
       }
       if field.isRequired {
         guard mayBeRequired else {

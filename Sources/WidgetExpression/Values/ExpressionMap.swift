@@ -208,7 +208,7 @@ struct MapBuilder {
 
   init() {}
 
-  /// False, and nothing changed, if the key is there already.
+  /// False, and nothing changed, if the key already exists.
   mutating func insert(_ value: ExpressionValue, for key: MapKey) -> Bool {
     if places.isEmpty {
       if keys.contains(key) { return false }

@@ -294,8 +294,8 @@ final class BusMessage {
 
   private static func unfit(_ value: Value, _ type: String) -> Failure {
     Failure(
-      "INVALID_ARGUMENT", "an argument of type \(value.typeName) is no \"\(type)\" of the signature"
-    )
+      "INVALID_ARGUMENT",
+      "the signature asks for \"\(type)\", but the argument has type \(value.typeName)")
   }
 
   private static func check(_ code: CInt, _ value: Value, _ type: String) throws(Failure) {

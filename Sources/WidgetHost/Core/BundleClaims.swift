@@ -30,7 +30,7 @@ struct BundleClaims: Sendable {
     } else {
       step = "remove that one with its data (widgetctl rm \(taken.id))"
     }
-    return "widget \"\(taken.id)\" is there already and \(whose); give the bundle's another id, or"
+    return "widget \"\(taken.id)\" already exists and \(whose); give the bundle's another id, or"
       + " \(step)"
   }
 

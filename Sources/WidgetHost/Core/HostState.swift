@@ -157,7 +157,7 @@ public struct HostState: Sendable {
       if let remembered, remembered != bundle.id { outputs += forget(remembered) }
       if let holder = running[bundle.id], holder.folder != path {
         let problem =
-          "\(path): the bundle \"\(bundle.id)\" is there already, in \(holder.folder);"
+          "\(path): the bundle \"\(bundle.id)\" already exists in \(holder.folder);"
           + " remove one of the two folders, or give one another id"
         folders[path]?.problem = problem
         outputs.append(.report(problem))

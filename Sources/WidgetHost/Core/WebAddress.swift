@@ -22,7 +22,7 @@ public struct WebAddress: Hashable, Sendable {
   /// - Throws: the fault of the text (INVALID_ARGUMENT).
   init(_ text: String) throws(Failure) {
     func wrong(_ what: String) -> Failure {
-      Failure("INVALID_ARGUMENT", "\"\(text.prefix(200))\" is not an address to ask: \(what)")
+      Failure("INVALID_ARGUMENT", "\"\(text.prefix(200))\" is not a usable URL: \(what)")
     }
     guard text.utf8.count <= 8_192 else { throw wrong("it is longer than 8192 bytes") }
     guard let colon = text.range(of: "://") else {

@@ -28,7 +28,7 @@ extension RPCStatus {
     case .widgetExists(let id):
       self.init(
         .alreadyExists, error.reason,
-        "A widget \"\(id)\" is there already. Choose another id, or update or delete that one.",
+        "A widget \"\(id)\" already exists. Choose another id, or update or delete that one.",
         metadata: ["widget_id": id.rawValue])
     case .etagMismatch(let id, let current):
       self.init(
@@ -75,8 +75,8 @@ extension RPCStatus {
     case .kindMismatch(let id, let kind, let declared):
       self.init(
         .failedPrecondition, error.reason,
-        "Widget \"\(id)\" is a \"\(kind)\", not a \"\(declared)\", and kinds never change. Choose "
-          + "another id, or delete that widget.",
+        "Widget \"\(id)\" is a \"\(kind)\", not a \"\(declared)\". The kind of a widget cannot "
+          + "change. Choose another id, or delete that widget.",
         metadata: ["widget_id": id.rawValue, "kind": kind.rawValue])
     case .kindNotFound(let name):
       self.init(
@@ -187,7 +187,7 @@ extension RPCStatus {
     if case .budgetExceeded = error {
       return RPCStatus(
         .resourceExhausted, "RESPONSE_TOO_LARGE",
-        "The answer \(error.reason). Ask for less at a time.")
+        "The answer \(error.reason). Ask for fewer objects at a time.")
     }
     return RPCStatus(.internalError, "INTERNAL", "The answer cannot be encoded: \(error).")
   }
@@ -195,7 +195,8 @@ extension RPCStatus {
   static func storageFailed(_ error: StorageError) -> RPCStatus {
     RPCStatus(
       .unavailable, "STORAGE_FAILED",
-      "Nothing was changed, because it cannot be stored: \(error). Try again when the cause is fixed.",
+      "The daemon cannot store the change, so nothing has changed: \(error). Try again when the "
+        + "cause is fixed.",
       retryDelay: .seconds(1))
   }
 
@@ -214,13 +215,28 @@ extension RPCStatus {
         "Try again when an earlier call has ended"
       case "incomplete_bytes_max", "incomplete_bytes_per_uid_max":
         "Send fewer requests at a time, and each without a pause"
-      case "incomplete_bytes_unauthorized_max": "You may only ask for health: ask for less"
-      case "selector_terms_max": "Name fewer in one request"
+      case "incomplete_bytes_unauthorized_max":
+        "You may only ask for health: send smaller requests, and fewer at a time"
+      case "selector_terms_max": "Name fewer ids, kinds and labels in one request"
       case "scan_cost_max": "List the widgets (`widgetctl ls`), and name their ids"
-      case "blob_bytes_total_max": "Try again when others have deleted theirs"
+      case "blob_bytes_total_max": "Try again when other users have deleted their uploaded files"
       case "widget_bytes_max" where field != nil:
         hasMost ? "Make the value smaller" : "Make the values of the widget smaller"
-      default: "Remove something"
+      case "blob_bytes_max": "Upload a smaller file"
+      case "blob_bytes_per_uid_max", "blobs_per_uid_max": "Delete uploaded files"
+      case "bundle_archive_bytes_max": "Make the bundle smaller"
+      case "declared_widgets_max": "Declare fewer widgets in one request"
+      case "event_payload_bytes_max": "Make the payload smaller"
+      case "kind_bytes_max", "kind_memory_bytes_max", "reducers_per_kind_max":
+        "Make the kind smaller"
+      case "kinds_max", "kind_memory_bytes_per_uid_max": "Remove kinds"
+      case "provider_updates_max": "Send fewer updates in one frame"
+      case "providers_per_uid_max": "Stop one of your providers"
+      case "selector_expression_bytes_max": "Shorten the expression"
+      case "subscriptions_per_uid_max": "Close one of your streams"
+      case "theme_overrides_max": "Remove values from the theme"
+      case _ where limit.hasPrefix("connections_"): "Close one of the connections"
+      default: "Remove widgets or values"
       }
     return RPCStatus(
       .resourceExhausted, "QUOTA_EXCEEDED",
@@ -281,7 +297,8 @@ extension RPCStatus {
   static func forceDenied(_ uid: UInt32) -> RPCStatus {
     RPCStatus(
       .permissionDenied, "PERMISSION_DENIED",
-      "User \(uid) may not force events, or trace bundles. Only the daemon's own user and root may.",
+      "User \(uid) may not force events, or trace bundles. Only the daemon's own user and root may "
+        + "do this.",
       metadata: ["uid": "\(uid)"])
   }
 
@@ -367,7 +384,8 @@ extension RPCStatus {
   static func responseTooLarge(_ byteCount: Int, _ maximum: Int) -> RPCStatus {
     RPCStatus(
       .resourceExhausted, "RESPONSE_TOO_LARGE",
-      "The answer has \(byteCount) bytes; \(maximum) fit. Ask for less at a time.")
+      "The answer has \(byteCount) bytes; the maximum is \(maximum). Ask for fewer objects at a "
+        + "time.")
   }
 
   static let frameTooLarge = RPCStatus(

@@ -257,7 +257,7 @@ def host(check, machine, packages):
     machine.kill(signal.SIGKILL, pid)
     check.that("host: after kill -9 it comes back", eventually(
         lambda: machine.shows(unit, "MainPID") not in ("0", pid) and machine.state(unit) == "active"))
-    check.that("host: and no program is there twice", eventually(
+    check.that("host: and no program appears twice", eventually(
         lambda: len(sleepers()) == 2 and not first & set(sleepers())), (first, sleepers()))
     check.equal("host: it restarts", machine.systemctl("restart", unit).returncode, 0)
     machine.ctl("send", "counter", "press", "--node", "plus")
