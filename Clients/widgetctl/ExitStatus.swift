@@ -27,8 +27,7 @@ enum ExitStatus: Int32, CaseIterable, Error {
     case .usage: "wrong usage"
     case .notFound: "there is no such widget, node, kind, key, bundle, token or file"
     case .alreadyExists: "the id or file already exists"
-    case .refused:
-      "refused in this state: hidden, disabled, etag or kind mismatch, part of a bundle"
+    case .refused: "refused: hidden, disabled, etag or kind mismatch, part of a bundle"
     case .permissionDenied: "permission denied"
     case .unavailable: "the daemon cannot be reached or is not serving"
     case .timedOut: "timeout (--timeout)"

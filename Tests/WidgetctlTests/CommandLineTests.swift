@@ -201,7 +201,7 @@ struct CommandLineTests {
   @Test func `the example of a form is an event with values`() throws {
     #expect(
       SendCommand.configuration.discussion.contains(
-        "send todo submit --node new --value title=='Buy milk' --value urgent=true"))
+        "send todo submit --node new \\\n    --value title=='Buy milk' --value urgent=true"))
     let expected: ValueMap = [
       "values": .map(["title": .string("Buy milk"), "urgent": .bool(true)])
     ]

@@ -21,7 +21,7 @@ struct BarCommand: AsyncParsableCommand {
         i3bar, swaybar    a status_command, with clicks
         i3blocks          a block with interval=persist and format=json
         polybar           a module custom/script with tail = true, with clicks
-        yambar            a module script: the tags text, short, icon, percentage, urgent, …
+        yambar            a module script: the tags text, short, icon, percentage, …
         eww               a deflisten variable: a list of blocks
         tmux              #(widgetctl bar --format tmux) in status-right
         json, plain       a list of blocks per line; text alone

@@ -16,7 +16,8 @@ struct ActivityCommand: AsyncParsableCommand {
 
       Examples:
         widgetctl activity start backup --title Backup --stale-after 5m
-        widgetctl activity update backup --progress 0.4 --status 'copying photos' --stale-after 5m
+        widgetctl activity update backup --progress 0.4 \\
+          --status 'copying photos' --stale-after 5m
         widgetctl activity end backup --outcome succeeded --dismiss 10m
         widgetctl activity list
       """,
@@ -78,7 +79,7 @@ struct ScoreOption: ParsableArguments {
     help: ArgumentHelp(
       """
       The relevance in a smart stack, 0 to 1000000. The stack shows the widget with the highest \
-      score. It counts until the activity ends. Default: 0.
+      score. It counts until the activity ends. Default: 0 for a new activity, else unchanged.
       """, valueName: "number"))
   var score: Double?
 
@@ -184,7 +185,8 @@ struct ActivityUpdateCommand: AsyncParsableCommand {
       Examples:
         widgetctl activity update backup --progress 40%
         widgetctl activity update backup --score 5
-        widgetctl activity update backup --status 'copying photos' --unset progress --stale-after 5m
+        widgetctl activity update backup --status 'copying photos' \\
+          --unset progress --stale-after 5m
         widgetctl activity update "$WIDGETD_ACTIVITY" --progress 0.5
       """)
 
@@ -250,7 +252,8 @@ struct ActivityEndCommand: AsyncParsableCommand {
 
       Examples:
         widgetctl activity end backup --outcome succeeded
-        widgetctl activity end backup --outcome failed --status 'the disk is full' --dismiss 1h
+        widgetctl activity end backup --outcome failed \\
+          --status 'the disk is full' --dismiss 1h
         widgetctl activity end backup --dismiss now
       """)
 

@@ -40,7 +40,8 @@ struct ApplyCommand: AsyncParsableCommand {
         widgetctl apply panel.yaml
         widgetctl apply panel.yaml --prune --dry-run
         widgetctl ls -l panel=top -o yaml | sed s/12:00/12:01/ | widgetctl apply -f -
-        widgetctl ls -o jsonl | jq -c 'select(.applySet == "panel")' | widgetctl apply -f -
+        widgetctl ls -o jsonl | jq -c 'select(.applySet == "panel")' \\
+          | widgetctl apply -f -
       """)
 
   @Option(

@@ -27,7 +27,8 @@ struct BackupCommand: AsyncParsableCommand {
 
       Examples:
         widgetctl backup widgets.backup
-        sudo widgetctl backup --state-directory /var/lib/widgetd /var/backups/widgetd-$(date +%F)
+        sudo widgetctl backup --state-directory /var/lib/widgetd \\
+          /var/backups/widgetd-$(date +%F)
       """)
 
   @Argument(help: "The new file.", completion: .file()) var file: String
@@ -59,7 +60,8 @@ struct RestoreCommand: AsyncParsableCommand {
       Examples:
         widgetctl restore widgets.backup
         sudo systemctl stop widgetd.socket widgetd.service
-        sudo widgetctl restore --state-directory /var/lib/widgetd /var/backups/widgetd-2026-01-31
+        sudo widgetctl restore --state-directory /var/lib/widgetd \\
+          /var/backups/widgetd-2026-01-31
         sudo systemctl start widgetd.socket
       """)
 

@@ -158,7 +158,7 @@ struct BundleListCommand: AsyncParsableCommand {
 
         running   the bundle works
         failing   a source, an action or the content of its widgets has failed
-        failed    the file has a mistake, or the host or the daemon refuses the bundle
+        failed    the file has a mistake, or the host or the daemon refuses it
         stopped   widgetd-host has ended
 
       If the usual folder has no bundles, the command lists a folder that widgetd-host runs.

@@ -20,7 +20,8 @@ struct BundleTraceCommand: AsyncParsableCommand {
       Examples:
         widgetctl bundle trace feed
         widgetctl bundle trace feed --widget feed/top
-        widgetctl bundle trace feed -o jsonl | jq -r 'select(.subject == "source").text'
+        widgetctl bundle trace feed -o jsonl \\
+          | jq -r 'select(.subject == "source").text'
       """)
 
   @Argument(help: "The bundle's id.")

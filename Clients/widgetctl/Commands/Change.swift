@@ -13,7 +13,8 @@ struct AddCommand: AsyncParsableCommand {
       Examples:
         widgetctl add clock
         widgetctl add clock text=12:00 --id clock -l panel=top
-        widgetctl add gauge percent=0 --id cpu --family small --param max=100 --hidden
+        widgetctl add gauge percent=0 --id cpu --family small \\
+          --param max=100 --hidden
         widgetctl add clock --recommendation tokyo
       """)
 

@@ -27,8 +27,10 @@ struct SendCommand: AsyncParsableCommand {
         widgetctl send todo press --node clear
         widgetctl send todo change --node done/7 value=true
         widgetctl send todo change --node search value==milk
-        widgetctl send todo submit --node new --value title=='Buy milk' --value urgent=true
-        widgetctl send album submit --node new --value title==Cat --upload photo=cat.png
+        widgetctl send todo submit --node new \\
+          --value title=='Buy milk' --value urgent=true
+        widgetctl send album submit --node new \\
+          --value title==Cat --upload photo=cat.png
         widgetctl send cpu alarm above=90 who==Ada
         widgetctl send notes press --node save --wait --timeout 10s
       """)

@@ -14,7 +14,7 @@ struct PictureOptions: ParsableArguments {
   /// The width of a picture without a terminal, in columns.
   static let widthDefault = 80
 
-  @Flag(help: "Print one picture and end. Default: on without --watch and --live.")
+  @Flag(help: "Print one picture and end. Default: on, unless the picture follows changes.")
   var once = false
 
   @Option(

@@ -15,7 +15,7 @@ struct RunCommand: AsyncParsableCommand {
 
       The widget shows the time since the start, the progress, and at the end the outcome. The \
       command can report its progress in two ways, with these variables of its environment:
-        $WIDGETD_PROGRESS_FD  a file descriptor for lines such as `40%` and `0.4 copying photos`
+        $WIDGETD_PROGRESS_FD  a descriptor for lines: `40%` or `0.4 copying photos`
         $WIDGETD_ACTIVITY     the widget's id, for `widgetctl activity update`
 
       If widgetctl is killed, the widget becomes stale at once, and says so. If the machine or all \
