@@ -27,16 +27,16 @@ add_release_flags() {
   [ ! -f "$archive" ] || release_flags+=(-Xlinker "--remap-inputs=*/libstdc++.so=$archive")
 }
 
-# Says why there is no going on, and ends the script.
+# Prints the reason for the failure, and ends the script.
 die() {
   printf '%s: %s\n' "$program" "$*" >&2
   exit 1
 }
 
-# Installs those of the packages that are missing; asks for nothing if none is.
+# Installs the missing packages. If none is missing, it does nothing.
 need_packages() {
   command -v dpkg-query >/dev/null || {
-    say "This is no Debian: what is needed cannot be installed, and must be there: $*"
+    say "This is not Debian, so the script cannot install packages. These packages must exist: $*"
     return
   }
   local missing=() name
