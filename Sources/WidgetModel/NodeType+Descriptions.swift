@@ -246,8 +246,8 @@ extension NodeType {
           .init("widget", .field(.string), .string(""), "Id of the widget to show."),
           .init(
             "family", .choice(Family.allCases.map(\.name)), nil,
-            "Family in which the widget is shown. Default: the family in which the widget around it is "
-              + "shown, or the widget's own family if its kind does not support that one."),
+            "Family in which the widget is shown. Default: the family of the outer widget. If the "
+              + "inner kind does not support it, the inner widget's own family."),
           .init(
             "fallback", .field(.string), nil,
             "Text that is shown if the widget cannot be shown. Default: the reason."),
