@@ -20,8 +20,8 @@ struct Selection {
     return !isUnusable && predicate?.holds(for: record) ?? true
   }
 
-  /// Whether the selection contains a record. Takes the cost of the look from a budget, and is
-  /// right even if the budget is spent.
+  /// Whether the selection contains a record. Takes the cost of the test from a budget. The result
+  /// is right even if the budget is spent.
   func picks(_ record: Record, spending budget: inout Int) -> Bool {
     budget -= costOfLook
     guard
@@ -31,7 +31,7 @@ struct Selection {
     return !isUnusable && predicate?.holds(for: record, spending: &budget) ?? true
   }
 
-  /// The cost of a look at one record, without the expression. A step of an expression costs 1.
+  /// The cost of a test of one record, without the expression. A step of an expression costs 1.
   private var costOfLook: Int {
     1 + (selector.kinds.count + selector.families.count + selector.labels.count) / 4
       + selector.ids.count / 64

@@ -97,10 +97,10 @@ public struct CommitGroup: Hashable, Sendable {
 /// The refresh budget of a kind at a time.
 public struct RefreshBudgetImage: Hashable, Sendable {
   public var kind: KindName
-  /// The number of calls that were left, in thousandths.
+  /// The number of remaining calls, in thousandths.
   public var leftThousandths: Int64
-  /// In seconds of the store's running time. Earlier versions stored seconds since 1970, which count
-  /// as a time that is still to come.
+  /// In seconds of the store's running time. Earlier versions stored seconds since 1970, which
+  /// count as a time in the future.
   public var seconds: Int64
 
   public init(kind: KindName, leftThousandths: Int64, seconds: Int64) {

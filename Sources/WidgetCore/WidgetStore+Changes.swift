@@ -34,7 +34,7 @@ extension WidgetStore {
   /// holds the state at `revision`.
   ///
   /// If there were several passes over the chunks, `lastPass` is the revision at which the last
-  /// pass started. That pass brought everything up to that revision.
+  /// pass started. After that pass, the reader has everything up to that revision.
   ///
   /// Throws as `changes(since:)`.
   public func changes(
@@ -60,7 +60,7 @@ extension WidgetStore {
   /// Whether the changes after a cursor exceed a limit: `limit` widgets, `bytesMax` bytes for the
   /// reader, or the cost of one content. O(limit).
   ///
-  /// The selector only limits for which widgets content is made.
+  /// The selector only limits the widgets whose content is made.
   public func hasChanges(
     since cursor: Revision, moreThan limit: Int, orBytes bytesMax: Int = .max,
     selecting selector: Selector = Selector(), taking content: ContentChoice = .own
@@ -179,7 +179,7 @@ extension WidgetStore {
     for slot in slots(ofChunk: chunk, selecting: selector) where slot >= start {
       if budget <= 0 || elements.count >= countMax { return (elements, slot) }
       guard let record = records[slot], isWanted(record, &budget) else { continue }
-      // Check before the next content is made: it may be expensive.
+      // The limit is checked before the next content is made, because a content may be expensive.
       if reader.isFull(with: bytes, bytesMax: bytesMax) { return (elements, slot) }
       guard let found = element(slot, record, &budget) else { continue }
       bytes += record.costBytes

@@ -224,7 +224,8 @@ extension WidgetStore {
     modify(slot, by: patch, effect, ownership, transition, at: now)
   }
 
-  /// A patch that changes nothing may say that its widget is stale: from then on not by time alone.
+  /// Records that a caller has called a stale widget stale, even if the patch changes nothing. From
+  /// then on, the widget is not stale by time alone.
   mutating func keepStale(_ slot: Int, by patch: WidgetPatch) {
     if patch.isStale == true { records.stayStale(slot) }
   }
@@ -290,7 +291,7 @@ extension WidgetStore {
       throw .widgetNotFound(id)
     }
     let place = records.order.index(of: own)
-    // Its place among the others, and a free position there.
+    // The widget's place among the others, and a free position at this place.
     let (rank, position): (Int, Int64?)
     switch destination {
     case .first: (rank, position) = (0, records.order.firstPosition)
@@ -404,7 +405,7 @@ extension Presence {
 }
 
 extension Command {
-  /// Whether it may make the content of several widgets.
+  /// Whether the command may make the content of several widgets.
   fileprivate var changesMany: Bool {
     switch self {
     case .setPresence, .apply, .applyKinds, .provide, .startActivity: true

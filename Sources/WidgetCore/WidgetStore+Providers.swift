@@ -2,9 +2,8 @@ public import WidgetModel
 
 /// Changes by providers to the widgets of their kinds, and the changes that providers get.
 ///
-/// A widget is *stale* while its feeder is gone. The store does not know which feeders are
-/// connected: `Command.abandon` makes widgets stale, and every update by a provider makes a widget
-/// fresh.
+/// A widget is *stale* while its provider has no session. The store does not know the sessions:
+/// `Command.abandon` makes widgets stale, and every update by a provider makes a widget fresh.
 extension WidgetStore {
   /// Changes of the widgets of some kinds. Each widget is in one list at most.
   public struct ProvidedChanges: Hashable, Sendable {
@@ -28,7 +27,7 @@ extension WidgetStore {
     var changes = ProvidedChanges()
     records.forEachRecord(changedSince: cursor) { record in
       let isNew = record.createdRevision > cursor
-      // The user or program that started an activity feeds it.
+      // An activity gets its data from the user or program that started it, not from a provider.
       guard !record.isActivity, isNew || record.parameters.hasChanges(since: cursor),
         kinds.contains(record.kind)
       else { return true }
@@ -135,7 +134,7 @@ extension WidgetStore {
       isAnyUnknown
       ? sequence + 1...end : unacknowledged.lost(after: sequence, through: end, of: kinds)
     if let lost {
-      // Events up to the loss, and then as long as no number is missing between them.
+      // The events up to the loss, and the following events until a number is missing.
       for event in kept {
         guard event.sequence <= max(page.cursor + 1, lost.lowerBound) else { break }
         page.events.append(event)
@@ -288,7 +287,7 @@ extension WidgetStore {
       guard let record = records[slot], !record.isActivity, kinds.contains(record.kind) else {
         continue
       }
-      // If time has made it stale, there are two reasons from now on.
+      // If time has made the widget stale, the lost provider is a second reason from now on.
       if record.isStale { records.stayStale(slot) } else { slots.append(slot) }
     }
     guard !slots.isEmpty else { return }

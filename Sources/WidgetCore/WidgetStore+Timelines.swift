@@ -15,7 +15,7 @@ extension WidgetStore {
   /// cancelled since.
   public var nextDate: Timestamp? { records.nextDate }
 
-  /// The next time for `advance` even if nobody reads: widgets become stale, or providers are
+  /// The next time for `advance` even without readers: widgets become stale, or providers are
   /// asked.
   public mutating func nextDuty() -> Timestamp? { records.nextDuty() }
 
@@ -29,9 +29,9 @@ extension WidgetStore {
     public var needsReservation = false
   }
 
-  /// Updates all widgets to a time, in one revision, until that has cost `costMax`, or until
-  /// `isOver` after at least one widget. It cannot be refused: content without room is cut. Call it
-  /// between groups only. O(due changes).
+  /// Updates all widgets to a time, in one revision. The method stops at the cost `costMax`, or
+  /// when `isOver` returns true, but not before the first widget. The changes cannot be refused:
+  /// content without room is cut. Call it between groups only. O(due changes).
   public mutating func advance(
     to now: Timestamp, costMax: Int = .max, isOver: () -> Bool = { false }
   ) -> Advance {
@@ -72,7 +72,7 @@ extension WidgetStore {
     for stack in records.embeds.stacks.keys { records.embeds.enqueue(stack) }
   }
 
-  /// The limits for content that cannot be refused: at most the rest of its owner's quota.
+  /// The limits for content that cannot be refused: at most the free part of its owner's quota.
   func limitsForAdvance(of slot: Int) -> StoreLimits {
     var limits = limits
     guard let record = records[slot] else { return limits }

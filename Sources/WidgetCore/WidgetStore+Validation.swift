@@ -43,7 +43,7 @@ extension WidgetStore {
     }
   }
 
-  /// A widget has no more keys than this, so a longer list names keys twice, or others.
+  /// A widget has at most this many keys, so a longer list repeats keys or names missing ones.
   private func checkCount(_ keys: [String], field: @autoclosure () -> String) throws(StoreError) {
     guard keys.count <= limits.keysPerWidgetMax else {
       throw .invalid(
@@ -160,7 +160,7 @@ extension WidgetStore {
 
   /// Throws if a command that changes several widgets has spent its budget for contents.
   func checkContents() throws(StoreError) {
-    // One widget alone is bounded by the other limit.
+    // The other limit bounds the cost of a single widget.
     guard contents.cost <= max(limits.contentCostPerCommandMax, limits.contentCostMax) else {
       throw .quotaExceeded(
         limit: "content_cost_per_command_max", maximum: limits.contentCostPerCommandMax)

@@ -19,8 +19,8 @@ public import WidgetModel
 /// `RecordTable` has the widgets, and keeps everything that depends on them up to date; nothing
 /// else can. Tests check the invariants between all parts with `checkInvariants`.
 public struct WidgetStore: ~Copyable {
-  /// May be changed at any time. If a limit is lowered, existing things that exceed it stay, and
-  /// nothing is added to them.
+  /// Limits may change at any time. If a limit is lowered, things that exceed it stay, but cannot
+  /// grow.
   public var limits: StoreLimits
   /// Identifies the history. Revisions compare only within an epoch.
   public let epoch: UInt64
@@ -442,7 +442,7 @@ public struct WidgetStore: ~Copyable {
   ///
   /// Keeps all removals after `retained`, whatever their number, for readers at that revision.
   public mutating func commitGroup(at now: RunningTime, retaining retained: Revision = .max) {
-    // A group that failed was taken back, and left nothing pending.
+    // A failed group was rolled back, so nothing is pending.
     if !(unstored.isEmpty && unstoredLosses.isEmpty), hasPendingGroup {
       unstored.removeAll()
       unstoredLosses.removeAll()
@@ -455,7 +455,7 @@ public struct WidgetStore: ~Copyable {
     ledger.trim(countMax: limits.requestsKeptMax, bytesMax: limits.requestBytesKeptMax)
     ledger.expire(at: now)
     if tombstones.count > limits.tombstonesMax { compact(upTo: retained) }
-    // Ids stay unique without the numbers, which begin at 1 again.
+    // Ids stay unique without the remembered numbers: the search begins at 1 again.
     if numbering.count > WidgetStore.numberedKindsMax { numbering.removeAll() }
   }
 

@@ -12,7 +12,7 @@ enum ActivityKind {
           name: "title", type: .string, defaultValue: .string("Activity"),
           summary: "What the task is called.")
       ],
-      // No defaults, because the state is only what the task sets.
+      // The fields have no defaults, because the state has only the values that the task sets.
       data: [
         Field(name: "status", type: .string, summary: "What is going on, in a few words."),
         Field(

@@ -166,9 +166,9 @@ extension WidgetStore {
   public var nextActivityDate: Timestamp? { records.nextActivityDate }
 
   /// Makes the changes that are due: makes activities stale, ends those whose lifetime is over, and
-  /// removes dismissed ones. All changes are in one revision, as a part of the group, until that
-  /// has cost `costMax`, or until `isOver` after at least one activity. They cannot be refused:
-  /// content without room is cut. O(due changes).
+  /// removes dismissed ones. All changes have one revision, and are a part of the group. The method
+  /// stops at the cost `costMax`, or when `isOver` returns true, but not before the first change.
+  /// The changes cannot be refused: content without room is cut. O(due changes).
   public mutating func settleActivities(
     to now: Timestamp, costMax: Int = .max, isOver: () -> Bool = { false }
   ) -> Advance {

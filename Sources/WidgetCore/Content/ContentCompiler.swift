@@ -225,7 +225,8 @@ struct ContentCompiler {
     var key: CompiledExpression?
     if !template.key.isEmpty { key = try compile(template.key, inner, "\(place).rows.key") }
     let block = try block(node, inner, place, depth: depth)
-    // The inputs of keys outside of the row decide which rows exist, as the list does.
+    // A key can read inputs from outside the row. Like the list, these inputs decide which rows
+    // exist.
     let keyInputs = key.map { inputs(of: $0, inner) } ?? []
     let own = ContentProgram.Input.row(scope.rows.count)
     return ContentProgram.RowPlan(
@@ -288,7 +289,7 @@ struct ContentCompiler {
 }
 
 extension NodeProperty {
-  /// Whether it takes any text. Numbers and truth values then become text.
+  /// Whether the property takes any text. If so, numbers and truth values become text.
   var takesText: Bool { type == .field(.string) }
 
   /// A value in the form that nodes have.

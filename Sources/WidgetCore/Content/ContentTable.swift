@@ -22,7 +22,7 @@ struct ContentTable {
   private var family: Family
   /// The family for which the content is made; nil for the widget's family.
   private let shownFamily: Family?
-  /// Whether it met a limit, so that nodes may be missing.
+  /// Whether the content met a limit, so that nodes may be missing.
   private(set) var isCut: Bool
   /// Whether evaluation exceeded `contentCostMax`. Valid only for a table that was just made.
   let ranOut: Bool
@@ -126,7 +126,7 @@ struct ContentTable {
     if !isCut {
       var evaluation = ContentEvaluation(record, limits, for: program, as: shownFamily)
       root.update(program.root, path: "", changed, in: &slots, &evaluation)
-      // The text of problems may have taken the room of nodes.
+      // The text of problems may have used the room for nodes.
       isCut = evaluation.metLimit || bytes > limits.contentBytesMax
       cost = evaluation.spent
     }

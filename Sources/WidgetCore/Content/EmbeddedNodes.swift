@@ -31,7 +31,7 @@ struct EmbeddedNodes {
   var count: Int { entries.count }
   var bytes: Int { entries.reduce(0) { $0 + $1.costBytes } }
 
-  /// The slots of the nodes, once they have some.
+  /// The slots of the nodes after `place`.
   struct Places {
     /// Each node with children, in order of the content.
     var children: [(slot: Int32, children: [Int32])] = []

@@ -37,7 +37,8 @@ struct NodeSlots {
   /// nodes.
   mutating func inheritHistory(of other: NodeSlots) {
     log = NodeLog(at: other.log.lastChange)
-    // No node has changed since, so a change at this same revision is new to readers.
+    // No node has changed since this revision, so a later change at the same revision is new to
+    // readers.
     for slot in entries.indices { entries[slot].revision = log.start }
   }
 

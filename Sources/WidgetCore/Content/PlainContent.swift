@@ -5,7 +5,7 @@ import WidgetModel
 /// and a line that says that the kind is not registered.
 ///
 /// The store does not keep this content. It makes the content from the record for each read, and
-/// the difference from the changed keys. So an update of the widget costs nothing more.
+/// the difference from the changed keys. So this content adds no cost to an update of the widget.
 enum PlainContent {
   /// The maximum number of keys in the table.
   static let rowsMax = 64
@@ -125,7 +125,7 @@ enum PlainContent {
     return text.withUTF8 { bytes in
       let count = min(bytes.count, countMax)
       var place = 0
-      // Eight bytes at a time.
+      // The loop tests eight bytes at a time.
       while place + 8 <= count {
         let word = UnsafeRawBufferPointer(bytes)
           .loadUnaligned(fromByteOffset: place, as: UInt64.self)
@@ -210,7 +210,8 @@ extension UInt64 {
   fileprivate var hasOnlyPrintableASCII: Bool {
     let high: UInt64 = 0x8080_8080_8080_8080
     let every: UInt64 = 0x0101_0101_0101_0101
-    // No byte has its high bit. Then a byte below 0x20 gets it in the difference, and 0x7f in the sum.
+    // If no byte has the high bit, the subtraction sets it for bytes below 0x20, and the addition
+    // for 0x7f.
     return self & high == 0 && (self &- every &* 0x20) & high == 0 && (self &+ every) & high == 0
   }
 }

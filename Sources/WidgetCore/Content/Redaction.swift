@@ -46,11 +46,11 @@ enum Redaction {
       }
       var shown = withoutProblem(node)
       shown.id = shownID
-      // Only this view has the number of a row, so events could not name the node.
+      // Only this view numbers rows, so an event could not name the node by this id.
       if shownID != id { shown.events = [] }
       shown.childIDs = node.childIDs.map(publicID)
       if node.role == .form, holdsPrivate(node, byID) {
-        // Its inputs have no values, so nobody can submit it.
+        // The inputs of the form have no values, so nobody can submit the form.
         (shown.type, shown.events) = (.stack, [])
         for name in ["submit", "text"] { shown.properties[name] = nil }
       }

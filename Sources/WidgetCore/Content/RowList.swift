@@ -94,7 +94,7 @@ struct RowList {
         next.append(row)
       } else {
         let path = freePath(paths[place], plan, slots)
-        // The path depends on which of two rows came first, so the content counts as cut.
+        // The path depends on the order in which two rows were added, so the content counts as cut.
         if path != paths[place] { evaluation.meetLimit() }
         let instance = BlockInstance(
           plan.block, path: path, parent: parent, in: &slots, &evaluation)

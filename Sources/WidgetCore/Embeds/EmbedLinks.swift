@@ -11,9 +11,9 @@ import WidgetModel
 /// table of records, because content for other families, which they make, has links too.
 final class EmbedLinks {
   private struct Targets {
-    /// From the embeds in the cached content.
+    /// The links from embeds in the cached content.
     var direct: Set<WidgetID> = []
-    /// From embeds in content that is made only for these embeds, or for a reader.
+    /// The links from embeds in content that is made only for these embeds, or for a reader.
     var further: Set<WidgetID> = []
 
     var all: Set<WidgetID> { further.isEmpty ? direct : direct.union(further) }
@@ -25,8 +25,8 @@ final class EmbedLinks {
   private var isQueued: Set<WidgetID> = []
   /// Widgets whose embeds are in content that was made for one reader and not cached.
   private var unkept: Set<WidgetID> = []
-  /// Widgets that existed when the store was opened, and were not checked since. It is unknown which
-  /// content of them readers have.
+  /// Widgets that existed when the store was opened, and have not been checked since. The content
+  /// that readers have of these widgets is unknown.
   var restored: Set<WidgetID> = []
   /// Widgets of kind `smart-stack`.
   private(set) var stacks: [WidgetID: StackMembers] = [:]
@@ -96,7 +96,8 @@ final class EmbedLinks {
     }
   }
 
-  /// Lets the first waiting stack follow the changes of widgets, from a new selection on.
+  /// Lets the first waiting stack follow the changes of widgets. The stack selects its widgets
+  /// again.
   private func admitWaitingStack() {
     guard let id = waitingStacks.min(by: { $0.rawValue.precedesByBytes($1.rawValue) }) else {
       return
@@ -152,7 +153,7 @@ final class EmbedLinks {
     }
     for new in after.subtracting(before) { embedders[new, default: []].insert(id) }
     guard isNews else { return }
-    // A circle may have come or gone for every widget with a chain of links to this one.
+    // Every widget with a chain of links to this widget may have entered or left a circle of links.
     var waiting = Array(embedders(of: id))
     var seen = Set(waiting)
     while let above = waiting.popLast() {

@@ -109,14 +109,15 @@ struct EmbedSource {
     var nodes = content.nodes
     if let top = nodes.firstIndex(where: { $0.id == content.rootID }) {
       if !record.presence.isEnabled { nodes[top].properties["enabled"] = .bool(false) }
-      // If the kind is not registered, nothing says which data is private, so all of it is.
+      // A kind that is not registered does not declare which data is private, so all data is
+      // private.
       if record.isPlain { nodes[top].properties["privacy"] = .bool(true) }
     }
     return .content(
       Content(rootID: content.rootID, nodes: nodes), depth: depth, problem: problem)
   }
 
-  /// The next step of an author whose embed shows no content: a family that has some.
+  /// The hint for the author of an embed without content: a family that has content.
   private func advice(_ record: Record, _ families: [Family]) -> String {
     guard let best = families.contains(record.family) ? record.family : families.first else {
       return ""
@@ -152,7 +153,7 @@ struct EmbedSource {
   private static let wordsMax = 200
 
   /// The content of an inner widget, without nodes that would be nested too deep in the outer one.
-  /// The embeds that are one level too deep show the reason. O(nodes).
+  /// The embeds at the first level that is too deep show the reason. O(nodes).
   private static func cut(_ content: Content) -> Content {
     let reason = "Embeds are nested more than \(depthMax) deep."
     let byID = Dictionary(

@@ -25,9 +25,10 @@ extension WidgetStore {
       links: records.embeds)
   }
 
-  /// Updates embeds and stacks to a time, in one revision, until that has cost `costMax`, or until
-  /// `isOver` after at least one widget. It cannot be refused: content without room is left out, and
-  /// the embed shows the reason. Call it between groups only, after `advance`.
+  /// Updates embeds and stacks to a time, in one revision. The method stops at the cost `costMax`,
+  /// or when `isOver` returns true, but not before the first widget. The changes cannot be refused:
+  /// content without room is left out, and the embed shows the reason. Call it between groups only,
+  /// after `advance`.
   public mutating func settleEmbeds(
     at now: Timestamp, costMax: Int = .max, isOver: () -> Bool = { false }
   ) -> Advance {
@@ -77,7 +78,7 @@ extension WidgetStore {
     if kind == .smartStack {
       members = chooseForStack(slot, inRevision: next, at: now)
     } else if links.stacks[id] != nil {
-      // Another widget has the id of a former stack.
+      // The id of a former stack now belongs to another widget.
       links.setStack(id, to: nil)
     }
     links.setTargets(of: id, to: members.union(records[slot]?.shown.embedTargets ?? []))
@@ -87,8 +88,8 @@ extension WidgetStore {
   }
 
   /// Updates the embeds of a widget. Returns whether that changed it, and the targets of embeds in
-  /// content that was made for it. The source ends here, because a change of the records would copy
-  /// them while it exists.
+  /// content that was made for it. The `EmbedSource` must not outlive this method: while it exists,
+  /// a change of the records copies them.
   private mutating func resolve(
     _ slot: Int, _ id: WidgetID, inRevision next: Revision
   ) -> (isOther: Bool, further: Set<WidgetID>) {

@@ -29,7 +29,7 @@ struct EventRing {
     bytes += cost
   }
 
-  /// Takes the last event back.
+  /// Removes the last event, because its command is undone.
   mutating func undoAppend() {
     guard let entry = entries.popLast() else { return }
     bytes -= entry.costBytes
@@ -65,13 +65,13 @@ struct EventRing {
   }
 }
 
-/// A stretch of the stream of events.
+/// A range of the stream of events.
 public struct EventPage: Hashable, Sendable {
-  /// Sequence numbers that are no longer kept; comes before the events.
+  /// The range of sequence numbers that are no longer kept. All events come after it.
   public var gap: ClosedRange<UInt64>?
   /// In order of sequence.
   public var events: [Event] = []
-  /// Everything up to this sequence number has been looked at.
+  /// The last sequence number that was examined.
   public var cursor: UInt64
 
   init(cursor: UInt64) { self.cursor = cursor }

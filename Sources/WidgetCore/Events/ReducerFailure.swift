@@ -8,8 +8,8 @@ public import WidgetModel
 public struct ReducerFailure: Hashable, Sendable {
   /// The reason of the mark.
   public static let reason = WidgetError.reducerFailed
-  /// The maximum number of marks of a widget. There are fewer if it has `furtherErrorsMax` further
-  /// errors. Of other failures, only the log has a line.
+  /// The maximum number of marks of a widget. The maximum is lower if the widget already has
+  /// `furtherErrorsMax` further errors. Failures without a mark are only in the log.
   static let marksMax = 8
 
   /// The event; empty if the reducers of the kind can handle no event at all.

@@ -1,10 +1,10 @@
 import DequeModule
 import WidgetModel
 
-/// Answers to requests that carried a request id, so that a retry gets the first answer again.
+/// Answers to requests with a request id, so that a retry gets the first answer.
 ///
-/// Bounded in number, bytes and time; the oldest answer goes first. All answers live equally long,
-/// so the queue is in order of expiry too.
+/// The ledger is bounded in number, bytes and time, and evicts the oldest answer first. All answers
+/// have the same lifetime, so the queue is in order of expiry too.
 ///
 /// An answer that has expired stays until `expire`. If its id is used again before that, the new
 /// answer hides the old one. If the new answer is taken back, the old one is valid again.
@@ -70,7 +70,7 @@ public struct RequestImage: Hashable, Sendable {
   /// The user who made the request.
   public var uid: UInt32
   public var requestID: String
-  /// Tells the request from another one with the same id. Stable across processes.
+  /// Differs between two requests with the same id. Stable across processes.
   public var fingerprint: UInt64
   /// The encoded answer; the store does not look inside.
   public var response: [UInt8]

@@ -145,7 +145,8 @@ extension WidgetStore {
       let isShort = limits.contentCostMax < self.limits.contentCostMax
       let table = ContentTable(program, of: record, as: family, limits: limits)
       budget -= table.cost
-      // A table cut by this smaller budget may lack nodes that readers see, so it proves nothing.
+      // A table that this smaller budget has cut may lack nodes that readers see. So a missing node
+      // in it does not refuse the event.
       guard budget > 0, !(isShort && table.ranOut) else {
         throw .quotaExceeded(limit: "event_cost_max", maximum: self.limits.eventCostMax)
       }

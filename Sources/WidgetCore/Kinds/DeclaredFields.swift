@@ -2,7 +2,7 @@ import WidgetExpression
 import WidgetModel
 
 /// The declared fields of one map of values: a kind's data, parameters or entries, or an event's
-/// payload. It reads maps that callers send: with the declared types and defaults.
+/// payload. The fields give maps from callers the declared types and defaults.
 ///
 /// An object, because schemas are copied often.
 final class DeclaredFields: Sendable {
@@ -68,7 +68,8 @@ final class DeclaredFields: Sendable {
   ///
   /// - Parameters:
   ///   - path: The place of the map in the request.
-  ///   - hint: What to say about a key that is not declared; nil for names that are near it.
+  ///   - hint: The hint for a key that is not declared. If nil, the hint has the names that are
+  ///     near it.
   func fitted(
     _ map: ValueMap, path: @autoclosure () -> String, hint: (String) -> String? = { _ in nil }
   ) throws(StoreError) -> ValueMap {

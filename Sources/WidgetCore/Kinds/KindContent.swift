@@ -101,7 +101,7 @@ final class ContentProgram: Sendable {
     return rowNodeIDs.contains(String(id[..<slash]))
   }
 
-  /// A part of a widget that expressions read, as fine as changes are known.
+  /// A part of a widget that expressions read. Changes are tracked for each such part.
   enum Input: Hashable {
     case data(String)
     /// All data, because the keys that are read depend on values.

@@ -20,8 +20,8 @@ struct KindReducers {
   let problem: Problem?
   private var byEvent: [String: EventReducers] = [:]
 
-  /// The reducers of one event, and the variables that their expressions read. A variable that none
-  /// reads is not made, because that costs more than a small reducer.
+  /// The reducers of one event, and the variables that their expressions read. Variables that no
+  /// expression reads are not made, because making one costs more than a small reducer.
   private struct EventReducers {
     private(set) var reducers: [CompiledReducer] = []
     private(set) var readsEvent = false
@@ -162,7 +162,7 @@ struct KindReducers {
       let rows = NodeID.rowKeys(of: event.nodeID)
       return ExpressionValue(
         [
-          // In the order of a map, which then need not be sorted.
+          // The fields are in the order of a map, so that the map need not be sorted.
           "name": .string(event.name), "node": .string(event.nodeID),
           "payload": .map(event.payload), "row": .string(rows.last ?? ""),
           "rows": .list(rows.map { .string($0) }), "time": .timestamp(event.time),
@@ -382,7 +382,8 @@ struct KindReducers {
 }
 
 extension EvaluationError {
-  /// The reason why a value cannot be stored. For its cost, the caller knows the name of the limit.
+  /// The reason why a value cannot be stored. If the cost is the reason, the caller adds the name
+  /// of the limit.
   func storageMessage(depthMax: Int) -> String {
     reason == .tooDeep ? "lists and maps may be nested \(depthMax) deep at most" : message
   }

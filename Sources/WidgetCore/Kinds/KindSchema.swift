@@ -3,7 +3,7 @@ import WidgetModel
 
 /// The rules of a kind for its widgets, ready for checks.
 ///
-/// Made once, when the kind is registered, and equal to it.
+/// A schema is made once, when the kind is registered.
 struct KindSchema {
   let kind: Kind
   let reducers: KindReducers
@@ -88,7 +88,7 @@ struct KindSchema {
     static let family = Fitting(rawValue: 1)
     /// The types of parameters and data.
     static let types = Fitting(rawValue: 2)
-    /// Required parameters are there.
+    /// Required parameters must be set.
     static let required = Fitting(rawValue: 4)
     static let parameterDefaults = Fitting(rawValue: 8)
     static let dataDefaults = Fitting(rawValue: 16)
@@ -258,7 +258,8 @@ struct KindSchema {
           former?.field(entry.key, of: part)?.defaultValue != entry.value,
           owner?.isManaged != true
         else { continue }
-        // A field whose value is set aside has a default, which is no loss.
+        // While a value is set aside, its field has a default, and the loss of a default does not
+        // count.
         guard record.ownership?[aside: path] == nil else { continue }
         let isSetAside = record.setsAside(entry.value, part, entry.key, former: former)
         lost.append(LostField(widgetID: record.id, path: path, isSetAside: isSetAside))
@@ -338,7 +339,7 @@ struct KindSchema {
   ) throws(StoreError) -> ValueMap {
     guard let fields = fields(of: part) else { return map }
     return try fields.fitted(map, path: path()) { key in
-      // Data and parameters are easily confused.
+      // Authors easily confuse data and parameters, so the hint names the other map.
       switch part {
       case .data where parameters[key] != nil: "it has a parameter of this name."
       case .parameters where data[key] != nil: "it has a data field of this name."

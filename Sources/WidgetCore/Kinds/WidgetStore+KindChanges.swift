@@ -25,7 +25,8 @@ extension WidgetStore {
       }
       var patch = WidgetPatch()
       patch.restoreValues(of: record, for: nil)
-      // Without room, the values stay aside, because nothing may prevent the removal of a kind.
+      // If there is no room, the values stay set aside, because nothing may prevent the removal of
+      // a kind.
       let isRestored =
         patch != WidgetPatch() && (try? apply(patch, to: slot, former: nil, at: time)) == true
       if !isRestored {
@@ -104,7 +105,7 @@ extension WidgetStore {
     var table = program.map { ContentTable($0, of: record, limits: limits) }
     if let table { contents.count(table) }
     if let old = record.content?.table, old.content == table?.content {
-      // No reader can see a difference, so there is nothing to take back either.
+      // No reader can see a difference, so the change needs no inverse.
       table?.inheritHistory(of: old)
       records.replaceContent(of: slot, with: table)
       if isOther { markOtherFamilies(slot, at: revision, time: time) }

@@ -46,7 +46,7 @@ extension WidgetStore {
   func fitted(
     _ patch: WidgetPatch, for record: Record, field: String
   ) throws(StoreError) -> WidgetPatch {
-    // Nothing is declared for the data of such a widget.
+    // The kind is not registered, so it declares no data fields that could complete the patch.
     if record.isPlain, !record.isActivity, patch.changesOnlyData { return patch }
     var patch = patch
     if let timeline = patch.timeline ?? nil {

@@ -34,7 +34,8 @@ extension WidgetStore {
         schemas.append(schema)
       } else {
         let schema = try validate(kind, path: path)
-        // Checked before the next kind is compiled, because one request can have many.
+        // The sum is checked before the next kind is compiled, because one request can have many
+        // kinds.
         memory -= schema.memoryBytes
         guard memory >= 0 else {
           throw .quotaExceeded(

@@ -119,10 +119,10 @@ extension WidgetStore {
     addInverse(.kind(name, registeredKinds[name], schemas[name]))
     let wasVolatile = schemas[name]?.kind.persistence == .volatile
     setKind(name, to: registered, schema: schema)
-    // No provider is left that could acknowledge them.
+    // The kind has no provider any more that could acknowledge its events.
     if registered == nil { forgetEvents(of: name, through: .max) }
     guard (schema?.kind.persistence == .volatile) != wasVolatile else { return }
-    // Their data is stored from now on, or no longer.
+    // From now on, the data of the kind's widgets is stored, or is no longer stored.
     for slot in records.indices where records[slot]?.kind == name { records.storeAgain(slot) }
   }
 

@@ -3,9 +3,9 @@ import WidgetModel
 /// All widgets in display order: sorted (position, slot) pairs.
 ///
 /// Between commands positions are unique (the slot only tells widgets apart while several swap
-/// places). Positions are sparse, so moving a widget changes only its position. When two neighbours
-/// leave no room, the store spreads all positions again. Look-up is O(log n); changes move O(n)
-/// small pairs.
+/// places). Positions are sparse, so moving a widget changes only its position. If there is no free
+/// position between two neighbours, the store spreads all positions again. Look-up is O(log n);
+/// changes move O(n) small pairs.
 struct OrderIndex {
   struct Entry: Equatable, Comparable {
     var position: Int64

@@ -5,9 +5,9 @@ import WidgetModel
 /// Only widgets that a manager has declared have owners. For other widgets, only values that are
 /// set aside are recorded.
 struct Ownership: Hashable {
-  /// One entry for each field with an owner. None is aside.
+  /// One entry for each field with an owner. No entry has a value that is set aside.
   private(set) var entries: [FieldOwner] = []
-  /// At most one entry for each field. All are aside.
+  /// At most one entry for each field. Every entry has a value that is set aside.
   private(set) var asides: [FieldOwner] = []
 
   init(_ entries: [FieldOwner] = []) {
@@ -236,7 +236,8 @@ extension Record {
           isUndeclared ? nil : entry?.yielding(to: aside, self.value(part, key)) ?? aside.owning
       } else if let schema, let current = self.value(part, key), schema.refuses(current, part, key)
       {
-        // A field whose value is aside has the manager's value or the default. Neither is kept.
+        // While a value is set aside, its field has the manager's value or the default. These two
+        // are not kept.
         if aside == nil, setsAside(current, part, key, former: former) {
           after[aside: path] = FieldOwner(
             path: path, owner: entry?.owner ?? FieldOwner.earlier, declared: current)

@@ -14,7 +14,7 @@ struct RecordState {
   var presenceRevision: Revision
   var position: Int64
   var positionRevision: Revision
-  /// Family, stale, error and apply set change rarely and travel together.
+  /// Family, stale, error and apply set change rarely, so they share one revision.
   var family: Family
   var isStale = false
   @Boxed var error: WidgetError?
@@ -109,7 +109,7 @@ struct RecordState {
         self.isStale = isStale
         statusRevision = revision
       }
-      // A clock that is set back does not change what somebody has said.
+      // Somebody has set `stale`, so a clock that is set back does not change it.
       moment?.stayStale()
     }
     if let timeline = patch.timeline { self.timeline = timeline }

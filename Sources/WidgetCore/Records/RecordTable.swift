@@ -2,8 +2,8 @@ import WidgetModel
 
 /// A widget in the store.
 ///
-/// An object, so that a look at a record costs one reference count, and not one for each part. Only
-/// `RecordTable` writes it. A record outside of a table is a draft: it never changes.
+/// A record is an object, so that access to it costs one reference count, and not one for each
+/// part. Only `RecordTable` writes it. A record outside of a table is a draft: it never changes.
 final class Record {
   let id: WidgetID
   let kind: KindName
@@ -232,7 +232,7 @@ struct RecordTable: ~Copyable {
       &record.state, of: record.id, kind: record.kind, at: revision, limits: limits)
     appoint(record, in: Int32(slot), insteadOf: oldMoment, oldActivityDue)
     if let content { record.shown.show(content) }
-    // The former content follows from a state that is lost.
+    // The state that made the former content is lost.
     if record.replacedRevision != oldReplaced { record.shown.forget() }
     contents.refresh(
       &record.shown, of: record, beside: familyUsage.bytes - oldFamilyBytes, limits: limits)

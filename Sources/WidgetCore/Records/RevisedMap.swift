@@ -185,7 +185,7 @@ struct RevisedMap {
     let isNewest = slot == newest
     if !isNewest { unlink(slot) }
     let older = isNewest ? slots[Int(slot)].older : newest
-    // Each write to a slot has a cost, so there is only one.
+    // Each write to a slot has a cost, so the method writes the slot only once.
     slots[Int(slot)].become(value, at: revision, newerThan: older)
     if !isNewest { becomeNewest(slot) }
   }

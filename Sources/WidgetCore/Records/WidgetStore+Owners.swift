@@ -64,7 +64,7 @@ extension WidgetStore {
           ? nil : FieldOwner(path: entry.path, owner: entry.owner)
       }
     }
-    // From now on a manager declares the widget, so its values that are set aside have an owner.
+    // A manager declares the widget from now on, so the values that are set aside get an owner.
     for entry in ownership.asides where entry.owner == FieldOwner.earlier {
       ownership[aside: entry.path]?.owner = FieldOwner.user(record.ownerUID)
     }

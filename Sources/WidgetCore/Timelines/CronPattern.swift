@@ -27,7 +27,8 @@ struct CronPattern: Hashable, Sendable {
     let message: String
   }
 
-  /// More than all minutes, hours, days, months and weekdays take as lists.
+  /// The limit is above the length of a pattern that lists all minutes, hours, days, months and
+  /// weekdays.
   private static let bytesMax = 1_000
 
   init(_ text: String) throws(Problem) {
@@ -56,7 +57,7 @@ struct CronPattern: Hashable, Sendable {
     if weekdays & 1 << 7 != 0 { weekdays |= 1 }
     restrictsDays = !fields[2].hasPrefix("*")
     restrictsWeekdays = !fields[4].hasPrefix("*")
-    // The search begins in a year that has all possible days.
+    // The search begins in 2000, a leap year, which has all possible days.
     guard next(after: 946_684_800, in: .utc) != nil else {
       throw Problem(message: "\"\(text.prefix(64))\" never fits: no month has such a day")
     }
@@ -134,7 +135,7 @@ struct CronPattern: Hashable, Sendable {
 
   // MARK: - Searching
 
-  /// The mismatch of a time.
+  /// The largest unit of a time that does not match the pattern.
   private enum Fit { case fits, wrongMinute, wrongHour, wrongDay }
 
   private func fit(_ local: Int) -> Fit {

@@ -110,7 +110,7 @@ extension ContentMaker {
     }
     let schedule = schemas[kind]?.schedule
     guard state.timeline != nil || schedule != nil else {
-      // Readers get the removal once.
+      // Readers must get the removal of the status once.
       if state.moment != nil {
         state.moment = nil
         state.momentClearedRevision = revision
