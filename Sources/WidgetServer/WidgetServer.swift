@@ -248,8 +248,8 @@ public final class WidgetServer: Sendable {
     public var streams: Int
   }
 
-  /// Does something on the event loop again and again, the first time at once, until the server stops.
-  /// If the loop is stuck, it is not done.
+  /// Runs a closure on the event loop repeatedly, the first time at once, until the server stops.
+  /// If the loop is stuck, the closure does not run.
   public func repeatOnLoop(
     every interval: Duration, _ body: @escaping @Sendable (Load) -> Void
   ) async {
@@ -265,7 +265,7 @@ public final class WidgetServer: Sendable {
     }
   }
 
-  /// Does something on the event loop; for tests.
+  /// Runs a closure on the event loop; for tests.
   func onLoop<R: Sendable>(
     _ body: @escaping @Sendable (ServiceLoop) throws -> R
   ) -> EventLoopFuture<R> {
@@ -273,7 +273,7 @@ public final class WidgetServer: Sendable {
   }
 
   /// Stops accepting and hands the connections over to the next server. Streams stay open, and
-  /// their readers notice only a pause. The calls of guests are ended in order. Everything that was
+  /// their readers notice only a pause. The calls of guests are ended properly. Everything that was
   /// answered is durable.
   ///
   /// - Parameter connectionsMax: the maximum number; those with streams come first, the others are
@@ -304,7 +304,7 @@ public final class WidgetServer: Sendable {
   /// Stops accepting, ends all streams with UNAVAILABLE (SHUTTING_DOWN), writes the output under
   /// way, and closes the store. Everything that was answered is durable.
   public func stop() async throws {
-    // Closed already if it could not be handed over.
+    // The listeners are already closed if the connections could not be handed over.
     for listener in listeners { try? await listener.close().get() }
     let drained = try await group.next().submit {
       for guest in self.guests { guest.beginShutdown() }
@@ -319,7 +319,7 @@ public final class WidgetServer: Sendable {
   }
 }
 
-/// A connection that is closed before it is served.
+/// The error of a connection that is closed before it is served.
 struct RefusedConnection: Error, CustomStringConvertible {
   let reason: String
   var description: String { reason }

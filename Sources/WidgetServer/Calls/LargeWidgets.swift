@@ -24,12 +24,12 @@ private struct LargeWidget {
   let maximum: Int
   /// nil if the daemon chooses the id.
   let id: WidgetID?
-  /// What the request sets.
+  /// The changes that the request makes.
   let patch: WidgetPatch
   /// The largest field of the request.
   let field: LargestField
 
-  /// nil if the error is another one, or if the request sets no such field.
+  /// nil if the error has another reason, or if the request sets no such field.
   init?(_ error: StoreError, of command: Command) {
     switch error {
     case .quotaExceeded(limit: LargeWidget.limit, let maximum):
@@ -70,7 +70,7 @@ private struct LargeWidget {
     self.field = field.inside(path)
   }
 
-  /// Whether the field has most bytes of the widget, with the fields that the widget keeps.
+  /// Whether the field has more than half of the widget's bytes after the command.
   func hasMost(_ stored: (WidgetID) -> WidgetSpec?) -> Bool {
     let former = id.flatMap(stored)
     var bytes = patch.setData.fieldBytes() + patch.setParameters.fieldBytes()

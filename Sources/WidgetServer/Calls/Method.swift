@@ -50,11 +50,11 @@ extension RPCMethod {
 
   /// The number of messages on each side.
   enum Shape: Sendable {
-    /// One each.
+    /// Each side sends one message.
     case unary
-    /// The caller one, the daemon any number.
+    /// The caller sends one message, the daemon any number.
     case stream
-    /// Both any number.
+    /// Both sides send any number of messages.
     case conversation
   }
 

@@ -43,7 +43,7 @@ extension ServiceLoop {
     }
   }
 
-  /// Gives a retried request its first answer, or does it and keeps the answer.
+  /// Gives a retried request its first answer. Carries out any other request, and keeps the answer.
   func idempotently<M: WireMessage>(
     _ requestID: String, _ payload: UnsafeRawBufferPointer, _ method: Method, _ call: UInt32,
     _ responder: any CallResponder, _ body: () throws(RPCStatus) -> M

@@ -3,7 +3,7 @@ import WidgetModel
 public import WidgetProto
 import WidgetStorage
 
-/// The errors that callers see: one place that gives each its code, reason and words.
+/// The errors that callers see. Only this file decides their codes, reasons and words.
 extension RPCStatus {
   /// The `domain` of every reason.
   static let domain = "widgetd"
@@ -122,7 +122,8 @@ extension RPCStatus {
         violations.map { "\($0.field): \($0.description)" }.joined(separator: "\n"),
         violations: violations)
     case .quotaExceeded(let limit, let maximum):
-      // Every call with a selector that is refused for its cost has it in a field of this name.
+      // Selectors alone exceed this limit, and every request has its selector in a field of this
+      // name.
       self = .quotaExceeded(limit, maximum, field: limit == "scan_cost_max" ? "selector" : nil)
     case .revisionCompacted(let compactRevision):
       self.init(
@@ -249,7 +250,7 @@ extension RPCStatus {
       } ?? [])
   }
 
-  /// What a limit allows in the field that exceeds it.
+  /// The description of a limit, for the field that exceeds it.
   private static func bound(_ limit: String, _ maximum: Int, _ hasMost: Bool) -> String {
     guard limit == "widget_bytes_max" else { return "At most \(maximum) are allowed (\(limit))." }
     let state = "The state of a widget may have \(maximum) bytes (\(limit))"
@@ -394,7 +395,7 @@ extension RPCStatus {
 
   static let cancelled = RPCStatus(.cancelled, "CANCELLED", "The call was cancelled.")
 
-  /// A request that began to arrive, and did not arrive completely in time.
+  /// A request that did not arrive completely in time.
   public static func requestLate(_ milliseconds: Int) -> RPCStatus {
     RPCStatus(
       .deadlineExceeded, "DEADLINE_EXCEEDED",

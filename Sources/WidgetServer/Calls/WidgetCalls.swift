@@ -226,7 +226,7 @@ extension ServiceLoop {
 
   // MARK: - Parts
 
-  /// The maximum number of widgets in an answer that the request did not name.
+  /// The maximum number of widgets in an answer to a request that does not name them.
   private static var listedMax: Int { 10_000 }
 
   /// The maximum number of warnings in an answer.

@@ -3,13 +3,14 @@ import Logging
 import NIOCore
 import WidgetProto
 
-/// A connection whose protocol is not known yet. Its first bytes tell.
+/// A connection whose protocol is not known yet. Its first bytes show the protocol.
 ///
-/// ttrpc begins with the length of a frame, at most 4 MiB, so with 0. A guest protocol gets a
-/// connection that begins with the guest's whole opening. Other connections are closed, and so are
-/// slow ones.
+/// ttrpc begins with the length of a frame, which is at most 4 MiB, so its first byte is 0. A guest
+/// protocol gets a connection that begins with the guest's whole opening. Other connections are
+/// closed, and so are slow ones.
 ///
-/// The handler then leaves the pipeline. The service still counts a guest's connection by it.
+/// The handler then leaves the pipeline. For a connection of a guest, the service still counts this
+/// object.
 final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, ServerConnection {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer

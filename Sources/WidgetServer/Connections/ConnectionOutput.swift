@@ -41,7 +41,7 @@ struct ConnectionOutput {
     }
   }
 
-  /// Puts other answers in the place of the present ones, which it returns.
+  /// Replaces the answers. Returns the former ones.
   mutating func exchangeResponses(with others: ByteBuffer) -> ByteBuffer {
     let former = responses
     responses = others
@@ -52,7 +52,7 @@ struct ConnectionOutput {
     if responses.capacity > ConnectionOutput.responsesKeptBytesMax {
       responses = ByteBuffer()
     } else {
-      // The memory is used again, unless the channel still holds it.
+      // The next answers use the same memory, unless the channel still holds it.
       responses.clear()
     }
   }
@@ -61,8 +61,8 @@ struct ConnectionOutput {
 
   // MARK: - Frames
 
-  /// Adds a frame to those that wait. If they would be too many together, returns the ones before it,
-  /// to be written now.
+  /// Adds a frame to the waiting frames. If the frames together would be too large, returns the
+  /// earlier frames, to be written now.
   mutating func enqueue(_ frame: ByteBuffer) -> ByteBuffer? {
     guard frame.readableBytes > 0 else { return nil }
     if outgoing.readableBytes == 0 {

@@ -10,7 +10,7 @@ struct ConnectionShares {
   private var countByUID: [UInt32: Int] = [:]
   private var unauthorizedCountByUID: [UInt32: Int] = [:]
 
-  /// A limit that is reached, and its value.
+  /// A reached limit and its value.
   struct Refusal: Hashable {
     let limit: String
     let maximum: Int
@@ -63,7 +63,7 @@ struct ConnectionShares {
     return nil
   }
 
-  /// Counts a connection no longer.
+  /// Stops counting a connection.
   mutating func release(_ uid: UInt32, _ level: AccessPolicy.Level) {
     count -= 1
     ConnectionShares.decrease(&countByUID, uid)

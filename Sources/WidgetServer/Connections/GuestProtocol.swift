@@ -10,17 +10,17 @@ public protocol GuestProtocol: Sendable {
   /// The first bytes of its connections. At least one byte. The first is not 0, because 0 is ttrpc.
   var opening: [UInt8] { get }
 
-  /// Gets ready, before the first connection.
+  /// Prepares the protocol, before the first connection.
   func start(on host: GuestHost) async throws
 
   /// Takes over a connection before anything is read from it. Called on the event loop. It sets up
   /// the channel's handlers before it returns. If it cannot, it closes the channel.
   func adopt(_ channel: any Channel, for client: InProcessClient)
 
-  /// Opens no more calls and tells peers so. Calls under way continue. Called on the event loop.
+  /// Refuses new calls, and tells the peers. Calls under way continue. Called on the event loop.
   func beginShutdown()
 
-  /// Ends the remaining calls. All connections are closed, or their time is over.
+  /// Ends the remaining calls, after all connections have been closed, or their drain time is over.
   func stop() async
 }
 

@@ -39,10 +39,10 @@ public struct HandedOver: Sendable {
     for socket in sockets.values { close(socket) }
   }
 
-  /// The limits of a description. A connection may have as many bytes as its peer did not read.
+  /// The limits of a description. A connection may have all bytes that its peer did not read.
   static let limits = WireLimits(arenaBytesMax: 1 << 30)
 
-  /// A description, as far as it can be read.
+  /// The readable part of a description.
   struct Parsed {
     var head: Handover
     var connections: [HandedConnection] = []

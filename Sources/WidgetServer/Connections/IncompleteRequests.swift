@@ -15,9 +15,9 @@ final class IncompleteRequests {
   private var waiting: [ObjectIdentifier: IncompleteRequest] = [:]
   private var timer: Scheduled<Void>?
 
-  /// The least time between two searches for requests that are late.
+  /// The minimum time between two searches for late requests.
   private static let searchInterval = TimeAmount.seconds(1)
-  /// The time that one search may take. The next one goes on after a pause.
+  /// The maximum time of one search. The next search continues after a pause.
   private static let searchMax = TimeAmount.milliseconds(2)
   private static let pause = TimeAmount.milliseconds(1)
 
@@ -91,7 +91,7 @@ final class IncompleteRequests {
     }
   }
 
-  /// Ends requests that are late. Returns false if its time was over before the last.
+  /// Ends late requests. Returns false if the time of the search was over before the last one.
   private func endLate(at now: NIODeadline) -> Bool {
     let slice = context.work.slice(of: IncompleteRequests.searchMax)
     for account in Array(waiting.values) where account.isTimed && account.deadline <= now {
@@ -114,13 +114,13 @@ public final class IncompleteRequest {
   fileprivate let level: AccessPolicy.Level
   fileprivate(set) var bytes = 0
   fileprivate var deadline = NIODeadline.distantFuture
-  /// Whether the request has to arrive in time. An account of an open conversation counts its bytes
-  /// alone, and wakes nobody.
+  /// Whether the request has to arrive in time. The account of an open conversation only counts its
+  /// bytes, and sets no timer.
   public var isTimed = true
   private let all: IncompleteRequests
 
   /// Ends the request, because it has not arrived within `request_milliseconds`. Returns false if
-  /// the daemon itself holds it up.
+  /// the daemon itself causes the delay.
   public var isLate: () -> Bool = { true }
 
   fileprivate init(of uid: UInt32, _ level: AccessPolicy.Level, in all: IncompleteRequests) {
@@ -129,8 +129,8 @@ public final class IncompleteRequest {
     self.all = all
   }
 
-  /// Notes how many bytes of the request have arrived; 0 if it is complete or over. Returns why they
-  /// cannot be held: drop them then.
+  /// Notes how many bytes of the request have arrived; 0 if it is complete or over. Returns the
+  /// refusal if a limit forbids to hold them; the caller must then drop them.
   public func hold(_ bytes: Int) -> RPCStatus? {
     bytes == self.bytes ? nil : all.hold(bytes, for: self)
   }

@@ -10,8 +10,8 @@ import WidgetProto
 /// and its reader's position. A transfer begins again, and ends with the changes since its first
 /// beginning. So its reader may get a widget twice but misses nothing.
 extension ServiceLoop {
-  /// Ends the streams of guests, because their connections cannot be handed over. They open no
-  /// more.
+  /// Ends the streams of guests, because their connections cannot be handed over. Guests open no
+  /// more streams.
   func endGuestStreams() {
     context.prepareHandover()
     streams.endAll { $0.sink is InProcessSink }
@@ -19,14 +19,14 @@ extension ServiceLoop {
     health.endAll { $0.sink is InProcessSink }
   }
 
-  /// Gives connections away, at most so many, those with streams first, and closes the store. Nothing
-  /// works here afterwards.
+  /// Gives away connections, at most `connectionsMax`, those with streams first. Closes the store.
+  /// This loop cannot be used afterwards.
   func handOver(connectionsMax: Int) -> HandedOver {
     reloads.endAll()
     storage.handOver()
-    // Events are only in memory. The past ones are sent before this process ends.
+    // Events are only in memory, so the past events are sent before this process ends.
     finishTurnAndRound()
-    // Streams that guests had asked for before they were told are open by now.
+    // By now, all streams are open that guests had requested before they were told.
     endGuestStreams()
     // Providers connect to the next process, and declare their kinds again.
     providers.endAll()

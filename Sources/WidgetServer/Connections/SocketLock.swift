@@ -4,7 +4,7 @@ import Glibc
 /// daemon.
 ///
 /// The lock is an `flock` on `<socket>.lock`. The kernel drops it when its holder ends, for any
-/// reason. So the holder may remove the socket file, and nobody else ever does.
+/// reason. So only the holder removes the socket file.
 final class SocketLock: Sendable {
   private let socketPath: String
   private let descriptor: CInt
@@ -29,7 +29,7 @@ final class SocketLock: Sendable {
     }
     createdFolder = created
     let path = socketPath + ".lock"
-    // In a folder that others can write, the name may be a link of theirs to another file.
+    // In a folder that others can write, the name may be their link to another file.
     let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard file >= 0 else {
       throw .cannotUse(

@@ -30,7 +30,7 @@ struct SocketWriter {
       }
       if count < 0 {
         if errno == EINTR { continue }
-        // The channel meets the same error, and deals with it.
+        // The channel gets the same error, and handles it.
         return false
       }
       buffer.moveReaderIndex(forwardBy: count)
@@ -38,7 +38,8 @@ struct SocketWriter {
     return true
   }
 
-  /// The channel is given a write. Say so before, since it may be over at once.
+  /// Counts a write that the caller gives to the channel. Call it before, because the write may be
+  /// over at once.
   mutating func handingOver() { pendingWrites += 1 }
 
   /// One write of the channel is over.

@@ -41,7 +41,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   private var isClosed = false
   /// The output that the kernel has not taken.
   private let unsent: UnsentAccount
-  /// Whether the peer takes output, and its user has not too much that is unsent.
+  /// Whether the peer takes output, and its user is below the limits of unsent bytes.
   var isWritable: Bool { output.isWritable && unsent.hasRoom }
 
   /// The peer's further calls wait for the next turn above this size, because one read can ask for
@@ -81,7 +81,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
   /// The connection is over before it began.
   func neverOpened() { unsent.close() }
 
-  /// Ends the connection, because an answer has no form.
+  /// Ends the connection, because an answer cannot be encoded.
   func close() { context?.close(promise: nil) }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -94,7 +94,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     queue.end(self, slice, hasMore: work(slice))
   }
 
-  /// Whether frames can be processed: the peer takes answers, and the turn does not gather too
+  /// Whether frames can be processed: the peer takes answers, and the turn has not gathered too
   /// many.
   private var takesFrames: Bool {
     isWritable && !isClosed && output.responseBytes < TTRPCConnection.responsesBytesMax
@@ -106,7 +106,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     while takesFrames {
       switch reader.next() {
       case .frame(let frame):
-        // The next frame gets a new deadline.
+        // The deadline of the next frame begins now.
         _ = incomplete.hold(0)
         receive(frame.header, frame.data)
       case .oversize(let header): receive(header, ByteBuffer())
@@ -349,7 +349,8 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
       do throws(RPCStatus) {
         guard timeoutNanoseconds >= 0 else { throw .deadlineExceeded }
         let stream = try begin()
-        // The stream's first frame is written by now, and that may have shown the peer to be gone.
+        // The stream's first frame is written by now. This write may have shown that the peer is
+        // gone.
         guard sinks[sink.streamID] === sink else { return stream.forget() }
         sink.stream = stream
         if timeoutNanoseconds > 0 {
@@ -462,7 +463,7 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     touch()
   }
 
-  /// Releases a stream whose reader is gone. The two hold each other until then.
+  /// Releases a stream whose reader is gone. Until then, the stream and its sink hold each other.
   private func forget(_ sink: TTRPCStreamSink) {
     sink.stream?.forget()
     sink.stream = nil

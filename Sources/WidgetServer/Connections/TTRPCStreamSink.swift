@@ -3,8 +3,8 @@ import WidgetTransport
 
 /// A stream of a ttrpc connection.
 final class TTRPCStreamSink: StreamSink {
-  /// nil once the stream or the connection has ended. A strong reference, cut by hand: weak ones make
-  /// every other reference count of the connection slow.
+  /// nil once the stream or the connection has ended. The reference is strong, and set to nil by
+  /// hand, because weak references make all reference counts of the connection slow.
   var connection: TTRPCConnection?
   let streamID: UInt32
   var stream: (any ServedStream)?

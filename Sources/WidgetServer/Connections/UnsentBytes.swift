@@ -4,10 +4,11 @@ import NIOCore
 /// Counts the bytes that connections have not sent, because their peers do not read. Otherwise a
 /// user could fill the daemon's memory with answers on many connections.
 ///
-/// While a user is above a limit, the user's connections make no more output and read nothing. So no answer
-/// is lost: the calls wait in the sockets of their senders. Connections of gRPC read on, because the
-/// peer's windows arrive there; their calls wait in the daemon, as incomplete requests. If all clients together are above
-/// `unsent_bytes_max`, only users with more than an equal share wait. Owners do not count for it.
+/// While a user is above a limit, the user's connections make no more output and read nothing. So
+/// no answer is lost: the calls wait in the sockets of their senders. Connections of gRPC continue
+/// to read, because they must get the peer's window updates. Their calls wait in the daemon, as
+/// incomplete requests. If all clients together are above `unsent_bytes_max`, only users with more
+/// than an equal share wait. Owners do not count for it.
 ///
 /// Confined to the event loop.
 final class UnsentBytes {
@@ -16,7 +17,7 @@ final class UnsentBytes {
   private var users: [UInt32: User] = [:]
   /// Users who wait.
   private var waiting: [UInt32: User] = [:]
-  /// The bytes of users who are not owners, and the number of these users who have any.
+  /// The bytes of users who are not owners, and the number of these users with unsent bytes.
   private var sharedBytes = 0
   private var sharerCount = 0
   private var isLookScheduled = false
@@ -52,7 +53,7 @@ final class UnsentBytes {
   /// The unsent bytes of a user.
   func bytes(of uid: UInt32) -> Int { users[uid]?.bytes ?? 0 }
 
-  /// The limits may allow more now.
+  /// The new limits may allow more.
   func limitsChanged() { if !waiting.isEmpty { scheduleLook() } }
 
   fileprivate func change(_ user: User, by change: Int) {
@@ -94,15 +95,16 @@ final class UnsentBytes {
     waiting[user.uid] = nil
   }
 
-  /// Not at once: the connection whose bytes were sent is in the middle of its work.
+  /// The look comes later, because the connection whose bytes were sent is in the middle of its
+  /// work.
   private func scheduleLook() {
     guard !isLookScheduled else { return }
     isLookScheduled = true
     context.eventLoop.assumeIsolated().execute { [weak self] in self?.look() }
   }
 
-  /// Lets users go on who have room again. A quarter has to be free, so that a user's connections are
-  /// not stopped and started for each answer.
+  /// Lets users continue if they have room again. A quarter of the limit has to be free. Otherwise
+  /// each answer would stop and start a user's connections.
   private func look() {
     isLookScheduled = false
     let max = context.limits.unsentBytesPerUIDMax

@@ -16,13 +16,13 @@ final class InProcessCalls: SlicedWork {
     self.queue = queue
   }
 
-  /// Begins a call, now or later, but in any case once.
+  /// Begins a call exactly once, now or later.
   func add(_ start: @escaping Start) {
     waiting.append(start)
     queue.submit(self)
   }
 
-  /// Notes that the present call goes on in tasks.
+  /// Notes that the present call continues in tasks.
   func expectTasks() { queue.expectTasks() }
 
   func work(_ slice: TimeSlice) -> Bool {

@@ -36,7 +36,7 @@ public struct InProcessClient: Sendable {
   /// service's event loop.
   public func unsentAccount() -> UnsentAccount { service.value.unsentBytes.account(of: peer) }
 
-  /// The memory of a guest's stream, even if it never becomes a call.
+  /// The memory of a guest's stream, which may never become a call.
   private static let bytesOfRequest = 24 << 10
 
   /// The memory of the requests that the client began.
@@ -139,14 +139,14 @@ public struct InProcessClient: Sendable {
   /// Begins a call when the service has time for this client, after the calls that the client began
   /// before. Call on the service's event loop.
   ///
-  /// - Parameter start: is called once. It gets true if the service stops, and then does nothing
-  ///   that takes long.
+  /// - Parameter start: called once. It gets true if the service stops, and must then return soon.
   public func whenTurnComes(_ start: @escaping (_ isAbandoned: Bool) -> Void) {
     calls.value.add(start)
   }
 
-  /// Notes, while the client has its turn, that what it begins there goes on in tasks. So their time
-  /// counts as a part of the turn, although they run later. Call on the service's event loop.
+  /// Notes that the work of the client's turn continues in tasks. The time of these tasks counts as
+  /// a part of the turn, although they run later. Call it while the client has its turn. Call on
+  /// the service's event loop.
   public func expectTasks() { calls.value.expectTasks() }
 
   private static func find(_ name: String, _ shape: Method.Shape) throws(RPCStatus) -> Method {
@@ -174,8 +174,8 @@ public struct InProcessClient: Sendable {
 
 /// Lets calls wait. Confined to the service's event loop.
 public protocol CallAdmission: AnyObject {
-  /// Calls `start` now or later, exactly once: with true if the call is not to be carried out any
-  /// more. It returns the size of the answer in bytes.
+  /// Calls `start` exactly once, now or later. `start` gets true if the call must not be carried
+  /// out any more. `start` returns the size of the answer in bytes.
   func admit(_ start: @escaping (_ isCancelled: Bool) -> Int)
 }
 
@@ -187,12 +187,12 @@ public protocol StreamRoom: AnyObject {
   /// Is called when there is room again.
   var onRoom: (() -> Void)? { get set }
 
-  /// Notes that a message was made, of so many bytes.
+  /// Notes the size of a message that was made.
   func take(_ byteCount: Int)
 }
 
 extension WidgetServer {
-  /// Makes calls without a socket, for whom `peer` says; see `Peer.current`.
+  /// Makes calls without a socket, on behalf of `peer`; see `Peer.current`.
   public func inProcessClient(for peer: Peer) async throws -> InProcessClient {
     try await onLoop { InProcessClient(peer: peer, service: $0) }.get()
   }

@@ -96,7 +96,7 @@ final class InProcessSink: StreamSink, TurnParticipant {
   private var sender: CheckedContinuation<Bool, Never>?
   private var isTouched = false
 
-  /// More messages are taken while fewer bytes wait. As much as a usual socket holds.
+  /// More messages are taken while fewer bytes wait. The value is the capacity of a usual socket.
   private static let waitingBytesMax = 128 << 10
   /// The cost of a message in addition to its bytes.
   private static let messageOverheadBytes = 128
@@ -188,7 +188,7 @@ final class InProcessSink: StreamSink, TurnParticipant {
     sender.resume(returning: false)
   }
 
-  /// Lets the next message come, unless too much waits to be read.
+  /// Resumes the sender, unless too many bytes wait to be read.
   private func resumeSender() {
     guard let sender, isOver || waitingBytes < InProcessSink.waitingBytesMax else { return }
     self.sender = nil
@@ -220,7 +220,7 @@ final class InProcessSink: StreamSink, TurnParticipant {
     touch()
   }
 
-  /// The reader is woken when the turn has given it all it will.
+  /// The reader is resumed at the end of the turn, when it has all messages of the turn.
   private func touch() {
     guard !isTouched, reader != nil else { return }
     isTouched = true
@@ -234,7 +234,7 @@ final class InProcessSink: StreamSink, TurnParticipant {
     reader.resume(returning: take())
   }
 
-  /// The messages of a stream are durable already.
+  /// The messages of a stream are already durable.
   func discardResponses() {}
 
   // MARK: - The reader's side

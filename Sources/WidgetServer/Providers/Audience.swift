@@ -37,7 +37,7 @@ struct Audience {
   /// Lets the first frame wait for a pass that covers the provider's widgets.
   mutating func wait(forPass pass: UInt64) { firstPass = pass }
 
-  /// The provider has been asked about its widgets.
+  /// Notes that the provider has been asked about its widgets.
   mutating func synced() { hasSynced = true }
 
   /// Whether the provider can be told the result of a pass.

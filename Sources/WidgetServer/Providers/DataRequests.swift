@@ -33,7 +33,8 @@ struct DataRequests {
   /// The next output.
   enum Next: Equatable {
     case request(WidgetID, DataRequestReason)
-    /// The provider has been asked about all widgets that waited at the time of `sync`.
+    /// Tells the provider that it has been asked about all widgets that waited at the time of
+    /// `sync`.
     case synced
   }
 
@@ -88,8 +89,8 @@ struct DataRequests {
   }
 
   /// Opens a request about a widget, and numbers it. The number replaces the number of an earlier
-  /// request. A request that only wants fresh data keeps the earlier number, because an answer to
-  /// that request is still right.
+  /// request. A request that only asks for fresh data keeps the earlier number, because an answer
+  /// to the earlier request is still valid.
   mutating func number(
     requestAbout id: WidgetID, _ reason: DataRequestReason, at instant: NIODeadline
   ) -> UInt64 {
@@ -140,8 +141,9 @@ struct DataRequests {
 }
 
 extension DataRequestReason {
-  /// The reason of one request for two. A request for a timeline also asks for fresh data.
-  /// Otherwise the reason that says most about the widget counts.
+  /// The reason of one request that replaces two. A request for a timeline also asks for fresh
+  /// data. Otherwise the reason with the lower number counts, because it says more about the
+  /// widget.
   fileprivate func joined(with other: DataRequestReason) -> DataRequestReason {
     switch (self, other) {
     case (.refresh, .timeline), (.timeline, .refresh): .timeline

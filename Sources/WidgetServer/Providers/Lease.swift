@@ -1,6 +1,6 @@
 import NIOCore
 
-/// The lease of a session: how long its provider may say nothing.
+/// The lease of a session: the time that its provider may be silent.
 struct Lease {
   /// The maximum time without a message from the provider.
   private(set) var duration: Duration

@@ -5,7 +5,7 @@ import NIOCore
 struct LostProviders {
   /// Lost providers whose widgets are not stale yet.
   private(set) var abandoned: Set<String> = []
-  /// Lost providers whose widgets the turn under way makes stale.
+  /// Lost providers whose widgets become stale in the turn under way.
   private var inTurn: Set<String> = []
   /// The time of the retry after the turn's group failed.
   private var retryAt: NIODeadline?

@@ -5,8 +5,8 @@ import WidgetProto
 
 /// Tells providers which of their widgets are watched.
 ///
-/// Costs nothing if no session has set `include_audience`. No timer runs while watches, providers
-/// and widgets stay the same.
+/// This part costs nothing if no session has set `include_audience`. No timer runs while watches,
+/// providers and widgets stay the same.
 final class ProviderAudience {
   private let context: ServiceContext
   /// The sessions that have set `include_audience`, by their providers.
@@ -133,7 +133,7 @@ final class ProviderAudience {
   var isInPass: Bool { watched.isInPass }
   /// Whether the watched widgets may be out of date.
   var isBehind: Bool { watched.isBehind(context.store.revision) }
-  /// Whether nothing was ever done here, and nothing is due.
+  /// Whether this part has never done anything, and nothing is due.
   var isIdle: Bool { watched.passesBegun == 0 && hasNoTimer }
   var hasNoTimer: Bool { timer == nil }
 }

@@ -93,7 +93,7 @@ final class ProviderFrames {
           "acknowledge.error",
           "Only an event that was sent on this session, and is not acknowledged, can have failed.")
       }
-      // If the widget is removed, or its kind was given up, nobody is told.
+      // If the widget is removed, or the provider has given up its kind, the frame has no effect.
       if let kind = context.store.kind(of: id), context.store.provider(of: kind) == provider {
         try provide(id, WidgetPatch(error: .some(error)), nil, session, provider)
       }

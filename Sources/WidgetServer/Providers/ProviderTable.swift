@@ -28,7 +28,7 @@ struct ProviderTable {
   /// The number of providers of a user.
   func count(of uid: UInt32) -> Int { byName.values.count { $0.peer.uid == uid } }
 
-  /// The session that was opened last among those that manage bundles.
+  /// The last opened session of those that manage bundles.
   var bundleManager: ServedSession? {
     byName.values.filter { $0.managesBundles && $0.isStarted && !$0.isOver }.max { $0.id < $1.id }
   }
@@ -39,7 +39,7 @@ struct ProviderTable {
     sessions[ObjectIdentifier(session)] = nil
   }
 
-  /// Makes a session the provider's. The one before is no longer its.
+  /// Makes a session the provider's session, in place of the former one.
   mutating func name(_ session: ServedSession, _ provider: String) {
     if let other = byName[provider] { remember(provider, at: other.resumePoint) }
     byName[provider] = session

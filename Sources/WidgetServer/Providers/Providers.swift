@@ -32,7 +32,7 @@ final class Providers {
       context, stale: stale, bundleCalls: bundleCalls, snapshots: snapshots)
   }
 
-  /// Begins a conversation. Nobody has said anything yet.
+  /// Begins a conversation. No message has arrived yet.
   func converse(
     _ method: Method, sink: any StreamSink, peer: Peer, level: AccessPolicy.Level
   ) throws(RPCStatus) -> any ServedStream {
@@ -251,7 +251,7 @@ final class Providers {
     stale.lose(name)
   }
 
-  /// Ends sessions: the providers find the next process.
+  /// Ends all sessions: the providers connect to the next process.
   func endAll(where isMeant: (ServedSession) -> Bool = { _ in true }) {
     for session in table.all where isMeant(session) { finish(session, .shuttingDown) }
   }

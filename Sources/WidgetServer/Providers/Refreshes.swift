@@ -28,7 +28,7 @@ final class Refreshes {
           response.unprovidedCount += 1
           return
         }
-        // One call of each kind, whatever the number of widgets.
+        // A request takes one call from the budget of each kind, for any number of widgets.
         let isAllowed = allowed[kind] ?? budgets.take(kind)
         allowed[kind] = isAllowed
         guard isAllowed else {
@@ -36,7 +36,7 @@ final class Refreshes {
           return
         }
         response.askedCount += 1
-        // A session that is being opened is asked about everything anyway.
+        // A session that is being opened gets requests for all its widgets anyway.
         guard session.isStarted else { return }
         session.refresh(id, at: instant)
         delivery.attend(session)
@@ -52,8 +52,8 @@ final class Refreshes {
     return response
   }
 
-  /// Asks providers for new timelines. An absent provider is asked about everything when it is
-  /// back.
+  /// Asks providers for new timelines. An absent provider gets requests for all its widgets when it
+  /// is back.
   func requestTimelines(
     _ ids: [WidgetID], of table: ProviderTable, at instant: NIODeadline = .now()
   ) {

@@ -3,7 +3,7 @@ import WidgetCore
 import WidgetModel
 import WidgetProto
 
-/// One session of a provider. Its parts say how far it is: `events`, `widgets`, `requests`,
+/// One session of a provider. Its parts hold its progress: `events`, `widgets`, `requests`,
 /// `audience`.
 ///
 /// A session has no queue of messages. `next` reads the store when the provider takes more. So a
@@ -231,13 +231,14 @@ final class ServedSession {
   enum Step {
     case frame(ProvideResponse)
     case events([Event])
-    /// Nothing to send; look again.
+    /// The session has nothing to send now, but must be asked again.
     case again
     /// The session cannot continue.
     case fail(StoreError)
   }
 
-  /// Whether the provider's kinds are others than the session knows. O(the provider's kinds).
+  /// Whether the provider's kinds differ from the kinds that the session knows. O(the provider's
+  /// kinds).
   func hasOtherKinds(in store: borrowing WidgetStore) -> Bool {
     guard let provider else { return false }
     return store.kindNames(of: provider) != kinds
@@ -341,7 +342,7 @@ final class ServedSession {
 }
 
 extension ServedSession: TurnParticipant {
-  /// Results are sent when the turn's answers have been; see `Providers.takePart`.
+  /// Results are sent after the turn's answers; see `Providers.takePart`.
   func flushResponses() {}
 
   func discardResponses() { turn.rollBack() }

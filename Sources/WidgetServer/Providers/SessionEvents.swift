@@ -2,7 +2,7 @@ import NIOCore
 import WidgetCore
 import WidgetModel
 
-/// How far one session is with the events of its widgets.
+/// The progress of one session in the events of its widgets.
 ///
 /// Events are not queued for a session. They are read from the store's ring when there is room for
 /// them. Sent events and gaps take room until the provider acknowledges them.
@@ -35,7 +35,7 @@ struct SessionEvents {
     cursor = sequence
   }
 
-  /// Begins before `limit`, if the events after it have never happened.
+  /// Moves the beginning back to `limit`, because the group of the events after it was rolled back.
   mutating func begin(atMost limit: UInt64) { begin(after: min(acknowledged, limit)) }
 
   /// Skips events of other providers up to a sequence number.

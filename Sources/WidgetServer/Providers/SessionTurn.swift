@@ -19,7 +19,7 @@ struct SessionTurn {
   enum Effect {
     /// The provider has handled all events up to this one.
     case acknowledged(UInt64)
-    /// These widgets need not be asked about any more.
+    /// The requests about these widgets are answered.
     case heard([WidgetID])
     /// The provider itself has removed these kinds, so `kinds_removed` does not name them.
     case gaveUp([KindName])
@@ -51,7 +51,7 @@ struct SessionTurn {
 
   var hasEffects: Bool { !effects.isEmpty }
 
-  /// Ends the turn. Returns what is to be sent, and then what comes into force.
+  /// Ends the turn. Returns the output to send, and the effects that then begin.
   mutating func end() -> (outputs: [Output], effects: [Effect]) {
     defer { self = SessionTurn() }
     return (outputs, effects)

@@ -10,7 +10,7 @@ final class Snapshots {
   private var waiting: [UInt64: Waiting] = [:]
   private var lastNumber: UInt64 = 0
 
-  /// Makes the answer of a call: of the provider's data, or of nil and the reason.
+  /// Makes the answer of a call, from the provider's data, or from nil and the reason.
   typealias Completion = (SnapshotData?, String) throws(RPCStatus) -> GetSnapshotResponse
 
   /// The default time for a provider's answer.
@@ -85,7 +85,7 @@ final class Snapshots {
     respond(asked.call, asked.responder, asked.complete, data, reason, now: true)
   }
 
-  /// `now`: outside of the turn in which the call was read.
+  /// The time is `now`, because this runs outside of the turn that read the call.
   private func respond(
     _ call: UInt32, _ responder: any CallResponder, _ complete: Completion, _ data: SnapshotData?,
     _ reason: String, now: Bool
@@ -94,7 +94,7 @@ final class Snapshots {
     do throws(RPCStatus) {
       result = .success(try complete(data, reason))
     } catch {
-      // Data that do not fit the kind are the provider's mistake, not the caller's.
+      // If the data does not fit the kind, the mistake is the provider's, not the caller's.
       let words = "The provider's data do not fit the kind: \(error.message)"
       do throws(RPCStatus) { result = .success(try complete(nil, words)) } catch {
         result = .failure(error)

@@ -11,7 +11,7 @@ final class StaleWidgets {
 
   /// The providers whose widgets are not stale yet.
   var lostProviders: Set<String> { lost.abandoned }
-  /// Whether widgets are to be made stale, and the store did not take it.
+  /// Whether widgets are to be made stale, and the store refused the change.
   var waitsForRetry: Bool { lost.waitsForRetry }
 
   /// Whether the next turn has widgets to make stale.

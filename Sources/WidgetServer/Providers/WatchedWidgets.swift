@@ -165,7 +165,7 @@ struct WatchedWidgets {
   /// Requests a pass after a change of watches or providers.
   mutating func invalidate() { needsPass = true }
 
-  /// Drops all state: no provider asks for it any more.
+  /// Drops all state, because no provider asks for it any more.
   mutating func clear() {
     (shares, owners, pass, needsPass) = ([:], [:], nil, false)
     // A pass that is dropped counts as ended: a session that begins now waits for the next one.
@@ -234,7 +234,7 @@ struct WatchedWidgets {
     in store: borrowing WidgetStore, _ selectors: WatchedSelectors
   ) {
     guard var current = pass else { return }
-    // Keep one reference, so that `found` grows without copies.
+    // Only one reference may exist, so that `found` grows without copies.
     pass = nil
     var cost = 0
     let next = store.scanWidgets(from: current.slot) { id, kind in

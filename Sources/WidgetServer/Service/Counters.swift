@@ -54,7 +54,7 @@ final class Counters {
 
   static let pageBytes: UInt64 = 4_096
 
-  /// All of them, by the names that `GetStats` uses.
+  /// All counters, by the names that `GetStats` uses.
   var byName: [(name: String, value: UInt64)] {
     [
       ("calls", calls), ("calls_failed", callsFailed), ("commits", commits), ("advances", advances),

@@ -43,7 +43,7 @@ struct FairQueue<Member> {
         start: max(clock, account.used), last: account.last, arrival: arrivals, member: member))
   }
 
-  /// Removes the member that has used least.
+  /// Removes the member with the lowest cost.
   mutating func next() -> Member? {
     guard let entry = entries.popMin() else { return nil }
     clock = entry.start
@@ -52,8 +52,8 @@ struct FairQueue<Member> {
 
   /// Adds the cost of a member's work. The caller chooses the unit.
   ///
-  /// While no other member waits, the clock follows: work that delayed nobody is no debt when others
-  /// come later.
+  /// While no other member waits, the clock advances with the member. So work that delayed nobody
+  /// is no debt later.
   mutating func charge(_ cost: UInt64, to account: inout Account) {
     account.used = max(clock, account.used) &+ cost
     account.last = cost

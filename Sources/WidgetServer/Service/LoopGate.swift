@@ -13,8 +13,8 @@ final class LoopGate: Sendable {
     self.eventLoop = eventLoop
   }
 
-  /// Does something on the event loop, at once if this is it. False if the server has stopped; then
-  /// nothing is done.
+  /// Runs a closure on the event loop, at once if the caller is on it. Returns false, and runs
+  /// nothing, if the server has stopped.
   func run(_ body: @escaping @Sendable () -> Void) -> Bool {
     if eventLoop.inEventLoop {
       body()

@@ -8,18 +8,18 @@ import NIOCore
 struct MemoryUpkeep {
   /// The interval of checks.
   static let period = TimeAmount.seconds(15)
-  /// From how much work on there is something to give back.
+  /// The minimum amount of work after which memory can be given back.
   static let workMin: UInt64 = 2_000
-  /// Up to how much work in a period little happens.
+  /// The maximum amount of work in a quiet period.
   static let quietWorkMax: UInt64 = 500
 
   private var workAtRelease: UInt64 = 0
   private var workAtLook: UInt64 = 0
 
-  /// Whether to look after a period. An idle daemon does not, and sleeps.
+  /// Whether to check after a period. An idle daemon does not check, and sleeps.
   func isDue(at work: UInt64) -> Bool { work - workAtRelease >= MemoryUpkeep.workMin }
 
-  /// Looks at the work after a period. Returns whether to give memory back now.
+  /// Checks the work after a period. Returns whether to give memory back now.
   mutating func look(at work: UInt64) -> Bool {
     let recentWork = work - workAtLook
     workAtLook = work

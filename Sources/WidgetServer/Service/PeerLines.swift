@@ -9,7 +9,7 @@ import NIOCore
 /// second, with the number of lines that are left out. A value: the time is an argument.
 struct PeerLines {
   static let period = TimeAmount.seconds(1)
-  /// With more users and subjects than this, the lines about further ones are only counted.
+  /// The maximum number of users and subjects. Lines about further ones are only counted.
   static let subjectsMax = 64
 
   struct Line: Equatable {
@@ -30,7 +30,7 @@ struct PeerLines {
     let end: NIODeadline
     /// The line to write at the end.
     var last: Line?
-    /// The lines before it that are left out.
+    /// The number of earlier lines that are left out.
     var unlogged = 0
   }
 
@@ -64,7 +64,7 @@ struct PeerLines {
     return true
   }
 
-  /// The waiting lines whose second is over. They count as written now.
+  /// The waiting lines whose second is over. From now on they count as written.
   mutating func takeDue(at now: NIODeadline) -> [Line] {
     var lines: [Line] = []
     for (subject, period) in periods where period.end <= now {

@@ -5,8 +5,8 @@ import WidgetProto
 /// surroundings, and exhausted quotas.
 ///
 /// An error tends to repeat for every caller. So the same reason in the same area is one entry,
-/// which counts and keeps the last message. One kind of trouble cannot push out all others. At most
-/// `countMax` entries are kept, in order of their last occurrence. They are only in memory and
+/// which counts and keeps the last message. So one frequent error cannot push out all others. At
+/// most `countMax` entries are kept, in order of their last occurrence. They are only in memory and
 /// begin again with the process; the journal keeps them longer.
 struct RecentErrors {
   static let countMax = 16
@@ -44,7 +44,7 @@ struct RecentErrors {
       status.message, at: time)
   }
 
-  /// Whether a call that ended like this tells of the daemon, and not only of the call.
+  /// Whether an error like this is about the daemon, and not only about the call.
   static func isWorthKeeping(_ status: RPCStatus) -> Bool {
     switch status.code {
     case .internalError, .dataLoss, .unknown: true

@@ -3,7 +3,7 @@ import WidgetProto
 
 /// Calls of `AdminService.Reload` that wait for the settings to be read, which happens off the loop.
 final class Reloads {
-  /// Reads the settings. Says which are in force and which need a restart.
+  /// Reads the settings. Returns which settings are in force, and which need a restart.
   var onReload: @Sendable () async -> WidgetServer.ReloadOutcome = { .init() }
 
   private let context: ServiceContext

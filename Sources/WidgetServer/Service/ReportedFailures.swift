@@ -1,7 +1,7 @@
 import WidgetModel
 
-/// The failures of reducers that the log has already, so that an event that is sent again and again
-/// does not fill the log. The failures are those of the present kinds.
+/// The failures of reducers that are already in the log, so that a repeated event does not fill the
+/// log. Only failures of the present kinds are kept.
 struct ReportedFailures {
   static let countMax = 1_024
 

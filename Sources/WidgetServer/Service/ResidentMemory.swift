@@ -2,8 +2,8 @@ import Glibc
 
 /// The memory that the process occupies, as the kernel reports it.
 ///
-/// Read from /proc, which the service's sandbox leaves to the daemon. Costs one file read, so it is
-/// for questions, not for the hot path.
+/// Read from /proc, which the service's sandbox leaves to the daemon. Each call reads a file, so it
+/// is for statistics, not for the hot path.
 enum ResidentMemory {
   /// The resident set in bytes; nil where /proc does not tell.
   static var bytes: UInt64? {

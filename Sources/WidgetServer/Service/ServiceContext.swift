@@ -63,7 +63,7 @@ final class ServiceContext {
   /// Guests open no more streams from now on.
   func prepareHandover() { phase = .handingOver }
 
-  /// Nothing is opened or changed from now on.
+  /// From now on, the service opens and changes nothing.
   func drain() { phase = .draining }
 
   /// Continues the numbers of the process that handed its connections over.
@@ -183,7 +183,7 @@ final class ServiceContext {
     store.settleEmbeds(at: turn.now, costMax: costMax) { slice.isOver }
   }
 
-  /// The system's clock was set to an earlier time, the time of the turn.
+  /// Handles a system clock that was set back, to the time of the turn.
   func clockWentBack() { store.clockWentBack(to: turn.now) }
 
   /// Adds revisions for changes by time to the group of the turn.
@@ -230,7 +230,7 @@ final class ServiceContext {
   /// The number of a new stream.
   func takeStreamID() -> UInt64 { streamAccounts.takeID() }
 
-  /// Counts one stream less.
+  /// Stops counting a stream.
   func closeStream(of uid: UInt32) { streamAccounts.close(of: uid) }
 
   /// The cursor of a reader that had all events up to a number. The events of this process begin
@@ -295,8 +295,8 @@ final class ServiceContext {
     var level = Logger.Level.debug
     if RecentErrors.isWorthKeeping(status) {
       let count = recentErrors.add(status, area: method.fullName, uid: peer.uid, at: turn.now)
-      // The first failure, and then ever fewer, so that a caller that repeats it does not fill the
-      // journal.
+      // The occurrences 1, 2, 4, 8 and so on are warnings, so that a repeated failure does not fill
+      // the journal.
       if count & (count - 1) == 0 { level = .warning }
     }
     guard logger.logLevel <= level else { return }

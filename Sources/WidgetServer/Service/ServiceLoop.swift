@@ -87,7 +87,7 @@ final class ServiceLoop {
     turn.atEnd = { [unowned self] in endTurn() }
     connections.onClosed = { [unowned self] in scheduleMemoryLook() }
     providers.stale.awaitReturns()
-    // Before the first reader comes, widgets are where they should be now.
+    // This turn brings the widgets up to the present time, before the first reader comes.
     turn.open()
   }
 
@@ -144,7 +144,7 @@ final class ServiceLoop {
     }
   }
 
-  /// Opens streams as long as the turn may take for it.
+  /// Opens streams until the turn's time for openings is over.
   private func openStreams() {
     guard turn.hasOpenings else { return }
     let slice = context.work.slice(of: ServiceLoop.openingsMax)
@@ -217,7 +217,8 @@ final class ServiceLoop {
         try log.append(last)
       }
     } catch {
-      // So readers of events will be told of a gap where none was.
+      // Because the numbers are skipped, readers of events will get a gap although no event is
+      // missing.
       context.logger.warning(
         "event numbers are left out at the next start", metadata: ["error": "\(error)"])
     }
@@ -232,7 +233,7 @@ final class ServiceLoop {
     }
   }
 
-  /// Stops timers and gives the store up.
+  /// Stops the timers, and gives up the store.
   func closeLog() {
     streams.rounds.cancelTimer()
     turn.cancelTimer()

@@ -6,8 +6,8 @@ import WidgetStorage
 
 /// Whether the store takes changes, and whether its files are still there. Logs what changes.
 ///
-/// Only an attempt to store tells. So while the store fails and nobody changes anything, the daemon
-/// itself tries to store something small from time to time.
+/// Only an attempt to store shows whether the store works. So while the store fails and nobody
+/// changes anything, the daemon itself tries to store something small from time to time.
 final class StorageHealth {
   private let context: ServiceContext
   /// Called when the health of the daemon, or of its store, has changed.
@@ -31,7 +31,7 @@ final class StorageHealth {
 
   /// The wait before the daemon itself tries to store something, after the last attempt.
   private static let probePause = TimeAmount.seconds(5)
-  /// The least such time if only the daemon's own small attempt was stored.
+  /// The minimum time without refused changes if only the daemon's own small attempt was stored.
   private static let probeCalm = TimeAmount.seconds(8)
   /// A failure that comes back within this time lasts longer. On an almost full disk, small changes are
   /// stored and large ones are refused, and readers must not see each of them.
@@ -79,14 +79,14 @@ final class StorageHealth {
   func check(_ log: any CommitLog) {
     do throws(StorageError) {
       try log.check()
-      // The files say nothing about the room on the disk.
+      // If the files are there again, only this failure ends: the disk may still be full.
       if isRemoved { note(nil) }
     } catch {
       if !isRemoved {
         context.keep(.storageFailed(error), area: "storage", at: .wallClock())
       }
       note(error)
-      // Nobody may ask again when the files are back.
+      // The daemon must try again by itself, because no caller may come when the files are back.
       triedAt = .now()
       scheduleProbe()
     }

@@ -1,25 +1,26 @@
 import NIOCore
 
-/// The average time of the tasks that a part of work sets going.
+/// The average time of the tasks that a part of work starts.
 ///
 /// A call of a guest protocol runs as tasks, most of them after the slice of time that has begun or
-/// answered the call. Within a slice, thousands of calls would fit, and their tasks would then keep
-/// the loop from reading. So each part counts the tasks that it will bring, at this average.
+/// answered the call. One slice has time for thousands of calls, and their tasks would then keep
+/// the loop from reading. So each part counts the tasks that it will start, at this average.
 ///
 /// A value: times are arguments.
 struct TaskCosts {
-  /// The average so far. The first one is that of a release build on a usual machine.
+  /// The average so far. The initial value was measured with a release build on a usual machine.
   private(set) var average = TimeAmount.microseconds(25)
   private var parts: Int64 = 0
   private var time = TimeAmount.zero
 
-  /// Tasks also do what no part has set going, such as the sending of a stream's messages to a thousand
-  /// readers. So the average has a bound, about that of the tasks of a call in a release build. A turn then
-  /// has room for the usual number of calls in flight, and their changes share frames.
+  /// Tasks also do work that no part has started. For example, they send a stream's messages to a
+  /// thousand readers. So the average has a maximum, about the time of a call's tasks in a release
+  /// build. A turn then has room for the usual number of calls in flight, and their changes share
+  /// frames.
   static let averageMax = TimeAmount.microseconds(50)
   private static let averageMin = TimeAmount.microseconds(2)
 
-  /// Notes a part of work that sets tasks going.
+  /// Notes a part of work that starts tasks.
   mutating func countPart() { parts += 1 }
 
   /// Notes the time of a task.
@@ -30,7 +31,8 @@ struct TaskCosts {
     if parts > 0 {
       let found = min(
         max(.nanoseconds(time.nanoseconds / parts), TaskCosts.averageMin), TaskCosts.averageMax)
-      // A high cost counts at once, a low one bit by bit: a pass that is too long delays everybody.
+      // A higher cost counts at once, and a lower cost gradually, because a pass that is too long
+      // delays everybody.
       average =
         found > average
         ? found : .nanoseconds((average.nanoseconds * 7 + found.nanoseconds) / 8)

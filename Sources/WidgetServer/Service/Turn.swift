@@ -4,7 +4,7 @@ import WidgetModel
 import WidgetProto
 import WidgetStorage
 
-/// Whether a call is carried out for the first time, or again because the group of its turn failed.
+/// Whether this is the first attempt of a call, or a retry because the group of its turn failed.
 enum Attempt {
   case first
   case repeated(after: StorageError)
@@ -104,7 +104,7 @@ final class Turn {
     if remembersCalls { calls.append(Call(uid: peer.uid, perform: perform)) }
   }
 
-  /// Does something when the turn's group is durable and its answers are sent.
+  /// Runs a closure when the turn's group is durable and its answers are sent.
   func whenDurable(_ body: @escaping () -> Void) { durable.append(body) }
 
   /// Opens a stream when the turn's group is durable and its answers are sent, or in a later turn.
@@ -138,7 +138,7 @@ final class Turn {
     swap(&sending, &participants)
     for participant in sending { participant.flushResponses() }
     guard participants.isEmpty else { return }
-    // The memory is used again.
+    // The next turn uses the same memory.
     sending.removeAll(keepingCapacity: true)
     participants = sending
   }
@@ -154,7 +154,7 @@ final class Turn {
   /// Whether streams are to be opened.
   var hasOpenings: Bool { !openings.isEmpty }
 
-  /// The stream that is to be opened next, the first to be asked for.
+  /// The next stream to open: the one that was requested first.
   func nextOpening() -> Opening? { openings.popFirst() }
 
   /// Closes the turn. Opens the next one if something waits for it.

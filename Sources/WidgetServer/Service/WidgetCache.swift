@@ -1,7 +1,7 @@
 import WidgetModel
 
 /// Encoded answers to GetWidget for whole widgets: a small table without chains. Two widgets may
-/// share a place; then they take turns.
+/// share a place; then each replaces the other.
 final class WidgetCache {
   private struct Entry {
     let id: WidgetID

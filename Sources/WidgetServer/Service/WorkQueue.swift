@@ -12,7 +12,7 @@ protocol SlicedWork: AnyObject {
   ///   again later.
   func work(_ slice: TimeSlice) -> Bool
 
-  /// Gives the work up: the service stops.
+  /// Drops the work, because the service stops.
   func abandon()
 }
 
@@ -54,11 +54,11 @@ final class WorkQueue {
   /// The pass of the loop in which it was spent.
   private var spentPass: UInt64?
   private(set) var taskCosts = TaskCosts()
-  /// The expected time of the tasks that the present slice has set going.
+  /// The expected time of the tasks that the present slice has started.
   private var owed = TimeAmount.zero
   /// The time of all slices so far.
   private var worked = TimeAmount.zero
-  /// The time, with the tasks that the present slice has set going.
+  /// The time, including the tasks that the present slice has started.
   private lazy var clockOfSlice: () -> NIODeadline = { [unowned self] in clock() + owed }
 
   private struct User {
@@ -149,8 +149,9 @@ final class WorkQueue {
     }
   }
 
-  /// Begins to count again if the loop has read. Tasks of a pass can open more turns in it, for
-  /// example calls over gRPC. The turns share the time, or the loop would read no more.
+  /// Resets the count if the loop has read. Tasks of a pass, such as calls over gRPC, can open more
+  /// turns in the same pass. These turns share the time. Otherwise the loop would not read any
+  /// more.
   private func renewTime() {
     let pass = turn.loopPass?()
     guard pass != spentPass else { return }
@@ -160,8 +161,8 @@ final class WorkQueue {
 
   // MARK: - Tasks
 
-  /// Notes that the present part of a slice sets tasks going. They run after the slice, and belong
-  /// to its cost.
+  /// Notes that the present part of a slice starts tasks. They run after the slice, and belong to
+  /// its cost.
   func expectTasks() {
     taskCosts.countPart()
     owed = owed + taskCosts.average
@@ -175,7 +176,7 @@ final class WorkQueue {
     taskCosts.count(clock() - start - (worked - workedBefore))
   }
 
-  /// Gives up all that waits.
+  /// Drops all waiting work.
   func abandonAll() {
     for uid in Array(users.keys) {
       while let workload = users[uid]?.workloads.next() {
@@ -193,7 +194,7 @@ final class WorkQueue {
     return TimeSlice(start: start, end: start + duration, clock: clock)
   }
 
-  /// Does something that a workload has asked for, and counts its cost.
+  /// Runs a closure for a workload, and counts its cost.
   func charge(_ share: WorkShare, _ body: () -> Void) {
     let start = clock()
     body()
@@ -216,6 +217,6 @@ final class WorkQueue {
     users[uid]?.isWaiting = true
   }
 
-  /// Smaller costs are not counted.
+  /// The minimum cost that is counted.
   private static let costMin = TimeAmount.microseconds(20)
 }

@@ -5,7 +5,7 @@ import WidgetModel
 import WidgetProto
 import WidgetTransport
 
-/// Makes the frames of streams: each once for all that want the same.
+/// Makes the frames of streams: each frame once for all streams with the same request.
 final class FrameMaker {
   private let context: ServiceContext
   /// See `WidgetServer.Configuration.releaseMemory`.
@@ -221,7 +221,7 @@ final class FrameMaker {
   /// Forgets the encoded widgets, because their state was rolled back.
   func forgetEncoded() { encodedWidgets.removeAll() }
 
-  /// Frees something that was unused for some time. Waits longer if it is used meanwhile.
+  /// Frees a cache that was unused for some time. Waits longer if the cache is used meanwhile.
   ///
   /// - Parameter unusedSince: The time of the last use; nil if nothing is left to free.
   /// - Parameter body: Returns how many bytes it frees.
@@ -236,15 +236,16 @@ final class FrameMaker {
         return self.free(after: idle, unusedSince: unusedSince, body)
       }
       self.freedBytes += body()
-      // Once for all that is freed: the system gets memory back only now and then.
+      // Memory is given back once for all freed caches, because it is given back at most once a
+      // minute.
       guard self.waitingToFree == 0 else { return }
       self.releaseMemory(afterFreeing: self.freedBytes)
       self.freedBytes = 0
     }
   }
 
-  /// Gives memory back to the system after a large snapshot; not often, since code that is in use
-  /// has to come back afterwards.
+  /// Gives memory back to the system after a large snapshot. It does so rarely, because the system
+  /// then has to load the code in use again.
   private func releaseMemory(afterFreeing bytes: Int) {
     let instant = NIODeadline.now()
     guard bytes >= FrameMaker.releasedBytesMin, instant >= nextReleaseAt else { return }
@@ -318,7 +319,7 @@ final class FrameMaker {
     for piece in pieces {
       switch piece {
       case .known(let slot):
-        // The widget existed when the store asked for it.
+        // The widget was kept when the store asked about it.
         guard let chunk = encodedWidgets.chunk(at: slot) else { return nil }
         chunks.append(chunk)
       case .widget(let widget, let slot):
@@ -330,7 +331,7 @@ final class FrameMaker {
     return snapshotMessages(joining: chunks)
   }
 
-  /// Frames with as many parts as keep to `frameBytesTarget`, but one at least.
+  /// Frames with as many parts as fit into `frameBytesTarget`, but at least one part each.
   private func snapshotMessages(joining chunks: [[UInt8]]) -> [EncodedMessage] {
     let target = context.limits.frameBytesTarget
     var messages: [EncodedMessage] = []
@@ -414,8 +415,8 @@ final class FrameMaker {
     return (messages, page.cursor)
   }
 
-  /// Encodes all elements in few messages that keep to `frameBytesTarget`. A message that would be
-  /// larger, and has more than one element, is made again with half of them. nil if one element alone is
+  /// Encodes all elements in few messages of at most `frameBytesTarget` bytes. A larger message
+  /// with several elements is made again, with half of its elements. nil if one element alone is
   /// too large for a frame.
   private func split<Element, M: WireMessage>(
     _ elements: [Element], _ mask: ReadMask,

@@ -1,9 +1,9 @@
 import NIOCore
 import WidgetProto
 
-/// grpc.health.v1: whether the daemon can be used, and the streams of it.
+/// grpc.health.v1: whether the daemon can be used, and the streams that report it.
 final class HealthWatches {
-  /// The services that health is told of; the empty name is the daemon as a whole.
+  /// The services with a health; the empty name is the daemon as a whole.
   static let services =
     [""] + RPCMethod.Service.allCases.filter { $0 != .health }.map { "\($0.name)" }
     + [HealthCheckRequest.store]
@@ -44,7 +44,8 @@ final class HealthWatches {
 
   // MARK: - Streams
 
-  /// Opens a stream of the state of a service. The protocol wants one for unknown services too.
+  /// Opens a stream of the state of a service. The protocol requires a stream for unknown services,
+  /// too.
   func open(
     _ request: HealthCheckRequest, sink: any StreamSink, peer: Peer
   ) throws(RPCStatus) -> HealthWatch {
@@ -71,7 +72,7 @@ final class HealthWatches {
     return watch
   }
 
-  /// Tells all readers the state, which has changed.
+  /// Sends the changed state to all readers.
   func tellAll() {
     for watch in watches.values where watch.isKnown { tell(watch) }
   }
@@ -121,7 +122,7 @@ final class HealthWatch: ServedStream {
 
   var isKnown: Bool { HealthWatches.services.contains(service) }
 
-  /// Nothing waits: each state is sent at once.
+  /// No output waits, because each state is sent at once.
   func becameWritable() {}
 
   func end(at deadline: StreamDeadline) { self.deadline = deadline }

@@ -46,7 +46,7 @@ struct StableHash {
     for byte in bytes { value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
   }
 
-  /// A text and its end, so that neighbours do not run together.
+  /// Adds a text and its end, so that two neighbouring texts differ from one joined text.
   mutating func combine(_ text: String) {
     combine(text.utf8)
     combine(CollectionOfOne(0xff))

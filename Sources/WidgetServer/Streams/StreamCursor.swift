@@ -1,12 +1,12 @@
 import WidgetModel
 
-/// How far a reader is with the state and the events.
+/// The progress of a reader in the state and the events.
 struct StreamCursor {
   private(set) var position: Position
-  /// Everything up to this event has been sent; only kept up while not caught up.
+  /// Everything up to this event has been sent. Updated only while the reader is not caught up.
   private(set) var sequence: UInt64
 
-  /// How far a reader is with the state.
+  /// The progress of a reader in the state.
   enum Position {
     /// The reader has everything up to the last round of frames.
     case caughtUp

@@ -1,7 +1,7 @@
 import NIOCore
 import WidgetProto
 
-/// The receiver of a stream's messages: the seam between the service and a transport.
+/// The receiver of a stream's messages: the interface between the service and a transport.
 ///
 /// Confined to the service's event loop, like everything that holds one.
 protocol StreamSink: AnyObject {
@@ -9,10 +9,11 @@ protocol StreamSink: AnyObject {
   /// `ServedStream.becameWritable`.
   var isWritable: Bool { get }
 
-  /// Sends one message. The sink takes it even if it is not writable, but the service stops then.
+  /// Sends one message. The sink takes it even if it is not writable, but the service then stops
+  /// sending.
   func send(_ message: EncodedMessage)
 
-  /// Ends the stream; nil means well.
+  /// Ends the stream; nil means success.
   func finish(_ status: RPCStatus?)
 }
 
@@ -21,7 +22,7 @@ protocol TurnParticipant: AnyObject {
   /// Sends the output since the last call.
   func flushResponses()
 
-  /// Forgets the answers that were given since the last time.
+  /// Forgets the answers since the last call.
   func discardResponses()
 }
 
@@ -39,8 +40,7 @@ protocol CallResponder: TurnParticipant {
   /// Answers a call with an error.
   func refuse(_ status: RPCStatus, to call: UInt32)
 
-  /// Answers calls for good, whatever becomes of the turn's group: for answers that do not depend
-  /// on the store.
+  /// Answers a call even if the turn's group fails, for answers that do not depend on the store.
   func answerNow(_ body: () -> Void)
 }
 
@@ -92,7 +92,7 @@ extension ServedStream {
     end(at: StreamDeadline(in: delay, of: self, context))
   }
 
-  // Most streams hear nothing after their request.
+  // Most streams get no message after their request.
   func receive(_ message: ByteBuffer) {}
   func halfClosed() {}
 }

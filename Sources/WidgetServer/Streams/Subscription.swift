@@ -2,7 +2,7 @@ import NIOCore
 import WidgetModel
 import WidgetProto
 
-/// One open stream: its sink, its filter, and how far its reader is.
+/// One open stream: its sink, its filter, and its reader's progress.
 ///
 /// A reader costs only this object: nothing is queued for it, however late it is.
 final class Subscription {
@@ -22,7 +22,7 @@ final class Subscription {
   private var themeRevision: Revision?
   /// The version of the store's state that the reader knows.
   private var storeVersion: UInt64 = 0
-  /// Whether it waits in the list of those to be served.
+  /// Whether the stream waits to be served.
   private var isReady = false
   /// Whether the stream has ended.
   private(set) var isFinished = false
@@ -32,9 +32,9 @@ final class Subscription {
 
   /// The parts of the request that are not in the group's filter.
   struct Options {
-    /// The least time between two change frames; nil for none.
+    /// The minimum time between two change frames; nil for none.
     var minInterval: TimeAmount?
-    /// How long a change waits for changes that follow it; nil for not at all.
+    /// The time for which a change waits for changes that follow it; nil for no wait.
     var batchDelay: TimeAmount?
     var progressInterval: TimeAmount?
     /// Whether the stream does not count as a watcher.
@@ -76,7 +76,7 @@ final class Subscription {
 
   var isCaughtUp: Bool { cursor.isCaughtUp }
 
-  /// Everything up to this event has been sent; only kept up while not caught up.
+  /// Everything up to this event has been sent. Updated only while the reader is not caught up.
   var sequence: UInt64 { cursor.sequence }
 
   /// Whether something waits for the reader to take more.
@@ -91,7 +91,7 @@ final class Subscription {
     case changes(since: Revision)
     case transfer(StreamCursor.Transfer)
     case progress
-    /// Nothing until `min_interval` or `batch_delay` is over.
+    /// Send nothing until `min_interval` or `batch_delay` is over.
     case pause
     case nothing
   }
@@ -198,7 +198,7 @@ final class Subscription {
     return true
   }
 
-  /// The stream is served now.
+  /// Notes that the stream is served now.
   func beginServing() { isReady = false }
 
   /// Lets the stream be served again when `min_interval` or `batch_delay` is over.
@@ -233,7 +233,7 @@ final class Subscription {
   func `continue`(_ handed: HandedStream, theme: Revision?) {
     wantsProgress = handed.wantsProgress
     themeRevision = theme
-    // The time of its last frame is unknown: no frame comes too early.
+    // The time of the stream's last frame is unknown, so the full interval begins now.
     delay(from: .now())
   }
 

@@ -6,7 +6,7 @@ import WidgetModel
 ///
 /// Until that date, the daemon need not wake for the changes that time makes to these widgets.
 struct UpcomingHorizon {
-  /// False if readers may know less than this says. Then each change has to be sent at its date.
+  /// False if readers may know less than the horizon. Then each change has to be sent at its date.
   private(set) var isKnown = true
   private var dates: [WidgetID: Timestamp] = [:]
   private var next = Heap<Appointment>()
@@ -17,7 +17,7 @@ struct UpcomingHorizon {
     static func < (a: Appointment, b: Appointment) -> Bool { a.date < b.date }
   }
 
-  /// Readers may know less than the horizon says.
+  /// Notes that readers may know less than the horizon.
   mutating func forget() { isKnown = false }
 
   /// A widget's entries are known until a date; nil for all of them.
@@ -31,7 +31,7 @@ struct UpcomingHorizon {
 
   mutating func remove(_ id: WidgetID) { dates[id] = nil }
 
-  /// The first date at which readers have to be told more; nil if there is none.
+  /// The first date at which readers need more entries; nil if there is none.
   mutating func date() -> Timestamp? {
     while let first = next.min {
       if dates[first.id] == first.date { return first.date }

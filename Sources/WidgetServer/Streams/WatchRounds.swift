@@ -15,13 +15,14 @@ final class WatchRounds {
   private var groups: [WatchGroup.Filter: WatchGroup] = [:]
   /// Streams that are behind and may be able to take more.
   private var ready: [Subscription] = []
-  /// All that a caught-up reader has been sent.
+  /// The revision up to which a caught-up reader has all changes.
   private(set) var sentRevision: Revision
   private(set) var sentSequence: UInt64
   /// `store.readingCost` at the start of this half of the round.
   private var costStart = 0
   private var nextRoundAt = NIODeadline.uptimeNanoseconds(0)
-  /// Until this time, changes wait for no others: they may be the effects of an event.
+  /// Until this time, changes do not wait for later changes, because they may be the effects of an
+  /// event.
   private var hurriesUntil = NIODeadline.uptimeNanoseconds(0)
   private var timer: Scheduled<Void>?
   /// Ends a stream that cannot be served.
@@ -38,7 +39,7 @@ final class WatchRounds {
     sentSequence = context.store.lastEventSequence
   }
 
-  /// Whether some streams could be given more.
+  /// Whether some streams could take more.
   var hasMore: Bool { !ready.isEmpty }
   /// The number of different filters.
   var groupCount: Int { groups.count }
@@ -47,7 +48,7 @@ final class WatchRounds {
 
   // MARK: - Members
 
-  /// The group of all streams that want the same. A new one begins with its first member.
+  /// The group of all streams with the same filter. A new group begins with its first member.
   func group(_ filter: WatchGroup.Filter) -> WatchGroup { groups[filter] ?? WatchGroup(filter) }
 
   func add(_ subscription: Subscription) {
@@ -140,8 +141,8 @@ final class WatchRounds {
   /// changes.
   ///
   /// Content for other families has a budget: each half of the round may spend `contentCostMax`.
-  /// Serving readers that are behind has a bound in time. Readers beyond either are served first in
-  /// the next turn.
+  /// The time for readers that are behind has a bound, too. Readers for whom the budget or the time
+  /// is not enough come first in the next turn.
   func send(at instant: NIODeadline) {
     costStart = context.store.readingCost
     let (fromRevision, fromSequence) = (sentRevision, sentSequence)
@@ -180,7 +181,8 @@ final class WatchRounds {
     for group in groups.values { group.changes.removeAll() }
   }
 
-  /// After an event, changes wait for no others, not even those that wait already.
+  /// After an event, changes do not wait for later changes. Changes that wait already are sent,
+  /// too.
   private func beginHurry(at instant: NIODeadline) {
     hurriesUntil = instant + WatchRounds.eventEffectsMax
     for group in groups.values {
@@ -200,7 +202,7 @@ final class WatchRounds {
   ) {
     let hasTheme = fromRevision < context.store.theme.revision
     if hasTheme {
-      // Readers that are behind get the theme at once; they need not catch up first.
+      // Readers that are behind get the theme at once, before they catch up.
       for subscription in group.members where !subscription.isCaughtUp && lacksTheme(subscription) {
         markReady(subscription)
       }
@@ -215,7 +217,8 @@ final class WatchRounds {
       guard !costsTooMuch(group, since: fromRevision),
         let changes = frames.changeMessages(group, since: fromRevision)
       else {
-        // Cannot be sent to all at once; each is told by itself why, or gets it in parts.
+        // The changes cannot be sent to all members at once. Each member gets them in parts, or an
+        // error.
         return postpone(group, fromRevision: fromRevision, fromSequence: fromSequence)
       }
       messages += changes
@@ -271,7 +274,7 @@ final class WatchRounds {
     var steps = 0
     while !subscription.isFinished, subscription.sink.isWritable {
       steps += 1
-      // A long transfer lets others have their turn, also if it finds nothing to send.
+      // A long transfer must let other streams have their turn, even if it finds nothing to send.
       if steps > WatchRounds.stepsPerTurnMax || steps > 1 && slice.isOver
         || makesContent(group) && isRoundSpent
       {

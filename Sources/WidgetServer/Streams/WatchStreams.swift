@@ -62,7 +62,7 @@ final class WatchStreams {
           chunkCount: context.store.chunkCount))
     } else {
       position = .behind(try resume(request.resumeToken, group))
-      // The entries that an earlier stream sent in advance are not known any more.
+      // The daemon does not know which entries an earlier stream sent in advance.
       group.horizon.forget()
     }
     let minimum = Duration.milliseconds(context.limits.progressIntervalMillisecondsMin)
@@ -97,7 +97,8 @@ final class WatchStreams {
   ) throws(RPCStatus) -> Subscription {
     try context.checkTerms(request.selector, .all)
     try context.checkTerms(request.names.count, of: "names")
-    // Not caught up with events: the events between the cursor and the last round come first.
+    // The reader is not caught up with events: the events between the cursor and the last round
+    // come first.
     let subscription = try add(
       group: rounds.group(.events(request.selector, names: request.names)), sink: sink,
       peer: peer, position: .behind(context.store.revision),
@@ -195,7 +196,7 @@ final class WatchStreams {
         request.selector, request.readMask, includesEvents: request.includeEvents,
         contentFamily: request.contentFamily, upcomingEntries: request.upcomingEntries,
         isRedacted: request.isRedacted))
-    // The entries that the former process sent in advance are not known here.
+    // This process does not know which entries the former process sent in advance.
     subscription.group.horizon.forget()
     // The former process sent the theme after `opened`, and each change before its revision.
     let cursor = handed.transfer?.startedRevision ?? handed.cursor

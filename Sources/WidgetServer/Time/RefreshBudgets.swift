@@ -17,7 +17,7 @@ struct RefreshBudgets {
     var capacity: Int
 
     func left(_ capacity: Int, _ now: RunningTime) -> Double {
-      // A time that is still to come gives nothing and takes nothing.
+      // A stored time in the future changes nothing.
       let seconds = max(0, now.duration(since: at) / .seconds(1))
       return min(Double(capacity), left + seconds * Double(capacity) / RefreshBudgets.hour)
     }
@@ -31,7 +31,7 @@ struct RefreshBudgets {
   private(set) var needsStoring = false
 
   private static let hour = 3_600.0
-  /// In how many writes a full budget can be used up.
+  /// The number of writes in which a full budget can be used up.
   private static let slices = 16.0
 
   /// The budgets of an earlier run.
@@ -85,7 +85,7 @@ struct RefreshBudgets {
   /// The levels to store at an orderly end, without a reserve for further calls; nil if they are
   /// stored already.
   mutating func takeLastImages(at now: RunningTime) -> [RefreshBudgetImage]? {
-    // What could not be stored is in `stored` nevertheless.
+    // After a failed write, `stored` has levels that are not stored.
     guard needsStoring || used != stored else { return nil }
     return takeImages(at: now) { _ in 0 }
   }
@@ -100,8 +100,9 @@ struct RefreshBudgets {
         left: max(0, level.left - reserve(level)), at: level.at, capacity: level.capacity)
     }
     return stored.map { kind, level in
-      // The time is stored in whole seconds, so what comes back in the rest of the second would come
-      // back twice. It is taken off. If there is less, the level counts from the next second.
+      // The time is stored in whole seconds. So calls that came back in the rest of the second
+      // would come back twice after a restart, and are subtracted. If the level is lower than these
+      // calls, it counts from the next second.
       let (seconds, attoseconds) = level.at.elapsed.components
       let rest = Double(attoseconds) / 1e18 * Double(level.capacity) / RefreshBudgets.hour
       let isLess = level.left < rest
@@ -111,11 +112,11 @@ struct RefreshBudgets {
     }.sorted { $0.kind.rawValue.precedesByBytes($1.kind.rawValue) }
   }
 
-  /// The levels could not be stored.
+  /// Notes that the levels could not be stored.
   mutating func storingFailed() { needsStoring = true }
 
-  /// Lets calls come back from now on if the level is of the future: an earlier version stored the
-  /// time of the clock.
+  /// Lets calls come back from now on if the level's time is in the future: an earlier version
+  /// stored the time of the clock.
   private mutating func settle(_ kind: KindName, at now: RunningTime) {
     if let level = used[kind], level.at > now { used[kind]?.at = now }
     if let level = stored[kind], level.at > now { stored[kind]?.at = now }

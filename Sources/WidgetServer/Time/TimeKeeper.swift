@@ -6,7 +6,8 @@ import WidgetProto
 import WidgetStorage
 import WidgetTimers
 
-/// Lets time change widgets: at the end of a turn, after its group, in steps that fit into a turn.
+/// Makes the changes of widgets that time causes: at the end of a turn, after its group, in steps
+/// that fit into a turn.
 ///
 /// Changes of timelines by time are never stored. Only their revisions are reserved, in a separate
 /// group, many at once. Changes of activities by time are stored with the turn's group.
@@ -16,12 +17,12 @@ final class TimeKeeper {
   private let storage: StorageHealth
   private let readers: WatchRounds
   private var timer: WallClockTimer?
-  /// Whether more is due than the last step did.
+  /// Whether the last step has left due changes.
   private var hasMoreMoments = false
   var hasMore: Bool { hasMoreMoments || hasMoreEmbeds || hasMoreActivities }
   /// Whether the last step has left embeds to process.
   private var hasMoreEmbeds = false
-  /// Whether more is due of activities than the turn did.
+  /// Whether the turn has left due changes of activities.
   private var hasMoreActivities = false
   /// Whether the turn's group has changes of activities that time made.
   private var hasSettled = false
@@ -39,7 +40,7 @@ final class TimeKeeper {
   /// The time that the steps of one turn may take together. The rest waits for the next turn, so
   /// that calls do not wait for thousands of widgets that change at a full minute.
   static let turnMax = TimeAmount.milliseconds(2)
-  /// The least time of each step, so that none waits until the others have nothing to do.
+  /// The minimum time of each step, so that no step waits until the others have nothing to do.
   private static let stepMin = TimeAmount.microseconds(250)
   /// The pause after a failed reservation.
   private static let pause = TimeAmount.seconds(1)
@@ -77,13 +78,13 @@ final class TimeKeeper {
     context.schedule(at: until) { self.context.turn.open() }
   }
 
-  /// Makes widgets true at the time of the turn. Call it before the turn's first call.
+  /// Updates widgets to the time of the turn. Call it before the turn's first call.
   func beginTurn() {
     spent = .zero
     advance()
   }
 
-  /// Makes widgets true at the time of the turn. Call it again when the turn's group has ended.
+  /// Updates widgets to the time of the turn. Call it again when the turn's group has ended.
   func advance() {
     (hasMoreMoments, hasMoreEmbeds) = (false, false)
     let now = context.turn.now
@@ -133,9 +134,9 @@ final class TimeKeeper {
     return true
   }
 
-  /// Does a step with what is left of the turn's time.
+  /// Runs a step in the rest of the turn's time.
   private func timed(_ step: (TimeSlice) -> WidgetStore.Advance) -> WidgetStore.Advance {
-    // Whoever moves a fake clock finds all changes made by the next call.
+    // If a caller moves a fake clock, all changes are made before the caller's next call.
     let left = context.clock.isFake ? .hours(1) : TimeKeeper.turnMax - spent
     let slice = context.work.slice(of: max(left, TimeKeeper.stepMin))
     defer { spent = spent + (slice.clock() - slice.start) }
