@@ -1,7 +1,7 @@
 import Glibc
 import WidgetBundle
 
-/// Looks for bundles in folders. Blocks, so it is for threads that may.
+/// Looks for bundles in folders. The calls block, so use it only on threads that may block.
 enum BundleFolders {
   /// The possible names of a bundle's file. A folder has one of them.
   static let fileNames = ["bundle.yaml", "bundle.yml", "bundle.json"]
@@ -40,7 +40,7 @@ enum BundleFolders {
     return found
   }
 
-  /// Whether this is a file that looks like a bundle, in a place only for folders.
+  /// Whether this is a bundle's file in a place where only folders may be.
   private static func isStray(_ path: String, _ status: stat) -> Bool {
     guard status.st_mode & S_IFMT == S_IFREG,
       [".yaml", ".yml", ".json"].contains(where: { path.hasSuffix($0) }),
@@ -110,7 +110,7 @@ enum BundleFolders {
     do throws(Failure) {
       bytes = try FileReading.read(path: file, bytesMax: BundleReader.bytesMax)
     } catch {
-      // The file may just have been removed.
+      // Somebody may have removed the file in the meantime.
       guard error.code != "NOT_FOUND" else { return nil }
       return .broken(problem: "\(file):1:1: \(error.message)", digest: 0)
     }
@@ -144,7 +144,7 @@ enum BundleFolders {
     }
   }
 
-  /// FNV-1a; to tell one file from another, not to trust it.
+  /// FNV-1a. It distinguishes files, and does not protect against forgery.
   private static func digest(of bytes: [UInt8], _ file: String) -> UInt64 {
     var digest: UInt64 = 0xCBF2_9CE4_8422_2325
     for byte in Array(file.utf8) + bytes { digest = (digest ^ UInt64(byte)) &* 0x100_0000_01B3 }
@@ -152,9 +152,9 @@ enum BundleFolders {
   }
 }
 
-/// Why a text is not a bundle.
+/// The reason why a text is not a bundle.
 public struct BundleRefusal: Error, Hashable, Sendable {
-  /// `3:7: unknown key "nmae"`, at least one.
+  /// At least one line, such as `3:7: unknown key "nmae"`.
   public var problems: [String]
 
   public init(problems: [String]) { self.problems = problems }

@@ -15,7 +15,7 @@ final class BusConnection {
 
   /// Connects, without waiting for the bus.
   ///
-  /// - Parameter stop: a descriptor that gets readable when the work is to end.
+  /// - Parameter stop: a descriptor that becomes readable when the work must end.
   init(_ bus: BusInput.Bus, address: String?, stop: CInt) throws(Failure) {
     place = "the \(bus.rawValue) bus"
     self.stop = stop
@@ -39,7 +39,7 @@ final class BusConnection {
 
   deinit { sd_bus_close_unref(bus) }
 
-  /// The address of a bus; nil if the host's environment does not tell.
+  /// The address of a bus; nil if the host's environment does not have it.
   static func address(of bus: BusInput.Bus, _ variables: [String: String]) -> String? {
     switch bus {
     case .system:
@@ -52,7 +52,7 @@ final class BusConnection {
     }
   }
 
-  /// A path as an address has it.
+  /// A path, encoded for an address.
   private static func escaped(_ path: String) -> String {
     let plain = Array("-_/.\\*abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789".utf8)
     return path.utf8.map { byte in
@@ -75,7 +75,7 @@ final class BusConnection {
 
   /// Sends a call.
   ///
-  /// - Returns: its number, which the answer names.
+  /// - Returns: the number of the call, which the answer has, too.
   func send(_ message: BusMessage) throws(Failure) -> UInt64 {
     var cookie: UInt64 = 0
     let code = sd_bus_send(bus, message.pointer, &cookie)
@@ -83,12 +83,13 @@ final class BusConnection {
     return cookie
   }
 
-  /// The next message. Nil if the time is over before one comes.
+  /// The next message. Nil if the time is over before a message comes.
   ///
-  /// - Throws: why the connection has ended; CANCELLED if the work is to end.
+  /// - Throws: the reason why the connection has ended; CANCELLED if the work must end.
   func next(until deadline: ContinuousClock.Instant?) throws(Failure) -> BusMessage? {
     while true {
-      // Between two messages of a service that never rests, the end is noticed too.
+      // A service may send messages without a pause, so the descriptor is checked before each
+      // message.
       if isReadable(stop) { throw Failure("CANCELLED", "\(place) was closed") }
       var message: OpaquePointer?
       let code = sd_bus_process(bus, &message)

@@ -8,7 +8,7 @@ import WidgetModel
 /// Changes of properties that come close together give one result. Runs on one thread.
 final class BusFollowing {
   private enum Pending {
-    /// A match or another call of which only an error matters.
+    /// A match or another call whose answer matters only if it is an error.
     case nothing
     case names
     case owner(String)
@@ -21,7 +21,7 @@ final class BusFollowing {
   private var pending: [UInt64: Pending] = [:]
   /// The unique names of the owners, by name.
   private var owners: [String: String] = [:]
-  /// The properties by name, and the names: the one that changed last is the first.
+  /// The properties by name, and the names, the last changed one first.
   private var properties: [String: ValueMap] = [:]
   private var order: [String] = []
   private var isChanged = false
@@ -58,7 +58,7 @@ final class BusFollowing {
     }
   }
 
-  /// Properties are a sign of the service by themselves.
+  /// Only requests for signals report whether the service exists. Properties show it by themselves.
   private var isOfSignals: Bool {
     if case .signal = request.work { true } else { false }
   }
@@ -208,14 +208,15 @@ final class BusFollowing {
       if isOfSignals, Failure.isAbsence(error.name) { tell(.absent(.absent(request))) }
     case .properties(let name):
       properties[name] = nil
-      // One of many services that is in order, or not a player at all, is left out.
+      // If one of many services refuses its properties, it is left out. Another service may have
+      // them.
       if request.isPattern { isChanged = true } else { try refuse(error) }
     case .nothing, .names: throw Failure(error, of: request)
     }
   }
 
   private func refuse(_ error: (name: String, message: String)) throws(Failure) {
-    // NameOwnerChanged tells when it comes.
+    // NameOwnerChanged reports the service when it starts.
     guard Failure.isAbsence(error.name) else { throw Failure(error, of: request) }
     tell(.absent(.absent(request)))
   }

@@ -29,7 +29,7 @@ final class BusMessage {
     return sd_bus_message_get_reply_cookie(pointer, &cookie) >= 0 ? cookie : nil
   }
 
-  /// The error that it tells; nil if it tells none.
+  /// The error that the message reports; nil if it is no error.
   var error: (name: String, message: String)? {
     guard sd_bus_message_is_method_error(pointer, nil) > 0,
       let error = sd_bus_message_get_error(pointer)

@@ -19,7 +19,8 @@ enum BusReading {
     case failed(Failure)
   }
 
-  /// - Parameter tell: takes the news, one at a time: each waits until the last one was taken.
+  /// - Parameter tell: takes the news one by one: each piece of news waits until `tell` has
+  ///   returned.
   static func run(
     _ request: BusRequest, address: String?, tell: @escaping @Sendable (Told) async -> Void
   ) async -> Outcome {
@@ -73,7 +74,7 @@ extension Failure {
     "org.freedesktop.systemd1.NoSuchUnit",
   ]
 
-  /// Whether an error says that nobody has the name, and no service can be started for it.
+  /// Whether an error says that the name has no owner, and that no service can be started for it.
   static func isAbsence(_ name: String) -> Bool {
     absences.contains(name) || name.hasPrefix("org.freedesktop.DBus.Error.Spawn.")
   }

@@ -364,7 +364,7 @@ private final class ClientSession: DaemonSession {
       state.event = event
       guard state.task == nil else { return }
       state.task = Task {
-        // A failed event comes again.
+        // The daemon sends a failed event again.
         while let next = self.takeDealtWith() { try? await self.session.acknowledge(next) }
       }
     }
@@ -382,7 +382,7 @@ private final class ClientSession: DaemonSession {
   }
 
   func answer(_ id: WidgetID, _ patch: WidgetPatch) async throws(Failure) {
-    // A session that is opened again asks again.
+    // If the session is opened again, the daemon sends the question again.
     guard isOpen.withLock({ $0 }),
       let request = questions.withLock({ $0.removeValue(forKey: id) })
     else { return }
@@ -398,7 +398,7 @@ private final class ClientSession: DaemonSession {
       case .failure(let failure):
         .error(WidgetError(reason: failure.code, message: failure.message))
       }
-    // The daemon gives the sample if the answer is lost.
+    // If the answer is lost, the daemon answers its caller with the sample.
     try? await session.answer(request, with: outcome)
   }
 
@@ -438,8 +438,8 @@ private final class ClientSession: DaemonSession {
 }
 
 extension ClientError {
-  /// Whether the daemon refused the declaration, so that somebody has to act. An end that the next
-  /// attempt repairs is no refusal.
+  /// Whether the daemon refused the declaration, so that somebody has to act. If the next attempt
+  /// succeeds without help, the end of a session is no refusal.
   fileprivate var isRefusal: Bool {
     guard case .status(let status) = self,
       !["LEASE_EXPIRED", "REVISION_COMPACTED", "PROVIDER_ACTIVE"].contains(reason)
@@ -457,7 +457,7 @@ extension Failure {
   /// Whether another program has the provider's session.
   var isProvidedAlready: Bool { code == Failure.providedAlready }
 
-  /// Whether a declared widget is there with another kind.
+  /// Whether a declared widget exists with another kind.
   var isKindMismatch: Bool { code == Failure.kindMismatch }
 
   private static let providedAlready = "PROVIDER_ACTIVE"
@@ -472,7 +472,7 @@ extension Failure {
       self.init(Failure.kindMismatch, "\(error)")
     case .status(let status):
       let code = "\(status.code)"
-      // A quota is no reason to try again, unless the daemon says that waiting helps.
+      // An exhausted quota is not transient, unless the daemon sends a time for the retry.
       let isTransient =
         ["UNAVAILABLE", "DEADLINE_EXCEEDED", "ABORTED"].contains(code) || status.retryDelay != nil
       self.init(code, "\(error)", isTransient: isTransient)

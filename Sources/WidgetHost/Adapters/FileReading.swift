@@ -1,12 +1,12 @@
 import Glibc
 
-/// Reads files for bundles. Blocks, so it is for threads that may.
+/// Reads files for bundles. The calls block, so use it only on threads that may block.
 enum FileReading {
   /// A regular file's bytes, if the bundle may read the real path.
   ///
   /// The check is on the opened file, so nobody can put a link in its place in between.
   static func read(_ request: FileRequest) throws(Failure) -> [UInt8] {
-    // Opening a device or a pipe can wait, or do something.
+    // To open a device or a pipe can block, or have an effect.
     let file = open(request.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
     guard file >= 0 else { throw failure(request.path) }
     defer { close(file) }
@@ -23,7 +23,7 @@ enum FileReading {
     return try contents(of: file, path: request.path, bytesMax: request.bytesMax)
   }
 
-  /// A file of a bundle's folder that no permissions stand before: the bundle itself, its settings.
+  /// A file that is read without permissions: the bundle itself, its settings.
   static func read(path: String, bytesMax: Int) throws(Failure) -> [UInt8] {
     let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
     guard file >= 0 else { throw failure(path) }
@@ -48,7 +48,7 @@ enum FileReading {
       "\(path) is a hard link to a file of another user; copy the file in its place")
   }
 
-  /// The path without symbolic links; nil if there is nothing.
+  /// The path without symbolic links; nil if the file is missing.
   static func resolved(_ path: String) -> String? {
     guard let real = realpath(path, nil) else { return nil }
     defer { free(real) }

@@ -11,15 +11,15 @@ import Synchronization
 final class FileWatcher: Sendable {
   enum Key: Hashable, Sendable {
     case request(RequestID)
-    /// A bundle's folder: whatever is in it.
+    /// A bundle's folder: all its entries.
     case folder(String)
-    /// A folder of bundles: which folders are in it.
+    /// A folder of bundles: the folders in it.
     case root(String)
   }
 
   private struct Watched {
     let path: String
-    /// Everything in it, not the thing itself.
+    /// Whether the entries of the path are watched, and not the path itself.
     let isFolder: Bool
     var descriptor: CInt
     /// The name that matters in the watched folder; nil for all.
@@ -89,7 +89,7 @@ final class FileWatcher: Sendable {
     state.withLock { $0.waiter.take()?.resume(returning: []) }
   }
 
-  /// Says of something that is watched that it has changed.
+  /// Reports a watched key as changed.
   func touch(_ key: Key) {
     state.withLock { state in
       guard state.watched[key] != nil else { return }
@@ -113,7 +113,7 @@ final class FileWatcher: Sendable {
     }
   }
 
-  /// Resumes the waiting caller for good.
+  /// Ends the watcher, and resumes the waiting caller.
   func close() {
     state.withLock { state in
       state.isClosed = true
@@ -133,7 +133,7 @@ final class FileWatcher: Sendable {
     while true {
       let descriptor = inotify_add_watch(inotify, folder, FileWatcher.mask)
       if descriptor >= 0 {
-        // A file created in between would go unnoticed, so the key counts as changed.
+        // The key counts as changed, because a file may have been created in between.
         if !isNearest, let name, access("\(folder)/\(name)", F_OK) == 0 {
           state.changed.insert(key)
         }
@@ -197,7 +197,7 @@ final class FileWatcher: Sendable {
       let nameBytes = rest.dropFirst(headSize).prefix(length).prefix { $0 != 0 }
       rest = rest.dropFirst(headSize + length)
       if mask & UInt32(IN_Q_OVERFLOW) != 0 {
-        // Something was lost: everything may have changed.
+        // Notifications were lost, so every key may have changed.
         state.changed.formUnion(state.watched.keys)
         for key in Array(state.watched.keys) { armAgain(key, &state) }
         continue

@@ -16,7 +16,7 @@ enum FolderReading {
       close(folder)
       throw failure
     }
-    // This closes the descriptor, too.
+    // `closedir` closes the descriptor, too.
     defer { closedir(stream) }
     let path = try FileReading.realPath(of: folder, request.path)
     guard FileReading.isAllowed(path, request.permissions) else {

@@ -11,7 +11,7 @@ extension Host {
       deliver(&changed)
       unsettled.formUnion(changed)
       guard !unsettled.isEmpty else { continue }
-      // Editors write in several steps: wait for a pause, but not without a limit.
+      // Editors write in several steps, so wait for a pause, up to a limit.
       let latest = clock.now + options.settlingMax
       while clock.now < latest, !Task.isCancelled {
         let rest = min(clock.now + options.settling, latest)
@@ -40,7 +40,8 @@ extension Host {
     return changed.isEmpty ? nil : changed
   }
 
-  /// Tells of the files that bundles watch, and leaves the folders.
+  /// Reports the changed files that bundles watch, and removes them from `changed`. The folders
+  /// stay in it.
   func deliver(_ changed: inout Set<FileWatcher.Key>) {
     for key in changed {
       guard case .request(let id) = key else { continue }
@@ -90,7 +91,7 @@ extension Host {
       for path in all where !before.contains(path) {
         watchedFolders.insert(path)
         watch(.folder(path), path)
-        // Changes between the look and the watch cause no event.
+        // A change between the first look and the watch causes no event.
         watcher.touch(.folder(path))
       }
     }
@@ -116,7 +117,7 @@ extension Host {
         }
       }
     } catch {
-      // The process's own pool ends with the process; a cancelled task does it here and now.
+      // The pool has ended, or the task is cancelled, so this thread runs the code at once.
       return try body()
     }
     return try result.get()

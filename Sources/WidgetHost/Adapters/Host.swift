@@ -33,7 +33,8 @@ public actor Host {
     public var variables: [String: String]
     public var isStub: Bool
     public var limits: HostLimits
-    /// Rest before changed folders are looked into, and the longest that a change can wait.
+    /// The pause before the host looks into changed folders, and the maximum time that a change
+    /// waits.
     public var settling = Duration.milliseconds(200)
     public var settlingMax = Duration.milliseconds(600)
     public var seed: UInt64
@@ -60,7 +61,7 @@ public actor Host {
   let manager: BundleManager
   private let sayReport: @Sendable (String) -> Void
   private let sayNote: @Sendable (String) -> Void
-  /// Told whenever it has changed: how many bundles run, and how many cannot.
+  /// Called after each change of the numbers of running and of broken bundles.
   let status: @Sendable (_ running: Int, _ failed: Int) -> Void
 
   let watcher: FileWatcher
@@ -70,7 +71,7 @@ public actor Host {
   let start: ContinuousClock.Instant
 
   var machine: HostMachine
-  /// The running tasks, by request.
+  /// The running tasks of requests.
   var tasks: [RequestID: Task<Void, Never>] = [:]
   /// The sessions that are not being closed.
   var sessions: [SessionID: OpenSession] = [:]
@@ -83,7 +84,7 @@ public actor Host {
   /// The folders in which bundles can be, that are watched.
   var watchedFolders: Set<String> = []
   private(set) var hasEnded = false
-  /// Why the daemon does not have this host.
+  /// The reason why the daemon does not accept this host.
   private var refusal: Failure?
   /// The callers that wait for the end.
   private var waiting: [CheckedContinuation<Void, Never>] = []
@@ -118,7 +119,7 @@ public actor Host {
     start = clock.now
   }
 
-  /// Has orphans of bundles' programs become this process's, which then ends them.
+  /// Makes this process the parent of orphans of bundles' programs, so that it can end them.
   public static func becomeSubreaper() { ProcessRunner.becomeSubreaper() }
 
   /// Reaps the processes that programs left behind. Call it after a child has ended.
@@ -141,7 +142,7 @@ public actor Host {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { await self.followFiles() }
       group.addTask {
-        // Only the end wakes it.
+        // This loop waits until the task is cancelled.
         let (never, continuation) = AsyncStream<Void>.makeStream()
         defer { continuation.finish() }
         for await _ in never {}
@@ -159,7 +160,7 @@ public actor Host {
   /// Begins the conversation with the daemon.
   func begin() { handle(machine.start(at: now)) }
 
-  /// Ends everything. The host is of no more use.
+  /// Ends everything. The host cannot be used afterwards.
   func stop() async {
     handle(machine.stop(at: now))
     await waitForEnd()
@@ -305,7 +306,7 @@ public actor Host {
     case .acknowledge, .patch, .presence, .send, .lead, .unlead, .fetchWidget, .answer, .trace,
       .report,
       .note:
-      // The state machine has handled these.
+      // The state machine has handled these effects.
       break
     }
   }

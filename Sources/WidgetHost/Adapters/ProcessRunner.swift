@@ -9,11 +9,11 @@ import Synchronization
 /// Each program has a thread, which waits for its output, its end, its timeout and its
 /// cancellation. So a program can block no other. When a program has ended, its whole group is
 /// killed, and so are its processes in other groups. This process is the parent of orphans
-/// (`becomeSubreaper`). It finds them, and ends those that nobody asked for.
+/// (`becomeSubreaper`). It finds the orphans of programs, and ends them.
 final class ProcessRunner: Sendable {
-  /// Programs of all bundles together.
+  /// The maximum number of programs of all bundles together.
   static let countMax = 128
-  /// Between being asked to end and being killed.
+  /// The time between SIGTERM and SIGKILL.
   static let grace = Duration.seconds(2)
 
   private struct Table {
@@ -58,7 +58,7 @@ final class ProcessRunner: Sendable {
       + named.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
   }
 
-  /// The variables for the user's services, such as systemd's. Passed on where they are set.
+  /// The variables for the user's services, such as systemd. They are passed on if they are set.
   private static let ofSession = ["XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"]
 
   /// The number of running programs, for tests.
@@ -105,7 +105,7 @@ final class ProcessRunner: Sendable {
     } onCancel: {
       _ = host_signal_event(stop)
     }
-    // The handler has run or never will.
+    // The handler has run, or will never run.
     close(stop)
     return try result.get()
   }
@@ -179,7 +179,7 @@ final class ProcessRunner: Sendable {
       let arguments = [program] + request.arguments
       let folder = request.permissions.folder
       let environment = environment(request.permissions)
-      // In the lock, so that nobody takes the new process for an orphan.
+      // The lock is held, so that the new process does not count as an orphan.
       let (code, process) = table.withLock { table in
         var process: pid_t = 0
         let code = spawn(

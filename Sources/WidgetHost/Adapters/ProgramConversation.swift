@@ -22,7 +22,7 @@ struct StartedProgram {
   var input: CInt = -1
   var output: CInt = -1
   var errors: CInt = -1
-  /// Gets readable when it has ended.
+  /// A descriptor that becomes readable when the program has ended.
   var ending: CInt = -1
 
   func close() {
@@ -64,10 +64,10 @@ struct ProgramConversation {
   private var deadline: ContinuousClock.Instant?
   private var buffer = [UInt8](repeating: 0, count: 64 << 10)
 
-  /// Why it was made to end.
+  /// The reason why the host has ended the program.
   private enum Cause { case time, output, cancelled }
 
-  /// The longest first line that is told, in bytes.
+  /// The maximum size of the reported first line, in bytes.
   private static let firstErrorBytesMax = 512
 
   init(
@@ -83,7 +83,7 @@ struct ProgramConversation {
     deadline = request.timeout.map { clock.now + $0 }
   }
 
-  /// Until the program has ended.
+  /// Exchanges input and output until the program has ended.
   mutating func hold() {
     while true {
       var entries = [
@@ -98,7 +98,7 @@ struct ProgramConversation {
         let left = (deadline - clock.now) / .milliseconds(1)
         wait = CInt(max(0, min(left.rounded(.up), 3_600_000)))
       }
-      // A kernel without pidfd_open: look every now and then.
+      // The kernel does not have pidfd_open, so check for the end every 100 ms.
       if started.ending < 0 { wait = wait < 0 ? 100 : min(wait, 100) }
       let count = poll(&entries, nfds_t(entries.count), wait)
       if count < 0, errno != EINTR { return makeEnd(.cancelled) }
@@ -134,7 +134,7 @@ struct ProgramConversation {
     deadline = clock.now + (cause == nil ? .zero : ProcessRunner.grace)
   }
 
-  /// Asks the whole group to end, and kills it when it takes too long.
+  /// Asks the whole group to end, and kills the group if that takes too long.
   private mutating func makeEnd(_ cause: Cause) {
     guard self.cause == nil else { return }
     self.cause = cause
@@ -149,7 +149,8 @@ struct ProgramConversation {
         if count == 0 || (errno != EAGAIN && errno != EINTR) { isOutputOpen = false }
         return
       }
-      // Nobody waits for this output, but it is read, so that the program can end.
+      // The result does not need this output. It is read, so that the program is not blocked and
+      // can end.
       guard cause == nil else { continue }
       output += buffer[..<count]
       if request.isContinuous { takeLines() }
@@ -188,12 +189,12 @@ struct ProgramConversation {
     while !input.isEmpty {
       let count = input.withUnsafeBytes { write(started.input, $0.baseAddress, $0.count) }
       if count < 0, errno == EAGAIN { return }
-      // The program does not want to read any more, and says so itself.
+      // The program does not read any more. If that is a failure, the program reports it.
       guard count > 0 else { break }
       input = input.dropFirst(count)
     }
     isInputOpen = false
-    // Closed with the rest would be too late: the program may wait for the end of its input.
+    // The end of the input must be sent now, because the program may wait for it.
     _ = host_silence(started.input)
   }
 

@@ -8,7 +8,7 @@ enum SocketReading {
   /// The longest path of a socket, in bytes; see unix(7).
   static let pathBytesMax = 107
 
-  /// Connects and delivers lines, one at a time: each waits until the last one was taken.
+  /// Connects, and delivers lines one by one: each line waits until the previous one was taken.
   ///
   /// - Returns: the reason of the end.
   static func run(

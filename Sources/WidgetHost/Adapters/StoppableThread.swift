@@ -3,7 +3,8 @@ import Glibc
 
 /// Work that waits for data on a thread, and ends early if its task is cancelled.
 enum StoppableThread {
-  /// Runs `body` on a thread with a descriptor that gets readable when the task is cancelled.
+  /// Runs `body` on a thread. Gives it a descriptor that becomes readable when the task is
+  /// cancelled.
   ///
   /// - Parameter unable: makes the result if there can be no thread, from the reason.
   static func run<Result: Sendable>(
@@ -19,7 +20,7 @@ enum StoppableThread {
     } onCancel: {
       _ = host_signal_event(stop)
     }
-    // The cancellation handler has run, or never will.
+    // The cancellation handler has run, or will never run.
     close(stop)
     return result
   }

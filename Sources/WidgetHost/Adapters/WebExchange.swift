@@ -96,7 +96,7 @@ final class WebExchange: HTTPClientResponseDelegate {
     }
   }
 
-  /// Writes part after part, as the connection takes them.
+  /// Writes the parts one by one, as the connection takes them.
   private static func write(
     _ rest: ByteBuffer, to writer: HTTPClient.Body.StreamWriter
   ) -> EventLoopFuture<Void> {

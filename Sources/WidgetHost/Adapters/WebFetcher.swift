@@ -9,14 +9,15 @@ import WidgetModel
 
 /// Sends HTTP requests for bundles.
 ///
-/// Redirects are followed here, not by the library, because each may lead only where permissions allow.
+/// Redirects are followed here, not by the library, because permissions must allow the target of
+/// each.
 struct WebFetcher: Sendable {
   private static let redirectsMax = 5
-  /// Connections to one host at once.
+  /// The maximum number of connections to one host.
   private static let connectionsPerHost = 4
 
-  /// The kernel's buffer for a body, in bytes. With the usual megabytes, a whole body seems
-  /// sent when only its first byte is.
+  /// The kernel's buffer for a body, in bytes. With the usual size of several megabytes, a whole
+  /// body seems to be sent although only its first byte is.
   private static let sendBufferBytes = 64 << 10
 
   private let client: HTTPClient
@@ -44,8 +45,7 @@ struct WebFetcher: Sendable {
 
   /// Sends a request and reads the answer, within the request's time.
   ///
-  /// - Parameter tell: told how much has passed, 0 to 1, of a request's or an answer's body that takes
-  ///   its time.
+  /// - Parameter tell: called with the progress, 0 to 1, of a large body of a request or an answer.
   func fetch(
     _ request: WebRequest, tell: @escaping @Sendable (Double) async -> Void = { _ in }
   ) async throws(Failure) -> WebAnswer {

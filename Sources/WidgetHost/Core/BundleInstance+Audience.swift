@@ -3,7 +3,7 @@ import WidgetModel
 
 // Suspends and resumes sources with `whileWatched`, which are read only while watched.
 extension BundleInstance {
-  /// Whether a widget is watched. True for all widgets if the daemon does not tell.
+  /// Whether a widget is watched. True for all widgets if the daemon does not report it.
   func isWatched(_ id: WidgetID) -> Bool { watched?.contains(id) ?? true }
 
   /// Begins a session. The last state stays until the daemon has sent a new one.

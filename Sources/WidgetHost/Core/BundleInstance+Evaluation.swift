@@ -3,8 +3,8 @@ import WidgetExpression
 import WidgetModel
 
 // The values of expressions. Every evaluation has a budget, and all evaluations of a bundle share
-// an allowance. A bundle that computes too much is refused for a while; other bundles do not
-// notice.
+// an allowance. The evaluations of a bundle that computes too much fail for a while. Other bundles
+// are not affected.
 extension BundleInstance {
   func moment(
     _ id: WidgetID, event: Event? = nil, row: String = "", result: Value = .null,

@@ -11,7 +11,7 @@ enum FailureKey: Hashable, Sendable {
   case action(String)
   /// Steps without a name, by their trigger.
   case trigger(Int)
-  /// Something was left out because too much happened.
+  /// Work was dropped because too much happened.
   case dropped
   /// The schedule, or the timeline. The daemon computes it, and clients mark the widget.
   case timeline
@@ -45,15 +45,15 @@ struct StandingFailure: Hashable, Sendable {
 
 /// The cause of a failure.
 enum FailureCause: Hashable, Sendable {
-  /// Time repeats failures, and only the first of them is news.
+  /// A timer. It repeats failures, and the log needs only the first one.
   case time
-  /// Somebody has asked for a reading, and has to see in the log that it fails again.
+  /// A request for a reading. Its sender must see in the log that the reading fails again.
   case request
-  /// An event is a request, and its sender looks at the widget.
+  /// An event. Its sender looks at the widget.
   case event
 }
 
-/// A failure of a bundle's widget that nothing in its content tells. A placeholder tells nothing.
+/// A failure that the content of the bundle's widget does not show. A placeholder does not show it.
 public struct BundleFailure: Hashable, Sendable {
   public var widgetID: WidgetID
   public var title: String
@@ -71,7 +71,7 @@ extension BundleInstance {
     error.map { [invalid, sourceFailed, actionFailed].contains($0.reason) } ?? false
   }
 
-  /// The failures that the widgets' content does not tell, the newest first.
+  /// The failures that the content of the widgets does not show, the newest first.
   public var failures: [BundleFailure] {
     sortedIDs.flatMap { id in
       unshownEntries(id, countsPlaceholders: false).map(\.value).map { failure in
@@ -175,7 +175,7 @@ extension BundleInstance {
     }
   }
 
-  /// Follows the problem of the widget's timeline, which the daemon tells.
+  /// Follows the problem of the widget's timeline, which the daemon reports.
   mutating func followTimeline(_ id: WidgetID) {
     guard let state = widgets[id] else { return }
     let problem = state.view.timeline?.problem ?? ""
@@ -189,7 +189,7 @@ extension BundleInstance {
         state: .failure, title: "Timeline failed", message: problem, code: "FAILED_PRECONDITION"))
   }
 
-  /// Follows the failures of the widget's content, which the daemon tells. The first one counts.
+  /// Follows the failures of the widget's content, which the daemon reports. The first one counts.
   mutating func followContent(_ id: WidgetID) {
     guard let state = widgets[id] else { return }
     var words = ""
@@ -204,7 +204,7 @@ extension BundleInstance {
         state: .failure, title: "Content failed", message: words, code: "FAILED_PRECONDITION"))
   }
 
-  /// Follows the failed reducers of the widget's kind, which the daemon tells.
+  /// Follows the failed reducers of the widget's kind, which the daemon reports.
   mutating func followReducers(_ id: WidgetID) {
     guard let state = widgets[id] else { return }
     let errors = state.reducerErrors.prefix(limits.failuresShownMax)
@@ -300,7 +300,8 @@ extension BundleInstance {
     return failure.since.advanced(by: source.staleAfter) <= now.wall
   }
 
-  /// Waits until the source has failed for so long; the clock on the wall decides, and can jump.
+  /// Waits until the source has failed for this long. The deadline is on the wall clock, which can
+  /// jump.
   mutating func armStaleness(_ id: WidgetID, _ index: Int) {
     guard let failure = widgets[id]?.failures[.source(index)], let source = source(id, index) else {
       return
@@ -405,7 +406,7 @@ extension KindFacts {
       ?? kind.contentReads.first { $0.families.isEmpty }
   }
 
-  /// Whether the widget's content tells a failure, or the kind handles it.
+  /// Whether the widget's content shows a failure, or the kind handles it.
   func isTold(_ key: FailureKey, _ failure: StandingFailure, on widget: Widget) -> Bool {
     if failure.isCaught { return true }
     guard !key.isMarkedByClients, let reads = reads(for: widget) else { return false }

@@ -1,8 +1,8 @@
 import WidgetBundle
 import WidgetModel
 
-// Steps without a name have no status in the data of their widget. The widget's errors are all that the next
-// host, or version, learns of their failures.
+// Steps without a name have no status in the data of their widget. The next host, or version,
+// learns of their failures only from the widget's errors.
 extension BundleInstance {
   /// Takes over the failures of steps without a name from the errors of a widget. Ignores errors of
   /// others, and of steps that the bundle no longer has.

@@ -93,8 +93,9 @@ extension BundleInstance {
     outcomes[sequence]?.failure = failure
   }
 
-  /// Makes the sender of an event wait for a reading that a step of the event has asked for. Nobody
-  /// waits for a source that runs on, such as a stream: its readings have no end.
+  /// Makes the sender of an event wait for a reading that a step of the event has asked for. The
+  /// sender does not wait for a continuous source, such as a stream, because its readings have no
+  /// end.
   mutating func awaitReading(of id: WidgetID, _ index: Int, for event: Event?) {
     guard let sequence = event.flatMap({ awaitedEvent(behind: $0) }),
       let source = source(id, index), !source.isContinuous

@@ -9,8 +9,8 @@ public struct SnapshotQuestion: Hashable, Sendable {
   public let family: Family
   /// With the defaults.
   public let parameters: ValueMap
-  /// Whether an owner asks. Others may not choose the parameters: they would choose what programs
-  /// and servers get.
+  /// Whether an owner asks. Others may not choose the parameters, because programs and servers get
+  /// them.
   public let isOwner: Bool
 
   public init(

@@ -90,7 +90,7 @@ extension BundleInstance {
     var path = ""
     if let template = input.path {
       path = try text(template, moment)
-      // An object that data name need not be known yet.
+      // The path can come from the data, which may not be set yet.
       guard !path.isEmpty else { throw Failure("NOT_FOUND", "the path of the object is empty") }
       guard BusName.isPath(path) else {
         throw Failure("INVALID_ARGUMENT", "\"\(path.prefix(100))\" is not the path of an object")
@@ -235,7 +235,7 @@ extension BundleInstance {
         result.append(.init(name: part.name, content: .file(file, contentType: type)))
       case .blob(let template, let contentType):
         let id = try text(template, moment)
-        // No part for an input that the submit left out.
+        // An input that is missing in the submission gets no part.
         guard !id.isEmpty else { continue }
         let type = try contentType.map { (text) throws(Failure) in
           try BundleInstance.header("Content-Type", text).value
@@ -266,7 +266,7 @@ extension BundleInstance {
 
   // MARK: Headers
 
-  /// Headers that say how a message is sent, which is not the bundle's to say.
+  /// Headers that say how a message is sent. Bundles may not set them.
   private static let reserved: Set<String> = [
     "connection", "content-length", "expect", "host", "keep-alive", "proxy-authorization",
     "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",

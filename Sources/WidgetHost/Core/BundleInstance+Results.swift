@@ -123,12 +123,12 @@ extension BundleInstance {
     if !source.isContinuous { widgets[id]?.sources[index].attempts += 1 }
     touched.insert(id)
     if case .http = source.input, failure.isTransient {
-      // At first sooner than it would be read anyway, then more and more seldom.
+      // The first retry comes before the next interval. Later retries have longer and longer waits.
       deadlines[.source(id, index)] = now.uptime + backoff(state(id, index).attempts)
     }
   }
 
-  /// The input of an optional source does not exist. That is a state, and no failure.
+  /// Handles a missing input of an optional source. A missing input is a state, not a failure.
   private mutating func sourceMissing(
     _ id: WidgetID, _ index: Int, _ source: Source, _ failure: Failure
   ) {
@@ -143,19 +143,20 @@ extension BundleInstance {
     forgetFailure(id, .source(index), because: "is missing, and it is optional")
     switch source.input {
     case .socket:
-      // The folder tells when the socket is made, so a program that is started is found at once.
+      // The watch of the folder reports a new socket, so the source finds a started program at
+      // once.
       if let path = state(id, index).missingPath { watch(id, index, path) }
     case .command where source.interval == nil && !source.isContinuous,
       .bus where source.interval == nil && !source.isContinuous:
-      // Otherwise it would not be read again.
+      // Without this deadline, the source would not be read again.
       deadlines[.source(id, index)] = now.uptime + backoff(state(id, index).attempts)
     default: break
     }
   }
 
-  /// If an input disappears, the data of its source is no longer valid, so the keys get their defaults.
-  /// A key keeps the value that another source has set: a bundle can have several sources for one value,
-  /// of which a machine has one.
+  /// If an input disappears, the data of its source is no longer valid, so the keys get their
+  /// defaults. A key keeps the value that another source has set. A bundle can have several sources
+  /// for one value, and usually only one of them exists on a machine.
   private mutating func clearData(
     of source: Source, _ id: WidgetID, _ index: Int, _ facts: KindFacts
   ) {

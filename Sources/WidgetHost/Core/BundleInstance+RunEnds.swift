@@ -4,7 +4,7 @@ import WidgetModel
 
 // The ends of actions: the values that they set and undo, and their messages.
 extension BundleInstance {
-  /// All steps of the top frame's phase are done.
+  /// Handles the end of the top frame's phase, after its last step.
   mutating func complete(_ id: UInt64) {
     guard let run = runs[id], let frame = run.frames.last else { return }
     let top = run.frames.count - 1
@@ -55,7 +55,7 @@ extension BundleInstance {
     propagate(id, ActionStatus(state: .failure, message: failure.message, code: failure.code))
   }
 
-  /// Ends frames, from the top, until one has something to do about the failure.
+  /// Ends frames, from the top, until a frame handles the failure.
   private mutating func propagate(_ id: UInt64, _ failure: ActionStatus) {
     runs[id]?.wait = .nothing
     while let run = runs[id], let frame = run.frames.last {
@@ -166,7 +166,7 @@ extension BundleInstance {
     touched.insert(id)
   }
 
-  /// Ends a run in its middle: nothing of it counts.
+  /// Ends a run before its last step, without an effect.
   ///
   /// - Parameter reason: for the sender of the run's event, if it waits.
   mutating func abandon(_ id: UInt64, because reason: String) {
@@ -194,7 +194,7 @@ extension BundleInstance {
 }
 
 extension ActionStatus {
-  /// The status of an action that was given up.
+  /// The status of a cancelled action.
   static func cancelled(because reason: String) -> ActionStatus {
     ActionStatus(state: .cancelled, title: "Cancelled", message: reason, code: "CANCELLED")
   }

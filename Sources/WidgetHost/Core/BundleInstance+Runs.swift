@@ -159,7 +159,7 @@ extension BundleInstance {
       ?? triggerName(run.widgetID, run.trigger)
   }
 
-  /// Defers a step if there is no room for its effect. It runs when there is.
+  /// Defers a step until there is room for its effect.
   private mutating func waitsForTurn(_ id: UInt64) -> Bool {
     guard !hasRoom, let count = runs[id]?.frames.count else { return false }
     runs[id]?.frames[count - 1].index -= 1
@@ -292,7 +292,7 @@ extension BundleInstance {
 
   // MARK: Answers
 
-  /// The step that a run waits with.
+  /// The step at which a run waits.
   func waitingStep(_ id: UInt64) -> Step? {
     guard let frame = runs[id]?.frames.last, frame.current.indices.contains(frame.index - 1) else {
       return nil

@@ -32,10 +32,11 @@ extension BundleInstance {
     deadlines[.source(id, index)] = now.uptime + max(delay, least)
   }
 
-  /// Reads a source, unless its condition says no or it is being read.
+  /// Reads a source, unless its condition is false or a reading is under way.
   ///
   /// - Parameters:
-  ///   - isAsked: Whether a request caused it, not the time. It is then shown as running.
+  ///   - isAsked: Whether a request, not the time, causes the reading. The source is then shown as
+  ///     running.
   ///   - isDemanded: Whether to read it even if its widget is not watched.
   mutating func read(_ id: WidgetID, _ index: Int, isAsked: Bool, isDemanded: Bool = false) {
     guard let source = source(id, index), let state = widgets[id]?.sources[index] else { return }
@@ -70,7 +71,8 @@ extension BundleInstance {
     _ id: WidgetID, _ index: Int, _ source: Source, _ moment: BundleScope.Moment, isAsked: Bool
   ) throws(Failure) {
     switch source.input {
-    // These inputs take no time. Only `lastRead` slows down sources that depend on each other.
+    // These inputs take no time, so `lastRead` alone limits the rate of sources that depend on each
+    // other.
     case .timer:
       widgets[id]?.sources[index].lastRead = now.uptime
       return deliver(id, index, .timestamp(now.wall))
@@ -174,7 +176,7 @@ extension BundleInstance {
     setStatus(id, source.name, ActionStatus(state: .running))
   }
 
-  /// Asks only for an answer that is newer than the cached one.
+  /// The request asks only for an answer that is newer than the cached one.
   private func makeConditional(
     _ request: inout WebRequest, _ cached: CachedAnswer?
   ) {
@@ -285,7 +287,7 @@ extension BundleInstance {
       else { continue }
       widgets[id]?.sources[index].inputs = inputs
       if source.isContinuous, let request = state(id, index).request {
-        // A continuous program would never get its new arguments.
+        // A continuous program must be restarted, because it would not get its new arguments.
         cancel(request)
         widgets[id]?.sources[index].request = nil
       }
@@ -339,7 +341,7 @@ extension BundleInstance {
     widgets[id]?.sources[index].isQueued = false
     guard let source = source(id, index) else { return }
     trace(id, .source, source.name, "is off: \(why)")
-    // A source that is off has no failure.
+    // A source that is turned off has no failure.
     let isFailed = widgets[id]?.failures[.source(index)] != nil
     if isFailed || [.running, .missing].contains(status(id, source.name)) {
       setStatus(id, source.name, ActionStatus())

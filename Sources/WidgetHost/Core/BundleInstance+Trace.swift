@@ -88,7 +88,7 @@ extension BundleInstance {
 
   mutating func flushTrace() {
     guard !traceLines.isEmpty || tracesDropped > 0 else { return }
-    // The trace goes before its effects.
+    // The trace comes before the effects that it describes.
     effects.insert(.trace(.unanswered(generation), traceLines, dropped: tracesDropped), at: 0)
     (traceLines, tracesDropped) = ([], 0)
   }

@@ -1,7 +1,7 @@
 import WidgetBundle
 import WidgetModel
 
-// Events, and the triggers that they and the time set off.
+// Events, and the triggers that fire because of events or the time.
 extension BundleInstance {
   mutating func take(_ event: Event) {
     guard duties.open(event) else { return }
@@ -19,12 +19,12 @@ extension BundleInstance {
             ? ": the daemon has changed the data" : ": the host does nothing for it"))
     // A trace shows the reducers' changes of the data.
     guard isFollowed || (isTraced && isReduced == true) else { return }
-    // Steps need the data from before the event, and the changes of the daemon's reducers. These
-    // come another way, and may not be here yet, like the widget itself.
+    // Steps need the data from before the event, and the changes of the daemon's reducers. The
+    // watch brings both, and the widget itself, perhaps later than the event.
     effects.append(.fetchWidget(request(for: .event(event)), event.widgetID))
   }
 
-  /// Whether anything at all follows from the event.
+  /// Whether the event has any effect in the bundle.
   private func isMeant(_ event: Event, _ facts: KindFacts) -> Bool {
     form(of: event, facts) != nil
       || facts.kind.triggers.contains { BundleInstance.isSetOff($0, by: event) }
@@ -53,7 +53,8 @@ extension BundleInstance {
   mutating func act(on event: Event) {
     let id = event.widgetID
     guard let facts = facts(of: id) else { return }
-    // Its sender knows the outcome. The event is here again because its acknowledgement was lost.
+    // The sender already has the outcome. The event came again because its acknowledgement was
+    // lost.
     if hasOutcome(event) {
       outcomes[event.sequence] = nil
       return
@@ -74,7 +75,7 @@ extension BundleInstance {
     }
   }
 
-  /// Stands for the place in the file of a form's own trigger.
+  /// Replaces the index of a trigger for a form, which has no trigger in the file.
   private static var formTrigger: Int { -1 }
 
   private mutating func offer(_ event: Event, to trigger: Trigger, _ index: Int) {
@@ -97,7 +98,7 @@ extension BundleInstance {
     deadlines[.throttle(key)] = now.uptime + throttle
   }
 
-  /// Tells the sender of an event, if one waits, that a later event took its place.
+  /// Tells the sender of an event, if the sender waits, that a later event replaced the event.
   private mutating func replaced(_ event: Event?) {
     noteOutcome(of: event, .cancelled(because: BundleInstance.replaced))
   }
@@ -170,7 +171,7 @@ extension BundleInstance {
     advance(run.id)
   }
 
-  /// Lets the next firing of a trigger go, now that nothing of it is busy.
+  /// Starts the next firing of a trigger, if no earlier one is under way.
   mutating func startNext(_ key: QueueKey) {
     guard !isBusy(key), var queue = queues[key], !queue.isEmpty, let facts = facts(of: key.widgetID)
     else { return }

@@ -82,7 +82,7 @@ extension BundleInstance {
       guard case .map(let status)? = known[name], status["running"] == .bool(true) else { continue }
       undo(status, id)
       guard facts.kind.actions[name] != nil else {
-        // The next reading of a source tells its state.
+        // The next reading of a source sets its state.
         settled[name] = ActionStatus().value
         continue
       }

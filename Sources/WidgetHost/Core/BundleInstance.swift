@@ -12,9 +12,9 @@ public struct BundleInstance: Sendable {
   public let generation: UInt64
   public let permissions: BundlePermissions
   let limits: HostLimits
-  /// Sources and steps give their stub values, and nothing is touched.
+  /// Whether sources and steps give their stub values, without effects outside.
   let isStub: Bool
-  /// Triggers do not fire; see `preview`.
+  /// Whether this is a preview, in which triggers do not fire; see `preview`.
   private(set) var isPreview = false
   /// Whether a former version of the bundle ran in this process, so the log has its failures.
   let isReload: Bool
@@ -39,14 +39,14 @@ public struct BundleInstance: Sendable {
   var duties = Duties()
   /// Whether a session was open before.
   private var wasOpened = false
-  /// The watched widgets. Nil if the daemon does not tell.
+  /// The watched widgets. Nil if the daemon does not report them.
   var watched: Set<WidgetID>?
   /// Whether the next update is the full state.
   var isAudienceBeginning = false
   private var lastNumber: UInt64 = 0
   /// The problem of the bundle's file now, while this version keeps running.
   private(set) var problem: String?
-  /// Changes whenever `failures` may.
+  /// Changes whenever `failures` may have changed.
   var failuresVersion: UInt64 = 0
   /// The chains of events that led to events of this bundle's steps. Before such an event comes
   /// back, by receiver and name. After that, by the event's number, until its runs have ended.
@@ -74,7 +74,7 @@ public struct BundleInstance: Sendable {
     case patch(WidgetID)
     case run(UInt64)
     case event(Event)
-    /// Nobody waits for it.
+    /// Nothing waits for the answer.
     case notice
   }
 
@@ -287,7 +287,7 @@ public struct BundleInstance: Sendable {
     }
   }
 
-  /// Shows progress where it is shown that something is under way.
+  /// Sets the progress in the status that shows the work as running.
   private mutating func take(progress: Double, of request: RequestID) {
     let place: (id: WidgetID, name: String)?
     switch purposes[request] {
@@ -316,7 +316,7 @@ public struct BundleInstance: Sendable {
       readAgainIfWanted(id, index)
     case .continuous(let id, let index): continuousEnded(id, index, failure)
     case .watch(let id, let index):
-      // Changes are not seen; at the next reading it is tried again.
+      // The host does not see changes of the file now. The next reading tries again to watch it.
       widgets[id]?.sources[index].watch = nil
       effects.append(
         .report(
@@ -324,7 +324,7 @@ public struct BundleInstance: Sendable {
     case .patch(let id): changeRefused(id, request, failure)
     case .run(let run): stepFailed(run, failure)
     case .event(let event):
-      // Acting on the known data is better than not acting.
+      // The steps run with the known data, which is better than no run.
       if failure.code != "NOT_FOUND" { act(on: event) }
     case .notice, nil: break
     }
@@ -349,7 +349,8 @@ public struct BundleInstance: Sendable {
     guard !isStatusAlone || !names.isEmpty else { return }
     tellAgain(told, of: id, after: failure)
     guard !isStatusAlone else { return }
-    // The lost change held new statuses. Set these to failures, so that clients see what was lost.
+    // The lost change held new statuses. The next change sets these to failures, so that clients
+    // see the loss.
     for name in names {
       setFailure(
         id, name,
@@ -478,6 +479,6 @@ extension TimerKey {
     }
   }
 
-  /// Breaks ties, so that the same input always gives the same output.
+  /// A second key for the order, so that the same input always gives the same output.
   fileprivate var order: String { "\(self)" }
 }

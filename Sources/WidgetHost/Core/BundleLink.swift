@@ -5,8 +5,8 @@ import WidgetModel
 /// A bundle's conversation with the daemon: first a session that registers the kinds, then the
 /// widgets, then the watch. Calls of the bundle's steps are made one after the other, in any phase.
 ///
-/// A value that knows how far the conversation is, and what comes next. `DaemonConversation` makes
-/// the calls.
+/// A value that holds the progress of the conversation, and decides the next step.
+/// `DaemonConversation` makes the calls.
 struct BundleLink: Sendable {
   enum SessionPhase: Hashable, Sendable {
     /// Waits for the host's session, the bundle's own widget, or a deadline.
@@ -66,13 +66,13 @@ struct BundleLink: Sendable {
   private(set) var work = Work.none
   private(set) var workAttempts = 0
   private var workAt: Duration?
-  /// Whether the daemon has had the widgets of this version once.
+  /// Whether the daemon has taken the widgets of this version at least once.
   private(set) var hasDeclared = false
   private var owesKinds = false
   private var owesWidgets = false
   /// The end of the wait for earlier bundles; nil before and after it.
   private var turnAt: Duration?
-  /// Whether that wait is over, so that the bundle waits for nobody again.
+  /// Whether that wait is over, so that the bundle never waits for other bundles again.
   private var hasTurn = false
 
   /// The fields that the file declares for the first time, and that have other values so far.
@@ -117,7 +117,7 @@ struct BundleLink: Sendable {
     return needed
   }
 
-  /// Waits for these calls before the session begins.
+  /// Delays the session until these calls are answered.
   mutating func flush(_ calls: [CallID]) { connection = .flushing(Set(calls)) }
 
   /// A call is over. Returns whether it was the last to wait for.
@@ -195,8 +195,9 @@ struct BundleLink: Sendable {
       && connection != .resting
   }
 
-  /// Whether the widgets, which could be declared now, still wait for those of an earlier bundle. The wait is
-  /// short: an earlier bundle that is stuck must not keep this one from running.
+  /// Whether the widgets could be declared now, but still wait for the widgets of an earlier
+  /// bundle. The wait is short, because a stuck earlier bundle must not prevent this one from
+  /// running.
   mutating func waitsForTurn(at uptime: Duration, atMost wait: Duration) -> Bool {
     guard isRegistered, work == .none, owesWidgets, !hasTurn else { return false }
     turnAt = turnAt ?? uptime + wait
@@ -235,7 +236,7 @@ struct BundleLink: Sendable {
     owesWidgets = true
   }
 
-  /// Does the work again at a time.
+  /// Repeats the work at a time.
   mutating func retryWork(isKinds: Bool, at deadline: Duration) {
     owe(isKinds: isKinds)
     workAttempts += 1
@@ -272,7 +273,7 @@ struct BundleLink: Sendable {
 
   mutating func watch(_ id: WatchID) { watch = id }
 
-  /// The watch has ended. Returns whether the reason is another one than last time.
+  /// The watch has ended. Returns whether the reason differs from the last one.
   mutating func watchEnded(_ failure: Failure, retryAt deadline: Duration) -> Bool {
     defer { watchFailure = failure }
     watch = nil
@@ -280,7 +281,7 @@ struct BundleLink: Sendable {
     return failure != watchFailure
   }
 
-  /// Somebody removed widgets or kinds: they are declared again after a wait.
+  /// Declares widgets or kinds again after a wait, because somebody removed them.
   mutating func lost(
     _ ids: Set<WidgetID>, kinds: Set<KindName>, at uptime: Duration, _ limits: HostLimits
   ) {

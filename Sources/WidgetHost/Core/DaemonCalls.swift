@@ -102,7 +102,7 @@ public enum DaemonInput: Sendable {
   case answered(CallID, Result<DaemonAnswer, Failure>)
 }
 
-/// The owners of a bundle's kinds and widgets, which decide whether the daemon takes the bundle.
+/// The owners of a bundle's kinds and widgets. They decide whether the daemon takes the bundle.
 public struct Circumstances: Hashable, Sendable {
   public struct KindStanding: Hashable, Sendable {
     public var name: KindName
@@ -135,7 +135,8 @@ public enum DaemonNews: Hashable, Sendable {
 
 /// Requests and news of the daemon for a provider.
 public enum SessionNews: Hashable, Sendable {
-  /// The session is open, for the first time or again. The daemon may be one that knows nothing.
+  /// The session is open, for the first time or again. The daemon may be a new one, without any
+  /// state.
   case opened(epoch: UInt64, tellsAudience: Bool = false)
   /// The daemon cannot be reached; it is tried again.
   case lost(String)
@@ -150,8 +151,8 @@ public enum SessionNews: Hashable, Sendable {
   case audience(attached: [WidgetID], detached: [WidgetID])
   /// Kinds of the provider were removed.
   case kindsRemoved([KindName])
-  /// Somebody wants to know what an instance of a kind would show now.
+  /// A client asks for a snapshot of a kind: the content of an instance now.
   case snapshot(SnapshotQuestion)
-  /// Somebody makes a call about bundles. Only the host's own session gets these.
+  /// A client makes a call about bundles. Only the host's session gets these calls.
   case bundles(ProviderBundleRequest)
 }

@@ -135,7 +135,7 @@ extension DaemonConversation {
     case .asked(let id, let isRefresh): tell(.asked(id, isRefresh: isRefresh), generation)
     case .snapshot(let question):
       outputs.append(.preview(question, generation: generation, session))
-    // The watch reports widgets that exist, so this reports only the end of data requests.
+    // The watch reports the existing widgets, so this only ends data requests.
     case .removed(let ids): for id in ids { tell(.unasked(id), generation) }
     case .audience(let attached, let detached):
       tell(.audience(attached: attached, detached: detached), generation)
@@ -162,7 +162,7 @@ extension DaemonConversation {
     close(session, of: link.bundle.id, at: now)
     link.ended()
     defer { links[generation] = link }
-    // The daemon may not know yet that a former host has ended.
+    // The daemon may not have noticed yet that a former host has ended.
     guard let failure, !failure.isProvidedAlready || link.attempts >= limits.takenAttemptsMax
     else { return link.connect(at: now.uptime + limits.daemonWait(link.attempts)) }
     // The daemon may refuse the bundle because of others' kinds or widgets, and others may remove
@@ -176,7 +176,7 @@ extension DaemonConversation {
     _ result: Result<DaemonAnswer, Failure>, _ generation: UInt64, at now: HostTime
   ) {
     links[generation]?.readyAnswered()
-    // The session says why it ended, or opens again.
+    // The session reports the reason of its end, or opens again.
     guard case .success(let answer) = result, let link = links[generation] else { return }
     if case .kinds(let results) = answer { reportMisfits(results, link.bundle) }
     links[generation]?.registered()
@@ -214,9 +214,9 @@ extension DaemonConversation {
 
   /// Whether an earlier bundle, by id, is about to declare its widgets for the first time.
   ///
-  /// New widgets come last, so the order of bundles is the order of their first declarations. It must
-  /// not depend on which session the daemon opens first. Bundles that wait after a failure hold up
-  /// nobody.
+  /// New widgets come last, so the order of bundles is the order of their first declarations. It
+  /// must not depend on which session the daemon opens first. Bundles that wait after a failure do
+  /// not delay others.
   private func waitsForEarlier(_ generation: UInt64) -> Bool {
     guard let link = links[generation], !link.hasDeclared else { return false }
     return links.values.contains { other in
@@ -381,8 +381,8 @@ extension DaemonConversation {
     links[generation]?.add(call)
   }
 
-  /// Answers a question about a kind of a bundle. If its session is over, nobody waits for the answer:
-  /// numbers of questions begin again in the next session.
+  /// Answers a question about a kind of a bundle. If its session is over, drops the answer, because
+  /// the next session numbers its questions from 1.
   mutating func answer(
     _ question: SnapshotQuestion, _ result: Result<ValueMap, Failure>, _ generation: UInt64,
     _ session: SessionID

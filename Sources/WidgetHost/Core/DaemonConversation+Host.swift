@@ -26,7 +26,7 @@ extension DaemonConversation {
     var restoreAt: Duration?
   }
 
-  /// Makes the daemon's widgets of the host those that the host has.
+  /// Declares the host's widgets to the daemon.
   struct StandingWork: Sendable {
     enum Phase: Hashable, Sendable {
       case idle
@@ -51,7 +51,7 @@ extension DaemonConversation {
     var version: UInt64 = 0
     /// The version that the daemon has taken, or refused.
     var declared: UInt64 = 0
-    /// The bundles run when the daemon has this version.
+    /// The version of the declaration with which the bundles may run.
     var admission: UInt64?
     var isDaemonKnown = false
     /// The widgets of bundles that the daemon has.
@@ -154,7 +154,7 @@ extension DaemonConversation {
 
   mutating func hostReady(_ result: Result<DaemonAnswer, Failure>, at now: HostTime) {
     host.ready = nil
-    // The session says why it ended, or opens again.
+    // The session reports the reason of its end, or opens again.
     guard case .success = result else { return }
     host.isHolding = true
     host.isOusted = false
@@ -205,7 +205,7 @@ extension DaemonConversation {
   mutating func setStanding(_ specs: [WidgetSpec]) {
     standing.specs = specs
     standing.version += 1
-    // A changed declaration can be one that the daemon takes.
+    // The daemon may take the changed declaration, so retry at once.
     if standing.refusal != nil { standing.retryAt = nil }
   }
 

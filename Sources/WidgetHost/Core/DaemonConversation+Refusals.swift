@@ -99,16 +99,16 @@ extension DaemonConversation {
     var attempts = 0
     var retryAt: Duration?
     var refusal: String?
-    /// The bundle is loaded again: end when the call in flight is answered.
+    /// Whether the bundle is loaded again, so that the withdrawal ends after the call in flight.
     var isUnwanted = false
   }
 
-  /// Whether a removal is under way whose widgets must not count as others'. A refused removal can
-  /// last, so nothing waits for it.
+  /// Whether a removal is under way. Its widgets must not count as widgets of others. Refused
+  /// removals can last, so they do not count.
   var isWithdrawing: Bool { withdrawals.values.contains { $0.refusal == nil } }
 
   mutating func withdraw(_ id: String) {
-    // Of an earlier withdrawal, a call in flight is answered first.
+    // A call in flight of an earlier withdrawal must be answered first.
     let call = withdrawals[id]?.call
     withdrawals[id] = Withdrawal(call: call)
     toldKept[id] = nil
@@ -128,7 +128,7 @@ extension DaemonConversation {
     // Another host may run the bundle, unless this host has the session.
     guard host.isHolding else { return }
     for (id, withdrawal) in withdrawals.sorted(by: { $0.key < $1.key }) {
-      // A session that is not closed yet could register the kinds again.
+      // The removal waits, because a session that is not closed yet could register the kinds again.
       guard withdrawal.call == nil, withdrawal.retryAt == nil, retiring[id] == nil,
         !isClosing(id)
       else { continue }

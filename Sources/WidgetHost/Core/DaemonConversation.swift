@@ -23,7 +23,7 @@ struct DaemonConversation: Sendable {
     case remembered([(id: String, path: String)])
     /// Somebody sent an event to a widget of the host.
     case event(Event)
-    /// Somebody wants a snapshot of a bundle's kind.
+    /// A client asks for a snapshot of a bundle's kind.
     case preview(SnapshotQuestion, generation: UInt64, SessionID)
     case report(String)
     case note(String)
@@ -35,7 +35,7 @@ struct DaemonConversation: Sendable {
     case discard
     /// A field of a bundle's file has no effect.
     case kept(BundleClaims.KeptField, bundle: String)
-    /// The daemon does not have this host. `stop` has to follow.
+    /// The daemon does not accept this host. `stop` must follow.
     case refused(Failure)
     /// The conversation is over.
     case ended
@@ -81,13 +81,13 @@ struct DaemonConversation: Sendable {
   /// The sessions of bundles' earlier versions, by bundle, until the next version's kinds are
   /// registered: so nobody sees their widgets without a provider in between.
   var retiring: [String: [SessionID]] = [:]
-  /// The sessions that are being closed, with their bundles and when to wait no longer.
+  /// The sessions that are being closed, with their bundles and the ends of the waits.
   var closings: [CallID: (bundle: String, end: Duration)] = [:]
   /// The remains of removed bundles, by bundle.
   var withdrawals: [String: Withdrawal] = [:]
   var marks: [String: Mark] = [:]
   var rests: [RestHolder: Rest] = [:]
-  /// The refused versions whose former versions still run, by bundle.
+  /// The refused versions, by bundle, while the former version runs.
   var refusedVersions: [String: Bundle] = [:]
   /// The fields that were reported as kept by their owners, by bundle.
   var toldKept: [String: Set<BundleClaims.KeptField>] = [:]
@@ -144,7 +144,7 @@ struct DaemonConversation: Sendable {
     return id
   }
 
-  /// Closes a session. Its news do not matter from now on.
+  /// Closes a session. Its news is ignored from now on.
   mutating func close(_ session: SessionID, of bundle: String, at now: HostTime) {
     sessions[session] = nil
     closings[call(.close(session), for: .closing)] = (bundle, now.uptime + limits.closeWaitMax)
@@ -187,7 +187,7 @@ struct DaemonConversation: Sendable {
     case .hostReady: hostReady(result, at: now)
     case .hostKinds:
       if case .failure(let failure) = result { report(failure.message) }
-      // The daemon does not tell of widgets that are removed while they have no provider.
+      // The daemon does not report widgets that are removed while they have no provider.
       standing.version += 1
     case .standing: standingAnswered(result, at: now)
     case .goodbye: stopping?.step = .closingBundles

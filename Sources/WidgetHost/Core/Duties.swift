@@ -34,7 +34,7 @@ struct Duties: Sendable {
   /// The number of unacknowledged events.
   var eventCount: Int { events.count }
 
-  /// With more open events than this, events that only wait in line are acknowledged. The daemon
+  /// With more open events than this, events whose steps only wait are acknowledged. The daemon
   /// sends at most 64 events without an acknowledgement, and other events must not wait for a slow
   /// action.
   static let eventsHeldMax = 32
@@ -64,8 +64,8 @@ struct Duties: Sendable {
 }
 
 extension BundleInstance {
-  /// Acknowledges an event when its runs have ended, or have begun something that must not happen
-  /// twice, and the changes of its widget are stored.
+  /// Acknowledges an event when the changes of its widget are stored and its runs have ended. A run
+  /// that has begun something that must not happen twice counts as ended.
   mutating func acknowledgeEvents() {
     guard duties.eventCount > 0 else { return }
     let open = workedOn()
@@ -108,7 +108,7 @@ extension BundleInstance {
     }
   }
 
-  /// Whether a source is being read that has an end.
+  /// Whether a reading is under way that will end.
   private func isReading(_ id: WidgetID) -> Bool {
     guard let sources = widgets[id]?.sources else { return false }
     return sources.contains { source in

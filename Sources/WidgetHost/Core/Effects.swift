@@ -27,7 +27,7 @@ public struct RequestID: Hashable, Sendable, CustomStringConvertible {
 public struct FileRequest: Hashable, Sendable {
   public var path: String
   public var bytesMax: Int
-  /// Under which of these it must be, after symbolic links were followed.
+  /// The permissions must allow the real path, after symbolic links were followed.
   public var permissions: BundlePermissions
 }
 
@@ -35,7 +35,7 @@ public struct FileRequest: Hashable, Sendable {
 public struct FolderRequest: Hashable, Sendable {
   public var path: String
   public var entriesMax: Int
-  /// Under which of these it must be, after symbolic links were followed.
+  /// The permissions must allow the real path, after symbolic links were followed.
   public var permissions: BundlePermissions
 }
 
@@ -46,7 +46,7 @@ public struct CommandRequest: Hashable, Sendable {
   public var arguments: [String]
   /// Empty for none.
   public var input: [UInt8]
-  /// nil for as long as it likes.
+  /// nil for no limit.
   public var timeout: Duration?
   public var outputBytesMax: Int
   public var stderrBytesMax: Int
@@ -78,14 +78,15 @@ public struct SocketCommand: Hashable, Sendable {
 /// A request to a service on D-Bus.
 public struct BusRequest: Hashable, Sendable {
   public enum Work: Hashable, Sendable {
-    /// No names mean all properties.
+    /// An empty list stands for all properties.
     case properties([String])
     case signal(String)
     case call(String, arguments: [Value], types: [BusType])
   }
 
   public var bus: BusInput.Bus
-  /// Ends with `.*` for all services with the prefix; then the work is `properties`.
+  /// The name of the service. If it ends with `.*`, all services with this prefix, for `properties`
+  /// only.
   public var name: String
   /// Empty for signals of all objects.
   public var path: String
@@ -93,12 +94,12 @@ public struct BusRequest: Hashable, Sendable {
   public var work: Work
   /// The maximum wait for an answer.
   public var timeout: Duration
-  /// The most values, and bytes of texts, of a message.
+  /// The maximum number of values, and of bytes of texts, in a message.
   public var valuesMax: Int
   public var bytesMax: Int
-  /// The most services with one prefix.
+  /// The maximum number of services with one prefix.
   public var namesMax: Int
-  /// The least time between two results with properties.
+  /// The minimum time between two results with properties.
   public var spacing: Duration
 
   var isPattern: Bool { name.hasSuffix("*") }
@@ -212,16 +213,17 @@ public enum Effect: Hashable, Sendable {
   case fetchWidget(RequestID, WidgetID)
   /// Acknowledges this event and all before it. Nobody waits for an answer.
   case acknowledge(RequestID, Event)
-  /// Answers a data request: the widget's data is as fresh as possible. Nobody waits for an answer.
+  /// Answers a data request, because the widget's data is as fresh as possible. This effect has no
+  /// answer.
   case answer(RequestID, WidgetID, WidgetPatch)
-  /// Gives lines until it fails.
+  /// Gives lines until the connection fails.
   case connect(RequestID, SocketRequest)
   /// Answered with `value` or `failed`.
   case tellSocket(RequestID, SocketCommand)
-  /// A call is answered with `value` or `failed`; all else gives `value`, `absent` and `present`
+  /// A call is answered with `value` or `failed`. Other work gives `value`, `absent` and `present`
   /// until it fails.
   case bus(RequestID, BusRequest)
-  /// Ends something; it may still be answered.
+  /// Cancels a request. An answer may still come.
   case cancel(RequestID)
   /// Lines of a trace; `dropped` counts the lines that were left out. Nobody waits for an answer.
   case trace(RequestID, [TraceLine], dropped: Int)
@@ -238,14 +240,15 @@ public enum BundleInput: Hashable, Sendable {
   /// A widget is new or has changed.
   case widget(Widget)
   case removed(WidgetID)
-  /// The session is open again, and the daemon asks about every widget again. In each epoch the
-  /// numbers of events begin at 1.
+  /// The session is open again, and the daemon requests the data of every widget again. In each
+  /// epoch, the numbers of events begin at 1.
   case opened(epoch: UInt64, tellsAudience: Bool = false)
   /// The watched widgets: the first of a session has all of them, later ones are differences.
   case audience(attached: [WidgetID], detached: [WidgetID])
-  /// Something happened to a widget. It may come again until it is acknowledged.
+  /// An event of a widget. The daemon may send it again until it is acknowledged.
   case event(Event)
-  /// The daemon asks whether a widget's data is true. `isRefresh` if a caller wants it read again.
+  /// The daemon asks for the current data of a widget. `isRefresh`: a caller has requested a new
+  /// reading.
   case asked(WidgetID, isRefresh: Bool)
   /// The data request ends because its widget was removed. Another widget may have the id now.
   case unasked(WidgetID)

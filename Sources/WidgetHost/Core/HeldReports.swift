@@ -1,6 +1,6 @@
 /// Messages that a host holds back until it knows whether the daemon accepts it.
 ///
-/// A second host of a daemon loads bundles but never runs them. A reader of `loaded` would think
+/// A second host of a daemon loads bundles but never runs them. The line `loaded` would suggest
 /// that they run.
 struct HeldReports: Hashable, Sendable {
   enum Line: Hashable, Sendable {

@@ -68,20 +68,20 @@ public struct HostLimits: Hashable, Sendable {
   /// average.
   public var repeatsBurst = 10
   public var repeatsPerSecond = 1
-  /// The shortest interval of sources and triggers; shorter ones are taken for this.
+  /// The minimum interval of sources and triggers. A shorter interval counts as this one.
   public var intervalMin = Duration.milliseconds(100)
-  /// The least time between two readings of a file that keeps changing.
+  /// The minimum time between two readings of a file that keeps changing.
   public var fileSpacing = Duration.milliseconds(100)
   /// The default timeout of a program.
   public var commandTimeout = Duration.seconds(30)
   /// The default timeout of an HTTP request.
   public var httpTimeout = Duration.seconds(15)
-  /// The longest time that a bundle can ask for, for either.
+  /// The maximum timeout that a bundle can set, for programs and for HTTP requests.
   public var timeoutMax = Duration.seconds(600)
-  /// Between failures: the first wait, which doubles, and the longest.
+  /// The first and the longest wait after a failure. The wait doubles with each further failure.
   public var backoffInitial = Duration.seconds(1)
   public var backoffMax = Duration.seconds(300)
-  /// A program that ran this long before it ended begins with the first wait again.
+  /// If a program has run at least this long, the wait after its end is the first wait again.
   public var steadyAfter = Duration.seconds(30)
   /// The first and the longest wait before a removed widget is restored. The wait doubles with each
   /// further removal.
@@ -98,9 +98,9 @@ public struct HostLimits: Hashable, Sendable {
   public var traceLeaseMax = Duration.seconds(60)
   public var traceInterval = Duration.milliseconds(100)
 
-  /// Snapshots: the time for all sources of one, which is less than the daemon waits, and the number
-  /// at once, of which callers who are no owners may take half. For these callers, the number in a
-  /// burst and per second on average.
+  /// Limits of snapshots. The time for all sources of one snapshot, which is shorter than the
+  /// daemon's wait. The number at once; callers who are not owners may use half of them. For these
+  /// callers, the number in a burst, and per second on average.
   public var snapshotTimeout = Duration.milliseconds(1_800)
   public var snapshotsMax = 8
   public var snapshotsBurst = 8
@@ -111,19 +111,20 @@ public struct HostLimits: Hashable, Sendable {
   public var refusalLookInterval = Duration.seconds(1)
   public var refusalRetryInterval = Duration.seconds(30)
 
-  /// After a call to the daemon has failed for a passing reason: the first wait, which doubles, and
-  /// the longest.
+  /// The first and the longest wait after a transient failure of a call to the daemon. The wait
+  /// doubles with each further failure.
   public var daemonWaitInitial = Duration.milliseconds(200)
   public var daemonWaitMax = Duration.seconds(5)
-  /// The number of attempts to get a session that another program has, before that is a refusal.
+  /// The number of attempts to get a session that another program has. After them, the host reports
+  /// a refusal.
   public var takenAttemptsMax = 6
-  /// How long the daemon must refuse no change before the host reports that it takes changes again.
+  /// The time without a refused change before the host reports that the daemon takes changes again.
   public var refusalEndWait = Duration.seconds(5)
   /// The wait before a failed watch is opened again.
   public var watchWait = Duration.seconds(1)
   /// The maximum time for the end of the host, or of one session.
   public var closeWaitMax = Duration.seconds(3)
-  /// How long a bundle's first widgets wait for those of earlier bundles.
+  /// The maximum time that a bundle's first widgets wait for the widgets of earlier bundles.
   public var turnWaitMax = Duration.seconds(5)
 
   /// The number of lines that the host holds back until the daemon has accepted it. If there are
@@ -165,16 +166,16 @@ struct Allowance: Hashable, Sendable {
   mutating func take(_ amount: Int) { available -= Double(amount) }
 }
 
-/// Why something was not done.
+/// The reason of a failure.
 public struct Failure: Error, Hashable, Sendable, CustomStringConvertible {
   /// A gRPC code's name: `NOT_FOUND`.
   public var code: String
   /// The failure and the next step, for people.
   public var message: String
-  /// Whether trying again later can help without anybody changing something.
+  /// Whether a later retry can succeed without another change.
   public var isTransient: Bool
-  /// Why the daemon refuses a change for now: the reason of its status. Nil if it did not refuse it, or
-  /// does so for good.
+  /// The reason in the status with which the daemon refuses a change for now. Nil if the daemon did
+  /// not refuse it, or refuses it for good.
   var refusal: String?
 
   public init(_ code: String, _ message: String, isTransient: Bool = false) {

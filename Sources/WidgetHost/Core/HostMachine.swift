@@ -15,7 +15,7 @@ struct HostMachine: Sendable {
     case daemon(DaemonEffect)
     /// Print this error or warning.
     case report(String)
-    /// Print this, which the host does.
+    /// Print the host's progress.
     case note(String)
     /// A field of a bundle's file has no effect.
     case kept(BundleClaims.KeptField, bundle: String)
@@ -33,7 +33,7 @@ struct HostMachine: Sendable {
   private let isStub: Bool
   /// The user of the host, who may trace bundles.
   private let uid: UInt32
-  /// The held reports; nil as soon as it is known that no other host serves the daemon.
+  /// The held reports. Nil from the time when the host knows that no other host serves the daemon.
   private var held: HeldReports?
   private var refusal: Failure?
   private var outputs: [Output] = []
@@ -74,7 +74,7 @@ struct HostMachine: Sendable {
     return drain(at: now)
   }
 
-  /// A folder was looked into. nil: it is gone, or holds no bundle's file any more.
+  /// The host has looked into a folder. nil: the folder is gone, or has no bundle's file any more.
   mutating func found(
     _ found: HostState.Found?, in path: String, at now: HostTime
   ) -> [Output] {

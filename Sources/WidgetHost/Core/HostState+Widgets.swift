@@ -115,7 +115,7 @@ extension HostState {
       ])
   }
 
-  /// Both names are made of characters that every id can have, so it is never nil.
+  /// All characters of both names are allowed in ids, so the id is never nil.
   static func spec(_ standing: Standing) -> WidgetSpec? {
     guard let id = WidgetID("bundle/\(standing.id)"), let kind = KindName("bundle") else {
       return nil

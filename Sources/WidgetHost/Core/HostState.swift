@@ -18,8 +18,8 @@ public struct HostState: Sendable {
   }
 
   public enum Output: Sendable {
-    /// Declare the bundle's kinds and widgets, again whenever the daemon comes back. Report the
-    /// changes of its widgets.
+    /// Declare the bundle's kinds and widgets, and declare them again whenever the daemon comes
+    /// back. Report the changes of its widgets.
     case open(generation: UInt64, Bundle)
     /// End everything of this generation.
     case close(generation: UInt64)
@@ -57,7 +57,8 @@ public struct HostState: Sendable {
     /// The number of widgets of its kinds that it has not declared, and the ids of the first ones.
     public var otherCount = 0
     public var others: [String] = []
-    /// The events that its kinds do something on, by kind; not those of nodes, nor those that the daemon handles.
+    /// The events that its kinds react to, by kind, without events of nodes and events that the
+    /// daemon handles.
     public var handled: [KindName: [String]] = [:]
     /// Possible mistakes in the bundle's file, with the place.
     public var remarks: [String] = []
@@ -101,7 +102,7 @@ public struct HostState: Sendable {
   private var order: [String] = []
   /// By bundle id.
   private var running: [String: Running] = [:]
-  /// The daemon has something of these bundles, but no folder has them.
+  /// The bundles of which the daemon has kinds or widgets, but which no folder has.
   private var isStopping = false
   private var told: [WidgetSpec]?
   /// The ends of the traces, by bundle.
@@ -120,7 +121,7 @@ public struct HostState: Sendable {
 
   // MARK: Folders
 
-  /// A folder was looked into.
+  /// The host has looked into a folder.
   ///
   /// - Parameter path: the folder's, absolute, without symbolic links.
   public mutating func found(_ found: Found, in path: String, at now: HostTime) -> [Output] {
@@ -170,7 +171,7 @@ public struct HostState: Sendable {
     return outputs + standing()
   }
 
-  /// A folder is gone, or holds no bundle's file any more.
+  /// A folder is gone, or has no bundle's file any more.
   public mutating func lost(_ path: String, at now: HostTime) -> [Output] {
     guard let folder = folders[path] else { return [] }
     let id = owned(by: path)
@@ -226,7 +227,7 @@ public struct HostState: Sendable {
     return outputs
   }
 
-  /// Ends a bundle; if another folder has it too, that is the one now.
+  /// Ends a bundle. If another folder has the same bundle, that folder counts from now on.
   private mutating func letGo(_ id: String, at now: HostTime) -> [Output] {
     guard var ended = running.removeValue(forKey: id) else { return [] }
     let given: [Output] = ended.refused == nil ? [] : [.refused(id: id, nil)]
@@ -369,7 +370,7 @@ public struct HostState: Sendable {
   public mutating func remembered(_ bundles: [(id: String, path: String)]) -> [Output] {
     var outputs: [Output] = []
     for (id, path) in bundles {
-      // A folder with a broken file does not tell its bundle.
+      // The bundle of a folder with a broken file is not known, so use the remembered id.
       guard let folder = folders[path], folder.bundle == nil, let problem = folder.problem else {
         continue
       }
@@ -377,8 +378,8 @@ public struct HostState: Sendable {
       folders[path]?.rememberedID = id
       outputs.append(.mark(id: id, problem: problem))
     }
-    // A folder with a broken file may be any bundle's. Other folders are known by their bundles,
-    // whatever the folders' names are.
+    // A folder with a broken file may have any bundle. Other folders count by their bundles, not by
+    // their names.
     let unread = order.compactMap { folders[$0]?.bundle == nil ? folders[$0]?.id : nil }
     let known = Set(running.keys).union(unread)
     for (id, _) in bundles where !known.contains(id) {
@@ -406,7 +407,7 @@ public struct HostState: Sendable {
       let current = running[folder.id].flatMap { $0.folder == path ? $0 : nil }
       let problem = folder.problem ?? current?.refusal
       var id = folder.id
-      // The second folder of a bundle is shown under its fallback name.
+      // If two folders have the same bundle, the second folder is shown under its fallback name.
       if current == nil, folder.bundle != nil || taken.contains(id) { id = folder.fallbackID }
       var name = id
       var number = 1

@@ -56,7 +56,7 @@ public enum HostWidget {
       ])
   }
 
-  /// The name is made of characters that an id can have, so it is never nil.
+  /// All characters of the name are allowed in ids, so the id is never nil.
   static func spec(
     folders: [String], standings: [HostState.Standing], isStopped: Bool, isStub: Bool = false
   ) -> WidgetSpec? {

@@ -20,7 +20,7 @@ struct I3Conversation {
   private static let eventBit: UInt32 = 1 << 31
 
   private let input: I3Input
-  /// The command to run instead, whose answer is the result.
+  /// The command to run. The answer to this command is the result.
   private let command: String?
   private let bytesMax: Int
   private var bytes: [UInt8] = []

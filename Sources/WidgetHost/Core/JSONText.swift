@@ -14,7 +14,7 @@ enum JSONText {
   static func write(_ value: Value) -> String { JSONWriter.plain(value) }
 }
 
-/// Values as texts stand in for them: in a URL, a header, an argument.
+/// The texts for values in a URL, a header or an argument.
 enum PlainText {
   static func of(_ value: Value) -> String {
     switch value {

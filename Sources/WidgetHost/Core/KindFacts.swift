@@ -1,13 +1,13 @@
 import WidgetBundle
 import WidgetModel
 
-/// Facts about a kind that are needed often.
+/// Facts about a kind that the host often needs.
 struct KindFacts: Sendable {
   let kind: BundleKind
   let types: [String: Field]
   let statusNames: [String]
   let takesStatus: Bool
-  /// Whether the kind does something on the event `error`.
+  /// Whether the kind reacts to the event `error`.
   let handlesErrors: Bool
   /// The life events of sources and actions that the kind takes: events that it declares, and
   /// events that start something.

@@ -28,7 +28,7 @@ public struct BundlePermissions: Hashable, Sendable {
     permissions = bundle.permissions
   }
 
-  /// Whom to name in a message.
+  /// The bundle, for messages.
   private var whose: String { "of bundle \"\(bundleID)\"" }
 
   /// With `${bundle}` and `${home}` replaced.
@@ -129,13 +129,13 @@ public struct BundlePermissions: Hashable, Sendable {
       ? [Paths.normalized(program)] : programFolders.map { "\($0)/\(program)" }
   }
 
-  /// Everywhere a permitted program can be.
+  /// The possible paths of all permitted programs.
   public var commandCandidates: [String] {
     permissions.commands.flatMap { candidates(expanded($0)) }
   }
 
-  /// The program's name with `${bundle}` replaced, if permissions name it in some way. The adapter
-  /// compares the found path with `commandCandidates` again.
+  /// The program's name or absolute path, with `${bundle}` replaced. The permissions are not
+  /// checked here; see `check(program:)` and `commandCandidates`.
   func program(_ text: String) throws(Failure) -> String {
     let program = expanded(text)
     guard !program.isEmpty, !program.utf8.contains(0) else {
@@ -150,7 +150,7 @@ public struct BundlePermissions: Hashable, Sendable {
     return program
   }
 
-  /// Whether there is any use in looking for a program: only its last component has to fit, because
+  /// Refuses a program that no permission can name. Compares only the last component, because
   /// folders can be links.
   func check(program: String) throws(Failure) {
     let name = Paths.lastComponent(program)

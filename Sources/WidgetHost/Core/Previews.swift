@@ -8,7 +8,7 @@ import WidgetModel
 struct Previews: Sendable {
   enum Output: Sendable {
     case effect(Effect)
-    /// The data of the preview, or why there are none.
+    /// The data of the preview, or the reason of its failure.
     case answer(SnapshotQuestion, of: UInt64, SessionID, Result<ValueMap, Failure>)
   }
 
@@ -30,7 +30,7 @@ struct Previews: Sendable {
   private let limits: HostLimits
   /// By the generation of the preview.
   private var previews: [UInt64: Preview] = [:]
-  /// The number of questions that callers who are no owners may still ask.
+  /// The number of questions that callers who are not owners may still ask.
   private var allowance: Allowance
 
   init(_ limits: HostLimits) {
@@ -60,7 +60,7 @@ struct Previews: Sendable {
       guard let widget = instance.previewWidget(for: question) else {
         throw Failure("NOT_FOUND", "the bundle has no kind \"\(question.kind)\"")
       }
-      // A part of the room is for owners.
+      // A part of the room is reserved for owners.
       let max = question.isOwner ? limits.snapshotsMax : limits.snapshotsMax / 2
       guard previews.count < max else {
         throw Failure("RESOURCE_EXHAUSTED", "too many snapshots are being made; try again")
@@ -102,7 +102,7 @@ struct Previews: Sendable {
       for effect in preview.instance.handle(input, at: now) {
         switch effect {
         case .patch(let request, _, _):
-          // Nobody else has the widget, so each change is made at once.
+          // No other client has the widget, so each change is made at once.
           preview.revision += 1
           inputs.append(.sent(request, preview.revision))
         case .readFile(let request, _), .readFolder(let request, _), .run(let request, _),

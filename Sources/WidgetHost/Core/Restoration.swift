@@ -20,7 +20,7 @@ struct Restoration: Hashable, Sendable {
   mutating func lost(
     _ ids: Set<WidgetID> = [], kinds: Set<KindName> = [], at uptime: Duration, _ limits: HostLimits
   ) {
-    // Widgets that stayed for the longest wait were not removed in a loop.
+    // If widgets have stayed longer than the longest wait, their removal is not part of a loop.
     if isComplete, let last, uptime - last >= limits.restoreWaitMax { attempts = 0 }
     missing.formUnion(ids)
     missingKinds.formUnion(kinds)

@@ -1,12 +1,13 @@
 import WidgetBundle
 import WidgetModel
 
-/// Bytes that were read, as the `result` that a source or a step asked for.
+/// Makes the `result` of a source or a step from the bytes that were read.
 enum ResultParsing {
   /// - Parameters:
-  ///   - hint: the claimed type: a media type or a file's name. It decides if the bundle does not.
+  ///   - hint: the claimed type: a media type or a file's name. The hint decides if the bundle does
+  ///     not set a format.
   ///   - mayBeBlank: whether blank text instead of JSON is null. An answer can have no body. But a
-  ///     file that a program is about to write is empty, too, and that means nothing.
+  ///     file that a program is about to write is empty, too, and its emptiness has no meaning.
   static func value(
     of bytes: [UInt8], as parse: Parse, hint: String, mayBeBlank: Bool = true
   ) throws(Failure) -> Value {
@@ -38,7 +39,7 @@ enum ResultParsing {
     }
   }
 
-  /// The words of an answer that tells of an error, if they are where the bundle says.
+  /// The text of an error in an answer, if the text is at the path that the bundle names.
   static func errorWords(in bytes: [UInt8], _ parse: Parse) -> String? {
     guard !parse.errorPath.isEmpty, let document = try? JSONText.parse(bytes) else { return nil }
     return errorWords(in: document, parse)

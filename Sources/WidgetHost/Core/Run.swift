@@ -1,7 +1,7 @@
 import WidgetBundle
 import WidgetModel
 
-/// A trigger that fired, and how far its steps are.
+/// A trigger that fired, and the progress of its steps.
 ///
 /// A stack of actions: the trigger's own steps at the bottom, and on top the action that is under way.
 struct Run: Sendable {
@@ -41,11 +41,11 @@ struct Run: Sendable {
 
   enum Wait: Hashable, Sendable {
     case nothing
-    /// For an answer.
+    /// The run waits for an answer.
     case request(RequestID)
-    /// For the time of an action's delay.
+    /// The run waits for the end of an action's delay.
     case delay
-    /// For other effects of the bundle to end.
+    /// The run waits until fewer effects of the bundle are under way.
     case turn
   }
 
@@ -58,19 +58,19 @@ struct Run: Sendable {
   var frames: [Frame]
   var stepCount = 0
   var wait = Wait.nothing
-  /// Somebody was told why it failed.
+  /// Whether the reason of the failure was reported.
   var isReported = false
-  /// The failure is remembered.
+  /// Whether the failure is remembered.
   var isMarked = false
-  /// Something was begun that should not be done a second time, or that takes its time: the event need
-  /// not come again.
+  /// Whether the run has begun an effect that must not happen twice, or that takes long. If so, the
+  /// event need not come again.
   var hasActed = false
   /// The events that led to it.
   var chain = EventChain()
 
   var isDelayed: Bool { wait == .delay }
 
-  /// Its failures make no events, because its event may be about such a failure.
+  /// The run's failures send no events, because its own event may report such a failure.
   var isAboutError: Bool { event?.name == "error" }
 }
 
@@ -82,7 +82,7 @@ enum TimerKey: Hashable, Sendable {
   case delay(UInt64)
   /// Retry a change of this widget.
   case release(WidgetID)
-  /// No event was dropped for a while.
+  /// No event was dropped for some time, so the mark can go.
   case dropped(WidgetID)
   /// The delay of a stub is over.
   case stub(RequestID)

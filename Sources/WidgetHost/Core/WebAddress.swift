@@ -1,8 +1,8 @@
 import WidgetBundle
 import WidgetModel
 
-/// The address of an HTTP request, parsed and put together again. So the request goes exactly to
-/// the address that permissions were compared with, whatever another URL parser makes of the text.
+/// The address of an HTTP request, parsed and rebuilt. So the request goes exactly to the address
+/// that permissions have allowed, even if another URL parser reads the text differently.
 ///
 /// `http` or `https`; no user name; the host in lower case, a name or a numeric address; the path
 /// and query in characters that need no encoding.
@@ -16,7 +16,7 @@ public struct WebAddress: Hashable, Sendable {
   /// Without the `?`; empty for none.
   public var query: String
 
-  /// Whether nobody on the way can read the request.
+  /// Whether the request is encrypted, or does not leave the machine.
   var isPrivate: Bool { isSecure || Permissions.isLoopback(host) }
 
   /// - Throws: the fault of the text (INVALID_ARGUMENT).
@@ -77,7 +77,7 @@ public struct WebAddress: Hashable, Sendable {
 
   /// Adds components to the path, each encoded as a whole.
   mutating func append(component: String) throws(Failure) {
-    // An empty one, and those that mean a place further up, would ask for something else.
+    // An empty component, `.` and `..` would change the address.
     guard !component.isEmpty, component != ".", component != ".." else {
       throw Failure(
         "INVALID_ARGUMENT", "\"\(component)\" cannot be a part of the path of \(self)")
@@ -91,7 +91,7 @@ public struct WebAddress: Hashable, Sendable {
     query += "\(WebAddress.encoded(name))=\(WebAddress.encoded(value))"
   }
 
-  /// The address of a `Location` in an answer from here.
+  /// The address that a `Location` in an answer from this address names.
   func redirected(to location: String) throws(Failure) -> WebAddress {
     if location.contains("://") { return try WebAddress(location) }
     if location.hasPrefix("//") {
@@ -132,7 +132,7 @@ public struct WebAddress: Hashable, Sendable {
     return "%" + (byte < 16 ? "0" : "") + digits
   }
 
-  /// Every byte but unreserved ones as `%XX`.
+  /// Encodes all bytes except unreserved ones as `%XX`.
   static func encoded(_ text: String) -> String {
     var result = ""
     for byte in text.utf8 {

@@ -15,11 +15,11 @@ struct WidgetState: Sendable {
   private(set) var view: Widget
   /// Changes are held back until the daemon can be reached again.
   private(set) var isHeld = false
-  /// The number of sent changes, and of those that are settled: they are made, or refused for good.
+  /// The number of sent changes, and of settled changes, which are made, or refused for good.
   private var sentCount: UInt64 = 0
   private(set) var settledCount: UInt64 = 0
 
-  /// The change that has to be settled before all values so far are.
+  /// The number of the last change: when it is settled, all values so far are settled.
   var newestChange: UInt64 { pending == WidgetPatch() ? sentCount : sentCount + 1 }
 
   var sources: [SourceState]
@@ -193,8 +193,8 @@ struct SourceState: Sendable {
   /// Failures since the last success.
   var attempts = 0
   var watch: (request: RequestID, path: String)?
-  /// Whether the input existed at the last reading that gave a result or an absence. Other failures do
-  /// not tell.
+  /// Whether the input existed at the last reading that gave a result or an absence. Other failures
+  /// do not change it.
   var input = Input.unknown
 
   enum Input: Sendable { case unknown, present, absent }
