@@ -4,7 +4,7 @@ import WidgetModel
 public struct BundleDifference: Hashable, Sendable, CustomStringConvertible {
   /// `kinds.todo.sources.load.every`; elements of lists by their `id` or `name`, if they have one.
   public let path: String
-  /// As it is written, on one line; nil for absent.
+  /// The written value, on one line; nil if the part is missing.
   public let before: String?
   public let after: String?
 
@@ -26,8 +26,8 @@ public struct BundleDifference: Hashable, Sendable, CustomStringConvertible {
     return change + (isOfNewWidgets ? " (for new widgets)" : "")
   }
 
-  /// Whether the difference is nothing to a widget that exists, because users show, hide and disable
-  /// widgets.
+  /// Whether the difference has no effect on existing widgets, because users show, hide and disable
+  /// these.
   private var isOfNewWidgets: Bool {
     path.hasPrefix("widgets") && (path.hasSuffix(".visible") || path.hasSuffix(".enabled"))
   }
@@ -88,7 +88,7 @@ extension SourceNode {
     case .list(let elements):
       let names = elements.map(\.ownName)
       let named = names.compactMap(\.self)
-      // By name only if all names differ; otherwise by place.
+      // Elements have names only if all names differ. Otherwise their places count.
       guard named.count == elements.count, Set(named).count == named.count else {
         return elements.enumerated().map { ("[\($0)]", $1) }
       }
@@ -108,7 +108,7 @@ extension SourceNode {
     return nil
   }
 
-  /// As it would be written on one line, cut after 120 characters.
+  /// The value on one line, cut after 120 characters.
   fileprivate var oneLine: String {
     var text = ""
     write(to: &text)

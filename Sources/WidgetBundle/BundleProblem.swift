@@ -12,7 +12,7 @@ public struct BundleProblem: Error, Hashable, Sendable {
   public var message: String
   /// The next step. Empty if there is none.
   public var hint: String
-  /// The line of the file, and below it a caret under the place; empty if there is no such line.
+  /// The line of the file, and below it a caret at the place. Empty if there is no such line.
   public var excerpt: String
 
   public init(
@@ -45,14 +45,14 @@ extension BundleProblem: CustomStringConvertible {
   }
 }
 
-/// A file that is not a bundle: everything that was found wrong with it, in the order of the file.
+/// A file that is not a bundle: all its problems, in the order of the file.
 public struct InvalidBundle: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The most problems that are reported at once.
+  /// The maximum number of problems that are reported at once.
   public static let problemsMax = 50
 
   /// At least one, at most `problemsMax`.
   public let problems: [BundleProblem]
-  /// How many more there are.
+  /// The number of further problems.
   public let untold: Int
 
   /// - Parameter lines: of the file, which the problems are shown with.

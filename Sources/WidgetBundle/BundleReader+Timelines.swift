@@ -5,7 +5,7 @@ extension BundleFileReader {
   func timeline(_ item: Item, of kind: Kind?) -> Timeline? {
     guard let object = reading.object(item, .timeline) else { return nil }
     guard let entries = object["entries"] else {
-      // `get` prints the place in a timeline that a schedule makes. It declares nothing.
+      // `get` prints the place in a timeline of a schedule. This place declares nothing.
       if reading.form == .long, object.hasPrintedKeys { return nil }
       reading.reportMissing(
         "entries", of: object, "the entries are missing", hint: "add entries: [{date: …}]")
@@ -34,7 +34,8 @@ extension BundleFileReader {
     timeline.refreshTime = time(object["refreshTime"])
     timeline.staleTime = time(object["staleTime"])
     if reading.form == .long, timeline.policy != .after {
-      // `get` prints the time of the next request for every policy.
+      // `get` prints the time of the next request for every policy, so ignore it for other
+      // policies.
       timeline.refreshTime = nil
     } else if (timeline.policy == .after) != (object["refreshTime"] != nil) {
       reading.report(
@@ -96,7 +97,7 @@ extension BundleFileReader {
 }
 
 extension Timeline.Policy {
-  /// `at-end`, `after` or `never`: what files and people call it.
+  /// `at-end`, `after` or `never`: the name of a policy in files.
   package var name: String {
     switch self {
     case .atEnd: "at-end"

@@ -10,10 +10,10 @@ public enum BundleReader {
   public static let format = 1
   /// The kinds that every daemon has.
   static let builtInKinds = [KindName.help, .activity, .smartStack]
-  /// The longest text that is read, in bytes.
+  /// The maximum size of the text, in bytes.
   public static let bytesMax = SourceReader.bytesMax
 
-  /// The bundle that the text, JSON or YAML, describes.
+  /// The bundle that a JSON or YAML text describes.
   ///
   /// - Parameters:
   ///   - settings: the user's values for the bundle's settings: the text of `BundleDefaults.fileName`.
@@ -175,7 +175,7 @@ struct BundleFileReader {
     read(named) { KindReader(reading, $0, context).read($1) }
   }
 
-  /// Reads the kinds. A name can stand there once.
+  /// Reads the kinds. Each name can be used only once.
   func read<K>(_ named: [Named], _ readKind: (KindName, Item) -> K?) -> [K] {
     var names: Set<KindName> = []
     var kinds: [K] = []
@@ -371,7 +371,7 @@ struct BundleFileReader {
         hint: reading.suggestion(name, among: names + BundleReader.builtInKinds.map(\.rawValue)))
       return nil
     }
-    // Without a host, the daemon says so: it knows the kinds of others.
+    // Without a host, the daemon reports missing kinds, because it knows the kinds of others.
     if hasHost, !names.contains(name), !BundleReader.builtInKinds.contains(kindName) {
       reading.remark(
         kindItem,

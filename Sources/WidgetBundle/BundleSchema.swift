@@ -1,7 +1,8 @@
 import WidgetModel
 
+/// The JSON Schema of bundles.
 ///
-/// It knows names, types and required keys. Only the reader checks expressions and unknown names.
+/// It has names, types and required keys. Only the reader checks expressions and unknown names.
 public enum BundleSchema {
   public static let id = "urn:widgetd:bundle:1"
 

@@ -11,7 +11,7 @@ extension BundleScope {
   public static let statusKey = "status"
 
   /// The key in the status under which the outcomes of events are, each by its number. No source or
-  /// action can be called so.
+  /// action can have this name.
   public static let outcomesKey = "$outcomes"
 
   /// The key in the status that lists events by number: events that do not come again, and whose
@@ -62,9 +62,9 @@ extension BundleScope {
   }
 }
 
-/// Why a value of a bundle's file could not be computed.
+/// The reason why a value of a bundle's file could not be computed.
 public struct TemplateError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// Where in the document: `kinds.todo.actions.save.do[0].http.url`.
+  /// The place in the document: `kinds.todo.actions.save.do[0].http.url`.
   public let place: String
   /// The problem: one line without a full stop.
   public let message: String
@@ -150,8 +150,8 @@ extension Template {
 }
 
 extension Assignments {
-  /// The new values. All see the data as the bindings have it. That a value fits its key is the
-  /// daemon's to say.
+  /// The new values. All see the data as the bindings have it. The daemon checks whether a value
+  /// fits its key.
   public func evaluate(
     _ bindings: SlotBindings, budget: EvaluationBudget = .standard
   ) throws(TemplateError) -> ValueMap {

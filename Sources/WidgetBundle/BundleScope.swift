@@ -25,7 +25,7 @@ public struct BundleScope: Sendable {
     public var event: Event?
     /// The key of the row that the event's node is in; empty for none.
     public var row: String
-    /// The keys of all rows around the node, the outermost first; empty for just `row`, if that is one.
+    /// The keys of all rows around the node, the outermost first. If empty, `row` is the only row.
     public var rows: [String]
     public var result: Value
     public var error: ActionStatus?

@@ -20,11 +20,11 @@ public struct Source: Sendable {
   public var isWhileWatched: Bool
   /// The source is not read while this is false.
   public var condition: Expression?
-  /// A result for which this is false is ignored. Only of continuous sources.
+  /// Results for which this is false are ignored. Only continuous sources have it.
   public var filter: Expression?
   public var parse: Parse
   public var assignments: Assignments
-  /// The result when the host runs with `--stub`.
+  /// The result if the host runs with `--stub`.
   public var stub: Stub?
   /// The title of a failure, for people. Default: made from the source's name.
   public var errorTitle: Template?
@@ -51,7 +51,7 @@ public struct Source: Sendable {
     /// The output of a program: once, or, with `isContinuous`, line by line while the program runs.
     case command(ProgramCommand, isContinuous: Bool)
     case http(HTTPRequest)
-    /// Lines from a Unix socket, as long as it is connected.
+    /// Lines from a Unix socket, while it is connected.
     case socket(SocketInput)
     /// A service on D-Bus: its properties or signals as they come, or the answer of a method.
     case bus(BusInput)
@@ -95,11 +95,11 @@ public struct Source: Sendable {
   }
 }
 
-/// The result of a source or a step when the host runs with `--stub`.
+/// The result of a source or a step if the host runs with `--stub`.
 public struct Stub: Sendable {
   /// The `result`; nil for no result, so no data is set.
   public var value: Template?
-  /// How long the reading or the step takes.
+  /// The duration of the reading or the step.
   public var delay: Duration
 
   public init(value: Template? = nil, delay: Duration = .zero) {
@@ -147,7 +147,7 @@ public struct Parse: Hashable, Sendable {
   }
 }
 
-/// A Unix stream socket to read lines from, or what i3 or sway say.
+/// A Unix stream socket that gives lines, or the messages of i3 or sway.
 public struct SocketInput: Sendable {
   public var path: Template
   /// The line to send after connecting. Of a step: the command for i3 or sway.

@@ -12,7 +12,7 @@ public indirect enum BusType: Hashable, Sendable, CustomStringConvertible {
 
   /// The longest signature, in bytes.
   public static let signatureBytesMax = 255
-  /// How deep types may be in each other.
+  /// The maximum depth of nested types.
   static let depthMax = 32
 
   /// The letters of basic types, without file descriptors, which a bundle can neither send nor use.
@@ -116,11 +116,11 @@ public enum BusName {
 }
 
 extension Permissions {
-  /// Whether a service may be talked to. A pattern needs the same pattern, or a shorter one.
+  /// Whether the permissions allow a service. A pattern needs the same pattern, or a shorter one.
   public func allowBus(_ name: String) -> Bool {
     dbus.contains { allowed in
       guard BusName.isPattern(allowed) else { return allowed == name }
-      // With its dot: org.mpris.* is no permission for org.mprisx.
+      // The prefix includes the dot: org.mpris.* is no permission for org.mprisx.
       return name.hasPrefix(allowed.dropLast())
     }
   }

@@ -1,7 +1,7 @@
 public import WidgetExpression
 public import WidgetModel
 
-/// How a document declares kinds and widgets.
+/// The form in which a document declares kinds and widgets.
 public enum DeclaredForm: Sendable {
   /// The form of bundles, for people. The reader checks expressions and names.
   case short
@@ -21,7 +21,7 @@ public struct DeclaredSet: Sendable {
   public var kinds: [Kind]?
   /// nil if the document declares no widgets.
   public var widgets: [WidgetSpec]?
-  /// Where each of `kinds` and `widgets` stands: `kinds.counter`, `widgets[1]`.
+  /// The places of `kinds` and `widgets` in the document: `kinds.counter`, `widgets[1]`.
   public var kindPaths: [String] = []
   public var widgetPaths: [String] = []
   /// The owners that printed kinds and widgets name, in the order of `kinds` and `widgets`. Empty
@@ -70,7 +70,7 @@ extension BundleFileReader {
       _ = reading.object(item, .set)
       return nil
     }
-    // A key of a bundle is not a typing mistake: the file needs a host.
+    // A key of a bundle is not a misspelt key: the file needs a host.
     let isOfHost = { (key: String) in
       ObjectShape.bundle.keys.contains(key) && !ObjectShape.set.keys.contains(key)
     }

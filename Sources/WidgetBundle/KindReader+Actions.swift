@@ -11,7 +11,7 @@ extension KindReader {
 
   // MARK: - Actions
 
-  /// An object with `do`, or steps.
+  /// An action: an object with `do`, or only its steps.
   func action(_ item: Item, name: String = "", _ variables: Variables) -> Action? {
     guard case .map(let entries) = item.node.content,
       entries.contains(where: { ObjectShape.action.keys.contains($0.key) })
@@ -102,7 +102,7 @@ extension KindReader {
     }
   }
 
-  /// The name of an action; of a source, to read it again.
+  /// The name of an action, or of a source to read again.
   private func run(_ name: String, _ item: Item) -> Step? {
     if actionNames.contains(name) {
       if let currentAction { runs[currentAction, default: []].append((name, item)) }
@@ -128,7 +128,7 @@ extension KindReader {
   ]
   /// The verbs that give a result.
   private static let resultVerbs = ["http", "command", "dbus", "socket"]
-  /// Keys that say more of a verb.
+  /// Keys with details of a verb.
   private static let details = [
     "parse": ["http", "command"], "stub": resultVerbs, "debugDelay": resultVerbs,
     "input": ["command"],
@@ -250,7 +250,7 @@ extension KindReader {
     }
   }
 
-  /// Ids of widgets; `self` is the widget itself, which is what none means.
+  /// Ids of widgets. `self` is the widget itself, which is also the default.
   private func widgets(_ item: Item, _ variables: Variables) -> [Template]? {
     if case .scalar("self", _) = item.node.content { return [] }
     let ids = reading.oneOrMore(item).compactMap { widget($0, variables) }
@@ -263,7 +263,7 @@ extension KindReader {
     }
     guard let text = id.constantText, !context.widgetIDs.contains(text) else { return id }
     if text == "self" {
-      // In a list there may be others beside it.
+      // A list can have other ids beside `self`.
       return reading.compile(
         "widget.id", skipping: 0, item, variables, giving: .string, for: ""
       ).map { .expression($0) }
@@ -363,7 +363,7 @@ extension KindReader {
     if let interval { triggers.append(Trigger(when: .every(interval), steps: steps)) }
   }
 
-  /// Steps, or an object that also says how long to wait for more.
+  /// Steps, or an object that also has a wait for further events.
   private func read(_ item: Item, _ when: Trigger.When, _ variables: Variables) {
     var throttle: Duration?
     var minLength: Int?
@@ -430,8 +430,8 @@ extension KindReader {
     return "an expression that reads more than data, parameters, event, nodes, widget and now"
   }
 
-  /// The steps as reducers, which the daemon runs in one change with the event; nil if it cannot:
-  /// steps that do more than change data, or that read what only the host knows.
+  /// The steps as reducers, which the daemon runs in one change with the event. Nil if some steps
+  /// do more than change data, or read variables that only the host has.
   private func reducers(
     _ steps: [Step], event: String, nodeID: String, depth: Int = 0
   ) -> [Reducer]? {
@@ -450,7 +450,7 @@ extension KindReader {
         reducer.unset = keys
         reducers.append(reducer)
       case .run(let name):
-        // The daemon would not send the action's life events.
+        // The daemon does not send life events, so an action with life events is no reducer.
         guard let action = actions[name], isPlain(action), !toldActions.contains(name),
           let inner = self.reducers(
             [.action(action)], event: event, nodeID: nodeID, depth: depth + 1)
@@ -475,14 +475,14 @@ extension KindReader {
     return reducers
   }
 
-  /// Whether an action is nothing but a condition and steps.
+  /// Whether an action has only a condition and steps.
   private func isPlain(_ action: Action) -> Bool {
     action.otherwise.isEmpty && action.requirements.isEmpty && action.delay == nil
       && action.optimistic.isEmpty && action.success.isEmpty && action.failure.isEmpty
       && action.errorTitle == nil && action.successMessage == nil
   }
 
-  /// The expression as a reducer can have it; nil if it reads what only the host knows.
+  /// The expression for a reducer; nil if it reads variables that only the host has.
   private func reducerSource(_ expression: Expression) -> String? {
     let names = Set(expression.compiled.references.map(\.variable))
     guard
@@ -493,7 +493,7 @@ extension KindReader {
       return nil
     }
     let source = expression.compiled.source
-    // To the daemon it is data like any other.
+    // The daemon has no variable `status`. There, the status is a data key.
     return names.contains("status")
       ? "cel.bind(status, data.status, \(CELText.wrapped(source)))" : source
   }

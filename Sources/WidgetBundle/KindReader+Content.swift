@@ -107,8 +107,8 @@ extension KindReader {
     handlers.removeAll { $0.nodeID == nodeID && $0.event.name == event }
   }
 
-  /// Says for each node which events it takes: those that it has handlers for, and those that the kind
-  /// handles on any node. Reducers speak for themselves.
+  /// Sets the events that each node takes: events with a handler for the node, and events that the
+  /// kind handles on any node. Events of reducers need not be listed.
   func noteNodeEvents() {
     var handled: [String: Set<String>] = [:]
     for handler in handlers { handled[handler.nodeID, default: []].insert(handler.event.name) }
@@ -119,7 +119,8 @@ extension KindReader {
     }
   }
 
-  /// Warns of buttons whose press nothing handles. A kind that declares the event leaves it to others.
+  /// Warns of buttons without a handler of `press`. If the kind declares the event, other programs
+  /// may handle it.
   func warnOfIdleButtons() {
     let press = "press"
     let isOfAnyNode =
@@ -146,7 +147,7 @@ extension KindReader {
   ) {
     let taken = (handled[node.id] ?? []).union(ofAnyNode.intersection(node.type.defaultEvents))
     node.events = node.type.events.map(\.name).filter { taken.contains($0) }
-    // Empty is what such a node has by default.
+    // An empty list is the default of such a node.
     if node.events == [], node.type.defaultEvents.isEmpty { node.events = nil }
     for index in node.children.indices { note(handled, ofAnyNode, on: &node.children[index]) }
   }

@@ -128,7 +128,7 @@ private enum LongBinding {
     }
   }
 
-  /// Text that begins with `==` begins with `=`, at any depth.
+  /// Replaces `==` at the beginning of texts by `=`, at any depth.
   static func unescaped(_ value: Value) -> Value {
     switch value {
     case .string(let text):

@@ -64,7 +64,7 @@ extension KindReader {
     BundleFileReader(reading, hasHost: false).values(item, of: "values", nil, isOpen: true)
   }
 
-  /// The text of a key that must be there.
+  /// The text of a required key.
   func required(_ key: String, _ object: Object) -> String? {
     guard let item = object[key] else {
       reading.reportMissing(

@@ -1,9 +1,9 @@
 import WidgetExpression
 import WidgetModel
 
-/// Where a kind's data comes from, and the requests and programs that actions use as well.
+/// The sources of a kind's data, and the requests and programs that actions use, too.
 extension KindReader {
-  /// The shortest interval at which anything is done again.
+  /// The minimum interval of sources and triggers.
   static let intervalLeast = Duration.milliseconds(100)
 
   /// The inputs that can be missing on a machine.
@@ -293,7 +293,7 @@ extension KindReader {
     return steps
   }
 
-  /// The type of `result`, as far as the format tells it.
+  /// The type of `result`, as far as it follows from the format.
   func resultType(_ parse: Parse) -> ExpressionType {
     switch parse.format {
     case .text: .string

@@ -10,7 +10,7 @@ final class KindReader {
   let reading: Reading
   let context: BundleContext
   var kind: Kind
-  /// Names of sources and of actions; they share one space, as both have a status.
+  /// Names of sources and of actions. No two may be equal, because both have a status.
   private(set) var sourceNames: [String] = []
   private(set) var actionNames: [String] = []
   var actions: [String: Action] = [:]
@@ -20,12 +20,12 @@ final class KindReader {
   /// The sources that a source reads again when it was read itself, with their places in the file.
   var reloads: [String: [(name: String, item: Item)]] = [:]
   var forms: [String: Form] = [:]
-  /// The names of the inputs in forms, even of forms with mistakes.
+  /// The names of the inputs in forms, including forms with mistakes.
   var inputNames: Set<String> = []
   var contentReads: [ContentReads] = []
   /// The actions that an action runs, with the places in the file.
   var runs: [String: [(name: String, item: Item)]] = [:]
-  /// The action that is being read; nil outside of named ones.
+  /// The named action that is being read; nil for none.
   var currentAction: String?
   /// The handlers of nodes, in the order of the file.
   var handlers: [NodeHandler] = []
@@ -119,7 +119,7 @@ final class KindReader {
     return true
   }
 
-  /// Reports keys of a kind that only a host can make true.
+  /// Reports keys of a kind that need a host.
   private func reportHostKeys(_ item: Item) {
     guard case .map(let entries) = item.node.content else { return }
     for entry in entries where ["sources", "actions"].contains(entry.key) {
@@ -238,7 +238,7 @@ final class KindReader {
     return false
   }
 
-  /// Whether such an event can happen to widgets of the kind; reported if not.
+  /// Whether such an event can happen to widgets of the kind. If not, reports that.
   func checkEvent(_ name: String, _ item: Item) -> Bool {
     let ofNodes = NodeType.allCases.flatMap(\.events).map(\.name)
     guard !kind.events.isEmpty, !kind.isOpen, !ofNodes.contains(name),
@@ -408,7 +408,7 @@ final class KindReader {
     }
   }
 
-  /// The type of a data key; nil, and reported, if no such key may be changed.
+  /// The type of a data key. If the key may not be changed, reports that and returns nil.
   private func dataType(of key: String, _ item: Item) -> FieldType? {
     if key == BundleScope.statusKey, !(sourceNames + actionNames).isEmpty {
       reading.report(item, "\"status\" changes by itself", hint: "set another field")

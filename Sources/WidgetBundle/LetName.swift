@@ -13,10 +13,10 @@ struct LetName {
 }
 
 extension Reading {
-  /// The most names of a bundle and a kind together.
+  /// The maximum number of names of a bundle and a kind together.
   static let letsMax = 64
 
-  /// Names that mean something in some expressions already.
+  /// Names that have a meaning in some expressions.
   private static let namesTaken =
     BundleScope.Slot.allCases.map { "\($0)" }
     + ["defaults", "environment", "item", "itemIndex", "value"]
@@ -75,8 +75,8 @@ extension Reading {
     return used
   }
 
-  /// The expression with the names bound around it; nil, and reported, if a name cannot be used
-  /// here.
+  /// The expression with the names bound around it. If a name cannot be used here, reports that and
+  /// returns nil.
   func binding(
     _ used: [LetName], in source: String, skipping skipped: Int, of text: String, _ item: Item,
     _ variables: Variables

@@ -3,7 +3,7 @@ import WidgetModel
 /// The phases of a source or an action. The host sends an event for each phase, such as
 /// `save.success`.
 ///
-/// A kind gets such events if it declares them, or if it does something on them.
+/// A kind gets such events if it declares or handles them.
 public enum LifePhase: String, CaseIterable, Sendable {
   /// The source or action begins. Not sent when a source is read by its interval.
   case start
@@ -98,8 +98,8 @@ extension KindReader {
     else { return }
     for step in trigger.steps {
       guard case .reload(let names) = step else { continue }
-      // After a failure, to read another source may help. So only a source that reads itself
-      // counts.
+      // After a failure, a reading of another source can be useful. So only a source that reads
+      // itself counts.
       for name in names.isEmpty ? sourceNames : names where phase != .error || name == source {
         reloads[source, default: []].append((name, entry.item))
       }

@@ -2,13 +2,13 @@ import WidgetModel
 
 /// The keys of an object of a bundle.
 ///
-/// This is the one list: the reader goes by it, the JSON Schema is made of it, and the reference has its
-/// tables.
+/// Only this list has the keys. The reader, the JSON Schema and the tables of the reference follow
+/// from it.
 public struct ObjectShape: Hashable, Sendable {
   /// The name in the schema (`$defs/NAME`).
   public let name: String
   public let summary: String
-  /// In the order in which people would write them.
+  /// The keys, in the order in which people write them.
   public let entries: [Key]
   /// The type of the other keys, whose names the bundle chooses. Nil if there are no other keys.
   public let others: KeyType?
@@ -89,7 +89,7 @@ public indirect enum KeyType: Hashable, Sendable {
   case int
   case duration
   case expression
-  /// Anything that is always the same.
+  /// Any constant.
   case constant
   /// A constant, or `=EXPRESSION`, at any depth.
   case template
@@ -119,7 +119,7 @@ public indirect enum KeyType: Hashable, Sendable {
     }
   }
 
-  /// As the reference has it.
+  /// The text for the reference.
   public var words: String {
     switch self {
     case .text: "text"
@@ -151,7 +151,7 @@ public indirect enum KeyType: Hashable, Sendable {
 }
 
 extension ObjectShape {
-  /// As a table of Markdown: a line a key.
+  /// The keys as a Markdown table, one line for each key.
   public var table: String {
     var text = "| key | takes | meaning |\n| --- | --- | --- |\n"
     for key in entries {

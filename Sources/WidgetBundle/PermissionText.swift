@@ -36,7 +36,7 @@ extension Permissions {
   /// Whether a program may be run.
   public func allowRunning(_ program: String) -> Bool { commands.contains(program) }
 
-  /// Whether HTTP may be spoken to a host.
+  /// Whether HTTP requests to a host are allowed.
   public func allowHost(_ host: String, port: Int) -> Bool {
     hosts.contains { HostPermission($0)?.allows(host.lowercased(), port: port) ?? false }
   }
@@ -50,11 +50,12 @@ extension Permissions {
   }
 }
 
-/// A host that a bundle may speak to: `api.example.org`, `127.0.0.1:8080`, `*.example.org`, `[::1]`.
+/// A host to which a bundle may send requests: `api.example.org`, `127.0.0.1:8080`,
+/// `*.example.org`, `[::1]`.
 struct HostPermission: Hashable {
   /// Lowercase; without brackets.
   let host: String
-  /// Every host below this one, and not itself.
+  /// Whether the permission is for all hosts below this one, and not for the host itself.
   let isWild: Bool
   /// nil for 80 and 443.
   let port: Int?
@@ -111,7 +112,7 @@ struct HostPermission: Hashable {
 struct URLTarget {
   let host: String
   let port: Int
-  /// Nobody on the way can read the data.
+  /// Whether the data is encrypted, or stays on this machine.
   let isPrivate: Bool
 
   init?(_ text: String) {
@@ -137,7 +138,7 @@ struct URLTarget {
     isPrivate = text.hasPrefix("https:") || Permissions.isLoopback(permission.host)
   }
 
-  /// As a permission has it.
+  /// The text of the permission.
   var permission: String {
     let name = host.contains(":") ? "[\(host)]" : host
     return port == 80 || port == 443 ? name : "\(name):\(port)"

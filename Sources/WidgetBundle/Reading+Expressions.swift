@@ -11,7 +11,7 @@ struct Variables {
     environment = ExpressionEnvironment(variables: variables, timeZones: timeZones)
   }
 
-  /// With one more; it hides another of the same name.
+  /// The variables with a further one, which hides another one of the same name.
   func adding(_ name: String, _ type: ExpressionType) -> Variables {
     var copy = self
     copy.environment.variables.append(ExpressionVariable(name, type))
@@ -120,8 +120,8 @@ extension Reading {
     return count("([{") > count(")]}")
   }
 
-  /// Reports a mistake at an offset of an expression, in bytes. If the text of the item is another,
-  /// because the file's variables were added, the place is the item's.
+  /// Reports a mistake at an offset of an expression, in bytes. If the source differs from the
+  /// item's text, because variables were inserted, the place is the item's.
   func report(
     _ item: Item, at offset: Int, of source: String, _ message: String, hint: String
   ) {
@@ -246,8 +246,8 @@ extension Reading {
     }
   }
 
-  /// Where a byte of a scalar's text stands in the file; nil if that cannot be said, as for text with
-  /// escapes or folded lines.
+  /// The place in the file of a byte of a scalar's text. Nil if the place is unknown, as in text
+  /// with escapes or folded lines.
   private func position(
     of offset: Int, in text: String, _ node: SourceNode
   ) -> (line: Int, column: Int)? {
@@ -277,11 +277,11 @@ extension Reading {
 
   // MARK: - Templates
 
-  /// A value, or what gives one.
+  /// A constant, or an expression that gives a value.
   ///
   /// - Parameters:
-  ///   - wanted: the type that it has to have, and what for.
-  ///   - orText: as of `expression`.
+  ///   - wanted: the required type, and its purpose.
+  ///   - orText: see `expression`.
   func template(
     _ item: Item?, _ variables: Variables, giving wanted: FieldType? = nil, orText: Bool = false,
     for purpose: String = ""
@@ -362,7 +362,7 @@ extension Template {
     if case .constant(let value) = self { value } else { nil }
   }
 
-  /// The text, if it is always the same.
+  /// The text, if it is constant.
   var constantText: String? {
     if case .constant(.string(let text)) = self { text } else { nil }
   }

@@ -14,7 +14,8 @@ extension Reading {
         return
       }
       var complete = field
-      // A value that is not known yet is null, so expressions need not check whether it exists.
+      // The default of an unknown value is null, so expressions need not check whether the value
+      // exists.
       if !mayBeRequired, form == .short, field.defaultValue == nil {
         complete.defaultValue = .null
       }

@@ -24,7 +24,7 @@ struct Object {
     return Item(node: entry.value, path: item.path.isEmpty ? key : "\(item.path).\(key)")
   }
 
-  /// Whether a key is there, also with null.
+  /// Whether the object has a key, even with the value null.
   func has(_ key: String) -> Bool { entries[key] != nil }
 
   /// Whether an unknown key looks like one of some names.
@@ -58,8 +58,8 @@ final class Reading {
   /// Warnings about possible mistakes.
   private(set) var remarks: [BundleProblem] = []
   let timeZones: (@Sendable (String) -> TimeZoneRules?)?
-  /// How many problems are collected. More than are reported, so that the first ones in the file's
-  /// order are among them.
+  /// The maximum number of collected problems. It is higher than the number of reported problems,
+  /// so that the first ones in the file's order are among them.
   private static let problemsKept = 500
 
   let lines: SourceLines
@@ -74,9 +74,9 @@ final class Reading {
   /// The part of the document whose fields problems name, with the path from there. Empty if a line
   /// and a column are enough. Entries of a timeline look alike, and a program has often made them.
   var namedPart = ""
-  /// Whether a problem says already how to make the file a bundle.
+  /// Whether a problem already says how to make the file a bundle.
   var hasAdvisedBundle = false
-  /// Told of each expression that is right.
+  /// Called with each valid expression.
   var onCompiled: ((CompiledExpression) -> Void)?
 
   init(
@@ -138,7 +138,8 @@ final class Reading {
       entries: Dictionary(entries.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first }))
   }
 
-  /// Reports a missing key, unless an unknown key looks like it: one slip of a pen is one error.
+  /// Reports a missing key, unless an unknown key looks like it, so that one misspelt key gives one
+  /// error.
   func reportMissing(_ key: String, of object: Object, _ message: String, hint: String) {
     guard !object.misspells([key]) else { return }
     report(object.item, message, hint: hint)
@@ -192,7 +193,7 @@ final class Reading {
 
   // MARK: - Scalars
 
-  /// The text as it stands there, also of a number. In the long form, a number needs quotes, because
+  /// The text as it is written, even of a number. In the long form, a number needs quotes, because
   /// JSON does not keep its digits.
   func text(_ item: Item?, _ what: String = "text") -> String? {
     guard let item else { return nil }
@@ -290,10 +291,9 @@ final class Reading {
 
   // MARK: - Constants
 
-  /// A value that is always the same. `{"$bytes": BASE64}`, `{"$timestamp": RFC3339}`, `{"$duration":
-  /// "5s"}` and `{"$double": "NaN"}` are what JSON has no word for; `==` at the beginning of text is
-  /// one `=`.
-  /// The long form has no escapes for `=`.
+  /// A value that is always the same. `{"$bytes": BASE64}`, `{"$timestamp": RFC3339}`,
+  /// `{"$duration": "5s"}` and `{"$double": "NaN"}` are values of types that JSON does not have.
+  /// `==` at the beginning of text stands for one `=`. The long form has no escapes for `=`.
   func constant(_ item: Item) -> Value? {
     guard form == .short else { return printedConstant(item) }
     guard case .map(let entries) = item.node.content, entries.count == 1, let only = entries.first,
@@ -343,7 +343,7 @@ final class Reading {
     return value
   }
 
-  /// Text as a value of a type that JSON has no word for.
+  /// Text as a value of a type that JSON does not have.
   static func value(of text: String, as type: FieldType) -> Value? {
     switch type {
     case .duration: return DurationSyntax.parse(text).map { .duration($0) }
@@ -363,8 +363,8 @@ final class Reading {
     return Value(value)
   }
 
-  /// The value as a declared type has it: also a duration or a time that is written as text. nil, and
-  /// reported, if it does not fit.
+  /// The value with the declared type. A duration or a time can be written as text. If the value
+  /// does not fit, reports that and returns nil.
   func fitted(_ value: Value, _ type: FieldType, _ item: Item, hint: String = "") -> Value? {
     if let fitted = type.fitted(value) { return fitted }
     if let converted = Reading.converted(value, type), let fitted = type.fitted(converted) {
@@ -376,7 +376,8 @@ final class Reading {
     return nil
   }
 
-  /// The value as a declared field has it. nil, and reported, if it does not fit.
+  /// The value with the type and choices of a declared field. If the value does not fit, reports
+  /// that and returns nil.
   func fitted(_ value: Value, _ field: Field, _ item: Item) -> Value? {
     guard let fitted = fitted(value, field.type, item) else { return nil }
     if field.takes(fitted) { return fitted }
@@ -408,7 +409,7 @@ final class Reading {
 }
 
 extension FieldType {
-  /// How to write a value of the type; empty if every value has it.
+  /// The hint for writing a value of the type. Empty if every value has the type.
   fileprivate var example: String {
     switch self {
     case .bool: "write true or false"
@@ -426,7 +427,7 @@ extension FieldType {
 }
 
 extension String {
-  /// The hint for a name that expressions cannot use.
+  /// The hint about a name that expressions cannot use.
   var fieldNameHint: String {
     isRestOfValue
       ? String.commaHint : "use 1 to 64 letters, digits and _, not beginning with a digit"

@@ -25,7 +25,7 @@ extension SourceNode {
     self.init(line: 0, column: 0, content: content)
   }
 
-  /// The value as it stands there, with all tags.
+  /// The value as it is written, with all tags.
   var value: Value {
     switch content {
     case .scalar(let text, let isPlain):

@@ -1,9 +1,9 @@
 import WidgetModel
 import WidgetYAML
 
-/// A part of a document, and where it stands.
+/// A part of a document, and its place.
 ///
-/// YAML's nodes without what JSON has no word for: aliases, tags, keys that are not text.
+/// A node has no aliases, no tags, and no keys that are not text, because JSON has none of them.
 struct SourceNode {
   /// From 1, in Unicode scalars.
   var line: Int
@@ -33,7 +33,7 @@ struct SourceNode {
     }
   }
 
-  /// The same content, wherever it stands.
+  /// Whether the content is the same; the places do not matter.
   func isSame(as other: SourceNode) -> Bool {
     switch (content, other.content) {
     case (.scalar(let a, _), .scalar(let b, _)): a.hasSameBytes(as: b)

@@ -1,7 +1,7 @@
 import WidgetExpression
 import WidgetModel
 
-/// Where the values of a node's properties come from.
+/// The sources of the values of a node's properties.
 extension TemplateReader {
   func readProperties(
     _ object: Object, _ type: NodeType, _ main: Item?, _ node: inout NodeTemplate,
@@ -38,7 +38,7 @@ extension TemplateReader {
     }
   }
 
-  /// Where a property's value comes from: a constant, `=EXPRESSION`, or an object.
+  /// The source of a property's value: a constant, `=EXPRESSION`, or an object.
   func binding(
     _ item: Item, _ property: NodeProperty, _ nodeType: NodeType, _ variables: Variables
   ) -> Binding? {
@@ -65,7 +65,7 @@ extension TemplateReader {
     }
   }
 
-  /// A constant as the property has it; nil, and reported, if it does not fit.
+  /// A constant with the property's type. If it does not fit, reports that and returns nil.
   private func constant(
     _ value: Value, _ property: NodeProperty, _ type: NodeType, _ item: Item
   ) -> Value? {
@@ -78,7 +78,7 @@ extension TemplateReader {
   private func fitted(
     _ value: Value, _ property: NodeProperty, _ type: NodeType
   ) throws(PropertyMismatch) -> Value {
-    // The names of parts go on from the property's name: `runs[2].weight`.
+    // Names of parts begin with the property's name: `runs[2].weight`.
     if let problem = property.patternProblem(value) {
       throw PropertyMismatch(message: problem, hint: "")
     }
@@ -150,7 +150,7 @@ extension TemplateReader {
     if hasMore {
       let inner = variables.adding("value", valueType)
       guard let body = body(object, item, property, nodeType, inner) else { return nil }
-      // Nothing goes straight to the placeholder.
+      // If the value is null, the result is null, so that the placeholder replaces it.
       source =
         "cel.bind(value, \(CELText.wrapped(source)), "
         + "dyn(value) == null ? dyn(null) : dyn(\(body)))"

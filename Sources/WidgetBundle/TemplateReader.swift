@@ -136,7 +136,7 @@ final class TemplateReader {
     return (type, object[type.name])
   }
 
-  /// Warns of an input whose name reads like its mode: `input: secret` shows what users type.
+  /// Warns of an input with the name of a mode: `input: secret` shows the text that users type.
   private func remarkMode(_ main: Item) {
     guard case .scalar(let name, _) = main.node.content,
       case .choice(let modes)? = NodeType.input.property("mode")?.type,
@@ -178,7 +178,8 @@ final class TemplateReader {
           "list", of: found, "the list is missing", hint: "add list: EXPRESSION")
       }
     }
-    // If the list has a mistake, report only that one: the rows' variables exist in any case.
+    // If the list has a mistake, only this mistake is reported, because the rows' variables exist
+    // in any case.
     let list = listItem.flatMap {
       reading.expression($0, variables, giving: .list(.any), for: "a row's list")
     }

@@ -53,7 +53,8 @@ private struct WrittenReader {
     }
   }
 
-  /// The expression in the names of `let`, of which the innermost has it in parentheses.
+  /// The expression inside the bindings of `let` names. The innermost binding has it in
+  /// parentheses.
   private mutating func named(_ source: String) -> String {
     var found: [WrittenBinding.Name] = []
     var rest = source

@@ -49,7 +49,7 @@ struct ArchiveReader {
     return contents
   }
 
-  /// Runs a body with an archive, whose bytes stay where they are as long as libarchive reads them.
+  /// Runs a body with an archive. The bytes are not moved while libarchive reads them.
   private func reading(
     _ bytes: [UInt8], with open: (UnsafeRawPointer?, Int) -> OpaquePointer?,
     _ body: (OpaquePointer) throws(BundleInstallerError) -> Void
@@ -69,7 +69,7 @@ struct ArchiveReader {
 
   /// Unpacks all entries.
   ///
-  /// - Returns: how many there are.
+  /// - Returns: the number of entries.
   private func entries(
     of bytes: [UInt8], _ budget: UnpackBudget, into folder: Folder
   ) throws(BundleInstallerError) -> Int {
@@ -110,7 +110,7 @@ struct ArchiveReader {
       throw .refused("the name of an entry is not UTF-8", hint: "rename it, and pack it again")
     }
     guard let path = try EntryPath(name, depthMax: limits.depthMax) else { return }
-    // Files that the archiver of another system adds.
+    // Files that archivers of other systems add.
     if path.components[0] == "__MACOSX" || path.components.last == ".DS_Store" { return }
     guard !entry.is_encrypted else {
       throw .refused("the archive is encrypted", hint: "pack it without a password")
@@ -145,7 +145,7 @@ struct ArchiveReader {
   }
 }
 
-/// How much may still be unpacked.
+/// The rest of the limit for unpacked bytes.
 private final class UnpackBudget {
   private var total: Int
   private var file = 0

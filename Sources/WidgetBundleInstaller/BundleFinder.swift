@@ -23,7 +23,8 @@ struct BundleFinder {
   /// - Parameter name: its name, for messages.
   func find(in bytes: [UInt8], name: String) throws(BundleInstallerError) -> BundleInstaller.Found {
     guard BundleFinder.isArchive(bytes) else {
-      // Somewhat more, so that the reader says how much too large it is.
+      // This limit is higher than the reader's, so that the reader reports the size of a file that
+      // is too large.
       guard bytes.count <= 4 * BundleReader.bytesMax else {
         throw .refused(
           "\(name) has more than \(4 * BundleReader.bytesMax) bytes",
@@ -132,7 +133,7 @@ struct BundleFinder {
 }
 
 extension BundleInstallerError {
-  /// With another name for a folder that goes again.
+  /// The error with another name for a temporary folder.
   fileprivate func replacing(_ folder: String, with name: String) -> BundleInstallerError {
     switch self {
     case .invalid(let file, let problems):

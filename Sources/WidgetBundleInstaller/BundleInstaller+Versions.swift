@@ -10,7 +10,7 @@ import WidgetBundle
 // folders, such as `.git`, are not copied. Files of users stay until `rm --force`.
 extension BundleInstaller {
   static let versionsName = ".versions"
-  /// Versions before the live one that are kept, of those that an installer wrote.
+  /// The number of kept versions before the live one. Only versions that an installer wrote count.
   static let versionsKeptMax = 1
 
   /// Replaces the live version with a former version, and keeps the live version as a former one.
@@ -85,8 +85,8 @@ extension BundleInstaller {
     let isEmpty = try former.names().isEmpty
     let isWritten = !isEmpty && BundleOrigin(in: former) == nil
     let versions = try bundles.making(BundleInstaller.versionsName).making(id)
-    // The new version waits where the former one is kept, so that one exchange does both: whenever this
-    // process ends, both are there as a whole.
+    // The new version is first moved to the place for the former version, so that one exchange is
+    // enough. So both versions are complete whenever this process ends.
     let kept = "\(versions.path)/\(try nextName(in: versions, version: version))"
     let carried = try carryOver(from: former, to: try Folder(from), keptAs: kept)
     guard rename(from, kept) == 0 else { throw Folder.failure("make", kept) }
@@ -121,7 +121,7 @@ extension BundleInstaller {
 
   /// The files and settings that pass from a version to the next one.
   private struct Carried {
-    /// Files that the next version has now, and that the former one need not keep.
+    /// Files that are now in the next version, so that the former version need not keep them.
     var moving: [String] = []
     /// About files that stay behind.
     var warnings: [String] = []

@@ -30,7 +30,7 @@ public struct BundleInstaller: Sendable {
   public static let fileNames = ["bundle.yaml", "bundle.yml", "bundle.json"]
   private static let stagingPrefix = ".staging-"
 
-  /// A bundle that was read, wherever it is.
+  /// A bundle that was read, from any place.
   public struct Found: Sendable {
     public let bundle: Bundle
     /// The file that describes it; of an archive, `ARCHIVE/PATH`.
@@ -45,7 +45,7 @@ public struct BundleInstaller: Sendable {
     public let id: String
     /// The file that describes it.
     public let file: String
-    /// The bundle, or why the file cannot be used.
+    /// The bundle, or the reason why the file cannot be used.
     public let bundle: Result<Bundle, BundleInstallerError>
     /// The digest of the archive that was installed; nil if it was no archive.
     public let digest: String?
@@ -190,7 +190,7 @@ public struct BundleInstaller: Sendable {
           try staging.write(file, WholeBytes(bytes), isExecutable: false)
         }
       } catch {
-        // The name that the user knows.
+        // The messages have the name that the user knows.
         guard case .invalid(_, let problems) = error else { throw error }
         throw .invalid(file: name, problems)
       }
@@ -211,7 +211,7 @@ public struct BundleInstaller: Sendable {
     let bundles = try Folder(path)
     let lock = try InstallerLock(bundles)
     defer { lock.release() }
-    // A former holder of the lock may have stopped before its end.
+    // A former holder of the lock may have been killed, and may have left its staging folder.
     for name in try bundles.names() where name.hasPrefix(BundleInstaller.stagingPrefix) {
       try bundles.remove(name)
     }
@@ -265,12 +265,13 @@ public struct BundleInstaller: Sendable {
         guard errno == EEXIST || access(made, X_OK) == 0 else { throw Folder.failure("make", made) }
         continue
       }
-      // A folder of the system is for the user that widgetd-host runs as; one of a user is his own affair.
+      // The user who runs widgetd-host must be able to read a folder of the system. A user's folder
+      // follows the user's umask.
       guard geteuid() != 0 || chmod(made, 0o755) == 0 else { throw Folder.failure("make", made) }
     }
   }
 
-  /// Names that are there in other bundles too: the daemon takes the first.
+  /// Warnings about names that other bundles use, too: the daemon takes the first.
   private static func clashes(of bundle: Bundle, with others: [Installed]) -> [String] {
     var warnings: [String] = []
     for installed in others {
@@ -387,7 +388,7 @@ extension BundleInstaller {
 }
 
 extension BundleInstallerError {
-  /// In a staging folder a path means nothing to anybody.
+  /// The error without the path of a staging folder, which users do not know.
   fileprivate func withoutFolder(_ folder: String) -> BundleInstallerError {
     switch self {
     case .invalid(let file, let problems):

@@ -2,13 +2,13 @@ public import WidgetBundle
 
 /// Why a bundle could not be installed, read or removed. After an error the folder has not changed.
 public enum BundleInstallerError: Error, Sendable {
-  /// The file of a bundle is not right.
+  /// The file of a bundle has mistakes.
   case invalid(file: String, InvalidBundle)
   /// The given bundle is not the promised one, or cannot be installed. `hint` is the next step.
   case refused(String, hint: String)
   /// There is no such bundle or file.
   case notFound(String, hint: String)
-  /// The system would not.
+  /// A system call failed.
   case system(String, errno: Int32)
 
   /// A message with its hint, if there is one.
@@ -17,13 +17,14 @@ public enum BundleInstallerError: Error, Sendable {
   }
 }
 
-/// How large a bundle may be, so that no archive fills a disk or keeps a machine busy.
+/// The limits of a bundle, so that no archive fills a disk or keeps a machine busy.
 public struct BundleLimits: Hashable, Sendable {
   public var archiveBytesMax = 32 << 20
   public var entriesMax = 1000
   public var fileBytesMax = 32 << 20
   public var totalBytesMax = 64 << 20
-  /// The most that an archive may unpack to, as a multiple of its size, beyond the first mebibyte.
+  /// The maximum size of an unpacked archive, as a multiple of its packed size. The first mebibyte
+  /// does not count.
   public var ratioMax = 100
   /// Folders inside one another.
   public var depthMax = 16

@@ -45,8 +45,8 @@ final class Folder {
     }
   }
 
-  /// Whether a file has another name elsewhere, and is not of the folder's owner: a user could have
-  /// linked a file into a folder that only the reader may read.
+  /// Whether a file has another name elsewhere, and another owner than the folder. A user could
+  /// have linked a file that only this process may read into the folder.
   private func isForeignLink(_ status: stat) -> Bool {
     var folder = stat()
     guard status.st_nlink > 1, fstat(descriptor, &folder) == 0 else { return false }
@@ -166,12 +166,12 @@ final class Folder {
     }
   }
 
-  /// All of a file; refused beyond a number of bytes.
+  /// The content of a file. A file with more than `bytesMax` bytes is refused.
   func read(_ name: String, bytesMax: Int) throws(BundleInstallerError) -> [UInt8] {
     let file = openat(descriptor, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
     guard file >= 0 else { throw Folder.failure("read", "\(path)/\(name)") }
     defer { close(file) }
-    // The opened file is the one that is checked, so nobody can exchange it in between.
+    // The check is on the opened file, so nobody can exchange the file in between.
     var status = stat()
     if fstat(file, &status) == 0, isForeignLink(status) {
       throw .refused(
@@ -193,13 +193,13 @@ final class Folder {
   }
 }
 
-/// Bytes that come piece by piece.
+/// A sequence of pieces of bytes.
 protocol ContiguousBytesSource: AnyObject {
   /// The next bytes; nil at the end.
   func next() throws(BundleInstallerError) -> [UInt8]?
 }
 
-/// Bytes that are all there.
+/// Bytes in memory, as one piece.
 final class WholeBytes: ContiguousBytesSource {
   private var bytes: [UInt8]?
   init(_ bytes: [UInt8]) { self.bytes = bytes }

@@ -16,7 +16,8 @@ final class InstallerLock {
   }
 
   func release() {
-    // A child that is being started may have a copy of the descriptor.
+    // A child that is being started may have a copy of the descriptor, so closing it does not
+    // release the lock.
     flock(file, LOCK_UN)
     close(file)
   }

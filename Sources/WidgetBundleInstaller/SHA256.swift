@@ -1,5 +1,5 @@
-/// SHA-256 as in FIPS 180-4, for telling archives from one another. Not meant for secrets: it takes no
-/// care of how long it takes.
+/// SHA-256 as in FIPS 180-4, to identify archives. It is not for secrets, because its time can
+/// depend on the data.
 public struct SHA256 {
   private var state: [UInt32] = [
     0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab,

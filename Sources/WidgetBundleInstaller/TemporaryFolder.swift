@@ -19,6 +19,6 @@ struct TemporaryFolder {
     folder = try parent.folder(name)
   }
 
-  /// Removes it with all in it, as far as that can be done.
+  /// Removes the folder with its content, as far as possible.
   func remove() { try? parent.remove(name) }
 }
