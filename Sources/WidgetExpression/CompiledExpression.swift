@@ -48,7 +48,7 @@ public struct CompiledExpression: Sendable {
   ///
   /// - Parameters:
   ///   - bindings: the source of the variables' values.
-  ///   - budget: the most that it may cost. Nil for the environment's budget. Every step, every
+  ///   - budget: the maximum cost. Nil for the environment's budget. Every step, every
   ///     element visited and
   ///     every byte made costs 1.
   /// - Throws: the reason why there is no value, and its place in the source.
@@ -105,7 +105,7 @@ public struct CompiledExpression: Sendable {
   /// memory than the program.
   var tree: SyntaxTree? { try? Parser.parse(source, limits: limits) }
 
-  /// About how much memory the expression takes, in bytes, as quotas count it.
+  /// The approximate memory of the expression, in bytes, as quotas count it.
   public var memoryBytes: Int {
     references.reduce(128 + source.utf8.count + program.memoryBytes) { $0 + $1.memoryBytes }
   }

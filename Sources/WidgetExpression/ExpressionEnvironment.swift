@@ -54,21 +54,22 @@ public struct ExpressionVariable: Hashable, Sendable {
   }
 }
 
-/// How large expressions and evaluations may be.
+/// The limits of expressions and evaluations.
 public struct ExpressionLimits: Hashable, Sendable {
   /// Bytes of source text.
   public var sourceBytesMax = 65_536
   /// Parts of the syntax tree: literals, names, calls, operators.
   public var nodesMax = 10_000
-  /// Parentheses, calls, lists and operators inside one another. Never more than 200, whatever is
-  /// set: an evaluation takes stack for each.
+  /// The maximum depth of nested parentheses, calls, lists and operators. Higher values count as
+  /// 200, because an evaluation uses stack for each level.
   public var depthMax = 100
   /// Problems reported for one expression.
   public var problemsMax = 10
   /// The default for the most that an evaluation may cost; see
   /// ``CompiledExpression/evaluate(_:budget:)``.
   public var budget = 1_000_000
-  /// Lists and maps inside one another in a value that an expression makes. Never more than 200.
+  /// The maximum depth of nested lists and maps in a value that an expression makes. Higher values
+  /// count as 200.
   public var valueDepthMax = 64
 
   public init() {}
@@ -77,7 +78,7 @@ public struct ExpressionLimits: Hashable, Sendable {
   var valueDepthBound: Int { min(valueDepthMax, 200) }
 }
 
-/// Where an evaluation gets the values of variables.
+/// The source of the values of variables for an evaluation.
 ///
 /// A host can compute a value when it is asked for; each variable is asked for at most once per place
 /// where the expression reads it.

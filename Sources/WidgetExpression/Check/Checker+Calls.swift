@@ -4,7 +4,7 @@ extension Checker {
     _ name: String, _ target: Int?, _ arguments: [Int], isAbsolute: Bool, at node: Int
   ) -> Typed {
     if wantsProblems, let message = misuse(of: name, isMethod: target != nil) {
-      // The arguments are not checked, because they name variables that only the macro brings.
+      // The arguments are not checked, because they name variables that only the macro declares.
       if let target, name != MacroKind.bind.rawValue { _ = check(target) }
       let offset = tree.offsets[node]
       report(target == nil ? .unknownFunction : .noSuchOverload, message, at: offset)
@@ -89,8 +89,8 @@ extension Checker {
     return Typed(type: .dyn, code: fail(.unchecked, "no such method '\(name)'", at: offset))
   }
 
-  /// How to write a macro, if a call has the name of one but not its form: the parser turns the right
-  /// form into a macro. Nil for other names.
+  /// The form of a macro, for a call with the name of a macro and another form. The parser makes
+  /// macros of calls with the right form. Nil for other names.
   private func misuse(of name: String, isMethod: Bool) -> String? {
     guard let kind = name == "existsOne" ? .existsOne : MacroKind(rawValue: name),
       functions.all(named: name, isMember: isMethod).isEmpty
@@ -143,7 +143,8 @@ extension Checker {
     }
   }
 
-  /// Conversions of constants that are worth doing once, and whose mistakes are worth telling early.
+  /// Conversions of constants that the checker makes once, so that it can report their mistakes
+  /// early.
   private static let foldable: Set = ["timestamp", "duration"]
 
   private mutating func fold(

@@ -53,8 +53,8 @@ extension Checker {
 
   // MARK: Resolving
 
-  /// Resolves a chain of nothing but names: the longest part of it that is a variable or a type,
-  /// then fields of that. Nil if it is no such chain, or none of it is known.
+  /// Resolves a chain of names: its longest prefix that is a variable or a type, then fields of
+  /// that. Nil if the node is no such chain, or has no known prefix.
   private mutating func resolveNames(_ node: Int) -> (Typed, ExpressionReference?)? {
     var parts: [(name: String, offset: Int)] = []
     var current = node
@@ -119,7 +119,7 @@ extension Checker {
   private static let typeNames: [String: ExpressionKind] = Dictionary(
     uniqueKeysWithValues: ExpressionKind.allCases.filter { $0 != .dyn }.map { ($0.rawValue, $0) })
 
-  /// A name that nothing has.
+  /// An unknown name.
   private mutating func unknown(_ node: Int) -> (Typed, ExpressionReference?) {
     guard case .identifier(let name, _) = tree[node] else { return (check(node), nil) }
     let offset = tree.offsets[node]

@@ -239,8 +239,8 @@ struct Checker {
 
   // MARK: Types
 
-  /// The result of the overload that fits, or a problem. If an argument is `dyn`, all that fit give
-  /// their common result or `dyn`.
+  /// The result of the overload that fits, or a problem. If an argument is `dyn`, the result is the
+  /// common result of all overloads that fit, or `dyn`.
   mutating func resolve(
     _ signatures: [FunctionDefinition.Signature], _ arguments: [Typed], _ name: String,
     at offset: Int, usage: String? = nil
@@ -306,7 +306,7 @@ struct Checker {
       .typeMismatch, message(solver.final(typed.type).description), at: tree.offsets[node])
   }
 
-  /// Whether another problem would be kept; if not, looking for advice is wasted.
+  /// Whether another problem would be kept. If not, the search for advice can be left out.
   var wantsProblems: Bool {
     environment.isChecked && problems.count < max(1, environment.limits.problemsMax)
   }

@@ -1,6 +1,6 @@
 /// A constant in a valid expression that is probably a mistake, such as a misspelt locale.
 public struct ExpressionDoubt: Hashable, Sendable {
-  /// The problem and what to do, for people: one line without a full stop.
+  /// The problem and the next step, for people: one line without a full stop.
   public let message: String
   /// The offset in the source, in UTF-8 bytes.
   public let offset: Int
@@ -40,7 +40,8 @@ extension Checker {
         offset: offset, alwaysFails: false))
   }
 
-  /// Never a failure: the checking machine may lack time zones of the evaluating one.
+  /// An unknown zone is never a failure, because the machine that evaluates may have more time
+  /// zones.
   private mutating func doubtZone(_ text: String, at offset: Int) {
     guard environment.timeZones != nil else { return }
     let context = FunctionContext(

@@ -43,7 +43,7 @@ public struct ExpressionReference: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// About how much memory it takes, in bytes.
+  /// The approximate memory, in bytes.
   var memoryBytes: Int {
     path.reduce(64 + variable.utf8.count) { sum, step in
       guard case .field(let name) = step else { return sum + 16 }
@@ -51,7 +51,7 @@ public struct ExpressionReference: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Without those that are parts of others, sorted by their text.
+  /// The references that are not parts of others, sorted by their text.
   static func minimal(_ references: Set<ExpressionReference>) -> [ExpressionReference] {
     let sorted = references.sorted {
       ($0.path.count, $0.description) < ($1.path.count, $1.description)

@@ -30,7 +30,7 @@ extension ExpressionType {
       }
   }
 
-  /// Whether a value of this type can be one that a field takes.
+  /// Whether a field can take a value of this type.
   public func mayFit(_ type: FieldType) -> Bool {
     switch (self, type) {
     case (_, .any), (.dyn, _), (.null, _), (.parameter, _), (.bool, .bool), (.int, .int),

@@ -11,7 +11,8 @@ public indirect enum ExpressionType: Hashable, Sendable {
   case map(ExpressionType, ExpressionType)
   /// A map with known string keys, such as a widget's data by its kind's schema.
   case record(RecordType)
-  /// In the signature of a function: whatever type, the same at every place of the same number.
+  /// A type parameter of a function's signature. Parameters with the same number have the same
+  /// type.
   case parameter(Int)
 
   /// A list of anything, and a map from anything to anything.

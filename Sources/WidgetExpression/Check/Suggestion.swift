@@ -4,9 +4,9 @@ import WidgetModel
 enum Suggestion {
   /// The name that was probably meant; nil if none is near. The names can have any order.
   static func closest(to name: String, among names: some Sequence<String>) -> String? {
-    // `x` is not a slip for another variable `y`.
+    // A name of one character is near every other one, so it gets no suggestion.
     guard name.utf8.count > 1 else { return nil }
-    // Names of a dictionary come in another order each time.
+    // The names are sorted, because the order of a dictionary's names is random.
     return name.closest(among: names.sorted())
   }
 

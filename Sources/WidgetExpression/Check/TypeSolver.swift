@@ -59,7 +59,7 @@ struct TypeSolver {
     fit([from], [to])
   }
 
-  /// Whether all fit their counterparts.
+  /// Whether each type fits its counterpart.
   mutating func fit(_ from: [ExpressionType], _ to: [ExpressionType]) -> Bool {
     guard from.count == to.count else { return false }
     let mark = trail.count
@@ -70,7 +70,7 @@ struct TypeSolver {
     return true
   }
 
-  /// How far the bindings are, for ``rewind(to:)``.
+  /// The number of bindings, for ``rewind(to:)``.
   var mark: Int { trail.count }
 
   mutating func rewind(to mark: Int) {
@@ -102,7 +102,7 @@ struct TypeSolver {
     case (.map(let k, let v), .map(let l, let w)): return unify(k, l) && unify(v, w)
     case (.record, .map(let key, let value)), (.map(let key, let value), .record):
       return unify(.string, key) && unify(.dyn, value)
-    // CEL lets null stand for a missing time, which protobuf has as a message.
+    // In CEL, a missing time is null, because a time is a message in protobuf.
     case (.null, .timestamp), (.null, .duration), (.timestamp, .null), (.duration, .null):
       return true
     default: return from == to
@@ -118,7 +118,7 @@ struct TypeSolver {
     }
   }
 
-  /// One type for two values side by side, as in a list: the more general one, else `dyn`.
+  /// The common type of two values, as in a list: the more general one, else `dyn`.
   mutating func join(_ a: ExpressionType, _ b: ExpressionType) -> ExpressionType {
     if fits(b, a) {
       let (x, y) = (resolved(a), resolved(b))

@@ -7,8 +7,9 @@ struct FunctionContext {
 
 /// A function of one name, style and number of arguments, with its overloads.
 ///
-/// A body decides by the kinds of its arguments at run time, since they may be `dyn` to the checker;
-/// it returns nil if there is no overload for them. A class, as the evaluator fetches one per call.
+/// A body chooses the overload by the kinds of its arguments at run time, because the checker may
+/// see `dyn`. It returns nil if no overload fits. This is a class, so that the evaluator gets a
+/// definition for each call without a copy.
 final class FunctionDefinition: Sendable {
   struct Signature: Sendable {
     let parameters: [ExpressionType]

@@ -23,7 +23,7 @@ extension FunctionTable {
         guard let result = Int64(exactly: x) else { throw Operators.overflow("int") }
         return .int(result)
       case .double(let x):
-        // CEL leaves out -2^63 itself, as rounding may have led there.
+        // CEL excludes -2^63 itself, because it may be the result of rounding.
         guard x > -0x1p63, x < 0x1p63 else { throw Operators.overflow("int") }
         return .int(Int64(x))
       case .string(let text):
@@ -133,7 +133,7 @@ extension FunctionTable {
     case "-Infinity", "-inf", "-Inf": return -.infinity
     default: break
     }
-    // Swift's own reading would take hexadecimal and other words too.
+    // Swift's conversion would also accept hexadecimal digits and other words.
     let allowed = text.utf8.allSatisfy {
       isDigit($0) || [43, 45, 46, 69, 101].contains($0)
     }

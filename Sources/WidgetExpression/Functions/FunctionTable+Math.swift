@@ -1,6 +1,6 @@
 /// The math extension of CEL.
 extension FunctionTable {
-  /// `math.greatest` and `math.least` take so many arguments.
+  /// The maximum number of arguments of `math.greatest` and `math.least`.
   private static let extremesMax = 10
 
   mutating func addMath() {
@@ -132,7 +132,7 @@ extension FunctionTable {
         if count < 0 {
           throw ExpressionFailure(.invalidArgument, "\(name)() cannot shift by \(count)")
         }
-        // Bits are shifted as they are, whatever the sign; Swift's smart shift gives 0 from 64 on.
+        // The shift ignores the sign. Swift's smart shift gives 0 for counts from 64 on.
         switch a {
         case .int(let x):
           let bits = UInt64(bitPattern: x)

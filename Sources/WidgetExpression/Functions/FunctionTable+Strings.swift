@@ -149,7 +149,7 @@ extension FunctionTable {
     var place = 0
     while left > 0 {
       if wanted.isEmpty {
-        // Between all code points, as Go has it.
+        // An empty text matches between all code points, as in Go.
         try context.meter.charge(replacement.count + 1)
         result += replacement
         guard place < whole.count else { break }

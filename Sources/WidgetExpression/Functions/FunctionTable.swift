@@ -48,7 +48,7 @@ struct FunctionTable: Sendable {
     definitions[Key(name: name, isMember: isMember, arity: arity)]
   }
 
-  /// All of this name and style, by number of arguments.
+  /// All functions of this name and style, by number of arguments.
   func all(named name: String, isMember: Bool) -> [FunctionDefinition] {
     arities[Style(name: name, isMember: isMember), default: []].sorted().compactMap {
       find(name, isMember: isMember, arity: $0)
@@ -98,7 +98,8 @@ struct FunctionTable: Sendable {
       var parameters: [ExpressionType] = []
       while !reader.skip("->") {
         _ = reader.skip(",")
-        // The table is ours; a test reads every signature. An unreadable type is `dyn`, and moves on.
+        // A test reads all signatures of this table, so all are valid. An unreadable type would
+        // count as `dyn`.
         guard let type = reader.type(depth: 0) else { break }
         parameters.append(type)
       }

@@ -92,7 +92,7 @@ struct RegexParser {
 
   private mutating func repetition(of part: RegexNode) throws(ExpressionFailure) -> RegexNode {
     guard let (least, most) = try count() else { return part }
-    // A lazy one matches the same texts.
+    // A lazy repetition matches the same texts.
     _ = skip("?" as Unicode.Scalar)
     let start = index
     if try count() != nil {
@@ -201,7 +201,7 @@ struct RegexParser {
       throw failure("the '(' is not closed")
     }
     flags = outer
-    // Grouped, so that a repetition after it applies to all of it.
+    // The node is a group, so that a following repetition applies to the whole node.
     return node
   }
 

@@ -1,12 +1,12 @@
 /// A compiled pattern: matches a text in time proportional to its length times the program's size,
 /// whatever the pattern (Thompson's simulation of a nondeterministic automaton).
 struct RegexProgram: Sendable {
-  /// Instructions at most; `(a{1000}){1000}` would be a million.
+  /// The maximum number of instructions. `(a{1000}){1000}` would need a million.
   static let sizeMax = 5_000
 
   private enum Instruction: Sendable {
     case set(Int)
-    /// The most frequent set: one character, taken literally.
+    /// The most frequent set: one literal character.
     case scalar(Unicode.Scalar)
     case split(Int, Int)
     case jump(Int)
@@ -28,7 +28,7 @@ struct RegexProgram: Sendable {
     instructions.append(.match)
   }
 
-  /// About how much memory it takes, in bytes.
+  /// The approximate memory, in bytes.
   var memoryBytes: Int {
     96 + instructions.capacity * MemoryLayout<Instruction>.stride
       + sets.reduce(0) { $0 + 64 + $1.ranges.capacity * MemoryLayout<ClosedRange<UInt32>>.stride }
@@ -37,8 +37,8 @@ struct RegexProgram: Sendable {
   private mutating func emit(
     _ node: RegexNode, _ meter: inout CostMeter
   ) throws(ExpressionFailure) {
-    // Steps as well as instructions: the empty group repeated a thousand times a thousand times makes
-    // no instruction.
+    // Steps are limited, too, because an empty group that is repeated a million times makes no
+    // instructions.
     steps += 1
     try meter.charge(1)
     guard instructions.count < Self.sizeMax, steps < 4 * Self.sizeMax else {
@@ -108,7 +108,7 @@ struct RegexProgram: Sendable {
       mark += 1
     }
 
-    /// False if it was there.
+    /// Returns false if the instruction was already active.
     mutating func visit(_ instruction: Int) -> Bool {
       if marks[instruction] == mark { return false }
       marks[instruction] = mark

@@ -1,10 +1,11 @@
 /// A set of characters, as one step of a pattern accepts: ranges, Unicode categories, or both.
 struct RegexSet: Sendable {
   private(set) var ranges: [ClosedRange<UInt32>] = []
-  /// Bits of general categories, each list with whether it is meant to be without them.
+  /// Bits of general categories. An entry with `isNegated` has all characters outside of its
+  /// categories.
   private var categories: [(mask: UInt64, isNegated: Bool)] = []
   var isNegated = false
-  /// Whether the other cases of a character count as it.
+  /// Whether the set ignores upper and lower case.
   var ignoresCase = false
 
   init() {}
@@ -25,7 +26,7 @@ struct RegexSet: Sendable {
 
   mutating func insert(_ range: ClosedRange<UInt32>) { ranges.append(range) }
 
-  /// Adds ranges, or all but them.
+  /// Adds ranges, or all characters outside of them.
   mutating func insert(_ added: [ClosedRange<UInt32>], isNegated: Bool) {
     guard isNegated else {
       ranges += added
@@ -62,7 +63,7 @@ struct RegexSet: Sendable {
         let value = scalar.value | 32
         if value >= 0x61, value <= 0x7A {
           found = holds(Unicode.Scalar(UInt8(value))) || holds(Unicode.Scalar(UInt8(value ^ 32)))
-          // The two letters beyond ASCII that fold to one of it.
+          // The two letters beyond ASCII whose lower case is an ASCII letter.
           if !found, value == 0x6B { found = holds("\u{212A}") }
           if !found, value == 0x73 { found = holds("\u{17F}") }
         }

@@ -1,4 +1,4 @@
-/// Why an evaluation has no result.
+/// The reason why an evaluation has no result.
 public struct EvaluationError: Error, Hashable, Sendable, CustomStringConvertible {
   /// Stable names of the errors of an evaluation.
   public enum Reason: String, Hashable, Sendable, CaseIterable {
@@ -13,12 +13,12 @@ public struct EvaluationError: Error, Hashable, Sendable, CustomStringConvertibl
     case outOfRange = "OUT_OF_RANGE"
     /// An argument of the right kind that the function cannot take, such as a bad pattern.
     case invalidArgument = "INVALID_ARGUMENT"
-    /// The host has no such time zone, or none at all.
+    /// The host does not have this time zone, or has no time zones.
     case unknownTimeZone = "UNKNOWN_TIME_ZONE"
     case duplicateKey = "DUPLICATE_KEY"
     /// The budget is spent. Never hidden by `&&`, `||` and macros.
     case costExceeded = "COST_EXCEEDED"
-    /// The result would hold more lists and maps inside one another than the limit. Never hidden.
+    /// The lists and maps of the result would be nested deeper than the limit. Never hidden.
     case tooDeep = "TOO_DEEP"
     /// The expression was compiled unchecked, and the checker would have refused this part.
     case unchecked = "UNCHECKED"
@@ -27,12 +27,12 @@ public struct EvaluationError: Error, Hashable, Sendable, CustomStringConvertibl
   public let reason: Reason
   /// The problem and the next step, for people: one line without a full stop.
   public let message: String
-  /// Where in the source, in bytes of UTF-8.
+  /// The place in the source, in bytes of UTF-8.
   public let offset: Int
   /// The text of the expression.
   public let source: String
 
-  /// Where in the source, counted from 1. O(n).
+  /// The place in the source, counted from 1. O(n).
   public var position: SourcePosition { SourceText(source).position(at: offset) }
 
   public var description: String {

@@ -25,7 +25,7 @@ extension Evaluator {
   /// The elements to iterate over, without a copy of the list.
   private struct Elements {
     let list: ExpressionList
-    /// Beside the keys of a map.
+    /// The values of a map, in the order of its keys.
     let values: [ExpressionValue]?
     let isMap: Bool
 
@@ -112,8 +112,8 @@ extension Evaluator {
     }
   }
 
-  /// `exists` and, with the opposite outcome, `all`: the first element that decides ends it, and
-  /// hides the errors of those before it.
+  /// `exists`, and `all` with the opposite outcome. The first element that decides ends the macro,
+  /// and hides the errors of earlier elements.
   private mutating func any(
     _ elements: Elements, _ macro: Program.Macro, _ deciding: Bool, _ node: Int32
   ) throws(EvaluationError) -> Bool {

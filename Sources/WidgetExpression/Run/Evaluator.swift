@@ -1,8 +1,8 @@
 /// Evaluates a program: one walk over its instructions, paid from a budget.
 ///
-/// Its recursion is as deep as the syntax tree, which is bounded. Logical operators absorb the errors
-/// of the side that does not decide, in either order, but never the end of the budget.
-/// It cannot be copied, as a copy would cost references counted at every step.
+/// Its recursion is as deep as the syntax tree, which is bounded. Logical operators absorb the
+/// errors of the side that does not decide, in either order, but never the end of the budget. The
+/// evaluator cannot be copied, because copies would cost a reference count at every step.
 struct Evaluator: ~Copyable {
   let program: Program
   let bindings: any ExpressionBindings
@@ -221,7 +221,7 @@ struct Evaluator: ~Copyable {
       at: offset)
   }
 
-  /// A row of operators of one level, from the left. Text grows in place.
+  /// Several operators of one level, from the left. Text grows in place.
   @inline(never)
   private mutating func row(
     _ first: Int32, _ links: Int, _ count: Int

@@ -124,7 +124,7 @@ enum Operators {
     }
   }
 
-  /// One sort key of a list: a value for each element.
+  /// One column of sort keys: a value for each element of a list.
   struct SortColumn {
     let isDescending: Bool
     var keys: [ExpressionValue]

@@ -60,7 +60,7 @@ final class Program: Sendable {
 
   let source: String
   let instructions: [Instruction]
-  /// Where each instruction is in the source.
+  /// The place of each instruction in the source.
   let offsets: [Int32]
   let root: Int32
   let children: [Int32]
@@ -95,7 +95,7 @@ final class Program: Sendable {
     timeZones = environment.timeZones
   }
 
-  /// About how much memory it takes, in bytes. The text of names and constants is at most that of the
+  /// The approximate memory, in bytes. The text of names and constants is at most as long as the
   /// source.
   var memoryBytes: Int {
     Program.bytes(instructions) + Program.bytes(offsets) + Program.bytes(children)
@@ -151,7 +151,7 @@ struct ProgramBuilder {
     return Int32(names.count - 1)
   }
 
-  /// Where these children begin.
+  /// The index of the first of these children.
   mutating func children(_ codes: [Int32]) -> Int32 {
     children.append(contentsOf: codes)
     return Int32(children.count - codes.count)

@@ -1,4 +1,4 @@
-/// Why an expression cannot be used: the mistakes in its syntax, names or types.
+/// The reason why an expression cannot be used: the mistakes in its syntax, names or types.
 ///
 /// All problems found are reported, in the order of the source, at most ten.
 public struct ExpressionError: Error, Hashable, Sendable, CustomStringConvertible {
@@ -8,9 +8,9 @@ public struct ExpressionError: Error, Hashable, Sendable, CustomStringConvertibl
     public let reason: Reason
     /// The problem and the next step, for people: one line without a full stop.
     public let message: String
-    /// Where, counted from 1.
+    /// The place, counted from 1.
     public let position: SourcePosition
-    /// The same place in bytes of UTF-8 from the start.
+    /// The place in bytes of UTF-8 from the start.
     public let offset: Int
   }
 

@@ -11,7 +11,8 @@ struct ParseFailure: Error {
   }
 }
 
-/// Splits a source into words, one at a time. Every call either moves on or fails, so it ends.
+/// Splits a source into words, one at a time. Every call consumes bytes or fails, so the lexer
+/// terminates.
 struct Lexer {
   let bytes: [UInt8]
   private(set) var offset = 0

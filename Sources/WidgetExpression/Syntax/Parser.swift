@@ -1,7 +1,7 @@
 /// Reads an expression: CEL's grammar by precedence climbing, with the macros recognised on the way.
 ///
-/// Nesting is counted, and rows of operators are loops, so no input takes more stack than the depth
-/// limit allows. The first mistake ends it.
+/// Nesting is counted, and sequences of operators are loops. So no input uses more stack than the
+/// depth limit allows. The first mistake ends the parser.
 struct Parser {
   private var lexer: Lexer
   private(set) var token: Token = .end
@@ -274,7 +274,7 @@ struct Parser {
     return arguments
   }
 
-  /// A message's fields are read over, and the message refused when names are checked.
+  /// Skips the fields of a message. The checker of names refuses the message later.
   private mutating func message(_ name: String, at start: Int) throws(ParseFailure) -> Int {
     try advance()
     while token != .symbol(.rightBrace) {

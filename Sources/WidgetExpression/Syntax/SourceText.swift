@@ -79,8 +79,8 @@ struct SourceText: Sendable {
 
 /// A line of a source with a caret below a place.
 ///
-/// A tab stays a tab in the line of the caret, and a wide character is two cells, so that the caret
-/// stands right in a terminal. A long line is cut around the place.
+/// In the caret's line, a tab stays a tab, and a wide character becomes two cells. So a terminal
+/// shows the caret at the right place. A long line is cut around the place.
 public enum SourceExcerpt {
   /// - Parameters:
   ///   - number: the line's, from 1.
@@ -118,7 +118,7 @@ public enum SourceExcerpt {
 }
 
 extension Character {
-  /// How many cells a terminal gives it: 2 for East Asian wide characters and emoji.
+  /// The width in a terminal: 2 cells for East Asian wide characters and emoji.
   var terminalCells: Int {
     guard let first = unicodeScalars.first else { return 0 }
     switch first.value {

@@ -128,7 +128,7 @@ struct SyntaxPrinter {
 }
 
 extension SyntaxTree {
-  /// Whether two trees say the same, wherever it stands in their sources.
+  /// Whether two trees are equal; places in their sources do not matter.
   func hasSameStructure(as other: SyntaxTree) -> Bool { same(root, other, other.root) }
 
   private func same(_ a: Int, _ other: SyntaxTree, _ b: Int) -> Bool {

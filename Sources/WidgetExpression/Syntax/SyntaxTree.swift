@@ -1,8 +1,8 @@
 /// An expression as read: nodes in one array, children before their parents.
 ///
-/// An array rather than a tree of references, so that neither copying nor freeing it takes stack.
-/// Operators of one level in a row are one node (`a + b - c`, `a && b && c`, `c ? x : d ? y : z`), so
-/// that a long row is not deep either.
+/// The tree is an array and not a tree of references, so that copying and freeing it use no stack.
+/// A sequence of operators of one level is one node (`a + b - c`, `a && b && c`, `c ? x : d ? y :
+/// z`), so that a long sequence is not deep.
 struct SyntaxTree: Sendable {
   typealias Node = Int
 
@@ -51,7 +51,8 @@ struct SyntaxTree: Sendable {
   }
 
   private(set) var kinds: [Kind] = []
-  /// Where each node is in the source, in bytes: its operator if it has one, else its beginning.
+  /// The place of each node in the source, in bytes: its operator if it has one, else its
+  /// beginning.
   private(set) var offsets: [Int] = []
   private(set) var heights: [Int32] = []
   var root: Node = 0
@@ -84,7 +85,7 @@ enum Comparison: String, Sendable {
   case isIn = "in"
 }
 
-/// The macros that bring variables.
+/// The macros that declare variables.
 enum MacroKind: String, Sendable, CaseIterable {
   case all, exists, map, filter
   case existsOne = "exists_one"

@@ -80,7 +80,7 @@ extension Token {
     if case .symbol(let symbol) = self { Arithmetic(rawValue: symbol.rawValue) } else { nil }
   }
 
-  /// As a message names it.
+  /// The name of the token in messages.
   var description: String {
     switch self {
     case .end: "the end"

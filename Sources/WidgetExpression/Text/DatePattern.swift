@@ -1,8 +1,8 @@
 public import WidgetModel
 
 extension NodeProperty {
-  /// Why a value of a date's `format` fails for every time. Nil for other properties, and if it can
-  /// succeed.
+  /// The reason why a value of a date's `format` fails for every time. Nil for other properties,
+  /// and if the value can succeed.
   public func patternProblem(_ value: Value) -> String? {
     guard name == "format", case .string(let pattern) = value else { return nil }
     return DatePattern.problem(pattern, isRead: false)
@@ -44,7 +44,8 @@ enum DatePattern {
     return result
   }
 
-  /// Why a pattern fails for every time, or for every text if `isRead`. Nil if it can succeed.
+  /// The reason why a pattern fails for every time, or for every text if `isRead`. Nil if it can
+  /// succeed.
   static func problem(_ pattern: String, isRead: Bool) -> String? {
     guard DateLocale.english.pattern(ofStyle: pattern) == nil else { return nil }
     do throws(ExpressionFailure) {
@@ -69,7 +70,7 @@ enum DatePattern {
     ExpressionFailure(.invalidArgument, "bad date pattern: \(message)")
   }
 
-  /// Without what fills it up to its width.
+  /// The text without its padding.
   private static func bare(_ text: String) -> String {
     let rest = text.drop { $0 == "0" || $0 == " " }
     return rest.isEmpty && !text.isEmpty ? "0" : String(rest)
@@ -129,7 +130,7 @@ enum DatePattern {
 
   // MARK: Reading
 
-  /// The time that a text shows; fields that the pattern leaves out are those of 1970-01-01T00:00.
+  /// The time in a text. Fields that the pattern leaves out are those of 1970-01-01T00:00.
   static func parse(
     _ text: String, _ pattern: String, _ rules: TimeZoneRules,
     _ locale: DateLocale = .english
@@ -191,7 +192,7 @@ private struct DateReader {
     return true
   }
 
-  /// Whether the field is there; nil for a field that cannot be read.
+  /// Whether the text has the field; nil for a letter of no readable field.
   mutating func read(_ letter: Unicode.Scalar) -> Bool? {
     switch letter {
     case "Y": return set(\.year, digits.number(4, isShort: true))
@@ -218,7 +219,7 @@ private struct DateReader {
     case "B", "b":
       return set(\.month, name(locale.months, locale.shortMonths).map { $0 + 1 })
     case "A", "a":
-      // The day follows from the date; the name must be one.
+      // The weekday follows from the date, so its name is only checked.
       return name(locale.weekdays, locale.shortWeekdays) != nil
     case "F":
       return read("Y") == true && skip("-") && read("m") == true && skip("-") && read("d") == true

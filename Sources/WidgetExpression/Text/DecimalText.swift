@@ -3,7 +3,7 @@
 struct DecimalText {
   /// Decimal digits, without leading zeros; empty for zero.
   private var digits: [UInt8]
-  /// How many of the digits stand before the point; negative for 0.00…
+  /// The number of digits before the point; negative for 0.00…
   private var point: Int
   private let isNegative: Bool
 
@@ -14,7 +14,7 @@ struct DecimalText {
     return nil
   }
 
-  /// With so many digits after the point.
+  /// The text with `places` digits after the point.
   static func fixed(_ value: Double, _ places: Int) -> String {
     special(value) ?? quick(value, places) ?? exact(value, places)
   }
@@ -25,7 +25,7 @@ struct DecimalText {
     guard (0...20).contains(places), shift > 0 else { return nil }
     var scaled = UInt128(value.significandBitPattern | (value.isNormal ? 1 << 52 : 0))
     for _ in 0..<places { scaled *= 10 }
-    // Below 2^120, so that the result of a larger shift is less than a half.
+    // The scaled value is below 2^120, so a larger shift gives less than a half.
     var whole = shift < 128 ? scaled >> UInt128(shift) : 0
     if shift < 128 {
       let rest = scaled - whole << UInt128(shift)
@@ -45,7 +45,8 @@ struct DecimalText {
     return decimal.plain(places: places)
   }
 
-  /// With one digit before the point, so many after it, and an exponent of two digits at least.
+  /// The text with one digit before the point, `places` digits after it, and an exponent of at
+  /// least two digits.
   static func scientific(_ value: Double, _ places: Int) -> String {
     if let text = special(value) { return text }
     var decimal = DecimalText(exactly: value)

@@ -1,4 +1,4 @@
-/// Makes texts alike that people search for alike: case and accents do not count.
+/// Removes the differences between texts that a search ignores: case and accents.
 ///
 /// `Café`, `CAFE` and `cafe` followed by U+0301 become `cafe`; `Straße` becomes `strasse`, `Łódź`
 /// `lodz`. Meant for comparing and searching, not for showing.
@@ -32,7 +32,7 @@ enum TextFolding {
     return String(result)
   }
 
-  /// Letters that look like another with a stroke, or like two, but have no decomposition.
+  /// Letters with a stroke, and ligatures, that have no decomposition.
   private static let strokes: [Unicode.Scalar: String] = [
     "Ø": "o", "ø": "o", "Ł": "l", "ł": "l", "Đ": "d", "đ": "d", "Ð": "d", "ð": "d", "Ħ": "h",
     "ħ": "h", "Ŧ": "t", "ŧ": "t", "ı": "i", "Æ": "ae", "æ": "ae", "Œ": "oe", "œ": "oe", "Þ": "th",

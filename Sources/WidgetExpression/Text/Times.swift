@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// Timestamps and durations: their ranges, and the text they are read from and written as.
+/// Timestamps and durations: their ranges and their text.
 enum Times {
   /// The duration, if it fits in 2^63 nanoseconds.
   static func checked(_ duration: Duration) throws(ExpressionFailure) -> Duration {
@@ -20,7 +20,7 @@ enum Times {
 
   static func add(_ time: Timestamp, _ duration: Duration) throws(ExpressionFailure) -> Timestamp {
     let sum = time.advanced(by: duration)
-    // The model clamps; the language has an error.
+    // The model clamps such a value, but the language has an error.
     guard sum.duration(since: time) == duration else { throw timestampRange }
     return sum
   }

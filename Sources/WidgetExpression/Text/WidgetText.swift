@@ -2,7 +2,8 @@ import WidgetModel
 
 /// Numbers and times as widgets show them, in English.
 enum WidgetText {
-  /// `1,234,567.5`: with so many digits after the point, or as few as show it to three.
+  /// `1,234,567.5`: with `digits` digits after the point. If nil, at most three digits, without
+  /// zeros at the end.
   static func number(_ value: ExpressionValue, digits: Int?) -> String? {
     switch value {
     case .int(let x): return grouped(String(x), zeros: digits ?? 0)

@@ -75,7 +75,7 @@ struct PosixZone: Hashable, Sendable {
     return year
   }
 
-  /// When a change happens in a year, in seconds since 1970 as the clocks show before it.
+  /// The time of a change in a year, in seconds since 1970, on clocks that are not changed yet.
   private static func seconds(of change: Change, _ year: Int) -> Int {
     let first = CivilTime.days(year: year, month: 1, day: 1)
     let day: Int

@@ -1,12 +1,13 @@
 /// Parsing of TZif, the format of the files in `/usr/share/zoneinfo` (RFC 8536).
 extension TimeZoneRules {
-  /// Why bytes are no time zone.
+  /// The reason why bytes are no time zone.
   public struct ParseError: Error, Hashable, Sendable, CustomStringConvertible {
     public let message: String
     public var description: String { "not a TZif file: \(message)" }
   }
 
-  /// More transitions than any real zone has (about 240), fewer than would cost memory.
+  /// The maximum number of transitions. Real zones have about 240, and this limit bounds the
+  /// memory.
   static let transitionsMax = 10_000
 
   /// Reads versions 1 to 4. Of version 2 and later the 64-bit part and the rule for the time after

@@ -57,8 +57,8 @@ public struct TimeZoneRules: Hashable, Sendable {
     return periods.first { !$0.isDaylightSaving } ?? periods[0]
   }
 
-  /// The offset for a time given as the clocks show it. Of two that fit, when clocks go back, the
-  /// earlier moment's; of none, when they go forward, the offset before the change.
+  /// The offset for a local clock time. If the clocks repeat the time, the offset of the earlier
+  /// moment. If the clocks skip the time, the offset before the change.
   func offset(forLocalSeconds local: Int64) -> Int {
     // Every offset is within a day, so these two periods surround the time.
     let before = period(atSeconds: local - 86_400).offsetSeconds

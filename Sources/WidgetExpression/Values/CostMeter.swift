@@ -15,6 +15,6 @@ struct CostMeter {
     }
   }
 
-  /// Pays for reading so many bytes of text.
+  /// Charges the cost of reading text of this size.
   mutating func chargeRead(_ bytes: Int) throws(ExpressionFailure) { try charge(bytes >> 4 + 1) }
 }

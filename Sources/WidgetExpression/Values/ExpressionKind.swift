@@ -14,7 +14,7 @@ public enum ExpressionKind: String, Hashable, Sendable, CaseIterable {
   case timestamp = "google.protobuf.Timestamp"
   case duration = "google.protobuf.Duration"
   case type
-  /// Of no value; only an expression such as `dyn == type(x)` could ask for it.
+  /// No value has this kind. Only an expression such as `dyn == type(x)` names it.
   case dyn
 
   /// The name to use in a message to a person: `timestamp` rather than protobuf's long name.

@@ -8,8 +8,8 @@ public struct ExpressionList: RandomAccessCollection, Hashable, Sendable {
   }
 
   private let storage: Storage
-  /// 1 plus the deepest element's. A list of the domain counts as 1: its depth was bounded where it
-  /// came in.
+  /// 1 plus the depth of the deepest element. A list of the domain counts as 1, because its depth
+  /// was checked when the daemon received it.
   let depth: Int
 
   /// The list of these elements. O(n).

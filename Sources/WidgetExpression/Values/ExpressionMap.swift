@@ -3,7 +3,7 @@ public import WidgetModel
 /// Something that a host shows to expressions as a map with string keys, without building one: the
 /// fields are asked for when an expression reads them.
 ///
-/// It must not change while an evaluation runs, and answers the same for the same name.
+/// It must not change while an evaluation runs, so that the same name always has the same value.
 public protocol ExpressionObject: AnyObject, Sendable {
   /// All names, each once, in a fixed order. A macro iterates over them.
   var fieldNames: [String] { get }
@@ -199,7 +199,7 @@ final class MapEntries: Sendable {
   }
 }
 
-/// Collects entries; says when a key comes again.
+/// Collects entries, and reports repeated keys.
 struct MapBuilder {
   private static let searchedMax = 8
   private var keys: [MapKey] = []

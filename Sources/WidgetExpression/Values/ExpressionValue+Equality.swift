@@ -9,7 +9,7 @@ extension ExpressionValue {
     return (try? isEqual(to: other, &unlimited)) ?? false
   }
 
-  /// The same, paid for by the element and by 16 bytes of text.
+  /// The same. Each element, and each 16 bytes of text, costs 1.
   func isEqual(
     to other: ExpressionValue, _ meter: inout CostMeter
   ) throws(ExpressionFailure) -> Bool {
@@ -48,7 +48,7 @@ extension ExpressionValue {
     }
   }
 
-  /// How two values relate where the language orders them (numbers, text, bytes, bools, times).
+  /// The order of two values that the language can order (numbers, text, bytes, bools, times).
   /// `.unordered` with a NaN; nil if there is no order between such kinds.
   func order(relativeTo other: ExpressionValue) -> ExpressionOrder? {
     switch (self, other) {
@@ -81,7 +81,7 @@ extension ExpressionValue {
   }
 }
 
-/// How one value relates to another.
+/// The order of one value and another.
 enum ExpressionOrder {
   case before, same, after
   /// One of them is a NaN.
@@ -91,7 +91,7 @@ enum ExpressionOrder {
     self = a < b ? .before : a == b ? .same : a > b ? .after : .unordered
   }
 
-  /// By the integer's nearest double, as CEL has it: 2^63 - 1 and 2.0^63 are the same.
+  /// The comparison uses the integer's nearest double, as CEL does: 2^63 - 1 and 2.0^63 are equal.
   init<I: FixedWidthInteger>(integer: I, _ double: Double) { self.init(Double(integer), double) }
 
   var reversed: ExpressionOrder {

@@ -20,7 +20,7 @@ public enum ExpressionValue: Hashable, Sendable {
   case list(ExpressionList)
   case map(ExpressionMap)
   case timestamp(Timestamp)
-  /// At most 2^63 nanoseconds either way (292 years), as CEL has it.
+  /// At most 2^63 nanoseconds in both directions (292 years), as in CEL.
   case duration(Duration)
   case type(ExpressionKind)
 
@@ -47,7 +47,7 @@ public enum ExpressionValue: Hashable, Sendable {
     }
   }
 
-  /// How many lists and maps are inside one another here; 0 for a scalar.
+  /// The depth of nested lists and maps; 0 for a scalar.
   var depth: Int {
     switch self {
     case .list(let list): list.depth

@@ -21,7 +21,7 @@ public enum WidgetVariable {
     activity: Activity?
   ) -> ValueMap {
     let labels = labels.entries.map { ValueMap.Entry(key: $0.key, value: .string($0.value)) }
-    // In the order of a map, which then need not be sorted.
+    // The fields are in the order of a map, so that the map need not be sorted.
     var map: ValueMap = [
       "enabled": .bool(presence.isEnabled), "family": .string(family.name),
       "id": .string(id.rawValue), "kind": .string(kind.rawValue), "labels": .map(ValueMap(labels)),
