@@ -49,9 +49,9 @@ public struct Activity: Hashable, Sendable {
 
   /// The time for which the widget of an ended activity stays.
   public enum Dismissal: Hashable, Sendable {
-    /// For the maximum: `activity_dismissal_seconds_max`.
+    /// For the maximum time: `activity_dismissal_seconds_max`.
     case standard
-    /// Not at all: the end removes the widget.
+    /// For no time: the end removes the widget.
     case immediate
     /// For this time: from 0 to the maximum. Another time is refused.
     case after(Duration)

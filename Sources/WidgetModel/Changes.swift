@@ -46,7 +46,7 @@ public struct WidgetUpdate: Hashable, Sendable {
   public var applySet: String?
   public var family: Family?
   public var content: ContentChange?
-  /// `.some(nil)`: it has neither a timeline nor a schedule any more.
+  /// `.some(nil)`: the widget has neither a timeline nor a schedule any more.
   public var timeline: TimelineStatus??
   /// The whole current activity.
   public var activity: Activity?
@@ -57,7 +57,7 @@ public struct WidgetUpdate: Hashable, Sendable {
     self.updateTime = updateTime
   }
 
-  /// Whether it has only the new revision.
+  /// Whether the update has nothing but the new revision.
   public var isEmpty: Bool {
     setData.isEmpty && unsetData.isEmpty && setParameters.isEmpty && unsetParameters.isEmpty
       && labels == nil && presence == nil && position == nil && isStale == nil && error == nil

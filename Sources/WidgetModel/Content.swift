@@ -150,7 +150,7 @@ public struct ContentChange: Hashable, Sendable {
     self.removedIDs = removedIDs
   }
 
-  /// The change to a whole new content, or to no content.
+  /// A change that replaces the whole content, or removes it.
   public init(replacingBy content: Content?) {
     self.init(replaces: true, rootID: content?.rootID ?? "", setNodes: content?.nodes ?? [])
   }

@@ -1,12 +1,13 @@
-/// What nodes of one type are. `NodeType.makeDescription` has the descriptions of all types.
+/// The description of one type of nodes. `NodeType.makeDescription` has the descriptions of all
+/// types.
 ///
-/// Everything else about a type follows from its description: what a template can say, what the
-/// schema and the reference say of it, how its nodes are shown, and the random trees of tests.
+/// Everything else about a type follows from its description: the keys of templates, the schema,
+/// the reference, the look of its nodes, and the random trees of tests.
 struct NodeDescription: Sendable {
   /// The meaning, for the schema: a sentence.
   let summary: String
   let role: NodeRole
-  /// The property after the type in the short form. Nil if children stand there.
+  /// The property that follows the type in the short form. Nil if children follow it.
   let mainProperty: String?
   /// Whether templates give it children.
   let hasChildren: Bool
@@ -60,11 +61,11 @@ extension NodeType {
   /// The meaning, for the schema: a sentence.
   public var summary: String { NodeType.descriptions[number].summary }
 
-  /// How nodes of this type are laid out, drawn and used.
+  /// The role of nodes of this type: their layout, look and use.
   package var role: NodeRole { NodeType.descriptions[number].role }
 
-  /// The property after the type in the short form: `label: TEXT` for `text`. Nil if children stand
-  /// there.
+  /// The property that follows the type in the short form: `label: TEXT` for `text`. Nil if
+  /// children follow it.
   public var mainProperty: String? { NodeType.descriptions[number].mainProperty }
 
   /// Whether templates give it children. The children of an embed come from another widget.

@@ -1,7 +1,7 @@
 /// The events that the nodes of a kind take, from their templates and the kind's reducers.
 ///
-/// They never depend on a widget's state: `visible` and `enabled` decide whether a node takes its
-/// events now.
+/// The events never depend on a widget's state. `visible` and `enabled` decide whether a node takes
+/// them now.
 public struct NodeEvents: Sendable {
   /// The events of the reducers that name a node, by its id.
   private var byNode: [String: Set<String>] = [:]

@@ -78,7 +78,7 @@ public enum NodeID {
   /// The maximum length of the id of a node.
   public static let lengthMax = 128
 
-  /// 128 bits in hexadecimal: FNV-1a from two beginnings.
+  /// 128 bits in hexadecimal: two hashes by FNV-1a, with different offsets.
   public static func hash(_ text: String) -> String {
     let hashes = [UInt64(0xcbf2_9ce4_8422_2325), 0x9e37_79b9_7f4a_7c15].map { start in
       text.utf8.reduce(start) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }

@@ -19,7 +19,7 @@ package enum NodeRole: Hashable, Sendable, CaseIterable {
   case embed
   /// A type that this version does not know: its children below each other.
   case unknown
-  /// A text with a border, its children beside it. Users press it.
+  /// A text with a border, and its children beside it. Users press it.
   case button
   /// A text behind a box that users check.
   case toggle
@@ -31,7 +31,7 @@ package enum NodeRole: Hashable, Sendable, CaseIterable {
   case date
   /// A text behind a mark that moves.
   case spinner
-  /// A text that leads elsewhere, its children beside it. Users open it.
+  /// A text with a link, and its children beside it. Users open it.
   case link
   /// A text of any number of lines.
   case label
@@ -48,7 +48,7 @@ package enum NodeRole: Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// Whether the node takes the whole width of a column, if nothing says how it is aligned.
+  /// Whether the node takes the whole width of a column, if no property sets its alignment.
   package var fillsColumn: Bool {
     switch self {
     case .button, .toggle, .gauge, .image, .date, .spinner, .link: false

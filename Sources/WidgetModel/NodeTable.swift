@@ -6,7 +6,7 @@
 ///
 /// The tree of `children` is always a tree, for any input. If a node is the child of several nodes,
 /// the first of them in the tree's order is its parent. Missing children, and children that would
-/// close a circle, are left out. While a content has such faults, each change costs O(all nodes).
+/// close a cycle, are left out. While a content has such faults, each change costs O(all nodes).
 /// Nothing here is recursive, so a content may have any depth.
 public struct NodeTable: Sendable {
   /// The deepest level of nodes that clients lay out and read. The root's depth is 0. Deeper nodes are
@@ -141,7 +141,7 @@ public struct NodeTable: Sendable {
       let before = Set(old?.node.childIDs ?? [])
       var now: Set<String> = []
       for child in node.childIDs {
-        // Twice in one list, or missing.
+        // The child is twice in the list, or is missing.
         guard now.insert(child).inserted, child != rootID,
           update.nodes[child] != nil || (indices[child] != nil && !gone.contains(child))
         else { return false }
@@ -159,7 +159,8 @@ public struct NodeTable: Sendable {
         return false
       }
     }
-    // All changed nodes must hang on the root: the way up must end there, and not in a circle.
+    // All changed nodes must be reachable from the root: the path upwards must end there, and not
+    // in a cycle.
     var good: Set<String> = [rootID]
     for id in update.different {
       var path: [String] = []
@@ -185,11 +186,11 @@ public struct NodeTable: Sendable {
     return entries[parent]?.node.id
   }
 
-  /// Whether a node is removed with a node above it, because no other node takes that one.
+  /// Whether a node is removed with a node above it, because that node gets no other parent.
   private func willGo(_ id: String, _ orphans: Set<String>, _ update: Update) -> Bool {
     var current = indices[id].flatMap { entries[$0] }?.parent
     while let index = current, let entry = entries[index] {
-      // If a node above moves or changes, it is simpler to look at all nodes.
+      // If a node above moves or changes, the table is made again from all nodes, which is simpler.
       guard update.newParents[entry.node.id] == nil, update.nodes[entry.node.id] == nil else {
         return false
       }
@@ -236,7 +237,7 @@ public struct NodeTable: Sendable {
       entries[index]?.children = children
       for child in children { entries[child]?.parent = index }
     }
-    // Only now, so that an index is not in both lists.
+    // The indices are freed last, so that an index is not in both lists.
     free += changes.removed
     return changes
   }
@@ -351,7 +352,8 @@ public struct NodeTable: Sendable {
     (entries, free, indices, isWellFormed) = (PagedArray(), [], [:], true)
 
     if rootID.isEmpty { table = [:] }
-    // Each node is taken out once, so circles end too. A parent is known before its children.
+    // Each node is removed from `table` once, so cycles end, too. A parent is known before its
+    // children.
     var waiting: [(id: String, parent: Int?)] = [(rootID, nil)]
     while let (id, parent) = waiting.popLast() {
       guard let node = table.removeValue(forKey: id) else {

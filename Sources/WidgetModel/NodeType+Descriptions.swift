@@ -1,5 +1,5 @@
 extension NodeType {
-  /// What nodes of this type are. Only this says it: see `NodeDescription`.
+  /// The description of this type. No other code has it; see `NodeDescription`.
   ///
   /// The reference in `docs/content.md` has the types, properties and events in the same order.
   func makeDescription() -> NodeDescription {
@@ -265,7 +265,7 @@ extension EventType {
   fileprivate static let delete = EventType(
     name: "delete", payload: [Field(name: "row", type: .string, isRequired: true)])
   fileprivate static let openLink = EventType(name: "open")
-  /// A part of a text leads elsewhere.
+  /// A part of a text has a link.
   fileprivate static let open = EventType(
     name: "open", payload: [Field(name: "url", type: .string)])
   fileprivate static let load = EventType(

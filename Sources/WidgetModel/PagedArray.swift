@@ -1,5 +1,5 @@
 /// An array in pages of a fixed size. A copy shares the pages, and copies one when an element in it
-/// changes. So a change to a copy of 1,000 elements costs some 30 of them, not all.
+/// changes. So a change to a copy of 1,000 elements copies about 30 of them.
 struct PagedArray<Element: Sendable>: Sendable {
   private static var shift: Int { 5 }
   private static var pageCount: Int { 1 << shift }

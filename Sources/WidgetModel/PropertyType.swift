@@ -40,12 +40,12 @@ public struct PropertyMismatch: Error, Hashable, Sendable {
 }
 
 extension PropertyType {
-  /// The edges that a map of lengths can name. The more exact one wins: `top` over `vertical` over
-  /// `all`.
+  /// The edges that a map of lengths can name. The most specific key counts: `top` before
+  /// `vertical` before `all`.
   public static let edgeNames = [
     "all", "horizontal", "vertical", "top", "bottom", "leading", "trailing",
   ]
-  /// The greatest length, in points.
+  /// The maximum length, in points.
   public static let lengthMax = 100_000.0
 
   /// The type of expressions for such a value.

@@ -2,9 +2,9 @@
 package enum RFC3339 {
   /// The number of digits of a second's fraction.
   package enum Fraction {
-    /// 0, 3, 6 or 9, as in the JSON of protobuf.
+    /// 0, 3, 6 or 9 digits, as in the JSON of protobuf.
     case thousands
-    /// As few as possible, as in CEL.
+    /// As few digits as possible, as in CEL.
     case shortest
   }
 

@@ -19,9 +19,9 @@ public struct ReadMask: Hashable, Sendable {
     case timeline
     case activity
     case etag
-    /// Only if the mask names it: an empty mask does not include it.
+    /// Included only if the mask names it. An empty mask does not include it.
     case owners
-    /// Only if the mask names it.
+    /// Included only if the mask names it.
     case storedTimeline = "stored_timeline"
   }
 

@@ -83,7 +83,7 @@ extension ThemeValue {
     switch self {
     case .color: return nil
     case .offset(let points):
-      // NaN is in no range.
+      // The check refuses NaN, too, because NaN is in no range.
       return (0...ThemeValue.offsetMax).contains(points)
         ? nil : "\(points) is not a length; write \(known.group.howTo)"
     case .font(let font):

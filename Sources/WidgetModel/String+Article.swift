@@ -1,5 +1,5 @@
 extension String {
-  /// The word with its article, for messages: `a label`, `an image`.
+  /// The word with its indefinite article, for messages: `a label`, `an image`.
   public var withArticle: String {
     let word = lowercased()
     let isSpoken =

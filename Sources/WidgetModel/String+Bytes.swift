@@ -19,7 +19,7 @@ extension String {
     }
   }
 
-  /// Lends the bytes without a copy, except for text that is bridged from elsewhere.
+  /// Passes the bytes to a closure. Copies them only if the text is bridged from Objective-C or C.
   @inline(__always)
   private func withBytes<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R {
     if let result = utf8.withContiguousStorageIfAvailable({ body(UnsafeRawBufferPointer($0)) }) {
@@ -31,7 +31,7 @@ extension String {
 }
 
 extension UnsafeRawBufferPointer {
-  /// The number of equal bytes at the start. Compares eight at a time.
+  /// The number of equal bytes at the start. Compares eight bytes at a time.
   @inline(__always)
   fileprivate func commonPrefix(with other: UnsafeRawBufferPointer) -> Int {
     let length = Swift.min(count, other.count)

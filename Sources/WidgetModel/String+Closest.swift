@@ -1,10 +1,10 @@
 extension String {
-  /// The candidate that was probably meant; nil if none is near. The first one, if several are as near.
-  /// A letter in the other case counts as right. O(candidates · lengths).
+  /// The candidate that was probably meant; nil if none is near. The first one, if several are as
+  /// near. Upper and lower case do not count. O(candidates · lengths).
   public func closest(among candidates: some Sequence<String>) -> String? {
     let bytes = Array(utf8.prefix(65))
     guard (1...64).contains(bytes.count) else { return nil }
-    // The limit is one slip in short words, and a third of the letters in long ones.
+    // The limit is one change in short words, and a third of the letters in long words.
     var best: (distance: Int, candidate: String)?
     for candidate in candidates {
       let other = Array(candidate.utf8.prefix(65))
@@ -20,7 +20,7 @@ extension String {
   /// The number of bytes to insert, remove, change, or swap with their neighbour. O(lengths).
   private static func distance(_ a: [UInt8], _ b: [UInt8]) -> Int {
     func lower(_ byte: UInt8) -> UInt8 { (65...90).contains(byte) ? byte + 32 : byte }
-    // Three rows of the table at a time: the one before the last, the last one, the present one.
+    // Three rows of the table: the present one, and the two before it.
     var before = [Int](repeating: 0, count: b.count + 1)
     var previous = Array(0...b.count)
     var current = before

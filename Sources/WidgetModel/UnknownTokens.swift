@@ -4,7 +4,7 @@ public struct UnknownToken: Hashable, Sendable {
   public let property: String
   /// The full name: `color.primry`.
   public let token: String
-  /// A token of the theme that was probably meant.
+  /// The token of the theme that was probably meant.
   public let suggestion: String?
 
   /// The problem, as a sentence of a node's `problem`.

@@ -27,7 +27,7 @@ public struct ValueMap: Hashable, Sendable, ExpressibleByDictionaryLiteral {
   public init(_ unsorted: [Entry]) {
     entries = unsorted
     guard !entries.isStrictlySorted else { return }
-    // `sort` does not promise to be stable, so the original place breaks ties.
+    // `sort` may be unstable, so the original place decides between equal keys.
     let order = entries.indices.sorted { a, b in
       if entries[a].key.precedesByBytes(entries[b].key) { return true }
       if entries[b].key.precedesByBytes(entries[a].key) { return false }

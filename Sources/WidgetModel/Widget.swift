@@ -10,7 +10,7 @@ public struct Widget: Hashable, Sendable, Identifiable {
   public var position: Int64
   public var parameters: ValueMap
   public var data: ValueMap
-  /// The widget's feeder is gone, so its data may be old.
+  /// The widget's provider is gone, so its data may be old.
   public var isStale: Bool
   /// The error of the widget; nil for none.
   public var error: WidgetError?
@@ -151,7 +151,7 @@ public struct WidgetError: Hashable, Sendable {
 
   /// This error as stored after another one. An error without a time, the first or a further one,
   /// gets the time of a former error with the same reason: best of one with the same message too.
-  /// A former error gives its time to one error only.
+  /// Only one error gets the time of a former error.
   ///
   /// The daemon keeps errors in this way. To know whether setting an error would change a widget,
   /// compare this with the widget's error.

@@ -1,4 +1,4 @@
-/// A failure of a widget, which every renderer marks in the same way without help of the author.
+/// A failure of a widget. All renderers mark it in the same way, without code by the author.
 ///
 /// This is the one definition of a widget that fails: `Widget.failures`. Lists, bars, the dashboard
 /// and the status of the daemon read it.
@@ -40,13 +40,13 @@ extension Widget {
   /// The failures: the error, the timeline, the activity, the content.
   public var failures: [WidgetFailure] { failuresOutsideContent + (content?.failures ?? []) }
 
-  /// Whether something has failed. The widget then has the mark of a failed one.
+  /// Whether something has failed. The widget then has the mark of a failed widget.
   public var hasFailed: Bool {
     !failuresOutsideContent.isEmpty || content?.nodes.contains(where: \.hasFailed) == true
   }
 
-  /// The failures that the content does not tell. The content of the built-in kind of activities has
-  /// the outcome.
+  /// The failures that the content does not show. The content of the built-in kind of activities
+  /// has the outcome.
   public var untoldFailures: [WidgetFailure] {
     failuresOutsideContent.filter { if case .activity = $0 { kind != .activity } else { true } }
   }
@@ -81,8 +81,9 @@ extension Node {
     "background", "classes", "color", "font", "padding", "spacing", "tooltip", "urgent",
   ]
 
-  /// The problems that make a widget a failed one: of properties that are more than a look, and that
-  /// have no placeholder. The problems of another widget's nodes in an embed are not this widget's.
+  /// The problems that make the widget a failed widget: problems of properties without a
+  /// placeholder that change more than the look. The problems of another widget's nodes in an embed
+  /// are not this widget's.
   var failures: [String] {
     guard !problem.isEmpty, NodeID.splitAtEmbed(id) == nil, !isOfShownWidget else { return [] }
     return problems.filter { !Node.isOfLook($0) && !hasPlaceholder(for: $0) }

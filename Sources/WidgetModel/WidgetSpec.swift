@@ -55,7 +55,7 @@ public struct WidgetPatch: Hashable, Sendable {
     var timeline: Timeline??
   }
 
-  /// Invariant: the rest in it changes something. So equal patches are equal in memory.
+  /// Invariant: if it is not nil, it changes something. So equal patches are equal in memory.
   private indirect enum Box: Hashable, Sendable {
     case rest(Rest)
   }
