@@ -29,7 +29,7 @@ extension Activity: ConvertibleMessage {
 public struct StartActivityRequest: Hashable, Sendable {
   /// The parameters are the attributes, the data is the state.
   public var widget: WidgetSpec
-  /// nil: as long as it may.
+  /// nil: the maximum lifetime.
   public var lifetime: Duration?
   /// nil: the widget never becomes stale.
   public var staleAfter: Duration?
@@ -74,7 +74,7 @@ extension StartActivityRequest: ConvertibleMessage {
 public struct StartActivityResponse: Hashable, Sendable {
   public var widget: Widget
   public var etag: String
-  /// Possible mistakes, though the widget was added.
+  /// Possible mistakes. The widget was added all the same.
   public var warnings: [RequestWarning]
 
   public init(widget: Widget, etag: String = "", warnings: [RequestWarning] = []) {

@@ -32,9 +32,9 @@ public struct GetStatsResponse: Hashable, Sendable {
   /// The used part of each limit, by its name. For a limit per user, the part of the user with the
   /// highest usage.
   public var usage: [String: UInt64]
-  /// The resident set; 0 if it is not known.
+  /// The size of the resident set; 0 if it is not known.
   public var memoryBytes: UInt64
-  /// How many providers have a session.
+  /// The number of providers with a session.
   public var providers: UInt64
   /// Nil while the store takes changes.
   public var storeFailure: StoreFailure?
@@ -132,18 +132,18 @@ extension GetStatsResponse: ConvertibleMessage {
   }
 }
 
-/// Something that went wrong and is worth an administrator's look.
+/// An error that an administrator should see.
 public struct RecentError: Hashable, Sendable {
-  /// When it happened last.
+  /// The time of the last occurrence.
   public var time: Timestamp
   /// A code that this version does not know reads as `.unknown`.
   public var code: StatusCode
   /// The stable reason: `STORAGE_FAILED`.
   public var reason: String
-  /// Where: "storage", "connections", "settings", or a method's full name.
+  /// The area: "storage", "connections", "settings", or a method's full name.
   public var area: String
   public var message: String
-  /// How often it has happened.
+  /// The number of occurrences.
   public var count: UInt64
   /// The user of the last call or connection. Nil if there was none, or several users at once.
   public var peerUID: UInt32?
@@ -242,7 +242,7 @@ extension ReloadResponse: ConvertibleMessage {
   }
 }
 
-/// How much is logged.
+/// The level of the log.
 public enum LogLevel: UInt8, Hashable, Sendable, CaseIterable {
   case trace = 1
   case debug
@@ -276,7 +276,7 @@ extension SetLogLevelRequest: ConvertibleMessage {
   }
 }
 
-/// The log level before.
+/// The former log level.
 public struct SetLogLevelResponse: Hashable, Sendable {
   /// nil if it is one that this version does not know.
   public var previous: LogLevel?
@@ -298,7 +298,7 @@ extension SetLogLevelResponse: ConvertibleMessage {
 
 /// Moves the clock of a daemon that runs with a fake one.
 public struct SetTimeRequest: Hashable, Sendable {
-  /// Where to; nil only asks for the time.
+  /// The new time; nil only asks for the time.
   public var target: Target?
 
   public enum Target: Hashable, Sendable {

@@ -12,7 +12,7 @@ public struct ApplyWidgetsRequest: Hashable, Sendable {
   /// Remove widgets that an earlier request with the same `applySet` declared and this one does
   /// not.
   public var prune: Bool
-  /// Only say what would happen.
+  /// Change nothing: only return the result.
   public var validateOnly: Bool
   /// See `CreateWidgetRequest.requestID`.
   public var requestID: String
@@ -89,14 +89,14 @@ extension ApplyResult: ConvertibleMessage {
 
 /// The outcome of ApplyWidgets.
 public struct ApplyWidgetsResponse: Hashable, Sendable {
-  /// One for each declared widget in the declared order, then one for each removed widget; of very
-  /// many removed ones, the first.
+  /// One result for each declared widget in the declared order, then one for each removed widget.
+  /// If very many are removed, only the first ones.
   public var results: [ApplyResult]
   /// The store's revision after the change.
   public var revision: Revision
-  /// How many widgets were removed.
+  /// The number of removed widgets.
   public var deletedCount: UInt64
-  /// Possible mistakes, though the request was carried out.
+  /// Possible mistakes. The request was carried out all the same.
   public var warnings: [RequestWarning]
 
   public init(

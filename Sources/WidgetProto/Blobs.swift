@@ -4,9 +4,9 @@ import CWidgetProto
 
 /// Adds a piece to a blob, or begins one.
 public struct UploadBlobRequest: Hashable, Sendable {
-  /// Empty begins a new one.
+  /// Empty to begin a new blob.
   public var blobID: String
-  /// How many bytes are before the piece.
+  /// The number of bytes before the piece.
   public var offset: UInt64
   public var data: [UInt8]
   /// The name of the file; with the first piece.
@@ -48,9 +48,9 @@ extension UploadBlobRequest: ConvertibleMessage {
 /// The blob after a piece was added.
 public struct UploadBlobResponse: Hashable, Sendable {
   public var blobID: String
-  /// In bytes.
+  /// The size in bytes.
   public var size: UInt64
-  /// How long the daemon keeps the blob if nobody uses it.
+  /// The time for which the daemon keeps an unused blob.
   public var idle: Duration?
 
   public init(blobID: String = "", size: UInt64 = 0, idle: Duration? = nil) {
@@ -80,7 +80,7 @@ extension UploadBlobResponse: ConvertibleMessage {
 public struct ReadBlobRequest: Hashable, Sendable {
   public var blobID: String
   public var offset: UInt64
-  /// The maximum number of bytes. Default (0): as many as fit.
+  /// The maximum number of bytes. Default (0): as many bytes as fit.
   public var sizeMax: UInt32
   /// The blob must be this user's; nil for any that the caller may read.
   public var forUID: UInt32?
@@ -120,7 +120,7 @@ extension ReadBlobRequest: ConvertibleMessage {
 public struct ReadBlobResponse: Hashable, Sendable {
   /// Empty at the end.
   public var data: [UInt8]
-  /// How many bytes the blob has.
+  /// The size of the blob, in bytes.
   public var size: UInt64
   public var name: String
   public var contentType: String

@@ -149,7 +149,7 @@ public struct DiffBundleResponse: Hashable, Sendable {
     public var path: String
     /// nil if the part is new.
     public var before: String?
-    /// nil if the part goes.
+    /// nil if the part is removed.
     public var after: String?
 
     public init(path: String = "", before: String? = nil, after: String? = nil) {
@@ -163,7 +163,7 @@ public struct DiffBundleResponse: Hashable, Sendable {
   public var version: String
   public var isInstalled: Bool
   public var differences: [Difference]
-  /// How many more there are.
+  /// The number of further differences.
   public var omitted: UInt32
 
   public init(

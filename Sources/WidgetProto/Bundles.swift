@@ -275,11 +275,11 @@ public struct ProvideBundleRequest: Hashable, Sendable {
     case rollback(RollbackBundleRequest)
     case setDefaults(SetBundleDefaultsRequest)
     case diff(DiffBundleRequest)
-    /// A request of a newer daemon.
+    /// A request that only newer daemons send.
     case unknown
   }
 
-  /// Names the request in the answer.
+  /// The number of the request, for the answer.
   public var id: UInt64
   public var request: Request
 

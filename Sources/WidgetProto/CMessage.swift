@@ -4,7 +4,7 @@ import WidgetModel
 /// A struct that protoc-c generated for a message.
 protocol CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { get }
-  /// Makes the memory an empty message.
+  /// Initializes the memory as an empty message.
   static func initialize(_ message: UnsafeMutablePointer<Self>)
 }
 
@@ -29,10 +29,10 @@ protocol CCountEntry: CMessage {
 /// A repeated message field as protobuf-c holds it.
 typealias CList<C> = UnsafeMutablePointer<UnsafeMutablePointer<C>?>
 
-/// The domain side of a message: how it is read from and written to the generated struct.
+/// The conversion between a domain value and the generated struct of its message.
 ///
-/// This is all that a message family implements. `WireMessage`, which the rest of the program sees,
-/// follows from it without showing any C.
+/// A message family implements only this. The rest of the program uses `WireMessage`, which follows
+/// from it and shows no C types.
 protocol ConvertibleMessage: WireMessage {
   associatedtype C: CMessage
 

@@ -3,7 +3,7 @@ public import WidgetModel
 
 // The messages of CatalogService.
 
-/// Asks to make a declared set of kinds true.
+/// Asks to apply a declared set of kinds.
 public struct ApplyKindsRequest: Hashable, Sendable {
   /// The provider of the kinds, with the characters of an id. "default" if empty.
   public var provider: String
@@ -11,7 +11,7 @@ public struct ApplyKindsRequest: Hashable, Sendable {
   public var kinds: [Kind]
   /// Remove kinds of this provider that are not declared here.
   public var prune: Bool
-  /// Only say what would happen.
+  /// Change nothing: only return the result.
   public var validateOnly: Bool
   /// See `CreateWidgetRequest.requestID`.
   public var requestID: String
@@ -98,7 +98,7 @@ extension LostField: ConvertibleMessage {
 
 /// The outcome of ApplyKinds.
 public struct ApplyKindsResponse: Hashable, Sendable {
-  /// One for each declared kind in the declared order, then one for each removed kind.
+  /// One result for each declared kind in the declared order, then one for each removed kind.
   public var results: [KindResult]
   /// The store's revision after the change.
   public var revision: Revision
@@ -167,7 +167,7 @@ extension GetKindResponse: ConvertibleMessage {
 
 /// Asks for a page of kinds.
 public struct ListKindsRequest: Hashable, Sendable {
-  /// How many at most; 0 means the daemon's default.
+  /// The maximum number of kinds; 0 for the daemon's default.
   public var pageSize: Int32
   /// The previous page's `nextPageToken`.
   public var pageToken: String
@@ -195,7 +195,7 @@ extension ListKindsRequest: ConvertibleMessage {
 /// A page of kinds, in order of names.
 public struct ListKindsResponse: Hashable, Sendable {
   public var kinds: [RegisteredKind]
-  /// Where the next page starts; empty on the last page.
+  /// The token of the next page; empty on the last page.
   public var nextPageToken: String
   /// The store's revision at the time of the call.
   public var revision: Revision

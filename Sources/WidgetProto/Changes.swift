@@ -7,9 +7,9 @@ public import WidgetModel
 
 /// A part of the snapshot. Apply the parts in order and show the result when `synced` arrives.
 public struct SnapshotChunk: Hashable, Sendable {
-  /// Add these; a widget with the same id is replaced. In no particular order.
+  /// Widgets to add, in any order. They replace widgets with the same id.
   public var widgets: [Widget]
-  /// Then remove these, if they are there.
+  /// Widgets to remove afterwards, if they exist.
   public var removedIDs: [WidgetID]
 
   public init(widgets: [Widget] = [], removedIDs: [WidgetID] = []) {
@@ -49,7 +49,7 @@ public struct ChangeSet: Hashable, Sendable {
   /// More frames with the same `fromRevision` follow. Apply all of them at once when one arrives
   /// with `more` false.
   public var more: Bool
-  /// To continue from here. Empty while `more` is true.
+  /// The token to continue from here. Empty while `more` is true.
   public var resumeToken: [UInt8]
 
   public init(

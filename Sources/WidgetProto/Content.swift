@@ -185,8 +185,8 @@ extension RowTemplate: ConvertibleMessage {
 }
 
 extension Reader {
-  /// Reads a map to bindings. Of entries with the same key the last one counts; an entry without a
-  /// binding is one to nothing.
+  /// Reads a map to bindings. If several entries have the same key, the last one counts. An entry
+  /// without a binding has an empty binding.
   fileprivate func bindings(
     _ count: Int, _ list: CList<Widgetd__V1__NodeTemplate__PropertiesEntry>?
   ) throws(WireError) -> [String: Binding] {

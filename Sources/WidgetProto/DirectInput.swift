@@ -1,8 +1,9 @@
 import CWidgetProto
 import WidgetModel
 
-// Reading without structs. A change of one widget is the most frequent request, and most changes set a
-// few plain values: half of the time to read them went into structs that live for some microseconds.
+// Reading without structs. A change of one widget is the most frequent request, and most changes
+// set a few plain values. Half of the time to read them was spent on structs that live for some
+// microseconds.
 
 /// A message whose usual form is read from the bytes, without protobuf-c's structs.
 ///
@@ -22,7 +23,7 @@ extension DirectlyReadMessage {
 
 /// Bytes of a message, read from the front.
 struct DirectInput {
-  /// How deep a message in its usual form is: a request, a patch, an entry, a value.
+  /// The depth of a message in its usual form: a request, a patch, an entry, a value.
   static let depth = 4
 
   private var at: UnsafePointer<UInt8>?
@@ -32,7 +33,7 @@ struct DirectInput {
   private var wireType: UInt32 = 0
   /// The fields that were found, one bit for each.
   private var seen: UInt64 = 0
-  /// Whether the bytes were no field.
+  /// Whether the last bytes were not a field.
   private var isBroken = false
 
   init(_ bytes: UnsafeRawBufferPointer) {
@@ -92,7 +93,7 @@ struct DirectInput {
   mutating func repeatedText() -> String? {
     guard let content = part() else { return nil }
     guard content.count > 0, let start = content.at else { return "" }
-    // `String(validating:)` looks metadata up at each call.
+    // `String(validating:)` is slower, because it looks up metadata at each call.
     guard wp_is_text(start, content.count) else { return nil }
     return String(
       decoding: UnsafeBufferPointer(start: start, count: content.count), as: UTF8.self)

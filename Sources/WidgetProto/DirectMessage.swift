@@ -1,13 +1,13 @@
 import CWidgetProto
 import WidgetModel
 
-// Writing without structs. A reader who joins gets all widgets, and each is a dozen small messages:
-// to make the structs and to look at each of their fields took most of the time.
+// Writing without structs. A new reader gets all widgets, and each widget is a dozen small
+// messages. Most of the time was spent on making the structs and reading their fields.
 
 /// A message that is written from the domain's value, without protobuf-c's structs.
 ///
-/// The bytes are those of the structs, which are still there: they are written if this fails, so that
-/// all errors come from one place.
+/// The bytes are the same as with structs. If this fails, the message is written with structs, so
+/// that all errors come from one place.
 protocol DirectMessage: ConvertibleMessage {
   /// Puts the fields in front of the output, the last one first. False if the message cannot be
   /// written: a text with a NUL, too deep a value, no memory.

@@ -35,7 +35,7 @@ public struct TTRPCRequest: Hashable, Sendable {
   public var method: String
   /// The encoded request message.
   public var payload: [UInt8]
-  /// How long the caller will wait; 0 means for ever.
+  /// The timeout of the caller; 0 for no limit.
   public var timeoutNanoseconds: Int64
   /// In order; a key can appear more than once.
   public var metadata: [MetadataEntry]
@@ -83,7 +83,7 @@ extension Reader {
 
 /// The message that ends a unary call, or a stream with an error.
 public struct TTRPCResponse: Hashable, Sendable {
-  /// How the call ended; nil means OK.
+  /// The status of the call; nil for OK.
   public var status: RPCStatus?
   /// The encoded response message.
   public var payload: [UInt8]
@@ -131,7 +131,7 @@ public struct RequestEnvelopeView {
     UnsafeRawBufferPointer(start: c.pointee.payload.data, count: c.pointee.payload.len)
   }
 
-  /// How long the caller will wait; 0 means for ever.
+  /// The timeout of the caller; 0 for no limit.
   public var timeoutNanoseconds: Int64 { c.pointee.timeout_nano }
 
   /// The call's metadata, made again on each access.
@@ -180,8 +180,7 @@ extension WireCodec {
       body)
   }
 
-  /// Makes a response of the payload that the closure writes: whatever it is, the response is that
-  /// with a few bytes in front.
+  /// Makes a response from the payload that the closure writes, with a few bytes in front of it.
   private func withResponse<R>(
     _ write: () throws(WireError) -> Bool, _ body: (PackedMessage) -> R
   ) throws(WireError) -> R {

@@ -8,7 +8,7 @@ public struct Handover: Hashable, Sendable {
   public static let currentFormat: UInt32 = 1
 
   public var format: UInt32
-  /// The store's history that the cursors belong to.
+  /// The epoch of the cursors.
   public var epoch: UInt64
   public var revision: UInt64
   public var lastSubscriptionID: UInt64
@@ -59,7 +59,7 @@ public struct HandedConnection: Hashable, Sendable {
   public var lastStreamID: UInt32
   /// Bytes that were read and not parsed.
   public var received: [UInt8]
-  /// How many more bytes that arrive are to be dropped.
+  /// The number of bytes to drop that have not arrived yet.
   public var discardBytes: UInt32
   /// Bytes that were sent and not accepted by the kernel.
   public var unsent: [UInt8]
@@ -122,7 +122,7 @@ public struct HandedStream: Hashable, Sendable {
   /// nil for one that this version does not know.
   public var request: Request?
   public var subscriptionID: UInt64
-  /// How long until its deadline; 0 for none.
+  /// The time until its deadline; 0 for none.
   public var timeoutNanoseconds: Int64
   /// The reader has everything up to this revision.
   public var cursor: UInt64
@@ -195,7 +195,7 @@ extension HandedStream: ConvertibleMessage {
 
 /// A transfer that is under way.
 public struct HandedTransfer: Hashable, Sendable {
-  /// Whether it is a snapshot, which the reader needs all of.
+  /// Whether it is a snapshot, so that the reader needs all widgets.
   public var isSnapshot: Bool
   /// The revision at which it began.
   public var startedRevision: UInt64

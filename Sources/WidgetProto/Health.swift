@@ -32,11 +32,11 @@ extension HealthCheckRequest: ConvertibleMessage {
 public struct HealthCheckResponse: Hashable, Sendable {
   /// The states of a service.
   public enum ServingStatus: UInt8, Hashable, Sendable, CaseIterable {
-    /// Not known, or something that this version does not know.
+    /// An unknown state, or a state that this version does not know.
     case unknown
     case serving
     case notServing
-    /// No such service; only in streams.
+    /// The service does not exist. Only in streams.
     case serviceUnknown
   }
 

@@ -6,7 +6,7 @@ public import WidgetModel
 /// Asks for a page of widgets.
 public struct ListWidgetsRequest: Hashable, Sendable {
   public var selector: Selector
-  /// How many at most; 0 means the daemon's default.
+  /// The maximum number of widgets; 0 for the daemon's default.
   public var pageSize: Int32
   /// The previous page's `nextPageToken`.
   public var pageToken: String
@@ -55,7 +55,7 @@ extension ListWidgetsRequest: ConvertibleMessage {
 /// A page of widgets, in position order.
 public struct ListWidgetsResponse: Hashable, Sendable {
   public var widgets: [TaggedWidget]
-  /// Where the next page starts; empty on the last page.
+  /// The token of the next page; empty on the last page.
   public var nextPageToken: String
   /// The store's revision at the time of the call.
   public var revision: Revision

@@ -63,11 +63,11 @@ extension SetPresenceRequest: ConvertibleMessage {
 
 /// The changed widgets.
 public struct SetPresenceResponse: Hashable, Sendable {
-  /// In position order; of very many, the first ones.
+  /// The changed widgets, in position order. If there are very many, only the first ones.
   public var changedIDs: [WidgetID]
   /// The store's revision after the change.
   public var revision: Revision
-  /// How many widgets changed.
+  /// The number of changed widgets.
   public var changedCount: UInt64
 
   public init(changedIDs: [WidgetID] = [], revision: Revision = 0, changedCount: UInt64 = 0) {

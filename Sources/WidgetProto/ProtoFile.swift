@@ -6,7 +6,7 @@ public struct ProtoFile: Hashable, Sendable {
   public let name: String
   /// The encoded `google.protobuf.FileDescriptorProto`.
   public let descriptor: [UInt8]
-  /// Where in `all` the files are that it imports.
+  /// The indices in `all` of the imported files.
   public let imports: [Int]
   /// The full names of its messages, enums, services and methods.
   public let symbols: [String]

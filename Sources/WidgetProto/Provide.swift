@@ -78,17 +78,17 @@ extension ProvideRequest: ConvertibleMessage {
 public struct ProvideOpen: Hashable, Sendable {
   /// The provider of the kinds: 1 to 128 characters of an id.
   public var provider: String
-  /// How long the provider may be silent; nil for the daemon's default.
+  /// The lease: the maximum time without a frame of the provider. nil for the daemon's default.
   public var lease: Duration?
   /// Send events after this one; nil: after the last one that the daemon knows to be acknowledged.
   public var acknowledgedSequence: UInt64?
-  /// The epoch that `acknowledgedSequence` belongs to.
+  /// The epoch of `acknowledgedSequence`.
   public var epoch: UInt64
   /// End the session that this provider has.
   public var takeOver: Bool
   /// Whether the provider gets the calls about bundles.
   public var managesBundles: Bool
-  /// Whether the provider gets notices of which widgets are watched.
+  /// Whether the provider gets notices about the watched widgets.
   public var includeAudience: Bool
   /// Whether the provider answers snapshot requests.
   public var answersSnapshots: Bool
@@ -272,7 +272,7 @@ public struct ProvideAnswer: Hashable, Sendable {
   public enum Outcome: Hashable, Sendable {
     /// The change to the widget. Its error is cleared, unless the patch sets one.
     case patch(WidgetPatch)
-    /// Why there is no data.
+    /// The error, if there is no data.
     case error(WidgetError)
   }
 
@@ -318,7 +318,7 @@ extension ProvideAnswer: ConvertibleMessage {
   }
 }
 
-/// The provider is there; and the daemon.
+/// A sign of life of the provider, and the daemon's answer.
 public struct ProvideKeepAlive: Hashable, Sendable {
   public init() {}
 }

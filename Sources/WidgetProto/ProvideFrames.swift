@@ -99,12 +99,12 @@ extension ProvideResponse: ConvertibleMessage {
 
 /// The first frame of a session.
 public struct ProvideOpened: Hashable, Sendable {
-  /// Names the session in Unsubscribe.
+  /// The id of the session, for Unsubscribe.
   public var sessionID: UInt64
   /// Revisions and sequence numbers compare only within an epoch.
   public var epoch: UInt64
   public var revision: Revision
-  /// How long the provider may be silent.
+  /// The lease: the maximum time without a frame of the provider.
   public var lease: Duration
   /// Events from this one on will be sent.
   public var firstSequence: UInt64
@@ -150,7 +150,7 @@ extension ProvideOpened: ConvertibleMessage {
 public struct ProvideResult: Hashable, Sendable {
   /// The frame's id.
   public var id: UInt64
-  /// Why nothing of it was done; nil if it was.
+  /// The error, if the frame had no effect; nil on success.
   public var error: RPCStatus?
   public var revision: Revision
   /// The outcome of each declared kind.
@@ -233,9 +233,9 @@ extension ProvideError: ConvertibleMessage {
 
 /// Asks for a widget's data.
 public struct DataRequest: Hashable, Sendable {
-  /// Names the request in the answer.
+  /// The number of the request, for the answer.
   public var id: UInt64
-  /// The widget as it is.
+  /// The present widget.
   public var widget: Widget
   public var reason: DataRequestReason
 
@@ -302,7 +302,7 @@ extension ProvidedKindRemoval: ConvertibleMessage {
   }
 }
 
-/// All widgets that there are have been asked about.
+/// The daemon has sent a data request for every widget.
 public struct ProvideSynced: Hashable, Sendable {
   public var revision: Revision
 

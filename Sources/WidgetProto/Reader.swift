@@ -236,7 +236,7 @@ struct Reader {
     }
   }
 
-  /// Throws that an enum field of a request holds a number it must not.
+  /// Throws an error about an enum field of a request with an invalid number.
   func unknownEnum(_ field: StaticString, _ number: UInt32, _ rule: StaticString) -> WireError {
     .invalidField(
       path: "\(field)", description: "\(Int32(bitPattern: number)) is not allowed; \(rule)")
@@ -244,14 +244,14 @@ struct Reader {
 }
 
 extension WireLimits {
-  /// 10,000 years, as google.protobuf.Duration has it.
+  /// 10,000 years, the range of google.protobuf.Duration.
   static let durationSecondsMax: Int64 = 315_576_000_000
 }
 
 // MARK: Requests
 
 extension Reader {
-  /// Reads a message field that must be there.
+  /// Reads a required message field.
   func required<M: ConvertibleMessage>(
     _ field: StaticString, _ c: UnsafeMutablePointer<M.C>?, as type: M.Type = M.self
   ) throws(WireError) -> M {

@@ -113,7 +113,7 @@ public struct ReflectionResponse: Hashable, Sendable {
     case extensionNumbers(ofType: String, [Int32])
     /// Full names.
     case services([String])
-    /// A canonical code, which may be one that this version does not know, and why.
+    /// A canonical code, which this version may not know, and the message.
     case error(code: Int32, String)
 
     public static func error(_ code: StatusCode, _ message: String) -> Answer {

@@ -37,13 +37,14 @@ extension RefreshWidgetsRequest: ConvertibleMessage {
   }
 }
 
-/// How many widgets were asked for.
+/// The answer to RefreshWidgets, with counts of the selected widgets.
 public struct RefreshWidgetsResponse: Hashable, Sendable {
-  /// How many widgets have a provider, which is asked.
+  /// The number of widgets whose provider is asked.
   public var askedCount: UInt64
-  /// How many have none at the moment.
+  /// The number of widgets without a provider at the moment.
   public var unprovidedCount: UInt64
-  /// How many are not asked about because the budget of their kind is used up.
+  /// The number of widgets whose provider is not asked, because the budget of their kind is used
+  /// up.
   public var limitedCount: UInt64
   /// The rest of the refresh budget of these widgets' kinds, by name.
   public var budgets: [RefreshBudget]

@@ -1,7 +1,7 @@
 import CWidgetProto
 public import WidgetModel
 
-/// Something that was done as asked and may be a mistake.
+/// A possible mistake in a request that was carried out.
 public struct RequestWarning: Hashable, Sendable {
   /// Stable, UPPER_SNAKE_CASE.
   public var reason: String

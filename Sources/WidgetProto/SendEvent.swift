@@ -71,7 +71,7 @@ extension SendEventRequest: ConvertibleMessage {
   }
 }
 
-/// Where the event stands.
+/// The result of SendEvent.
 public struct SendEventResponse: Hashable, Sendable {
   /// The sequence number.
   public var sequence: UInt64
@@ -97,11 +97,11 @@ extension SendEventResponse: ConvertibleMessage {
 }
 
 extension Event {
-  /// How long an event's name can be.
+  /// The maximum length of an event's name.
   static let nameLengthMax = 64
 }
 
 extension EventOrigin {
-  /// How long a sender's name for itself can be.
+  /// The maximum length of a sender's name for itself.
   static let clientBytesMax = 64
 }

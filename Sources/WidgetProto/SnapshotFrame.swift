@@ -1,12 +1,12 @@
 /// A frame of WatchWidgets with a part of the snapshot, made of encoded `SnapshotChunk`s.
 ///
-/// The chunks stand one behind the other. A reader takes them for one chunk with the widgets of all:
-/// see *Last One Wins* and the merging of repeated fields in the encoding of protobuf.
+/// The chunks follow each other without a separator. A reader decodes them as one chunk with all
+/// widgets; see *Last One Wins* and the merging of repeated fields in the encoding of protobuf.
 public enum SnapshotFrame {
   /// The field `snapshot` of `WatchWidgetsResponse`, as a tag of one byte.
   private static let tag = UInt8(2 << 3 | 2)
 
-  /// How many bytes the frame has.
+  /// The size of the frame, in bytes.
   ///
   /// - Parameter chunkBytes: The bytes of all chunks together.
   public static func byteCount(of chunkBytes: Int) -> Int {

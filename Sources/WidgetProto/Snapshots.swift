@@ -5,7 +5,7 @@ public import WidgetModel
 
 /// Asks a provider for the preview of an instance.
 public struct SnapshotRequest: Hashable, Sendable {
-  /// Names the request in the answer.
+  /// The number of the request, for the answer.
   public var id: UInt64
   public var kind: KindName
   public var family: Family
@@ -57,7 +57,7 @@ public struct ProvideSnapshot: Hashable, Sendable {
   public enum Outcome: Hashable, Sendable {
     /// The data, beside the defaults.
     case data(SnapshotData)
-    /// Why there is no data.
+    /// The error, if there is no data.
     case error(WidgetError)
   }
 

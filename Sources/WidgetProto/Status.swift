@@ -3,20 +3,20 @@ import WidgetModel
 
 // google.rpc.Status and the details that widgetd puts in it.
 
-/// How a call ended: google.rpc.Status with its details unpacked.
+/// The status of a call: google.rpc.Status with its details unpacked.
 ///
-/// Of the details ErrorInfo, BadRequest and RetryInfo are read, the last of each kind; others are
+/// Only ErrorInfo, BadRequest and RetryInfo are read, the last one of each. Other details are
 /// skipped.
 public struct RPCStatus: Error, Hashable, Sendable {
   /// A code that this version does not know reads as `.unknown`.
   public var code: StatusCode
   /// The error message, in words.
   public var message: String
-  /// Why, for programs.
+  /// The reason, for programs.
   public var errorInfo: ErrorInfo?
   /// The wrong fields of the request, if they are the reason.
   public var fieldViolations: [FieldViolation]
-  /// Wait at least this long before trying again; nil if waiting is not known to help.
+  /// The minimum wait before a retry; nil if it is unknown whether a retry can help.
   public var retryDelay: Duration?
 
   public init(
@@ -87,8 +87,8 @@ extension RPCStatus: ConvertibleMessage {
 }
 
 extension Reader {
-  /// Reads a message that is packed in a bytes field. It is scanned like any other, and takes from
-  /// the same budget.
+  /// Reads a message that is packed in a bytes field. The message is scanned like any other, and
+  /// uses the same budget.
   func unpacked<M: ConvertibleMessage>(_ data: ProtobufCBinaryData) throws(WireError) -> M {
     let bytes = UnsafeRawBufferPointer(start: data.data, count: data.len)
     let message = try codec.unpack(M.C.descriptor, bytes)
@@ -109,7 +109,7 @@ extension Writer {
   }
 }
 
-/// google.rpc.ErrorInfo: why a call failed, for programs.
+/// google.rpc.ErrorInfo: the reason of a failure, for programs.
 public struct ErrorInfo: Hashable, Sendable {
   /// A stable reason in UPPER_SNAKE_CASE: `WIDGET_NOT_FOUND`.
   public var reason: String
@@ -146,9 +146,9 @@ extension ErrorInfo: ConvertibleMessage {
   }
 }
 
-/// google.rpc.RetryInfo: when to try again.
+/// google.rpc.RetryInfo: the wait before a retry.
 public struct RetryInfo: Hashable, Sendable {
-  /// Wait at least this long.
+  /// The minimum wait.
   public var retryDelay: Duration
 
   public init(retryDelay: Duration) {
@@ -192,7 +192,7 @@ extension BadRequest: ConvertibleMessage {
   }
 }
 
-/// One thing that is wrong with a request.
+/// One mistake in a request.
 public struct FieldViolation: Hashable, Sendable {
   /// The path of the field: `widget.labels`.
   public var field: String

@@ -23,9 +23,9 @@ public struct StoredWidget: Hashable, Sendable {
   public var statusRevision: Revision
   /// The latest transition hint.
   public var transition: Transition?
-  /// The revision it came with.
+  /// The revision of this hint.
   public var transitionRevision: Revision
-  /// The revision at which it last ceased to have content.
+  /// The revision at which it last lost its content.
   public var contentRevision: Revision
   /// Whether its content met a limit when this was written.
   public var contentIsCut: Bool

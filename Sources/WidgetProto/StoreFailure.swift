@@ -21,9 +21,9 @@ extension WatchStore: ConvertibleMessage {
   }
 }
 
-/// Why the store takes no changes.
+/// The reason why the store takes no changes.
 public struct StoreFailure: Hashable, Sendable {
-  /// For people: the cause, and what to do.
+  /// The cause and the next step, for people.
   public var message: String
   /// When the first change was refused.
   public var since: Timestamp

@@ -9,9 +9,9 @@ public struct ThemeState: Hashable, Sendable {
   public var values: [String: ThemeValue]
   /// The tokens whose values were set, sorted.
   public var overridden: [String]
-  /// The revision that last changed it; 0 if nothing ever did.
+  /// The revision that last changed it; 0 if it was never changed.
   public var revision: Revision
-  /// Names this state, for UpdateTheme; empty in frames.
+  /// The etag of this theme, for UpdateTheme; empty in frames.
   public var etag: String
 
   public init(
@@ -193,7 +193,7 @@ extension GetThemeResponse: ConvertibleMessage {
 public struct UpdateThemeRequest: Hashable, Sendable {
   /// Tokens and their new values.
   public var set: [String: ThemeValue]
-  /// Tokens that get their standard value back, or lose theirs. Comes before `set`.
+  /// Tokens to reset to their standard value, or to remove. Applied before `set`.
   public var unset: [String]
   /// Unset all tokens first.
   public var replace: Bool
@@ -237,7 +237,7 @@ extension UpdateThemeRequest: ConvertibleMessage {
     requestID = reader.string(c.pointee.request_id)
   }
 
-  /// With the token as the place, in which one value is: `set[color.primary].color.light`.
+  /// The error with the place of the value, which has the token: `set[color.primary].color.light`.
   private static func placed(_ error: WireError, _ token: String) -> WireError {
     guard case .invalidField(let path, let description) = error else {
       return error.inside("set[\(token.prefix(64))]")
@@ -270,7 +270,7 @@ extension UpdateThemeRequest: ConvertibleMessage {
 public struct UpdateThemeResponse: Hashable, Sendable {
   /// The theme as it is now, or as it would be.
   public var theme: ThemeState
-  /// Whether that is another theme than before.
+  /// Whether the theme differs from the former one.
   public var changed: Bool
   /// The store's revision after the change.
   public var revision: Revision

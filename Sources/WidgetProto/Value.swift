@@ -8,8 +8,8 @@ extension Value: ConvertibleMessage {
     try self.init(c: c, reader, depth: WireLimits.valueDepthMax)
   }
 
-  /// Reads a value; one that is absent or of no kind is null. `depth` is how many levels of
-  /// messages it may have, itself included.
+  /// Reads a value. A value that is absent or has no kind is null. `depth` is the maximum depth of
+  /// messages, including this one.
   init(
     c: UnsafePointer<Widgetd__V1__Value>?, _ reader: Reader, depth: Int
   ) throws(WireError) {

@@ -9,11 +9,11 @@ public struct WatchWidgetsRequest: Hashable, Sendable {
   public var selector: Selector
   /// The fields of each widget to send.
   public var readMask: ReadMask
-  /// Continue after the frame this token came with; empty for a snapshot.
+  /// The token of the frame after which to continue; empty for a snapshot.
   public var resumeToken: [UInt8]
-  /// The least time between two change frames.
+  /// The minimum time between two change frames.
   public var minInterval: Duration?
-  /// Send a progress frame after this long without any other frame; nil for never.
+  /// The time without a frame after which a progress frame is sent; nil for never.
   public var progressInterval: Duration?
   /// Also send the events of the selected widgets.
   public var includeEvents: Bool
@@ -25,14 +25,14 @@ public struct WatchWidgetsRequest: Hashable, Sendable {
   public var includeTheme: Bool
   /// Do not count as a watcher.
   public var isPassive: Bool
-  /// Of how many entries of each widget's timeline to send the content in advance; 0 for none.
+  /// The number of entries of each widget's timeline whose content to send in advance; 0 for none.
   public var upcomingEntries: Int
   /// Send a redacted view.
   public var isRedacted: Bool
-  /// How long a change waits for changes that follow it.
+  /// The time for which a change waits for changes that follow it.
   public var batchDelay: Duration?
 
-  /// The most entries of a widget that a daemon sends in advance.
+  /// The maximum number of entries of a widget that a daemon sends in advance.
   public static let upcomingEntriesMax = 60
 
   public init(
@@ -105,7 +105,7 @@ extension WatchWidgetsRequest: ConvertibleMessage {
 
 /// Asks for a stream of events.
 public struct WatchEventsRequest: Hashable, Sendable {
-  /// Events of which widgets, the ones to come included.
+  /// The widgets whose events to send, including future widgets.
   public var selector: Selector
   /// Only events with one of these names; empty means all.
   public var names: [String]

@@ -128,7 +128,7 @@ extension WatchEventsResponse: ConvertibleMessage {
 
 /// The first frame of a stream.
 public struct WatchOpened: Hashable, Sendable {
-  /// Names the stream in Unsubscribe and RequestProgress.
+  /// The id of the stream, for Unsubscribe and RequestProgress.
   public var subscriptionID: UInt64
   /// Revisions compare only within an epoch.
   public var epoch: UInt64
@@ -192,7 +192,7 @@ extension WatchSynced: ConvertibleMessage {
 
 /// Nothing changed up to this revision.
 public struct WatchProgress: Hashable, Sendable {
-  /// All changes up to here were sent.
+  /// All changes up to this revision were sent.
   public var revision: Revision
   /// To continue from here.
   public var resumeToken: [UInt8]
@@ -224,7 +224,7 @@ extension WatchProgress: ConvertibleMessage {
 
 /// The first frame of a stream of events.
 public struct WatchEventsOpened: Hashable, Sendable {
-  /// Names the stream in Unsubscribe.
+  /// The id of the stream, for Unsubscribe.
   public var subscriptionID: UInt64
   /// Events after this one will be sent.
   public var afterSequence: UInt64

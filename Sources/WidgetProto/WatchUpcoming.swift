@@ -5,7 +5,7 @@ public import WidgetModel
 /// follow from.
 public struct WatchUpcoming: Hashable, Sendable {
   public var widgets: [UpcomingEntries]
-  /// The daemon has a fake clock: the reader's clock does not say when a date is there.
+  /// Whether the daemon has a fake clock, so that the dates do not match the reader's clock.
   public var hasFakeClock: Bool
 
   public init(widgets: [UpcomingEntries] = [], hasFakeClock: Bool = false) {

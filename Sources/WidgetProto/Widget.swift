@@ -3,7 +3,7 @@ public import WidgetModel
 
 // widgetd.v1.Widget and its parts.
 
-/// A widget and the etag it has now: widgetd.v1.Widget as responses carry it.
+/// A widget with its present etag: widgetd.v1.Widget in responses.
 public struct TaggedWidget: Hashable, Sendable {
   public var widget: Widget
   /// Empty in stream frames, and where the read mask leaves it out.
@@ -240,7 +240,7 @@ extension Writer {
     return ValueMap(keys.compactMap { key in map[key].map { .init(key: key, value: $0) } })
   }
 
-  /// An error field whose absence means that it did not change.
+  /// An error field; if it is absent, the error has not changed.
   func message(
     _ field: StaticString, changed error: WidgetError??
   ) throws(WireError) -> UnsafeMutablePointer<Widgetd__V1__WidgetError>? {
@@ -250,7 +250,7 @@ extension Writer {
 }
 
 extension WidgetError {
-  /// An error field that takes the error away.
+  /// An error field that clears the error.
   static let cleared = WidgetError(reason: "", message: "")
 }
 

@@ -7,8 +7,8 @@ public import WidgetModel
 /// Asks to add a widget.
 public struct CreateWidgetRequest: Hashable, Sendable {
   public var widget: WidgetSpec
-  /// Makes a retry safe: the same user's same request with the same id is done once. At most 128
-  /// characters.
+  /// Makes a retry safe: the daemon carries out a user's request with this id only once. At most
+  /// 128 characters.
   public var requestID: String
   public var transition: Transition?
 
@@ -40,7 +40,7 @@ public struct CreateWidgetResponse: Hashable, Sendable {
   public var widget: Widget
   /// The widget's etag now; empty if the read mask leaves it out.
   public var etag: String
-  /// Possible mistakes, though the widget was added.
+  /// Possible mistakes. The widget was added all the same.
   public var warnings: [RequestWarning]
 
   public init(widget: Widget, etag: String = "", warnings: [RequestWarning] = []) {

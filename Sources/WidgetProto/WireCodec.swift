@@ -3,11 +3,11 @@ public import WidgetModel
 
 /// Turns bytes into messages and back, through protobuf-c's structs.
 ///
-/// Decoding checks the bytes (depth, UTF-8, well-formedness) and makes the structs in an arena with a
-/// budget. A few messages have a usual form that is read without structs. Encoding builds the structs
-/// in the same arena, and writes them to an output from the last byte to the first. Arena and output go
-/// back to where they were when a call returns, so calls nest: a request is decoded inside
-/// `withRequestEnvelope`.
+/// Decoding checks the bytes (depth, UTF-8, well-formedness) and makes the structs in an arena with
+/// a budget. Some messages have a usual form that is read without structs. Encoding builds the
+/// structs in the same arena, and writes them to an output from the last byte to the first. At the
+/// end of a call, arena and output have their former state, so calls can nest: a request is decoded
+/// inside `withRequestEnvelope`.
 ///
 /// One codec serves one event loop or one task. It is not `Sendable`, and nothing it lends to a
 /// closure may leave that closure.
@@ -16,8 +16,8 @@ public final class WireCodec {
   let arena: UnsafeMutablePointer<wp_arena>
   let output: UnsafeMutablePointer<wp_output>
   private let fault: UnsafeMutablePointer<wp_fault>
-  /// Larger messages are not read without structs: only the arena has a budget. A byte of a message takes
-  /// up to 70 bytes of it.
+  /// Larger messages are not read without structs: only the arena has a budget. A byte of a message
+  /// uses up to 70 bytes of the arena.
   private let directBytesMax: Int
 
   public init(limits: WireLimits = .default) {
@@ -123,10 +123,10 @@ public final class WireCodec {
 
 /// A message that is ready to be written, lent to a closure of `WireCodec`.
 public struct PackedMessage {
-  /// How many bytes `pack` writes.
+  /// The number of bytes that `pack` writes.
   public let byteCount: Int
   private let output: UnsafeMutablePointer<wp_output>
-  /// Where the message begins, counted from the output's end: its memory may move.
+  /// The start of the message, counted from the output's end, because its memory may move.
   private let offset: Int
 
   /// The message is the first `byteCount` bytes of the output.

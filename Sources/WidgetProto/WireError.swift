@@ -5,7 +5,7 @@
 public enum WireError: Error, Hashable, Sendable {
   /// The bytes break the encoding's own rules.
   case malformed(Malformation, path: String)
-  /// Messages nest deeper than the limit; or values nest deeper than every frame can carry them.
+  /// Messages are nested deeper than the limit, or values deeper than some frames can carry.
   case tooDeep(limit: Int)
   /// Text is not well-formed UTF-8.
   case invalidUTF8(path: String)
@@ -17,7 +17,7 @@ public enum WireError: Error, Hashable, Sendable {
   /// A sub-message that is not repeated appears twice.
   case repeatedSingularMessage(path: String)
   /// The encoding is fine but the content is not: a bad id, an unknown enum number in a request, a
-  /// time out of range. The description says what would be right.
+  /// time out of range. The description has the valid content.
   case invalidField(path: String, description: String)
   /// The value to encode has no encoding: text with a NUL character.
   case unrepresentable(path: String, description: String)
@@ -53,7 +53,7 @@ public enum WireError: Error, Hashable, Sendable {
 }
 
 extension WireError {
-  /// The field it is about; empty if it is about the message as a whole.
+  /// The field of the error; empty for the message as a whole.
   public var path: String {
     switch self {
     case .tooDeep: ""

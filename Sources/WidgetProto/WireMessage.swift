@@ -2,8 +2,8 @@ import CWidgetProto
 
 /// A message that `WireCodec` encodes and decodes.
 ///
-/// Only types of this module conform: the requirements speak of protobuf-c's structs, which the
-/// opaque types below keep out of sight.
+/// Only types of this module conform, because the requirements use protobuf-c's structs. The opaque
+/// types below hide these structs.
 public protocol WireMessage: Sendable {
   /// The message of the schema.
   static var schema: WireSchema { get }

@@ -77,7 +77,7 @@ struct Writer {
     }
   }
 
-  /// A text. Refused if it holds a NUL, where protobuf-c would end it.
+  /// A text. A text with a NUL is refused, because protobuf-c would end it there.
   func string(
     _ field: StaticString, _ text: String
   ) throws(WireError) -> UnsafeMutablePointer<CChar> {
