@@ -6,7 +6,8 @@ import WidgetProto
 ///
 /// After a lost connection, the last state stays until the daemon has sent a new one.
 public struct AttachedWidgets: Sendable {
-  /// Nil if it is unknown: the provider did not ask, or the daemon does not support it.
+  /// The watched widgets. Nil if they are unknown: the provider did not ask, or the daemon does not
+  /// support it.
   private var ids: Set<WidgetID>?
   /// Whether the next `audience` is the full state, and not a difference.
   private var isBeginning = false

@@ -1,6 +1,6 @@
 public import WidgetProto
 
-/// How to make one call.
+/// The options of one call.
 public struct CallOptions: Sendable {
   /// The maximum time until the answer, including the time to connect; nil for no limit. With 0 or
   /// less, the client makes no call. After the timeout, the client ignores the answer, but the
@@ -9,12 +9,12 @@ public struct CallOptions: Sendable {
   /// Metadata to send with the call. Keys may repeat.
   public var metadata: [MetadataEntry]
 
-  /// What to do if the daemon hangs while the call waits for it. Nil: nothing.
+  /// The action if the daemon hangs while the call waits. Nil for none.
   public var silence: Silence?
 
   /// Tells the user of a call that the daemon does not answer. The call continues to wait.
   public struct Silence: Sendable {
-    /// The time without an answer, also to a question for the daemon's health.
+    /// The time without an answer to the call, and without an answer to a health check.
     public var after: Duration
     /// Called at most once for each call, on the client's thread.
     public var note: @Sendable () -> Void

@@ -6,7 +6,7 @@
 public import WidgetProto
 public import WidgetTransport
 
-/// Why a call or a stream failed, as its caller sees it.
+/// The reason of a failed call or stream, for its caller.
 public enum ClientError: Error, Hashable, Sendable {
   /// The daemon answered with an error.
   case status(RPCStatus)
@@ -46,7 +46,7 @@ public enum ClientError: Error, Hashable, Sendable {
   }
 }
 
-/// Why no connection could be made.
+/// The reason why no connection could be made.
 public enum ConnectFailure: Hashable, Sendable {
   /// There is no such socket: the daemon never ran, or its directory is gone.
   case noSuchFile
@@ -54,18 +54,18 @@ public enum ConnectFailure: Hashable, Sendable {
   case refused
   /// The user may not use the socket.
   case permissionDenied
-  /// The path is longer than 103 bytes. Linux has room for 107, but NIO, which makes the address,
-  /// keeps to the room that all systems have (https://github.com/apple/swift-nio/issues/1770). So does
-  /// the daemon.
+  /// The path is longer than 103 bytes. Linux has room for 107, but NIO makes the address, and
+  /// allows only the length that all systems support
+  /// (https://github.com/apple/swift-nio/issues/1770). The daemon has the same limit.
   case pathTooLong
   /// The daemon has more connections waiting than it can queue.
   case backlogFull
   /// The call took too long.
   case timedOut
-  /// Anything else, as the system calls it. 0: the system gave no number.
+  /// Any other error number of the system; 0 if there is none.
   case other(errno: Int32, description: String)
 
-  /// Names an `errno` of connect(2).
+  /// The reason for an `errno` of connect(2).
   public init(errno code: Int32, description: String) {
     self =
       switch code {
@@ -79,7 +79,7 @@ public enum ConnectFailure: Hashable, Sendable {
       }
   }
 
-  /// Whether trying again later can help without anybody changing something first.
+  /// Whether a later retry can succeed without another change.
   public var isTransient: Bool {
     switch self {
     case .noSuchFile, .refused, .backlogFull, .timedOut, .other: true
@@ -142,7 +142,7 @@ extension RPCMethod {
 }
 
 extension ClientError {
-  /// The error of a call that was sent, with whether its change may be made.
+  /// The error of a sent call, with the fact whether its change may be made.
   func of(_ method: RPCMethod) -> ClientError {
     switch self {
     case .connectionLost(let path, _):
@@ -160,7 +160,7 @@ extension ClientError {
     return ClientError.describe(status)
   }
 
-  /// The daemon's words, with the particulars it gave.
+  /// The daemon's message, with its details.
   private static func describe(_ status: RPCStatus) -> String {
     var text = status.message.isEmpty ? "the daemon refused the call" : status.message
     let reason = status.errorInfo.map { ": \($0.reason)" } ?? ""

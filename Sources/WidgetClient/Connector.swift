@@ -102,7 +102,7 @@ final class Connector {
     do {
       return .success(try channel.pipeline.syncOperations.handler(type: RPCConnection.self))
     } catch {
-      // The channel was closed in the same moment, and its handlers are gone.
+      // The channel was closed at the same time, and its handlers are gone.
       return .failure(.connectionLost(socketPath: socketPath))
     }
   }

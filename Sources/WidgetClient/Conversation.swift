@@ -13,10 +13,10 @@ package struct Conversation<Request: WireMessage, Message: WireMessage>: Sendabl
     self.call = NIOLoopBound(call, eventLoop: eventLoop)
   }
 
-  /// Sends a message, behind those that were sent before.
+  /// Sends a message, after all earlier messages.
   ///
-  /// - Parameter onFailure: called if it cannot be sent; not if the connection is lost, since
-  ///   `messages` tells of that.
+  /// - Parameter onFailure: called if the message cannot be sent. Not called if the connection is
+  ///   lost, because `messages` reports that.
   package func send(
     _ message: Request, onFailure: @escaping @Sendable (ClientError) -> Void = { _ in }
   ) {
@@ -25,7 +25,7 @@ package struct Conversation<Request: WireMessage, Message: WireMessage>: Sendabl
     }
   }
 
-  /// Sends a message again and again, until the connection ends.
+  /// Sends a message repeatedly, until the connection ends.
   func send(_ message: Request, every interval: Duration) {
     call.eventLoop.execute { [call] in call.value.send(message, every: interval) }
   }

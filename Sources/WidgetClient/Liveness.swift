@@ -2,15 +2,15 @@ import NIOCore
 import WidgetProto
 import WidgetTransport
 
-/// How a watch, or a provider's session, notices a daemon that hangs or is stopped. Such a daemon keeps its connections, and
-/// accepts new ones, but sends nothing.
+/// The detection of a daemon that hangs or is stopped, for watches and providers' sessions. Such a
+/// daemon keeps its connections, and accepts new ones, but sends nothing.
 ///
 /// After `quietMax` without a frame, the client makes a small call on its connection. If nothing comes
 /// within `answerMax`, the client treats the connection as lost: it delivers `disconnected` with
 /// `ClientError.unresponsive`, and connects again. `reconnected`, or `connected` of a session, comes only
 /// after an answer. The request that opens the stream wants an answer within `answerMax`, too.
 public struct LivenessPolicy: Hashable, Sendable {
-  /// The longest time without a frame before the daemon is asked. Each question wakes the program
+  /// The maximum time without a frame before the daemon is asked. Each question wakes the program
   /// and the daemon.
   public var quietMax: Duration
   /// The longest wait for an answer.
@@ -52,7 +52,7 @@ struct Liveness {
     askedAt = now
   }
 
-  /// Takes that bytes came.
+  /// Notes that bytes have come.
   ///
   /// - Returns: The time of the next step, if it has changed to a later one that should be set now. Nil
   ///   while the present timer is early enough: it then finds a later time by `step`.
@@ -65,8 +65,8 @@ struct Liveness {
 
   /// Returns the step that is due.
   ///
-  /// - Parameter isReading: Whether the program reads the socket. If it does not, the silence is its
-  ///   own.
+  /// - Parameter isReading: Whether the program reads the socket. If it does not, the program
+  ///   itself causes the silence.
   mutating func step(at now: NIODeadline, isReading: Bool) -> Step {
     guard isReading else {
       (heardAt, askedAt) = (now, nil)

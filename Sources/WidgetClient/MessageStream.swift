@@ -3,7 +3,7 @@ package import WidgetProto
 
 /// The messages of one stream of one connection, in order, with backpressure.
 ///
-/// At most `messagesMax` messages wait for the reader, and the rest of one read of the socket.
+/// At most `messagesMax` messages wait for the reader, plus the rest of one read of the socket.
 /// While the queue is full, the socket is not read, so that the daemon notices and conflates.
 /// Reading continues when half of the messages are taken.
 package struct MessageStream<Message: WireMessage>: AsyncSequence, Sendable {
@@ -46,7 +46,7 @@ package struct MessageStream<Message: WireMessage>: AsyncSequence, Sendable {
   }
 }
 
-/// Lets the reader of a stream control the connection the stream comes from.
+/// Lets the reader of a stream control the stream's connection.
 final class StreamControl: NIOAsyncSequenceProducerDelegate {
   /// The maximum number of messages that wait for the reader.
   static let messagesMax = 16
@@ -63,7 +63,7 @@ final class StreamControl: NIOAsyncSequenceProducerDelegate {
     connection.eventLoop.execute { [connection] in connection.value.resumeReading() }
   }
 
-  /// The reader is gone, or the stream ended: the connection served it alone.
+  /// The reader is gone, or the stream has ended. The connection served only this stream.
   func didTerminate() {
     connection.eventLoop.execute { [connection] in connection.value.close() }
   }

@@ -27,7 +27,7 @@ struct ProviderEvents {
   // MARK: - Sessions
 
   mutating func sessionOpened(epoch: UInt64, firstSequence: UInt64) {
-    // Numbers of another history mean nothing.
+    // Numbers of another epoch have no meaning.
     if self.epoch != 0, epoch != self.epoch {
       (acknowledged, failures, handedOut, highestSeen) = (nil, [:], [:], 0)
     }
@@ -65,9 +65,9 @@ struct ProviderEvents {
 
   // MARK: - Acknowledging
 
-  /// Where the provider has got an event.
+  /// The session in which the provider has got an event.
   enum Place {
-    /// Nowhere in this epoch.
+    /// In no session of this epoch.
     case unknown
     case earlierSession
     case thisSession
@@ -81,7 +81,7 @@ struct ProviderEvents {
   /// Whether an event of this epoch was delivered, and is not acknowledged.
   func isHandedOut(_ event: Event) -> Bool { handedOut[event.sequence] == event }
 
-  /// All events up to this one are acknowledged at the daemon.
+  /// The daemon has the acknowledgement of all events up to this one.
   mutating func acknowledge(_ sequence: UInt64) {
     acknowledged = max(sequence, acknowledged ?? 0)
     handedOut = handedOut.filter { $0.key > sequence }

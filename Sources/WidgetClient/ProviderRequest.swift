@@ -6,10 +6,10 @@ public enum ProviderRequest: Hashable, Sendable {
   /// The session is open, for the first time or again. Earlier requests do not count any more: the
   /// daemon asks for every widget again.
   case connected(ProvideOpened)
-  /// The connection is gone, or could not be made; it is tried again. Comes once, however often.
+  /// The connection is lost, or could not be made; the session retries. Comes once for any number
+  /// of failed attempts.
   case disconnected(ClientError)
-  /// Something happened to a widget. Acknowledge it; otherwise it comes again after the next
-  /// `connected`.
+  /// An event of a widget. Acknowledge it; otherwise it comes again after the next `connected`.
   case event(Event)
   /// Events were lost. Acknowledge its last sequence number.
   case gap(EventGap)
@@ -29,13 +29,14 @@ public enum ProviderRequest: Hashable, Sendable {
   /// A question about the content of an instance. Comes only with
   /// `ProviderOptions.answersSnapshots`.
   case snapshotRequest(ProviderSnapshotRequest)
-  /// Since `connected` every widget that there is has been asked about; others are gone.
+  /// A data request for every existing widget has come since `connected`. Widgets without a request
+  /// are gone.
   case synced(Revision)
 }
 
 /// A data request, and the session that it belongs to.
 public struct ProviderDataRequest: Hashable, Sendable {
-  /// The widget as it was.
+  /// The widget at the time of the request.
   public let widget: Widget
   public let reason: DataRequestReason
   let id: UInt64
@@ -86,15 +87,15 @@ public struct ProviderSnapshotRequest: Hashable, Sendable {
   }
 }
 
-/// How to provide.
+/// The options of a provider's session.
 public struct ProviderOptions: Sendable {
   /// The time without a message after which the provider's widgets are stale. 1 to 300 s; nil for
-  /// the daemon's default. The session renews the lease by itself: it runs out only if the process
-  /// is stuck.
+  /// the daemon's default. The session renews the lease by itself, so the lease ends only if the
+  /// process is stuck.
   public var lease: Duration?
   /// Ends another session of this provider, instead of failing with `PROVIDER_ACTIVE`.
   public var takesOver: Bool
-  /// Remove kinds that were declared earlier and are not any more.
+  /// Remove earlier declared kinds that are not declared any more.
   public var prunesKinds: Bool
   /// Whether the provider gets the calls about bundles, and must answer them.
   public var managesBundles: Bool
@@ -107,7 +108,7 @@ public struct ProviderOptions: Sendable {
   /// The retry policy after a lost connection.
   public var retry: RetryPolicy
   public var metadata: [MetadataEntry]
-  /// How the session notices a daemon that does not answer. Nil: not at all.
+  /// The detection of a daemon that does not answer. Nil for none.
   public var liveness: LivenessPolicy?
 
   public init(

@@ -40,7 +40,7 @@ public actor ProviderSession {
     /// The daemon has opened the session; the kinds are being declared.
     case declaring(Line)
     case open(Line)
-    /// For good; nil if it was closed.
+    /// The session has ended for good; nil if it was closed.
     case over(ClientError?)
   }
 
@@ -140,7 +140,8 @@ public actor ProviderSession {
   /// Answers a data request. The widget's error is cleared, unless the patch sets one.
   ///
   /// - Throws: `DATA_REQUEST_NOT_FOUND` if the widget is gone, was answered, or got other parameters;
-  ///   also if the connection was lost meanwhile, since then every widget is asked about again.
+  ///   also if the connection was lost meanwhile, because the daemon then sends all data requests
+  ///   again.
   @discardableResult
   public func answer(
     _ request: ProviderDataRequest, with patch: WidgetPatch, transition: Transition? = nil
@@ -148,7 +149,7 @@ public actor ProviderSession {
     try await answer(request, .patch(patch), transition)
   }
 
-  /// Answers a data request with why there is no data.
+  /// Answers a data request with the reason why there is no data.
   @discardableResult
   public func answer(
     _ request: ProviderDataRequest, error: WidgetError
@@ -231,7 +232,7 @@ public actor ProviderSession {
       if Task.isCancelled { throw .cancelled }
       await withTaskCancellationHandler {
         await withCheckedContinuation { continuation in
-          // A second reader takes the place of the first, which looks again.
+          // A second reader replaces the first one, which then checks the state again.
           reader?.resume()
           reader = continuation
         }
@@ -314,7 +315,7 @@ public actor ProviderSession {
 
   // MARK: - The connection
 
-  /// Opens the session again and again, until it is over.
+  /// Opens the session repeatedly, until it has ended for good.
   private nonisolated func run() async {
     var attempt = 0
     while await !isOver {
@@ -357,7 +358,8 @@ public actor ProviderSession {
       ProvideOpen(
         provider: provider, lease: options.lease, acknowledgedSequence: events.acknowledged,
         epoch: events.epoch,
-        // Only the first time: a later session that replaced this one must not be ended.
+        // Only the first session takes over. A later one must not end a session that replaced this
+        // one.
         takeOver: options.takesOver && generation == 0, managesBundles: options.managesBundles,
         includeAudience: options.includesAudience, answersSnapshots: options.answersSnapshots))
   }
@@ -433,7 +435,7 @@ public actor ProviderSession {
   /// The session has ended. Returns how long to wait before another attempt; nil if it is over.
   private func lose(_ failure: ClientError?) -> Duration? {
     guard !isOver else { return nil }
-    // Somebody ended it well: it is still wanted.
+    // The stream ended without an error, but the program still needs the session.
     let error = failure ?? .connectionLost(socketPath: client.socketPath)
     guard
       let least = attempts.delay(
@@ -447,7 +449,7 @@ public actor ProviderSession {
     failResults(.connectionLost(socketPath: client.socketPath))
     guard !isLossTold else { return least }
     isLossTold = true
-    // All of it comes again.
+    // The daemon sends all requests again.
     unread.removeAll()
     deliver(.disconnected(error))
     return least

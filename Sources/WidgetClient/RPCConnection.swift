@@ -36,9 +36,9 @@ final class RPCConnection: ChannelDuplexHandler {
   private var receivers: [UInt32: any CallReceiver] = [:]
   private var isReadingPaused = false
   private var isReadWanted = false
-  /// Why the connection ended or is ending; calls on it were told.
+  /// The reason of the end of the connection, which its calls have got.
   private var failure: ClientError?
-  /// Nil if nobody checks whether the daemon answers.
+  /// The check whether the daemon answers. Nil for none.
   private var liveness: Liveness?
   /// Rings at the next step of `liveness`. A cancelled timer of NIO would wake the program all the same.
   private var livenessTimer: WallClockTimer?
@@ -96,7 +96,7 @@ final class RPCConnection: ChannelDuplexHandler {
     streams.halfClose(streamID)
   }
 
-  /// Forgets a call; its receiver is told nothing more.
+  /// Forgets a call. Its receiver gets nothing more.
   func abandon(_ streamID: UInt32) {
     streams.abandon(streamID)
     receivers[streamID] = nil
@@ -122,7 +122,7 @@ final class RPCConnection: ChannelDuplexHandler {
 
   // MARK: Liveness
 
-  /// When the last bytes came.
+  /// The time of the last bytes.
   private var heardAt: NIODeadline?
 
   /// Whether the daemon has sent something since then.
@@ -219,7 +219,7 @@ final class RPCConnection: ChannelDuplexHandler {
     context.fireChannelInactive()
   }
 
-  /// A read or write failed; the channel says no more than the kernel does, and is of no more use.
+  /// A read or write failed. The error is the kernel's, and the channel cannot be used any more.
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     fail(.connectionLost(socketPath: socketPath))
   }

@@ -17,9 +17,9 @@ struct ResumingIterator<R: Resumption> {
   private var attempt = 0
   /// The wait before the next attempt.
   private var wait: Duration?
-  /// The reader was told of the loss, and is to be told when it is over.
+  /// Whether the reader has got `disconnected`, so that it must get `reconnected`.
   private var owesReconnected = false
-  /// Comes before anything else.
+  /// The next frame for the reader, before all others.
   private var next: R.Frame?
 
   init(_ resumption: R, retry: RetryPolicy, open: @escaping Open) {
@@ -41,7 +41,7 @@ struct ResumingIterator<R: Resumption> {
     return nil
   }
 
-  /// Does one thing. Returns nil if that delivered nothing.
+  /// Does one step. Returns nil if the step delivered nothing.
   private mutating func step() async throws(ClientError) -> R.Frame? {
     if let delay = wait.take() {
       do { try await retry.clock.sleep(for: delay) } catch { throw .cancelled }

@@ -14,7 +14,7 @@ protocol Resumption: Sendable {
   /// The request that continues the stream where it stopped.
   var request: Request { get }
 
-  /// The stream is about to be opened (again).
+  /// Called before each attempt to open the stream.
   mutating func willOpen()
 
   /// Takes a message of the stream.

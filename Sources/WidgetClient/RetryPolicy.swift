@@ -35,8 +35,8 @@ public struct RetryPolicy: Sendable {
   /// The wait before an attempt.
   ///
   /// - Parameters:
-  ///   - attempt: how many attempts of this row failed before, from 0.
-  ///   - least: wait at least this long, because the daemon asked for it.
+  ///   - attempt: the number of failed attempts since the last success.
+  ///   - least: the minimum wait, because the daemon asked for it.
   /// - Returns: nil if no more attempts are to be made.
   public func delay(beforeAttempt attempt: Int, least: Duration = .zero) -> Duration? {
     if let attemptsMax, attempt >= attemptsMax { return nil }

@@ -5,9 +5,9 @@ import WidgetProto
 struct SessionAttempts {
   /// Whether a session was open and its kinds accepted, since the last attempt began.
   private var wasOpen = false
-  /// Why the kinds were not accepted, if that may change.
+  /// The reason why the kinds were refused, if that may change.
   private var refusal: ClientError?
-  /// Since when another session has been in the way of this one, which had been open.
+  /// The time since when another session has blocked this one, which had been open.
   private var displacedSince: ContinuousClock.Instant?
 
   // MARK: - The result
@@ -16,7 +16,7 @@ struct SessionAttempts {
 
   mutating func acceptedKinds() { wasOpen = true }
 
-  /// Without this, the provider would learn only that its session was closed.
+  /// Keeps the reason. Without it, the provider would learn only that its session was closed.
   mutating func refusedKinds(_ error: ClientError) { refusal = error }
 
   mutating func takeWasOpen() -> Bool {
@@ -46,7 +46,8 @@ struct SessionAttempts {
   static func delay(after error: ClientError, isAgain: Bool) -> Duration? {
     switch error.reason {
     case "PROVIDER_REPLACED": return nil
-    // The daemon may not have noticed the end of the last session; or another process stands in.
+    // The daemon may not have noticed the end of the last session, or another process has the
+    // session.
     case "PROVIDER_ACTIVE": return isAgain ? .zero : nil
     case "REVISION_COMPACTED": return .zero
     default: break

@@ -2,7 +2,7 @@ import NIOCore
 import WidgetProto
 import WidgetTransport
 
-/// One unary call, from before it is sent until its caller knows. Confined to the loop.
+/// One unary call, until its caller has the result. Confined to the loop.
 ///
 /// Three things can end it: an answer (or the loss of the connection), its deadline, and the
 /// cancellation of the waiting task. The first one counts.
@@ -87,7 +87,7 @@ final class UnaryCall<Request: WireMessage, Response: WireMessage>: CallReceiver
   }
 
   func message(_ bytes: ByteBuffer) {
-    // The state machine of the connection takes data on a unary call for a violation.
+    // The connection treats data on a unary call as a violation of the protocol.
   }
 
   func finish(_ result: Result<ByteBuffer?, ClientError>) {

@@ -32,7 +32,7 @@ public enum WatchFrame: Hashable, Sendable {
   case store(WatchStore)
   /// The stream cannot continue where it stopped. A snapshot follows, and replaces the known state.
   case reset(ResetReason)
-  /// The connection is lost or could not be made, or the daemon does not answer; it is retried.
+  /// The connection is lost or cannot be made, or the daemon does not answer. The watch retries.
   case disconnected(ClientError)
   /// The connection is back, and the daemon has answered.
   case reconnected
@@ -46,7 +46,7 @@ public enum EventFrame: Hashable, Sendable {
   case events(EventBatch)
   /// Events that this watch will never get.
   case gap(EventGap)
-  /// The connection is lost or could not be made, or the daemon does not answer; it is retried.
+  /// The connection is lost or cannot be made, or the daemon does not answer. The watch retries.
   case disconnected(ClientError)
   /// The connection is back, and the daemon has answered.
   case reconnected
@@ -56,7 +56,8 @@ public enum EventFrame: Hashable, Sendable {
 public enum ResetReason: Hashable, Sendable {
   /// The daemon no longer keeps the changes since then (`REVISION_COMPACTED`).
   case compacted
-  /// The daemon's store is another one (`EPOCH_CHANGED`): its revisions compare to no earlier ones.
+  /// The daemon has another store (`EPOCH_CHANGED`), so its revisions cannot be compared with
+  /// earlier ones.
   case epochChanged
 }
 
@@ -68,9 +69,9 @@ public struct WatchOptions: Sendable {
   public var readMask: ReadMask
   /// The family whose content to send; nil for each widget's family.
   public var contentFamily: Family?
-  /// The least time between two change frames; changes in between are conflated.
+  /// The minimum time between two change frames. Changes in between are conflated.
   public var minInterval: Duration?
-  /// Send a progress frame after this long without any other frame; at least 100 ms.
+  /// The time without a frame after which a progress frame is sent; at least 100 ms.
   public var progressInterval: Duration?
   /// Also deliver the events of the selected widgets, in order with the changes.
   public var includeEvents: Bool
@@ -86,8 +87,8 @@ public struct WatchOptions: Sendable {
   /// Get a redacted view, for a screen that everybody sees: private nodes and the data of widgets are not
   /// sent. Not with `includeEvents`.
   public var isRedacted: Bool
-  /// How long a change waits for changes that follow it, at most 10 s. Several changes in a row are then
-  /// one frame. Changes within a second after an event do not wait.
+  /// The time for which a change waits for changes that follow it, at most 10 s. Several changes in
+  /// a row are then one frame. Changes within a second after an event do not wait.
   public var batchDelay: Duration?
   /// Continue after the frame with this token, without a snapshot. The token must come from a watch
   /// with the same selector, mask and family. If that is no longer possible, `reset` and a snapshot

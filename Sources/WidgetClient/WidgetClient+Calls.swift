@@ -52,7 +52,7 @@ extension WidgetClient {
     try await call(.moveWidget, request, options)
   }
 
-  /// Makes a declared set of widgets true.
+  /// Applies a declared set of widgets.
   public func applyWidgets(
     _ request: ApplyWidgetsRequest, options: CallOptions = CallOptions()
   ) async throws(ClientError) -> ApplyWidgetsResponse {
@@ -122,7 +122,7 @@ extension WidgetClient {
     try await call(.setTime, request, options)
   }
 
-  /// Makes a declared set of kinds true, and their widgets fit them, all or nothing.
+  /// Applies a declared set of kinds, and makes their widgets fit, all or nothing.
   public func applyKinds(
     _ request: ApplyKindsRequest, options: CallOptions = CallOptions()
   ) async throws(ClientError) -> ApplyKindsResponse {
@@ -262,7 +262,7 @@ extension WidgetClient {
     try await call(.setLogLevel, request, options)
   }
 
-  /// Tells whether a service can be used; an empty name asks for the daemon as a whole.
+  /// Returns whether a service can be used; an empty name asks for the daemon as a whole.
   public func checkHealth(
     _ request: HealthCheckRequest = HealthCheckRequest(), options: CallOptions = CallOptions()
   ) async throws(ClientError) -> HealthCheckResponse {
@@ -284,7 +284,8 @@ extension WidgetClient {
     return session
   }
 
-  /// Begins one session of a provider, as it comes: nothing is declared, kept alive or opened again.
+  /// Begins one session of a provider, without help: the client declares nothing, sends no sign of
+  /// life, and opens no session again.
   package func provideOnce(
     _ opening: ProvideRequest
   ) async throws(ClientError) -> Conversation<ProvideRequest, ProvideResponse> {

@@ -23,7 +23,7 @@ public final class WidgetClient: Sendable {
   public let socketPath: String
   let eventLoop: any EventLoop
   private let connector: NIOLoopBoundBox<Connector>
-  /// Runs tasks on the thread that reads the socket. A task that blocks holds up all calls.
+  /// Runs tasks on the thread that reads the socket. A task that blocks delays all calls.
   package let taskExecutor: any TaskExecutor
 
   /// Makes a client. Nothing is connected yet.
@@ -50,7 +50,7 @@ public final class WidgetClient: Sendable {
     eventLoop.execute { [connector] in connector.value.close() }
   }
 
-  /// Connects now rather than with the first call, to find out whether that works.
+  /// Connects now, and not at the first call, to find out whether a connection can be made.
   public func connect() async throws(ClientError) {
     let result: Result<Void, ClientError> = await withCheckedContinuation { continuation in
       eventLoop.execute { [connector] in

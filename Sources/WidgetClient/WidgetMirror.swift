@@ -6,9 +6,10 @@ import WidgetProto
 /// A plain value: `apply` takes a frame, changes the copy and returns the visible changes, if any.
 /// The visible state is always the daemon's state at exactly one revision:
 ///
-/// - Snapshot chunks collect out of sight; `synced` makes them visible at once. State that was
-///   visible before (after a `reset`) stays until then, and the difference is reported.
-/// - Pieces of a change set (`more`) collect out of sight; the last one makes all of them visible.
+/// - Snapshot chunks are not visible until `synced`, which makes all of them visible at once. State
+///   that was visible before (after a `reset`) stays until then, and the difference is reported.
+/// - Pieces of a change set (`more`) are not visible until the last one, which makes all of them
+///   visible.
 /// - Collected pieces are dropped when a connection is lost: the daemon sends them again.
 /// - With `WatchOptions.upcomingEntries`, call `advance(to:)` at `nextDate`. The widgets of that
 ///   date then show their next entry, also without a connection.
@@ -20,19 +21,19 @@ public struct WidgetMirror: Hashable, Sendable {
   public struct Difference: Hashable, Sendable {
     /// Widgets that appeared, in display order.
     public var added: [WidgetID] = []
-    /// Widgets of which something changed, in display order.
+    /// Changed widgets, in display order.
     public var updated: [WidgetID] = []
     /// The nodes that changed, for each of `updated` whose content changed. A widget that a
     /// snapshot or `added` replaced is compared with its visible state.
     public var contents: [WidgetID: ContentDifference] = [:]
-    /// Widgets that are gone, as they were last, in the order they were shown.
+    /// Removed widgets in their last state, in display order.
     public var removed: [Widget] = []
-    /// How to animate it, for those widgets that came with a hint.
+    /// The animations of the widgets that came with a hint.
     public var transitions: [WidgetID: Transition] = [:]
-    /// The order of the widgets that stayed is another.
+    /// Whether the order of the remaining widgets has changed.
     public var isReordered = false
 
-    /// Whether a reader can see no change.
+    /// Whether the difference has no visible change.
     public var isEmpty: Bool {
       added.isEmpty && updated.isEmpty && removed.isEmpty && !isReordered
     }
@@ -65,13 +66,14 @@ public struct WidgetMirror: Hashable, Sendable {
   public private(set) var isSynced = false
   /// Whether frames flow; false after `disconnected`, until the stream is open again.
   public private(set) var isConnected = false
-  /// Why the daemon's store takes no changes, so that widgets may be old. Nil if it takes them.
+  /// The reason why the daemon's store takes no changes, so that widgets may be old. Nil if it
+  /// takes them.
   public private(set) var storeFailure: StoreFailure?
-  /// Whether the widgets are as the daemon has them now, and the daemon can change them.
+  /// Whether the widgets have the daemon's present state, and the daemon takes changes.
   public var isCurrent: Bool { isConnected && storeFailure == nil }
   /// The revision of the visible state.
   public private(set) var revision: Revision = 0
-  /// The store's epoch, as the daemon told last.
+  /// The store's epoch, from the daemon's last frame with it.
   public private(set) var epoch: UInt64 = 0
   /// The token that resumes a watch after the visible state; empty if nothing is visible.
   public private(set) var resumeToken: [UInt8] = []
@@ -121,7 +123,7 @@ public struct WidgetMirror: Hashable, Sendable {
   public mutating func apply(_ frame: WatchFrame) throws(Inconsistency) -> Difference? {
     switch frame {
     case .opened(let opened):
-      // This stream sends everything again that an earlier stream left unfinished.
+      // This stream sends all unfinished pieces of an earlier stream again.
       snapshot = nil
       pieces = nil
       collectedUpcoming = UpcomingTable()
@@ -305,7 +307,7 @@ public struct WidgetMirror: Hashable, Sendable {
     var next = visible
     var touched: Set<WidgetID> = []
     var transitions: [WidgetID: Transition] = [:]
-    // Only for widgets that were updated once; the others are compared.
+    // The nodes are known only for widgets that were updated once. Other widgets are compared.
     var contents: [WidgetID: ContentDifference] = [:]
     let repeated = compared(in: changes)
     for change in changes {

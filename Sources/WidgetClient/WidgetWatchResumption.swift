@@ -30,7 +30,7 @@ struct WidgetWatchResumption: Resumption, Equatable {
     if case .opened(let opened) = message {
       guard !isOpen else { throw .protocolViolation("a stream was opened twice") }
       isOpen = true
-      // The daemon says where the events begin, also if it is another store than before.
+      // The frame has the event after which the events begin, even if the store is another one.
       if request.includeEvents { request.afterSequence = opened.lastSequence }
       return .opened(opened)
     }
