@@ -1,11 +1,12 @@
 /// The room that controls take beside their text, in the units of one scale.
 struct Chrome {
-  /// Between the parts of a control: mark and text, name and bar.
+  /// The gap between the parts of a control: mark and text, name and bar.
   let gap: Int
-  /// Around the text of a button, at each side, and above and below.
+  /// The room around the text of a button: at each side, and above and below.
   let buttonSides: Int
   let buttonEnds: Int
-  /// Around the value of an input or the bar of a gauge, at each side, and above and below.
+  /// The room around the value of an input or the bar of a gauge: at each side, and above and
+  /// below.
   let fieldSides: Int
   let fieldEnds: Int
   let checkbox: LayoutSize
@@ -18,23 +19,23 @@ struct Chrome {
   let accessory: Int
   let accessoryGap: Int
 
-  /// The least of a text.
+  /// The minimum width of a text.
   let textLeast: Int
-  /// As much of a toggle's text is not cut while others can give up room.
+  /// The width of a toggle's text that is not cut while other nodes can shrink.
   let toggleTextFirm: Int
   let nameFirm: Int
-  /// Below this, text is cut on one line rather than wrapped.
+  /// The minimum width for wrapped text. Below it, text is cut on one line.
   let wrapLeast: Int
-  /// Bars, fields and plots.
+  /// The sizes of bars, fields and plots.
   let bar: Extent
   let chartBar: Extent
   let field: Extent
   let plot: Extent
   let plotHeight: Int
   let picture: LayoutSize
-  /// The least height to which a scrollable node shrinks for others.
+  /// The minimum height to which a scrollable node shrinks for others.
   let scrollLeast: Int
-  /// A space without a size.
+  /// The size of a space that does not set one.
   let space: LayoutSize
 
   init(_ metrics: LayoutMetrics) {

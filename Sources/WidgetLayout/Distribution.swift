@@ -23,7 +23,7 @@ struct Extent: Hashable {
 
   static func + (a: Extent, room: Int) -> Extent { a + Extent(fixed: room) }
 
-  /// The larger of both, in each step.
+  /// The larger one of both, for each of the three lengths.
   mutating func formMax(_ other: Extent) {
     ideal = max(ideal, other.ideal)
     firm = max(firm, other.firm)
@@ -69,19 +69,19 @@ enum Distribution {
     let smaller = gaps > 0 ? max(0, min(gap, (length - least) / gaps)) : gap
     let rest = max(0, length - gaps * smaller)
     if least <= rest {
-      // The room that the gaps leave.
+      // The room without the gaps.
       return (level(extents.map(\.firm), floors: extents.map(\.least), to: rest), smaller)
     }
     return (level(extents.map(\.least), floors: extents.map { _ in 0 }, to: rest), smaller)
   }
 
-  /// The lengths, the largest cut to one level, so that they take exactly so much together.
+  /// The lengths, with the largest ones cut to one level, so that their sum is exactly `room`.
   ///
   /// - Precondition: the floors take no more, and the lengths no less than that.
   static func level(_ lengths: [Int], floors: [Int], to room: Int) -> [Int] {
     var low = 0
     var high = lengths.max() ?? 0
-    // The highest level that is not too high.
+    // A binary search for the highest level with which the lengths fit.
     while low < high {
       let middle = (low + high + 1) / 2
       var taken = 0
@@ -107,7 +107,7 @@ enum Distribution {
       var given = 0
       var before = 0.0
       var full: Set<Int> = []
-      // Sums are rounded, not shares: so that all of the room is given away.
+      // The sums are rounded, and not the shares, so that all room is used.
       for index in open {
         let start = (before / total * Double(spare)).nearest
         before += shares[index]
@@ -124,7 +124,7 @@ enum Distribution {
     }
   }
 
-  /// The lengths that are as equal as their floors let them be, and take all of the room.
+  /// Lengths that use all of the room, as equal as their floors allow.
   static func equal(_ extents: [Extent], to room: Int) -> [Int]? {
     let floors = extents.map(\.firm)
     guard floors.reduce(0, +) <= room else { return nil }

@@ -35,7 +35,7 @@ public struct LayoutEngine: Sendable {
     pending.append(index)
   }
 
-  /// Forgets all that it knows.
+  /// Drops all cached data.
   public mutating func invalidateAll() {
     (nodes, pending, previous) = ([], [], PreviousLayout())
   }
@@ -51,7 +51,7 @@ public struct LayoutEngine: Sendable {
   public mutating func layout(
     _ table: NodeTable, width: Int, height: Int? = nil, scroll: [String: Int] = [:]
   ) -> LayoutResult {
-    // A node whose extent may differ is measured again with all above it.
+    // If the extent of a node may differ, the node and all nodes above it are measured again.
     for index in pending {
       var above = table[index]?.parent
       while let parent = above, parent < nodes.count, nodes[parent].isMeasured {
@@ -64,7 +64,8 @@ public struct LayoutEngine: Sendable {
       nodes.append(
         contentsOf: repeatElement(MeasuredNode(), count: table.indexEnd - nodes.count))
     }
-    // Taken out, so that the pass is their only owner.
+    // The engine gives its nodes to the pass, so that the pass is their only owner and can change
+    // them without copies.
     var pass = LayoutPass(
       table: table, metrics: metrics, chrome: chrome, nodes: nodes, scroll: scroll,
       previous: previous)
@@ -77,8 +78,8 @@ public struct LayoutEngine: Sendable {
 }
 
 extension LayoutEngine {
-  /// The width that the content takes if there is room for more: that of its texts, and of bars and
-  /// fields that would fill any room.
+  /// The width that the content takes if there is room for more: the width of its texts, and of
+  /// bars and fields that can fill any room.
   public mutating func naturalWidth(_ table: NodeTable) -> Int {
     guard let root = table.root else { return 0 }
     _ = layout(table, width: 0)
@@ -90,7 +91,7 @@ extension LayoutEngine {
 struct MeasuredNode: Sendable {
   /// Whether `facts` are those of the node.
   var isKnown = false
-  /// Whether the rest is true too.
+  /// Whether the other properties are valid, too.
   var isMeasured = false
   var facts = NodeFacts.none
 
@@ -102,22 +103,22 @@ struct MeasuredNode: Sendable {
   var accessoryChild: Int?
   /// Whether it can be scrolled, or holds something that can, if its height is too small.
   var isShrinkable = false
-  /// If it is a table that was measured.
+  /// The rows, if the node is a measured table.
   var rows: TableRows?
-  /// If it was measured as the row of a table: its extent is not known then.
+  /// Whether the node was measured as a row of a table. The extent of such a row is not known.
   var isRow = false
   /// Whether a label is cut at the end of a line instead of wrapped, unless it has `lines`: in a cell with
   /// a width.
   var isOneLine = false
-  /// If it is an input of a form: the room for its name, which those of the form share.
+  /// For an input of a form: the room for its name, which all inputs of the form share.
   var nameColumn: Int?
   var rowHeight: (shape: RowShape, height: Int)?
-  /// If it is a row of a stack: the widths of its children, which its height and its place need.
+  /// For a horizontal stack: the widths of its children, which its height and its place need.
   var rowWidths: (room: Int, widths: [Int], gap: Int)?
   /// Heights, margin included, by width: the latest two.
   var heights = HeightCache()
   var lines: WrappedLines?
-  /// How it was placed, if `isPlaced`; true of this node and all below it.
+  /// The result of the last placing, if `isPlaced`. Valid for this node and all nodes below it.
   var placed: PlacedBefore?
   var isPlaced = false
 

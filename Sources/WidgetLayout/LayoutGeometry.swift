@@ -32,7 +32,7 @@ public struct LayoutRect: Hashable, Sendable {
   /// The first row below it.
   public var endY: Int { y + height }
   public var size: LayoutSize { LayoutSize(width: width, height: height) }
-  /// Whether nothing is in it.
+  /// Whether the rectangle is empty.
   public var isEmpty: Bool { width <= 0 || height <= 0 }
 
   /// Whether all of another rectangle is in it.
@@ -58,8 +58,8 @@ public struct LayoutRect: Hashable, Sendable {
       && other.y < endY
   }
 
-  /// Smaller by some room at its edges, of which no more is taken than there is: first at the
-  /// start and the top.
+  /// The rectangle without some room at its edges. If the rectangle is too small, the start and the
+  /// top get their room first.
   func inset(_ edges: LayoutEdges) -> LayoutRect {
     let left = min(max(edges.leading, 0), max(width, 0))
     let top = min(max(edges.top, 0), max(height, 0))
@@ -88,12 +88,12 @@ public struct LayoutEdges: Hashable, Sendable {
 }
 
 extension LayoutRect {
-  /// One line in it, so far below its top.
+  /// A line of the rectangle, at an offset below its top.
   func line(_ offset: Int, _ height: Int) -> LayoutRect {
     LayoutRect(x: x, y: y + offset, width: width, height: height)
   }
 
-  /// Something of a size in it, at the start or where it is aligned to horizontally.
+  /// A rectangle of a size in this one: horizontally aligned, or at the start.
   func aligned(_ size: LayoutSize, _ align: NodeStyle.Alignment?) -> LayoutRect {
     let spare = max(0, width - size.width)
     let offset =

@@ -18,7 +18,7 @@ public struct LayoutMetrics: Sendable {
   public var theme: Theme
   /// The text of a date. When the text changes, tell the engine which nodes to invalidate.
   public var dateText: @Sendable (Node) -> String
-  /// Whether links show where they lead. Switch it off where a link can be followed otherwise.
+  /// Whether links show their addresses. Set it to false if users can open links in another way.
   public var showsURLs = true
   /// Whether icons are drawn by their names. If not, a button without text shows the name of its
   /// icon.
@@ -33,7 +33,7 @@ public struct LayoutMetrics: Sendable {
     drawsIcons = scale == .points
   }
 
-  /// Whether text is measured in columns, which is faster to know than to ask.
+  /// Whether text is measured in columns. A stored property is faster than a call.
   private(set) var measuresColumns: Bool
 
   func width(of text: String, font: ThemeFont) -> Int {
@@ -67,7 +67,7 @@ public struct LayoutMetrics: Sendable {
 }
 
 extension Double {
-  /// The nearest whole number to one that is 0 or more and not huge; half is rounded up. Needs no library
-  /// for mathematics.
+  /// The nearest whole number, for numbers from 0 that are not huge. A half is rounded up. The
+  /// method needs no mathematics library.
   var nearest: Int { Int(self + 0.5) }
 }

@@ -2,14 +2,14 @@ import WidgetModel
 
 /// Forms: a title, a column, and a button.
 extension LayoutPass {
-  /// The title and the button of a form stand where the text of its children does.
+  /// The title and the button of a form begin at the same column as the text of its children.
   private var formInset: Int { metrics.horizontal(NodeStyle.leafPaddingPoints) }
 
   private func submitWidth(_ index: Int) -> Int {
     nodes[index].facts.content.valueWidth + buttonEdges.horizontal
   }
 
-  /// The fields of a form begin in one column. A long name is no reason to move the others.
+  /// The fields of a form begin in one column. A long name does not move the other fields.
   mutating func shareNameColumn(of flow: [Int], inForm: Bool) {
     var column: Int?
     if inForm {
@@ -34,7 +34,7 @@ extension LayoutPass {
       && (1...metrics.horizontal(Self.nameColumnPointsMax)).contains(facts.content.nameWidth)
   }
 
-  /// Longer names are beside their fields alone.
+  /// The maximum width of the names' column. A longer name is beside only its own field.
   private static var nameColumnPointsMax: Double { 128 }
 
   func formExtent(_ index: Int) -> Extent {
@@ -54,7 +54,8 @@ extension LayoutPass {
       + submitHeight(index)
   }
 
-  /// Between the last field and the button, as around other controls; none in cells.
+  /// The gap between the last field and the button, as around other controls. In cells, there is no
+  /// gap.
   private var submitGap: Int { metrics.vertical(NodeStyle.leafPaddingPoints) }
 
   private func submitHeight(_ index: Int) -> Int { lineHeight(index) + buttonEdges.vertical }
@@ -64,7 +65,7 @@ extension LayoutPass {
   ) {
     let inset = LayoutEdges(leading: formInset, trailing: formInset)
     let text = inner.inset(inset)
-    // The button has its room at the end first, so that the form can be submitted; then the title.
+    // The button gets its room first, so that the form can be submitted. The title comes second.
     let submit = submitHeight(index)
     let line = lineHeight(index)
     var title = titleHeight(index, width: inner.width)

@@ -45,7 +45,7 @@ extension LayoutPass {
     nodes[index].facts.role == .button ? buttonEdges : LayoutEdges()
   }
 
-  /// Whether it is a button with nothing but text; so it is with most of them.
+  /// Whether the node is a button with text alone, as most buttons are.
   private func isPlainButton(_ index: Int) -> Bool {
     let facts = nodes[index].facts
     return facts.role == .button && nodes[index].flow.isEmpty

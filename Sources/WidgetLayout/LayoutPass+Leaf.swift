@@ -4,7 +4,7 @@ import WidgetModel
 extension LayoutPass {
   func lineHeight(_ index: Int) -> Int { metrics.lineHeight(nodes[index].facts.style) }
 
-  /// Text on one line, which is cut where room is short.
+  /// Text on one line, which is cut if there is too little room.
   func textExtent(_ width: Int) -> Extent {
     Extent(ideal: width, firm: chrome.textLeast, least: chrome.textLeast)
   }
@@ -94,14 +94,14 @@ extension LayoutPass {
     return (facts.content.nameWidth > 0 ? [nameExtent(facts.content.nameWidth)] : []) + [line]
   }
 
-  /// Nil if its alternative text is shown.
+  /// The size of the picture. Nil if its alternative text is shown.
   func pictureSize(_ index: Int) -> LayoutSize? {
     let facts = nodes[index].facts
     let (sides, ends) = (facts.style.padding.horizontal, facts.style.padding.vertical)
     guard facts.style.width != nil || facts.style.height != nil || metrics.scale == .points else {
       return nil
     }
-    // As wide as it is high, in points, where only one is given.
+    // If only one of width and height is given, both are equal, in points.
     let ratio = Double(metrics.vertical(1_024)) / Double(metrics.horizontal(1_024))
     let width = facts.style.width.map { max(0, $0 - sides) }
     let height = facts.style.height.map { max(0, $0 - ends) }
@@ -172,7 +172,7 @@ extension LayoutPass {
   mutating func wrapped(_ index: Int, width: Int) -> WrappedLines {
     if let known = nodes[index].lines, known.width == width { return known }
     let facts = nodes[index].facts
-    // With almost no room, one cut line shows as much as many lines.
+    // With almost no room, one cut line shows as much text as many lines.
     let isNarrow = width < min(chrome.wrapLeast, facts.content.paragraphsWidth)
     let isOneLine = nodes[index].isOneLine && facts.content.lines == 0
     let most = isNarrow || isOneLine ? 1 : facts.content.lines
@@ -182,7 +182,7 @@ extension LayoutPass {
     return result
   }
 
-  /// Whether a label is one line that needs no wrapping; so it is with most of them.
+  /// Whether a label is one line that needs no wrapping, as most labels are.
   func fitsOneLine(_ index: Int, width: Int) -> Bool {
     let facts = nodes[index].facts
     return facts.content.paragraphs.count == 1 && facts.content.paragraphsWidth <= width

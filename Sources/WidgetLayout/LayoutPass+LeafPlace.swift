@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// Nodes without children: where their texts and parts go.
+/// Nodes without children: the places of their texts and parts.
 extension LayoutPass {
   mutating func placeLeaf(
     _ index: Int, _ leaf: NodeForm.Leaf, in inner: LayoutRect, _ align: NodeStyle.Alignment?
@@ -32,7 +32,8 @@ extension LayoutPass {
     }
   }
 
-  /// Adds one line of text in a rectangle, cut if it is too wide; nothing if there is no room at all.
+  /// Adds one line of text in a rectangle. Cuts the text if it is too wide. Adds nothing without
+  /// any room.
   func add(
     _ text: String, to texts: inout [PlacedText], _ index: Int, in rect: LayoutRect,
     _ align: NodeStyle.Alignment? = nil, _ role: PlacedText.Role, item: Int? = nil,
@@ -51,7 +52,7 @@ extension LayoutPass {
     texts.append(PlacedText(frame: frame, text: shown, role: role, item: item))
   }
 
-  /// The same, alone.
+  /// One line of text in a rectangle, as `add` makes it.
   func text(
     _ text: String, _ index: Int, in rect: LayoutRect, _ align: NodeStyle.Alignment? = nil,
     _ role: PlacedText.Role, item: Int? = nil
@@ -61,7 +62,8 @@ extension LayoutPass {
     return texts
   }
 
-  /// As much of a text as has room with an ellipsis behind it; only that if it has to be.
+  /// The longest start of a text that fits with an ellipsis. With too little room, the ellipsis
+  /// alone.
   func cut(_ text: Substring, to width: Int, font: ThemeFont) -> String {
     let measure = metrics.measure
     let room = width - measure.width(of: TextColumns.ellipsis[...], font: font)
@@ -114,7 +116,7 @@ extension LayoutPass {
       var shown = line.text
       let isCut = (isLast && wrapped.isCut) || line.width > inner.width
       if isCut {
-        // As much of the words that come next as there is room for.
+        // The cut line also shows the start of the next words, as far as there is room.
         let rest = wrapped.isCut ? shown.base[shown.startIndex...] : shown
         shown = Substring(cut(rest, to: inner.width, font: nodes[index].facts.style.font))
       }
@@ -177,7 +179,7 @@ extension LayoutPass {
     let mark = LayoutRect(
       x: inner.x, y: inner.y + (height - size.height) / 2, width: min(size.width, inner.width),
       height: size.height)
-    // The gap goes before the last letter of the text does.
+    // If the room is short, the gap disappears before the last letter of the text.
     let gap = max(0, min(chrome.gap, inner.width - size.width - chrome.textLeast))
     let used = min(inner.width, size.width + gap)
     let rest = LayoutRect(
@@ -267,13 +269,13 @@ extension LayoutPass {
     var texts = text(facts.content.name, index, in: inner.line(0, line), nil, .name)
     let below = inner.inset(LayoutEdges(top: hasName ? line : 0))
     guard facts.content.form == "bar" else {
-      // A height that was given is for all of it.
+      // A given height is the height of the whole chart, so only the plot uses the rest.
       return (texts, below.isEmpty ? [] : [PlacedPart(.plot, below)])
     }
     let hasLabels = facts.content.barLabelWidth > 0
     let spans = spans(of: chartParts(index), in: inner, growing: hasLabels ? 1 : 0)
     var parts: [PlacedPart] = []
-    // The oldest are left out if there are more bars than lines.
+    // If there are more bars than lines, the oldest bars are left out.
     let most = line > 0 ? (max(0, below.height) + line - 1) / line : 0
     let bars = Array(facts.content.bars.enumerated()).suffix(most)
     for (offset, (item, bar)) in bars.enumerated() {

@@ -1,7 +1,7 @@
 import WidgetModel
 
 extension LayoutPass {
-  /// Gives a node and all in it their frames.
+  /// Sets the frames of a node and of all nodes in it.
   mutating func place(_ index: Int, _ slot: Slot) {
     guard nodes[index].isShown else { return }
     placing(index, slot) { $0.placeAgain(index, slot) }
@@ -13,7 +13,7 @@ extension LayoutPass {
     let clip = frame.intersection(slot.clip)
     let separator = slot.hasSeparator ? min(chrome.separator, frame.height) : 0
     let accessory = min(accessoryWidth(index), frame.width)
-    // The padding gives way where the room is short, so that something is seen.
+    // If the room is short, the padding shrinks, so that some content is visible.
     var outer = frame
     outer.height -= separator
     outer.width -= accessory
@@ -70,7 +70,7 @@ extension LayoutPass {
     if inner.height < height, nodes[index].facts.style.height == nil { result.isClipped = true }
   }
 
-  /// Where a control stands in room that is wider than it needs.
+  /// The place of a control in room that is wider than the control.
   private func contentBox(_ index: Int, _ inner: LayoutRect, _ frame: LayoutRect) -> LayoutRect {
     let style = nodes[index].facts.style
     guard nodes[index].facts.role.movesInRoom,
@@ -82,7 +82,7 @@ extension LayoutPass {
       LayoutSize(width: min(ideal, inner.width), height: inner.height), style.align)
   }
 
-  /// Where the text of a node begins.
+  /// The start of a node's text.
   private func textAlignment(
     _ index: Int, _ given: NodeStyle.Alignment?
   ) -> NodeStyle.Alignment? {

@@ -6,7 +6,7 @@ struct PreviousLayout: Sendable {
   var scroll: [String: Int] = [:]
 }
 
-/// How much there is of each list of a result.
+/// The lengths of the lists of a result.
 struct PlacedCounts: Hashable, Sendable {
   var placed = 0
   var focusable = 0
@@ -37,20 +37,20 @@ struct PlacedCounts: Hashable, Sendable {
   }
 }
 
-/// How a node was placed, and where in the result it is with all below it.
+/// The placing of a node, and the part of the result with the node and all nodes below it.
 struct PlacedBefore: Sendable {
   var slot: LayoutPass.Slot
   var parent: Int?
-  /// Where it begins, from where its parent begins. So it stays true when the parent's part of a
-  /// result is used again as a whole.
+  /// The start of the part, relative to the start of the parent's part. So it stays valid if the
+  /// parent's part is reused as a whole.
   var start: PlacedCounts
   var count: PlacedCounts
   /// Whether something in it is clipped.
   var isClipped: Bool
 }
 
-/// Using parts of the previous layout again: a node that is as it was, with all below it, and that gets
-/// the same from its parent, is placed by copying.
+/// Reuse of parts of the previous layout. A node is placed by copying if the node, all nodes below
+/// it, and the room from its parent are unchanged.
 extension LayoutPass {
   /// Places a node by copying, or else with `body`.
   mutating func placing(
@@ -83,7 +83,8 @@ extension LayoutPass {
     if wasClipped { result.isClipped = true }
   }
 
-  /// Where a node began in the previous layout; nil if it was not in it, or below another node.
+  /// The start of a node's part in the previous layout. Nil if the node was not in it, or had
+  /// another parent.
   private func start(of index: Int, _ parent: Int?) -> PlacedCounts? {
     guard let outer = origin.before, let known = nodes[index].placed, known.parent == parent else {
       return nil

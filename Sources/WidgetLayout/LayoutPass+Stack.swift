@@ -54,7 +54,7 @@ extension LayoutPass {
     return parts
   }
 
-  /// A space takes room along the axis of its stack alone.
+  /// A space takes room only along the axis of its stack.
   private func extentInStack(_ child: Int, vertical: Bool) -> Extent {
     guard vertical, nodes[child].facts.role == .space, nodes[child].facts.style.width == nil else {
       return nodes[child].extent
@@ -97,7 +97,8 @@ extension LayoutPass {
     return heights
   }
 
-  /// Apart from the loop above, in which the compiler would copy the pass for each child.
+  /// This is a separate method, because in the loop above the compiler would copy the pass for each
+  /// child.
   private func addSeparators(to heights: inout [Int], of index: Int) {
     let flow = nodes[index].flow
     let dividing = nodes[index].facts.style.isDividing && nodes[index].facts.role == .stack
@@ -140,10 +141,10 @@ extension LayoutPass {
     return min(width, facts.style.maxWidth.map { $0 + facts.style.margin.horizontal } ?? width)
   }
 
-  /// How a child lies across its parent's axis.
+  /// The alignment of a child across its parent's axis.
   func alignment(_ child: Int, _ parentAlign: NodeStyle.Alignment?) -> NodeStyle.Alignment {
     let facts = nodes[child].facts
-    // How a label is aligned is how its text is.
+    // The alignment of a label is the alignment of its text.
     if nodes[child].facts.role == .label {
       return facts.style.align != nil ? .fill : parentAlign ?? .fill
     }
@@ -266,7 +267,7 @@ extension LayoutPass {
     }
   }
 
-  /// A node that can be scrolled gives up room for the others, down to a few lines.
+  /// A node that can be scrolled shrinks for the others, down to a few lines.
   private func shrinkHeights(_ heights: inout [Int], of flow: [Int], to room: Int) {
     let parts = zip(flow, heights).map { child, height in
       guard nodes[child].isShrinkable else { return Extent(fixed: height) }
@@ -290,7 +291,7 @@ extension LayoutPass {
     if total < inner.width {
       (start, extra) = spread(inner.width - total, facts.style.distribution, flow.count)
     } else if total > inner.width {
-      // Only what scrolls takes more than there is.
+      // Only scrolled content is larger than the room.
       var x = 0
       let starts = widths.map { width in
         defer { x += width + gap }
@@ -378,9 +379,9 @@ extension LayoutPass {
     }
   }
 
-  /// Says that a node can be scrolled; returns how far it is.
+  /// Records that a node can be scrolled. Returns its scroll offset.
   ///
-  /// - Parameter children: Where each child begins in the content, and how long it is.
+  /// - Parameter children: The start and the length of each child in the content.
   mutating func scrollRegion(
     _ index: Int, _ axis: ScrollRegion.Axis, _ viewport: LayoutRect, contentLength: Int,
     children: Zip2Sequence<[Int], [Int]>, node: Int

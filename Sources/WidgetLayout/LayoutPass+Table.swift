@@ -4,7 +4,7 @@ import WidgetModel
 extension LayoutPass {
   // MARK: - Grids
 
-  /// The most columns of a grid.
+  /// The maximum number of columns of a grid.
   static var gridColumnsMax: Int { 64 }
 
   private func gridColumns(_ index: Int) -> [Extent] {
@@ -157,7 +157,7 @@ extension LayoutPass {
     return extent
   }
 
-  /// The least width of the buttons and other controls in a column. 0 if it has none.
+  /// The minimum width of the buttons and other controls in a column. 0 if the column has none.
   private func controlsLeast(in column: Int, of index: Int) -> Int {
     nodes[index].flow.reduce(0) { most, row in
       guard nodes[row].isRow, column < nodes[row].flow.count else { return most }
@@ -171,7 +171,7 @@ extension LayoutPass {
     return nodes[index].flow.contains { hasControl($0) }
   }
 
-  /// Forgets what depends on whether a cell is cut or wrapped.
+  /// Drops the cached data that depends on whether a cell is cut or wrapped.
   private mutating func setOneLine(_ isOneLine: Bool, _ cell: Int, in row: Int) {
     nodes[cell].isOneLine = isOneLine
     nodes[cell].lines = nil
@@ -181,7 +181,7 @@ extension LayoutPass {
     nodes[row].isPlaced = false
   }
 
-  /// Headings stand where the text of cells does.
+  /// Headings begin at the same place as the text of cells.
   private var headingInset: Int { metrics.horizontal(NodeStyle.leafPaddingPoints) }
 
   private func readColumns(_ index: Int) -> TableRows {
@@ -218,7 +218,8 @@ extension LayoutPass {
     let spare = room - widths.reduce(0, +)
     if spare > 0 {
       var shares = rows.columns.map { $0.width == nil ? $0.grow : 0 }
-      // So that rows end where the table does, and words stay together.
+      // The last column of text takes the remaining room, so that rows end at the table's end, and
+      // words stay together.
       if shares.allSatisfy({ $0 == 0 }),
         let text = rows.columns.lastIndex(where: { $0.width == nil && $0.isText })
       {
@@ -300,7 +301,7 @@ extension LayoutPass {
     result.placed[node].columns = columns
     let heading = headingHeight(index, rows)
     placeHeadings(index, rows, columns, in: inner, node: node)
-    // Headings stay where they are when rows are scrolled. They may take more than there is.
+    // Headings do not move when rows are scrolled. Headings may be higher than the available room.
     let start = inner.y + heading
     let below = inner.inset(LayoutEdges(top: heading))
     let clip = clip.intersection(below)

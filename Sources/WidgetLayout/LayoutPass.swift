@@ -10,10 +10,10 @@ struct LayoutPass: ~Copyable {
   let chrome: Chrome
   var nodes: [MeasuredNode]
   let scroll: [String: Int]
-  /// The layout before this one, of which parts are used again.
+  /// The previous layout, whose parts are reused.
   let previous: PreviousLayout
   var result = LayoutResult()
-  /// Where the node that is being placed begins, in this layout and in the previous one.
+  /// The start of the node that is being placed, in this layout and in the previous one.
   var origin: (now: PlacedCounts, before: PlacedCounts?) = (PlacedCounts(), PlacedCounts())
 
   /// The room that a node gets from its parent.
@@ -22,7 +22,7 @@ struct LayoutPass: ~Copyable {
     var rect: LayoutRect
     /// The visible part.
     var clip: LayoutRect
-    /// Where its text begins, if it does not say so itself.
+    /// The start of its text, if the node does not set it.
     var align: NodeStyle.Alignment?
     /// Whether a line is drawn below it.
     var hasSeparator = false
@@ -47,7 +47,7 @@ struct LayoutPass: ~Copyable {
 
   // MARK: - Measuring
 
-  /// Makes sure that all is known of a node and those below it.
+  /// Measures a node and the nodes below it, unless their measurements are cached.
   mutating func measure(_ index: Int, depth: Int, asRow: Bool = false) {
     if nodes[index].isMeasured, nodes[index].depth == depth, nodes[index].isRow == asRow { return }
     result.measuredCount += 1
@@ -107,7 +107,7 @@ struct LayoutPass: ~Copyable {
       let isCells =
         isTable && nodes[child].facts.role == .stack && !nodes[child].facts.style.isSection
       measure(child, depth: depth + 1, asRow: isCells)
-      // The table says which of its cells are cut.
+      // The table decides which of its cells are cut.
       if nodes[child].isOneLine, !nodes[index].isRow {
         nodes[child].isOneLine = false
         nodes[child].lines = nil
@@ -165,7 +165,7 @@ struct LayoutPass: ~Copyable {
 
   // MARK: - Heights
 
-  /// How high a node is at a width, margins included in both, without its separator.
+  /// The height of a node at a width. Both include the margin, and not the separator.
   mutating func height(_ index: Int, width: Int) -> Int {
     if let known = nodes[index].heights[width] { return known }
     let facts = nodes[index].facts

@@ -1,6 +1,6 @@
 public import WidgetModel
 
-/// Where everything of a content goes.
+/// The places of all parts of a content.
 public struct LayoutResult: Hashable, Sendable {
   /// The requested width and height. Without a requested height, the height of the content.
   public var size: LayoutSize
@@ -12,9 +12,9 @@ public struct LayoutResult: Hashable, Sendable {
   public var focusable: [FocusTarget]
   /// The nodes that can be scrolled, outer before inner ones.
   public var scrollRegions: [ScrollRegion]
-  /// Whether something has no room and cannot be scrolled to.
+  /// Whether a part has no room, and cannot be reached by scrolling.
   public var isClipped: Bool
-  /// How many nodes were measured for this: the others were known from before.
+  /// The number of nodes that were measured for this layout. The other measurements were cached.
   public var measuredCount: Int
 
   public init() {
@@ -25,14 +25,14 @@ public struct LayoutResult: Hashable, Sendable {
 
 /// A node in its place.
 public struct PlacedNode: Hashable, Sendable {
-  /// Where it is in the `NodeTable`.
+  /// The index of the node in the `NodeTable`.
   public var index: Int
   public var id: String
   /// Nil for a type that this version does not know; its children are placed.
   public var type: NodeType?
-  /// All of it but its margin: the background goes here.
+  /// The node without its margin: the area of the background.
   public var frame: LayoutRect
-  /// Within padding, accessory and separator: text and children are here.
+  /// The area inside of padding, accessory and separator, for text and children.
   public var inner: LayoutRect
   /// Draw nothing of the node outside of this.
   public var clip: LayoutRect
@@ -40,13 +40,14 @@ public struct PlacedNode: Hashable, Sendable {
   public var texts: [PlacedText]
   /// The other parts to draw.
   public var parts: [PlacedPart]
-  /// The line below it; in its frame.
+  /// The line below the node, inside its frame.
   public var separator: LayoutRect?
   /// The lines between the children of a row with `divider`, inside the row's frame.
   public var dividers: [LayoutRect]
-  /// Its accessory; in its frame. Not there if the accessory is a child, which is placed as one.
+  /// The accessory, inside the frame. Nil if the accessory is a child, which is placed like other
+  /// children.
   public var accessory: LayoutRect?
-  /// If it can be scrolled.
+  /// The scroll region, if the node can be scrolled.
   public var scroll: ScrollRegion?
   /// The columns of a table or grid.
   public var columns: [LayoutSpan]
@@ -78,7 +79,7 @@ public struct PlacedText: Hashable, Sendable {
     case heading
     /// The name of a chart's value.
     case label
-    /// Where a link leads.
+    /// The address of a link.
     case url
     /// The text in place of a picture.
     case alternative
@@ -109,7 +110,8 @@ public struct PlacedPart: Hashable, Sendable {
     case button
     /// The mark of a toggle: `[x]`.
     case checkbox
-    /// Where one types. In cells, `[` and `]` are in its first and last column; the value in between.
+    /// The field of an input. In cells, `[` and `]` are in its first and last column, with the
+    /// value in between.
     case field
     /// The bar of a gauge. In cells, `[` and `]` are in its first and last column.
     case bar
@@ -117,7 +119,7 @@ public struct PlacedPart: Hashable, Sendable {
     case ring
     /// The area of a line chart or sparkline.
     case plot
-    /// One bar of a chart, at its longest. `item` says of which value.
+    /// The area of one bar of a chart, at full length. `item` is the number of its value.
     case chartBar
     /// A picture.
     case image
@@ -127,11 +129,11 @@ public struct PlacedPart: Hashable, Sendable {
     case spinner
     /// A form's button, with its border.
     case submit
-    /// Says that a table has more rows to come.
+    /// The sign that a table has more rows.
     case more
     /// The line below a table's headings.
     case headingSeparator
-    /// In place of a node that is nested too deep to be shown.
+    /// The sign in place of a node that is nested too deep.
     case tooDeep
   }
 
@@ -159,26 +161,26 @@ public struct LayoutSpan: Hashable, Sendable {
 public struct ScrollRegion: Hashable, Sendable {
   public enum Axis: Hashable, Sendable { case horizontal, vertical }
 
-  /// Where its node is in the `NodeTable`, and in `placed`.
+  /// The index of its node in the `NodeTable`, and in `placed`.
   public var index: Int
   public var id: String
   public var axis: Axis
-  /// Where its content is seen.
+  /// The viewport.
   public var viewport: LayoutRect
-  /// How far it is scrolled: 0 to `offsetMax`.
+  /// The scroll offset: 0 to `offsetMax`.
   public var offset: Int
   /// The length of its content along the axis.
   public var contentLength: Int
-  /// Where pages begin, from 0 on; empty if it does not page.
+  /// The starts of the pages, from 0 on. Empty if the node has no pages.
   public var pages: [Int]
 
-  /// The offset at which its end is seen.
+  /// The offset at which the end of the content is visible.
   public var offsetMax: Int { max(0, contentLength - viewportLength) }
-  /// How much of it is seen along the axis.
+  /// The visible length along the axis.
   public var viewportLength: Int { axis == .vertical ? viewport.height : viewport.width }
 
-  /// Divides it into pages. A page shows as many children as it has room for, and a child that is longer
-  /// than the viewport takes several pages.
+  /// Divides the content into pages. A page shows as many children as it has room for, and a child
+  /// that is longer than the viewport takes several pages.
   mutating func setPages(_ children: some Sequence<(Int, Int)>) {
     let length = viewportLength
     guard length > 0 else { return }
@@ -206,8 +208,8 @@ public struct ScrollRegion: Hashable, Sendable {
     return page ?? offset
   }
 
-  /// The offset nearest to the present one at which a frame in it is seen; its start, if the frame is
-  /// too large. If it pages, the offset of the nearest page with the frame.
+  /// The nearest offset at which a frame in the content is visible. If the frame is too large, the
+  /// offset of its start. With pages, the offset of the nearest page with the frame.
   public func offset(showing frame: LayoutRect) -> Int {
     let start = (axis == .vertical ? frame.y - viewport.y : frame.x - viewport.x) + offset
     let length = axis == .vertical ? frame.height : frame.width
@@ -236,8 +238,7 @@ public struct FocusTarget: Hashable, Sendable {
   public var id: String
   public var kind: Kind
   public var frame: LayoutRect
-  /// The visible part of `frame` is inside this. The focus can be outside of it, in a scroll
-  /// region.
+  /// The clip of `frame`. The focus can be outside of it, in a scroll region.
   public var clip: LayoutRect
 
   public init(index: Int, id: String, kind: Kind, frame: LayoutRect, clip: LayoutRect) {

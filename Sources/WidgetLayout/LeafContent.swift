@@ -6,11 +6,11 @@ struct LeafContent: Sendable {
   var paragraphs: [String] = []
   /// The width of the widest one.
   var paragraphsWidth = 0
-  /// Whether there are places to break at in a label that must not be shown.
+  /// Whether a label has places for line breaks whose characters must not be shown.
   var hasBreaks = false
-  /// Where the runs of a label end in its paragraphs.
+  /// The ends of a label's runs in its paragraphs.
   var runs: [RunEnd] = []
-  /// The most lines of a label; 0 for any number.
+  /// The maximum number of lines of a label; 0 for any number.
   var lines = 0
   /// On one line: the name of a control.
   var name = ""
@@ -27,16 +27,16 @@ struct LeafContent: Sendable {
   /// The bars of a chart.
   var bars: [Bar] = []
   var barLabelWidth = 0
-  /// How many values a chart has, or columns a grid; 1 for a button with an icon, and for a spinner
-  /// that is active.
+  /// The number of values of a chart, or of columns of a grid. 1 for a button with an icon, and for
+  /// an active spinner.
   var count = 0
   /// The form that a gauge or a chart has.
   var form = ""
-  /// Whether users can do something to it.
+  /// Whether users can interact with the node.
   var canFocus = true
   /// Whether it can be pressed although it is not a control.
   var isPressable = false
-  /// Whether all of it is a number, as far as its reader sees.
+  /// Whether all visible text is a number.
   var isNumeric = false
 
   struct RunEnd: Hashable, Sendable {
@@ -52,7 +52,7 @@ struct LeafContent: Sendable {
     var valueWidth: Int
   }
 
-  /// Lines of an input of several lines: at least, and before it scrolls.
+  /// The minimum lines of an input with several lines, and the maximum lines before it scrolls.
   static let multilineRows = 3...10
 
   init() {}
@@ -103,7 +103,7 @@ struct LeafContent: Sendable {
     }
     if !name.isEmpty { nameWidth = metrics.width(of: name, font: style.font) }
     if !value.isEmpty { valueWidth = metrics.width(of: value, font: style.font) }
-    // So that a bar does not move when the number beside it has another digit.
+    // The width is reserved, so that the bar keeps its place when the number gets another digit.
     if role == .gauge {
       valueWidth = max(valueWidth, metrics.width(of: "100%", font: style.font))
     }

@@ -1,7 +1,7 @@
 import WidgetModel
 
-/// How a node is laid out. Several roles can have one form. A new form of leaf also needs its size
-/// and its places; the compiler asks for them.
+/// The form of a node's layout. Several roles can have one form. A new form of leaf also needs its
+/// size and its places; the compiler asks for them.
 enum NodeForm: Hashable, Sendable {
   /// The children along an axis.
   case stack
@@ -70,7 +70,7 @@ extension NodeRole {
 
   enum Focus { case always, ifPressable, never }
 
-  /// Whether a column of a table keeps the width that the node needs at least.
+  /// Whether a column of a table keeps the minimum width of the node.
   var isControl: Bool {
     switch self {
     case .button, .toggle, .input: true

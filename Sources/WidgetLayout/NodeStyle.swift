@@ -6,7 +6,7 @@ struct NodeStyle {
   enum Alignment: Hashable { case start, center, end, fill }
   enum Distribution: Hashable { case start, center, end, fill, equal, between }
   enum Axis: Hashable { case vertical, horizontal, layered }
-  /// When a line is drawn below the node.
+  /// The cases in which a line is drawn below the node.
   enum Separator: Hashable { case whereParentDivides, always, never }
   enum Accessory: Hashable {
     case none, mark
@@ -30,7 +30,7 @@ struct NodeStyle {
   var accessory = Accessory.none
 
   var axis = Axis.vertical
-  /// Along the axis of a stack; of a grid, beside and above each other.
+  /// The gaps between children: along the axis of a stack; in a grid, horizontally and vertically.
   var spacing = LayoutSize.zero
   var distribution = Distribution.start
   var crossAlign: Alignment?
@@ -62,7 +62,7 @@ struct NodeStyle {
 
   private mutating func read(_ name: String, _ value: Value, _ metrics: LayoutMetrics) {
     switch name {
-    case "text", "value", "color": break  // The most frequent ones have nothing to do with it.
+    case "text", "value", "color": break  // The most frequent properties do not change the layout.
     case "visible": if case .bool(let flag) = value { isVisible = flag }
     case "padding": if let edges = metrics.edges(value, over: padding) { padding = edges }
     case "margin": if let edges = metrics.edges(value) { margin = edges }
@@ -93,7 +93,7 @@ struct NodeStyle {
     }
   }
 
-  /// No share is larger; so that sums stay exact enough.
+  /// The maximum share, so that sums are exact enough.
   static let growMax = 1_000_000.0
 
   private mutating func readSeparator(_ value: Value, _ metrics: LayoutMetrics) {
@@ -189,7 +189,7 @@ extension LayoutMetrics {
   }
 
   func font(_ value: Value?) -> ThemeFont {
-    // All text in cells is alike.
+    // In cells, all text has the same size.
     guard scale == .points else { return ThemeFont(size: Self.cellHeightPoints) }
     var font: ThemeFont?
     if case .string(let token)? = value { font = theme.font(token) ?? theme.font("font." + token) }

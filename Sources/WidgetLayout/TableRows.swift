@@ -29,10 +29,11 @@ struct TableRows: Sendable {
   var heights: (width: Int, heights: [Int])?
 }
 
-/// How a table divides its width.
+/// The division of a table's width.
 struct TableWidths {
   var columns: [Int]
-  /// The room at both ends of the rows: less than they ask for, where it is short.
+  /// The room at both ends of the rows. It is less than the rows request if the table is too
+  /// narrow.
   var insets: LayoutEdges
   var accessory: Int
 }
@@ -47,7 +48,7 @@ struct RowShape: Hashable, Sendable {
 struct RowPlan: Hashable, Sendable {
   var columns: [LayoutSpan]
   var alignments: [NodeStyle.Alignment?]
-  /// The most room at each end of a row: its columns are behind it.
+  /// The maximum room at each end of the rows. The columns are between both.
   var insets: LayoutEdges
   var accessoryWidth: Int
   var selects: Bool

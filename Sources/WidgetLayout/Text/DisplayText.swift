@@ -13,10 +13,10 @@
 public enum DisplayText {
   /// Columns from one tab stop to the next.
   public static let tabColumns = 8
-  /// The longest cluster, in scalars.
+  /// The maximum length of a cluster, in scalars.
   public static let clusterScalarsMax = 24
 
-  /// The lines of a text; one that is empty for an empty text.
+  /// The lines of a text. An empty text has one empty line.
   public static func lines(of text: String) -> [String] {
     if TextColumns.plainWidth(of: text) != nil { return [text] }
     return text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).map(line)
@@ -43,7 +43,8 @@ public enum DisplayText {
       }
       let shown = cluster(character)
       let width = TextColumns.width(of: shown[...])
-      // A zero-width space may be a place to break at; it has done its work when the text is wrapped.
+      // A zero-width space can be a place for a line break. It is not needed any more after the
+      // text is wrapped.
       guard width > 0 || shown == "\u{200B}" else { continue }
       result += shown
       used += width
@@ -83,7 +84,7 @@ extension Unicode.Scalar {
     }
   }
 
-  /// Whether a terminal could take it for an order, or show other text in another order because of
+  /// Whether a terminal could obey the character, or show other text in another order because of
   /// it.
   fileprivate var actsOnTerminal: Bool {
     switch value {

@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// How many columns of a terminal text takes.
+/// The width of text in columns of a terminal.
 ///
 /// A grapheme cluster takes what its scalars take together, at most two columns: so flags, families
 /// and other joined emoji take two, and marks add nothing. An emoji that is text by default takes
@@ -61,7 +61,7 @@ public enum TextColumns {
   /// The mark at the end of text that was cut.
   public static let ellipsis = "…"
 
-  /// Where the longest start of a text ends that takes at most so many columns.
+  /// The end of the longest start of a text that takes at most `limit` columns.
   public static func prefix(of text: Substring, columns limit: Int) -> String.Index {
     var used = 0
     var index = text.startIndex
@@ -105,8 +105,9 @@ public enum TextColumns {
     return low == 0 ? .zero : WidthClass(rawValue: widthClasses[low - 1] & 3) ?? .one
   }
 
-  /// The columns of a text whose scalars all stand alone; nil for any other. Such text is shown as it is, and
-  /// can be measured and broken without looking for grapheme clusters, which takes ten times as long.
+  /// The columns of a text whose scalars all stand alone; nil for any other. Such text is shown
+  /// unchanged. It is measured and broken without a search for grapheme clusters, which takes ten
+  /// times as long.
   static func plainWidth(of text: some StringProtocol) -> Int? {
     if let count = printableASCIICount(text.utf8) { return count }
     var sum = 0
@@ -119,10 +120,10 @@ public enum TextColumns {
     return sum
   }
 
-  /// How many bytes these are, if all are printable ASCII. Such text has a column for each byte.
+  /// The number of bytes, if all bytes are printable ASCII. Such text has one column for each byte.
   static func printableASCIICount(_ bytes: some Collection<UInt8>) -> Int? {
     let counted = bytes.withContiguousStorageIfAvailable { buffer -> Int? in
-      // Without leaving early, so that many bytes are looked at together.
+      // The loop has no early exit, so that the compiler can test many bytes at once.
       var others: UInt8 = 0
       for byte in buffer { others |= byte &- 0x20 >= 0x5F ? 1 : 0 }
       return others == 0 ? buffer.count : nil
@@ -138,8 +139,8 @@ public enum TextColumns {
 }
 
 extension Unicode.Scalar {
-  /// Whether it is a whole grapheme cluster beside any other scalar that stands alone, and harmless
-  /// to a terminal. False for some such scalars, but true for those of most text.
+  /// Whether the scalar is harmless to a terminal, and is a whole grapheme cluster beside any other
+  /// such scalar. False for some such scalars, but true for the scalars of most text.
   var standsAlone: Bool {
     switch value {
     case 0x20..<0x7F, 0xA0..<0xAD, 0xAE..<0x300,  // Latin.

@@ -1,13 +1,13 @@
 public import WidgetModel
 
-/// How large text is, in the units of a layout.
+/// The size of text, in the units of a layout.
 ///
 /// Widths add up: the width of a text is that of its grapheme clusters together, except for
 /// rounding.
 public protocol TextMeasure: Sendable {
   /// The width of a text without line breaks.
   func width(of text: Substring, font: ThemeFont) -> Int
-  /// From one line to the next. At least 1.
+  /// The distance from one line to the next. At least 1.
   func lineHeight(of font: ThemeFont) -> Int
 }
 

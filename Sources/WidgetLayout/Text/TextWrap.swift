@@ -14,7 +14,7 @@ struct TextWrap {
   /// Whether a byte of ASCII is a column.
   private let inColumns: Bool
 
-  /// A part of one of the lines that were given.
+  /// A line: a part of one of the given texts.
   struct Line: Hashable {
     var text: Substring
     var width: Int
@@ -29,7 +29,8 @@ struct TextWrap {
 
   /// The lines of texts that hold no newlines, each broken where it is too wide.
   ///
-  /// - Parameter most: how many lines at most, 0 for any number. `isCut` says that there are more.
+  /// - Parameter most: the maximum number of lines; 0 for any number. `isCut` is true if there are
+  ///   more lines.
   func lines(of paragraphs: [String], most: Int = 0) -> (lines: [Line], isCut: Bool) {
     let limit = most > 0 ? most : .max
     var lines: [Line] = []
@@ -58,7 +59,8 @@ struct TextWrap {
     let isWhole = bytes.withContiguousStorageIfAvailable { bytes -> Bool in
       var start = 0
       var index = 0
-      // Ends a line before the blanks in front of `end`; false if there is room for no more.
+      // Ends a line before the blanks in front of `end`. Returns false at the maximum number of
+      // lines.
       func endLine(at end: Int) -> Bool {
         var last = end
         while last > start, bytes[last - 1] == blank { last -= 1 }
@@ -91,7 +93,7 @@ struct TextWrap {
     return isWhole ?? wrap(paragraph, number, into: &lines, limit: limit)
   }
 
-  /// False if not all of it has room.
+  /// Returns false if the paragraph has more lines than the limit.
   private func wrap(_ paragraph: String, _ number: Int, into lines: inout [Line], limit: Int)
     -> Bool
   {
@@ -106,14 +108,15 @@ struct TextWrap {
         guard lines.count < limit else { return false }
         (start, used) = (index, 0)
       }
-      // Too long for any line: as much of it as goes into each.
+      // The word is too long for a line, so each line gets as much of it as fits.
       while wordWidth > width {
         let (end, taken) = prefix(of: paragraph[index..<word.end])
         guard end < word.end else { break }
         lines.append(line(paragraph[start..<end], number))
         guard lines.count < limit else { return false }
         (start, index, used) = (end, end, 0)
-        // Not measured again, so that a long word costs no more than a short one for each character.
+        // The rest is not measured again, so that each character of a long word costs as much as in
+        // a short word.
         wordWidth -= taken
       }
       used += wordWidth + measure.width(of: paragraph[word.end..<word.next], font: font)
@@ -131,13 +134,14 @@ struct TextWrap {
       text: shown(text), width: measure.width(of: text, font: font), paragraph: number)
   }
 
-  /// Without the places to break at that were not needed.
+  /// The text without unused places for line breaks.
   private func shown(_ text: Substring) -> Substring {
     guard text.hasZeroWidthSpace else { return text }
     return Substring(text.filter { $0 != "\u{200B}" })
   }
 
-  /// Where as much of a word ends as a line has room for, at least one character, and its width.
+  /// The end and the width of the longest start of a word that fits into a line: at least one
+  /// character.
   private func prefix(of word: Substring) -> (end: String.Index, width: Int) {
     var index = word.index(after: word.startIndex)
     var used = measure.width(of: word[..<index], font: font)
@@ -151,7 +155,7 @@ struct TextWrap {
     return (index, used)
   }
 
-  /// The end of the word that begins there, and where the next one begins behind its blanks.
+  /// The end of the word that begins here, and the start of the next word, after the blanks.
   private func nextWord(
     in text: String, from start: String.Index
   ) -> (end: String.Index, next: String.Index) {
@@ -184,10 +188,10 @@ struct TextWrap {
     return !Self.closing.contains(second) && !Self.opening.contains(first)
   }
 
-  /// Characters that no line begins with.
+  /// Characters with which no line begins.
   private static let closing: Set<Character> = Set(
     "、。，．・：；？！゛゜ヽヾゝゞ々ー’”）〕］｝〉》」』】°′″℃￠％‰!%),.:;?]}¢…‥ぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮヵヶ")
-  /// Characters that no line ends with.
+  /// Characters with which no line ends.
   private static let opening: Set<Character> = Set("‘“（〔［｛〈《「『【$([{£¥＄￥")
 }
 
@@ -202,7 +206,8 @@ extension Character {
 }
 
 extension StringProtocol {
-  /// Whether there is U+200B in it, which says where a line may end. Looks at bytes: E2 80 8B.
+  /// Whether the text has U+200B, which marks a place for a line break. Searches the bytes E2 80
+  /// 8B.
   var hasZeroWidthSpace: Bool {
     guard TextColumns.printableASCIICount(utf8) == nil else { return false }
     var last: (UInt8, UInt8) = (0, 0)
