@@ -200,7 +200,8 @@ public struct BarEncoder: Sendable {
       "text": .string(joined(blocks, PangoMarkup.text)),
       "tooltip": .string(PangoMarkup.escaped(tooltip)),
       "class": .list(classes.map { .string($0) }),
-      // waybar takes it for markup. As a key of `format-icons` it is a name.
+      // waybar reads the text as markup, so it must be a plain name. It is also a key of
+      // `format-icons`.
       "alt": .string(BarReader.className(blocks.first?.icon ?? "")),
     ]
     if let percentage = blocks.lazy.compactMap(\.percentage).first {
@@ -225,9 +226,10 @@ public struct BarEncoder: Sendable {
 
   // MARK: - yambar
 
-  /// The longest `text` and `short` for yambar. With the other tags they stay below 1024 bytes.
+  /// The maximum size of `text` and `short` for yambar. Together with the other tags, they stay
+  /// below 1024 bytes.
   static let yambarTextBytesMax = 380
-  /// The longest `icon` for yambar.
+  /// The maximum size of `icon` for yambar.
   static let yambarIconBytesMax = 80
 
   /// Tags for yambar's configuration. A blank line ends them.
@@ -266,7 +268,7 @@ public struct BarEncoder: Sendable {
       "percentage": block.percentage.map { .int(Int64($0)) } ?? .null,
       "icon": .string(block.icon), "urgent": .bool(block.isUrgent),
       "classes": .list(block.classes.map { .string($0) }),
-      // For eww, which cannot join a list.
+      // The classes are one text, because eww cannot join a list.
       "class": .string(block.classes.joined(separator: " ")),
       "parts": .list(
         block.parts.map { part in
@@ -283,8 +285,8 @@ public struct BarEncoder: Sendable {
 }
 
 extension BarBlock {
-  /// The tooltip beside those of other widgets: its first line begins with the widget, and the others
-  /// are indented. The tooltip of a missing widget names it already.
+  /// The tooltip for a list of several tooltips. Its first line begins with the widget's id, and
+  /// the other lines are indented. The tooltip of a missing widget has the id already.
   fileprivate var namedTooltip: String {
     guard let widget, !tooltip.isEmpty, !classes.contains("missing") else { return tooltip }
     let lines = tooltip.split(separator: "\n", omittingEmptySubsequences: false)

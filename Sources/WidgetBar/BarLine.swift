@@ -1,6 +1,6 @@
 import WidgetLayout
 
-/// Parts with a limit of columns.
+/// The parts of a line with a maximum number of columns.
 struct BarLine {
   let columnsMax: Int
   private(set) var parts: [BarPart] = []
@@ -19,7 +19,7 @@ struct BarLine {
     isCut = more.reduce(0) { $0 + TextColumns.width(of: $1.text) } > columnsMax
     guard isCut else { return more.forEach { join($0) } }
     guard columnsMax > 0 else { return }
-    // One column is for the ellipsis.
+    // The ellipsis needs one column.
     var room = columnsMax - 1
     for part in more {
       let end = TextColumns.prefix(of: part.text[...], columns: room)

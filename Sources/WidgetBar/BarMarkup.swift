@@ -33,7 +33,7 @@ enum PangoMarkup {
   /// JSON as they are.
   static func withoutJSONEscapes(_ markup: String) -> String {
     markup.unicodeScalars.reduce(into: "") { result, scalar in
-      // Quotes are references already.
+      // Quotes are already references.
       if scalar == "\\" || scalar.actsOnTerminal {
         result += "&#\(scalar.value);"
       } else {
@@ -64,7 +64,7 @@ enum PolybarMarkup {
       result.unicodeScalars.append(scalar)
       previous = scalar
     }
-    // The next part could begin with the brace.
+    // The next part could begin with `{`.
     return result.unicodeScalars.last == "%" ? result + "%{O0}" : result
   }
 

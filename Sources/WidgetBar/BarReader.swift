@@ -15,24 +15,26 @@ public import WidgetModel
 public struct BarReader: Sendable {
   public var theme: Theme
   public var appearance: Theme.Appearance
-  /// The most columns of a block's text, marks included. Longer text is cut and ends with `…`.
+  /// The maximum number of columns of a block's text, including marks. Longer text is cut, and ends
+  /// with `…`.
   public var columnsMax: Int
-  /// The most bytes of a tooltip.
+  /// The maximum size of a tooltip, in bytes.
   public static let tooltipBytesMax = 4096
-  /// The most values in the sparkline of a chart.
+  /// The maximum number of values in the sparkline of a chart.
   public static let sparklineMax = 16
   /// Whether the text of a failed widget has the reason, for bars without tooltips.
   public var showsReasons = false
-  /// The most columns of a reason in the text. A longer reason loses what stands before its cause.
+  /// The maximum number of columns of a reason in the text. A longer reason loses the text before
+  /// its cause.
   public static let reasonColumnsMax = 32
-  /// The least room for a reason. If there is less, the reason is left out.
+  /// The minimum room for a reason. If there is less room, the reason is left out.
   static let reasonColumnsMin = 8
   /// Whether marks keep the direction of each text to itself; see `TextDirection`.
   public var isolatesTexts = false
   /// Formats the text of a `date` node.
   public var dateText: @Sendable (Node) -> String
-  /// Why an image has no picture. Nil if there is no problem. Bars draw no pictures, so the reason is
-  /// for the tooltip.
+  /// The reason why an image has no picture. Nil if there is no problem. Bars draw no pictures, so
+  /// the reason is only in the tooltip.
   public var imageProblem: @Sendable (Node) -> String? = { _ in nil }
   /// The problems of a widget, one line each.
   public var failures: @Sendable (Widget) -> [String]
@@ -146,7 +148,8 @@ public struct BarReader: Sendable {
 
   /// The mark of a failed widget, after its text.
   static let mark = " !"
-  /// The mark of a stale widget, after its text, for eyes and bars without colours.
+  /// The mark of a stale widget, after its text, for people who cannot see colours, and for bars
+  /// without colours.
   static let staleMark = " ↻"
 
   /// The text with blanks for line breaks, and without control characters.

@@ -3,14 +3,15 @@ import WidgetLayout
 /// The reason of a failure, shortened so that the cause stays.
 ///
 /// A message is `what: where: cause: names; next step`. The names after the cause can be missing: a
-/// host, a list of fields. Without room for all of it, the message loses the next step, the folders of
-/// its paths, the end of what stands before the cause, and then the end of the names. Colons in quotes
-/// and in expressions separate nothing.
+/// host, a list of fields. If there is too little room, the message loses these parts, in this
+/// order: the next step, the folders of its paths, the end of the words before the cause, the end
+/// of the names. Colons in quotes and in expressions separate nothing.
 public enum ReasonText {
-  /// The fewest columns of the words before the cause. With less room, they are left out.
+  /// The minimum number of columns for the words before the cause. With less room, these words are
+  /// left out.
   private static let leadColumnsMin = 4
 
-  /// The message in at most so many columns.
+  /// The message in a limited number of columns.
   public static func shortened(_ message: String, to columns: Int) -> String {
     var text = message
     func fits(_ text: String) -> Bool { TextColumns.width(of: text) <= columns }
@@ -45,7 +46,7 @@ public enum ReasonText {
     return String(text[..<end])
   }
 
-  /// The text without what is in parentheses at its end, such as a number of an error.
+  /// The text without parentheses at its end, such as the number of an error.
   private static func withoutDetail(_ text: String) -> String {
     var text = text
     while text.hasSuffix(")") {

@@ -1,9 +1,9 @@
 /// The marks that keep the direction of one text from changing the texts beside it.
 ///
-/// A bar that draws with Pango reorders right-to-left text. Without marks, a Hebrew text turns the
-/// whole line around, and takes the digits of its neighbours along. So each such text stands in an
-/// isolate, after a mark for left to right. Widgets cannot have these
-/// characters in their text, because `DisplayText` escapes them.
+/// A bar that draws with Pango reorders right-to-left text. Without marks, a Hebrew text reverses
+/// the whole line, and moves the digits of its neighbours. So each such text stands in an isolate,
+/// after a mark for left to right. Widgets cannot have these characters in their text, because
+/// `DisplayText` escapes them.
 enum TextDirection {
   /// LEFT-TO-RIGHT MARK and FIRST STRONG ISOLATE. The text has the direction of its first letter. The
   /// mark is for Pango, which takes a line's direction from its first letter, even from one in an

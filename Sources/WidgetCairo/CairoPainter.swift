@@ -10,7 +10,7 @@ import WidgetRender
   import Glibc
 #endif
 
-/// Why a picture cannot be made.
+/// The reason why a picture cannot be made.
 public enum CairoFailure: Error, Hashable, Sendable, CustomStringConvertible {
   /// cairo or pango is not installed.
   case librariesMissing
@@ -38,14 +38,14 @@ public enum CairoFailure: Error, Hashable, Sendable, CustomStringConvertible {
 
 /// Paints drawings as pixels, with cairo and pango. The first use loads the libraries.
 public enum CairoPainter {
-  /// The greatest width and height of a picture in pixels, which is cairo's.
+  /// The maximum width and height of a picture in pixels, which is cairo's maximum.
   public static let sideMax = PNGDecoder.sideMax
 
   /// Whether cairo and pango are installed.
   public static var isAvailable: Bool { ccairo_is_available() }
 
-  /// Held by the one thread that uses cairo and pango. A thread's default font map has no lock, and
-  /// layouts that other threads use share it.
+  /// Only one thread at a time uses cairo and pango. A thread's default font map has no lock, and
+  /// layouts of other threads share it.
   private static let turn = Mutex(())
 
   /// Runs `body` while no other thread uses cairo or pango.

@@ -4,10 +4,11 @@ import WidgetDrawing
 public import WidgetLayout
 public import WidgetModel
 
-/// Measures text in the fonts of this machine, as pango draws it. Threads that share it take turns.
+/// Measures text in the fonts of this machine, as pango draws it. Threads that share an object wait
+/// for each other.
 public final class PangoTextMeasure: TextMeasure {
-  /// The most scalars that pango measures at once. It counts widths in 1/1024 of a point in 32 bits:
-  /// in the largest font, more than 5000 wide characters overflow.
+  /// The maximum number of scalars that pango measures at once. Pango counts widths in 1/1024 of a
+  /// point with 32 bits. In the largest font, more than 5000 wide characters overflow.
   private static let scalarsMax = 1_024
 
   private let canvas: Mutex<Canvas>

@@ -12,7 +12,7 @@ public struct DrawingLook: Sendable {
   public var isDisabled = false
   /// Finds the picture of an image node. Nil if there is none.
   public var image: @Sendable (Node) -> DrawingImage?
-  /// Why an image node has no picture, shown in its box. Nil if there is no problem.
+  /// The reason why an image node has no picture, shown in its box. Nil if there is no problem.
   public var imageProblem: @Sendable (Node) -> String? = { _ in nil }
 
   public init(

@@ -18,9 +18,9 @@ public struct WidgetCard: Sendable {
   static let inlineMark = 16.0
   /// The room inside of the inset that the stale mark of other cards takes, in their upper right corner.
   public static let staleMark = (width: 14.0, height: 14.0)
-  /// The greatest height that a card grows to for its content, in points.
+  /// The maximum height to which a card grows for its content, in points.
   public static let heightMax = 4_096.0
-  /// The longest description for screen readers, in characters.
+  /// The maximum length of the description for screen readers, in characters.
   static let wordsMax = 1_000
 
   public init(look: DrawingLook, measure: any TextMeasure = SansTextMeasure()) {
@@ -141,7 +141,7 @@ public struct WidgetCard: Sendable {
     }
   }
 
-  /// The texts for screen readers: all that are shown.
+  /// The texts for screen readers: all visible texts.
   private func texts(_ layout: LayoutResult, _ table: NodeTable) -> [String] {
     layout.placed.filter { !isHidden($0.index, table) }.flatMap { $0.texts.map(\.text) }
   }

@@ -59,21 +59,22 @@ public struct ANSIEncoder: Sendable {
     return pen.output
   }
 
-  /// The output so far, and how the terminal stands after it.
+  /// The output so far, and the state of the terminal after it.
   private struct Pen {
     var output = ""
     private let encoder: ANSIEncoder
     private var mapping = ColorMapping()
     private var style = CellStyle.plain
     private var link: String?
-    /// Where the cursor is; nil if terminals may differ about it.
+    /// The place of the cursor; nil if terminals may differ about it.
     private var place: (column: Int, row: Int)?
-    /// Unwritten cells that are written again rather than passed over with a sequence.
+    /// The maximum number of unchanged cells that are written again, instead of a sequence that
+    /// skips them.
     private static let gapMax = 4
 
     init(_ encoder: ANSIEncoder) { self.encoder = encoder }
 
-    /// Writes a cell where the cursor is.
+    /// Writes a cell at the cursor.
     mutating func write(_ cell: Cell) {
       var next = cell.style
       next.foreground = mapping.color(next.foreground, at: encoder.depth)
@@ -81,7 +82,7 @@ public struct ANSIEncoder: Sendable {
       if let background = next.background, next.foreground == background,
         cell.style.foreground != cell.style.background
       {
-        // Text that was readable before is so after.
+        // The text must stay readable on the changed background.
         next.foreground = ANSIEncoder.contrast(background)
       }
       if cell.character == " ", next.attributes.isDisjoint(with: CellStyle.seenOnBlank),
@@ -100,7 +101,7 @@ public struct ANSIEncoder: Sendable {
 
     mutating func advance(by columns: Int, isSteady: Bool, _ width: Int) {
       guard let (column, row) = place, isSteady, column + columns < width else {
-        // Behind the last column a terminal waits with the cursor.
+        // After the last column, a terminal delays the cursor's move to the next line.
         place = nil
         return
       }

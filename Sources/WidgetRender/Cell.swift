@@ -16,7 +16,7 @@ public struct Cell: Hashable, Sendable {
   /// Whether this is the second half of a wide character.
   public var isContinuation: Bool { columns == 0 }
 
-  /// Whether nothing of it can be seen.
+  /// Whether the cell is invisible.
   var isInvisible: Bool { character == " " && !style.showsOnBlank }
 
   static func continuation(_ style: CellStyle, link: String?) -> Cell {
@@ -24,14 +24,14 @@ public struct Cell: Hashable, Sendable {
   }
 }
 
-/// Addresses that may stand in a cell.
+/// The addresses that cells may have.
 enum CellLink {
   /// Longer addresses are dropped: terminals drop them too.
   static let bytesMax = 2083
   private static let schemes = ["http:", "https:", "mailto:"]
 
-  /// The address with everything but printable ASCII percent-encoded; nil if its scheme is none of
-  /// http, https and mailto, or if it is too long.
+  /// The address, with all characters outside printable ASCII percent-encoded. Nil if its scheme is
+  /// not http, https or mailto, or if it is too long.
   static func safe(_ address: String) -> String? {
     guard address.utf8.count <= bytesMax else { return nil }
     let start = address.prefix(8).lowercased()

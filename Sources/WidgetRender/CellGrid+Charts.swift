@@ -9,7 +9,7 @@ extension CellGrid {
   ///
   /// - Parameters:
   ///   - share: The filled share, 0 to 1. Nil if it is unknown.
-  ///   - track: How the rest looks. Without a background it is dots.
+  ///   - track: The style of the rest. Without a background, the rest is dots.
   public mutating func bar(
     _ share: Double?, in rect: LayoutRect, style: CellStyle, track: CellStyle,
     clip: LayoutRect? = nil
@@ -34,7 +34,7 @@ extension CellGrid {
   /// Draws values as columns, one for each cell of the width, the newest at the right. Older values
   /// than there is room for are left out; nil leaves a gap.
   ///
-  /// - Parameter scale: Nil where all values are the same: then all are half as high as there is room.
+  /// - Parameter scale: Nil if all values are equal. All columns then have half of the height.
   public mutating func sparkline(
     _ values: [Double?], scale: ChartScale?, in rect: LayoutRect, style: CellStyle,
     clip: LayoutRect? = nil
@@ -42,7 +42,7 @@ extension CellGrid {
     guard rect.width > 0, rect.height > 0 else { return }
     for (offset, value) in values.suffix(rect.width).enumerated() {
       guard let share = CellGrid.share(value, scale) else { continue }
-      // A value above zero shows at least one step, however small it is.
+      // A value above zero shows at least one step, even if it is very small.
       let eighths = max(CellGrid.steps(share, rect.height * 8), 1)
       for level in 0..<rect.height {
         let part = eighths - level * 8
@@ -57,7 +57,7 @@ extension CellGrid {
   /// Draws values as a line of braille dots, two in the width of a cell and four in its height. The
   /// first value is at the left, the last at the right; nil breaks the line.
   ///
-  /// - Parameter scale: Nil where all values are the same: then the line is in the middle.
+  /// - Parameter scale: Nil if all values are equal. The line is then in the middle.
   public mutating func line(
     _ values: [Double?], scale: ChartScale?, in rect: LayoutRect, style: CellStyle,
     clip: LayoutRect? = nil

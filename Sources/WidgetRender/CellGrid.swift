@@ -6,9 +6,9 @@ public import WidgetLayout
 /// overwrites half of a wide character, it repairs the other half. So a cell with two columns is
 /// always followed by its continuation, and a continuation always follows such a cell.
 public struct CellGrid: Hashable, Sendable {
-  /// The most columns and rows of a grid.
+  /// The maximum number of columns, and of rows, of a grid.
   public static let sideMax = 10_000
-  /// The most cells of a grid; rows beyond it are left out. They take some 100 MB.
+  /// The maximum number of cells of a grid. They take about 100 MB. Rows beyond it are left out.
   public static let cellsMax = 1 << 21
 
   public let width: Int
@@ -144,7 +144,7 @@ public struct CellGrid: Hashable, Sendable {
     }
   }
 
-  /// Draws a box around the inside of a rectangle; nothing if it has no room for one.
+  /// Draws a box inside the edges of a rectangle. Draws nothing if the rectangle is too small.
   public mutating func box(
     _ rect: LayoutRect, isRounded: Bool = true, style: CellStyle = .plain, clip: LayoutRect? = nil
   ) {
@@ -202,7 +202,7 @@ public struct CellGrid: Hashable, Sendable {
     cells[index] = cell
   }
 
-  /// Makes a blank of the other half of a wide character, of which one half is about to go.
+  /// Replaces the other half of a wide character by a blank, before one half is overwritten.
   private mutating func clear(_ column: Int, _ row: Int) {
     let index = row * width + column
     if cells[index].isContinuation {

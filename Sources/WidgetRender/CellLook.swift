@@ -1,6 +1,7 @@
 public import WidgetModel
 
-/// How widgets are drawn: for whom, in which state, with which means.
+/// The settings of a drawing in cells: the theme, the states of the widget, and the abilities of
+/// the output.
 public struct CellLook: Sendable {
   public var theme: Theme
   public var appearance: Theme.Appearance
@@ -22,11 +23,11 @@ public struct CellLook: Sendable {
   public var pressedID: String?
   /// The id of the node that the pointer is over.
   public var hoveredID: String?
-  /// The number of the picture of a spinner; one more for the next.
+  /// The number of a spinner's picture. The next picture has the next number.
   public var spinnerTick = 0
-  /// The picture of an image node, if there is one; it is drawn with half blocks.
+  /// Finds the picture of an image node, which is drawn with half blocks. Nil if there is none.
   public var image: @Sendable (Node) -> PixelImage?
-  /// Why an image node has no picture, shown in its box. Nil if there is no problem.
+  /// The reason why an image node has no picture, shown in its box. Nil if there is no problem.
   public var imageProblem: @Sendable (Node) -> String? = { _ in nil }
 
   public init(
@@ -55,7 +56,7 @@ public struct CellLook: Sendable {
     return theme.color(named: text, appearance)
   }
 
-  /// A token's colour, in a theme that lacks it the standard one.
+  /// A token's colour. If the theme lacks it, the standard colour.
   func token(_ name: String) -> ThemeColor? {
     guard usesColor else { return nil }
     return theme.token(name, appearance)
@@ -96,7 +97,8 @@ public struct CellLook: Sendable {
     return .rgb(mix(color.red, base.0), mix(color.green, base.1), mix(color.blue, base.2))
   }
 
-  /// Text that can be read on a background: the theme's if it stands out, else black or white.
+  /// A readable text colour for a background: the theme's if its contrast is high enough, else
+  /// black or white.
   func readable(on background: CellColor) -> CellColor {
     let light = { (color: CellColor) in
       let (r, g, b) = color.components

@@ -49,7 +49,8 @@ public struct CellPainter: Sendable {
     return grid
   }
 
-  /// Says that there is more, and where one is in it: a thumb at the right edge, arrows at the ends.
+  /// Draws the scroll marks: a thumb at the right edge for the offset, and arrows at ends with more
+  /// content.
   ///
   /// Marks go on blank cells. Only an edge without a blank cell loses one cell to the mark.
   private func markScroll(_ region: ScrollRegion, clip: LayoutRect, _ grid: inout CellGrid) {

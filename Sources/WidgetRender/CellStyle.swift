@@ -6,7 +6,7 @@ public enum CellColor: Hashable, Sendable {
   case rgb(UInt8, UInt8, UInt8)
 }
 
-/// How the text of a cell looks, beside its colours.
+/// The attributes of a cell's text, without its colours.
 public struct CellAttributes: OptionSet, Hashable, Sendable {
   public let rawValue: UInt8
 
@@ -21,7 +21,7 @@ public struct CellAttributes: OptionSet, Hashable, Sendable {
   public static let reverse = CellAttributes(rawValue: 32)
 }
 
-/// How a cell looks.
+/// The look of a cell.
 public struct CellStyle: Hashable, Sendable {
   public var foreground: CellColor?
   public var background: CellColor?

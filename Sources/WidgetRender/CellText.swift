@@ -5,10 +5,11 @@ import WidgetLayout
 /// A terminal obeys control characters, and some format characters show text in another order than
 /// it has. A cell never contains either, whatever the source of the text.
 enum CellText {
-  /// The most scalars of a character; more are dropped. Emoji families have up to 11.
+  /// The maximum number of scalars of a character. Further scalars are dropped. Emoji families have
+  /// up to 11.
   static let scalarsMax = DisplayText.clusterScalarsMax
 
-  /// A character as a cell may hold it; nil if it is invisible.
+  /// A character that is safe for a cell; nil if it is invisible.
   static func safe(_ character: Character) -> (character: Character, columns: Int)? {
     if let ascii = character.asciiValue, character.utf8.count == 1 {
       switch ascii {
@@ -29,7 +30,7 @@ enum CellText {
         default: break
         }
       }
-      // The rest of a character can be several characters, or none.
+      // Without its removed scalars, a character can become several characters, or none.
       guard let first = String(kept).first else { return nil }
       result = first
     }

@@ -1,4 +1,4 @@
-/// From which number to which something is measured.
+/// The range of numbers of a chart or gauge.
 public struct ChartScale: Hashable, Sendable {
   public let low: Double
   public let high: Double
@@ -9,7 +9,7 @@ public struct ChartScale: Hashable, Sendable {
     (self.low, self.high) = (low, high)
   }
 
-  /// The scale of some values, of which an end can be given. Nil if all are the same.
+  /// The scale of some values. Its ends can be given. Nil if all values are equal.
   public init?(of values: [Double?], low: Double? = nil, high: Double? = nil) {
     let finite = values.compactMap { $0 }.filter(\.isFinite)
     self.init(low ?? finite.min() ?? 0, high ?? finite.max() ?? 0)

@@ -1,4 +1,4 @@
-/// How many colours a terminal shows.
+/// The number of colours that a terminal shows.
 public enum ColorDepth: Int, Sendable, CaseIterable, Comparable {
   /// No colours. Bold, underline and the like are still used.
   case none
@@ -19,7 +19,7 @@ public enum ColorDepth: Int, Sendable, CaseIterable, Comparable {
 struct ColorMapping {
   private var nearest16: [UInt32: UInt8] = [:]
   private var nearest256: [UInt32: UInt8] = [:]
-  /// More colours than this in one picture are looked up again.
+  /// The maximum number of cached colours. Further colours are looked up again.
   private static let rememberedMax = 4096
 
   /// A colour as a terminal of some depth shows it; nil if it shows none.

@@ -12,7 +12,7 @@ extension LayoutRect {
     return LayoutRect(x: left, y: top, width: right - left, height: bottom - top)
   }
 
-  /// Where a span ends, without a trap for numbers that are too large.
+  /// The end of a span, without a trap for numbers that are too large.
   private static func end(_ start: Int, _ length: Int) -> Int {
     let (end, overflow) = start.addingReportingOverflow(max(length, 0))
     return overflow ? .max : end

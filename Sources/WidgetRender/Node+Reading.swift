@@ -6,7 +6,7 @@ extension Value {
   }
 }
 
-/// Properties as drawing needs them. A wrong value counts as absent.
+/// Properties for drawing. A wrong value counts as absent.
 extension Node {
   func text(_ name: String) -> String {
     if case .string(let text)? = properties[name] { text } else { "" }

@@ -35,8 +35,8 @@ extension NodeDrawing {
       || parent.flag("deletable", default: false)
   }
 
-  /// Whether its children draw its text. They are drawn after it, and cover a bracket that is in
-  /// their way.
+  /// Whether the node's children draw its text. They are drawn after the node, and would cover a
+  /// bracket.
   private var holdsChildren: Bool {
     role == .stack || role == .grid || role == .embed || !node.childIDs.isEmpty
   }

@@ -53,7 +53,8 @@ extension NodeDrawing {
       result.background = fill
       result.foreground = look.readable(on: fill)
     }
-    // The base was finished; what the style added must not make a disabled button look enabled.
+    // The base was finished for a disabled button, so the additions of the style must be finished,
+    // too. Otherwise the button would look enabled.
     return setting.isDisabled ? finished(result) : result
   }
 

@@ -8,7 +8,7 @@ struct NodeDrawing {
   let role: NodeRole
   let parent: Node?
   let placed: PlacedNode
-  /// At first the parent's; then the node's.
+  /// First the parent's setting, then the node's.
   var setting: Setting
   /// The rows that its table selects, if the node is a row.
   private let outerSelection: Set<String>
@@ -79,7 +79,7 @@ struct NodeDrawing {
       }
     }
     if let background { setting.background = background }
-    // A control has its state in its text and border, a row as a whole.
+    // A control shows its state in its text and border, but a row shows it in its whole area.
     let isReversed = parent?.role == .table && setting.attributes.contains(.reverse)
     if background != nil || isReversed {
       grid.fill(
@@ -97,7 +97,7 @@ struct NodeDrawing {
     }
   }
 
-  /// Whether nothing of its content is where its border would be.
+  /// Whether the content leaves room for a border.
   private var hasRoomForBox: Bool {
     let (frame, inner) = (placed.frame, placed.inner)
     return inner.x > frame.x && inner.y > frame.y && inner.x + inner.width < frame.x + frame.width
@@ -275,7 +275,7 @@ struct NodeDrawing {
     grid.put(mark, column: place.x, row: place.y, style: style, clip: placed.clip)
   }
 
-  /// A mark in the last column: something in it could not be evaluated, or the theme lacks a token.
+  /// A mark in the last column: the node has a problem, or the theme lacks a token.
   private func drawProblem(on grid: inout CellGrid) {
     guard placed.frame.width > 0,
       !node.problem.isEmpty || !node.unknownTokens(of: look.theme).isEmpty

@@ -3,7 +3,7 @@
 /// Pure and bounded: no input traps, and pictures above `pixelsMax` or `sideMax` are not
 /// decompressed.
 public enum PNGDecoder {
-  /// Why decoding failed.
+  /// The reason why decoding failed.
   public enum Failure: Error, Hashable, Sendable, CustomStringConvertible {
     /// Not a PNG, with the name of the format if it is recognised.
     case notPNG(String?)
@@ -27,7 +27,7 @@ public enum PNGDecoder {
     }
   }
 
-  /// The greatest width and height in pixels, which is cairo's.
+  /// The maximum width and height in pixels, which is cairo's maximum.
   public static let sideMax = 32_767
 
   private struct Header {

@@ -1,6 +1,6 @@
 /// A picture as pixels: red, green, blue and alpha, 8 bits each, row by row from the top left.
 public struct PixelImage: Hashable, Sendable {
-  /// The most pixels of a picture.
+  /// The maximum number of pixels of a picture.
   public static let pixelsMax = 16 << 20
 
   public let width: Int

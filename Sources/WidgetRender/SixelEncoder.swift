@@ -1,6 +1,6 @@
 /// Pixels as sixels: columns of six, colour by colour (DEC STD 070).
 enum SixelEncoder {
-  /// The most colours that terminals are sure to have.
+  /// The maximum number of colours that all terminals with sixels have.
   private static let colorsMax = 256
 
   static func text(_ image: PixelImage) -> String {
@@ -44,7 +44,7 @@ enum SixelEncoder {
     return output
   }
 
-  /// For each pixel its place in a palette, -1 for none; and the palette.
+  /// The palette, and the index in it for each pixel; -1 for a transparent pixel.
   private static func indexed(_ image: PixelImage) -> ([Int], [Int]) {
     var palette: [Int] = []
     var places: [Int: Int] = [:]

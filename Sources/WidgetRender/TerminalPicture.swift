@@ -2,10 +2,10 @@ import WidgetModel
 
 /// Pictures as sequences that terminals draw with pixels. Pure: pixels or a file in, text out.
 ///
-/// Each draws at the cursor. Which of them a terminal knows is for its capabilities to say; the others
-/// get half blocks (`CellGrid.picture`).
+/// Each sequence draws at the cursor. The terminal's capabilities say which sequence it knows.
+/// Terminals without any get half blocks (`CellGrid.picture`).
 public enum TerminalPicture {
-  /// For kitty and Ghostty (the kitty graphics protocol): pixels, over so many cells.
+  /// For kitty and Ghostty (the kitty graphics protocol): pixels, over an area of cells.
   ///
   /// - Parameter id: Names the picture, to remove or replace it; 1 or more.
   public static func kitty(_ image: PixelImage, columns: Int, rows: Int, id: UInt32) -> String {
@@ -23,7 +23,8 @@ public enum TerminalPicture {
   private static func kitty(
     _ format: String, _ bytes: [UInt8], _ columns: Int, _ rows: Int, _ id: UInt32
   ) -> String {
-    // The protocol takes at most 4096 characters at a time. The cursor stays, nothing is answered.
+    // The protocol takes at most 4096 characters at a time. The cursor does not move, and the
+    // terminal sends no answer.
     var keys = "a=T,\(format),c=\(max(columns, 1)),r=\(max(rows, 1)),i=\(id),C=1,q=2,"
     var rest = PaddedBase64.encode(bytes)[...]
     var output = ""
@@ -36,7 +37,7 @@ public enum TerminalPicture {
     return output
   }
 
-  /// For iTerm2 and WezTerm: the bytes of a picture's file, over so many cells.
+  /// For iTerm2 and WezTerm: the bytes of a picture's file, over an area of cells.
   public static func iterm(file: [UInt8], columns: Int, rows: Int) -> String {
     "\u{1B}]1337;File=inline=1;size=\(file.count);width=\(max(columns, 1));height=\(max(rows, 1));"
       + "preserveAspectRatio=1;doNotMoveCursor=1:\(PaddedBase64.encode(file))\u{7}"

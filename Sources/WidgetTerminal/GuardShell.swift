@@ -1,12 +1,12 @@
 import Glibc
 
-/// A shell that outlives this process, to do what a process that was killed cannot do.
+/// A shell that outlives this process, for work that a killed process cannot do.
 ///
 /// The shell reads a pipe. Only this process has the other end, and the kernel closes that end in any case.
 /// The shell is named `sh`, has a separate process group, and ignores the signals that a terminal sends to
 /// stop or end jobs. So a signal that ends this process does not end the shell.
 package struct GuardShell: Sendable {
-  /// Where the shell reads.
+  /// The descriptor of the shell's input.
   package let input: CInt
   private let process: pid_t
 
@@ -24,7 +24,7 @@ package struct GuardShell: Sendable {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
-    // A copy, so that no number is overwritten before it is used.
+    // The descriptors are copied, so that none is overwritten before it is used.
     let copy = terminal.map { fcntl($0, F_DUPFD_CLOEXEC, 10) }
     guard copy ?? 0 >= 0 else {
       close(ends.writing)
@@ -56,7 +56,7 @@ package struct GuardShell: Sendable {
     return GuardShell(input: ends.writing, process: process)
   }
 
-  /// Ends the shell, which has nothing more to do.
+  /// Ends the shell without any work.
   package func finish() {
     _ = write(input, "q\n", 2)
     abandon()

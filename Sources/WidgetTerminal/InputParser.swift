@@ -1,4 +1,4 @@
-/// Makes events of the bytes that a terminal sends.
+/// Makes events from the bytes that a terminal sends.
 ///
 /// A value without clock or descriptor: bytes in, events out. The bytes can be split anywhere. It
 /// knows the sequences of xterm, rxvt, the Linux console and kitty's `CSI u`. Other sequences are
@@ -7,9 +7,9 @@
 /// An Escape key sends a byte that also begins sequences. After a read that leaves `isAmbiguous`, wait
 /// about 50 ms for more bytes, then call `timeout`.
 public struct InputParser: Sendable {
-  /// The most bytes of one paste; bytes beyond it are dropped.
+  /// The maximum size of one paste, in bytes. Further bytes are dropped.
   public static let pasteBytesMaxDefault = 1 << 20
-  /// The most bytes of one sequence; a longer one is dropped to its end.
+  /// The maximum size of one sequence, in bytes. A longer sequence is dropped.
   public static let sequenceBytesMax = 4096
 
   private enum State: Sendable {
@@ -57,7 +57,7 @@ public struct InputParser: Sendable {
     switch state {
     case .escape, .ss3: true
     case .csi, .string: pending.isEmpty
-    // One byte may be a key. Nobody types two so fast.
+    // One byte may be a typed key. Two bytes cannot be keys, because nobody types so fast.
     case .late: pending.count == 1
     default: false
     }
@@ -193,7 +193,7 @@ public struct InputParser: Sendable {
       state = .utf8
       hasAlt = modifiers.contains(.alt)
       pending = [byte]
-    default: break  // No byte of UTF-8 to begin with.
+    default: break  // The byte cannot begin a character of UTF-8.
     }
   }
 
@@ -235,11 +235,12 @@ public struct InputParser: Sendable {
       take(byte, &events)
     case 0x5B where pending.isEmpty: state = .console
     case 0x4D where pending.isEmpty: state = .oldMouse
-    // rxvt ends keys with shift by a byte that elsewhere stands before the last.
+    // In rxvt, sequences of keys with shift end with `$`, which is an intermediate byte in other
+    // terminals.
     case 0x24 where pending.first.map { (0x30...0x39).contains($0) } ?? false:
       finishCSI(byte, &events)
     case 0x20..<0x40:
-      // A sequence that is too long is only read to its end, and then dropped.
+      // A sequence that is too long is read to its end, and then dropped.
       if pending.count < InputParser.sequenceBytesMax { pending.append(byte) }
     case 0x40..<0x7F: finishCSI(byte, &events)
     default:
@@ -253,11 +254,12 @@ public struct InputParser: Sendable {
     case 0x07: finishString(kind, &events)
     case 0x1B: state = .stringEscape(kind: kind)
     case 0..<0x20:
-      // No string has these, so its end is missing. Ctrl-C must get through.
+      // Strings do not have these bytes, so the end of the string is missing. Ctrl-C must have its
+      // effect.
       reset()
       take(byte, &events)
     default:
-      // A longer one is not an answer that is known here; its end still has to be found.
+      // A longer string is no known answer, but its end must still be found.
       if pending.count < InputParser.sequenceBytesMax { pending.append(byte) }
     }
   }
@@ -280,7 +282,7 @@ public struct InputParser: Sendable {
       reset()
       events.append(.paste(text))
     } else if pending.count >= 2 * (pasteBytesMax + end.count) {
-      // Room for the end's bytes stays, wherever they are split.
+      // The last bytes stay, because they may be the start of a split end mark.
       pending.removeSubrange(pasteBytesMax..<pending.count - end.count)
     }
   }

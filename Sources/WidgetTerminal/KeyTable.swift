@@ -40,7 +40,7 @@ enum KeyTable {
     let held = modifiers(numbers.count > 1 ? numbers[1] : nil)
     switch final {
     case 0x41...0x44, 0x46, 0x48, 0x50...0x53:
-      // Only keys begin with 1; a report of the cursor's place ends with R too.
+      // The first parameter of a key is 1. Other sequences with R report the cursor's place.
       guard final < 0x50 || first ?? 1 == 1 else { return nil }
       return ss3[final].map { ($0, held) }
     case 0x5A: return (.tab, held.union(.shift))
@@ -73,7 +73,7 @@ enum KeyTable {
     }
   }
 
-  /// One more than a set of bits; meta, the fourth, counts as alt.
+  /// The parameter is a set of bits plus 1. Meta counts as alt.
   private static func modifiers(_ number: Int?) -> KeyModifiers {
     guard let number, number >= 1, number <= 256 else { return [] }
     var held = KeyModifiers(rawValue: UInt8((number - 1) & 7))

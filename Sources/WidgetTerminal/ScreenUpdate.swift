@@ -47,7 +47,7 @@ public struct ScreenUpdate: Sendable {
     }
     guard isFirst || !changes.isEmpty || cursor != shownCursor else { return "" }
     var output = "\u{1B}[?2026h"
-    // A cursor that is shown would be seen to run over the screen.
+    // The cursor is hidden first. Otherwise it would visibly move over the screen.
     if shownCursor != nil && !changes.isEmpty { output += "\u{1B}[?25l" }
     output += changes
     if let cursor {

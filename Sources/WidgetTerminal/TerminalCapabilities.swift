@@ -59,7 +59,7 @@ public struct TerminalCapabilities: Hashable, Sendable {
     var result = self
     switch answer {
     case .background(let red, let green, let blue):
-      // Rec. 709, without gamma: the middle is what counts.
+      // Rec. 709, without gamma, because only the comparison with the middle matters.
       let luma = 2126 * Int(red) + 7152 * Int(green) + 722 * Int(blue)
       result.isLight = luma > 10_000 * 128
     case .colorScheme(let isDark): result.isLight = !isDark

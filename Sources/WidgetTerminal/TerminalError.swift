@@ -1,6 +1,6 @@
-/// Why a terminal cannot be used.
+/// The reason why a terminal cannot be used.
 public enum TerminalError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// Standard input or output leads elsewhere.
+  /// Standard input or output is not a terminal.
   case notATerminal(String)
   /// `TERM` says that it cannot move the cursor.
   case cannotMoveCursor

@@ -2,12 +2,12 @@ import Glibc
 
 /// Restores a terminal when this process no longer can, for example after SIGKILL.
 ///
-/// If the last word on the pipe of the `GuardShell` was `r`, the shell restores the terminal. It needs
-/// `sh` and `stty`; without them there is no guard.
+/// If the last word on the pipe of the `GuardShell` was `r`, the shell restores the terminal. The
+/// guard needs `sh` and `stty`, and does not start without them.
 struct TerminalGuard {
   private let shell: GuardShell
 
-  /// Where the guard listens.
+  /// The descriptor of the guard's input.
   var input: CInt { shell.input }
 
   private static let script = """
@@ -25,7 +25,7 @@ struct TerminalGuard {
       .map { TerminalGuard(shell: $0) }
   }
 
-  /// Ends the guard, which has nothing more to do.
+  /// Ends the guard without any work.
   func finish() { shell.finish() }
 
   /// Closes the pipe, as the kernel does when a process ends, and waits for the guard.

@@ -8,7 +8,8 @@ public enum TerminalInput: Hashable, Sendable {
   case focus(Bool)
   /// The answer to `TerminalQuery.background`: red, green and blue.
   case background(UInt8, UInt8, UInt8)
-  /// The answer to `TerminalQuery.attributes`; 4 among them says that it shows sixels.
+  /// The answer to `TerminalQuery.attributes`. The number 4 in it means that the terminal shows
+  /// sixels.
   case attributes([Int])
   /// The answer to `TerminalQuery.graphics`: whether the terminal has the kitty graphics protocol.
   case graphics(isKnown: Bool)
@@ -26,8 +27,8 @@ public enum TerminalKey: Hashable, Sendable {
   case function(Int)
 }
 
-/// Keys that were held. Terminals report only some of them. For example, shift with a letter is not
-/// reported.
+/// The modifier keys that were held. Terminals report only some of them. For example, shift with a
+/// letter is not reported.
 public struct KeyModifiers: OptionSet, Hashable, Sendable {
   public let rawValue: UInt8
 
@@ -67,7 +68,7 @@ public struct MouseEvent: Hashable, Sendable {
   }
 }
 
-/// Questions to a terminal. A terminal that does not know them says nothing.
+/// Questions to a terminal. A terminal that does not know them sends no answer.
 public enum TerminalQuery {
   /// The colour of the background: OSC 11.
   public static let background = "\u{1B}]11;?\u{1B}\\"

@@ -2,7 +2,7 @@
 public struct TerminalModes: Hashable, Sendable {
   /// Presses, releases, drags and the wheel are reported.
   public var mouse: Bool
-  /// Movement is reported too, with no button pressed. Costs input for each cell crossed.
+  /// Movement without a pressed button is reported, too. Each crossed cell then causes input.
   public var mouseMovement: Bool
 
   public init(mouse: Bool = true, mouseMovement: Bool = false) {

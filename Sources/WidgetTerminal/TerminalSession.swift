@@ -21,14 +21,14 @@ public enum TerminalEvent: Hashable, Sendable {
 /// A process has at most one session. If the program handles a signal itself after `start`, that
 /// signal no longer restores the terminal. The program calls `stop` then.
 public final class TerminalSession: Sendable {
-  /// How long the rest of a sequence may take. After that a byte of Escape was the key.
+  /// The maximum time for the rest of a sequence. After it, a byte of Escape counts as the key.
   public static let escapeTimeout = Duration.milliseconds(50)
   /// After this pause within a paste, in milliseconds, Ctrl-C and Ctrl-Z are keys again.
   fileprivate static let pasteWait: CInt = 1_000
-  /// The most buffered events. Beyond it, the oldest are dropped.
+  /// The maximum number of buffered events. Beyond it, the oldest events are dropped.
   public static let eventsMax = 4096
 
-  /// The most bytes of one write. A signal may restore the terminal between two writes.
+  /// The maximum size of one write, in bytes. A signal may restore the terminal between two writes.
   private static let pieceBytes = 4096
 
   /// Does not change after `init`.
@@ -101,7 +101,8 @@ public final class TerminalSession: Sendable {
     guard wasOn else { return }
     TerminalState.restore(flushes: true)
     TerminalState.notify(TerminalState.Notice.finish)
-    // A handler that runs on another thread may still read the record: it is kept, some hundred bytes.
+    // The record of some hundred bytes is not freed, because a handler on another thread may still
+    // read it.
     TerminalState.session.store(0, ordering: .releasing)
     formerSignals.withLock { TerminalState.putBack($0) }
     keeper?.finish()
@@ -111,7 +112,7 @@ public final class TerminalSession: Sendable {
   /// `events` reports when the process resumes.
   public func suspend() { kill(0, SIGTSTP) }
 
-  /// The terminal's size; 80 x 24 if it does not say.
+  /// The terminal's size; 80 x 24 if the terminal does not report it.
   public var size: TerminalSize {
     var size = winsize()
     guard ioctl(record.pointee.output, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0,
@@ -192,7 +193,7 @@ public final class TerminalSession: Sendable {
     .system(call: call, reason: String(cString: strerror(errno)))
   }
 
-  /// Bytes that stay where they are.
+  /// Bytes at a fixed address.
   private static func permanent(_ text: String) -> UnsafeBufferPointer<UInt8> {
     let bytes = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: text.utf8.count)
     _ = bytes.initialize(from: text.utf8)
@@ -224,7 +225,7 @@ private final class Reading: Sendable {
   }
 
   func run() {
-    // Signals are for the other threads: their handlers need no stack here.
+    // This thread blocks signals, so that its stack need not have room for their handlers.
     var all = sigset_t()
     sigfillset(&all)
     pthread_sigmask(SIG_BLOCK, &all, nil)

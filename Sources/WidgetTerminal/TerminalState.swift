@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// The modes of this process's terminal. They are restored however the process ends.
+/// The modes of this process's terminal. They are restored at every end of the process.
 ///
 /// Signal handlers use memory that is allocated before and never freed. A handler swaps its address
 /// out of `current`, so the terminal is restored exactly once. Handlers call only write(2),
@@ -14,9 +14,9 @@ enum TerminalState {
     var raw: termios
     var enter: UnsafeBufferPointer<UInt8>
     var leave: UnsafeBufferPointer<UInt8>
-    /// Where the guard listens; -1 without one.
+    /// The descriptor of the guard's input; -1 without a guard.
     var guardInput: CInt
-    /// Where the thread that reads the terminal listens.
+    /// The descriptor from which the reading thread gets notices.
     var notices: CInt
   }
 
@@ -79,7 +79,7 @@ enum TerminalState {
         rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
       } else if errno == EAGAIN {
         var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-        // A terminal that takes nothing for a second is not waited for.
+        // If the terminal takes nothing for a second, the handler does not wait any longer.
         guard poll(&ready, 1, 1000) > 0 else { return }
       } else if errno != EINTR {
         return
@@ -159,13 +159,15 @@ enum TerminalState {
     action.__sigaction_handler.sa_handler = SIG_DFL
     sigaction(number, &action, nil)
     raise(number)
-    // Here the process stops and later resumes. In a group without a shell it does not stop.
+    // At this point, the process stops, and resumes later. In a group without a shell, it does not
+    // stop.
     TerminalState.install(number, flags: 0, TerminalState.onStop)
     if wasChanged, TerminalState.apply() { TerminalState.notify(Notice.resumed) }
     errno = before
   }
 
-  /// After SIGSTOP, which cannot be handled: the shell has changed the terminal.
+  /// Handles SIGCONT after SIGSTOP, which cannot be handled. The shell has changed the terminal
+  /// meanwhile.
   private static let onContinue: @convention(c) (CInt) -> Void = { _ in
     let before = errno
     if TerminalState.current.load(ordering: .acquiring) != 0, TerminalState.apply() {
