@@ -28,7 +28,8 @@
   /// Starts a thread that runs as long as the program. Returns an error number if the system has no
   /// room for it, or 0.
   ///
-  /// It blocks signals, so that they reach the main thread, but for those that report its own faults.
+  /// The thread blocks signals, so that they reach the main thread. It does not block signals that
+  /// report the thread's own faults.
   func startThread(_ body: @escaping @Sendable () -> Never) -> CInt {
     final class Body {
       let run: @Sendable () -> Never
@@ -39,7 +40,7 @@
     for fault in [SIGILL, SIGTRAP, SIGABRT, SIGFPE, SIGBUS, SIGSEGV, SIGSYS] {
       sigdelset(&blocked, fault)
     }
-    // The thread inherits the mask, so that no signal comes in between.
+    // The thread inherits the mask, so that no signal reaches it before it could set one.
     pthread_sigmask(SIG_SETMASK, &blocked, &before)
     defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
     var thread = pthread_t()

@@ -32,10 +32,11 @@ public enum TaskThreads {
     #endif
   }
 
-  /// Runs at most this many jobs at a time from now on, main actor aside.
+  /// Limits the number of jobs that run at the same time, without the main actor's.
   ///
-  /// A program of short jobs that follow each other, such as a status bar, needs one thread:
-  /// with more, each job wakes another one. A job that blocks then holds up all others.
+  /// A program with short jobs that follow each other, such as a status bar, needs one thread. With
+  /// more threads, each job wakes another thread. With one thread, a job that blocks delays all
+  /// others.
   public static func limit(to count: Int) {
     #if compiler(>=6.3)
       Executors.pool.limit(to: count)

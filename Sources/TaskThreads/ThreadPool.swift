@@ -3,12 +3,12 @@
   import DequeModule
   import Glibc
 
-  /// The executor of everything that is not on an actor of its own: a few threads and one queue.
+  /// The executor of all jobs without another executor: a few threads and one queue.
   ///
   /// Threads start as jobs come, and wait for the next job after that. Priorities are ignored.
   final class ThreadPool: TaskExecutor, SchedulingExecutor, @unchecked Sendable {
-    /// The number of threads at most. A job that blocks, such as a read of a file, holds up one thread,
-    /// so there are some on small machines as well.
+    /// The maximum number of threads. A job that blocks, such as a read of a file, occupies one
+    /// thread, so small machines have several threads, too.
     static let threadsMaxDefault = max(4, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
     private let monitor = Monitor()
     // Guarded by `monitor`.
@@ -17,11 +17,12 @@
     private var threads = 0
     /// The threads that wait for a job.
     private var idle = 0
-    /// How many of them were woken, and do not run yet.
+    /// The number of these threads that were woken and do not run yet.
     private var woken = 0
     private var timers: TimerThread<UnownedJob>?
 
-    /// Runs at most this many jobs at a time from now on. Further threads that exist sleep for ever.
+    /// Limits the number of jobs that run at the same time. Existing threads above the limit sleep
+    /// for ever.
     func limit(to count: Int) {
       monitor.lock()
       threadsMax = max(1, count)
@@ -32,7 +33,7 @@
       let job = UnownedJob(job)
       monitor.lock()
       jobs.append(job)
-      // If as many threads run as may, one of them takes the job after its own.
+      // If the maximum number of threads runs, one of them takes the job after its present job.
       if threads - idle + woken < threadsMax {
         if idle > woken {
           wake()
@@ -55,7 +56,7 @@
       let status = startThread { self.serve() }
       guard status != 0 else { return }
       threads -= 1
-      // Those that run do the job later.
+      // The running threads do the job later.
       precondition(threads > 0, "the program cannot start a thread: error \(status)")
     }
 
@@ -69,7 +70,7 @@
           idle += 1
           monitor.wait()
           idle -= 1
-          // After a return without a signal, the woken thread finds no job, and waits again.
+          // A thread can wake without a signal. It then finds no job, and waits again.
           woken = max(0, woken - 1)
         }
         let job = jobs.removeFirst()
@@ -101,8 +102,8 @@
       schedule(job, after: clock.now.duration(to: instant))
     }
 
-    /// Enqueues a job after a delay of the continuous clock. Clocks of other programs' making have
-    /// durations of their own; their jobs are due at once, and they look at their clock again.
+    /// Enqueues a job after a delay of the continuous clock. Custom clocks can have other types of
+    /// durations. Their jobs are due at once, and check their clock again.
     private func schedule(_ job: consuming ExecutorJob, after delay: some DurationProtocol) {
       guard let delay = delay as? Duration, delay > .zero else { return enqueue(job) }
       let job = UnownedJob(job)

@@ -10,7 +10,7 @@
     private struct Entry: Comparable {
       /// Nanoseconds of the boot clock.
       let deadline: UInt64
-      /// Keeps entries of one deadline in order.
+      /// Orders entries with the same deadline.
       let number: UInt64
       let item: Item
 
@@ -37,7 +37,7 @@
 
     func schedule(_ item: Item, after delay: Duration) {
       let (seconds, attoseconds) = delay.components
-      // A century is as good as never, and cannot overflow.
+      // A deadline is at most a century ahead, so that it cannot overflow.
       let capped = UInt64(min(seconds, 3_155_760_000))
       let delay = capped * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
       monitor.lock()
@@ -50,7 +50,7 @@
     private func serve() -> Never {
       while true {
         var count: UInt64 = 0
-        // EINTR and a timer that was set again meanwhile only lead to another look.
+        // After EINTR, or if the timer was set again meanwhile, the loop only checks the deadlines.
         _ = read(timer, &count, MemoryLayout<UInt64>.size)
         var due: [Item] = []
         monitor.lock()

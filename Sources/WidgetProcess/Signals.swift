@@ -1,10 +1,10 @@
 import Glibc
 import Synchronization
 
-/// Turns signals into async sequences of their numbers, and loses none.
+/// Turns signals into async sequences of their numbers, without loss.
 ///
 /// A program calls `take` before it does anything else. From then on a signal no longer ends the
-/// process. It waits until somebody asks for it with `arrivals`, however late that is.
+/// process. The signal waits until a caller asks for it with `arrivals`, even much later.
 ///
 /// The handler writes to a pipe, which is safe in a handler. A thread that sleeps in `read` passes the
 /// numbers on. Dispatch is not a substitute: it loses a signal that comes before its source is active, and
@@ -16,8 +16,9 @@ public enum Signals {
   /// The signals that ask every program to end.
   public static let terminating: [CInt] = [SIGTERM, SIGINT]
 
-  /// The signals that ask a program to end which does nothing else at SIGHUP: a terminal sends it when
-  /// it is closed. Without SIGHUP if it was ignored at the start, as `nohup` has it.
+  /// The signals that ask a program to end, for programs without another use of SIGHUP. A terminal
+  /// sends SIGHUP when it is closed. Without SIGHUP if the signal was ignored at the start, as by
+  /// `nohup`.
   public static let stopping: [CInt] = terminating + (isIgnored(SIGHUP) ? [] : [SIGHUP])
 
   private static func isIgnored(_ number: CInt) -> Bool {
@@ -29,8 +30,8 @@ public enum Signals {
 
   /// Takes signals over. A second call for the same signal changes nothing.
   ///
-  /// If no pipe can be made, the signals keep their default actions: SIGTERM still ends the process,
-  /// without an orderly end. `complain` is told so.
+  /// If no pipe can be made, the signals keep their default actions: SIGTERM still ends the
+  /// process, without an orderly end. `complain` gets a message about this.
   public static func take(_ numbers: [CInt], complain: (String) -> Void = { _ in }) {
     let new = delivery.withLock { state -> [CInt]? in
       guard state.isOpen || open() else { return nil }
@@ -50,8 +51,9 @@ public enum Signals {
     }
   }
 
-  /// The signals of these numbers: those that came since they were taken and that nobody has had, then
-  /// those to come. Signals that were not taken are taken now. Every sequence gets every signal to come.
+  /// A sequence of the signals with these numbers. It begins with signals that came after `take`
+  /// and that no sequence has got. Every sequence gets all later signals. Signals that were not
+  /// taken are taken now.
   public static func arrivals(of numbers: [CInt]) -> AsyncStream<CInt> {
     take(numbers)
     let (stream, continuation) = AsyncStream.makeStream(
@@ -62,9 +64,10 @@ public enum Signals {
     return stream
   }
 
-  /// Runs a body until it returns, or until a signal of `stopping` comes: then its task is cancelled.
+  /// Runs a body. If a signal of `stopping` comes before the body returns, the body's task is
+  /// cancelled.
   ///
-  /// - Throws: what the body throws, unless a signal came first.
+  /// - Throws: the error of the body, unless a signal came first.
   public static func untilStopped(
     _ body: @escaping @Sendable () async throws -> Void
   ) async throws {

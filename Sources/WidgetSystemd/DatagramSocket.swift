@@ -5,10 +5,10 @@ struct UnixAddress: Sendable {
   private let address: sockaddr_un
   private let length: socklen_t
 
-  /// The most bytes of a path or, with its `@`, of a name.
+  /// The maximum size of a path, or of a name with its `@`, in bytes.
   static let pathBytesMax = MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1
 
-  /// An absolute path, or `@` and a name. Nil for anything else, and for what does not fit.
+  /// An absolute path, or `@` and a name. Nil for other texts, and for texts that are too long.
   init?(_ text: String) {
     var bytes = Array(text.utf8)
     guard let first = bytes.first, bytes.count <= UnixAddress.pathBytesMax, !bytes.contains(0)
@@ -26,7 +26,7 @@ struct UnixAddress: Sendable {
     length = socklen_t(UnixAddress.pathOffset + bytes.count)
   }
 
-  /// Where the path begins in a `sockaddr_un`.
+  /// The offset of the path in a `sockaddr_un`.
   static let pathOffset = MemoryLayout.offset(of: \sockaddr_un.sun_path) ?? 2
 
   func withSocketAddress<R>(_ body: (UnsafeMutableRawPointer, socklen_t) -> R) -> R {
@@ -41,13 +41,13 @@ struct UnixAddress: Sendable {
 /// Sends datagrams, and descriptors with them, to one Unix address.
 ///
 /// It is opened once and kept, so that sending still works when the process has run out of
-/// descriptors. It is not connected: whoever listens may be replaced by another that listens at the
-/// same address. Sending never waits and never raises SIGPIPE.
+/// descriptors. The socket is not connected, because another process may take over the address.
+/// Sending never waits and never raises SIGPIPE.
 final class DatagramSocket: Sendable {
   private let descriptor: CInt
   private let address: UnixAddress
 
-  /// The most descriptors that the kernel takes in one message (`SCM_MAX_FD`).
+  /// The maximum number of descriptors that the kernel takes in one message (`SCM_MAX_FD`).
   static let descriptorsMax = 253
 
   init(to address: UnixAddress) throws(SystemdError) {
@@ -93,8 +93,7 @@ final class DatagramSocket: Sendable {
 }
 
 /// The part of a message that carries descriptors (`SCM_RIGHTS`): a header of a length, a level and
-/// a type, then the numbers, padded to the size of a word. The macros of C for it are not there in
-/// Swift.
+/// a type, then the numbers, padded to the size of a word. Swift does not import C's macros for it.
 private enum ControlMessage {
   static func words(passing descriptors: [CInt]) -> [UInt] {
     guard !descriptors.isEmpty else { return [] }

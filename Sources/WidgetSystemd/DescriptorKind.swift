@@ -11,10 +11,10 @@ public enum DescriptorKind: Sendable, Equatable {
   case memoryFile(bytes: Int)
   /// Any other regular file.
   case regularFile(bytes: Int)
-  /// Something else, or not open.
+  /// Another descriptor, or one that is not open.
   case other
 
-  /// Looks at a descriptor, without changing it.
+  /// Finds the kind of a descriptor, without changing it.
   public init(of descriptor: CInt) {
     var status = stat()
     guard fstat(descriptor, &status) == 0 else {

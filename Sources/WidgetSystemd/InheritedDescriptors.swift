@@ -2,7 +2,7 @@ import Glibc
 
 /// A descriptor that the service manager handed to this process.
 public struct InheritedDescriptor: Sendable, Equatable {
-  /// The open descriptor, close-on-exec. It is the caller's to close.
+  /// The open descriptor, close-on-exec. The caller must close it.
   public let number: CInt
   /// The name from the socket unit (`FileDescriptorName=`) or `ServiceNotifier.store`. Not unique.
   public let name: String
@@ -12,27 +12,27 @@ public struct InheritedDescriptor: Sendable, Equatable {
 /// The descriptors that the service manager opened for this process, or kept for it while it was
 /// restarted (sd_listen_fds(3)).
 ///
-/// The manager keeps no order among stored descriptors, and puts them behind the sockets of socket
-/// units as it likes: ask for them by name. Names come from the unit's files as well as from this
-/// program, so ask a descriptor's `kind` before using it.
+/// Stored descriptors have no order, and come after the sockets of socket units. So ask for them by
+/// name. Names come from the unit's files and from this program, so check a descriptor's `kind`
+/// before use.
 public struct InheritedDescriptors: Sendable {
-  /// All of them, by number.
+  /// All descriptors, by number.
   public let all: [InheritedDescriptor]
 
-  /// The number of the first one.
+  /// The number of the first descriptor.
   public static let firstNumber: CInt = 3
-  /// The most that are believed. Linux opens no more files than this for a process by default.
+  /// The maximum number that is accepted: Linux's default maximum of open files for a process.
   public static let countMax: UInt64 = 1 << 20
   /// The name of a descriptor that the manager does not name.
   public static let unnamed = "unknown"
 
-  /// Takes what `$LISTEN_PID`, `$LISTEN_FDS` and `$LISTEN_FDNAMES` speak of, and removes the
-  /// variables, so that no other process takes it to be its own. To be called once, at the start,
-  /// before there are other threads.
+  /// Takes the descriptors of `$LISTEN_PID`, `$LISTEN_FDS` and `$LISTEN_FDNAMES`. Removes the
+  /// variables, so that no other process uses them. Call it once, at the start, before there are
+  /// other threads.
   ///
-  /// There is nothing to take if the variables are not set or are another process's. Throws if they
-  /// contradict themselves or count descriptors that are not open; those that are get close-on-exec
-  /// all the same.
+  /// Returns no descriptors if the variables are not set, or are for another process. Throws if the
+  /// variables contradict each other, or count descriptors that are not open. The open ones get
+  /// close-on-exec all the same.
   public static func take(
     from environment: ProcessEnvironment = .process
   ) throws(SystemdError) -> InheritedDescriptors {
@@ -42,7 +42,7 @@ public struct InheritedDescriptors: Sendable {
   static func take(
     from environment: ProcessEnvironment, processID: CInt, firstNumber: CInt
   ) throws(SystemdError) -> InheritedDescriptors {
-    // LISTEN_PIDFDID says the same as LISTEN_PID, in newer versions.
+    // In newer versions, LISTEN_PIDFDID also identifies the process, like LISTEN_PID.
     defer {
       for name in ["LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PIDFDID"] {
         environment.remove(name)
@@ -71,7 +71,7 @@ public struct InheritedDescriptors: Sendable {
       })
   }
 
-  /// Those of a name, in the order of their numbers, which means nothing.
+  /// The descriptors of a name, by number. Their order has no meaning.
   public func named(_ name: String) -> [InheritedDescriptor] {
     all.filter { $0.name == name }
   }
@@ -90,7 +90,8 @@ public struct InheritedDescriptors: Sendable {
     return names
   }
 
-  /// Whether there is such a descriptor. If so, it is not handed on to programs this one starts.
+  /// Whether the descriptor is open. If so, sets close-on-exec, so that started programs do not get
+  /// it.
   private static func closeOnExec(_ number: CInt) -> Bool {
     let flags = fcntl(number, F_GETFD)
     return flags >= 0 && fcntl(number, F_SETFD, flags | FD_CLOEXEC) >= 0

@@ -1,23 +1,23 @@
-/// One structured entry for the journal: fields in the order they were added, encoded as journald
-/// reads them. A field may appear more than once.
+/// One structured entry for the journal: fields in the order of their addition, in journald's
+/// encoding. A field may appear more than once.
 public struct JournalEntry: Sendable {
   /// The encoded fields.
   private(set) var bytes: [UInt8] = []
   public private(set) var fieldCount = 0
 
-  /// The most fields of an entry; journald takes no entry with more.
+  /// The maximum number of fields of an entry. journald refuses entries with more.
   public static let fieldsMax = 1_024
-  /// The most bytes of all fields together.
+  /// The maximum size of all fields together, in bytes.
   public static let bytesMax = 4 << 20
 
   public init() {}
 
-  /// Adds a field. Returns false, and adds nothing, if the entry would get larger than `fieldsMax`
-  /// or `bytesMax` allow.
+  /// Adds a field. Returns false, and adds nothing, if the entry would exceed `fieldsMax` or
+  /// `bytesMax`.
   @discardableResult
   public mutating func append(_ name: Name, _ value: String) -> Bool {
     let valueBytes = value.utf8.count
-    // The name, a line break, a length, the value, a line break: the longer one of both forms.
+    // The size of the longer form: the name, a line break, a length, the value, a line break.
     let fieldBytesMax = name.text.utf8.count + MemoryLayout<UInt64>.size + valueBytes + 2
     guard fieldCount < JournalEntry.fieldsMax,
       bytes.count + fieldBytesMax <= JournalEntry.bytesMax
@@ -38,11 +38,12 @@ public struct JournalEntry: Sendable {
 
 extension JournalEntry {
   /// The name of a field: 1 to 64 of `A` to `Z`, `0` to `9` and `_`, beginning with a letter. Names
-  /// that begin with `_` are for what journald itself finds out, and it drops them from others.
+  /// that begin with `_` are for fields that journald itself adds. It drops them from other
+  /// programs.
   public struct Name: Sendable, Hashable {
     public let text: String
 
-    /// A name as it is; nil if journald would drop it.
+    /// An unchanged name; nil if journald would drop it.
     public init?(_ text: String) {
       guard (1...Name.bytesMax).contains(text.utf8.count),
         text.utf8.allSatisfy(Name.isValid), let first = text.utf8.first, Name.isLetter(first)
@@ -52,9 +53,10 @@ extension JournalEntry {
 
     private init(valid text: String) { self.text = text }
 
-    /// A name made of any text: small letters become capitals, and every byte that no name has
-    /// becomes `_`. If the result begins with no letter, or is a name with a meaning of its own
-    /// (systemd.journal-fields(7)), it gets the prefix and a `_` in front. It is cut to 64 bytes.
+    /// A name from any text. Small letters become capitals, and bytes that names cannot have become
+    /// `_`. If the result does not begin with a letter, or has a special meaning
+    /// (systemd.journal-fields(7)), the prefix and a `_` come in front. The name is cut to 64
+    /// bytes.
     public init(from key: String, prefix: Name) {
       var bytes = key.utf8.map { byte in
         let capital = (0x61...0x7A).contains(byte) ? byte - 0x20 : byte
@@ -75,12 +77,12 @@ extension JournalEntry {
     public static let priority = Name(valid: "PRIORITY")
     /// The short name of the program, which `journalctl` shows before the message.
     public static let syslogIdentifier = Name(valid: "SYSLOG_IDENTIFIER")
-    /// Where in the source the entry was made.
+    /// The place in the source code.
     public static let codeFile = Name(valid: "CODE_FILE")
     public static let codeLine = Name(valid: "CODE_LINE")
     public static let codeFunction = Name(valid: "CODE_FUNC")
 
-    /// Whether the journal, or a program that reads it, takes a name to mean something.
+    /// Whether a name has a meaning for the journal, or for a program that reads it.
     private static func isReserved(_ name: String) -> Bool {
       reserved.contains(name) || reservedBeginnings.contains { name.hasPrefix($0) }
     }

@@ -3,16 +3,16 @@ import Synchronization
 
 /// Writes structured entries to the journal (journald's native protocol, one datagram an entry).
 ///
-/// An entry that is too large for a datagram goes as a sealed memory file. Nothing waits: while
-/// journald does not read, entries are refused and counted rather than holding up the caller.
+/// An entry that is too large for a datagram goes as a sealed memory file. No call waits: while
+/// journald does not read, entries are refused and counted.
 public final class JournalSocket: Sendable {
   private let socket: DatagramSocket
   private let refused = Atomic<Int>(0)
 
-  /// Where journald listens.
+  /// The address of journald.
   public static let standardPath = "/run/systemd/journal/socket"
 
-  /// Opens a socket for sending. Whether anybody listens shows with each `send`.
+  /// Opens a socket for sending. Only `send` shows whether journald listens.
   public init(path: String = JournalSocket.standardPath) throws(SystemdError) {
     guard path.utf8.first == UInt8(ascii: "/"), let address = UnixAddress(path) else {
       throw .argument(
@@ -22,11 +22,11 @@ public final class JournalSocket: Sendable {
     socket = try DatagramSocket(to: address)
   }
 
-  /// How many entries were refused so far.
+  /// The number of refused entries so far.
   public var refusedCount: Int { refused.load(ordering: .relaxed) }
 
-  /// Sends an entry, whole or not at all. Throws `busy` while journald has too much to read already,
-  /// and `system` if it cannot be reached at all.
+  /// Sends an entry, as a whole or not at all. Throws `busy` while journald has too much to read,
+  /// and `system` if journald cannot be reached.
   public func send(_ entry: JournalEntry) throws(SystemdError) {
     do {
       try deliver(entry.bytes)
@@ -50,9 +50,9 @@ public final class JournalSocket: Sendable {
     }
   }
 
-  /// Whether what is written to a descriptor ends up in the journal: `$JOURNAL_STREAM` names the
-  /// device and inode of the stream that the service manager connected. The variable alone does not
-  /// say so, since the descriptor may have been redirected since.
+  /// Whether output to a descriptor goes to the journal. `$JOURNAL_STREAM` has the device and inode
+  /// of the stream that the service manager connected. The variable alone is not enough, because
+  /// the descriptor may have been redirected since.
   public static func isJournal(
     _ descriptor: CInt, environment: ProcessEnvironment = .process
   ) -> Bool {

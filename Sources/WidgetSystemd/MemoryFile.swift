@@ -1,8 +1,8 @@
 import Glibc
 
-/// Bytes in a sealed memory file (memfd_create(2)): a descriptor whose contents nobody can change any
-/// more, so that it can be handed to another process, or to this one's successor through
-/// `ServiceNotifier.store`. It takes memory as long as any copy of the descriptor is open.
+/// Bytes in a sealed memory file (memfd_create(2)). Nobody can change the content of the descriptor
+/// any more. So it can be passed to another process, or to the next process of the service with
+/// `ServiceNotifier.store`. The file uses memory while any copy of the descriptor is open.
 ///
 /// The descriptor is close-on-exec, and closed with the value.
 public struct MemoryFile: ~Copyable {
@@ -11,8 +11,8 @@ public struct MemoryFile: ~Copyable {
 
   /// Makes a file of the bytes.
   ///
-  /// - Parameter name: what `/proc/PID/fd` shows, for people. At most `nameBytesMax` bytes without a
-  ///   zero. It need not be unique.
+  /// - Parameter name: the name in `/proc/PID/fd`, for people. At most `nameBytesMax` bytes without
+  ///   a zero. It need not be unique.
   public init(name: String, bytes: [UInt8]) throws(SystemdError) {
     guard name.utf8.count <= MemoryFile.nameBytesMax, !name.utf8.contains(0) else {
       throw .argument(
@@ -29,17 +29,17 @@ public struct MemoryFile: ~Copyable {
 
   deinit { close(descriptor) }
 
-  /// The descriptor, from now on the caller's to close.
+  /// Returns the descriptor, which the caller must then close.
   public consuming func release() -> CInt {
     let descriptor = descriptor
     discard self
     return descriptor
   }
 
-  /// The most bytes of a name.
+  /// The maximum size of a name, in bytes.
   public static let nameBytesMax = 249
 
-  /// All bytes of a sealed file. The descriptor and its offset stay as they are.
+  /// All bytes of a sealed file. The descriptor and its offset do not change.
   ///
   /// Throws `notSealed` if the bytes could change, or it is not a memory file, and `tooLarge`, before
   /// reading, if there are more than `bytesMax`.
@@ -75,7 +75,7 @@ public struct MemoryFile: ~Copyable {
     return bytes
   }
 
-  /// An empty file that can be written to and sealed; the caller's to close.
+  /// An empty file that can be written and sealed. The caller must close it.
   static func makeUnsealed(name: String) throws(SystemdError) -> CInt {
     guard let create else { throw .system(operation: "Making a memory file", errno: ENOSYS) }
     let made = create(name, Flags.closeOnExec | Flags.allowSealing)
@@ -108,7 +108,7 @@ public struct MemoryFile: ~Copyable {
     static let allowSealing: CUnsignedInt = 2
   }
 
-  // The C module has no name for it, since it is not POSIX.
+  // The C module does not have this constant, because it is not in POSIX.
   private typealias Create = @convention(c) (UnsafePointer<CChar>, CUnsignedInt) -> CInt
   private static let create: Create? = dlsym(nil, "memfd_create").map {
     unsafeBitCast($0, to: Create.self)
@@ -124,7 +124,7 @@ enum Seals {
   /// `F_SEAL_SHRINK`, `F_SEAL_GROW` and `F_SEAL_WRITE`: neither the size nor the bytes change.
   static let contents: CInt = 2 | 4 | 8
 
-  /// The seals of a file; nil if it is of a kind that has none.
+  /// The seals of a file; nil if files of this kind have no seals.
   static func of(_ descriptor: CInt) -> CInt? {
     let seals = fcntl(descriptor, get)
     return seals < 0 ? nil : seals

@@ -1,14 +1,14 @@
 import Glibc
 
-/// Environment variables, as the service manager hands them over.
+/// Environment variables from the service manager.
 ///
-/// The real ones are `ProcessEnvironment.process`; tests bring their own. A variable that is set but
-/// empty counts as not set.
+/// `ProcessEnvironment.process` has the real variables. Tests use others. A variable that is set
+/// but empty counts as not set.
 public struct ProcessEnvironment: Sendable {
   private let read: @Sendable (String) -> String?
   private let removal: @Sendable (String) -> Void
 
-  /// Variables from elsewhere.
+  /// Variables from another source.
   public init(
     read: @escaping @Sendable (String) -> String?, remove: @escaping @Sendable (String) -> Void
   ) {
@@ -16,8 +16,8 @@ public struct ProcessEnvironment: Sendable {
     self.removal = remove
   }
 
-  /// This process's variables. Removing one is safe only while no other thread reads or changes the
-  /// environment, so early in `main`.
+  /// This process's variables. A variable can be removed safely only while no other thread uses the
+  /// environment, so remove it early in `main`.
   public static let process = ProcessEnvironment(
     read: { name in getenv(name).map { String(cString: $0) } },
     remove: { name in unsetenv(name) })
@@ -48,7 +48,7 @@ public struct ProcessEnvironment: Sendable {
   }
 }
 
-/// A number of decimal digits only: no sign, no space, nothing else.
+/// A number of decimal digits alone, without a sign or spaces.
 func decimal(_ text: some StringProtocol) -> UInt64? {
   guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
   return UInt64(text)

@@ -1,22 +1,22 @@
 import Glibc
 
-/// Tells the service manager how the service is, and leaves descriptors with it (sd_notify(3)).
+/// Tells the service manager the state of the service, and stores descriptors there (sd_notify(3)).
 ///
-/// Without a service manager (`$NOTIFY_SOCKET` is not set) every call does nothing and returns false
-/// or nil. Nothing waits but `waitForBarrier`: a manager that does not read makes calls fail with
-/// `busy`. Each message is one datagram, so it arrives whole or not at all, in the order sent.
+/// Without a service manager (`$NOTIFY_SOCKET` is not set) every call does nothing and returns
+/// false or nil. Only `waitForBarrier` waits. If the manager does not read, calls fail with `busy`.
+/// Each message is one datagram, so messages arrive as a whole or not at all, in their order.
 ///
-/// The manager does not say what it thinks of a message. It ignores what the unit does not allow:
-/// messages of processes that `NotifyAccess=` leaves out, and descriptors over
-/// `FileDescriptorStoreMax=`, which is 0 by default.
+/// The manager does not answer a message. It ignores messages that the unit does not allow: from
+/// processes that `NotifyAccess=` leaves out, and descriptors above `FileDescriptorStoreMax=`,
+/// which is 0 by default.
 public final class ServiceNotifier: Sendable {
   private let socket: DatagramSocket?
 
-  /// The most bytes of one message that the manager reads.
+  /// The maximum size of a message that the manager reads, in bytes.
   static let messageBytesMax = 4_096
-  /// The most characters of a stored descriptor's name.
+  /// The maximum number of characters in a stored descriptor's name.
   public static let nameBytesMax = 255
-  /// The most descriptors that one `store` takes.
+  /// The maximum number of descriptors that one `store` takes.
   public static let descriptorsMax = DatagramSocket.descriptorsMax
   private static let waitMicrosecondsMax: Int64 = 3_600_000_000
 
@@ -36,10 +36,10 @@ public final class ServiceNotifier: Sendable {
     socket = try DatagramSocket(to: address)
   }
 
-  /// Whether there is a service manager to tell.
+  /// Whether there is a service manager.
   public var isActive: Bool { socket != nil }
 
-  /// Sends states as one message. Returns false if there is nobody to tell.
+  /// Sends states as one message. Returns false without a service manager.
   @discardableResult
   public func notify(_ states: ServiceState...) throws(SystemdError) -> Bool {
     guard let socket else { return false }
@@ -50,13 +50,14 @@ public final class ServiceNotifier: Sendable {
     return true
   }
 
-  /// Leaves copies of descriptors with the manager, which hands them to the service's next process;
+  /// Stores copies of descriptors in the manager, which passes them to the service's next process;
   /// see `InheritedDescriptors`. The caller's descriptors stay open.
   ///
   /// - Parameters:
-  ///   - descriptors: 1 to `descriptorsMax` open descriptors. One file is stored once only, under
-  ///     its first name.
-  ///   - name: what the next process knows them by; several may have the same. See `isValidName`.
+  ///   - descriptors: 1 to `descriptorsMax` open descriptors. The same file is stored only once,
+  ///     under its first name.
+  ///   - name: the name for the next process. Several descriptors may have the same name. See
+  ///     `isValidName`.
   ///   - droppingOnHangup: whether the manager forgets a descriptor when its other end is closed.
   @discardableResult
   public func store(
@@ -85,7 +86,7 @@ public final class ServiceNotifier: Sendable {
   }
 
   /// Whether descriptors can be stored under a name: 1 to `nameBytesMax` characters of printable
-  /// ASCII, none of them a colon.
+  /// ASCII without colons.
   public static func isValidName(_ name: String) -> Bool {
     (1...nameBytesMax).contains(name.utf8.count)
       && name.utf8.allSatisfy { (0x20...0x7E).contains($0) && $0 != UInt8(ascii: ":") }
@@ -98,8 +99,8 @@ public final class ServiceNotifier: Sendable {
       expected: "1 to \(nameBytesMax) printable ASCII characters without a colon")
   }
 
-  /// Sends a barrier. Returns a descriptor, the caller's to close, that hangs up (`POLLHUP`) once the
-  /// manager has read all messages before it; nil if there is no manager.
+  /// Sends a barrier. Returns a descriptor that hangs up (`POLLHUP`) when the manager has read all
+  /// earlier messages; nil if there is no manager. The caller must close the descriptor.
   public func startBarrier() throws(SystemdError) -> CInt? {
     guard let socket else { return nil }
     var ends: [CInt] = [-1, -1]
@@ -117,11 +118,11 @@ public final class ServiceNotifier: Sendable {
     return ends[0]
   }
 
-  /// Waits until the manager has read all messages so far. Blocks the thread, so it is not for an
-  /// event loop, which watches `startBarrier`'s descriptor instead.
+  /// Waits until the manager has read all messages so far. The call blocks the thread. An event
+  /// loop must watch the descriptor of `startBarrier` instead.
   ///
-  /// Returns false if there is no manager. Throws `timedOut` after the timeout, of which at most an
-  /// hour counts; what was sent before may still be read.
+  /// Returns false if there is no manager. Throws `timedOut` after the timeout, which is at most an
+  /// hour. The manager may still read the earlier messages later.
   @discardableResult
   public func waitForBarrier(timeout: Duration) throws(SystemdError) -> Bool {
     guard let descriptor = try startBarrier() else { return false }
@@ -130,7 +131,7 @@ public final class ServiceNotifier: Sendable {
     let deadline = monotonicNanoseconds() + microseconds * 1_000
     var entry = pollfd(fd: descriptor, events: 0, revents: 0)
     while true {
-      // Rounded up, so that the time is over when nothing has come.
+      // The time is rounded up, so that `poll` does not return before the timeout.
       let milliseconds = max(0, deadline - monotonicNanoseconds() + 999_999) / 1_000_000
       let count = poll(&entry, 1, CInt(clamping: milliseconds))
       if count > 0 { return true }

@@ -1,33 +1,33 @@
 import Glibc
 
-/// Something to tell the service manager; the assignments of sd_notify(3).
+/// A state for the service manager: the assignments of sd_notify(3).
 public enum ServiceState: Sendable, Equatable {
-  /// Starting, or reading the settings again, is over (`READY=1`).
+  /// The start, or the reload of the settings, is complete (`READY=1`).
   case ready
   /// The settings are being read again; `ready` follows. The time is that of the monotonic clock;
   /// see `reloadingNow` (`RELOADING=1`, `MONOTONIC_USEC=`).
   case reloading(monotonicMicroseconds: UInt64)
   /// The service ends (`STOPPING=1`).
   case stopping
-  /// One line for `systemctl status`. Line breaks and other control characters become spaces, and
-  /// what is over `ServiceState.statusBytesMax` is cut off (`STATUS=`).
+  /// One line for `systemctl status` (`STATUS=`). Line breaks and other control characters become
+  /// spaces. The line is cut after `ServiceState.statusBytesMax`.
   case status(String)
-  /// Keeps the watchdog quiet; see `Watchdog` (`WATCHDOG=1`).
+  /// The sign of life for the watchdog; see `Watchdog` (`WATCHDOG=1`).
   case watchdog
-  /// Has the manager do at once what it does when the watchdog runs out (`WATCHDOG=trigger`).
+  /// Triggers the watchdog's timeout at once (`WATCHDOG=trigger`).
   case watchdogTrigger
-  /// The service's main process is another one (`MAINPID=`). Above 0.
+  /// The number of the service's new main process, above 0 (`MAINPID=`).
   case mainProcess(CInt)
-  /// Starting, or stopping, takes that much longer from now on. At least a microsecond
+  /// The further time that the start or the stop needs from now on. At least a microsecond
   /// (`EXTEND_TIMEOUT_USEC=`).
   case extendTimeout(Duration)
-  /// Why the service fails, as an errno above 0 (`ERRNO=`).
+  /// The reason of the service's failure, as an errno above 0 (`ERRNO=`).
   case errorNumber(CInt)
 
-  /// The most bytes of a status that are sent.
+  /// The maximum size of a status, in bytes.
   public static let statusBytesMax = 2_048
 
-  /// `reloading`, with the time it is.
+  /// `reloading`, with the present time.
   public static var reloadingNow: ServiceState {
     .reloading(monotonicMicroseconds: UInt64(clamping: monotonicNanoseconds() / 1_000))
   }
@@ -59,7 +59,7 @@ public enum ServiceState: Sendable, Equatable {
 }
 
 extension Duration {
-  /// Microseconds, rounded down; as many as fit.
+  /// Microseconds, rounded down, up to the maximum value.
   var wholeMicroseconds: Int64 {
     let (seconds, attoseconds) = components
     let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000)
@@ -69,7 +69,7 @@ extension Duration {
   }
 }
 
-/// The time of the monotonic clock, which is the one the service manager compares with.
+/// The time of the monotonic clock, which the service manager uses, too.
 func monotonicNanoseconds() -> Int64 {
   var time = timespec()
   clock_gettime(CLOCK_MONOTONIC, &time)

@@ -7,9 +7,9 @@ import Glibc
 public struct StandardErrorLog: Sendable {
   /// The priorities of syslog(3) that programs here use.
   public enum Priority: Int, Sendable {
-    /// Something does not work.
+    /// A failure.
     case error = 3
-    /// Something may not work, or works again only later.
+    /// A possible or temporary failure.
     case warning = 4
     case notice = 5
     /// Normal messages.
@@ -23,7 +23,7 @@ public struct StandardErrorLog: Sendable {
 
   /// - Parameters:
   ///   - name: the program's.
-  ///   - descriptor: where lines go; standard error (2) unless a test says otherwise.
+  ///   - descriptor: the descriptor for the lines. Default: standard error (2). Tests use others.
   public init(
     name: String, descriptor: CInt = 2, environment: ProcessEnvironment = .process
   ) {

@@ -2,10 +2,10 @@ import Glibc
 
 /// A failure between this process and the service manager or the journal.
 ///
-/// None of these is a reason to end: a service works without its manager being told. They are there
-/// to be logged, and each says what to look at.
+/// No such failure is a reason to end, because a service works without notifications. The errors
+/// are for the log, and each says what to check.
 public enum SystemdError: Error, Equatable, Sendable {
-  /// An environment variable that the service manager sets cannot be used as it is.
+  /// An environment variable of the service manager has an invalid value.
   case variable(name: String, value: String, expected: String)
   /// A caller's argument cannot be sent.
   case argument(name: String, expected: String)
@@ -15,9 +15,9 @@ public enum SystemdError: Error, Equatable, Sendable {
   case system(operation: String, errno: CInt)
   /// The manager did not answer in time.
   case timedOut(operation: String)
-  /// More bytes than the receiver, or the caller, accepts.
+  /// There are more bytes than the receiver, or the caller, accepts.
   case tooLarge(what: String, bytes: Int, bytesMax: Int)
-  /// A file that others could change while it is read.
+  /// Others could change the file while it is read.
   case notSealed
 }
 
@@ -42,7 +42,7 @@ extension SystemdError: CustomStringConvertible {
     }
   }
 
-  /// The beginning of a text from outside, fit to stand in one line.
+  /// The beginning of a foreign text, as one line.
   private static func printable(_ text: String) -> String {
     let charactersMax = 64
     let start = text.prefix(charactersMax)
@@ -64,7 +64,7 @@ extension SystemdError: CustomStringConvertible {
   }
 }
 
-/// The text with every control character, line breaks among them, as a space.
+/// The text with spaces in place of control characters and line breaks.
 func singleLine(_ text: String) -> String {
   var scalars = String.UnicodeScalarView()
   for scalar in text.unicodeScalars {
@@ -74,10 +74,10 @@ func singleLine(_ text: String) -> String {
   return String(scalars)
 }
 
-/// The longest beginning of a text that has at most `bytesMax` bytes and cuts no character's
-/// encoding in two.
+/// The longest beginning of a text with at most `bytesMax` bytes, without a cut inside a
+/// character's encoding.
 func prefix(of text: String, bytesMax: Int) -> String {
   guard text.utf8.count > bytesMax else { return text }
-  // Slicing a string rounds down to where an encoding begins.
+  // The end of a slice is rounded down to the start of an encoding.
   return String(text[..<text.utf8.index(text.utf8.startIndex, offsetBy: bytesMax)])
 }

@@ -1,12 +1,12 @@
 import Glibc
 
-/// How often to tell the service manager that this process is alive (`WatchdogSec=`,
+/// The interval of this process's signs of life for the service manager (`WatchdogSec=`,
 /// sd_watchdog_enabled(3)).
 ///
-/// It has no timer: whatever must not get stuck, such as the event loop, sends
+/// This type has no timer. The part that must not get stuck, such as the event loop, sends
 /// `ServiceState.watchdog` every `interval`.
 public struct Watchdog: Sendable, Equatable {
-  /// After that long without a sign of life the manager kills the process.
+  /// The time without a sign of life after which the manager kills the process.
   public let timeout: Duration
 
   /// The watchdog of this process in `$WATCHDOG_USEC` and `$WATCHDOG_PID`; nil if there is none, or
@@ -16,9 +16,9 @@ public struct Watchdog: Sendable, Equatable {
   }
 
   init?(environment: ProcessEnvironment, processID: CInt) throws(SystemdError) {
-    // Without the variable it is meant for whoever reads it.
+    // Without the variable, the watchdog is for every process that reads the other variable.
     guard try environment.isProcess("WATCHDOG_PID", processID) ?? true else { return nil }
-    // The largest number stands for no limit, which the manager does not hand over.
+    // The largest number would mean no limit, and the manager never sends it.
     guard
       let microseconds = try environment.number(
         "WATCHDOG_USEC", in: 1...UInt64.max - 1, expected: "a number of microseconds above 0")
@@ -26,8 +26,8 @@ public struct Watchdog: Sendable, Equatable {
     timeout = .microseconds(microseconds)
   }
 
-  /// Half of the timeout, so that one late sign does no harm. Never shorter than `intervalMin`, or
-  /// the process would do nothing else, and never longer than `intervalMax`, which fits any timer.
+  /// Half of the timeout, so that one late sign does no harm. At least `intervalMin`, so that the
+  /// process can do other work. At most `intervalMax`, which fits any timer.
   public var interval: Duration {
     min(max(timeout / 2, Watchdog.intervalMin), Watchdog.intervalMax)
   }

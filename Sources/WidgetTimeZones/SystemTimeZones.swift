@@ -4,15 +4,15 @@ public import WidgetExpression
 
 /// The time zones that the system has, `/usr/share/zoneinfo`, for expressions.
 ///
-/// A zone's file is read when it is first asked for, and kept; so is that there is none. What is kept
-/// is bounded, since names come from whoever writes expressions.
+/// A zone's file is read at its first use, and cached. Missing files are cached, too. The cache is
+/// bounded, because any author of expressions can use any name.
 public final class SystemTimeZones: Sendable {
   private let folder: String
   private let known = Mutex<[String: TimeZoneRules?]>([:])
 
-  /// How many names are remembered; there are some 600 zones.
+  /// The maximum number of cached names. There are about 600 zones.
   private static let knownMax = 1_024
-  /// No zone's file is nearly as large.
+  /// The maximum size of a zone's file. Real files are much smaller.
   private static let fileBytesMax = 256 << 10
 
   public init(folder: String = "/usr/share/zoneinfo") { self.folder = folder }
@@ -29,7 +29,8 @@ public final class SystemTimeZones: Sendable {
     return rules
   }
 
-  /// Whether a name stays within the folder: parts of letters, digits and _ + - separated by slashes.
+  /// Whether a name is a path inside the folder: parts of letters, digits and _ + - with slashes
+  /// between them.
   private static func isName(_ name: String) -> Bool {
     guard (1...64).contains(name.utf8.count) else { return false }
     return name.split(separator: "/", omittingEmptySubsequences: false).allSatisfy { part in

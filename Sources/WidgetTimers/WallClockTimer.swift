@@ -4,14 +4,14 @@ package import NIOCore
 import NIOPosix
 package import WidgetModel
 
-/// Wakes the event loop at a time of the wall clock, also if the clock is set or the machine sleeps
+/// Wakes the event loop at a time of the wall clock, even if the clock is set or the machine sleeps
 /// meanwhile.
 ///
 /// NIO's timers count running time, so they are wrong after a step of the clock. A timer file of
 /// the kernel follows the clock, and its read fails with ECANCELED when the clock is set. Then NIO
 /// closes the channel, so the time is checked again. The next `set` makes another timer.
 ///
-/// Confined to the event loop. Without a date there is no timer, so it costs nothing.
+/// Confined to the event loop. Without a date there is no timer, and no cost.
 package final class WallClockTimer {
   private let eventLoop: any EventLoop
   private let ring: () -> Void

@@ -2,9 +2,9 @@
 /// the server's frames.
 ///
 /// A value without I/O. It numbers calls (odd, strictly increasing), matches each frame to its
-/// call, and detects a server that breaks the protocol. A call is over when `receive` says so, or
-/// when the caller gives it up (`abandon`). The protocol cannot cancel, so the server may still
-/// answer.
+/// call, and detects a server that breaks the protocol. A call is over when `receive` returns its
+/// end, or when the caller abandons it (`abandon`). The protocol cannot cancel, so the server may
+/// still answer.
 ///
 /// Invalid input, by whose fault it is:
 ///
@@ -49,7 +49,7 @@ public struct ClientStreams: Sendable {
     case violation(Violation)
   }
 
-  /// How a server broke the protocol.
+  /// The violation of the protocol by a server.
   public enum Violation: Error, Hashable, Sendable, CustomStringConvertible {
     case requestFromServer(streamID: UInt32)
     case unknownStream(streamID: UInt32)
@@ -73,10 +73,10 @@ public struct ClientStreams: Sendable {
   private enum State { case unary, serverOnly, bidirectional, halfClosed }
 
   private var calls: [UInt32: State] = [:]
-  /// The next id, as 64 bits so that running out is not an overflow.
+  /// The next id. It has 64 bits, so that it does not overflow when all ids are used.
   private var nextStreamID: UInt64
 
-  /// - Parameter firstStreamID: odd; another than 1 only in tests.
+  /// - Parameter firstStreamID: an odd number; 1 except in tests.
   public init(firstStreamID: UInt32 = 1) {
     nextStreamID = UInt64(firstStreamID | 1)
   }
@@ -107,9 +107,9 @@ public struct ClientStreams: Sendable {
   /// Whether data may be sent on the stream.
   public func canSend(_ streamID: UInt32) -> Bool { calls[streamID] == .bidirectional }
 
-  /// The client sends no more data on a bidirectional stream.
+  /// Ends the client's data on a bidirectional stream.
   ///
-  /// - Returns: false if it could not send any more anyway.
+  /// - Returns: false if the client could not send data any more.
   @discardableResult
   public mutating func halfClose(_ streamID: UInt32) -> Bool {
     guard canSend(streamID) else { return false }
@@ -128,7 +128,8 @@ public struct ClientStreams: Sendable {
   /// Takes the header of an arrived frame and returns its meaning. O(1).
   public mutating func receive(_ header: FrameHeader) -> Action {
     let streamID = header.streamID
-    // Of any type: such a long frame is not ttrpc but, for example, text. Its end may never come.
+    // A frame of any type counts: such a long frame is not ttrpc but, for example, text. Its end
+    // may never come.
     guard !header.isOversize else {
       return .violation(.oversize(streamID: streamID, dataBytes: header.dataBytes))
     }

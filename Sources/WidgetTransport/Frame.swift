@@ -18,8 +18,8 @@ public struct FrameHeader: Hashable, Sendable {
   public static let bytes = 10
   /// The maximum size of a frame's data, in bytes. Longer frames are refused, not truncated.
   public static let frameDataBytesMax = 4 << 20
-  /// The next step after a message was too long. The message itself was not read, so no field of it
-  /// is known.
+  /// The next step for the caller of a message that was too long. The message was not read, so none
+  /// of its fields is known.
   static let oversizeAdvice =
     "send fewer or smaller values, for example fewer entries of a timeline; `widgetctl stats` lists "
     + "the limits, such as timeline_entries_max"
@@ -76,7 +76,8 @@ public struct FrameFlags: OptionSet, Hashable, Sendable {
   public static let remoteClosed = FrameFlags(rawValue: 1)
   /// The sender will send data on this stream.
   public static let remoteOpen = FrameFlags(rawValue: 2)
-  /// There is no message in this frame. Without it, no bytes of data are an empty message.
+  /// There is no message in this frame. Without this flag, a frame without data has an empty
+  /// message.
   public static let noData = FrameFlags(rawValue: 4)
 
   /// A data frame that ends the sender's half of a stream and carries no message.

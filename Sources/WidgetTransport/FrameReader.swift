@@ -9,7 +9,7 @@ public import NIOCore
 /// A frame that announces more than `FrameHeader.frameDataBytesMax` is reported as soon as its
 /// header arrives. Its data is then dropped as it arrives, so that the caller can refuse it and
 /// continue. The reader holds at most one read and one frame of valid length, whatever the peer
-/// sends. It reserves no memory because of a header.
+/// sends. A header alone reserves no memory.
 ///
 /// Usage: `append` the received bytes, then call `next` until it returns nil.
 public struct FrameReader: Sendable {
@@ -39,7 +39,7 @@ public struct FrameReader: Sendable {
   /// The bytes of frames that are incomplete, or that `next` has not returned yet.
   public var bufferedBytes: Int { pending.readableBytes }
 
-  /// Whether the stream stands inside a frame: if it ends now, it was cut off.
+  /// Whether the stream is inside a frame, so that an end now would cut the frame.
   public var isInsideFrame: Bool { pending.readableBytes > 0 || discardBytes > 0 }
 
   /// Adds bytes to the stream.
@@ -89,8 +89,8 @@ public struct FrameReader: Sendable {
     return header
   }
 
-  /// Releases returned frames. The rest moves into a new buffer. Otherwise the next `append` would
-  /// also copy the returned frames, which share the storage.
+  /// Releases returned frames, by moving the rest into a new buffer. Otherwise the next `append`
+  /// would copy the returned frames, too, because they share the storage.
   private mutating func releaseAndWait() -> Item? {
     if pending.readableBytes == 0 {
       pending = ByteBuffer()

@@ -3,7 +3,8 @@ public import NIOCore
 extension ByteBuffer {
   /// Writes a header; the caller writes `header.dataBytes` bytes after it.
   public mutating func writeFrameHeader(_ header: FrameHeader) {
-    // Each answer has a header, and `writeMultipleIntegers` takes three times as many instructions.
+    // The bytes are written by hand, because each answer has a header, and `writeMultipleIntegers`
+    // takes three times as many instructions.
     writeWithUnsafeMutableBytes(minimumWritableBytes: FrameHeader.bytes) { bytes in
       bytes.storeBytes(of: header.dataBytes.bigEndian, as: UInt32.self)
       bytes.storeBytes(of: header.streamID.bigEndian, toByteOffset: 4, as: UInt32.self)
@@ -75,7 +76,7 @@ public struct FrameTooLong: Error, Hashable, Sendable, CustomStringConvertible {
 
   public init(dataBytes: Int) { self.dataBytes = dataBytes }
 
-  /// The length as a header holds it.
+  /// The length in the form of a header.
   static func check(_ dataBytes: Int) throws(FrameTooLong) -> UInt32 {
     guard dataBytes <= FrameHeader.frameDataBytesMax else {
       throw FrameTooLong(dataBytes: dataBytes)
@@ -89,7 +90,7 @@ public struct FrameTooLong: Error, Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// Why a frame could not be written.
+/// The reason why a frame could not be written.
 public enum FrameBodyError<Failure: Error>: Error {
   /// The closure that writes the data failed.
   case body(Failure)

@@ -1,7 +1,7 @@
-/// Something a client did that the protocol forbids, as it is told: a response on that stream with
-/// a canonical gRPC code and these words.
+/// A violation of the protocol by a client. The client gets a response on that stream, with a
+/// canonical gRPC code and this message.
 public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The codes that the framing itself answers with; raw values are gRPC's.
+  /// The codes of errors in the framing. Raw values are gRPC's.
   public enum Code: Int32, Hashable, Sendable {
     case invalidArgument = 3
     case resourceExhausted = 8
@@ -18,7 +18,7 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
 
   public var description: String { message }
 
-  /// Even ids are kept for streams that a server opens.
+  /// Even ids are reserved for streams that a server opens.
   static let evenStreamID = ProtocolError(
     code: .invalidArgument, message: "a client's stream id must be odd")
   static let streamIDReused = ProtocolError(

@@ -59,7 +59,7 @@ public struct ServerStreams: Sendable {
     case bidirectional
   }
 
-  /// Why a frame was ignored.
+  /// The reason why a frame was ignored.
   public enum IgnoreReason: Equatable, Sendable {
     case unknownType(FrameType)
     case streamNotOpen(streamID: UInt32)
@@ -67,7 +67,7 @@ public struct ServerStreams: Sendable {
     case empty
   }
 
-  /// Why the connection has to be closed.
+  /// The reason why the connection has to be closed.
   public enum CloseReason: Equatable, Sendable {
     case responseFromClient(streamID: UInt32)
   }
@@ -133,7 +133,7 @@ public struct ServerStreams: Sendable {
     streams.removeValue(forKey: streamID) != nil
   }
 
-  /// - Parameter lost: why there is no data.
+  /// - Parameter lost: the reason why there is no data.
   private mutating func decide(_ header: FrameHeader, lost: ProtocolError?) -> Action {
     let streamID = header.streamID
     switch header.type {

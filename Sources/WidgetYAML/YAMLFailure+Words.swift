@@ -97,7 +97,7 @@ extension YAMLFailure {
 
   // MARK: - Syntax
 
-  /// Whether libyaml says by this that a quoted text has no end.
+  /// Whether this message of libyaml means that a quoted text has no end.
   static func isQuoteOpen(_ problem: String) -> Bool {
     problem.contains("end of stream") || problem.contains("unexpected document indicator")
   }
@@ -193,8 +193,8 @@ private struct SyntaxPlace {
   /// The value that the place is in, up to its end in the line.
   let value: String
   let valuePlace: YAMLPlace
-  /// Whether the character is a quote, and an odd number of these is before it in its line: the author
-  /// most likely meant it as the end of a text inside a value.
+  /// Whether the character is a quote after an odd number of quotes in its line. The author
+  /// probably meant it as the end of a text inside a value.
   let isInsideQuotes: Bool
   /// Whether the line is a directive, and whether a line above is one.
   let isDirective: Bool

@@ -37,7 +37,7 @@ public struct YAMLPlace: Hashable, Sendable {
   }
 }
 
-/// Why a text cannot be read.
+/// The reason why a text cannot be read.
 public struct YAMLFailure: Error, Hashable, Sendable {
   public var place: YAMLPlace
   public var reason: Reason
@@ -47,7 +47,7 @@ public struct YAMLFailure: Error, Hashable, Sendable {
     case syntax(String)
     /// A byte or character that YAML does not allow, with libyaml's message and the byte's offset.
     case character(String, byte: Int)
-    /// A mapping has this key for the second time.
+    /// A mapping has this key twice.
     case duplicateKey(String, first: YAMLPlace)
     /// A tag as in the text, such as `!!str`, and the text of its node if the node is a scalar.
     case tag(String, of: String?)

@@ -3,13 +3,14 @@ import CYAML
 /// Reads YAML documents into trees, from the events of libyaml.
 ///
 /// Memory and time are bounded by `nodesMax` and `depthMax`. The input is always UTF-8, because it
-/// is a Swift string. Tags are errors: no document of widgets has a use for them, and a `!` that is
-/// dropped inverts a condition.
+/// is a Swift string. Tags are errors, because no document of widgets needs them. If the reader
+/// dropped the `!`, a condition would be inverted.
 public struct YAMLReader: ~Copyable {
   public struct Options: Hashable, Sendable {
-    /// The most nodes of all documents together. Expanded aliases count; keys of mappings do not.
+    /// The maximum number of nodes of all documents together. Expanded aliases count; keys of
+    /// mappings do not.
     public var nodesMax: Int
-    /// The most levels of nested sequences and mappings.
+    /// The maximum depth of nested sequences and mappings.
     public var depthMax: Int
     /// Whether `*name` is replaced by the node with the anchor `&name`. Otherwise both are errors.
     public var expandsAliases: Bool
@@ -145,7 +146,7 @@ public struct YAMLReader: ~Copyable {
     YAMLPlace(line: Int(mark.line) + 1, column: Int(mark.column) + 1)
   }
 
-  /// Why the parser stopped.
+  /// The reason why the parser stopped.
   private func failure() -> YAMLFailure {
     let words = parser.pointee.problem.map { String(cString: $0) } ?? "this is not YAML"
     switch parser.pointee.error {
@@ -159,7 +160,8 @@ public struct YAMLReader: ~Copyable {
         place: place(ofByte: offset),
         reason: .character(isNUL ? "there is a NUL character" : words, byte: offset))
     default:
-      // A missing quote is noticed at the end of the text, but the author looks for where it opens.
+      // libyaml notices a missing quote at the end of the text, but the author needs the place of
+      // the opening quote.
       let mark =
         YAMLFailure.isQuoteOpen(words)
         ? parser.pointee.context_mark : parser.pointee.problem_mark
@@ -232,7 +234,7 @@ public struct YAMLReader: ~Copyable {
     let node = YAMLNode(place: token.place, content: try content(token, depth: depth))
     if let anchor = token.anchor {
       anchors[anchor] = Anchored(
-        // A key is not counted itself, but its repetitions are nodes.
+        // A key does not count as a node, but its repetitions do.
         node: node, count: max(1, nodeCount - before), height: deepest - depth)
     }
     deepest = max(deepest, deepestBefore)
