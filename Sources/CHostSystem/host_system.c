@@ -47,7 +47,7 @@ int host_silence(int descriptor) {
 static void become(const char *program, char *const arguments[], char *const environment[],
                    const char *folder, int input, int output, int errors, pid_t parent) {
     if (setpgid(0, 0) != 0) return;
-    /* posix_spawn(3) cannot do this. */
+    /* posix_spawn(3) has no action for this. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return;
     if (getppid() != parent) _exit(127);
     struct sigaction usual = {.sa_handler = SIG_DFL};
@@ -95,7 +95,7 @@ int host_spawn(const char *program, char *const arguments[], char *const environ
         if (count == (ssize_t)sizeof code) {
             while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {}
         } else {
-            /* It was closed by becoming the program. */
+            /* The exec of the program has closed the pipe. */
             code = 0;
             *process = child;
         }

@@ -10,7 +10,7 @@ struct AnyProvidedWidget: Sendable {
   /// Handles an occasion for a widget. The flag tells whether the widget is attached.
   private let act: @Sendable (Occasion, Widget, Bool, Timestamp) async -> Outcome
 
-  /// Why something is done to a widget.
+  /// The reason for an action on a widget.
   enum Occasion: Sendable {
     case refresh
     case event(WidgetModel.Event)
@@ -125,7 +125,7 @@ struct AnyProvidedWidget: Sendable {
       entry = timeline?.entries.filter { $0.date <= now }.max { $0.date < $1.date }?.values ?? [:]
       (patch.setData, patch.unsetData) = instance.state.difference(from: current.data)
     } catch {
-      // A failed action is not half done: none of its changes is sent.
+      // If an action fails, none of its changes is sent.
       problem = WidgetError(reason: "PROVIDER_FAILED", message: "\(error)")
     }
     // The errors of failed reducers are the daemon's.

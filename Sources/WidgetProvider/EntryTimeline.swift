@@ -9,7 +9,7 @@ public struct EntryTimeline<Entry: Fields>: Sendable {
   public var entries: [DatedEntry<Entry>]
   /// The policy that decides when `refresh` is called for a new timeline.
   public var policy: Timeline.Policy
-  /// For the policy `after`: when `refresh` is called.
+  /// For the policy `after`: the time of the call of `refresh`.
   public var refreshTime: Timestamp?
   /// The time when the widget becomes stale, if no other timeline comes before.
   public var staleTime: Timestamp?

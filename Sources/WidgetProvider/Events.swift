@@ -15,7 +15,7 @@ public protocol Events: Sendable {
   static var events: [EventOf<Self>] { get }
 }
 
-/// A detail of an event. Without a default it must be given.
+/// A detail of an event. A detail without a default is required.
 public struct Argument<T: FieldValue>: Sendable {
   let field: Field
 
@@ -43,7 +43,7 @@ struct InvalidEvent: Error {
 /// One case of an enum of events.
 public struct EventOf<Root: Sendable>: Sendable {
   public let name: String
-  /// The node that it must be on; empty for any, and for the widget as a whole.
+  /// The node of the event; empty for any node, and for the widget as a whole.
   public let nodeID: String
   let type: EventType
   let make: @Sendable (ValueMap) throws -> Root
@@ -65,7 +65,7 @@ public struct EventOf<Root: Sendable>: Sendable {
   }
 }
 
-/// No events: of widgets that only show something.
+/// No events, for widgets that only show something.
 public enum NoEvents: Events {
   public static let events: [EventOf<NoEvents>] = []
 }

@@ -88,7 +88,7 @@ public struct FieldOf<Root: Sendable>: Sendable {
   }
 }
 
-/// No fields: of widgets without parameters, or without state.
+/// No fields, for widgets without parameters or state.
 public struct NoFields: Fields {
   public static let fields: [FieldOf<NoFields>] = []
   public init() {}
@@ -145,8 +145,9 @@ extension Fields {
   }
 }
 
-/// A struct of fields inside another's: a map by their names, without those that are nil. Say that it is a
-/// `FieldValue` as well, and it can be a field, and an element of arrays and dictionaries.
+/// A struct of fields as a field of another struct: a map by names, without fields that are nil. If
+/// the struct also conforms to `FieldValue`, it can be a field, and an element of arrays and
+/// dictionaries.
 extension FieldValue where Self: Fields {
   public static var fieldType: FieldType { .map(.any) }
   public var fieldValue: Value {

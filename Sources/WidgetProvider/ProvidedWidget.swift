@@ -28,14 +28,14 @@ public protocol ProvidedWidget: Sendable {
   /// The data of timeline entries.
   associatedtype Entry: Fields = NoFields
 
-  /// The kind's name, as `static let kind: KindName = "desk/clock"`; the type's without, `SystemLoadWidget`
-  /// as `system-load`.
+  /// The kind's name, as `static let kind: KindName = "desk/clock"`. Default: from the type's name,
+  /// `SystemLoadWidget` as `system-load`.
   static var kind: KindName { get }
   /// The name for people; empty for the kind's name.
   var displayName: String { get }
   /// The content and purpose of its widgets.
   var summary: String { get }
-  /// The families that it is made for; empty for all.
+  /// The supported families; empty for all.
   var families: [Family] { get }
   /// The content of its widgets.
   var content: [ContentTemplate] { get }
@@ -58,29 +58,33 @@ public protocol ProvidedWidget: Sendable {
   /// Whether `snapshot` is called for previews. If false, previews show the sample. Default: false.
   var answersSnapshots: Bool { get }
 
-  /// Updates a widget: when it is new, its parameters changed, somebody asked for it, this program
-  /// connected again, or the schedule says so. A thrown error becomes the widget's error.
+  /// Updates a widget. Called for a new widget, after a change of its parameters, at a request for
+  /// fresh data, after a reconnect of this program, and by the schedule. A thrown error becomes the
+  /// widget's error.
   func refresh(_ instance: inout Instance<Self>) async throws
 
-  /// Gives an instance its current state for a preview. There is no such widget: `isPreview` is
-  /// true. It runs beside everything else, several at once. The daemon waits two seconds. If it
-  /// throws, people see the sample, and the error is the reason. Default: `refresh`.
+  /// Gives an instance its current state for a preview. The widget does not exist, and `isPreview`
+  /// is true. Several calls can run at the same time, beside other actions. The daemon waits two
+  /// seconds. If the method throws, people see the sample, and the error as the reason. Default:
+  /// `refresh`.
   func snapshot(_ instance: inout Instance<Self>) async throws
 
   /// Handles an event. A thrown error becomes the widget's error.
   func handle(_ event: Event, _ instance: inout Instance<Self>) async throws
 
-  /// Somebody begins to watch a widget. Only with `followsAudience`. Default: `refresh`.
+  /// Called when somebody begins to watch a widget. Only with `followsAudience`. Default:
+  /// `refresh`.
   func attached(_ instance: inout Instance<Self>) async throws
 
-  /// Nobody has watched a widget for a while. Only with `followsAudience`. Default: nothing.
+  /// Called when nobody has watched a widget for some time. Only with `followsAudience`. Default:
+  /// nothing.
   func detached(_ instance: inout Instance<Self>) async throws
 }
 
 /// The schedule of automatic refreshes.
 public enum Schedule: Hashable, Sendable {
   case never
-  /// Again and again; at multiples of the interval since 1970 if it is aligned.
+  /// Repeatedly. If aligned, at multiples of the interval since 1970.
   case every(Duration, isAligned: Bool = true)
 }
 
@@ -91,7 +95,7 @@ public struct Instance<W: ProvidedWidget>: Sendable {
   public let labels: Labels
   public let parameters: W.Parameters
   public var state: W.State
-  /// How the change may be animated.
+  /// The animation of the change.
   public var transition: Transition?
   /// The template's node of the event, and the key of the row; empty outside events.
   public let node: String
@@ -103,7 +107,7 @@ public struct Instance<W: ProvidedWidget>: Sendable {
   public let isAttached: Bool
   /// Whether this is a preview, and no widget.
   public var isPreview = false
-  /// Set it to give the widget another timeline. Nil: its timeline stays.
+  /// Another timeline for the widget. Nil if its timeline does not change.
   public var timeline: EntryTimeline<W.Entry>?
 }
 

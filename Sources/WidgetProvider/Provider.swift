@@ -10,17 +10,17 @@ import WidgetSystemd
 ///       var widgets: Widgets { Clock(); Counter() }
 ///     }
 ///
-/// That is the whole program. It connects (`--socket PATH`, `$WIDGETD_SOCKET`, or the usual places)
-/// and waits for the daemon. Then it registers the kinds, and serves their widgets until SIGTERM,
-/// SIGINT or SIGHUP. A program with other options makes a `ProviderRunner`.
+/// The program needs no other code. It connects (`--socket PATH`, `$WIDGETD_SOCKET`, or the usual
+/// places) and waits for the daemon. Then it registers the kinds, and serves their widgets until
+/// SIGTERM, SIGINT or SIGHUP. A program with other options makes a `ProviderRunner`.
 public protocol Provider {
   init()
   /// The provider's id. Default: from the type's name, `DeskProvider` as `desk-provider`.
   static var name: String { get }
   /// The kinds.
   @WidgetsBuilder var widgets: Widgets { get }
-  /// Widgets that should exist as long as this program is registered. Missing ones are created.
-  /// Existing ones keep people's changes.
+  /// Widgets that should exist while this program is registered. Missing widgets are created.
+  /// Existing widgets keep people's changes.
   var instances: [WidgetSpec] { get }
 }
 

@@ -159,7 +159,7 @@ public struct ProviderRunner: Sendable {
       }
     case .event(let event): await handle(event, session, attached)
     case .gap(let gap):
-      // Not all numbers were those of events: after a crash, a daemon continues with other numbers.
+      // Some of the numbers may have no events, because a daemon skips numbers after a crash.
       report(
         "events may be missing: the daemon has none from \(gap.firstSequence) to "
           + "\(gap.lastSequence); a restart of the daemon skips numbers that no event has"
@@ -309,7 +309,7 @@ public struct ProviderRunner: Sendable {
 
   // MARK: - Parts
 
-  /// Reports a widget's failure once, for as long as it lasts.
+  /// Reports a widget's failure once, until the widget succeeds again.
   private func tell(_ outcome: AnyProvidedWidget.Outcome, _ id: WidgetID) {
     if let problem = outcome.problem { report("\(id): \(problem)") }
   }
@@ -331,7 +331,7 @@ public struct ProviderRunner: Sendable {
 }
 
 extension ClientError {
-  /// Whether the same may work a moment later.
+  /// Whether a retry a moment later may succeed.
   fileprivate var isTransient: Bool {
     switch self {
     case .connectionLost, .unresponsive, .unavailable: true

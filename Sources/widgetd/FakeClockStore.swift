@@ -6,7 +6,7 @@ import WidgetStorage
 struct FakeClockStore {
   let directory: String
 
-  /// Why the folder cannot be used; nil if it can.
+  /// The reason why the folder cannot be used; nil if it can be used.
   var refusal: String? {
     guard exists(SQLiteCommitLog.databaseFileName), !exists(FakeClockStore.fileName) else {
       return nil

@@ -38,7 +38,7 @@ struct JournalLogHandler: LogHandler {
   private let losses = Losses()
   private var fallback: StderrLogHandler
 
-  /// The most bytes of a field made of metadata, and of the message with all of it.
+  /// The maximum size of a field with metadata, and of the message with all metadata, in bytes.
   static let valueBytesMax = 16 << 10
   static let messageBytesMax = 48 << 10
 
@@ -95,7 +95,7 @@ struct JournalLogHandler: LogHandler {
   private static let lostKey = "lost_entries"
   private static let prefix = JournalEntry.Name("WIDGETD") ?? .message
 
-  /// The field that a key of metadata becomes.
+  /// The field for a key of metadata.
   static func fieldName(_ key: String) -> JournalEntry.Name {
     switch key {
     case "uid": JournalEntry.Name(from: "peer_uid", prefix: prefix)
@@ -106,7 +106,7 @@ struct JournalLogHandler: LogHandler {
     }
   }
 
-  /// Entries that were lost and not yet spoken of; shared by all copies of a handler.
+  /// The number of lost entries that no later entry has reported. All copies of a handler share it.
   private final class Losses: Sendable {
     private let count = Atomic<Int>(0)
 
@@ -155,10 +155,10 @@ private func quoted(_ text: String) -> String {
   return result + "\""
 }
 
-/// The beginning of a text, with dots for the rest. No character's encoding is cut in two.
+/// The beginning of a text, with dots for the rest. The cut is not inside a character's encoding.
 private func clipped(_ text: String, to bytesMax: Int) -> String {
   guard text.utf8.count > bytesMax else { return text }
   let dots = "..."
-  // Slicing a string rounds down to where an encoding begins.
+  // The end of a slice is rounded down to the start of an encoding.
   return text[..<text.utf8.index(text.utf8.startIndex, offsetBy: bytesMax - dots.utf8.count)] + dots
 }

@@ -61,14 +61,14 @@ extension Launch {
     } catch let error as UnknownLimit {
       throw Launch.failure("\(error)", status: 2)
     } catch let code as ExitCode {
-      // The reason is printed already.
+      // The reason has been printed.
       throw code
     } catch {
       throw Launch.failure("\(error)", status: 1)
     }
   }
 
-  /// Says why there is no daemon.
+  /// Prints the reason why the daemon does not start.
   private static func failure(_ message: String, status: CInt) -> ExitCode {
     errorLog.write(message, .error)
     return ExitCode(status)
@@ -166,7 +166,7 @@ private var guests: [any GuestProtocol] {
   case .sqlite:
     var options = SQLiteCommitLog.Options()
     options.durability = settings.durability
-    // The event loop waits that long for another program that has the database open.
+    // The maximum time that the event loop waits for another program with a lock on the database.
     options.busyTimeout = .milliseconds(100)
     options.requestsKeptMax = settings.limits.store.requestsKeptMax
     options.requestBytesKeptMax = settings.limits.store.requestBytesKeptMax

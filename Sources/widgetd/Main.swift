@@ -13,7 +13,8 @@ enum Main {
   @MainActor private static func run() async {
     Signals.take(Signals.terminating + [SIGHUP]) { errorLog.write($0, .error) }
     signal(SIGPIPE, SIG_IGN)
-    // A limit on the size of files (RLIMIT_FSIZE) is then a failed write, as a full disk is.
+    // Without this signal, a limit on the size of files (RLIMIT_FSIZE) only fails a write, like a
+    // full disk.
     signal(SIGXFSZ, SIG_IGN)
     do {
       if let launch = Launch(Array(CommandLine.arguments.dropFirst())) {

@@ -9,7 +9,7 @@ actor Reloader {
   private let file: String?
   private let server: WidgetServer
 
-  /// Limits that the commit log keeps to as well, and learns at its start.
+  /// Limits that the commit log uses, too. It gets them only at its start.
   private static let limitsOfTheLog: [(String, any WritableKeyPath<ServerLimits, Int> & Sendable)] =
     [
       ("requests_kept_max", \.store.requestsKeptMax),

@@ -1,12 +1,12 @@
 import WidgetModel
 import WidgetServer
 
-/// The lines of a file of settings. The library that reads the file skips lines that it does not understand,
-/// so a wrong line would have no effect, and nobody would know.
+/// The lines of a file of settings. The library that reads the file skips invalid lines without an
+/// error, so a wrong line would have no effect.
 enum SettingsFile {
   /// The beginning of the variables that are settings.
   static let prefix = "WIDGETD_"
-  /// The beginning of those that set limits.
+  /// The beginning of the variables that set limits.
   static let limitPrefix = prefix + "LIMITS_"
 
   private static let plain = [
@@ -66,7 +66,8 @@ enum SettingsFile {
     if !hasSettings, let stranger { throw stranger }
   }
 
-  /// Why a variable is no setting, and what was probably meant. Nil for a setting.
+  /// The reason why a variable is no setting, and the name that was probably meant. Nil for a
+  /// setting.
   private static func problem(of name: String) -> String? {
     if name.hasPrefix(limitPrefix) {
       let known = ServerLimits.names.map { $0.name.uppercased() }

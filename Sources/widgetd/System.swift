@@ -8,7 +8,7 @@ func environment(_ name: String) -> String? {
   return text.isEmpty ? nil : text
 }
 
-/// The log before there is a logger.
+/// The log before the logger exists.
 let errorLog = StandardErrorLog(name: "widgetd")
 
 /// Writes a line to standard error, in one piece.
@@ -33,7 +33,7 @@ func raiseOpenFileLimit() {
 }
 
 private func trimHeap() {
-  // The C module has no name for it.
+  // The C module does not have this constant.
   guard let symbol = dlsym(nil, "malloc_trim") else { return }
   typealias Trim = @convention(c) (Int) -> CInt
   _ = unsafeBitCast(symbol, to: Trim.self)(0)

@@ -7,7 +7,7 @@
 
 #include <sys/types.h>
 
-/* A descriptor that gets readable when the process ends; see pidfd_open(2). */
+/* A descriptor that becomes readable when the process ends; see pidfd_open(2). */
 int host_pidfd_open(pid_t pid);
 
 /* Makes this process the parent of all orphans below it; see prctl(2). */
@@ -16,7 +16,7 @@ int host_become_subreaper(void);
 /* A pipe whose ends are not handed on to programs; ends[0] is for reading. */
 int host_pipe(int ends[2]);
 
-/* A descriptor that gets readable with host_signal_event. */
+/* A descriptor that becomes readable with host_signal_event. */
 int host_open_event(void);
 int host_signal_event(int event);
 

@@ -10,18 +10,19 @@
  * them each time.
  */
 
-/* Whether libarchive is there. */
+/* Whether libarchive is installed. */
 bool clibarchive_is_available(void);
 
 struct clibarchive;
 
 /* The type of the next entry. */
 struct clibarchive_entry {
-  /* In UTF-8 if it can be; valid until the next call. NULL if it cannot be read. */
+  /* The path of the next entry, in UTF-8 if possible; valid until the next call. NULL if it
+   * cannot be read. */
   const char *name;
-  /* As in struct stat. */
+  /* The mode, as in struct stat. */
   uint32_t mode;
-  /* A hard or a symbolic link. */
+  /* Whether the entry is a hard or a symbolic link. */
   bool is_link;
   bool is_encrypted;
 };
@@ -39,10 +40,11 @@ void clibarchive_close(struct clibarchive *archive);
 /* 1 for an entry, 0 at the end, -1 if the archive is damaged. */
 int clibarchive_next(struct clibarchive *archive, struct clibarchive_entry *entry);
 
-/* The contents of the entry, piece by piece: how many bytes, 0 at their end, -1 if damaged. */
+/* The next piece of the entry's content. Returns its number of bytes, 0 at the end, -1 if the
+ * archive is damaged. */
 ptrdiff_t clibarchive_read(struct clibarchive *archive, void *buffer, size_t count);
 
-/* Why it is damaged; never NULL. */
+/* The reason why the archive is damaged; never NULL. */
 const char *clibarchive_error(struct clibarchive *archive);
 
 /*

@@ -27,16 +27,16 @@ typedef struct wp_chunk {
 } wp_chunk;
 
 typedef struct wp_arena {
-  /* Where the next allocation comes from. The first chunk stays for the arena's life. */
+  /* The chunk of the next allocation. The first chunk stays until the arena is released. */
   wp_chunk *_Nonnull current;
-  /* Bytes handed out and not yet taken back, rounded up to 16 each. */
+  /* The allocated bytes, with each allocation rounded up to 16. */
   size_t total;
   size_t budget;
-  /* An allocation failed since this was last cleared. */
+  /* Whether an allocation has failed since this was last cleared. */
   bool exhausted;
 } wp_arena;
 
-/* A moment to go back to. */
+/* A state of the arena for wp_arena_reset(). */
 typedef struct wp_arena_position {
   wp_chunk *_Nonnull chunk;
   size_t used;

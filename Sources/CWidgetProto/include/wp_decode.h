@@ -1,12 +1,13 @@
 /*
- * Decoding that is safe with bytes from a stranger.
+ * Decoding that is safe for bytes from untrusted peers.
  *
  * One walk over the bytes, guided by the descriptor of the message they should hold, makes the
- * structs of protobuf-c in an arena. protobuf_c_message_unpack by itself recurses without a limit,
- * accepts text that is not UTF-8, cuts a string at a NUL, merges a sub-message that appears twice in
- * its own way, and walks over each level three times. For messages that both accept, the result is
- * the same, but for unknown fields, which are skipped here. Who needs messages in memory of their
- * own scans the bytes first, and has protobuf-c unpack what passes.
+ * structs of protobuf-c in an arena. protobuf_c_message_unpack alone recurses without a limit,
+ * accepts text that is not UTF-8, cuts a string at a NUL, merges a sub-message that appears
+ * twice differently, and walks over each level three times. For messages that both
+ * accept, the result is the same, but for unknown fields, which are skipped here. A caller that
+ * needs a message in separate memory scans the bytes first. protobuf-c then unpacks the valid
+ * bytes.
  *
  * Deliberately stricter than the specification:
  *  - A sub-message that is not repeated may appear only once (WP_FAULT_REPEATED_MESSAGE); the
@@ -24,7 +25,7 @@
 
 #include "wp_arena.h"
 
-/* More levels than any caller may ask for. */
+/* The maximum of depth_max. */
 #define WP_DEPTH_MAX 100
 
 typedef enum wp_fault_code {
