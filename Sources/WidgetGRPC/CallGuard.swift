@@ -42,7 +42,7 @@
     /// The memory of the request, as the connection counts it.
     private var heldBytes = 0
     private let incomplete: IncompleteRequest
-    /// The stream of a conversation. It is open for as long as both sides like, so only its messages
+    /// The stream of a conversation. The stream may stay open without a limit, so only its messages
     /// have to arrive in time. nil if the request is one message.
     private var conversation: IncompleteRequest?
     /// Whether the end of the request has arrived.
@@ -63,8 +63,8 @@
     static let messageBytesMax = 4 << 20
     /// A message and its prefix.
     private static let requestBytesMax = messageBytesMax + MessageScanner.prefixBytes
-    /// A stream makes no more messages while it has so many unwritten bytes. As much as a usual
-    /// socket holds.
+    /// A stream makes no more messages while it has this many unwritten bytes. The value is the
+    /// capacity of a usual socket.
     private static let streamBytesMax = 128 << 10
     /// The memory of an open stream, without its metadata.
     private static let streamCostBytes = 22 << 10
@@ -134,9 +134,9 @@
         beginConversation()
         scanner.bytesMax = CallGuard.questionBytesMax
       }
-      // An encoding that is not known is refused further on.
+      // A later check refuses an unknown encoding.
       scanner.allowsCompressed = head.headers["grpc-encoding"].contains { $0 != "identity" }
-      // HTTP/2 keeps the metadata, and grpc-swift has its own.
+      // The metadata counts twice, because HTTP/2 and grpc-swift each have a copy.
       openBytes = CallGuard.streamCostBytes + 2 * size
       isComplete = head.endStream
       head.endStream = false
@@ -180,7 +180,7 @@
     ) {
       if case .byteBuffer(let bytes) = body.data {
         receivedBytes += bytes.readableBytes
-        // Between two messages there is no hurry.
+        // Between two messages there is no time limit.
         conversation?.isTimed = receivedBytes == 0
         switch scanner.scan(bytes) {
         case nil: break
@@ -217,7 +217,7 @@
     private func refuse(_ status: RPCStatus, _ context: ChannelHandlerContext) {
       isRefused = true
       _ = hold(message: 0, stream: 0)
-      // A second head, or one after the end, would be an error of the connection.
+      // A second head, or a head after the end, would be an error of the connection.
       var headers: HPACKHeaders =
         hasHead ? [:] : [":status": "200", "content-type": "application/grpc"]
       headers.add(name: "grpc-status", value: "\(status.code.rawValue)")
@@ -227,7 +227,8 @@
       }
       let head = HTTP2Frame.FramePayload.Headers(headers: headers, endStream: true)
       context.write(wrapOutboundOut(.headers(head)), promise: nil)
-      // Further frames of the peer are of no use. Any other reason would hide the status from it.
+      // The peer's further frames are not needed. With any other reason, the peer would not see the
+      // status.
       context.writeAndFlush(wrapOutboundOut(.rstStream(.noError)), promise: nil)
     }
 
@@ -253,7 +254,7 @@
       refuse(refusal, context)
     }
 
-    /// Counts what has arrived of the request. Returns why it cannot be held.
+    /// Counts the received bytes of the request. Returns the refusal if they cannot be held.
     private func holdArrived() -> RPCStatus? {
       let message = conversation == nil ? receivedBytes : scanner.incompleteBytes
       if let refusal = hold(message: message, stream: openBytes) { return refusal }
@@ -319,7 +320,7 @@
       connection.addStreamBytes(byteCount)
     }
 
-    /// Notes that so many bytes were written, or dropped.
+    /// Notes the number of bytes that were written or dropped.
     private func give(_ byteCount: Int) {
       let byteCount = min(byteCount, streamBytes)
       let wasFull = streamBytes >= CallGuard.streamBytesMax
@@ -346,7 +347,7 @@
       return byteCount
     }
 
-    /// Notes that so many bytes of the answer were written, or dropped.
+    /// Notes the number of the answer's bytes that were written or dropped.
     private func answerIsWritten(_ byteCount: Int) {
       unwrittenBytes -= byteCount
       if isOver { connection.releaseRest(byteCount) }

@@ -58,7 +58,7 @@
         try await withRPCCancellationHandler {
           try await CallService.write(stream, to: writer)
         } onCancelRPC: {
-          // The deadline has passed, or the peer has gone and reads no reasons.
+          // The deadline has passed, or the peer is gone and needs no reason.
           stream.cancel(.deadlineExceeded)
         }
         return [:]
@@ -108,7 +108,7 @@
     ) async throws {
       do {
         while let batch = try await stream.next() {
-          // In small pieces, because the writer copies its input even if it is not sent.
+          // The pieces are small, because the writer copies its input even if it is not sent.
           for piece in batch.pieces(bytesMin: pieceBytesMin) {
             try await writer.write(contentsOf: piece.lazy.map { .many($0) })
           }
@@ -120,7 +120,7 @@
   }
 
   extension [ByteBuffer] {
-    /// The buffers in order, as many together as it takes to have so many bytes.
+    /// The buffers in order, joined until they have this many bytes.
     func pieces(bytesMin: Int) -> [ArraySlice<ByteBuffer>] {
       var pieces: [ArraySlice<ByteBuffer>] = []
       var start = startIndex

@@ -85,14 +85,14 @@
   /// The memory of one connection's calls. Confined to the event loop.
   ///
   /// Flow control stops the sending to a slow peer, but not the making of answers. So calls wait
-  /// while more bytes of answers than a bound are not taken. Streams make no more messages while
+  /// while the peer has not taken too many bytes of answers. Streams make no more messages while
   /// their unsent messages exceed a bound. Both wait while the user's connections together have too
   /// many unsent bytes.
   final class CallerConnection {
     let client: InProcessClient
     /// The maximum size of a call's metadata, in bytes.
     let metadataBytesMax: Int
-    /// Memory of requests that are not complete, or whose calls wait for the peer to read.
+    /// The memory of incomplete requests, and of requests whose calls wait for the peer to read.
     var receivingBytes = 0
     /// Called when HTTP/2 begins to refuse new streams.
     var onRefusal: (() -> Void)?
@@ -170,7 +170,7 @@
     /// Whether more answers may be made.
     private var mayAnswer: Bool { answerBytes < CallerConnection.answerBytesMax && unsent.hasRoom }
 
-    /// A call is over: its answer was taken, or never will be.
+    /// Ends a call: the peer has taken its answer, or will never take it.
     func release(_ call: CallGuard, _ byteCount: Int) {
       answerBytes -= byteCount
       while let index = waiting.firstIndex(where: { $0.call === call }) {
@@ -179,7 +179,7 @@
       resume()
     }
 
-    /// The peer has taken a part of an ended call's answer, or never will.
+    /// The peer has taken a part of an ended call's answer, or will never take it.
     func releaseRest(_ byteCount: Int) {
       answerBytes -= byteCount
       resume()
@@ -203,7 +203,8 @@
       for call in calls.values { call.onRoom?() }
     }
 
-    /// Notes that a stream has made so many bytes; negative, that so many were taken or dropped.
+    /// Notes the number of bytes that a stream has made. A negative number: bytes that were taken
+    /// or dropped.
     func addStreamBytes(_ byteCount: Int) {
       let hadRoom = hasRoom
       streamBytes += byteCount
@@ -212,7 +213,7 @@
 
     // MARK: - Calls
 
-    /// Has the next call started when the service has time for it.
+    /// Starts the next call when the service has time for it.
     private func resume() {
       guard !isQueued, !waiting.isEmpty, mayAnswer else { return }
       isQueued = true
@@ -221,7 +222,7 @@
         if isAbandoned {
           while let (_, start) = waiting.popFirst() { _ = start(true) }
         } else if !mayAnswer {
-          // Other connections of the user have taken the room meanwhile.
+          // Other connections of the user may have used the room meanwhile.
           for (call, _) in Array(waiting) { call.countWaiting() }
         } else if let (call, start) = waiting.popFirst() {
           call.requestIsTaken()

@@ -62,16 +62,16 @@
         return state
       }
       state.server?.beginGracefulShutdown()
-      // Cancelling alone would wait for a peer that reads nothing.
+      // Cancellation alone would wait for a peer that does not read.
       state.connections?.closeAll()
       state.serving?.cancel()
-      // The result does not matter any more.
+      // The result of the task is not needed any more.
       _ = await state.serving?.result
     }
   }
 
   extension HTTP2ServerTransport.Custom.Config {
-    /// How the daemon speaks HTTP/2.
+    /// The settings of HTTP/2.
     static func widgetd(_ limits: ServerLimits, callers: Callers) -> Self {
       var config = Self.defaults
       // With coalescing, the memory for a peer that does not read grows without bound. The daemon
@@ -79,7 +79,7 @@
       config.connection.flushCoalescing = nil
       config.connection.keepalive = .init(
         time: .seconds(2 * 60 * 60), timeout: .seconds(20),
-        // A Unix socket has no middleboxes that pings would disturb.
+        // Pings do no harm, because a Unix socket has no middleboxes.
         clientBehavior: .init(minPingIntervalWithoutCalls: .seconds(10), allowWithoutCalls: true))
       config.connection.maxGraceTime = .milliseconds(limits.drainMilliseconds)
       config.http2.maxConcurrentStreams = limits.streamsPerConnectionMax

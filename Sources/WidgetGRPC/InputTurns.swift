@@ -10,8 +10,8 @@
   /// the same user. If nobody else waits, the input passes at once.
   ///
   /// While input waits, the connection reads nothing more. Only the end of a connection makes the
-  /// channel read on, at most what the socket holds. What waits then is dropped: its calls would be
-  /// cancelled.
+  /// channel read on, at most what the socket holds. The waiting input is then dropped, because its
+  /// calls would be cancelled.
   final class InputTurns: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -79,8 +79,8 @@
       resumeRead()
     }
 
-    /// Streams ask for more while the input passes. So the input that is there counts, not only
-    /// whether it waits.
+    /// Streams ask for more while the input passes. So the existing input counts, even if it does
+    /// not wait.
     private func resumeRead() {
       guard isReadPending, !isWaiting, !cutter.hasMore, let context else { return }
       isReadPending = false

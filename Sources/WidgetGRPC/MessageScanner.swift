@@ -26,7 +26,7 @@
 
     init(bytesMax: Int) { self.bytesMax = bytesMax }
 
-    /// Looks at the bytes that come next. After a fault there is nothing to be had of the stream.
+    /// Scans the next bytes. After a fault, the rest of the stream cannot be read.
     mutating func scan(_ bytes: ByteBuffer) -> Fault? {
       var bytes = bytes
       while bytes.readableBytes > 0 {

@@ -42,7 +42,7 @@
     private static func shortened(_ message: String) -> String {
       guard message.utf8.count > messageBytesMax else { return message }
       var end = message.utf8.index(message.startIndex, offsetBy: messageBytesMax)
-      // Not within a letter.
+      // The cut is not inside a character.
       while end.samePosition(in: message.unicodeScalars) == nil {
         message.utf8.formIndex(before: &end)
       }

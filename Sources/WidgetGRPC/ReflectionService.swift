@@ -75,7 +75,7 @@
       case .fileContainingExtension(let request):
         .error(.notFound, "\(request.containingType) has no extension \(request.number).")
       case .allExtensionNumbers(let type):
-        // The messages are proto3, where nothing is extended.
+        // The messages are proto3, which has no extensions.
         index(of: type) == nil
           ? .error(.notFound, "There is no type \"\(type)\" here.")
           : .extensionNumbers(ofType: type, [])
@@ -83,7 +83,7 @@
       }
     }
 
-    /// The file that declares a message, enum, service or method, or a field or value of one.
+    /// The file that declares a message, an enum, a service, or a member of one of them.
     private func index(of symbol: String) -> Int? {
       let name = symbol.hasPrefix(".") ? String(symbol.dropFirst()) : symbol
       if let index = indexBySymbol[name] { return index }

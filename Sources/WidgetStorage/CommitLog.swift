@@ -36,7 +36,7 @@ public protocol CommitLog: AnyObject {
 }
 
 extension CommitLog {
-  /// For a log that cannot be removed.
+  /// The default, for a log that cannot be removed.
   public func check() throws(StorageError) {}
 }
 
@@ -44,8 +44,8 @@ extension CommitLog {
 public enum Durability: String, Hashable, Sendable, CaseIterable {
   /// The end of the process, even if it is killed. After a power cut or a crash of the kernel, the
   /// latest groups can be missing (never a part of one). The log then starts a new epoch, so that
-  /// no reader mistakes the shortened history for the one it knows.
+  /// no reader takes the shortened history for the known one.
   case process
-  /// A power cut too. Each group waits for the disk.
+  /// A power cut, too. Each group waits for the disk.
   case power
 }

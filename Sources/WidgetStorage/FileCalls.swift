@@ -11,7 +11,7 @@ enum FileCalls {
     case write, rename, unlink, flush, truncate, allocate
   }
 
-  /// What happens instead of a call.
+  /// The failure in place of a call.
   enum Fault: Sendable {
     /// The call fails with an error number.
     case failure(CInt)
@@ -32,7 +32,7 @@ enum FileCalls {
     return decide(call, path)
   }
 
-  /// Whether the call is to fail. Then `errno` is set.
+  /// Whether the call must fail. If so, sets `errno`.
   private static func refuses(_ call: Call, _ path: String) -> Bool {
     guard case .failure(let code)? = fault(call, path) else { return false }
     errno = code

@@ -36,7 +36,7 @@ final class GroupWriter {
   ///
   /// - Parameter saved: The stored state before the group.
   func store(_ group: CommitGroup, after saved: SavedState) throws(StorageError) {
-    // Only if an earlier rollback failed.
+    // A transaction is open only if an earlier rollback failed.
     if connection.isInTransaction { try statements.rollback.run() }
     try statements.begin.run()
     do throws(StorageError) {

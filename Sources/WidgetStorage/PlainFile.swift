@@ -2,8 +2,8 @@ import Glibc
 
 /// Opens a file of the state directory. Refuses links, and everything that is not a plain file.
 ///
-/// `open` waits for the other end of a named pipe. So a pipe in the place of a file would keep the
-/// daemon from starting, without a word.
+/// `open` waits for the other end of a named pipe. So a pipe in the place of a file would block the
+/// start of the daemon, without a message.
 func openPlainFile(
   _ path: String, _ flags: Int32, _ mode: mode_t = 0
 ) throws(StorageError) -> Int32 {

@@ -1,8 +1,9 @@
 import CSQLite
 import Glibc
 
-/// The checksum of a row: XXH64 of the table's name and of the columns, each with the one before as
-/// its seed. So it finds a changed byte, and a row with the value of another row or table.
+/// The checksum of a row: XXH64 of the table's name and of the columns. The result for each part is
+/// the seed for the next part. So the checksum detects a changed byte, and a row with the value of
+/// another row or table.
 ///
 /// It is the column `checksum` of each table. In SQL it is the function `row_checksum(table, …)`,
 /// which gave old rows their checksums.
@@ -67,7 +68,7 @@ struct RowChecksum {
           switch sqlite3_value_type(value) {
           case SQLITE_INTEGER: checksum.add(sqlite3_value_int64(value))
           default:
-            // The bytes of text need no conversion, and blobs are the same.
+            // The bytes of text and of blobs need no conversion.
             let start = sqlite3_value_blob(value)
             checksum.add(
               UnsafeRawBufferPointer(start: start, count: Int(sqlite3_value_bytes(value))))

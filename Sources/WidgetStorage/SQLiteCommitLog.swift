@@ -123,7 +123,7 @@ public final class SQLiteCommitLog: CommitLog {
     do throws(StorageError) {
       (opening, session) = try SQLiteCommitLog.begin(path, options, schema, bootID, epoch: epoch)
     } catch {
-      // On a full disk, the existing data should at least open.
+      // On a full disk, the store must still open with the existing data.
       guard case .full = error else { throw error }
       reserve.release()
       (opening, session) = try SQLiteCommitLog.begin(path, options, schema, bootID, epoch: epoch)
@@ -154,7 +154,7 @@ public final class SQLiteCommitLog: CommitLog {
 
   deinit { open?.checkpointer.stop() }
 
-  /// A stored widget can hold more than one message from a client may hold.
+  /// A stored widget can have more bytes than one message of a client.
   static let wireLimits = WireLimits(arenaBytesMax: 512 << 20, depthMax: 80)
 
   public var name: String { "sqlite" }

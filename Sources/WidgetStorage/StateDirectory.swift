@@ -55,8 +55,8 @@ public final class StateDirectory {
       made += index == 0 ? "\(part)" : "/\(part)"
       guard !part.isEmpty, part != ".", part != ".." else { continue }
       guard mkdir(made, 0o700) != 0 else { continue }
-      // For an existing directory the error may not be EEXIST, for example on a read-only file
-      // system. Its first use shows whether it is usable.
+      // For an existing directory, the error may differ from EEXIST, for example on a read-only
+      // file system. The first use shows whether the directory is usable.
       let code = errno
       var status = stat()
       guard stat(made, &status) == 0 else { throw StorageError(errno: code, path: made) }

@@ -14,7 +14,7 @@ struct StoreFiles {
   /// The database's size; nil if it is missing.
   private let size: Int?
   private let log: WriteAheadLogFile
-  /// Changes when the database is written or replaced.
+  /// A value that changes if the database is written or replaced.
   private let stamp: Stamp?
 
   private struct Stamp: Equatable {

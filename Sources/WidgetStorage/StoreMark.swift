@@ -3,8 +3,8 @@ import Glibc
 import WidgetCore
 import WidgetModel
 
-/// The file `store.mark` beside the database. It tells, outside of the database, that there is a
-/// store, and how many groups it has.
+/// The file `store.mark` beside the database. It records, outside of the database, that the store
+/// exists, and the number of its groups.
 ///
 /// A missing, empty or replaced database cannot report its loss, and without its write-ahead log a
 /// database looks complete. The mark names the store, and counts the appended groups. So a database
@@ -43,7 +43,7 @@ final class StoreMark {
   /// The result of reading a mark.
   enum Found: Equatable {
     case none
-    /// Not written by this program, or incomplete.
+    /// The file is incomplete, or was not written by this program.
     case damaged
     case mark(Content)
   }
@@ -98,7 +98,7 @@ final class StoreMark {
     write()
   }
 
-  /// A mark that is behind does no harm: it only knows of fewer groups.
+  /// A mark that is behind does no harm: it only has a lower number of groups.
   private func write() {
     _ = FileCalls.write(bytes, to: descriptor, path)
   }

@@ -8,7 +8,7 @@ extension RunningTime {
     return (seconds, attoseconds / 1_000_000_000)
   }
 
-  /// The value for one column; there is room for 292 years.
+  /// The value for one column, which has room for 292 years.
   var storedNanoseconds: Int64 {
     let (product, isOver) = stored.seconds.multipliedReportingOverflow(by: 1_000_000_000)
     return isOver ? .max : product.addingReportingOverflow(stored.nanoseconds).partialValue
