@@ -4,7 +4,7 @@ import WidgetModel
 /// Lets global options stand before the command's name, as in `widgetctl --socket S ls`, and labels
 /// directly after `-l`, as in `-lpanel=top`.
 ///
-/// The argument parser knows them only behind it, so they are moved there.
+/// The argument parser accepts them only after the command's name, so they are moved there.
 enum ArgumentOrder {
   private static let withValue: Set<String> = [
     "--socket", "-o", "--output", "--timeout", "--request-id",
@@ -15,8 +15,9 @@ enum ArgumentOrder {
     inOrder(withNumbers(withoutJoined(arguments)))
   }
 
-  /// Writes `--limit -1` as `--limit=-1`, and `clock advance -1m` as `clock advance -- -1m`. The argument
-  /// parser takes a number below zero for an option, and its message does not say that the number is wrong.
+  /// Writes `--limit -1` as `--limit=-1`, and `clock advance -1m` as `clock advance -- -1m`. The
+  /// argument parser reads a negative number as an option, and its message does not name the
+  /// number.
   private static func withNumbers(_ arguments: [String]) -> [String] {
     let options = arguments.prefix { $0 != "--" }
     var result: [String] = []
@@ -108,7 +109,7 @@ enum ArgumentOrder {
     return false
   }
 
-  /// The first word (behind `help` the second), if it stands for a command that does not exist.
+  /// The first word (or the second after `help`), if it names a command that does not exist.
   static func unknownCommand(_ arguments: [String]) -> String? {
     let words = arguments.first == "help" ? arguments.dropFirst() : arguments[...]
     guard let word = words.first, !word.hasPrefix("-"), word != "help" else { return nil }
@@ -119,13 +120,13 @@ enum ArgumentOrder {
     return "\(word) \(inner)"
   }
 
-  /// The command that lists what a word that `unknownCommand` returned could have been.
+  /// The command that lists the possible commands in place of an unknown one.
   static func helpCommand(for word: String) -> String {
     let parts = word.split(separator: " ")
     return parts.count == 2 ? "widgetctl \(parts[0]) --help" : "widgetctl --help"
   }
 
-  /// The command that is nearest to a word that `unknownCommand` returned; nil if none is near.
+  /// The command that is nearest to an unknown one; nil if none is near.
   static func nearestCommand(to word: String) -> String? {
     let parts = word.split(separator: " ").map(String.init)
     if parts.count == 2 {
@@ -150,7 +151,7 @@ enum ArgumentOrder {
     return nil
   }
 
-  /// The command that the first words name; nil if there is none.
+  /// The command of the first words; nil if there is none.
   private static func command(of arguments: [String]) -> (any ParsableCommand.Type)? {
     func named(_ word: String, of commands: [any ParsableCommand.Type])
       -> (any ParsableCommand.Type)?
@@ -187,7 +188,7 @@ enum ArgumentOrder {
 
   private static func isCommand(_ word: String) -> Bool { commandNames.contains(word) }
 
-  /// Of all commands, with their other names.
+  /// The names of all commands, including their other names.
   private static var commandNames: [String] {
     Widgetctl.configuration.groupedSubcommands.flatMap(\.subcommands).flatMap { command in
       [command.configuration.commandName].compactMap(\.self) + command.configuration.aliases

@@ -3,13 +3,13 @@ import WidgetClient
 import WidgetModel
 
 extension ClientError {
-  /// The loss of a connection, in a few words. Viewers add since when it lasts.
+  /// The loss of a connection, in a few words. Viewers add its time.
   var loss: String {
     if case .unresponsive = self { "widgetd does not answer" } else { "widgetd is away" }
   }
 
-  /// Why there is no connection and what to do next. Nil if there was a connection, which is lost: its
-  /// error speaks to a caller, and viewers have called nothing.
+  /// The reason why there is no connection, and the next step. Nil if a connection was lost: this
+  /// error is about a call, and viewers have made none.
   var absence: String? {
     switch self {
     case .unavailable, .socketNotFound, .unresponsive: CommandFailure(self).message
@@ -18,7 +18,7 @@ extension ClientError {
   }
 }
 
-/// Why a command failed: the text for standard error, and the exit status.
+/// A failed command: the text for standard error, and the exit status.
 struct CommandFailure: Error, Hashable {
   private(set) var exit: ExitStatus
   /// The problem and the next step, without "widgetctl:" and without a final period.
@@ -42,7 +42,7 @@ struct CommandFailure: Error, Hashable {
     return failure
   }
 
-  /// - Parameter socket: what `--socket` said, so that the next command can say the same.
+  /// - Parameter socket: the value of `--socket`, for the command of the next step.
   init(_ error: ClientError, socket: String? = nil) {
     exit = ExitStatus(error)
     guard let status = error.status else {
@@ -80,7 +80,7 @@ struct CommandFailure: Error, Hashable {
     guard let name else { return self }
     var failure = self
     let question = "did you mean \"\(name)\"?"
-    // Before the command that lists all of them.
+    // The question comes before the command that lists all names.
     if let end = message.firstIndex(of: ";") {
       failure.message = message[..<end] + "; \(question)" + message[message.index(after: end)...]
     } else {
@@ -126,7 +126,7 @@ struct CommandFailure: Error, Hashable {
     }
   }
 
-  /// The daemon speaks of its methods; here the next step is a command.
+  /// The daemon's message names methods. Here, the next step is a command.
   private static func words(for status: RPCStatus, reason: String) -> String {
     let id = status.errorInfo?.metadata["widget_id"] ?? ""
     switch reason {
@@ -176,8 +176,8 @@ struct CommandFailure: Error, Hashable {
     default:
       break
     }
-    // The field's name is the protocol's: here the family is an option, or the widget's own. The
-    // description of an event that a kind does not take names both.
+    // The field's name belongs to the protocol. Here, the family comes from an option or from the
+    // widget. The description of an event that a kind does not take names both.
     if let violation = status.fieldViolations.first(where: {
       $0.field == "content_family" || $0.field == "name" && $0.description.hasPrefix("Widgets ")
     }) {

@@ -1,7 +1,7 @@
 import Glibc
 import WidgetClient
 
-/// How the process ends: the one table of exit codes.
+/// The exit codes of the process: the only table of them.
 ///
 /// Scripts can rely on the numbers. `widgetctl --help` prints this table.
 enum ExitStatus: Int32, CaseIterable, Error {
@@ -38,13 +38,13 @@ enum ExitStatus: Int32, CaseIterable, Error {
     }
   }
 
-  /// The table, one line a code.
+  /// The table, with one line for each code.
   static let table = allCases.map { status in
     let number = String(status.rawValue)
     return String(repeating: " ", count: 4 - number.count) + "\(number)  \(status.meaning)"
   }.joined(separator: "\n")
 
-  /// Exhaustive, so that a new code does not compile until its status is decided.
+  /// The switch is exhaustive, so that a new code does not compile until its status is decided.
   init(_ code: StatusCode) {
     self =
       switch code {

@@ -3,13 +3,13 @@ import Synchronization
 import WidgetClient
 import WidgetModel
 
-/// How data is printed.
+/// The format of the output.
 enum OutputFormat: String, CaseIterable, ExpressibleByArgument {
   /// For people: tables and sentences.
   case table
   /// One JSON text, indented.
   case json
-  /// A JSON text a line.
+  /// One JSON text on each line.
   case jsonl
   case yaml
 }
@@ -59,7 +59,7 @@ struct GlobalOptions: ParsableArguments {
   @Flag(name: .customLong("no-color"), help: "Turn colours off. $NO_COLOR does the same.")
   var noColor = false
 
-  /// The longest time a call may take unless `--timeout` says otherwise.
+  /// The default maximum time of a call, without `--timeout`.
   static let timeoutDefault: Duration = .seconds(30)
 
   /// `--timeout`, where 0 means never.
@@ -69,7 +69,7 @@ struct GlobalOptions: ParsableArguments {
     Painter(usesColour: !noColor && Terminal.outputIsTerminal && Terminal.wantsColour)
   }
 
-  /// Finds the socket; nothing is connected yet.
+  /// Finds the socket, without a connection.
   func session() throws(CommandFailure) -> Session {
     do throws(ClientError) {
       return session(socketPath: try SocketPath.discover(explicit: socket))
@@ -135,7 +135,7 @@ extension Session {
   }
 }
 
-/// Prints a command's result in the format that was asked for.
+/// Prints a command's result in the requested format.
 struct Printer: Hashable, Sendable {
   let format: OutputFormat
   let painter: Painter
@@ -330,7 +330,8 @@ func usage<T>(_ parse: () throws(SyntaxFailure) -> T) throws -> T {
 }
 
 extension [Assignment] {
-  /// The values, files read. Of entries with the same key the last one counts.
+  /// The values, including the content of files. If several entries have the same key, the last one
+  /// counts.
   func values() throws(CommandFailure) -> ValueMap {
     var entries: [ValueMap.Entry] = []
     for assignment in self {
@@ -353,7 +354,7 @@ let idCompletion = CompletionKind.custom { words, _, prefix in
   guard let path = try? SocketPath.discover(explicit: option) else { return [] }
   let client = WidgetClient(socketPath: path)
   let request = ListWidgetsRequest(pageSize: 1000, readMask: .idsOnly)
-  // A shell that completes shows no errors; no answer is no completion.
+  // A shell shows no errors during completion. Without an answer, there is no completion.
   let answer = try? await client.listWidgets(request, options: CallOptions(timeout: .seconds(1)))
   return (answer?.widgets ?? []).map(\.widget.id.rawValue).filter { $0.hasPrefix(prefix) }
 }
@@ -361,7 +362,7 @@ let idCompletion = CompletionKind.custom { words, _, prefix in
 extension ReadMask {
   /// Only fields that are always sent.
   static let idsOnly = (try? ReadMask(paths: ["id"])) ?? .all
-  /// To which set a widget belongs.
+  /// The set of a widget.
   static let setsOnly = (try? ReadMask(paths: ["apply_set"])) ?? .all
   static let presenceOnly = (try? ReadMask(paths: ["presence"])) ?? .all
 }

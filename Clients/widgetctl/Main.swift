@@ -12,7 +12,7 @@ enum Main {
 
   @MainActor private static func run() async {
     Output.occupyClosedStreams()
-    // A broken pipe is then an error of write(2), which `Output` knows.
+    // Without this signal, a broken pipe is an error of write(2), which `Output` handles.
     signal(SIGPIPE, SIG_IGN)
     let arguments = ArgumentOrder.normalized(Array(CommandLine.arguments.dropFirst()))
     do {
@@ -38,7 +38,7 @@ enum Main {
     let isJSON = ArgumentOrder.wantsJSON(arguments)
     switch error {
     case let status as ExitStatus:
-      // Everything has been said.
+      // The command has printed everything.
       exit(status.rawValue)
     case let state as ServiceExit:
       exit(state.status)
@@ -54,7 +54,7 @@ enum Main {
     default:
       break
     }
-    // The rest are the argument parser's: help that was asked for, or wrong usage.
+    // The other errors come from the argument parser: requested help, or wrong usage.
     let code = Widgetctl.exitCode(for: error)
     guard code != .success else {
       Output.write(Widgetctl.fullMessage(for: error) + "\n")
@@ -63,7 +63,7 @@ enum Main {
     let isUsage = code == .validationFailure
     let status: ExitStatus = isUsage ? .usage : .otherError
     var message = Widgetctl.message(for: error).cuttingLongArguments(arguments)
-    // The parser looks at values and their number first, which a misspelt option makes wrong.
+    // The parser checks values and their number first, and a misspelt option makes these wrong.
     if isUsage, !message.hasPrefix("Unknown option"),
       let words = ArgumentOrder.unknownOption(arguments)
     {

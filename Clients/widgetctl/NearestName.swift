@@ -9,7 +9,7 @@ enum NearestName {
 
   /// The failure with the nearest name, if there is one: of a widget, a kind or a node.
   ///
-  /// - Parameter socket: what `--socket` said.
+  /// - Parameter socket: the value of `--socket`.
   static func completed(_ failure: CommandFailure, socket: String?) async -> CommandFailure {
     guard let path = try? SocketPath.discover(explicit: socket) else { return failure }
     let client = WidgetClient(socketPath: path)

@@ -12,7 +12,8 @@ extension String {
         }
       }
     guard !isPlain else { return self }
-    // By scalars: a combining mark after a quote belongs to the same `Character`.
+    // The loop visits scalars, because a combining mark after a quote belongs to the same
+    // `Character`.
     let quoted = unicodeScalars.reduce(into: "") { result, scalar in
       if scalar == "'" { result += #"'\''"# } else { result.unicodeScalars.append(scalar) }
     }

@@ -67,7 +67,7 @@ enum Output {
     end(text.withUTF8 { write(UnsafeRawBufferPointer($0), to: STDOUT_FILENO) })
   }
 
-  /// Whether the reader of a pipe has taken all that was written. True for other outputs.
+  /// Whether the reader of a pipe has taken all output. True for other outputs.
   static var isTaken: Bool {
     var unread: Int32 = 0
     return ioctl(STDOUT_FILENO, UInt(FIONREAD), &unread) != 0 || unread == 0
@@ -86,7 +86,7 @@ enum Output {
     exit(ExitStatus.otherError.rawValue)
   }
 
-  /// Writes text to standard error. If that cannot be written there is nobody to tell.
+  /// Writes text to standard error. Ignores failures, because no other output can report them.
   static func writeError(_ text: String) { _ = write(text, to: STDERR_FILENO) }
 
   /// Prints warnings about possible mistakes in a request that succeeded.
@@ -122,7 +122,7 @@ enum Output {
   /// then finds the end; writing fails, as it does for a closed stream.
   static func occupyClosedStreams() {
     for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
-      // The lowest free number is this one; those below are taken.
+      // This number is the lowest free one, because the numbers below it are used.
       _ = open("/dev/null", O_RDONLY)
     }
   }
@@ -130,8 +130,8 @@ enum Output {
   /// Ends the process, with status 0, as soon as the reader of standard output closes it. Otherwise
   /// a command that follows changes would run on until the next change.
   ///
-  /// Costs a thread that sleeps in poll(2), which reports the loss of a pipe's or socket's other end
-  /// even if no events are asked for, and nothing for files.
+  /// A thread sleeps in poll(2), which reports the loss of a pipe's or socket's other end even
+  /// without requested events. For files, poll reports nothing.
   static func endWithReader() {
     var thread = pthread_t()
     pthread_create(
@@ -173,7 +173,7 @@ enum SocketFile {
 
 /// Reading of files that arguments name.
 enum Input {
-  /// The most that is read of a file: more than any message can carry.
+  /// The maximum size of a file, in bytes. It is larger than any message.
   static let bytesMax = 16 << 20
 
   /// The text of a file; `-` is standard input.

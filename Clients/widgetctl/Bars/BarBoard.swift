@@ -16,11 +16,11 @@ struct BarBoard: Sendable {
   private var theme = Theme.standard
   /// Nil while the connection is up.
   private var loss: ConnectionLoss?
-  /// Why there will be no more frames.
+  /// The reason why no more frames come.
   private var end: String?
-  /// Whether the end is a mistake in the selection.
+  /// Whether a mistake in the selection has caused the end.
   private var isSelectionWrong = false
-  /// The named widgets that were there.
+  /// The named widgets that have existed.
   private var seen: Set<WidgetID> = []
   /// The kinds of the widgets, as far as the daemon has described them.
   private(set) var kinds: [KindName: Kind] = [:]
@@ -52,10 +52,10 @@ struct BarBoard: Sendable {
     seen.formUnion(ids.filter { mirror[$0] != nil })
   }
 
-  /// Shows the entries of timelines whose date is there.
+  /// Shows the entries of timelines whose date has come.
   mutating func advance(to now: Timestamp) { _ = mirror.advance(to: now) }
 
-  /// Says why there will be no more frames.
+  /// Sets the reason why no more frames come.
   ///
   /// - Parameter isSelectionWrong: Whether the reason is a mistake in the selection.
   mutating func fail(_ words: String, isSelectionWrong: Bool = false) {
@@ -136,7 +136,7 @@ struct BarBoard: Sendable {
       for index in block.parts.indices {
         block.parts[index].buttons = BarClick.buttons.filter { button in
           let node = block.parts[index].node
-          // The command of a part without a node does not name one.
+          // The command of a part without a node names no node.
           let click = BarClick(button: button, node: node.isEmpty ? nil : node)
           return click.event(for: widget, kind: kinds[widget.kind]) != nil
         }
@@ -166,8 +166,8 @@ struct BarBoard: Sendable {
   /// The named widgets that do not exist.
   var missing: [WidgetID] { mirror.isSynced ? ids.filter { mirror[$0] == nil } : [] }
 
-  /// What the selection names and the daemon does not have. A bar shows it in tooltips, and the command
-  /// reports it on standard error.
+  /// The names in the selection that the daemon does not have. A bar shows them in tooltips, and
+  /// the command reports them on standard error.
   var selectionProblems: [String] {
     let known = Set(mirror.widgets.map(\.kind))
     return missing.map { words(forMissing: $0) }
@@ -216,7 +216,7 @@ struct BarBoard: Sendable {
   private func text(_ blocks: [BarBlock], _ notice: String) -> String {
     var encoder = encoder
     let notice = DisplayText.lines(of: notice).joined(separator: "\n")
-    // Dim like the widgets beside it.
+    // The text is dim, like the widgets beside it.
     if !isConnected { encoder.separatorColor = theme.color("color.secondary", appearance) }
     return switch encoder.output(blocks, notice: notice) {
     case .text(let text): text + "\n"

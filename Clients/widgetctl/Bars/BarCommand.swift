@@ -151,7 +151,7 @@ struct BarCommand: AsyncParsableCommand {
     let session = try follow.session()
     if !once {
       Output.endWithReader()
-      // A bar does little at a time, and often. Several threads would wake each other.
+      // A bar does short work often. With several threads, the threads would wake each other.
       TaskThreads.limit(to: 1)
     }
     let (socket, family) = (global.socket, family)
@@ -165,7 +165,7 @@ struct BarCommand: AsyncParsableCommand {
       family: family)
     bar.isOnce = once
     bar.isRedacted = privacy.redacted
-    // Missing kinds have a place in the bar, and are reported with it.
+    // The bar has a place for missing kinds, and reports them there.
     if !selection.isEmpty, selection.kinds.isEmpty {
       let (selection, ending) = (selection, once ? "" : " yet; waiting")
       bar.noteNothing = { await selection.noteNothing(in: session, ending) }
@@ -221,8 +221,8 @@ struct BarCommand: AsyncParsableCommand {
     if let warning = await EventCheck.warning(request, session) { Output.warn([warning]) }
   }
 
-  /// The text to copy into the bar's configuration. It has the arguments of this command that
-  /// matter there too.
+  /// The text to copy into the bar's configuration. It has this command's arguments that also
+  /// matter there.
   private func configuration(_ format: BarFormat) -> BarConfiguration {
     var words = CommandLine.arguments.dropFirst().drop { $0 != "bar" }.dropFirst()
     var kept: [String] = []
@@ -234,7 +234,7 @@ struct BarCommand: AsyncParsableCommand {
       default: kept.append(word)
       }
     }
-    // The program that starts a bar does not have this shell's variable.
+    // The program that starts a bar does not have this shell's variable, so the text has its value.
     let socket = global.socket ?? Terminal.environment("WIDGETD_SOCKET")
     if global.socket == nil, let socket { kept += ["--socket", socket] }
     return BarConfiguration(

@@ -1,7 +1,7 @@
 import WidgetBar
 import WidgetModel
 
-/// Text for users to copy into the configuration of a bar: what Clients/bars has, for other widgets.
+/// Text for users to copy into the configuration of a bar, as in Clients/bars, for other widgets.
 struct BarConfiguration {
   let format: BarFormat
   /// The arguments of the command line: widgets and options.
@@ -157,7 +157,8 @@ struct BarConfiguration {
       (5, "WheelDownStatusRight"),
     ]
     let bindings = clicks(buttons) {
-      // tmux shows the failure of a command in the user's pane. A widget need not take each button.
+      // tmux shows the failure of a command in the user's pane, and a widget may not take all
+      // buttons. So failures are hidden.
       "bind -n \($0) run-shell -b \"\("\($1) || true".inTmuxCommand)\""
     }
     return [
@@ -186,7 +187,8 @@ struct BarConfiguration {
     return "widgetctl bar --click \(button) " + words.map(\.shellQuoted).joined(separator: " ")
   }
 
-  /// The options of the bar that a click needs too: its nodes are those of the shown family.
+  /// The options of the bar that a click also needs, because its nodes are those of the shown
+  /// family.
   private static func clickOptions(family: Family, socket: String?) -> [String] {
     (family == .inline ? [] : ["--as", family.name]) + (socket.map { ["--socket", $0] } ?? [])
   }

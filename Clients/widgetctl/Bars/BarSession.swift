@@ -9,7 +9,8 @@ import WidgetModel
 /// Their default is SIGSTOP. With these signals the watch keeps running while the bar is hidden, so
 /// the bar is up to date as soon as it is shown.
 ///
-/// A shell that runs the command gets the signals too, so they are signals that end no process.
+/// A shell that runs the command gets the signals, too, so they must be signals that end no
+/// process.
 enum BarSignals {
   static let stop = SIGURG
   static let go = SIGWINCH
@@ -31,24 +32,24 @@ struct BarSession: Sendable {
     case failed(any Error)
   }
 
-  /// The least time between two frames of the watch. The daemon conflates changes in between.
+  /// The minimum time between two frames of the watch. The daemon conflates changes in between.
   static let pause = Duration.milliseconds(100)
-  /// How long the daemon lets a change wait for others. Widgets that change in the same moment are then one
-  /// frame and one line.
+  /// The time for which the daemon lets a change wait for others. Widgets that change at the same
+  /// time are then one frame and one line.
   static let batchDelay = Duration.milliseconds(100)
-  /// How many entries of each timeline the bar shows without the daemon.
+  /// The number of entries of each timeline that the bar shows without the daemon.
   static let upcomingEntries = 30
   /// Retries without end: a bar often starts before the daemon.
   static let retry = RetryPolicy(delayInitial: .milliseconds(50), delayMax: .seconds(5))
-  /// How many clicks wait for the daemon. Further ones are dropped.
+  /// The maximum number of clicks that wait for the daemon. Further clicks are dropped.
   static let clicksWaitingMax = 64
-  /// The longest line of a click, in bytes. Longer lines are dropped.
+  /// The maximum size of a click's line, in bytes. Longer lines are dropped.
   static let clickBytesMax = 64 << 10
-  /// How often the daemon is asked again for a kind that it does not know.
+  /// The interval of requests for a kind that the daemon does not know.
   static let unknownKindPause = Duration.seconds(10)
-  /// How often it is checked whether the bar has read the last state.
+  /// The interval of checks whether the bar has read the last state.
   static let untakenPause = Duration.milliseconds(100)
-  /// The same, if the bar is suspended for long.
+  /// The same interval, if the bar is suspended for a long time.
   static let untakenPauseMax = Duration.seconds(5)
 
   let session: Session
@@ -110,7 +111,7 @@ struct BarSession: Sendable {
       case .frame(let frame):
         if isOnce, case .disconnected(let error) = frame { return try end(&state, with: error) }
         try state.board.take(frame, at: Terminal.now)
-        // Kinds may be others after a lost connection, and a query may have failed.
+        // Kinds may have changed while the connection was lost, and a query may have failed.
         if case .opened = frame { state.forgetKinds() }
         state.look(self, post)
         state.lookForSelected(self, post)
@@ -131,7 +132,7 @@ struct BarSession: Sendable {
       case .providers(let providers):
         state.board.providers = providers
         state.isAskingForProviders = false
-        // Others may have become stale meanwhile.
+        // Other widgets may have become stale meanwhile.
         state.lookForProviders(self, post)
       case .timeHasPassed:
         state.timer.hasFired()
@@ -180,8 +181,8 @@ struct BarSession: Sendable {
     Output.writeError("widgetctl: \(words)\n")
   }
 
-  /// Reports what the selection names and the daemon does not have. i3blocks shows no output of a command
-  /// that fails.
+  /// Reports the names in the selection that the daemon does not have. i3blocks shows no output of
+  /// a command that fails.
   private func endOnce(_ state: inout State) throws {
     state.report()
     guard !state.board.selectionProblems.isEmpty, state.board.encoder.format != .i3blocks else {
@@ -266,7 +267,7 @@ struct BarSession: Sendable {
     /// Whether the daemon has not answered about providers yet.
     var isAskingForProviders = false
 
-    /// Asks why widgets are stale, if others are stale than before.
+    /// Asks why widgets are stale, if the set of stale widgets has changed.
     mutating func lookForProviders(_ bar: BarSession, _ post: AsyncStream<News>.Continuation) {
       guard !isAskingForProviders, board.providers.isDue(for: board.widgets) else { return }
       isAskingForProviders = true
@@ -409,7 +410,7 @@ struct BarSession: Sendable {
 extension BarBoard {
   /// The clicked widget. If the bar does not name it: the only shown widget, or nil.
   ///
-  /// i3blocks names its section, which may be called as the widget is.
+  /// i3blocks names its section, which may have the name of the widget.
   func clicked(_ click: I3Click) -> Widget? {
     if let id = click.widget {
       if let widget = mirror[id] { return widget }

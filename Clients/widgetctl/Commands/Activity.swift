@@ -63,7 +63,7 @@ struct StateOptions: ParsableArguments {
   return progress
 }
 
-/// The option of activities that get old.
+/// The option for the stale time of activities.
 struct StaleOption: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -359,7 +359,7 @@ struct ActivityListCommand: AsyncParsableCommand {
 }
 
 extension Table {
-  /// ID STATE TIME PROGRESS TITLE STATUS, a row an activity.
+  /// ID STATE TIME PROGRESS TITLE STATUS, one row for each activity.
   static func of(activities widgets: [Widget], now: Timestamp) -> Table {
     var table = Table("ID", "STATE", "TIME", "PROGRESS", "TITLE", "STATUS", yielding: "TITLE")
     for widget in widgets {

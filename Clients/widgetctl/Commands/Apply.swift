@@ -3,7 +3,7 @@ import Glibc
 import WidgetClient
 import WidgetModel
 
-/// `apply`: makes a declared set of widgets and kinds true.
+/// `apply`: applies a declared set of widgets and kinds.
 struct ApplyCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "apply", abstract: "Create and update a declared set of widgets and kinds.",
@@ -104,8 +104,8 @@ struct ApplyCommand: AsyncParsableCommand {
     let target = try file.target(explicit: set)
     if !force, prune, let refusal = ApplyCommand.refusal(toPrune: target) { throw refusal }
     let session = try global.session()
-    // The present state. The sets are needed to refuse moves that nobody asked for. A dry run that
-    // prints the changes needs all fields.
+    // The present state. The sets are needed to refuse unwanted moves. A dry run that prints the
+    // changes needs all fields.
     let mask = dryRun && session.printer.format == .table ? ReadMask.all : .setsOnly
     let before =
       file.declaresWidgets
@@ -116,7 +116,8 @@ struct ApplyCommand: AsyncParsableCommand {
     {
       throw file.located(refusal)
     }
-    // What is set aside shows only in the owners of fields. With --prune, other kinds may be removed.
+    // Only the owners of fields show the values that are set aside. With --prune, other kinds may
+    // be removed.
     let watchedKinds = prune ? [] : (file.kinds ?? []).map(\.name)
     let asidesBefore =
       file.kinds == nil || dryRun ? nil : await AsideValues.ask(watchedKinds, session)
@@ -154,7 +155,8 @@ struct ApplyCommand: AsyncParsableCommand {
         try await session.client.applyWidgets(request, options: session.options)
       }
     } catch {
-      // The daemon checks against the kinds as they are, which may refuse what the changed kinds allow.
+      // The daemon checks with the present kinds, and may refuse values that the changed kinds
+      // allow.
       let changed = Set((kinds?.results ?? []).filter { $0.action != .unchanged }.map(\.name))
       guard dryRun, file.widgets.contains(where: { changed.contains($0.kind) }) else { throw error }
       unchecked = request.widgets.filter { changed.contains($0.kind) }.compactMap(\.id)
@@ -241,7 +243,7 @@ struct ApplyCommand: AsyncParsableCommand {
         : "\(path): is the folder of a bundle; install it with `widgetctl bundle install \(path)`")
   }
 
-  /// Makes a call. If the daemon refuses it, the error shows the lines of the file that are wrong.
+  /// Makes a call. If the daemon refuses it, the error shows the invalid lines of the file.
   private func placing<T>(
     _ file: WidgetFile, _ call: () async throws -> T
   ) async throws -> T {
@@ -323,7 +325,7 @@ struct ApplyCommand: AsyncParsableCommand {
     return .map(map)
   }
 
-  /// A line a kind, and one for each value that its widgets lose.
+  /// One line for each kind, and one for each value that its widgets lose.
   ///
   /// - Parameters:
   ///   - specs: The widgets of the same command, which replace values that do not fit.
@@ -398,7 +400,7 @@ struct ApplyCommand: AsyncParsableCommand {
       guard result.action == .updated, let state = states[result.id],
         let spec = specs.first(where: { $0.id == result.id })
       else { return line + " (dry run)\n" }
-      // The place in the order is the only thing that the declaration does not say.
+      // The declaration sets everything except the place in the order.
       let phrases = ChangeText.differences(state, state.applying(spec, set: set))
       return line + " (dry run)\n"
         + (phrases.isEmpty ? ["moved"] : phrases).map { "  \($0)\n" }.joined()

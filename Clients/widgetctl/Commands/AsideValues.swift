@@ -43,8 +43,8 @@ struct AsideValues: Hashable {
     }
   }
 
-  /// Asks the daemon for those of widgets of these kinds; of all kinds if there are none. Nil if it does
-  /// not answer.
+  /// Asks the daemon for the values of widgets of these kinds, or of all kinds if the list is
+  /// empty. Nil if it does not answer.
   static func ask(_ kinds: [KindName], _ session: Session) async -> AsideValues? {
     guard let mask = try? ReadMask(paths: ["position", "owners", "data", "parameters", "labels"])
     else { return nil }
@@ -61,12 +61,12 @@ struct AsideValues: Hashable {
     entries.contains { $0.widget == widget && $0.field.path == path }
   }
 
-  /// The values that were not aside before.
+  /// The values that were not set aside before.
   func added(since before: AsideValues) -> [Entry] {
     entries.filter { !before.contains($0.widget, $0.field.path) }
   }
 
-  /// The values that were aside before, and are in their fields now.
+  /// The values that were set aside before, and are in their fields now.
   func returned(since before: AsideValues) -> [Entry] {
     before.entries.filter { entry in
       guard !contains(entry.widget, entry.field.path), let widget = widgets[entry.widget] else {

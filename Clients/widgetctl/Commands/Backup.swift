@@ -46,7 +46,7 @@ struct BackupCommand: AsyncParsableCommand {
   }
 }
 
-/// `restore`: puts a backup in the place of the store.
+/// `restore`: replaces the store by a backup.
 struct RestoreCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "restore",
@@ -117,7 +117,7 @@ extension StoreCopies.Summary {
 }
 
 extension GlobalOptions {
-  /// For commands that do not speak with the daemon.
+  /// The options of commands that do not connect to the daemon.
   var storePrinter: Printer {
     Printer(format: output ?? .table, painter: painter, width: Terminal.width)
   }

@@ -33,7 +33,7 @@ struct BundleCommand: AsyncParsableCommand {
     ])
 }
 
-/// Where bundles are installed.
+/// The folder of installed bundles.
 struct BundleFolderOptions: ParsableArguments {
   @Option(
     name: .customLong("dir"),
@@ -142,7 +142,7 @@ extension CommandFailure {
 }
 
 extension BundleInstallerError {
-  /// The same with an option in the commands of its hint.
+  /// The same, with an option added to the commands of its hint.
   fileprivate func advising(_ option: String) -> BundleInstallerError {
     switch self {
     case .refused(let message, let hint):
@@ -173,7 +173,7 @@ func carryOut<T>(_ body: () throws(BundleInstallerError) -> T) throws(CommandFai
 }
 
 extension BundleInstaller {
-  /// Reads bundles, wherever they are; has no folder.
+  /// Reads bundles from any place, and has no folder.
   static var anywhere: BundleInstaller {
     BundleInstaller(path: "", timeZones: SystemTimeZones().rules)
   }
@@ -181,7 +181,7 @@ extension BundleInstaller {
 
 /// The texts about bundles and their problems.
 enum BundleText {
-  /// A text with an option in the commands of `widgetctl bundle` that it advises.
+  /// A text, with an option added to its commands of `widgetctl bundle`.
   static func advice(_ text: String, with option: String) -> String {
     var words = text.split(separator: "`", omittingEmptySubsequences: false).map(String.init)
     for index in words.indices where words[index].hasPrefix("widgetctl bundle ") {
@@ -209,7 +209,7 @@ enum BundleText {
   }
 
   private static func text(_ problem: BundleProblem, file: String, mark: String = "") -> String {
-    // A document that only JSON's rules can read has no lines, but a path.
+    // If only JSON's rules can read a document, its problems have paths in place of lines.
     let place =
       problem.line > 0 ? "\(problem.line):\(problem.column)" : " \(problem.path)"
     var text = "\(file):\(place): \(mark)\(problem.message)\n"
@@ -232,7 +232,7 @@ enum BundleText {
     ]
   }
 
-  /// Says what to know about an installation, on standard error.
+  /// Reports facts about an installation on standard error.
   static func warn(_ outcome: BundleInstaller.Outcome) {
     for warning in outcome.warnings { warn(warning) }
   }
@@ -243,7 +243,7 @@ enum BundleText {
 
   /// The result of an installation or a rollback.
   ///
-  /// - Parameter isLive: whether a host runs the folder; nil if nobody knows.
+  /// - Parameter isLive: whether a host runs the folder; nil if this is unknown.
   static func document(
     _ outcome: BundleInstaller.Outcome, in installer: BundleInstaller, isLive: Bool?
   ) -> Value {
@@ -265,7 +265,7 @@ enum BundleText {
   }
 }
 
-/// `bundle validate`: says everything that is wrong with bundles.
+/// `bundle validate`: reports all mistakes of bundles.
 struct BundleValidateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "validate", abstract: "Check bundles, and report every mistake with its place.",

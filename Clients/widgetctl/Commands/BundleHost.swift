@@ -4,7 +4,7 @@ import WidgetModel
 
 /// The host of a folder's bundles, as far as the daemon knows.
 enum BundleHost: Hashable {
-  /// A host runs these folders; with stub, it touches nothing and gives stub values.
+  /// A host runs these folders. With `stub`, it gives stub values, and has no effects outside.
   case running(folders: [String], stub: Bool = false)
   /// The daemon has restarted, and the host of these folders has not returned yet. The daemon gives
   /// it some time before it marks the widgets as stale.
@@ -19,7 +19,7 @@ enum BundleHost: Hashable {
   /// The id of the widget that shows the host.
   static let widget = "widgetd-host"
 
-  /// Asks the daemon. Bundles can be installed without one, so it is given two seconds.
+  /// Asks the daemon, for at most two seconds, because bundles can be installed without a daemon.
   static func ask(_ global: GlobalOptions) async -> BundleHost {
     guard let session = try? global.session() else { return .unknown }
     let limit = min(global.limit ?? .seconds(2), .seconds(2))
@@ -62,7 +62,7 @@ enum BundleHost: Hashable {
   /// Whether the daemon has no host.
   var isMissing: Bool { if case .missing = self { true } else { false } }
 
-  /// Whether the bundles in a folder are live; nil if nobody knows.
+  /// Whether the bundles in a folder are live; nil if this is unknown.
   func runs(_ folder: String) -> Bool? {
     switch self {
     case .running(let folders, _):
@@ -72,7 +72,7 @@ enum BundleHost: Hashable {
     }
   }
 
-  /// The command that starts the host; nil if a host is not what is missing.
+  /// The command that starts the host; nil if a missing host is not the problem.
   var mend: String? {
     guard case .missing(let former) = self else { return nil }
     return HostStart.ofProcess.command(former)
@@ -88,7 +88,7 @@ enum BundleHost: Hashable {
       + (stub ? " with --stub" : "")
   }
 
-  /// Why the bundles in a folder are not live, and what to do; nil if they are.
+  /// The reason why the bundles in a folder are not live, and the next step; nil if they are live.
   func problem(of folder: String) -> String? {
     switch self {
     case .running(let folders, let stub):
@@ -120,8 +120,8 @@ enum BundleHost: Hashable {
     }
   }
 
-  /// Where a bundle is that a folder lacks, and which option leads there. Nil if the host runs no other
-  /// folder.
+  /// The place of a bundle that a folder lacks, and the option for this place. Nil if the host runs
+  /// no other folder.
   func place(of id: String, besides folder: String) -> String? {
     guard case .running(let folders, _) = self, runs(folder) != true, let first = folders.first
     else { return nil }
@@ -171,8 +171,8 @@ enum HostSession: Hashable {
   /// The process runs and does not answer.
   case silent(SilentProcess)
 
-  /// Asks for the provider of a kind. Connected if the kind was not declared in a session, or if nobody
-  /// knows.
+  /// Asks for the provider of a kind. Connected if the kind was not declared in a session, or if
+  /// this is unknown.
   static func ask(
     _ client: WidgetClient, _ kind: KindName, _ options: CallOptions
   ) async -> HostSession {

@@ -5,7 +5,7 @@ import WidgetBundleInstaller
 import WidgetClient
 import WidgetModel
 
-/// `bundle install`: puts a bundle where widgetd-host finds it.
+/// `bundle install`: puts a bundle into the folder of widgetd-host.
 struct BundleInstallCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "install", abstract: "Install a bundle, or a new version of one.",
@@ -51,7 +51,7 @@ struct BundleInstallCommand: AsyncParsableCommand {
     let source = try BundleSource(
       source, bytesMax: installer.limits.archiveBytesMax, within: global.limit)
     if remote.remote { return try await BundleRemote.install(source, digest: digest, global) }
-    // Asked before the host takes the bundle up.
+    // The question comes before the host loads the bundle.
     var outlook: BundleOutlook?
     if let found = try? installer.read(source) {
       outlook = await BundleOutlook.of(found.bundle, global)
@@ -82,13 +82,13 @@ struct BundleInstallCommand: AsyncParsableCommand {
   }
 }
 
-/// Where a bundle comes from, as it is named on the command line.
+/// The source of a bundle on the command line.
 enum BundleSource {
   case path(String)
   /// The download from an https URL, and the last part of its path.
   case fetched([UInt8], name: String)
 
-  /// Takes a path as it is; fetches a URL, by default within two minutes.
+  /// Returns a path unchanged. Fetches a URL, by default within two minutes.
   init(_ text: String, bytesMax: Int, within limit: Duration?) throws(CommandFailure) {
     guard text.contains("://") else {
       self = .path(text)
@@ -114,7 +114,7 @@ extension BundleInstaller {
   }
 }
 
-/// Fetches archives with curl: this program does not speak HTTP.
+/// Fetches archives with curl, because this program has no HTTP client.
 enum BundleDownload {
   static func bytes(
     _ url: String, bytesMax: Int, within limit: Duration
@@ -230,7 +230,8 @@ struct BundleListCommand: AsyncParsableCommand {
             }
               ?? unlisted)
         case .failure(let error):
-          // The version before may run on, or the bundle under another name than its folder's.
+          // The former version may still run, or the bundle may run under another name than its
+          // folder's.
           let standing = standing(item)
           let reason = BundleListCommand.reason(error)
           let isTold = ["failed", "stopped"].contains(standing?.state)
@@ -290,7 +291,7 @@ struct BundleListCommand: AsyncParsableCommand {
   }
 }
 
-/// `bundle rollback`: the version before.
+/// `bundle rollback`: brings back the former version.
 struct BundleRollbackCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rollback", abstract: "Restore the previous version of a bundle.",

@@ -5,9 +5,9 @@ import WidgetModel
 /// The conflicts of a bundle in the daemon: kinds of others, widgets that others made of its kinds,
 /// and fields of its widgets that others set.
 struct BundleOutlook: Hashable, Sendable {
-  /// One thing to know before the bundle is installed.
+  /// One remark for the user before the installation of the bundle.
   struct Remark: Hashable, Sendable {
-    /// Where in the bundle: `kinds.gauge`.
+    /// The place in the bundle: `kinds.gauge`.
     let path: String
     let message: String
     let hint: String
@@ -30,7 +30,8 @@ struct BundleOutlook: Hashable, Sendable {
   /// Ids that a remark names.
   private static let idsMax = 5
 
-  /// Asks the daemon, for two seconds at most; nil if it does not answer, since bundles need none.
+  /// Asks the daemon, for at most two seconds, because bundles need no daemon. Nil if it does not
+  /// answer.
   static func of(_ bundle: Bundle, _ global: GlobalOptions) async -> BundleOutlook? {
     guard let session = try? global.session() else { return nil }
     let limit = min(global.limit ?? .seconds(2), .seconds(2))
@@ -235,7 +236,7 @@ struct BundleOutlook: Hashable, Sendable {
       let former =
         (owner.isAside ? nil : owner.declared) ?? defaults?.first { $0.name == key }?.defaultValue
       let isNew = former.map { $0 != fitted } ?? false
-      // A default that stays the same is no news.
+      // A default that does not change is not reported.
       guard declared != nil || isNew else { return nil }
       return KeptField(
         widget: known.widget.id, owner: owner, value: value, declared: declared ?? fitted,
@@ -281,7 +282,7 @@ extension BundleOutlook.KeptField {
 }
 
 extension WidgetClient {
-  /// Every widget that a selector picks.
+  /// All widgets that a selector selects.
   fileprivate func all(
     _ selector: Selector, _ mask: ReadMask, _ options: CallOptions
   ) async throws -> [TaggedWidget] {

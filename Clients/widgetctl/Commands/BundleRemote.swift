@@ -67,10 +67,10 @@ enum BundleRemote {
   /// The maximum size of the content; the daemon's limit is `bundle_archive_bytes_max`.
   static let bytesMax = 3 << 20
 
-  /// A text of the host with `--remote` in the commands of `widgetctl bundle` that it advises.
+  /// A text of the host, with `--remote` added to its commands of `widgetctl bundle`.
   static func advice(_ text: String) -> String { BundleText.advice(text, with: "--remote") }
 
-  /// Makes a call. The advice in its error says `--remote`, as the command did.
+  /// Makes a call. The commands in its error have `--remote`, like this command.
   private static func advising<T: Sendable>(
     _ global: GlobalOptions, _ call: () async throws(ClientError) -> T
   ) async throws -> T {

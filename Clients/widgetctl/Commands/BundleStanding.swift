@@ -10,7 +10,7 @@ struct BundleStanding: Hashable, Sendable {
   let problem: String
   let failures: Value
   let widgetCount: Int
-  /// How many widgets of its kinds others made, and the first of these.
+  /// The number of widgets of its kinds that others made, and the first of these.
   var others = 0
   var othersFirst: [String] = []
   /// Possible mistakes in its file.
@@ -21,7 +21,8 @@ struct BundleStanding: Hashable, Sendable {
   /// - Parameters:
   ///   - session: whether a host has a session. After a restart of the daemon, the widget has the state
   ///     from before.
-  ///   - store: that the daemon's store takes no changes. The host then cannot update its widgets.
+  ///   - store: the problem of a store that takes no changes. The host then cannot update its
+  ///     widgets.
   init(_ widget: Widget, _ session: HostSession = .connected, store: StoreTrouble? = nil) {
     func text(_ key: String) -> String {
       if case .string(let text)? = widget.data[key] { text } else { "" }
@@ -99,8 +100,8 @@ struct BundleStanding: Hashable, Sendable {
     return path
   }
 
-  /// Why an installed bundle does not run, although the host runs its folder: the host runs the same
-  /// bundle from another folder. Nil if it does not, or if nobody knows.
+  /// The reason why an installed bundle does not run, although the host runs its folder: the host
+  /// runs the same bundle from another folder. Nil if it does not, or if this is unknown.
   static func rival(
     of bundle: String, installedIn folder: String, _ global: GlobalOptions
   ) async -> String? {
@@ -123,7 +124,7 @@ struct BundleStanding: Hashable, Sendable {
   }
 
   /// - Parameters:
-  ///   - path: the bundle's folder; nil if nobody knows.
+  ///   - path: the bundle's folder; nil if it is unknown.
   ///   - usual: the folder of bundles that commands use without `--dir`.
   static func removal(of bundle: String, at path: String?, usual: String?) -> String {
     let command = "widgetctl bundle rm \(bundle)"
@@ -134,7 +135,7 @@ struct BundleStanding: Hashable, Sendable {
     return folder == usual ? command : "\(command) --dir \(folder.asArgument)"
   }
 
-  /// All that the daemon knows of, by the bundle's folder; none if it cannot be asked.
+  /// All bundles that the daemon knows, by the bundle's folder; none if the daemon cannot be asked.
   static func all(_ global: GlobalOptions) async -> [String: BundleStanding] {
     guard let path = try? SocketPath.discover(explicit: global.socket) else { return [:] }
     let client = WidgetClient(socketPath: path)
@@ -144,7 +145,8 @@ struct BundleStanding: Hashable, Sendable {
     return Dictionary(known) { _, later in later }
   }
 
-  /// The bundles that the daemon knows of, of a host that runs or ran; none if it cannot be asked.
+  /// The bundles that the daemon knows, of a present or former host; none if the daemon cannot be
+  /// asked.
   static func all(at socket: String) async -> [BundleStanding] {
     let client = WidgetClient(socketPath: socket)
     let known = await all(
@@ -153,7 +155,7 @@ struct BundleStanding: Hashable, Sendable {
     return known.map(\.1)
   }
 
-  /// All that the daemon knows of, with the bundles' folders; none if it cannot be asked.
+  /// All bundles that the daemon knows, with their folders; none if the daemon cannot be asked.
   private static func all(
     _ client: WidgetClient, _ mask: ReadMask, _ options: CallOptions
   ) async -> [(String, BundleStanding)] {
@@ -192,7 +194,7 @@ struct BundleStanding: Hashable, Sendable {
     }
   }
 
-  /// That a value of a bundle's widget is set aside; nil for other values and widgets.
+  /// The message that a value of a bundle's widget is set aside; nil for other values and widgets.
   static func asideText(_ field: FieldOwner, of widget: Widget) -> String? {
     guard field.isAside, let value = field.declared,
       let bundle = RemoveCommand.bundle(of: widget.applySet)

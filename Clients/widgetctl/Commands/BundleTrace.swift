@@ -34,7 +34,8 @@ struct BundleTraceCommand: AsyncParsableCommand {
 
   @OptionGroup var global: GlobalOptions
 
-  /// How long the host traces after a request, and how often the command repeats the request.
+  /// The time for which the host traces after a request, and the interval of the command's
+  /// requests.
   static let lease = Duration.seconds(10)
   static let renewal = Duration.seconds(3)
 

@@ -224,7 +224,7 @@ struct SetCommand: AsyncParsableCommand {
     }
   }
 
-  /// The names to unset that are not there: `data value "percnt"; did you mean "percent"?`
+  /// The missing names among the names to unset: `data value "percnt"; did you mean "percent"?`
   static func absent(_ names: [String], _ map: ValueMap, _ what: String) -> [String] {
     names.filter { map[$0] == nil }.map { name in
       let nearest = name.closest(among: map.keys).map { "; did you mean \"\($0)\"?" } ?? ""
@@ -232,7 +232,7 @@ struct SetCommand: AsyncParsableCommand {
     }
   }
 
-  /// For people: what became of released fields.
+  /// The results for released fields, for people.
   private static func released(
     _ paths: [String], of id: WidgetID, _ session: Session
   ) async -> String {
@@ -337,7 +337,7 @@ struct RemoveCommand: AsyncParsableCommand {
         ) { allowMissing ? "\(id) is gone\n" : "\(id) removed\n" }
       } catch {
         let failure = CommandFailure(error)
-        // Without a daemon the other ids fail alike.
+        // Without a daemon, the other ids fail in the same way.
         guard error.status != nil else { throw failure }
         Main.report(
           await NearestName.completed(failure, socket: global.socket),

@@ -115,7 +115,7 @@ struct ReloadCommand: AsyncParsableCommand {
   }
 }
 
-/// `log-level`: changes how much the daemon logs.
+/// `log-level`: changes the daemon's log level.
 struct LogLevelCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "log-level", abstract: "Change the daemon's log level.",

@@ -3,7 +3,7 @@ import WidgetClient
 import WidgetModel
 import WidgetStorage
 
-/// `doctor`: why one cannot connect, and what to do about it.
+/// `doctor`: finds the reason why a user cannot connect, and the next step.
 struct DoctorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
@@ -100,7 +100,7 @@ struct DoctorCommand: AsyncParsableCommand {
   }
 }
 
-/// How other commands point to `doctor`.
+/// The references to `doctor` in the messages of other commands.
 enum Doctor {
   /// The command that finds out why this socket cannot be used.
   ///

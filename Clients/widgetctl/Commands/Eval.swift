@@ -132,7 +132,7 @@ struct EvalCommand: AsyncParsableCommand {
     return ExpressionValue(map)
   }
 
-  /// Compiles an expression that can read what kinds' expressions can.
+  /// Compiles an expression that can read the same variables as expressions of kinds.
   static func compile(_ source: String) throws(ExpressionError) -> CompiledExpression {
     try CompiledExpression(
       NullText.comparingEmpty("widget.error", in: source),
@@ -145,7 +145,7 @@ struct EvalCommand: AsyncParsableCommand {
         timeZones: SystemTimeZones().rules))
   }
 
-  /// Evaluates an expression that can read what kinds' expressions can.
+  /// Evaluates an expression that can read the same variables as expressions of kinds.
   static func evaluate(
     _ source: String, _ bindings: SlotBindings
   ) throws(CommandFailure) -> Value {

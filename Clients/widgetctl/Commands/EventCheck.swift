@@ -1,8 +1,8 @@
 import WidgetClient
 import WidgetModel
 
-/// Whether anything handles an event that the daemon has taken: kinds that declare no events take any name,
-/// also one that is misspelt.
+/// Whether an accepted event has a handler. Kinds that declare no events take any name, even a
+/// misspelt one.
 struct EventCheck: Hashable, Sendable {
   let kind: RegisteredKind
   /// The nodes that the widget shows.
@@ -64,7 +64,7 @@ struct EventCheck: Hashable, Sendable {
 
   /// The warning about an event of a node.
   private func warning(_ name: String, ofNode id: String) -> RequestWarning? {
-    // A node that only the content for another family has is known to the daemon alone.
+    // Only the daemon knows nodes that are only in the content for another family.
     guard let node = nodes.first(where: { $0.id == id }), !node.events.contains(name),
       !(handled ?? []).contains(name),
       !kind.kind.reducers.contains(where: {
@@ -92,7 +92,7 @@ struct EventCheck: Hashable, Sendable {
     let declared = kind.kind.events.map(\.name)
     // If events are declared, the daemon refuses any other.
     guard declared.isEmpty || kind.kind.isOpen else { return nil }
-    // Its program gets every event, and only the program knows which ones it handles.
+    // The program gets every event, and only the program knows the events that it handles.
     if handled == nil, kind.isAttended { return nil }
     let reduced = kind.kind.reducers.filter(\.nodeID.isEmpty).map(\.event)
     let known = Set(declared + reduced + (handled ?? []))

@@ -6,8 +6,8 @@ enum FailureWarnings {
   /// The number of widgets that are named.
   static let shown = 20
 
-  /// A warning for each widget whose content or timeline fails. An error of the widget is no news:
-  /// somebody has set it, or it was there before.
+  /// A warning for each widget whose content or timeline fails. An error of the widget itself is
+  /// not reported: somebody has set it, or it is older.
   static func warnings(_ widgets: [Widget]) -> [RequestWarning] {
     let all = widgets.compactMap(warning)
     guard all.count > shown else { return all }

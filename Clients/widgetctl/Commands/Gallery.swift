@@ -4,7 +4,7 @@ import WidgetClient
 import WidgetModel
 import WidgetProto
 
-/// `gallery`: shows what kinds look like, in each family.
+/// `gallery`: shows the look of kinds, in each family.
 struct GalleryCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "gallery", abstract: "Show what kinds look like, with their samples.",
@@ -127,7 +127,7 @@ struct GalleryCommand: AsyncParsableCommand {
     ).preview
   }
 
-  /// Says on standard error which kinds show their sample, and why.
+  /// Reports on standard error the kinds that show their sample, and the reasons.
   private func noteSamples(_ previews: [Preview]) {
     var told: Set<String> = []
     for preview in previews where preview.isSample {
@@ -199,7 +199,7 @@ struct GalleryCommand: AsyncParsableCommand {
 }
 
 extension Preview {
-  /// A widget that looks like this.
+  /// A widget with this look.
   var widget: Widget? {
     WidgetID(kind.rawValue).map {
       Widget(

@@ -70,11 +70,11 @@ struct GetCommand: AsyncParsableCommand {
     try named.end(session.printer.format)
   }
 
-  /// A widget as it was read.
+  /// The result of a read: a widget with its further fields.
   private struct Found {
     let widget: Widget
     let document: Value
-    /// The texts of the fields that `--field` names.
+    /// The texts of the fields of `--field`.
     let values: [String]
   }
 
@@ -175,7 +175,7 @@ struct GetCommand: AsyncParsableCommand {
     }
   }
 
-  /// Why no field of a widget has an owner.
+  /// The reason why no field of a widget has an owner.
   static func noOwners(of id: WidgetID, in applySet: String) -> String {
     let start = "no field of \(id) has an owner: "
     if applySet.isEmpty {

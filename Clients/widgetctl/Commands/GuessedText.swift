@@ -47,7 +47,7 @@ extension Session {
     return nil
   }
 
-  /// The kind of a widget; nil if the daemon does not say.
+  /// The kind of a widget; nil if it is unknown.
   func kind(of id: WidgetID) async -> KindName? {
     try? await client.getWidget(
       GetWidgetRequest(id: id, readMask: .idsOnly), options: options

@@ -22,7 +22,7 @@ struct HostStart: Hashable {
     let folders =
       (isRoot ? [] : own.compactMap(\.self))
       + ["/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib"].map { "\($0)/systemd/\(scope)" }
-    // Without a running systemd, its units start nothing, as in a container.
+    // Without a running systemd, as in a container, units cannot be started.
     hasUnit =
       exists("/run/systemd/system") && folders.contains { exists("\($0)/\(HostStart.unit)") }
   }
@@ -34,7 +34,8 @@ struct HostStart: Hashable {
 
   /// The command.
   ///
-  /// - Parameter folders: The folders of bundles that a host without a unit is to run. Empty: the usual ones.
+  /// - Parameter folders: The folders of bundles for a host without a unit. Empty for the usual
+  ///   folders.
   func command(_ folders: [String] = []) -> String {
     guard !hasUnit else {
       return isRoot ? "systemctl start widgetd-host" : "systemctl --user start widgetd-host"

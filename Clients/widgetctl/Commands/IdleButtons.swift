@@ -1,12 +1,12 @@
 import WidgetModel
 import WidgetProto
 
-/// Warnings about buttons of declared kinds whose press nothing handles.
+/// Warnings about buttons of declared kinds without a handler of `press`.
 enum IdleButtons {
   private static let press = "press"
 
-  /// A warning for each button that takes a press by default only: no reducer handles it, and
-  /// neither the kind nor the node declares that a program does.
+  /// A warning for each button that takes `press` only by default: no reducer handles it, and
+  /// neither the kind nor the node declares the event.
   static func warnings(_ kinds: [Kind]) -> [RequestWarning] {
     kinds.flatMap { kind in
       let isOfAnyNode =

@@ -84,8 +84,8 @@ extension Session {
     return others.subtracting(there.map(\.widget.id))
   }
 
-  /// All pages, in position order. A widget that moved while they were read is in the list once, as
-  /// it was read last.
+  /// All pages, in position order. A widget that moved meanwhile is in the list once, in its last
+  /// state.
   func list(
     _ selector: Selector, mask: ReadMask = .all, family: Family? = nil, isRedacted: Bool = false
   ) async throws(ClientError) -> (widgets: [TaggedWidget], revision: Revision) {
@@ -129,7 +129,7 @@ extension Printer {
   }
 }
 
-/// The option that says what of a widget is wanted.
+/// The option for the fields of a widget.
 struct FieldOptions: ParsableArguments {
   @Option(
     name: .customLong("field"),
@@ -190,7 +190,8 @@ struct FieldOptions: ParsableArguments {
     }
   }
 
-  /// The widget for a table: of values of which only parts are wanted it has the parts, each under its path.
+  /// The widget for a table. If only parts of a value are wanted, it has these parts, each under
+  /// its path.
   static func projected(_ widget: Widget, _ paths: [String]) -> Widget {
     var widget = widget
     widget.data = projected(widget.data, "data", paths)
@@ -232,7 +233,7 @@ struct FieldOptions: ParsableArguments {
     }
   }
 
-  /// The reverse.
+  /// `create_time` as `createTime`.
   static func camelCase(_ path: String) -> String {
     let words = path.split(separator: "_")
     guard !path.contains("."), let first = words.first else { return path }

@@ -1,14 +1,14 @@
 import WidgetClient
 import WidgetModel
 
-/// The widgets that a command line names, and what is missing.
+/// The widgets that a command line names, and the missing ones.
 struct NamedWidgets<Found> {
   private(set) var found: [Found] = []
   /// A failure for each widget that does not exist, with a name that was probably meant.
   private(set) var failures: [CommandFailure] = []
 
-  /// Reads the widgets one by one. The failure of a single one is thrown, so that it is reported as that
-  /// of the command.
+  /// Reads the widgets one by one. If there is only one, its failure is thrown, so that it is the
+  /// command's failure.
   init(
     _ ids: [WidgetID], socket: String?, _ read: (WidgetID) async throws -> Found
   ) async throws {

@@ -30,7 +30,7 @@ struct TargetOptions: ParsableArguments {
     }
   }
 
-  /// Says so if the selection selects no widget.
+  /// Reports a selection that selects no widget.
   func noteIfNothing(_ session: Session) async throws(ClientError) {
     guard !selection.isEmpty else { return }
     let answer = try await session.client.listWidgets(
@@ -74,7 +74,7 @@ struct PresenceOptions: ParsableArguments {
     _ action: PresenceAction, of ids: [WidgetID], _ session: Session
   ) async throws(ClientError) -> [WidgetID: String] {
     guard action == .toggle, session.printer.format == .table, !ids.isEmpty else { return [:] }
-    // All of them: there may be more than a selector can name.
+    // Selects all widgets, because a selector cannot name more than a limited number.
     let widgets = try await session.list(Selector(), mask: .presenceOnly).widgets.map(\.widget)
     return Dictionary(
       widgets.map {

@@ -144,7 +144,7 @@ struct SendCommand: AsyncParsableCommand {
     if let target {
       payload = try target.typed(payload, self.payload, values, event: name, node: node)
       payload = target.completed(payload, event: name, node: node)
-      // With --wait, the outcome has the form's own words.
+      // With --wait, the outcome has the form's messages.
       warnings =
         waits
         ? []

@@ -24,13 +24,13 @@ struct OutcomeWait: Sendable {
     follow = FollowOptions(global: limited, waits: false)
   }
 
-  /// The time after which the command says what it waits for.
+  /// The time after which the command reports that it waits, and for which program.
   private static let patience = Duration.seconds(3)
 
   /// Holds the daemon's answer after the event was sent.
   private final class Sent: Sendable {
     let answer = Mutex<SendEventResponse?>(nil)
-    /// Whether the command has said what it waits for.
+    /// Whether the command has reported that it waits.
     let isNoted = Mutex(false)
   }
 
@@ -56,7 +56,8 @@ struct OutcomeWait: Sendable {
     }
   }
 
-  /// The failure when the time is over. Says whether the event is stored and whether a host runs.
+  /// The failure at the end of the time. It says whether the event is stored, and whether a host
+  /// runs.
   private func timedOut(_ answer: SendEventResponse?) async -> CommandFailure {
     let time = DurationSyntax.seconds(limit ?? .zero)
     guard let answer else {
@@ -96,7 +97,7 @@ struct OutcomeWait: Sendable {
     return "still waiting for the outcome of event \(event); \(cause)"
   }
 
-  /// Says at once that the program that handles the event does not run.
+  /// Reports at once that the program that handles the event does not run.
   private func noteAbsence(of widget: Widget, _ sent: Sent) async {
     var providers = ProviderFacts()
     await providers.look(for: [widget], session)
@@ -108,7 +109,7 @@ struct OutcomeWait: Sendable {
   }
 
   /// - Parameters:
-  ///   - isStored: whether the event waits for its provider; nil if nobody knows.
+  ///   - isStored: whether the event waits for its provider; nil if this is unknown.
   ///   - isReduced: whether the kind has reducers for the event. The daemon ran them with the event.
   ///   - isProvided: whether the widget is fresh; it is fresh while its bundle runs.
   static func words(

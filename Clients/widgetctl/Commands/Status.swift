@@ -1,7 +1,7 @@
 import ArgumentParser
 import WidgetClient
 
-/// `status`: how the daemon is, at a glance.
+/// `status`: the state of the daemon, at a glance.
 struct StatusCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "status", abstract: "Show the state of the daemon at a glance.",
@@ -60,7 +60,7 @@ struct StatusCommand: AsyncParsableCommand {
       let facts = await Facts.gather(
         socket: global.socket, timeout: global.limit, connection: connection)
       report.trouble = facts.trouble
-      // The daemon runs, but nobody can ask it.
+      // The daemon runs, but nobody can connect to it.
       if facts.daemonWithoutFile != nil { report.state = .unknown }
     }
     return report
@@ -76,7 +76,8 @@ struct StatusCommand: AsyncParsableCommand {
   }
 }
 
-/// An exit status that is the state of a service, and not one of `ExitStatus`. All has been said.
+/// An exit status for the state of a service, not one of `ExitStatus`. The command has printed
+/// everything.
 struct ServiceExit: Error, Hashable {
   let status: Int32
 }

@@ -236,7 +236,7 @@ struct ThemePreviewCommand: AsyncParsableCommand {
 }
 
 extension Session {
-  /// Changes the theme, and says what changed.
+  /// Changes the theme, and prints the changes.
   fileprivate func change(
     _ request: UpdateThemeRequest, from before: ThemeState
   ) async throws(ClientError) {

@@ -66,7 +66,7 @@ struct TimelineCommand: AsyncParsableCommand {
     session.printer.print(answer.document(of: id)) { page.text(of: id, width: Terminal.width) }
   }
 
-  /// Why entries have no content, and which family has some.
+  /// The reason why entries have no content, and a family that has content.
   private func advice(_ session: Session) async -> String {
     let request = GetWidgetRequest(id: id, contentFamily: family)
     var kinds = KindNames()
@@ -92,13 +92,14 @@ struct TimelineCommand: AsyncParsableCommand {
   }
 }
 
-/// A timeline as people read it.
+/// The text of a timeline, for people.
 struct TimelineText {
   private let answer: GetTimelineResponse
   private let showsText: Bool
   private let painter: Painter
   private let provider: Provider
-  /// Why entries have no content. Empty if they have some, or if the reason is unknown.
+  /// The reason why entries have no content. Empty if they have content, or if the reason is
+  /// unknown.
   var advice = ""
 
   /// The provider of the widget's kind, which sets new timelines.
@@ -176,7 +177,8 @@ struct TimelineText {
     entry.values.entries.map(\.line).joined(separator: "  ")
   }
 
-  /// A content in one line, as in a bar, at a date. Then what fails: `! title: text: no such key`.
+  /// A content in one line, as in a bar, at a date. The failures follow: `! title: text: no such
+  /// key`.
   static func words(_ content: Content?, at date: Timestamp) -> String {
     guard let content else { return "(no content)" }
     let dates = DateText(now: date)

@@ -246,7 +246,7 @@ extension Widget {
 }
 
 extension Content {
-  /// Why the default separators of nodes are not drawn, by the nodes' ids.
+  /// The reasons why the default separators of nodes are not drawn, by the nodes' ids.
   var missingSeparators: [String: String] {
     let nodes = Dictionary(nodes.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
     var reasons = nodes.mapValues { _ in "the node is the root" }
@@ -354,8 +354,8 @@ struct KindNames: Sendable {
     (self.families, self.providers) = (families, providers)
   }
 
-  /// Which option shows content of a widget without content for the family. Nil if there is no such
-  /// content.
+  /// The option that shows content of a widget without content for the family. Nil if there is no
+  /// such content.
   ///
   /// - Parameters:
   ///   - family: The family that was asked for. Default: the widget's own.

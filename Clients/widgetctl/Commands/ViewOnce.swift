@@ -9,7 +9,7 @@ struct PictureOptions: ParsableArguments {
     case text, ansi, html
   }
 
-  /// The most columns and rows of a picture.
+  /// The maximum number of columns, and of rows, of a picture.
   static let sideMax = CellGrid.sideMax
   /// The width of a picture without a terminal, in columns.
   static let widthDefault = 80
@@ -68,7 +68,7 @@ struct PictureOptions: ParsableArguments {
   ///
   /// - Parameters:
   ///   - isTerminal: Whether the output is a terminal.
-  ///   - noColor: Whether the user turned colours off, whatever the environment says.
+  ///   - noColor: Whether the user turned colours off. The environment then does not matter.
   ///   - environment: Reads a variable. Nil if it is not set.
   func format(
     isTerminal: Bool, noColor: Bool, environment: (String) -> String?

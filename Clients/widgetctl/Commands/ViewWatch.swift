@@ -79,7 +79,7 @@ private actor ViewScreen {
   private var theme: Theme?
   /// Nil while the connection is up.
   private var loss: ConnectionLoss?
-  /// The named widgets that were there.
+  /// The named widgets that have existed.
   private var seen: Set<WidgetID> = []
   private var wasOpen = false
   private var printed: String?
@@ -202,7 +202,7 @@ private actor ViewScreen {
   }
 
   private func print(_ page: PicturePage) {
-    // In a pipe, the text changes without news only at entries of timelines.
+    // In a pipe, the text changes without a frame only at entries of timelines.
     timer.set(mirror.untilNextDate(Terminal.now))
     let end = loss.map { "\($0.words); reconnecting\n" } ?? ""
     let text = page.text(of: view.widgets(in: mirror), kinds: kinds) + end

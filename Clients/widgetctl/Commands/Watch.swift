@@ -149,7 +149,7 @@ struct WatchCommand: AsyncParsableCommand {
     var found: Set<WidgetID>? = options.resumeToken.isEmpty ? [] : nil
     var printer = printer
     var progress = ConnectionNotes(follow)
-    // JSON frames need no state, unless a condition needs it.
+    // JSON output needs no state, unless a condition needs it.
     var mirror =
       printer.format == .table || !conditions.isEmpty ? WidgetMirror() : nil
     for try await frame in session.client.watch(options) {
@@ -242,7 +242,7 @@ extension WidgetID {
   }
 }
 
-/// The flag of commands that show widgets where everybody sees them.
+/// The flag of commands that show widgets in public places.
 struct RedactedOption: ParsableArguments {
   @Flag(
     help: """

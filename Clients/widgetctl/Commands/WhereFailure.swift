@@ -2,13 +2,13 @@ import WidgetClient
 import WidgetExpression
 import WidgetModel
 
-/// Why an expression of `--where` selects nothing: it fails for some widgets. The daemon takes a
-/// failure as false, so this evaluates the expression again.
+/// The reason why an expression of `--where` selects nothing: it fails for some widgets. For the
+/// daemon, a failure counts as false, so this type evaluates the expression again.
 struct WhereFailure: Hashable, Sendable {
   /// The widgets for which the expression was evaluated, and for which it failed.
   var widgets = 0
   var failed = 0
-  /// The first widget for which it failed, and why.
+  /// The first widget for which it failed, and the reason.
   var id: WidgetID?
   var reason = ""
 
@@ -30,8 +30,7 @@ struct WhereFailure: Hashable, Sendable {
     return WhereFailure(condition, widgets.prefix(widgetsMax).map(\.widget), budget: budget)
   }
 
-  /// - Parameter budget: the most that one evaluation can cost. Nil for the limit of `widgetctl
-  ///   eval`.
+  /// - Parameter budget: the maximum cost of one evaluation. Nil for the limit of `widgetctl eval`.
   init?(_ condition: String, _ widgets: [Widget], budget: Int?) {
     guard let expression = try? EvalCommand.compile(condition) else { return nil }
     for widget in widgets {

@@ -2,20 +2,20 @@ import Glibc
 
 /// Runs another program and reads its output, with a limit on time and on length.
 ///
-/// A program that asks a service can wait for it without end, but a diagnosis must not: a program
-/// that exceeds the limit is killed. It gets few environment variables, no input, and no
-/// descriptors of this process.
+/// A program that asks a service can wait for ever, but a diagnosis must not. So a program that
+/// exceeds the limit is killed. It gets few environment variables, no input, and no descriptors of
+/// this process.
 enum BoundedCommand {
-  /// How it went.
+  /// The result of a run.
   enum Outcome: Hashable {
     /// The command ended within the limit. The status is nil if a signal ended it.
     case ended(status: Int32?, output: String)
     case timedOut
-    /// There is no such program, or it cannot be started.
+    /// The program is missing, or cannot be started.
     case notFound
   }
 
-  /// The most that is kept of the output; the rest is read and dropped.
+  /// The maximum size of the kept output, in bytes. The rest is read and dropped.
   static let outputBytesMax = 64 << 10
 
   /// The environment variables that a program gets.
@@ -33,11 +33,11 @@ enum BoundedCommand {
     }
   }
 
-  /// How it went, for programs whose output is wanted as a whole.
+  /// The result of a run, for programs whose whole output is needed.
   enum BytesOutcome: Hashable {
     case ended(status: Int32?, output: [UInt8])
     case timedOut
-    /// The command printed more than was allowed, and was killed.
+    /// The command printed too much, and was killed.
     case tooLong
     case notFound
   }
@@ -45,7 +45,7 @@ enum BoundedCommand {
   /// The same, with all of the output.
   ///
   /// - Parameters:
-  ///   - bytesMax: the most that it may print; nil to keep `outputBytesMax` and drop the rest.
+  ///   - bytesMax: the maximum size of its output; nil to keep `outputBytesMax` and drop the rest.
   ///   - names: more environment variables that it gets.
   ///   - showsErrors: whether its errors go to this process's standard error.
   static func bytes(
@@ -69,7 +69,8 @@ enum BoundedCommand {
       (variables + names).compactMap { name in
         Terminal.environment(name).map { "\(name)=\($0)" }
       } + ["LC_ALL=C"]
-    // The program gets the usual signals, whatever this thread blocks and this process ignores.
+    // The program gets the default signals, even if this thread blocks some or this process ignores
+    // some.
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }

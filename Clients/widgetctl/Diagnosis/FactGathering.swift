@@ -6,14 +6,14 @@ import WidgetModel
 /// Asks the system and the daemon. Every question has a time limit. The questions change nothing,
 /// except that connecting starts a service whose socket systemd holds.
 extension Facts {
-  /// How long systemctl may take, each time.
+  /// The timeout of each call of systemctl.
   static let systemctlTimeout: Duration = .seconds(2)
-  /// How long connecting, and each call, may take unless `--timeout` says otherwise.
+  /// The default timeout for the connection, and for each call. `--timeout` replaces it.
   static let callTimeout: Duration = .seconds(3)
 
   /// - Parameters:
   ///   - socket: `--socket`.
-  ///   - connection: what connecting was seen to bring; nil: try it.
+  ///   - connection: the result of an earlier attempt to connect; nil to try it.
   static func gather(
     socket: String?, timeout: Duration?, connection: ConnectAttempt? = nil
   ) async -> Facts {
@@ -59,8 +59,8 @@ extension Facts {
 
   // MARK: - Files
 
-  /// The daemon that has the lock beside a socket: the file has its process. The lock itself is not
-  /// tried, because a daemon that starts just then would find it taken.
+  /// The daemon that holds the lock beside a socket, from the process in the lock's file. The lock
+  /// itself is not tried, because a daemon that starts at this moment could not take it.
   private static func lockHolder(of socket: String) -> Int32? {
     let file = open(socket + ".lock", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
     guard file >= 0 else { return nil }
@@ -83,8 +83,9 @@ extension Facts {
     return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self) == "widgetd\n"
   }
 
-  /// The folders on the way, symbolic links followed one by one, down to the first that may not be
-  /// searched or is not there. The kernel follows the same way, but does not say where it ends.
+  /// The folders on the path, with symbolic links followed one by one. The list ends at the first
+  /// folder that is missing or may not be searched. The kernel follows the same path, but does not
+  /// report the place of a failure.
   static func folders(to path: String) -> [Folder] {
     var absolute = path
     if !path.hasPrefix("/"), let current = getcwd(nil, 0) {
@@ -133,7 +134,7 @@ extension Facts {
     return result
   }
 
-  /// As many symbolic links as the kernel follows for one path.
+  /// The maximum number of symbolic links that the kernel follows for one path.
   private static let linksMax = 40
 
   static func file(_ path: String, isHidden: Bool) -> File {
@@ -143,7 +144,8 @@ extension Facts {
     return .socket(Ownership(status))
   }
 
-  /// Whether a program is where programs are; services' programs often are outside users' `$PATH`.
+  /// Whether a program is in one of the usual folders. Programs of services are often outside
+  /// users' `$PATH`.
   private static func isInstalled(_ program: String) -> Bool {
     let path = (Terminal.environment("PATH") ?? "") + ":/usr/local/sbin:/usr/sbin:/usr/bin"
     return path.split(separator: ":").contains { access("\($0)/\(program)", X_OK) == 0 }
@@ -151,7 +153,7 @@ extension Facts {
 
   fileprivate static func userName(_ uid: UInt32) -> String { name(ofUser: uid) ?? "\(uid)" }
 
-  /// nil if nobody has the number.
+  /// nil if the number has no user.
   static func name(ofUser uid: UInt32) -> String? {
     withEntry({ getpwuid_r(uid, $0, $1, $2, $3) }, passwd()) { String(cString: $0.pw_name) }
   }
@@ -207,7 +209,7 @@ extension Facts {
       guard let directory = Terminal.environment("XDG_RUNTIME_DIR") else { return .absent }
       place = directory + "/systemd/private"
     }
-    // systemctl would say the same at length, or start asking elsewhere.
+    // Without a running systemd, systemctl prints a long message, or asks other programs.
     guard SocketPath.isThere(place) else { return .absent }
     return switch show(unitNames, unitProperties, of: manager) {
     case .ended(0?, let output): .known(units(in: output))
@@ -227,10 +229,10 @@ extension Facts {
       within: systemctlTimeout)
   }
 
-  /// The most services that are asked about.
+  /// The maximum number of services to ask about.
   static let providersMax = 64
 
-  /// The services that the socket starts or that cannot be without it.
+  /// The services that the socket starts, or that require it.
   private static func providers(of manager: SystemdScope) -> [Unit] {
     guard
       case .ended(0?, let related) = show([unitNames[0]], "Wants,RequiredBy,WantedBy", of: manager)
@@ -255,7 +257,7 @@ extension Facts {
     return Array(services.sorted { $0.precedesByBytes($1) }.prefix(providersMax))
   }
 
-  /// Whether the file of a process's program is not there any more, by the kernel's word.
+  /// Whether the file of a process's program was removed or replaced, by the kernel's report.
   private static func isReplaced(_ pid: UInt32) -> Bool {
     SocketFile.target(ofLink: "/proc/\(pid)/exe")?.hasSuffix(" (deleted)") == true
   }

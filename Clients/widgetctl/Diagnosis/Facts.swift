@@ -1,8 +1,8 @@
 import WidgetClient
 import WidgetModel
 
-/// All that `doctor` knows when it judges. Values only: whatever was asked of the system or the
-/// daemon has been asked, so that every judgement can be tested by a table.
+/// The facts for the findings of `doctor`: values only. The system and the daemon have been asked
+/// before, so that tables can test all findings.
 struct Facts: Hashable {
   var user: User
   var choice: SocketChoice
@@ -10,11 +10,11 @@ struct Facts: Hashable {
   /// The folders on the way to the socket, from the root on. The list ends at a folder that may not
   /// be searched.
   var folders: [Folder] = []
-  /// Whether the user may write to the socket, which is what connecting takes.
+  /// Whether the user may write to the socket, which is necessary to connect.
   var isWritable = false
   /// The units, by the systemd that runs them.
   var units: [SystemdScope: Units] = [:]
-  /// The services that are to run with the daemon's socket, by the systemd that runs them.
+  /// The services that should run with the daemon's socket, by the systemd that runs them.
   var providers: [SystemdScope: [Unit]] = [:]
   /// The bundles where they are installed if no folder is named; nil if there are none.
   var bundles: Bundles?
@@ -27,7 +27,7 @@ struct Facts: Hashable {
   /// Whether the file of the daemon's program was replaced or removed since the daemon started, as an
   /// upgrade does; false if this user may not know.
   var isDaemonReplaced = false
-  /// Whether the program `widgetd` is to be found here.
+  /// Whether the program `widgetd` is installed on this machine.
   var isDaemonInstalled = true
   var clientVersion: String
   var now: Timestamp = .epoch
@@ -47,7 +47,7 @@ struct Facts: Hashable {
     var group: String
     var membership: Membership
 
-    /// As `ls` and `chmod` have it: `0660 root:widgetd-clients`.
+    /// The text in the form of `ls` and `chmod`: `0660 root:widgetd-clients`.
     var text: String {
       let octal = String(mode, radix: 8)
       return String(repeating: "0", count: max(0, 4 - octal.count)) + octal + " \(owner):\(group)"
@@ -57,17 +57,18 @@ struct Facts: Hashable {
   /// Whether the user is in a group.
   enum Membership: Hashable {
     case none
-    /// This session is.
+    /// This session is in the group.
     case inSession
-    /// The user is by now, but this session began before.
+    /// The user is in the group now, but this session began before.
     case afterLogin
   }
 
   enum File: Hashable {
     case missing
-    /// Not to be seen: a folder on the way, or on a link's way, may not be searched.
+    /// The place is not visible, because a folder on its path, or on a link's path, may not be
+    /// searched.
     case hidden
-    /// Something else, in words: "a regular file".
+    /// A file of another type, in words: "a regular file".
     case other(kind: String)
     case socket(Ownership)
   }
@@ -76,11 +77,11 @@ struct Facts: Hashable {
     var path: String
     var ownership: Ownership
     var isSearchable: Bool
-    /// The last symbolic link that was followed to get here; nil if there was none.
+    /// The last symbolic link on the path; nil if there was none.
     var link: Link?
   }
 
-  /// A symbolic link on the way, and where it leads, as it says.
+  /// A symbolic link on the path, and its written target.
   struct Link: Hashable {
     var path: String
     var target: String
@@ -100,13 +101,13 @@ struct Facts: Hashable {
     var load: String
     /// "active", "inactive", "failed", …
     var active: String
-    /// Why it failed: "exit-code", "start-limit-hit"; "success" if it did not.
+    /// The reason of its failure: "exit-code", "start-limit-hit"; "success" if it did not fail.
     var result: String
     /// The process. Nil if it does not run.
     var mainPID: Int32?
-    /// Whether it is started without anybody's asking, as `systemctl enable` has it.
+    /// Whether it is enabled, so that systemd starts it by itself.
     var isEnabled = false
-    /// Whether the file of its process's program was replaced or removed since that started.
+    /// Whether the file of its process's program was replaced or removed since the process started.
     var isReplaced = false
   }
 
@@ -115,7 +116,7 @@ struct Facts: Hashable {
     var folder: String
     var count: Int
     var host: BundleHost
-    /// How many bundles the daemon has widgets of, wherever their folders are.
+    /// The number of bundles with widgets in the daemon, from all folders.
     var declared = 0
     /// The ids of the bundles that a host runs and that have failed.
     var failing: [String] = []
@@ -125,7 +126,7 @@ struct Facts: Hashable {
   struct Listener: Hashable {
     var pid: Int32
     var uid: UInt32
-    /// As `ps` has it; at most 15 bytes.
+    /// The name of the program in `ps`; at most 15 bytes.
     var name: String
     /// Stopped by a signal (SIGSTOP, Ctrl-Z) or a debugger.
     var isStopped = false
@@ -140,7 +141,7 @@ struct Facts: Hashable {
     /// Whether it may be the daemon: it is, or it is the systemd that holds its socket.
     var mayBeDaemon: Bool { name == "widgetd" || isSystemd }
 
-    /// The systemd that holds the socket, of those that the user with this number can ask.
+    /// The systemd that holds the socket, if the user with this number can ask it.
     func holder(for user: UInt32) -> SystemdScope? {
       if let manager { return manager }
       guard isSystemd else { return nil }
@@ -166,14 +167,14 @@ struct Facts: Hashable {
     var stats: GetStatsResponse?
     /// For clients, which get no stats.
     var revision: Revision?
-    /// Nil if the store takes changes, or if nobody knows.
+    /// Nil if the store takes changes, or if this is unknown.
     var store: StoreTrouble?
   }
 
   /// The user's level of access, found by requests to the daemon.
   enum Level: String, Hashable {
     case owner, client, nothing
-    /// The state could not be found out.
+    /// The state is unknown.
     case unknown
   }
 }
@@ -182,7 +183,7 @@ struct Facts: Hashable {
 struct Finding: Hashable {
   enum Grade: String, Hashable {
     case ok
-    /// Worth a look; does not keep anyone from connecting.
+    /// A warning, which does not prevent a connection.
     case warn
     case fail = "FAIL"
 

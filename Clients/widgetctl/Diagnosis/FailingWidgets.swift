@@ -49,7 +49,8 @@ struct FailingWidgets: Hashable {
     return FailingWidgets(found, isCut: !request.pageToken.isEmpty)
   }
 
-  /// How many widgets fail in each way: `2 errors, 1 timeline`. A widget can fail in several ways.
+  /// The number of widgets for each type of failure: `2 errors, 1 timeline`. A widget can have
+  /// several types.
   var words: String {
     ways.filter { $0.count > 0 }.map { "\($0.count) \($0.count == 1 ? $0.one : $0.many)" }
       .joined(separator: ", ")
@@ -67,7 +68,7 @@ struct FailingWidgets: Hashable {
     ]
   }
 
-  /// The count of each way, and the widgets that `status` names.
+  /// The count of each type of failure, and the widgets that `status` names.
   var document: Value {
     var map: ValueMap = [
       "count": .int(Int64(count)), "complete": .bool(!isCut), "stale": .int(Int64(staleCount)),

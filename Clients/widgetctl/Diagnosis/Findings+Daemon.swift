@@ -25,7 +25,7 @@ extension Facts {
         check, "more connections wait than the daemon can queue: it is overloaded or hangs",
         mend: remedies.restart)
     case .failed(.pathTooLong):
-      // `file` has said so.
+      // `file` has reported this.
       guard !choice.isTooLong else { return nil }
       return .fail(
         check,
@@ -95,7 +95,7 @@ extension Facts {
     }
   }
 
-  /// A store that takes no changes. A store whose files are gone is a matter of health.
+  /// A store that takes no changes. The check `health` reports a store whose files are gone.
   var storeFinding: Finding? {
     guard case .answered(let answers) = connection, answers.health == .serving,
       let store = answers.store
@@ -151,7 +151,7 @@ extension Facts {
       found += "; install both from one release, "
     }
     if let manager = remedies.managerWithUnits {
-      // The socket is well: left alone, it keeps the connections.
+      // The socket works. If it is not restarted, it keeps the connections.
       let mend = "\(remedies.systemctl(manager)) restart widgetd.service"
       return .warn(
         check, found + (isDaemonReplaced ? "restart it" : "and have the new daemon run"), mend: mend
@@ -173,7 +173,7 @@ extension Facts {
       mend: "ps -ww -o user=,args= -p \(listener.pid)")
   }
 
-  /// Providers that are enabled and do not run: their widgets no longer change, and nothing else
+  /// Providers that are enabled but do not run. Their widgets no longer change, and no other check
   /// reports this.
   var providersFinding: Finding? {
     guard isReached, let manager = remedies.managerWithUnits else { return nil }

@@ -15,7 +15,7 @@ extension Facts {
   /// The obstacle to using the daemon: the first failed check.
   var trouble: Finding? { findings.first { $0.grade == .fail } }
 
-  /// How long an error of the daemon's is news.
+  /// The maximum age of a reported error of the daemon.
   static let newsAge: Duration = .seconds(86_400)
 
   // MARK: - Before connecting
@@ -51,7 +51,7 @@ extension Facts {
 
   private var fileFinding: Finding? {
     let check = "file"
-    // Before the file: whatever is there, or is started there, cannot be used.
+    // This check comes before `file`, because nothing at this path can be used.
     guard !choice.isTooLong else {
       return .fail(
         check,
@@ -74,7 +74,7 @@ extension Facts {
     }
   }
 
-  /// There is no socket: why, and what makes one.
+  /// The finding for a missing socket: the reason, and the command that makes a socket.
   private var missing: (found: String, mend: String) {
     let found = "there is nothing at \(choice.path)"
     let isUsual = choice.path == choice.user?.path || choice.path == choice.system.path
@@ -189,10 +189,10 @@ extension Facts {
         + "a shell in it" : ""
   }
 
-  /// Whether membership in the group of a file is something that users are given.
+  /// Whether users can get membership in the group of a file.
   private func isOfGroup(_ ownership: Ownership) -> Bool { ownership.group != "root" }
 
-  /// The command that lets the user in: through the group if it has the missing permission, or
+  /// The command that gives the user access: by the group if it has the missing permission, or in
   /// another way.
   func mend(_ ownership: Ownership, groupMay: Bool) -> String {
     guard groupMay, isOfGroup(ownership) else {
@@ -235,7 +235,7 @@ extension Facts {
 }
 
 extension String {
-  /// A sentence as a part of one.
+  /// A sentence as a part of another sentence.
   var withoutFinalPeriod: String { hasSuffix(".") ? String(dropLast()) : self }
 
   /// Whether a unit in this state lets clients connect, now or in a moment.

@@ -11,14 +11,14 @@ struct Remedies {
   private var user: Facts.User { facts.user }
   private var listener: Facts.Listener? { facts.listener }
 
-  /// The systemd that holds the listening socket, which may be in any place.
+  /// The systemd that holds the listening socket. The socket may have any path.
   var holder: SystemdScope? { listener?.holder(for: user.uid) }
 
   /// The systemd that has the units for this socket.
   var managerWithUnits: SystemdScope? {
     if let holder {
-      // It holds the socket, so it is there; only if it is known to have no such units is it for
-      // another service.
+      // The systemd holds the socket, so it runs. Only if it is known to have no such units, the
+      // socket is for another service.
       guard case .known(let units)? = facts.units[holder] else { return holder }
       return units.contains { $0.load == "loaded" } ? holder : nil
     }
@@ -45,7 +45,8 @@ struct Remedies {
     return units.contains { $0.load == "loaded" }
   }
 
-  /// Avoids another program that listens at the socket, or ends it.
+  /// The remedy for another program that listens at the socket: use another socket, or end the
+  /// program.
   var dislodge: String {
     if let unname { return unname }
     if managerWithUnits != nil { return restart }
@@ -61,13 +62,13 @@ struct Remedies {
   /// The remedy for a socket that a systemd holds without widgetd's units for this user.
   private func ofOther(_ systemd: Facts.Listener) -> String {
     if let holder { return "\(holder.systemctl) list-sockets --all" }
-    // Another user's: only root, or that user, can ask it.
+    // The systemd belongs to another user, so only root or that user can ask it.
     let name = systemd.owner.isEmpty ? "\(systemd.uid)" : systemd.owner
     return "\(sudo)systemctl --user --machine=\("\(name)@".shellQuoted) "
       + "restart widgetd.socket widgetd.service"
   }
 
-  /// Never used for a systemd or for process 1; the callers see to that.
+  /// The callers must not use it for a systemd or for process 1.
   func kill(_ signal: String, _ listener: Facts.Listener) -> String {
     (listener.uid == user.uid ? "" : sudo) + "kill -\(signal) \(listener.pid)"
   }
@@ -97,7 +98,7 @@ struct Remedies {
     guard isListening else { return byHand }
     guard let listener else { return whoHasIt }
     if listener.isSystemd { return ofOther(listener) }
-    // The kernel lets nobody end process 1 from within its container.
+    // The kernel does not allow to end process 1 from within its container.
     guard listener.mayBeDaemon, listener.pid != 1 else { return whoHasIt }
     return kill("KILL", listener) + "; " + byHand
   }
@@ -107,7 +108,8 @@ struct Remedies {
 
   /// Starts a daemon without a service manager.
   var byHand: String {
-    // Without a word on its socket it makes the user's own, which is looked for first.
+    // Without an option for the socket, the daemon makes the user's socket, which clients look for
+    // first.
     if choice.why == .nowhere, choice.user != nil { return "widgetd" }
     guard choice.manager != .system else {
       return sudo + "widgetd --socket \(choice.path.shellQuoted)"

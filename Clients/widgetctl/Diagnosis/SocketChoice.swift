@@ -15,7 +15,7 @@ struct SocketChoice: Hashable {
     case nowhere
   }
 
-  /// The most bytes that the name of a socket may have; see `ConnectFailure.pathTooLong`.
+  /// The maximum size of a socket's path, in bytes; see `ConnectFailure.pathTooLong`.
   static let pathBytesMax = 103
 
   /// A daemon's usual place.
@@ -70,30 +70,30 @@ struct SocketChoice: Hashable {
 
   static func runtimeDirectory(of uid: UInt32) -> String { "/run/user/\(uid)" }
 
-  /// The owner of the daemon at the path, as far as the path tells.
+  /// The owner of the daemon at the path, if the path shows it.
   var manager: SystemdScope? {
     if path == system.path { return .system }
     return path == user?.path ? .user : nil
   }
 
-  /// A command line of widgetctl's that asks the same daemon as this one did.
+  /// A command line of widgetctl for the same daemon as this one.
   func command(_ words: String) -> String {
     "widgetctl " + words + (why == .flag ? " --socket \(path.shellQuoted)" : "")
   }
 
-  /// The same for root, whose environment is another; without the `sudo`.
+  /// The same for root, who has another environment. Without `sudo`.
   func asRoot(_ words: String) -> String {
     "widgetctl " + words
       + (why == .flag || path != system.path ? " --socket \(path.shellQuoted)" : "")
   }
 
-  /// Where a daemon is looked for if nobody names a socket, whether or not there is one.
+  /// The default place of a daemon, even if there is no daemon.
   var usual: String {
     let places = [user, system].compactMap { $0 }.filter { $0.path.utf8.count <= Self.pathBytesMax }
     return (places.first(where: \.exists) ?? places.first ?? system).path
   }
 
-  /// Whether no socket can have this path.
+  /// Whether the path cannot be a socket's path.
   var isTooLong: Bool { path.utf8.count > Self.pathBytesMax }
 
   /// The place of the other daemon, if it has a socket. The user may have meant that one.
@@ -106,7 +106,7 @@ struct SocketChoice: Hashable {
 enum SystemdScope: Hashable, CaseIterable {
   case system, user
 
-  /// How to talk to it.
+  /// The command to manage its units.
   var systemctl: String { self == .system ? "systemctl" : "systemctl --user" }
   var name: String { self == .system ? "the system's" : "your own" }
 }

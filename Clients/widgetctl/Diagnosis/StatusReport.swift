@@ -6,9 +6,9 @@ struct StatusReport: Hashable {
   enum State: Hashable {
     /// The daemon answers. Its health says whether it serves.
     case running(HealthCheckResponse.ServingStatus)
-    /// Nobody listens.
+    /// No process listens.
     case notRunning
-    /// The daemon may be running: nobody may ask it, or it does not answer.
+    /// The daemon may be running, but this user may not ask it, or it does not answer.
     case unknown
   }
 
@@ -18,14 +18,14 @@ struct StatusReport: Hashable {
   var trouble: Finding?
   /// The command for more information.
   var next = "widgetctl doctor"
-  /// The command with which root sees everything.
+  /// The command that shows root all facts.
   var asRoot = "sudo widgetctl status"
   var level = Facts.Level.unknown
   /// For owners.
   var stats: GetStatsResponse?
   /// For clients, which get no stats.
   var revision: Revision?
-  /// Nil if the store takes changes, or if nobody knows.
+  /// Nil if the store takes changes, or if this is unknown.
   var store: StoreTrouble?
   /// The host that runs bundles, if it is known.
   var host = BundleHost.unknown
@@ -35,7 +35,7 @@ struct StatusReport: Hashable {
   var failing: FailingWidgets?
   var now: Timestamp
 
-  /// As `systemctl status` ends: 0 running, 3 not running, 4 unknown.
+  /// The exit status, as of `systemctl status`: 0 running, 3 not running, 4 unknown.
   var exitStatus: Int32 {
     switch state {
     case .running(.serving): 0
@@ -54,7 +54,7 @@ struct StatusReport: Hashable {
     }
   }
 
-  /// A limit, and how much of it is used.
+  /// A limit, and its used part.
   struct Limit: Hashable {
     var name: String
     var used: UInt64
@@ -62,7 +62,7 @@ struct StatusReport: Hashable {
     /// Rounded down; 100 and more if nothing is left.
     var percent: Int {
       guard maximum > 0 else { return 100 }
-      // In 128 bits: the numbers are the daemon's word and may be any.
+      // The calculation has 128 bits, because the daemon can send any numbers.
       let (high, low) = used.multipliedFullWidth(by: 100)
       guard high < maximum else { return .max }
       return Int(clamping: maximum.dividingFullWidth((high, low)).quotient)
@@ -78,7 +78,7 @@ struct StatusReport: Hashable {
     }
   }
 
-  /// The limits of which the daemon says how much is used: those that fill up as time goes by.
+  /// The limits whose used part the daemon reports: limits that fill up over time.
   var limits: [Limit] {
     guard let stats else { return [] }
     return stats.usage.sorted { $0.key.precedesByBytes($1.key) }.compactMap { name, used in
@@ -88,8 +88,8 @@ struct StatusReport: Hashable {
 
   var nearLimits: [Limit] { limits.filter(\.isNear) }
 
-  /// The counters that are 0 as long as all goes well. A refused call is not among them, because its
-  /// caller has the reason; nor is a reader that waits for its turn.
+  /// The counters that are 0 without problems. Refused calls are not among them, because their
+  /// callers have the reasons. Readers that wait for their turn are not among them either.
   static let troubleCounters = [
     "groups_failed", "connections_refused", "protocol_errors", "readers_compacted",
   ]
@@ -101,7 +101,7 @@ struct StatusReport: Hashable {
     }
   }
 
-  /// Whether something calls for a look, although it runs.
+  /// Whether the running daemon has problems.
   private var isInTrouble: Bool {
     let news = stats?.recentErrors.contains { now.duration(since: $0.time) < .seconds(3600) }
     if case .silent = host { return true }
@@ -188,8 +188,8 @@ extension StatusReport {
     return text
   }
 
-  /// How many widgets fail, in which ways, and the first reasons; then how many are stale. Empty if
-  /// no widget fails or is stale.
+  /// The number of failing widgets, the types of failures, and the first reasons; then the number
+  /// of stale widgets. Empty if no widget fails or is stale.
   private func failureLines() -> [(name: String, text: String, style: Style)] {
     guard let failing, failing.count > 0 || failing.staleCount > 0 || failing.isCut else {
       return []
@@ -242,7 +242,7 @@ extension StatusReport {
     }
   }
 
-  /// To the second, which is enough for people.
+  /// The time in whole seconds, which is enough for people.
   private static func text(_ time: Timestamp) -> String {
     RFC3339.text(Timestamp(seconds: time.seconds, nanoseconds: 0) ?? time)
   }
@@ -262,7 +262,7 @@ extension StatusReport {
   }
 }
 
-/// Numbers of bytes for people.
+/// Sizes in bytes, as text for people.
 enum ByteCount {
   /// `512 B`, `1.5 KiB`, `20.0 MiB`: one decimal, rounded down.
   static func text(_ bytes: UInt64) -> String {

@@ -1,18 +1,18 @@
 import WidgetClient
 import WidgetModel
 
-/// That the daemon's store takes no changes, so widgets may be old.
+/// The problem of a daemon's store that takes no changes, so that widgets may be old.
 struct StoreTrouble: Hashable, Sendable {
-  /// The cause. Nil if this user may not know it.
+  /// The cause. Nil if this user may not see it.
   var failure: StoreFailure?
 
   init(_ failure: StoreFailure? = nil) { self.failure = failure }
 
-  /// Asks the daemon. Nil if its store takes changes, or if the daemon does not say.
+  /// Asks the daemon. Nil if its store takes changes, or if the daemon does not report it.
   static func ask(_ client: WidgetClient, _ options: CallOptions) async -> StoreTrouble? {
     let request = HealthCheckRequest(service: HealthCheckRequest.store)
     let health = try? await client.checkHealth(request, options: options)
-    // A daemon that shuts down serves nothing.
+    // A daemon that shuts down reports all services as not serving.
     guard health?.status == .notServing,
       (try? await client.checkHealth(options: options))?.status == .serving
     else { return nil }
@@ -29,8 +29,8 @@ struct StoreTrouble: Hashable, Sendable {
 }
 
 extension Session {
-  /// Warns on standard error if the daemon's store takes no changes: what a command has printed may be
-  /// old.
+  /// Warns on standard error if the daemon's store takes no changes, because the printed values may
+  /// be old.
   @discardableResult
   func warnOfStore() async -> StoreTrouble? {
     guard let trouble = await StoreTrouble.ask(client, options) else { return nil }

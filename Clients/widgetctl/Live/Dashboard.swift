@@ -6,7 +6,7 @@ import WidgetModel
 import WidgetRender
 import WidgetTerminal
 
-/// `dashboard`: all widgets, full screen, to look at and to use.
+/// `dashboard`: shows all widgets on the full screen, and handles input for them.
 struct DashboardCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "dashboard",
@@ -137,7 +137,7 @@ struct DashboardOptions {
   var redacts = false
   /// Whether the daemon leaves out private nodes and data.
   var isRedacted = false
-  /// How pictures are drawn. Nil: as the terminal's capabilities allow.
+  /// The way to draw pictures. Nil to follow the terminal's capabilities.
   var images: ImageMethod?
   /// The path of the arrangement, or "none". Nil: `LiveArrangement.standardPath`.
   var arrangement: String?
@@ -149,7 +149,7 @@ struct DashboardOptions {
   func run() async throws {
     let follow = FollowOptions(global: global, waits: waits)
     let session = try follow.session()
-    // Without a daemon, the error is all there is to see: the terminal is not touched.
+    // Without a daemon, the command only prints the error, and does not change the terminal.
     if !waits { try await session.checkAnswer() }
     var capabilities = TerminalCapabilities { Terminal.environment($0) }
     if global.noColor { capabilities.depth = .none }
@@ -212,7 +212,7 @@ extension NameSpecification {
 }
 
 @Sendable func parseAppearance(_ text: String) throws -> Theme.Appearance {
-  // As a theme file writes it.
+  // The name in theme files.
   let text = text == "highContrast" ? Theme.Appearance.highContrast.name : text
   guard let appearance = Theme.Appearance.allCases.first(where: { $0.name == text }) else {
     throw ValidationError(

@@ -3,8 +3,8 @@ import WidgetProto
 
 /// The dismissed widgets of a view: the property `dismissed` of their root has become true.
 ///
-/// A widget that is dismissed when it is first shown stays: the value may be left from an earlier use.
-/// The value counts from the moment it was false, or when an event of this view is done.
+/// A widget that is dismissed when it is first shown stays, because the value may be left from an
+/// earlier use. The value counts after it was false, or after an event of this view is done.
 struct Dismissals {
   /// The widgets of the view. If there are none, the view never closes by itself.
   let ids: Set<WidgetID>
@@ -14,9 +14,9 @@ struct Dismissals {
   /// The answers to events of this view that may still have an effect.
   private var answers: [WidgetID: [EventAnswer]] = [:]
 
-  /// How long the effect of an event on a widget without a bundle may take to arrive.
+  /// The maximum time for the effect of an event on a widget without a bundle.
   static let patience = Duration.seconds(1)
-  /// How many events of one widget are waited for.
+  /// The maximum number of events of one widget that the view waits for.
   private static let answersMax = 16
 
   init(of ids: [WidgetID]) { self.ids = Set(ids) }

@@ -1,7 +1,7 @@
 import WidgetModel
 import WidgetProto
 
-/// The daemon's answer to an event, and when it came.
+/// The daemon's answer to an event, and its time.
 struct EventAnswer {
   /// The outcome of an event.
   enum Outcome {

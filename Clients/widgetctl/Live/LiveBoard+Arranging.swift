@@ -7,7 +7,7 @@ import WidgetTerminal
 extension LiveBoard {
   /// The minimum width of a column that widgets flow into, without the gap.
   private static let columnWidthMin = 38
-  /// The minimum width of a column of an arrangement. In less room, columns become rows.
+  /// The minimum width of a column of an arrangement. With less room, columns become rows.
   static let arrangedWidthMin = 18
   static let gap = 1
   /// The border of a pane, on each side.
@@ -219,7 +219,7 @@ struct LiveFlow: Hashable {
     ids == other.ids && spans == other.spans && width == other.width
   }
 
-  /// The topmost place for a pane; of several, the leftmost.
+  /// The topmost place for a pane. If there are several, the leftmost one.
   static func column(for span: Int, in heights: [Int]) -> Int {
     let tops = (0...(heights.count - span)).map { first in
       (column: first, y: heights[first..<(first + span)].reduce(0, max))
@@ -233,7 +233,7 @@ extension Widget {
   var isStandingWell: Bool {
     guard error == nil, case .string(let state)? = data["state"] else { return false }
     switch kind.rawValue {
-    // If the host is away, its widget reports that for all bundles.
+    // If the host is away, its own widget reports this for all bundles.
     case "bundle": return state == "running" || state == "stopped"
     case "widgetd-host": return state == "running" && !isStale
     default: return false

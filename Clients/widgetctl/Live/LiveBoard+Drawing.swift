@@ -193,8 +193,8 @@ extension LiveBoard {
 
   // MARK: - Problems
 
-  /// The most rows of a pane for the widget's error, and for why it is stale. The details have all of
-  /// it.
+  /// The maximum number of rows of a pane for the widget's error, and for the reason of its
+  /// staleness. The details have the whole text.
   private static let errorRowsMax = 3
   private static let staleRowsMax = 2
   /// The same for the failures of its nodes.
@@ -224,7 +224,7 @@ extension LiveBoard {
       lines += LiveBoard.lines("! " + words, end: age, room, most: LiveBoard.errorRowsMax)
         .map { ($0, "color.error") }
     }
-    // The nodes have marks. The reason of the first one is here, those of all are in the details.
+    // The nodes have marks. The first reason is shown here, and all reasons are in the details.
     let failures = widget.content?.failures ?? []
     if let first = failures.first {
       let more = failures.count > 1 ? " (and \(failures.count - 1) more)" : ""
@@ -247,8 +247,9 @@ extension LiveBoard {
     return lines
   }
 
-  /// Wraps a text. If it needs more lines than `most`, a reason after `!` loses what stands before
-  /// its cause. If that does not help, the last line is cut, and still has the end.
+  /// Wraps a text. If the text needs more lines than `most`, a reason after `!` loses the words
+  /// before its cause. If that is not enough, the text is cut at the last line, which still ends
+  /// with `end`.
   private static func lines(_ text: String, end: String, _ room: Int, most: Int) -> [String] {
     let all = TextColumns.wrapped(text + end, to: room, most: most + 1)
     guard all.count > most else { return all.map { TextColumns.truncated($0, to: room) } }
@@ -256,7 +257,7 @@ extension LiveBoard {
     var columns = room * most - TextColumns.width(of: mark + end)
     while mark == "! ", columns >= room {
       let reason = ReasonText.shortened(words, to: columns)
-      // Without room for the whole cause, the beginning says more.
+      // If the whole cause does not fit, the beginning is more useful.
       guard !reason.hasSuffix(TextColumns.ellipsis) else { break }
       let short = mark + reason + end
       let lines = TextColumns.wrapped(short, to: room, most: most + 1)

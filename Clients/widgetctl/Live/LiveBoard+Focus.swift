@@ -51,7 +51,7 @@ extension LiveBoard {
       if let next = nearest(key, from: focus, own, among: near) { return setFocus(next) }
       if scroll(region, of: focus.widget, by: key == .up || key == .left ? -1 : 1) { return }
     }
-    // A target that is out of sight in another scrolling node is no neighbour.
+    // A hidden target in another scrolling node is no neighbour.
     let seen = others.filter { other, target in
       guard target.frame.intersection(target.clip).isEmpty else { return true }
       return other.widget == focus.widget
@@ -75,7 +75,7 @@ extension LiveBoard {
     for (other, target) in targets {
       let place = pageFrame(other.widget, target.frame)
       var to = place.center
-      // A scrolling node is wide: a target below any part of it is below it.
+      // A scrolling node is wide, so a target below any part of it counts as below it.
       if target.kind == .scroll || own.kind == .scroll, place.x < frame.endX, frame.x < place.endX {
         to.x = from.x
       }
@@ -111,8 +111,9 @@ extension LiveBoard {
     return false
   }
 
-  /// Scrolls a node that has or contains the focus. If that hides the focus, it goes to the nearest
-  /// target of the node that is seen whole. Returns false if the node is at its end.
+  /// Scrolls a node that has or contains the focus. If that hides the focus, the focus goes to the
+  /// nearest target of the node that is completely visible. Returns false if the node is at its
+  /// end.
   mutating func scroll(_ region: ScrollRegion, of id: WidgetID, by distance: Int) -> Bool {
     guard panes[id]?.scroll(region, by: distance) == true else { return false }
     arrange()

@@ -47,7 +47,7 @@ extension LiveBoard {
       return []
     }
     if let input = focusedInput, let effects = takeInInput(input, key, modifiers) { return effects }
-    // The keys of the board are plain letters: Ctrl-Q quits nothing.
+    // The keys of the board are plain letters, so Ctrl-Q does not quit.
     if case .character = key, !modifiers.isDisjoint(with: [.control, .alt]) { return [] }
     switch key {
     case .enter, .character(" "): return focus.map { activate($0) } ?? []
@@ -245,7 +245,8 @@ extension LiveBoard {
 
   /// Inserts pasted text into the filter or the focused input.
   private mutating func type(_ text: String) -> [Effect] {
-    // Control characters and escape sequences are left out: nobody sees them in the input.
+    // Control characters and escape sequences are left out, because they are invisible in the
+    // input.
     let text = text.withoutControls
     if isFiltering {
       var draft = filter ?? LiveDraft("")

@@ -69,10 +69,11 @@ extension LiveBoard {
     if let (id, x, y) = place(event), let pane = panes[id] {
       var regions = pane.layout.scrollRegions.filter { $0.viewport.contains(x: x, y: y) }
       let hasHorizontal = regions.contains { $0.axis == .horizontal }
-      // Most wheels turn in one direction only. With Shift it is the horizontal one, if there is one.
+      // Most wheels turn in one direction only. With Shift, the wheel scrolls horizontally, if that
+      // is possible.
       if event.modifiers.contains(.shift), hasHorizontal { isVertical = false }
       if !isVertical { regions.removeAll { $0.axis == .vertical } }
-      // The innermost region scrolls first. At its end the next one around it does.
+      // The innermost region scrolls first. At its end, the region around it scrolls.
       for region in regions.reversed() where panes[id]?.scroll(region, by: step) == true {
         arrange()
         return []

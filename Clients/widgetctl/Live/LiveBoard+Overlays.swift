@@ -77,7 +77,7 @@ extension LiveBoard {
     }
   }
 
-  /// How many of an overlay's lines fit.
+  /// The number of an overlay's lines that fit.
   private func overlayRows(of lines: [LiveDetails.Line]) -> Int {
     min(lines.count, max(1, pageRows - 4))
   }

@@ -3,7 +3,7 @@ import WidgetModel
 import WidgetRender
 import WidgetTerminal
 
-/// Pictures of image nodes: which are in view, which to load, and how each is drawn.
+/// Pictures of image nodes: the visible ones, the ones to load, and the way to draw each.
 extension LiveBoard {
   /// An image node in view. `place` is the visible part of `frame`, both on the screen.
   private struct Seen {

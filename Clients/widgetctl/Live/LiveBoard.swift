@@ -95,7 +95,7 @@ struct LiveBoard {
   private var askedStale: Set<WidgetID> = []
   /// The focus target under the pointer.
   var hover: LiveFocus?
-  /// The widget under the pointer, also where it has no control.
+  /// The widget under the pointer, even without a control at this place.
   var pointed: WidgetID?
   /// The text selection.
   var selection: LiveSelection?
@@ -119,9 +119,9 @@ struct LiveBoard {
       noticeEnd = notice.isEmpty ? nil : options.now().advanced(by: LiveBoard.noticeDuration)
     }
   }
-  /// When the notice leaves the status line. Nil if there is none.
+  /// The time at which the notice disappears. Nil if there is none.
   private var noticeEnd: Timestamp?
-  /// How long a notice stands in the status line, in place of the connection and the counts.
+  /// The time for which a notice is in the status line, in place of the connection and the counts.
   static let noticeDuration = Duration.seconds(8)
   private(set) var trouble: String?
   private var dismissals: Dismissals
@@ -147,11 +147,11 @@ struct LiveBoard {
     switch frame {
     case .theme(let state): setTheme(state.theme)
     case .disconnected(let error) where feed == nil:
-      // A lost connection matters more than an earlier message.
+      // A lost connection is more important than an earlier message.
       (trouble, notice) = (LiveBoard.words(for: error), "")
     case .store(let store) where feed == nil:
       trouble = store.failure.map { "\($0.loss); `widgetctl status` shows why" }
-    // A message from the time without a connection no longer holds.
+    // A message from the time without a connection is outdated.
     case .opened: if feed == nil, trouble != nil { (trouble, notice) = (nil, "") }
     default: break
     }
@@ -414,7 +414,7 @@ struct LiveBoard {
   /// The text of the focused input, with cursor and selection.
   var focusedDraft: LiveDraft? { focusedInput.flatMap { panes[$0.widget]?.draft($0.node) } }
 
-  /// How many nested scrolling nodes are scrolled to show the focus.
+  /// The maximum number of nested scrolling nodes that are scrolled to show the focus.
   private static let regionsMax = 8
 
   /// Sets the focus, and scrolls the target into view.

@@ -43,9 +43,9 @@ struct LiveCanvas {
   static let steps = 3
   /// The time between two steps: an animation takes 150 ms.
   static let stepDuration = Duration.milliseconds(50)
-  /// The most panes that fade at a time: more would distract on a busy board.
+  /// The maximum number of panes that fade at a time. More would distract users of a busy board.
   static let fadesMax = 4
-  /// The most cells that fade in a pane. A larger change is shown at once.
+  /// The maximum number of cells that fade in a pane. A larger change is shown at once.
   static let fadingCellsMax = 200
 
   private(set) var page = CellGrid(width: 0, height: 0)
@@ -166,7 +166,7 @@ struct LiveCanvas {
     guard let old, fading.count < LiveCanvas.fadesMax else { return nil }
     var same = old.key
     same.version = key.version
-    // Only news from the daemon fades. Edits and time leave the content version as it is.
+    // Only changes from the daemon fade. Edits and time do not change the content version.
     guard same == key, old.key.version?.pane == key.version?.pane,
       old.key.version?.content != key.version?.content
     else { return nil }

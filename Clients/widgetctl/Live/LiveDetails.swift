@@ -1,7 +1,7 @@
 import WidgetClient
 import WidgetModel
 
-/// The text of the details box: why a widget looks as it does, and its data.
+/// The text of the details box: the reasons for a widget's look, and its data.
 ///
 /// A pure value: it reads no clock and asks no daemon.
 struct LiveDetails {
@@ -29,9 +29,9 @@ struct LiveDetails {
   /// Whether nodes with `privacy` are hidden. This hides the data of widgets with such nodes too.
   var isPrivate = false
 
-  /// The most nodes that each part lists.
+  /// The maximum number of nodes that each part lists.
   static let nodesMax = 100
-  /// The most rows of the box that a long line is wrapped into. The rest is cut off.
+  /// The maximum number of rows of a wrapped line. The rest is cut off.
   static let rowsPerLineMax = 20
 
   var lines: [Line] {
@@ -67,7 +67,8 @@ struct LiveDetails {
 
   // MARK: - Why
 
-  /// That the kind is not registered, and what to do. Empty if it is registered.
+  /// The line about a kind that is not registered, with the next step. Empty if the kind is
+  /// registered.
   private var unregistered: [Line] {
     guard let problem = widget.kindProblem(dates) else { return [] }
     return [
@@ -77,7 +78,7 @@ struct LiveDetails {
     ].map { Line(text: $0, token: "color.warning") }
   }
 
-  /// Why the widget is stale, and what to do. Empty if it is fresh.
+  /// The reason of the widget's staleness, and the next step. Empty if the widget is fresh.
   private var staleness: [Line] {
     var lines: [Line] = []
     func say(_ text: String) { lines.append(Line(text: text, token: "color.warning")) }

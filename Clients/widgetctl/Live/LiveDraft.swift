@@ -20,7 +20,7 @@ struct LiveDraft: Hashable {
   /// The rows of the field. The layout may have less room than `rowsMax` for it.
   private var height = LiveDraft.rowsMax
 
-  /// How many rows a field shows at most.
+  /// The maximum number of rows of a field.
   static let rowsMax = 10
 
   init(_ text: String) {
@@ -105,8 +105,8 @@ struct LiveDraft: Hashable {
     }
     return columns == nil ? text : String(characters[first..<end(from: first)])
   }
-  /// The visible text of a field of several lines that has as many rows as it can have. Nil for a field
-  /// of one line.
+  /// The visible text of a field of several lines, if the field has all of its possible rows. Nil
+  /// for a field of one line.
   var tallText: String? {
     guard let rows else { return nil }
     let first = max(0, min(firstRow, rows.count - LiveDraft.rowsMax))

@@ -36,9 +36,10 @@ struct LiveEdits {
   /// Inputs that lost the focus before the daemon answered their last change.
   private var left: Set<String> = []
 
-  /// How long a switched toggle waits for its provider after the daemon accepted the event.
+  /// The time for which a switched toggle waits for its provider after the daemon accepted the
+  /// event.
   static let switchPatience = Duration.seconds(2)
-  /// How long a submission waits for an outcome. A provider may never report one.
+  /// The time for which a submission waits for an outcome. A provider may never report one.
   static let outcomePatience = Duration.seconds(10)
 
   /// The values that replace the daemon's, by node.
@@ -211,7 +212,7 @@ struct LiveEdits {
         drop(id)
         continue
       }
-      // Where nothing was typed, the daemon's text is shown.
+      // Inputs without typed text show the daemon's text.
       if !typed.contains(id), node.text("value") != draft.text { drop(id) }
     }
     for id in marks.keys where widget.content?[id] == nil { marks[id] = nil }

@@ -16,14 +16,16 @@ struct LivePictures: Sendable {
   static let sideMax = 1024
   /// The limit of the cache. Beyond it, pictures out of view are evicted.
   static let keptMax = 32
-  /// The most pictures that the terminal draws at a time. The others become half blocks.
+  /// The maximum number of pictures that the terminal draws at a time. Further pictures become half
+  /// blocks.
   static let shownMax = 16
-  /// The most pixels that are sent for a picture. Larger ones are sent at a lower resolution.
+  /// The maximum number of pixels that are sent for a picture. Larger pictures are sent at a lower
+  /// resolution.
   static let sentPixelsMax = 256 << 10
   /// The same for sixels. Terminals do not stretch sixels, so larger pictures become half blocks.
   static let sixelPixelsMax = 1 << 20
 
-  /// How pictures are drawn. Nil: not at all.
+  /// The way to draw pictures. Nil if pictures are not drawn.
   var method: TerminalCapabilities.Images?
   /// The size of a terminal cell in pixels.
   var cellWidth = 8

@@ -34,19 +34,19 @@ struct LiveSession {
   let look: CellLook
   let capabilities: TerminalCapabilities
   let follow: FollowOptions
-  /// How pictures are drawn at first. Nil: not at all.
+  /// The way to draw pictures at first. Nil if pictures are not drawn.
   var images: TerminalCapabilities.Images?
   /// Whether to ask the terminal which protocols for pictures it has.
   var asksForImages = false
 
-  /// The least time between redraws that answer a key or the mouse.
+  /// The minimum time between redraws after a key or a mouse event.
   private static let inputPause = Duration.milliseconds(16)
-  /// The least time between redraws for the daemon's frames, and between these frames.
+  /// The minimum time between redraws for the daemon's frames, and between these frames.
   static let framePause = Duration.milliseconds(40)
-  /// How long the end waits for events that are on their way.
+  /// The maximum time for which the end waits for events under way.
   static let farewell = Duration.seconds(1)
-  /// How long the end waits for the terminal's answers after the questions. Later answers would be
-  /// typed into the shell.
+  /// The maximum time for which the end waits for the terminal's answers. The shell would read
+  /// later answers as typed text.
   private static let answersMax = Duration.milliseconds(500)
   /// If a write to the terminal takes longer, the next redraws are not animated.
   private static let slowWrite = Duration.milliseconds(20)
@@ -326,7 +326,7 @@ struct LiveSession {
       }
     }
 
-    /// Waits until the events are sent, but not for long: the user wants to leave.
+    /// Waits a short time until the events are sent.
     func settle() async {
       let tasks = Array(sending.values)
       guard !tasks.isEmpty else { return }

@@ -1,7 +1,8 @@
 import Glibc
 import WidgetModel
 
-/// Where a picture goes: standard output, or a file. Readers see the old file or the new one, never a mixture.
+/// The target of a picture: standard output, or a file. Readers see the old file or the new one,
+/// never a mixture.
 struct OutputFile: Hashable, Sendable {
   /// Nil for standard output.
   let path: String?
@@ -42,15 +43,16 @@ struct OutputFile: Hashable, Sendable {
     }
   }
 
-  /// The mask of the process for new files. It can only be read by setting it, so it is read once.
+  /// The process's mask for new files. The system returns it only when it is set, so it is read
+  /// once.
   private static let mask: mode_t = {
     let mask = umask(0o077)
     umask(mask)
     return mask
   }()
 
-  /// The file that a path means. A symbolic link stays. Its target is written, also if the target
-  /// does not exist yet.
+  /// The file to write for a path. For a symbolic link, its target is written, even if the target
+  /// does not exist yet. The link stays.
   private static func target(of path: String) -> String {
     if let whole = realpath(path, nil) {
       defer { free(whole) }
@@ -68,7 +70,7 @@ struct OutputFile: Hashable, Sendable {
     return target
   }
 
-  /// How many links are followed; as many as Linux follows.
+  /// The maximum number of followed links, as in Linux.
   private static let linksMax = 40
 
   private func write(_ bytes: [UInt8], to file: Int32) throws(CommandFailure) {

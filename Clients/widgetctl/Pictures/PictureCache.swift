@@ -25,7 +25,7 @@ final class PictureCache: Sendable {
     }
     return nodes.flatMap { node in
       let properties = ["source", "fallback"].filter { !node.text($0).isEmpty }
-      // The fallback is read only if the picture cannot be.
+      // The fallback is read only if the picture cannot be read.
       return properties.prefix(while: { file(node.text($0)) == nil }).compactMap { property in
         let source = node.text(property)
         return reason(of: source).map {
@@ -35,7 +35,8 @@ final class PictureCache: Sendable {
     }
   }
 
-  /// Why a node has no picture: the problem of its `source`. Nil if it or its fallback can be read.
+  /// The reason why a node has no picture: the problem of its `source`. Nil if the source or its
+  /// fallback can be read.
   func problem(of node: Node) -> String? {
     guard file(of: node) == nil else { return nil }
     return [node.text("source"), node.text("fallback")].lazy.filter { !$0.isEmpty }

@@ -11,9 +11,9 @@ struct PictureFile: Sendable {
     let reason: String
   }
 
-  /// The largest file that is read, in bytes.
+  /// The maximum size of a file, in bytes.
   static let fileBytesMax = 16 << 20
-  /// The most pixels of a picture in a file.
+  /// The maximum number of pixels of a picture in a file.
   static let pixelsMax = 8 << 20
 
   /// A file that is open for reading.
@@ -87,7 +87,7 @@ struct PictureFile: Sendable {
     }
   }
 
-  /// - Parameter reason: Why a source has no picture; nil if it has one.
+  /// - Parameter reason: The reason why a source has no picture; nil if it has one.
   static func absence(of node: Node, _ reason: (_ source: String) -> String?) -> String? {
     var absence: String?
     for property in ["source", "fallback"] {

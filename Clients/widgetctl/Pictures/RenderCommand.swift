@@ -171,7 +171,7 @@ struct RenderCommand: AsyncParsableCommand {
             id: id, contentFamily: family, isRedacted: privacy.redacted), options: session.options
         ).widget
       }
-      // A picture without some of the widgets would look like one of all.
+      // A picture without the failed widgets would look complete.
       try named.end(session.printer.format)
       widgets = named.found
     }
@@ -267,7 +267,7 @@ struct RenderOutput: Sendable {
   ///
   /// - Parameters:
   ///   - loss: The loss of the connection to the daemon. Nil while it is up.
-  ///   - removed: Which of the widgets were removed.
+  ///   - removed: The removed widgets among these.
   func bytes(
     of widgets: [Widget], kinds: KindNames, theme: Theme?, loss: ConnectionLoss? = nil,
     removed: Set<WidgetID> = []

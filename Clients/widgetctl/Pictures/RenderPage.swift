@@ -72,7 +72,8 @@ struct RenderPage: Sendable {
       family: family ?? widget.family, width: width, height: height, notes: notes)
   }
 
-  /// The most characters of the error's message that leave room for its age on the card.
+  /// The maximum number of characters of the error's message that leave room for its age on the
+  /// card.
   private func messageMax(of widget: Widget, on card: WidgetCard) -> Int {
     guard let error = widget.error, error.since != nil else { return .max }
     let family = family ?? widget.family

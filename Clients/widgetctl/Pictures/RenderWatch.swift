@@ -3,7 +3,7 @@ import WidgetModel
 
 /// `render --watch`: a file that follows every change.
 struct RenderWatch: Sendable {
-  /// The least time between two pictures. The later one has all changes in between.
+  /// The minimum time between two pictures. The later picture has all changes in between.
   static let pause = Duration.milliseconds(100)
 
   let ids: [WidgetID]

@@ -1,11 +1,11 @@
 import WidgetModel
 
-/// The changes, for people: `text: "12:00" -> "12:01"`.
+/// The text of changes, for people: `text: "12:00" -> "12:01"`.
 enum ChangeText {
-  /// The differences between two states of one widget, in a fixed order, one phrase each.
+  /// The differences between two states of one widget, in a fixed order, with one phrase for each.
   ///
-  /// - Parameter tellsContent: whether to count the changed nodes of the content. Its failures are
-  ///   always told.
+  /// - Parameter tellsContent: whether to count the changed nodes of the content. The failures of
+  ///   the content are always reported.
   static func differences(
     _ before: Widget, _ after: Widget, tellsContent: Bool = true
   ) -> [String] {
@@ -63,7 +63,7 @@ enum ChangeText {
       + mended.map { "\($0.safeForTerminal): works now" }
   }
 
-  /// How many nodes are other than before.
+  /// The number of changed nodes.
   private static func content(_ before: Content?, _ after: Content?) -> String? {
     guard before != after else { return nil }
     guard let after else { return "content: removed" }
@@ -74,7 +74,7 @@ enum ChangeText {
     return "content: \(changed) \(changed == 1 ? "node" : "nodes")"
   }
 
-  /// Both bits show, where the state alone would hide a change of one of them.
+  /// The text has both bits, because the state alone would hide a change of one of them.
   private static func words(_ presence: Presence) -> String {
     presence.state == .hidden && !presence.isEnabled ? "hidden+disabled" : presence.state.name
   }

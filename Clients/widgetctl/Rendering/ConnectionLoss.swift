@@ -1,13 +1,13 @@
 import WidgetClient
 import WidgetModel
 
-/// Why widgets may be old, as viewers show it: the connection to the daemon is lost, or the daemon's
-/// store takes no changes.
+/// The reason why widgets may be old, for viewers: the connection to the daemon is lost, or the
+/// daemon's store takes no changes.
 struct ConnectionLoss: Hashable, Sendable {
   let since: Timestamp
   /// The event in a few words. Viewers add its time.
   let words: String
-  /// Why there was no connection and what to do next. Empty if there was one, which is lost.
+  /// The reason why there was no connection, and the next step. Empty if a connection was lost.
   let absence: String
   /// Whether the new connection sends a snapshot. Until it is complete, the state is the old one.
   private var waitsForSnapshot = false
@@ -16,7 +16,7 @@ struct ConnectionLoss: Hashable, Sendable {
   /// The failure of the store, while the state is the old one for another reason.
   private var store: StoreFailure?
 
-  /// What the viewer does, or the user can do.
+  /// The next step of the viewer or the user.
   var next: String { isOfStore ? "`widgetctl status` shows why" : "reconnecting" }
 
   init(_ error: ClientError, at now: Timestamp) {
@@ -40,7 +40,7 @@ struct ConnectionLoss: Hashable, Sendable {
       switch frame {
       case .disconnected(let error): return ConnectionLoss(error, at: now)
       case .store(let store): return store.failure.map { ConnectionLoss($0) }
-      // The daemon tells again after `opened`.
+      // The daemon reports the store again after `opened`.
       case .opened: return nil
       default: return loss
       }
@@ -58,7 +58,7 @@ struct ConnectionLoss: Hashable, Sendable {
 }
 
 extension StoreFailure {
-  /// In a few words, to which viewers add since when.
+  /// The loss in a few words. Viewers add its time.
   var loss: String { "widgetd cannot store changes" }
 
   /// The end of a failure.

@@ -1,9 +1,9 @@
 import WidgetBundle
 import WidgetModel
 
-// The content of kinds, as `describe` prints it. A node is an object of its `type`, `id`, `if`, `rows`,
-// `children`, and its properties; text that begins with `=` is an expression (`==` for text that
-// really does).
+// The content of kinds, as `describe` prints it. A node is an object of its `type`, `id`, `if`,
+// `rows`, `children`, and its properties; text that begins with `=` is an expression. `==` stands
+// for a text that begins with `=`.
 
 extension ContentTemplate {
   var document: Value {

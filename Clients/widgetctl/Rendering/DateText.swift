@@ -86,14 +86,14 @@ struct DateText: Sendable {
     }
   }
 
-  /// `0:04:59`, whether it lies ahead or is over.
+  /// `0:04:59`, for times ahead and for past times.
   private static func clock(_ duration: Duration) -> String {
     let seconds = duration.components.seconds.magnitude
     func two(_ number: UInt64) -> String { number < 10 ? "0\(number)" : "\(number)" }
     return "\(seconds / 3600):\(two(seconds / 60 % 60)):\(two(seconds % 60))"
   }
 
-  /// How long ago a time was, in its largest unit: `12s`, `5m`, `3h`, `2d`.
+  /// The age of a time, in its largest unit: `12s`, `5m`, `3h`, `2d`.
   func age(of time: Timestamp) -> String {
     let seconds = max(0, now.seconds - time.seconds)
     switch seconds {

@@ -4,11 +4,12 @@ import WidgetModel
 // The output of `-o json`, `jsonl` and `yaml`: the fields of the messages in lowerCamelCase, enums
 // as lower-case words, 64-bit revisions as numbers, times in RFC 3339, durations in seconds
 // ("1.5s"). Data and parameters are plain JSON; see `DataDocument` for values without a JSON type.
-// Presence is flat (`visible`, `enabled`, and `state` that follows from them), so that it reads as
-// it is written in a file for `apply`.
+// Presence is flat (`visible`, `enabled`, and `state`, which follows from both), as in a file for
+// `apply`.
 
 extension Widget {
-  /// The widget as a document. Fields that say nothing (no error, not stale, no set) are left out.
+  /// The widget as a document. Fields with their default (no error, not stale, no set) are left
+  /// out.
   ///
   /// - Parameter stored: the timeline that was set.
   func document(
@@ -44,7 +45,7 @@ extension Widget {
 }
 
 extension Value {
-  /// A revision or sequence number. They count from 0 by ones and stay far below 2^63.
+  /// A revision or sequence number. These count from 0 in steps of 1, and stay far below 2^63.
   static func revision(_ number: UInt64) -> Value {
     Int64(exactly: number).map { .int($0) } ?? .string("\(number)")
   }

@@ -1,15 +1,15 @@
 import WidgetBundle
 import WidgetModel
 
-/// A kind in words and tables: what `describe` prints.
+/// A kind in words and tables, for `describe`.
 ///
 /// Expressions are printed as their author wrote them. The names of `let` that they read have a table.
 struct KindText {
   private let registered: RegisteredKind
   private let painter: Painter
-  /// A default that is wider says little to people; `-o json` has it.
+  /// The maximum width of a default. A wider one is not useful for people, and is in `-o json`.
   private static let defaultColumnsMax = 24
-  /// The columns of an expression. A wider one also says little.
+  /// The maximum number of columns of an expression. A wider one is not useful for people either.
   private static let shownColumnsMax = 60
 
   init(_ registered: RegisteredKind, _ painter: Painter) {
@@ -17,7 +17,7 @@ struct KindText {
     self.painter = painter
   }
 
-  /// - Parameter width: lines keep within this; nil: never cut.
+  /// - Parameter width: the maximum width of lines; nil for no limit.
   func text(width: Int?) -> String {
     let kind = registered.kind
     var text = painter.paint(kind.name.rawValue, .header)
@@ -132,7 +132,7 @@ struct KindText {
   private func content(
     _ template: ContentTemplate, _ width: Int?, _ names: inout [WrittenBinding.Name]
   ) -> String {
-    // The template without families is for those that no other one names.
+    // The template without families is for the families that no other template names.
     let others = registered.kind.content.contains { !$0.families.isEmpty }
     let families =
       template.families.isEmpty
@@ -176,7 +176,7 @@ struct KindText {
     }
   }
 
-  /// The property that says most, and when and how often the node is there.
+  /// The most important property, the condition of the node, and its rows.
   private static func words(
     for node: NodeTemplate, _ names: inout [WrittenBinding.Name]
   ) -> String {

@@ -1,7 +1,7 @@
 import WidgetClient
 import WidgetModel
 
-/// Why a widget is stale, and since when, as far as the daemon's answers say.
+/// The reason and the time of a widget's staleness, as far as the daemon's answers show them.
 ///
 /// A pure value: it reads no clock and asks no daemon.
 struct Staleness: Sendable {
@@ -53,14 +53,14 @@ struct Staleness: Sendable {
 
   /// The cause. Call it for stale widgets only.
   var cause: Cause {
-    // The program that started it feeds it, whatever its kind.
+    // An activity gets its data from the program that started it, for every kind.
     if let activity = widget.activity {
       return activity.state == .expired ? .activityExpired : .activitySilent
     }
     // While the host is away, older failures are not the reason.
     let failed = host?.isStale == true ? [] : widget.failedStatuses
     guard let kind else { return failed.isEmpty ? .unknown : .sources(failed) }
-    // The mark is a change of the widget, so the time has passed.
+    // The mark as stale is a change of the widget, so the stale time has passed.
     let old = widget.timeline?.staleTime.flatMap { $0 <= widget.updateTime ? $0 : nil }
     if let silence = kind.providerSilence {
       return .silent(
@@ -72,7 +72,7 @@ struct Staleness: Sendable {
       if !failed.isEmpty { return .sources(failed) }
       if let old { return .timeline(old) }
       if kind.isAttended { return .providerSilent(kind.provider) }
-      // An apply set is not a program.
+      // The provider is an apply set, which is not a program.
       let isProvided = !kind.provider.isEmpty && kind.provider != widget.applySet
       return isProvided ? .provider(kind.provider) : .mark
     }
@@ -86,8 +86,8 @@ struct Staleness: Sendable {
     return host == nil ? .noHost : .unknown
   }
 
-  /// Which program that would take the widget's events does not run, such as `no widgetd-host runs the
-  /// kind "k"`. Nil if no program is known to be absent.
+  /// The message about the absent program that would take the widget's events, such as `no
+  /// widgetd-host runs the kind "k"`. Nil if no program is known to be absent.
   var absence: String? {
     guard widget.isStale, let kind else { return nil }
     switch cause {
@@ -124,7 +124,7 @@ struct Staleness: Sendable {
   /// The reason and the age on one line, such as `posts failed for 5m: no answer`. The age comes
   /// first, because the end may be cut.
   ///
-  /// - Parameter span: The words for the time since then: `for 5m`.
+  /// - Parameter span: Makes the words for the time since then: `for 5m`.
   func words(_ span: (Timestamp) -> String) -> String {
     // The mark is a change of the widget. A later change of its data hides the time of the mark.
     let time = span(widget.updateTime)
@@ -208,7 +208,7 @@ struct ProviderFacts: Sendable {
   /// The stale widgets that the daemon was asked about.
   private(set) var asked: Set<WidgetID> = []
 
-  /// Why a widget is stale. Nil if it is fresh.
+  /// The reason of a widget's staleness. Nil if the widget is fresh.
   func staleness(of widget: Widget) -> Staleness? {
     guard widget.isStale else { return nil }
     let kind = kinds[widget.kind]
@@ -219,18 +219,18 @@ struct ProviderFacts: Sendable {
       host: Staleness.hostID.flatMap { widgets[$0] })
   }
 
-  /// Whether other widgets are stale than those that the daemon was asked about.
+  /// Whether the set of stale widgets differs from the widgets that the daemon was asked about.
   func isDue(for widgets: [Widget]) -> Bool {
     Set(widgets.lazy.filter(\.isStale).map(\.id)) != asked
   }
 
-  /// Asks the daemon about the stale widgets, if others are stale than at the last call. An error
-  /// leaves the reason unknown.
+  /// Asks the daemon about the stale widgets, if the set of stale widgets has changed since the
+  /// last call. An error leaves the reason unknown.
   mutating func look(for widgets: [Widget], _ session: Session) async {
     guard isDue(for: widgets) else { return }
     let stale = widgets.filter(\.isStale)
     asked = Set(stale.map(\.id))
-    // Again, too, for known kinds: their providers come and go.
+    // Known kinds are asked about again, too, because their providers can leave and return.
     for name in Set(stale.map(\.kind)) {
       let answer = try? await session.client.getKind(
         GetKindRequest(name: name), options: session.options)

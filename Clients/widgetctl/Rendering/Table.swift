@@ -22,19 +22,19 @@ struct Table {
       guard text.columns > limit, !reason.isEmpty else { return text.cut(toColumns: limit) }
       let mark = text.hasPrefix("! ") ? "! " : ""
       let shortened = ReasonText.shortened(reason, to: max(limit - mark.columns, 1))
-      // With room for the whole reason, the text shows more than that.
+      // If the whole reason fits, the cut text shows even more.
       return shortened == reason ? text.cut(toColumns: limit) : mark + shortened
     }
   }
 
-  /// The columns that the last one has at least, if another column can yield.
+  /// The minimum width of the last column, if another column can shrink.
   static let lastColumnsMin = 32
-  /// The columns that a yielding column keeps.
+  /// The minimum width of a column that shrinks.
   static let yieldingColumnsMin = 12
 
   let header: [String]
   private(set) var rows: [[Cell]] = []
-  /// The column that is cut before the last one gets short. Nil if no column is.
+  /// The column that shrinks before the last one. Nil if there is none.
   private let yielding: Int?
 
   init(_ header: String..., yielding: String? = nil) {
@@ -47,7 +47,8 @@ struct Table {
   /// The lines, each ending in a newline; without rows only the header.
   ///
   /// - Parameters:
-  ///   - width: the yielding and the last column are cut so that lines keep within this; nil: never.
+  ///   - width: the maximum width of lines, for which the shrinking column and the last column are
+  ///     cut; nil for no limit.
   ///   - painter: colours.
   func text(width: Int?, _ painter: Painter) -> String {
     let all = [header.map { Cell($0, .header) }] + rows
@@ -84,7 +85,7 @@ enum Style: Hashable {
   case plain, header, good, warning, bad, dim
 }
 
-/// Colours text, or leaves it alone.
+/// Colours text, or returns it unchanged.
 struct Painter: Hashable, Sendable {
   let usesColour: Bool
 
@@ -104,7 +105,7 @@ struct Painter: Hashable, Sendable {
 }
 
 extension String {
-  /// How many columns of a terminal it takes.
+  /// The width in columns of a terminal.
   var columns: Int { TextColumns.width(of: self) }
 
   /// The text, cut at the end with an ellipsis if it takes more columns.

@@ -6,7 +6,7 @@ import WidgetRender
 struct ThemeText {
   let state: ThemeState
   let painter: Painter
-  /// How many colours the terminal shows.
+  /// The number of colours that the terminal shows.
   let depth: ColorDepth
 
   private static let swatchColumns = 4

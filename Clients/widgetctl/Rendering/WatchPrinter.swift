@@ -3,7 +3,7 @@ import WidgetModel
 
 /// Turns frames of a stream into text: lines for people, or one document per frame.
 ///
-/// For people it stores each widget as it was printed last, to print the former value.
+/// For people, it keeps the last printed state of each widget, to print the former values.
 struct WatchPrinter: Sendable {
   let format: OutputFormat
   let mask: ReadMask
@@ -12,14 +12,14 @@ struct WatchPrinter: Sendable {
   let painter: Painter
   /// The columns of the terminal, to which lines are cut. Nil without a terminal.
   let width: Int?
-  /// Whether lines for people tell of changes of the content.
+  /// Whether lines for people have the changes of the content.
   let tellsContent: Bool
   /// The time now, for frames without a time.
   var now: @Sendable () -> Timestamp = { Terminal.now }
-  /// A time of day as people read it.
+  /// The text of a time of day, for people.
   var clock: @Sendable (Timestamp) -> String = { Terminal.timeOfDay($0) }
   private var shown: [WidgetID: Widget] = [:]
-  /// The least room for a shortened reason.
+  /// The minimum room for a shortened reason.
   private static let reasonColumnsMin = 8
 
   init(
@@ -37,7 +37,7 @@ struct WatchPrinter: Sendable {
   /// The text to print for a frame.
   ///
   /// - Parameters:
-  ///   - difference: what the frame made visible in `mirror`; nil if nothing.
+  ///   - difference: the visible changes of the frame in `mirror`; nil for none.
   ///   - mirror: the state after the frame; only needed for people.
   ///   - isFirst: no state was visible before.
   mutating func text(
@@ -87,14 +87,14 @@ struct WatchPrinter: Sendable {
         phrases.append("updateTime: \(RFC3339.text(widget.updateTime))")
       }
       shown[widget.id] = widget
-      // A change outside the mask moves nothing but the revision.
+      // A change outside the mask changes only the revision.
       guard !phrases.isEmpty else { continue }
       text += line(time(widget.updateTime), "updated", .warning, widget.id, phrases)
     }
     return text
   }
 
-  /// A line for a change of a widget whose state before is not known.
+  /// A line for a change of a widget without a known former state.
   private func text(withoutState change: WidgetChange) -> String {
     switch change {
     case .added(let widget, _):
@@ -143,7 +143,7 @@ struct WatchPrinter: Sendable {
     }
     if let failure { phrases.append(failure) }
     if !widget.data.isEmpty { phrases.append(widget.data.dataSummary) }
-    // Without --field, a line has no room for these.
+    // Without --field, a line has no room for these fields.
     if !mask.isEverything {
       phrases += phrase(widget.parameters, [], prefix: "parameters.")
       if mask.wants(.labels) {

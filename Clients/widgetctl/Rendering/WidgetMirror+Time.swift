@@ -2,7 +2,7 @@ import WidgetClient
 import WidgetModel
 
 extension WidgetMirror {
-  /// How many entries of each timeline a view shows without the daemon.
+  /// The number of entries of each timeline that a view shows without the daemon.
   static let upcomingShown = 10
 
   /// The time until a widget shows its next entry. Nil for never.

@@ -1,7 +1,7 @@
 import WidgetModel
 
 extension Table {
-  /// The columns of a widget's data in a pipe. `-o json` has all of it.
+  /// The maximum width of a widget's data in a pipe. `-o json` has the whole data.
   static let dataColumnsMax = 120
 
   /// ID KIND STATE REVISION AGE DATA, one row per widget.
@@ -69,9 +69,8 @@ extension Widget {
 }
 
 extension ValueMap.Entry {
-  /// In a summary for people: `n=1`. Of `status`, the messages of the sources and actions that have
-  /// one, and the states of those that are at work or have failed: `status.load="no answer"`. Nil if
-  /// nothing is left.
+  /// A summary for people: `n=1`. Of `status`, it has the messages of sources and actions, and the
+  /// states of running and failed ones: `status.load="no answer"`. Nil if nothing is left.
   fileprivate var inShort: String? {
     guard key == "status", case .map(let status) = value, !status.isEmpty,
       case let states = status.entries.map(\.standing), !states.contains(nil)
@@ -83,7 +82,7 @@ extension ValueMap.Entry {
     return telling.isEmpty ? nil : telling.joined(separator: " ")
   }
 
-  /// What one source or action of `status` says; empty if it is idle or has succeeded without a
+  /// The text of one source or action of `status`. Empty if it is idle or has succeeded without a
   /// message. Nil if the value is not of a source or an action.
   private var standing: String? {
     guard case .map(let one) = value, case .string(let state)? = one["state"] else { return nil }
@@ -98,7 +97,8 @@ extension ValueMap {
   /// On one line: `n=1 text="hi"`.
   var summary: String { ValueMap.summary(entries) }
 
-  /// The same for a widget's data: what says most to people comes first, since the end may be cut off.
+  /// The same for a widget's data. The most useful values come first, because the end may be cut
+  /// off.
   var dataSummary: String {
     let telling = ["text", "title", "value", "state"]
     let first = telling.compactMap { key in entries.first { $0.key == key } }
@@ -113,7 +113,8 @@ extension ValueMap {
 }
 
 extension Value {
-  /// The columns of a list or a map in a summary. A longer one hides the entries behind it.
+  /// The maximum width of a list or a map in a summary. A longer one would hide the entries after
+  /// it.
   private static let partColumnsMax = 32
 
   /// The value in a summary for people: dates and durations without their JSON object, and long lists

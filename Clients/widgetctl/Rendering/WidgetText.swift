@@ -11,7 +11,8 @@ extension Widget {
   /// The problems of the widget, such as `stale: widgetd-host is away for 5m` and
   /// `failed: no answer (for 5m)`.
   ///
-  /// - Parameter most: The most characters of the error's message. The age follows a message that is cut.
+  /// - Parameter most: The maximum number of characters of the error's message. The age comes after
+  ///   a cut message.
   func problems(
     _ dates: DateText, _ providers: ProviderFacts = ProviderFacts(), most: Int = .max
   ) -> [WidgetProblem] {
@@ -43,8 +44,8 @@ extension Widget {
     problems(dates, providers, most: most).map(\.text)
   }
 
-  /// That the widget's kind is not registered, and since when the widget is unchanged. Nil if the kind is
-  /// registered.
+  /// The line about a kind that is not registered, with the time since the widget's last change.
+  /// Nil if the kind is registered.
   ///
   /// - Parameter span: The words for the time since then: `for 5m`.
   func kindProblem(_ span: (Timestamp) -> String) -> String? {
@@ -103,7 +104,7 @@ extension Content {
 }
 
 extension Value {
-  /// Text as it is, whole numbers without a point, nothing for null, the rest as JSON.
+  /// Unchanged text, whole numbers without a point, nothing for null, other values as JSON.
   var plainText: String {
     switch self {
     case .null: ""
@@ -125,7 +126,7 @@ extension String {
 }
 
 extension ValueMap.Entry {
-  /// `key: value`, text as it is.
+  /// `key: value`, with unchanged text.
   var line: String { "\(key.onOneLine): \(value.plainText.onOneLine)" }
 }
 
@@ -156,7 +157,7 @@ extension WidgetError {
 
   /// The error on one line with its age, such as `failed: no answer (for 5m)`.
   ///
-  /// - Parameter most: The most characters of the message.
+  /// - Parameter most: The maximum number of characters of the message.
   func words(_ dates: DateText, most: Int = .max) -> String {
     words(most: most) { "for \(dates.age(of: $0))" }
   }
@@ -178,7 +179,7 @@ extension WidgetFailure {
   /// The failure on one line: `failed: no answer (for 5m)`, `timeline: …`, `failed: status 1`.
   ///
   /// - Parameters:
-  ///   - most: The most characters of an error's message.
+  ///   - most: The maximum number of characters of an error's message.
   ///   - span: The words for the time since then: `for 5m`.
   func words(most: Int = .max, _ span: (Timestamp) -> String) -> String {
     switch self {

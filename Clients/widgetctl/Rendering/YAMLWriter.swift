@@ -18,7 +18,7 @@ enum YAMLWriter {
     case .map(let map) where !map.isEmpty:
       if afterKey { text += "\n" }
       for (index, entry) in map.entries.enumerated() {
-        // The first entry of a map in a list stands behind the dash.
+        // The first entry of a map in a list follows the dash.
         if index > 0 || afterKey || indent == 0 { text += margin }
         text += scalar(entry.key) + ":"
         write(entry.value, to: &text, indent: indent + 2, afterKey: true)

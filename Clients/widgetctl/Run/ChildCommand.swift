@@ -8,7 +8,7 @@ struct ChildCommand {
   ///
   /// - Parameters:
   ///   - variables: its variables beside this process's environment.
-  ///   - progress: a descriptor that it gets too, under the number of `ProgressPipe`.
+  ///   - progress: a further descriptor for the command, with the number of `ProgressPipe`.
   /// - Throws: `Failure`.
   init(
     _ words: [String], variables: [(name: String, value: String)], progress: ProgressPipe?
@@ -40,7 +40,7 @@ struct ChildCommand {
     SignalRelay.begin(process)
   }
 
-  /// Why a command was not started.
+  /// The reason why a command was not started.
   struct Failure: Error {
     let command: String
     let errno: Int32
@@ -51,11 +51,11 @@ struct ChildCommand {
         : "cannot run \"\(command)\": \(String(cString: strerror(errno)))"
     }
 
-    /// The status of a shell in the same case.
+    /// The exit status, as a shell would have it.
     var status: Int32 { errno == ENOENT ? 127 : 126 }
   }
 
-  /// How a command ended.
+  /// The end of a command.
   enum End: Hashable, Sendable {
     case exited(Int32)
     case signaled(Int32)
@@ -108,11 +108,11 @@ struct ProgressPipe {
   let output: CInt
   /// The command's end, in this process.
   let input: CInt
-  /// The number of that end in the command: one digit, because some shells know no other, and one that
-  /// is not handed on to the command anyway.
+  /// The number of that end in the command. It has one digit, because some shells allow only one.
+  /// The command does not inherit this number otherwise.
   let number: CInt
 
-  /// nil if there is no room for it.
+  /// Returns nil if there are no descriptors left.
   init?() {
     let free = (CInt(3)...9).first { number in
       let flags = fcntl(number, F_GETFD)
@@ -154,14 +154,14 @@ struct ProgressPipe {
   }
 }
 
-/// Threads with a small stack that nobody waits for.
+/// Detached threads with a small stack.
 enum DetachedThread {
   private final class Box: Sendable {
     let body: @Sendable () -> Void
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }
   }
 
-  /// Returns false if there is no room for one more.
+  /// Returns false if no thread can be created.
   static func start(_ body: @escaping @Sendable () -> Void) -> Bool {
     var attributes = pthread_attr_t()
     pthread_attr_init(&attributes)

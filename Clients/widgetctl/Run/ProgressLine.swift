@@ -4,9 +4,9 @@ import WidgetModel
 ///
 /// `0.4`, `40%`, `40% copying photos`, `copying photos`.
 struct ProgressLine: Hashable, Sendable {
-  /// From 0 to 1; nil if the line does not say.
+  /// From 0 to 1; nil if the line has no fraction.
   var progress: Double?
-  /// nil if the line does not say.
+  /// nil if the line has no status.
   var status: String?
 
   init(_ line: String) {
@@ -17,10 +17,10 @@ struct ProgressLine: Hashable, Sendable {
     if !rest.isEmpty { status = String(rest.prefix(ProgressLine.charactersMax)) }
   }
 
-  /// The most characters of a status, so that it fits the state.
+  /// The maximum number of characters of a status, so that it fits into the state.
   static let charactersMax = 200
 
-  /// A part as people write it, from 0 to 1 or from 0% to 100%; nil for any other text.
+  /// Reads a fraction as people write it, from 0 to 1 or from 0% to 100%. Nil for any other text.
   static func progress(_ text: String) -> Double? {
     let isPercentage = text.hasSuffix("%")
     guard let number = Double(isPercentage ? String(text.dropLast()) : text) else { return nil }

@@ -19,9 +19,9 @@ actor RunActivity {
   private let staleAfter: Duration
   private let dismissal: Activity.Dismissal
 
-  /// How long the command waits for the daemon before it starts.
+  /// The maximum time for which the command waits for the daemon before it starts.
   static let patience = Duration.seconds(2)
-  /// The least time between two updates.
+  /// The minimum time between two updates.
   private static let pause = Duration.milliseconds(100)
   private static let options = CallOptions(timeout: .seconds(5))
 
@@ -36,8 +36,7 @@ actor RunActivity {
     self.client = client
   }
 
-  /// Starts the activity. An id that an earlier command has left behind, because it was killed, is taken
-  /// over.
+  /// Starts the activity. Takes over the id of an earlier command that was killed.
   static func start(
     _ spec: WidgetSpec, staleAfter: Duration, _ dismissal: Activity.Dismissal,
     _ client: WidgetClient
@@ -102,7 +101,7 @@ actor RunActivity {
     }
   }
 
-  /// Returns whether more updates make sense.
+  /// Returns whether further updates are useful.
   private func update(_ data: ValueMap) async -> Bool {
     do throws(ClientError) {
       _ = try await client.updateActivity(
@@ -117,7 +116,7 @@ actor RunActivity {
 
   // MARK: - The end
 
-  /// Says how it went. Tries again for a moment if the daemon is away.
+  /// Reports the result of the command. Retries for a short time if the daemon is away.
   ///
   /// - Returns: the daemon's words if it refused the time for which the outcome stays. The outcome then
   ///   stays for the daemon's maximum.
@@ -151,7 +150,7 @@ actor RunActivity {
           // Somebody removed the widget, so there is nothing to end.
           return nil
         case .status(let answer) where answer.code != .unavailable: throw error
-        // A daemon that hangs must not hold up the end of the command.
+        // A daemon that hangs must not delay the end of the command.
         case .deadlineExceeded: throw error
         default:
           guard attempts > 0 else { throw error }

@@ -110,7 +110,7 @@ struct RunCommand: AsyncParsableCommand {
     }
   }
 
-  /// Starts the activity; nil if that is not possible, which a warning says.
+  /// Starts the activity. If that is not possible, prints a warning and returns nil.
   private func show() async -> RunActivity? {
     do {
       let client = try global.session().client
@@ -153,7 +153,7 @@ struct RunCommand: AsyncParsableCommand {
     )
   }
 
-  /// Ends this process as the command ended, so that the parent sees the same status.
+  /// Ends this process like the command, so that the parent sees the same status.
   private static func die(of number: Int32) -> Never {
     // The command may have left a core file. This process leaves none.
     var none = rlimit(rlim_cur: 0, rlim_max: 0)

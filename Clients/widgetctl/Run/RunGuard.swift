@@ -7,7 +7,7 @@ import WidgetTerminal
 /// Without the guard, the widget would become stale only after `--stale-after`: a killed process cannot
 /// say that it is gone. If the guard is killed, too, that time decides.
 struct RunGuard {
-  /// The status of the activity after the guard's word.
+  /// The status of the activity after the guard has marked it.
   static let status = "widgetctl run was killed; its command may still run"
 
   private static let script = """
@@ -31,6 +31,6 @@ struct RunGuard {
     [program, "set", id.rawValue, "--socket", socket, "--stale", "status=\(status)"]
   }
 
-  /// Ends the guard, because the widget shows how the command went.
+  /// Ends the guard, because the widget shows the result of the command.
   func finish() { shell.finish() }
 }

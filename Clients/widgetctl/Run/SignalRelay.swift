@@ -5,19 +5,19 @@ import Synchronization
 ///
 /// It passes on only signals from programs. The command is in the same process group, so it gets
 /// signals from the terminal, such as Ctrl-C, directly. A signal that arrives before the command
-/// has started waits for the start. The handler calls kill(2) itself, so no thread has to be awake.
+/// has started waits for the start. The handler itself calls kill(2), so it needs no thread.
 enum SignalRelay {
   private static let numbers = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2]
 
   /// 0 before the command has started, -1 after its end.
   private static let process = Atomic<pid_t>(0)
-  /// Signals that wait for the command, a bit each.
+  /// Signals that wait for the command, one bit for each.
   private static let waiting = Atomic<UInt64>(0)
 
   /// Takes the signals over, except for those that this process ignores. The command ignores
   /// them too.
   static func take() {
-    // A handler must not be what makes them.
+    // A handler must not create these values.
     process.store(0, ordering: .sequentiallyConsistent)
     waiting.store(0, ordering: .sequentiallyConsistent)
     for number in numbers {
@@ -30,7 +30,7 @@ enum SignalRelay {
       action = sigaction()
       action.sa_flags = SA_SIGINFO | SA_RESTART
       action.__sigaction_handler.sa_sigaction = { number, info, _ in
-        // More than 0 is the kernel's.
+        // Codes above 0 are from the kernel.
         guard let info, info.pointee.si_code <= 0 else { return }
         SignalRelay.pass(number)
       }
@@ -56,7 +56,7 @@ enum SignalRelay {
     sendWaiting(to: process)
   }
 
-  /// The command has ended. Call it before its number can be another's.
+  /// Notes that the command has ended. Call it before another process can get its number.
   static func end() { process.store(-1, ordering: .sequentiallyConsistent) }
 
   private static func sendWaiting(to process: pid_t) {

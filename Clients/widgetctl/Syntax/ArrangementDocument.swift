@@ -8,9 +8,9 @@ import WidgetModel
 extension LiveArrangement {
   static let depthMax = 8
   static let entriesMax = 1000
-  /// The most watches for other families.
+  /// The maximum number of watches for other families.
   static let feedsMax = 16
-  /// The most mistakes of a file that a message tells. It counts the others.
+  /// The maximum number of mistakes of a file in a message. The message counts the others.
   static let problemsMax = 20
 
   /// The default file. Nil if the user has no home directory.

@@ -1,7 +1,7 @@
 import Glibc
 
-/// The file of an arrangement: written whole or not at all, and never over changes that the user
-/// has not seen.
+/// The file of an arrangement. It is written as a whole or not at all, and never overwrites changes
+/// that the user has not seen.
 struct ArrangementFile: Hashable, Sendable {
   let path: String
 
@@ -29,7 +29,7 @@ struct ArrangementFile: Hashable, Sendable {
     case failed(String)
   }
 
-  /// Why the system refused something.
+  /// The error of a system call.
   private struct Refusal: Error {
     let reason: String
 
@@ -53,7 +53,8 @@ struct ArrangementFile: Hashable, Sendable {
       try ArrangementFile.make(folder)
       let lock = try ArrangementFile.lock(folder)
       defer {
-        // A child that is being started may have a copy of the descriptor.
+        // A child that is being started may have a copy of the descriptor, so the lock is released
+        // first.
         flock(lock, LOCK_UN)
         close(lock)
       }
@@ -87,7 +88,7 @@ struct ArrangementFile: Hashable, Sendable {
     throw Refusal(String(cString: strerror(ELOOP)))
   }
 
-  /// Keeps other writers out of a folder until the descriptor is closed.
+  /// Locks a folder against other writers until the descriptor is closed.
   private static func lock(_ folder: String) throws(Refusal) -> CInt {
     let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw .last() }

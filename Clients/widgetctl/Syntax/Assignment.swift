@@ -27,12 +27,13 @@ struct Assignment: Hashable {
 
   let key: String
   let source: Source
-  /// The value as it was written, if its type is a guess.
+  /// The written text of the value, if its type is a guess.
   private(set) var guessed: String?
 
   /// Throws the problem, in words.
   init(_ text: String) throws(SyntaxFailure) {
-    // By scalars: a combining mark after a sign belongs to the same `Character`.
+    // The loop visits scalars, because a combining mark after a sign belongs to the same
+    // `Character`.
     guard let equals = text.unicodeScalars.firstIndex(of: "=") else {
       throw SyntaxFailure("\"\(text)\" is not KEY=VALUE")
     }
@@ -59,12 +60,12 @@ struct Assignment: Hashable {
     }
   }
 
-  /// The value where a text is declared: the written text, if the type was a guess.
+  /// The value for a field of type string: the written text, if the type was a guess.
   var asText: Value? { guessed.map { .string($0) } }
 
   /// JSON if the whole text is JSON, else text. A whole number outside 64 bits is an error rather
   /// than text, so that a key's type does not depend on a number's size. Text that begins like an
-  /// object, or like a list of objects or texts, is an error too: a slip in JSON must not become
+  /// object, or like a list of objects or texts, is an error too: a mistake in JSON must not become
   /// text.
   static func inferred(_ text: some StringProtocol) throws(SyntaxFailure) -> Value {
     let value: Value

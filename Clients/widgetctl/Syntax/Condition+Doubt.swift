@@ -1,12 +1,12 @@
 import WidgetModel
 
-/// Why a condition may never hold, although its widget exists: the widget has no such value, or one
-/// of another type. `watch --until` reports it, because no other check does.
+/// The reason why a condition may never hold, although its widget exists: the widget has no such
+/// value, or a value of another type. `watch --until` reports it, because no other check does.
 extension Condition {
   /// - Parameters:
   ///   - widget: the whole widget.
   ///   - kind: its kind. Nil if it is not registered.
-  /// - Returns: nil if there is nothing to say.
+  /// - Returns: nil if there is no doubt.
   func doubt(about widget: Widget, _ kind: Kind?) -> String? {
     guard case .compare(let property, let comparison, let value) = test, !holds(for: widget) else {
       return nil
@@ -55,7 +55,7 @@ extension Condition {
 }
 
 extension Value {
-  /// Whether two values can be equal or in an order.
+  /// Whether two values can be equal or ordered.
   fileprivate func isComparable(to other: Value) -> Bool {
     switch (self, other) {
     case (.int, .double), (.double, .int): true

@@ -35,7 +35,7 @@ struct Condition: Hashable {
   }
 
   enum Comparison: String, Hashable, CaseIterable {
-    // Longer ones first, so that the first that fits is the right one.
+    // Longer operators come first, so that the first match is the right one.
     case equal = "=="
     case notEqual = "!="
     case lessOrEqual = "<="
@@ -131,7 +131,7 @@ struct Condition: Hashable {
     }
   }
 
-  /// Whether it holds for this widget; nil is a widget that is not there.
+  /// Whether the condition holds for this widget; nil for a missing widget.
   func holds(for widget: Widget?) -> Bool {
     guard let widget else { return test == .removed }
     switch test {
@@ -174,7 +174,7 @@ extension Condition.Comparison {
 }
 
 extension Value {
-  /// Negative, 0 or positive; nil if the two are in no order.
+  /// Negative, 0 or positive; nil if the two values have no order.
   fileprivate func order(to other: Value) -> Int? {
     func sign<T: Comparable>(_ a: T, _ b: T) -> Int { a < b ? -1 : a > b ? 1 : 0 }
     switch (self, other) {

@@ -43,12 +43,12 @@ extension ValueMap {
     }
   }
 
-  /// Throws if there is a key that is none of these.
+  /// Throws if there is another key than these.
   func onlyHas(_ fields: [String], passingOver passed: Set<String> = []) throws(FieldFailure) {
     if let failure = unknownFields(fields, passingOver: passed).first { throw failure }
   }
 
-  /// A failure for each key that is none of the fields.
+  /// A failure for each key that is not a field.
   ///
   /// - Parameter hints: More keys that messages suggest.
   func unknownFields(
@@ -63,7 +63,7 @@ extension ValueMap {
     }
   }
 
-  /// A list of things that are read one by one; empty if it is not there.
+  /// A list whose elements are read one by one; empty if it is missing.
   func list<T>(
     _ name: String, _ read: (WidgetModel.Value) throws(FieldFailure) -> T
   ) throws(FieldFailure) -> [T] {

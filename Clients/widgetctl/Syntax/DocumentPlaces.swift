@@ -11,7 +11,7 @@ struct DocumentPlaces: Hashable {
   /// The number of the document in the file, from 0. Empty documents do not count.
   let document: Int
 
-  /// A step on the way to a field.
+  /// A step of the path to a field.
   private enum Step {
     case key(String)
     case index(Int)
@@ -19,8 +19,9 @@ struct DocumentPlaces: Hashable {
 
   /// The message with the line and the column of the field in front, and the line itself below it.
   ///
-  /// - Parameter path: the path as messages give it: `widgets[1].labels.room`, `kinds[0].data[n]`.
-  ///   If the file does not have the field, the message shows the object around it.
+  /// - Parameter path: the path in the form of messages: `widgets[1].labels.room`,
+  ///   `kinds[0].data[n]`. If the file does not have the field, the message shows the object around
+  ///   it.
   func message(_ path: String, _ reason: String) -> String {
     let described = path.isEmpty ? reason : "\(path): \(reason)"
     guard let place = place(of: path) else { return "\(name): \(described)" }
@@ -46,7 +47,7 @@ struct DocumentPlaces: Hashable {
 
   /// The messages of several failures, in the order of the file.
   ///
-  /// - Parameter most: The most messages. The last line counts the others.
+  /// - Parameter most: The maximum number of messages. The last line counts the others.
   func message(_ failures: [FieldFailure], most: Int) -> String {
     let placed = failures.map { (failure: $0, place: place(of: $0.path)) }
     let order = placed.indices.sorted { first, second in

@@ -8,11 +8,11 @@ import WidgetYAML
 /// positions hold for it. YAML's plain scalars are typed as YAML 1.2's core schema says (`yes` and
 /// `no` are text); a whole number is an int and `1.0` a double, as in JSON.
 enum DocumentReader {
-  /// How many nodes a document may unfold to; aliases can multiply them.
+  /// The maximum number of nodes of a document with all aliases expanded.
   static let nodesMax = 100_000
   static let depthMax = 64
 
-  /// The documents of the text. Failures start with `name`, the file's.
+  /// The documents of the text. Failures start with `name`, the name of the file.
   static func documents(_ text: String, name: String) throws(CommandFailure) -> [Value] {
     let first = text.utf8.first { ![0x20, 0x0A, 0x0D, 0x09].contains($0) }
     let looksLikeJSON = first == UInt8(ascii: "{") || first == UInt8(ascii: "[")

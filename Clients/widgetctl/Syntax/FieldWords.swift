@@ -8,7 +8,7 @@ enum FieldWords {
   /// The words for a field; the field itself if it has no argument.
   static func typed(_ field: String) -> String {
     if let words = whole[field] { return words }
-    // The key is a number, which means nothing where paths are typed.
+    // The key is a number, which has no meaning in a typed path.
     if field.hasPrefix("patch.release[") { return "--release" }
     if field.hasPrefix("payload[values]") {
       return typed("values" + field.dropFirst("payload[values]".count))
@@ -58,7 +58,7 @@ enum FieldWords {
     "widget_id": "the id",
   ]
   private static let keyed = [
-    // Of a snapshot. Widgets have theirs in `widget` or `patch`.
+    // The field of a snapshot. Widgets have it in `widget` or `patch`.
     "parameters": "--set",
     "patch.set_data": "data",
     "patch.set_labels": "--label",

@@ -1,6 +1,7 @@
 import WidgetModel
 
-/// Label selectors as kubectl has them: requirements separated by commas, all of which must hold.
+/// Label selectors in the syntax of kubectl: requirements with commas between them. All
+/// requirements must hold.
 ///
 /// | written | holds if the label |
 /// | --- | --- |
@@ -91,7 +92,7 @@ enum SelectorSyntax {
 }
 
 extension Substring {
-  /// Without spaces at both ends.
+  /// The text without spaces at both ends.
   var trimmed: Substring {
     var result = drop { $0 == " " }
     while result.last == " " { result = result.dropLast() }

@@ -29,7 +29,7 @@ struct ThemeAssignment: Hashable {
       throw SyntaxFailure(ThemeToken.rule(for: name))
     }
     let parts = ThemeAssignment.parts[known.group] ?? []
-    // As a theme file writes it.
+    // The name in theme files.
     let part = words[2] == "highContrast" ? "high-contrast" : words[2]
     guard parts.contains(part) else {
       throw SyntaxFailure(

@@ -3,7 +3,7 @@ import WidgetModel
 import WidgetProto
 import WidgetTimeZones
 
-/// A declared set of widgets and kinds, as `apply` reads it from documents.
+/// A declared set of widgets and kinds, which `apply` reads from documents.
 ///
 /// A document is a list of widgets, `{set: NAME, kinds: [...], widgets: [...]}`, or a single widget.
 /// `DeclaredSet` reads it, in the short form of bundles or in the long form that `describe -o yaml`
@@ -14,23 +14,23 @@ import WidgetTimeZones
 /// other name is an error. `applySet` is the set of a printed widget. A file moves widgets from one
 /// set to another only on request.
 struct WidgetFile: Hashable {
-  /// The set's name, if a document says one.
+  /// The set's name, if a document has one.
   var set: String?
   var widgets: [WidgetSpec] = []
-  /// Whether a document declares widgets, if only that there are none.
+  /// Whether a document declares widgets, even if the list is empty.
   private(set) var declaresWidgets = false
   /// nil if no document declares kinds.
   private(set) var kinds: [Kind]?
   /// The kinds that have the short form.
   private(set) var shortKinds: Set<KindName> = []
-  /// Where each widget and kind stands, and to which set it says it belongs.
+  /// The place of each widget and kind, and its own set.
   private var origins: [Origin] = []
   private var placeOfID: [WidgetID: String] = [:]
 
   private struct Origin: Hashable {
     /// `f.yaml: widgets[2]`
     var place: String
-    /// Empty: to none.
+    /// Empty for no set.
     var set: String
   }
 
@@ -224,7 +224,7 @@ struct WidgetFile: Hashable {
     return failure.saying(places.message(path, what))
   }
 
-  /// Where the widget or the kind of an error is declared.
+  /// The place of the declaration of an error's widget or kind.
   private func position(of metadata: [String: String]) -> Position? {
     if let id = metadata["widget_id"],
       let index = widgets.firstIndex(where: { $0.id?.rawValue == id })
