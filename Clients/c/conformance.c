@@ -28,7 +28,7 @@ typedef struct call {
 typedef struct stream {
   char *id;
   wc_stream *raw;
-  /* A conversation, until its first message is there. */
+  /* A conversation, until its first message has come. */
   char *method;
   int timeout;
   wc_watch *watch;
@@ -131,7 +131,7 @@ static void on_notice(wc_watch *watch, const wc_notice *notice, void *context) {
   if (notice->kind == WC_NOTICE_FRAME) say_message(((stream *)context)->id, notice->frame);
 }
 
-/* Reads all that has arrived. */
+/* Reads all arrived messages. */
 static void advance(stream **slot) {
   stream *at = *slot;
   wc_error error;
@@ -210,7 +210,8 @@ static void open_stream(const char *id, const char *method, int timeout, const u
 
 /* --- Conversations --- */
 
-/* The first message goes out with the request, so nothing is opened before it is there. */
+/* The first message is sent with the request, so the stream is opened when this message has
+ * come. */
 static void begin_conversation(const char *id, const char *method, int timeout) {
   for (size_t i = 0; i < STREAMS_MAX; i++) {
     if (streams[i] != NULL) continue;
@@ -322,7 +323,7 @@ static void command(char *line) {
   } else if (strcmp(verb, "supports") == 0) {
     say("supports", "call open follow converse pause cancel timeout both others", "", NULL, 0);
   } else if (strcmp(verb, "quit") == 0) {
-    /* Not in the middle of a line that the other thread writes. */
+    /* The lock prevents an exit in the middle of a line of the other thread. */
     pthread_mutex_lock(&output);
     exit(0);
   } else if (slot == NULL && count >= 2

@@ -1,4 +1,5 @@
-/* Follows a widget, also while the daemon restarts: a line whenever its data changes.
+/* Follows a widget, even across restarts of the daemon. Prints a line at each change of its
+ * data.
  *   cc follow.c $(pkg-config --cflags --libs widgetclient) -o follow && ./follow cpu */
 #include <stdio.h>
 #include <widgetclient.h>

@@ -9,12 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The largest file. More than any message can carry. */
+/* The maximum size of a file. It is larger than any message. */
 #define FILE_BYTES_MAX ((size_t)16 << 20)
 
 typedef Widgetd__V1__Value value;
 
-/* As widgetctl: what is not there, and what may not be read, have statuses of their own. */
+/* As in widgetctl, a missing file and a file that may not be read have separate statuses. */
 static _Noreturn void fail_reading(const char *path, int error) {
   if (error == ENOENT)
     fail(STATUS_NOT_FOUND, "%s: there is no such file; check the path", path);

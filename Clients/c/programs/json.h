@@ -48,7 +48,7 @@ void add_map(text *to, map_entry *const *entries, size_t count);
 Widgetd__V1__Value *read_json(const char *json, const char **why);
 /* Replaces all tags, such as {"$bytes": …}, at every level. Returns NULL, or the mistake. */
 const char *untag(Widgetd__V1__Value *of);
-/* An empty value of a kind, which lives as long as the process. */
+/* An empty value of a kind, which is never freed. */
 Widgetd__V1__Value *new_value(Widgetd__V1__Value__KindCase kind);
 
 #endif

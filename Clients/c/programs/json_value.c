@@ -163,7 +163,8 @@ void add_double(text *to, double number) {
   while (strtod(digits, NULL) != number && ++precision < 17);
   char *e = strchr(digits, 'e');
   int exponent = atoi(e + 1);
-  /* Beyond 2^53, not every whole number is a double, so plain digits would feign precision. */
+  /* Beyond 2^53, not every whole number is a double, so plain digits would suggest too much
+   * precision. */
   if (number != 0 && (exponent < -4 || fabs(number) > 0x1p53)) {
     add(to, digits);
     return;

@@ -183,7 +183,7 @@ void fail(int status, const char *format, ...) {
 static int word_count;
 static char **all_words;
 
-/* Cuts a long argument wherever the line has it, so that its mistake stays in sight. */
+/* Cuts a long argument at all its places in the line, so that the mistake stays visible. */
 static void cut_argument(text *line, const char *argument) {
   static const int characters_max = 80;
   const char *at = argument, *cut = argument;

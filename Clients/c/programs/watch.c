@@ -4,8 +4,8 @@
  * after a restart.
  *
  * A frame is printed before the watch reads the next one. So if the reader stops reading, this
- * program stops too, the daemon merges the changes, and no buffer grows. Widgets are kept only for
- * --once.
+ * program stops reading, too. The daemon merges the changes, and no buffer grows. Widgets are
+ * kept only for --once.
  */
 #include "programs.h"
 
@@ -216,7 +216,7 @@ static void set_liveness(wc_watch *watch) {
     wc_watch_set_liveness(watch, quiet, answer);
 }
 
-/* Waits for the descriptor, at most this long; below 0 without limit. If the output is closed
+/* Waits for the descriptor, for a maximum time; below 0 without a limit. If the output is closed
  * meanwhile, the process ends at once, not at the next change. */
 static void wait_for(int descriptor, int milliseconds) {
   struct pollfd wanted[] = {{.fd = STDOUT_FILENO}, {.fd = descriptor, .events = POLLIN}};

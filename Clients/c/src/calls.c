@@ -1,6 +1,6 @@
 /*
- * The calls that most programs make, in one line each. They fill in a request and give it to
- * wc_call; programs that need more of a request's fields do the same.
+ * Short functions for the calls that most programs make. They fill in a request and pass it to
+ * wc_call. Programs that need other fields of a request do the same.
  */
 #include "internal.h"
 
@@ -33,7 +33,7 @@ ENTRIES(Widgetd__V1__WidgetPatch__SetDataEntry, WIDGETD__V1__WIDGET_PATCH__SET_D
 ENTRIES(Widgetd__V1__SendEventRequest__PayloadEntry,
         WIDGETD__V1__SEND_EVENT_REQUEST__PAYLOAD_ENTRY__INIT)
 
-/* Takes the widget out of an answer that has one. */
+/* Moves the widget out of an answer. */
 static Widgetd__V1__Widget *detach(Widgetd__V1__Widget **at, void *answer, wc_error *error) {
   Widgetd__V1__Widget *widget = *at;
   *at = NULL;

@@ -14,11 +14,11 @@
 #include <string.h>
 
 #define VERSION "0.1.0"
-/* How often a daemon whose queue of connections is full is asked again. */
+/* The interval of attempts while the daemon's queue of connections is full. */
 #define FULL_WAIT_MILLISECONDS 10
-/* The most reads of unrequested data before a call. */
+/* The maximum number of reads of unrequested data before a call. */
 #define STALE_READS_MAX 64
-/* The longest name of a service that the library does not know. */
+/* The maximum length of the name of a service that the library does not know. */
 #define METHOD_BYTES_MAX 255
 
 struct wc_client {
@@ -109,8 +109,8 @@ const uint8_t *wc_last_status(const wc_client *client, size_t *length) {
   return client->status;
 }
 
-/* Makes sure that the connection was alive a moment ago, so that a restart of the daemon between
- * two calls does not fail the second one. */
+/* Checks that the connection is alive, so that a restart of the daemon between two calls does
+ * not fail the second one. */
 static wc_code ensure_connected(wc_client *client, int64_t deadline, wc_error *error) {
   wc_link *link = &client->link;
   if (link->fd >= 0 && link->next_stream_id > UINT32_MAX - 2) wc_link_close(link);
@@ -172,7 +172,7 @@ static wc_code await(wc_client *client, uint32_t stream_id, int64_t deadline,
   }
 }
 
-/* Makes the call; on WC_OK `*incoming` is to be given to wc_incoming_done. */
+/* Makes the call. On WC_OK, the caller must pass `*incoming` to wc_incoming_done. */
 static wc_code perform(wc_client *client, const wc_method *method, const uint8_t *request,
                        size_t count, wc_incoming *incoming, wc_error *error) {
   free(client->status);

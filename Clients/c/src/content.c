@@ -42,7 +42,7 @@ static wc_content_table *table_new(uint64_t seed, size_t count) {
   return table;
 }
 
-/* Where the id is, or would be. */
+/* The slot of the id, or the slot where it can be inserted. */
 static uint32_t *slot_of(wc_content_table *table, node *const *nodes, const char *id) {
   size_t mask = table->capacity - 1;
   for (size_t at = wc_hash(table->seed, id) & mask;; at = (at + 1) & mask) {

@@ -21,7 +21,7 @@ typedef Widgetd__V1__Node node;
 struct wc_content_table {
   uint64_t seed;
   size_t capacity, count;
-  /* The memory that the content and this take. */
+  /* The memory of the content and of this struct. */
   size_t bytes;
   /* The place of each node's parent; NONE for the top. */
   uint32_t *parents;
@@ -41,7 +41,7 @@ wc_content_table *wc_content_walk(node *const *nodes, size_t count, bool *stays,
 /* --- content_log.c --- */
 
 struct wc_content_log {
-  /* Nodes that are no longer shown. While `has_before` is false, the places where they were. */
+  /* Nodes that are no longer shown. While `has_before` is false, their former places. */
   node **dead;
   uint32_t *places;
   size_t dead_count, dead_capacity;

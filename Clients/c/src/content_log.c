@@ -71,13 +71,13 @@ bool wc_content_replace(wc_content_log **log, Widgetd__V1__Content *held,
 
 /* --- What differs --- */
 
-/* By their bytes; equal properties in another order count as another node. */
+/* Nodes are compared by their bytes. Equal properties in another order count as a difference. */
 static bool same_node(const node *a, const node *b) {
   if (a == b) return true;
   size_t size = protobuf_c_message_get_packed_size(&a->base);
   if (size != protobuf_c_message_get_packed_size(&b->base)) return false;
   uint8_t *bytes = malloc(2 * size + 1);
-  /* Drawing a node again does no harm. */
+  /* A difference too many only draws a node again. */
   if (bytes == NULL) return false;
   protobuf_c_message_pack(&a->base, bytes);
   protobuf_c_message_pack(&b->base, bytes + size);
@@ -113,8 +113,9 @@ static void *new_changes(wc_content_changes *changes, size_t before, size_t now)
 }
 
 static bool compare(side before, side now, wc_content_changes *changes, void **memory) {
-  /* For each node of now: its place before, its place among the siblings that stayed. For each before:
-   * whether it has the same parent, such a place; and how many children with a place there are. */
+  /* For each present node: its former place, and its place among the siblings that stayed. For
+   * each former node: whether it has the same parent, and its place among the siblings that
+   * stayed. The number of children with such a place. */
   uint32_t *numbers = calloc(3 * (before.count + now.count) + 1, sizeof *numbers);
   *memory = new_changes(changes, before.count, now.count);
   if (numbers == NULL || *memory == NULL) {

@@ -1,5 +1,5 @@
 /*
- * A change of a content: planned, which can fail, and then carried out, which cannot.
+ * A change of a content. The plan can fail, but carrying it out cannot.
  */
 #include "content.h"
 
@@ -35,7 +35,7 @@ static bool plan_in_place(wc_content_plan *plan, const Widgetd__V1__Content *hel
   for (size_t i = 0; fits && i < change->n_set_nodes; i++) {
     const node *new = change->set_nodes[i];
     uint32_t at = wc_content_place(table, held->nodes, new->id);
-    /* A node that is set twice is for the general case. */
+    /* The general case handles a node that is set twice. */
     fits = at != NONE && !seen[at] && same_children(held->nodes[at], new);
     if (!fits) break;
     seen[at] = true;
@@ -47,7 +47,7 @@ static bool plan_in_place(wc_content_plan *plan, const Widgetd__V1__Content *hel
   return fits;
 }
 
-/* Plans any change: lists the nodes that will be there. */
+/* Plans any change: lists the nodes after the change. */
 static bool plan_tree(wc_content_plan *plan, const Widgetd__V1__Content *held,
                       const wc_content_table *table, const Widgetd__V1__ContentChange *change,
                       uint64_t seed) {

@@ -59,7 +59,7 @@ static bool is_detail(const Google__Protobuf__Any *any, const char *type) {
   return slash != NULL && strcmp(slash + 1, type) == 0;
 }
 
-/* Details are a help: one that cannot be read is passed over. */
+/* Details are optional, so an unreadable one is skipped. */
 static void *read_detail(const Google__Protobuf__Any *any, const char *type,
                          const ProtobufCMessageDescriptor *descriptor) {
   ProtobufCMessage *message = NULL;

@@ -23,7 +23,7 @@
 /* The data of a frame, from docs/PROTOCOL.md. */
 #define WC_FRAME_BYTES_MAX ((size_t)4 << 20)
 #define WC_HEADER_BYTES 10
-/* The most memory of one message. Unpacked messages are larger than encoded ones. */
+/* The maximum memory of one message. Unpacked messages are larger than encoded ones. */
 #define WC_MESSAGE_BYTES_MAX ((size_t)32 << 20)
 #define WC_DEPTH_LIMIT 64
 /* The daemon's limit on its socket's path. */
@@ -47,7 +47,7 @@ wc_code wc_find_socket(const char *explicit_path, char path[WC_PATH_BYTES_MAX + 
 wc_code wc_dial(const char *path, int *fd, bool *full, wc_error *error);
 /* Nanoseconds on the monotonic clock. */
 int64_t wc_now(void);
-/* Fills with bytes that a peer cannot guess. */
+/* Fills the buffer with bytes that a peer cannot guess. */
 void wc_random(void *bytes, size_t count);
 
 /* FNV-1a from a seed that the daemon does not know. */
@@ -113,7 +113,7 @@ typedef struct wc_frame {
   uint32_t stream_id;
   uint8_t type;
   uint8_t flags;
-  /* Within the link's buffer: valid until the next wc_link_read. */
+  /* The data is in the link's buffer, and valid until the next wc_link_read. */
   const uint8_t *data;
   size_t count;
 } wc_frame;
@@ -157,7 +157,7 @@ typedef enum wc_incoming_kind {
   WC_INCOMING_END,
   /* The daemon refused; `error` is filled. */
   WC_INCOMING_REFUSED,
-  /* The frame must not be; `error` is filled. */
+  /* The frame violates the protocol; `error` is filled. */
   WC_INCOMING_VIOLATION
 } wc_incoming_kind;
 
@@ -193,13 +193,13 @@ size_t wc_content_cost(const wc_content_table *table);
 
 /* The result of a change of content, before it is carried out. */
 typedef struct wc_content_plan {
-  /* If the tree stays: where the nodes that are set go. */
+  /* If the tree stays: the places of the set nodes. */
   uint32_t *places;
-  /* If not: the nodes that will be there, and their table. */
+  /* Otherwise: the nodes after the change, and their table. */
   Widgetd__V1__Node **nodes;
   size_t n_nodes;
   wc_content_table *table;
-  /* Of the former nodes and the nodes to set: which are in `nodes`. */
+  /* Marks for the former nodes and for the nodes to set: whether they are in `nodes`. */
   bool *stays;
   /* The content is empty afterwards. */
   bool stays_none;

@@ -83,7 +83,7 @@ static bool make_room(wc_link *link, size_t count) {
     link->in_end = held;
     if (link->in_capacity - held >= count) return true;
   }
-  /* Doubles, so that a long frame is not copied over and over. */
+  /* The capacity doubles, so that a long frame is not copied repeatedly. */
   size_t capacity = link->in_capacity * 2;
   if (capacity < held + count) capacity = held + count;
   uint8_t *grown = realloc(link->in, capacity);

@@ -113,7 +113,7 @@ static void forget_parts(wc_mirror *mirror) {
   mirror->parts_count = mirror->parts_capacity = mirror->parts_bytes = 0;
 }
 
-/* Takes over the frame, unless it returns without keeping it: `*kept` says so. */
+/* Takes over the frame if `*kept` is true at the return. */
 static wc_mirror_result take_changes(wc_mirror *mirror, response *frame, size_t bytes, bool *kept,
                                      wc_mirror_fn each, void *context) {
   const Widgetd__V1__ChangeSet *set = frame->changes;

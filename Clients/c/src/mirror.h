@@ -51,12 +51,12 @@ typedef struct table {
   size_t capacity, count, bytes;
 } table;
 
-/* Where the id is, or would be. The table has a slot at least. */
+/* The slot of the id, or the slot where it can be inserted. The table has at least one slot. */
 entry **wc_table_slot(const table *in, uint64_t hash, const char *id);
 entry *wc_table_find(const table *in, uint64_t seed, const char *id);
 /* Makes room for this number of entries. False without memory. */
 bool wc_table_reserve(table *in, size_t count);
-/* Takes an entry out, which stays alive. */
+/* Removes an entry from the table, without freeing it. */
 void wc_table_take_out(table *in, entry *wanted);
 /* Frees the table and its entries. */
 void wc_table_clear(table *in);
@@ -85,7 +85,7 @@ struct wc_mirror {
 /* Notifies of one widget, unless `*goes_on` is false; then sets it to the listener's answer. */
 void wc_mirror_tell(const entry *about, wc_notice_kind kind, const wc_content_changes *content,
                     bool *goes_on, wc_mirror_fn each, void *context);
-/* All parts of a change set are there: applies them, and notifies of each widget that changed. */
+/* Applies a complete change set, and notifies of each changed widget. */
 wc_mirror_result wc_mirror_apply_parts(wc_mirror *mirror, uint64_t to_revision, wc_mirror_fn each,
                                        void *context);
 

@@ -39,10 +39,10 @@ static change_t **collect(const wc_mirror *mirror, size_t *count) {
   return all;
 }
 
-/* Whether every update is for a widget that is held by then. Applies nothing. */
+/* Whether the widget of every update exists at that point of the set. Applies nothing. */
 static wc_mirror_result check(wc_mirror *mirror, change_t *const *changes, size_t count) {
   wc_mirror_result result = WC_MIRROR_OK;
-  /* Whether the widgets that this set adds or removes are there, by id, in `was_there`. */
+  /* Notes in `was_there`, by id, whether the widgets that this set adds or removes exist. */
   table there = {0};
   if (!wc_table_reserve(&there, count)) return WC_MIRROR_NO_MEMORY;
   for (size_t i = 0; i < count && result == WC_MIRROR_OK; i++) {
@@ -76,8 +76,8 @@ static wc_mirror_result check(wc_mirror *mirror, change_t *const *changes, size_
   return result;
 }
 
-/* Applies one change; false without memory. Notes in `touched` whom it is about. `*moved` says that
- * the change is to be disowned. */
+/* Applies one change; false without memory. Adds its widget to `touched`. If `*moved` is true,
+ * the change must be disowned. */
 static bool apply(wc_mirror *mirror, change_t *change, entry **touched, size_t *touched_count,
                   bool *moved) {
   const char *id = id_of(change);

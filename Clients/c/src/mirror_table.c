@@ -38,7 +38,7 @@ bool wc_table_reserve(table *in, size_t count) {
   return true;
 }
 
-/* Takes an entry out, and moves those behind it so that all are found still. */
+/* Removes an entry, and moves the entries after it, so that searches still find all of them. */
 void wc_table_take_out(table *in, entry *wanted) {
   size_t mask = in->capacity - 1, at = wanted->hash & mask;
   while (in->slots[at] != wanted) at = (at + 1) & mask;

@@ -70,7 +70,8 @@ static bool sort_map(map_entry **entries, size_t *count) {
   return true;
 }
 
-/* A map field as it will be: made first, since it may fail, and put in place after. */
+/* A map field after the update. It is made first, because this can fail, and put in place
+ * later. */
 typedef struct new_map {
   map_entry **entries;
   map_entry **added;
@@ -156,7 +157,8 @@ bool wc_update_apply(uint64_t seed, widget *to, wc_content_table **nodes, wc_con
   new_map data, parameters, labels;
   wc_content_plan content;
   *moved = false;
-  /* Each key once, so that all that is moved stays, and the update can be shown afterwards. */
+  /* Each key occurs once, so that all moved parts stay in use, and the update can be shown
+   * afterwards. */
   if (!sort_map((map_entry **)update->set_data, &update->n_set_data)
       || !sort_map((map_entry **)update->set_parameters, &update->n_set_parameters)
       || (update->labels != NULL

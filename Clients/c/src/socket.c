@@ -1,8 +1,8 @@
 /*
- * Which socket, and connecting to it. A path that is named is taken at its word; of the usual
- * places the first that exists is taken. A Unix socket connects at once or not at all, so
- * connecting never blocks; only a daemon with a full queue makes it worth another attempt a little
- * later.
+ * The choice of the socket, and the connection to it. A named path is used even if it does not
+ * exist. Of the usual places, the first existing one is used. A Unix socket connects at once or
+ * not at all, so connecting never blocks. Only if the daemon's queue is full, a later attempt is
+ * useful.
  */
 #include "internal.h"
 
@@ -115,7 +115,7 @@ int64_t wc_now(void) {
 }
 
 void wc_random(void *bytes, size_t count) {
-  /* Fails only on kernels without it; then the clock has to do. */
+  /* This fails only on kernels without the call. The clock is then the source. */
   if (getrandom(bytes, count, 0) == (ssize_t)count) return;
   uint64_t state = (uint64_t)wc_now() ^ ((uint64_t)getpid() << 32);
   for (size_t i = 0; i < count; i++) {

@@ -23,8 +23,8 @@ struct wc_stream {
   size_t status_count;
 };
 
-/* Sends the whole frame, because callers poll the stream for reading only. With POLLIN in `events`
- * it also reads, because a daemon that cannot write does not read either. */
+/* Sends the whole frame, because callers poll the stream only for reading. With POLLIN in
+ * `events` it also reads, because a daemon that cannot write does not read either. */
 static wc_code send_all(wc_stream *stream, short events, wc_error *error) {
   int64_t deadline = wc_now() + (int64_t)WC_TIMEOUT_DEFAULT * 1000000;
   while (wc_link_flush(&stream->link)) {

@@ -1,6 +1,6 @@
 /*
- * Looking into widgets, nodes and events: maps arrive as lists of entries, in which the last entry of a
- * key counts and an entry may lack its value.
+ * Access to the values of widgets, nodes and events. Maps arrive as lists of entries. The last
+ * entry of a key counts, and an entry may have no value.
  */
 #include "internal.h"
 
@@ -46,7 +46,7 @@ const Widgetd__V1__Value *wc_payload(const Widgetd__V1__Event *event, const char
   FIND(event->payload, event->n_payload, key, &null_value);
 }
 
-/* Text that grows until its place is full. */
+/* Text that grows until its buffer is full. */
 typedef struct text {
   char *at;
   size_t size, used;
@@ -57,7 +57,7 @@ static void add(text *to, const char *more) {
   if (count > room) {
     count = room;
     while (count > 0 && ((unsigned char)more[count] & 0xc0) == 0x80) count--;
-    /* Full: what would come next must not slip into the bytes of a character that was cut. */
+    /* The buffer is full: later text must not follow a character that was cut. */
     to->size = to->used + count + 1;
   }
   memcpy(to->at + to->used, more, count);
@@ -65,7 +65,7 @@ static void add(text *to, const char *more) {
   to->at[to->used] = 0;
 }
 
-/* As deep as its message: at most WC_DEPTH_LIMIT for values from the daemon. */
+/* The recursion is as deep as the message: at most WC_DEPTH_LIMIT for values from the daemon. */
 static void add_value(text *to, const Widgetd__V1__Value *value) {
   char buffer[64];
   switch (value == NULL ? WIDGETD__V1__VALUE__KIND__NOT_SET : value->kind_case) {

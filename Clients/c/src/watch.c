@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 #define MEMORY_MAX ((size_t)64 << 20)
-/* How much is read before an event loop has its turn again. */
+/* The maximum number of bytes that are read before the event loop gets control again. */
 #define READS_MAX 4
 
 static void exchange(wc_watch *watch) {

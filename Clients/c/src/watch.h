@@ -18,7 +18,8 @@
 
 /* The check of one connection. Times are in nanoseconds of wc_now. */
 typedef struct wc_liveness {
-  /* The longest silence before the daemon is asked; 0 for no check. The longest wait for an answer. */
+  /* The maximum silence before the daemon is asked; 0 for no check. The maximum wait for an
+   * answer. */
   int64_t quiet_max, answer_max;
   int64_t heard_at, asked_at;
   /* The daemon was asked, and has not answered. */
@@ -42,7 +43,7 @@ struct wc_watch {
   wc_liveness liveness;
   int epoll, timer;
   uint32_t first_wait, last_wait;
-  /* When to connect, while there is no connection. */
+  /* The time of the next attempt to connect, while there is no connection. */
   int64_t due;
   unsigned attempt;
   bool is_open, was_open, was_told_of_loss, is_fruitful, has_epoch, stopped, is_over;
@@ -68,11 +69,11 @@ bool wc_watch_has_token(const wc_watch *watch);
 /* Takes the token over from a frame, which is left without one. NULL: none. */
 void wc_watch_set_token(wc_watch *watch, ProtobufCBinaryData *token);
 
-/* The connection is lost, or could not be made; waiting helps. */
+/* The connection is lost, or could not be made. A later retry can help. */
 void wc_watch_lose(wc_watch *watch, const wc_error *error);
-/* The former state is of no use. Fetches the whole state again. */
+/* The former state is invalid. Fetches the whole state again. */
 void wc_watch_start_over(wc_watch *watch, const wc_error *error, bool other_epoch);
-/* Ends the watch well, or with an error. */
+/* Ends the watch, without or with an error. */
 void wc_watch_finish(wc_watch *watch);
 void wc_watch_fail(wc_watch *watch, const wc_error *error);
 void wc_watch_violation(wc_watch *watch, const char *what);

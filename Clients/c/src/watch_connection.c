@@ -1,5 +1,6 @@
 /*
- * The connection of a watch: the token and the number to resume from, and when to connect again.
+ * The connection of a watch: the token and the number to resume from, and the time of the next
+ * attempt.
  */
 #include "watch.h"
 
@@ -74,7 +75,7 @@ void wc_watch_set_timer(wc_watch *watch, int64_t nanoseconds) {
 }
 
 static void disconnect(wc_watch *watch) {
-  /* Closing takes it out of the epoll. */
+  /* Closing the descriptor removes it from the epoll. */
   wc_link_close(&watch->link);
   watch->is_open = false;
   watch->subscription = 0;
@@ -118,9 +119,9 @@ void wc_watch_lose(wc_watch *watch, const wc_error *error) {
 void wc_watch_start_over(wc_watch *watch, const wc_error *error, bool other_epoch) {
   disconnect(watch);
   if (watch->widgets != NULL) wc_watch_set_token(watch, NULL);
-  /* The numbers of another epoch mean nothing here: all its events are new. */
+  /* The numbers of another epoch have no meaning here: all its events are new. */
   if (other_epoch) wc_watch_set_after(watch, 0);
-  /* At once, unless the last time brought nothing either. */
+  /* The retry comes at once, unless the last attempt failed, too. */
   uint32_t wait = watch->is_fruitful ? 0 : next_wait(watch, 0);
   watch->is_fruitful = false;
   wc_watch_wait(watch, (int64_t)wait * 1000000);

@@ -1,12 +1,12 @@
 /*
- * The frames of a watch's stream: which notices follow from each, and how the stream goes on.
+ * The frames of a watch's stream, and the notices for each.
  */
 #include "watch.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The first frame. False if the stream does not go on. */
+/* Handles the first frame. False if the stream ends. */
 static bool opened(wc_watch *watch, uint64_t subscription, uint64_t epoch, uint64_t last_sequence) {
   if (watch->is_open) {
     wc_watch_violation(watch, "a stream was opened twice");
@@ -16,7 +16,7 @@ static bool opened(wc_watch *watch, uint64_t subscription, uint64_t epoch, uint6
   watch->has_epoch = true;
   watch->epoch = epoch;
   if (other_epoch && wc_watch_has_after(watch) && wc_watch_after(watch) != 0) {
-    /* The number that was sent was one of another epoch, and meant nothing here. */
+    /* The sent number belonged to another epoch, and has no meaning here. */
     wc_error error;
     wc_fail(&error, WC_FAILED_PRECONDITION, "EPOCH_CHANGED",
             "the daemon has a new store, and numbers events from the start; all events that it keeps "
@@ -51,7 +51,7 @@ static void take_gap(wc_watch *watch, const Widgetd__V1__EventGap *gap) {
                            .last_sequence = gap->last_sequence});
 }
 
-/* Gives a frame to the copy. False if the watch does not go on from it. */
+/* Passes a frame to the copy. False if the watch cannot continue after it. */
 static bool mirror_took(wc_watch *watch, Widgetd__V1__WatchWidgetsResponse *frame, size_t bytes) {
   wc_error error;
   switch (wc_mirror_take(watch->mirror, frame, bytes, wc_watch_tell, watch)) {

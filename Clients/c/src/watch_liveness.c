@@ -1,5 +1,5 @@
 /*
- * How a watch notices a daemon that hangs or is stopped. Such a daemon keeps its connections and
+ * The detection of a daemon that hangs or is stopped. Such a daemon keeps its connections and
  * accepts new ones, but sends nothing.
  *
  * After `quiet_max` without a byte, the watch makes a small call on its connection. Without a byte
@@ -53,7 +53,7 @@ static void ask(wc_watch *watch) {
   }
   watch->link.next_stream_id += 2;
   wc_link_send(&watch->link, frame, count);
-  /* A lost connection shows at the next read. */
+  /* The next read reports a lost connection. */
   wc_link_flush(&watch->link);
   wc_watch_set_poll(watch, EPOLL_CTL_MOD);
 }
@@ -66,7 +66,7 @@ void wc_watch_check(wc_watch *watch) {
     lose(watch);
     return;
   }
-  /* A timer that is early enough stays, so frames cost no call of the kernel. */
+  /* A timer that is early enough is not changed, so that frames need no system call. */
   int64_t due = wait == 0 ? INT64_MAX : now + wait;
   if (step == WC_LIVENESS_WAIT && liveness->rings_at > now && liveness->rings_at <= due) return;
   liveness->rings_at = due;

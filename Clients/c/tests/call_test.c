@@ -86,7 +86,7 @@ static void the_short_calls_say_what_they_are_asked_to(void) {
   wc_error error;
   CHECK(wc_check_health(client, &error) == WC_UNAVAILABLE);
   CHECK_TEXT(with.method, "grpc.health.v1.Health/Check");
-  /* An answer without the widget that it should have. */
+  /* An answer that lacks its widget. */
   CHECK(wc_get(client, "cpu", &error) == NULL);
   CHECK_TEXT(error.reason, "PROTOCOL_VIOLATION");
   CHECK(wc_create(client, NULL, "gauge", data, 2, &error) == NULL);
@@ -307,7 +307,7 @@ static void a_lost_connection_is_made_again_by_the_next_call(void) {
   pthread_barrier_wait(&slow);
   CHECK(wc_delete(client, "a", &error) == WC_OK);
   pthread_barrier_wait(&slow);
-  /* Lost after the request was sent: nobody knows. */
+  /* The connection is lost after the request was sent, so the result is unknown. */
   CHECK(wc_delete(client, "a", &error) == WC_UNAVAILABLE);
   CHECK_TEXT(error.reason, "CONNECTION_LOST");
   CHECK(strstr(error.message, "request_id") != NULL);
@@ -340,7 +340,7 @@ static void wrong_calls_are_refused_before_they_are_sent(void) {
   CHECK(wc_call(client, "GetWidget", &get, &answer, &error) == WC_RESOURCE_EXHAUSTED);
   CHECK_TEXT(error.reason, "REQUEST_TOO_LARGE");
   large[WC_FRAME_BYTES_MAX - 200] = 0;
-  /* The largest that fits is sent, although the kernel takes it in pieces. */
+  /* The largest allowed request is sent, although the kernel takes it in pieces. */
   CHECK(wc_call(client, "GetWidget", &get, &answer, &error) == WC_OK);
   CHECK(with.id == 1);
   wc_free(answer);

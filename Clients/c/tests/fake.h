@@ -73,7 +73,7 @@ static inline void fake_accept(fake *server) {
   CHECK(server->peer >= 0);
 }
 
-/* Sends as much as it can; a client that has hung up is not a failure. */
+/* Sends as many bytes as possible. A client that has closed the connection is no failure. */
 static inline void send_bytes(int fd, const void *bytes, size_t count) {
   for (size_t sent = 0; sent < count;) {
     ssize_t now = send(fd, (const uint8_t *)bytes + sent, count - sent, MSG_NOSIGNAL);
@@ -98,7 +98,7 @@ static inline void put_header(uint8_t *at, size_t count, uint32_t id, uint8_t ty
   at[9] = flags;
 }
 
-/* Bytes that a test puts together. */
+/* Bytes that a test builds. */
 typedef struct bytes {
   uint8_t *at;
   size_t count;

@@ -32,7 +32,7 @@ static void ignore(wc_watch *watch, const wc_notice *notice, void *context) {
   wc_watch_widgets(watch, &count);
 }
 
-/* A conversation that is right, to begin with. */
+/* A valid conversation, before it is changed. */
 static bytes conversation(void) {
   bytes all = {0};
   append_opened(&all, 1, 3);
@@ -54,7 +54,7 @@ static void spoil(bytes *all) {
     case 0: all->at[at] = (uint8_t)dice(256); break;
     case 1: all->at[at] ^= (uint8_t)(1 << dice(8)); break;
     case 2: {
-      /* A piece from elsewhere in it. */
+      /* A piece from another place of the conversation. */
       size_t from = dice((uint32_t)all->count), count = dice(40);
       for (size_t i = 0; i < count && at + i < all->count && from + i < all->count; i++)
         all->at[at + i] = all->at[from + i];
@@ -107,7 +107,7 @@ static void spoiled_conversations_do_no_harm(void) {
     struct pollfd incoming = {.fd = server.listener, .events = POLLIN};
     while (poll(&incoming, 1, 0) == 1) fake_accept(&server);
   }
-  /* Spoiling does spoil. */
+  /* The change has an effect. */
   CHECK(given != NULL || over > CONVERSATIONS / 20);
   fake_stop(&server);
 }

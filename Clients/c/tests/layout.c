@@ -1,6 +1,6 @@
 /*
- * Prints the layout that a program with these messages was compiled against: a line for each
- * message, with a hash of its fields in the order of the struct. The output is the same on every
+ * Prints the layout of the messages that a program is compiled with: a line for each message,
+ * with a hash of its fields in the order of the struct. The output is the same on every
  * machine. A new message is compatible with such a program. A changed line is not.
  */
 #include "widgetclient.h"
@@ -17,7 +17,8 @@ static void add(const char *text) {
 
 static void print(const ProtobufCMessageDescriptor *message) {
   hash = UINT64_C(0xcbf29ce484222325);
-  /* Fields are listed by number; the struct has them by offset, members of a oneof at the same. */
+  /* Fields are listed by number, but the struct has them by offset. Members of a oneof have the
+   * same offset. */
   unsigned from = 0;
   for (;;) {
     const ProtobufCFieldDescriptor *next = NULL;

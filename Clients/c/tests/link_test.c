@@ -39,7 +39,7 @@ static void frames_may_be_split_at_every_byte(void) {
           CHECK(frame.stream_id == (frames == 0 ? 1u : frames == 1 ? 0x01020304u : 3u));
           frames++;
         }
-        /* A frame is there as soon as its last byte is. */
+        /* A frame is available as soon as its last byte has come. */
         size_t ends[] = {15, 25, 41};
         CHECK(frames == (size_t)((cuts[piece + 1] >= ends[0]) + (cuts[piece + 1] >= ends[1])
                                  + (cuts[piece + 1] >= ends[2])));

@@ -197,7 +197,7 @@ static void content_that_comes_with_faults_is_cut_to_a_tree(void) {
   }
 }
 
-/* After changes, the count is the same as for the same widgets sent whole. */
+/* After changes, the count of bytes equals the count for the same widgets from a snapshot. */
 static void the_memory_of_changed_content_is_counted(void) {
   memset(truth, 0, sizeof truth);
   memset(heard, 0, sizeof heard);

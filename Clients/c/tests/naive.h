@@ -1,6 +1,6 @@
 /*
- * A naive copy of widgets, and random changes of it as messages of the daemon. `truth` is the state
- * that was sent, and `heard` the state that notices gave.
+ * A naive copy of widgets, and random changes of it as messages of the daemon. `truth` is the
+ * sent state, and `heard` is the state according to the notices.
  */
 #ifndef NAIVE_H
 #define NAIVE_H
@@ -38,7 +38,8 @@ static naive truth[IDS], heard[IDS];
 
 static inline int index_of(const char *id) { return atoi(id + 1); }
 
-/* The nodes that are reached from here, in order, written to `order`; those it has seen before not. */
+/* Writes the nodes that are reachable from here to `order`, in order, without nodes that were
+ * visited before. */
 static inline void naive_walk(const naive *of, int number, bool *seen, int *order, size_t *count) {
   if (number < 0 || !of->nodes[number].there || seen[number]) return;
   seen[number] = true;
@@ -178,7 +179,7 @@ static inline bool on_difference(void *context, const wc_notice *notice) {
     CHECK(notice->content == NULL);
   }
   if (notice->kind == WC_NOTICE_UPDATED && notice->update != NULL) {
-    /* The update as it came: applied by hand it gives the same. */
+    /* The received update gives the same state if the test applies it. */
     naive now = *at;
     for (size_t i = 0; i < notice->update->n_unset_data; i++)
       now.data[notice->update->unset_data[i][1] - '0'] = 0;
@@ -236,7 +237,7 @@ static inline Widgetd__V1__Node *new_node(const naive *from, int number) {
   return node;
 }
 
-/* Any children: those that are not there, itself, and the same one twice. */
+/* Any children: missing ones, the node itself, and the same one twice. */
 static inline void random_node(naive *at, int number) {
   memset(&at->nodes[number], 0, sizeof at->nodes[number]);
   at->nodes[number].there = true;
@@ -255,7 +256,7 @@ static inline void random_content(naive *at) {
   naive_trim(at, order);
 }
 
-/* Nodes that are there get another value, or the same: what most changes are. */
+/* Existing nodes get another value, or the same one, as in most changes. */
 static inline void random_values(naive *at, Widgetd__V1__ContentChange *change) {
   change->set_nodes = malloc(4 * sizeof *change->set_nodes);
   for (unsigned n = 1 + dice(3); n > 0; n--) {
@@ -306,7 +307,7 @@ static inline Widgetd__V1__ContentChange *random_content_change(naive *at) {
   }
   change->set_nodes = malloc(8 * sizeof *change->set_nodes);
   for (unsigned n = dice(8); n > 0; n--) {
-    /* A node may be there twice: the last counts. */
+    /* A node may occur twice: the last one counts. */
     int number = (int)dice(NODES);
     random_node(at, number);
     change->set_nodes[change->n_set_nodes++] = new_node(at, number);
@@ -403,7 +404,7 @@ static inline Widgetd__V1__WidgetChange *random_change(uint64_t revision) {
       update->unset_data[update->n_unset_data++] = copy_of("k%d", i);
     }
     for (unsigned n = 1; what > 2 && n < what - 1; n++) {
-      /* A key may be there twice: the last counts. */
+      /* A key may occur twice: the last entry counts. */
       at->data[i] = (int)dice(1000) + 1;
       Widgetd__V1__WidgetUpdated__SetDataEntry *entry =
           NEW(Widgetd__V1__WidgetUpdated__SetDataEntry,

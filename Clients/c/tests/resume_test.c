@@ -1,4 +1,4 @@
-/* How a watch goes on when the stream or the daemon is lost, or ends. */
+/* A watch after the loss or the end of its stream or daemon. */
 #include "watching.h"
 
 static void a_lost_watch_goes_on_with_the_token_of_the_last_whole_frame(void) {
@@ -28,7 +28,7 @@ static void a_lost_watch_goes_on_with_the_token_of_the_last_whole_frame(void) {
   send_and_free(&server, &all);
   turn(watch, NULL);
   CHECK_TEXT(heard(), "connected-again a=4 @4");
-  /* A daemon that shuts down says so, and how long to wait. */
+  /* A daemon that shuts down reports this, and the time to wait. */
   append_refusal(&all, 1, WC_UNAVAILABLE, "The daemon is shutting down.", "SHUTTING_DOWN", 0);
   send_and_free(&server, &all);
   turn(watch, NULL);

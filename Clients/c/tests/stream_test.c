@@ -43,11 +43,12 @@ static void a_stream_gives_its_messages_and_its_end(void) {
   pthread_barrier_destroy(&slow);
 }
 
-/* Messages of each side on one stream, so large that no socket holds them. */
+/* The number of messages of each side on one stream. They are too large for the buffers of
+ * any socket. */
 #define TALK_COUNT 64
 #define TALK_BYTES 60000
 
-/* A frame whose header is this, of a stream with the id 1; its data is thrown away. */
+/* Reads a frame with this header, of the stream 1. Its data is dropped. */
 static void expect_frame(fake *server, uint8_t type, uint8_t flags) {
   uint8_t header[10];
   CHECK(receive_bytes(server->peer, header, 10));
@@ -80,7 +81,7 @@ static void talk(script *with) {
   append_end(&all);
   send_and_free(&with->server, &all);
   free(text);
-  /* Until the client hangs up. */
+  /* Waits until the client closes the connection. */
   uint8_t rest;
   CHECK(!receive_bytes(with->server.peer, &rest, 1));
 }
@@ -143,7 +144,7 @@ static void what_is_over_takes_no_messages(void) {
     if (is_read) CHECK(wc_stream_next(stream, &answer, -1, &error) == WC_OK && answer == NULL);
     CHECK(wc_stream_send(stream, &request, &error) == WC_UNAVAILABLE);
     CHECK_TEXT(error.reason, is_read ? "STREAM_OVER" : "CONNECTION_LOST");
-    /* How it ended can still be read. */
+    /* The reason of the end can still be read. */
     CHECK(wc_stream_next(stream, &answer, -1, &error) == WC_OK && answer == NULL);
     wc_stream_close(stream);
     fake_stop(&with.server);

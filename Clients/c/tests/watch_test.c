@@ -96,7 +96,8 @@ static void an_event_is_told_once_and_a_gap_is_told(void) {
   CHECK(request->_after_sequence_case != 0 && request->after_sequence == 9);
   wc_free(request);
   heard();
-  /* Another store without a token to refuse: the watch finds out by the epoch. */
+  /* The daemon has another store, but there is no token to refuse. The watch sees it by the
+   * epoch. */
   append_opened(&all, 2, 1);
   send_and_free(&server, &all);
   turn(watch, NULL);
@@ -181,7 +182,7 @@ static void stopping_in_a_notice_tells_no_more(void) {
   CHECK(wc_watch_is_over(watch));
   stop_at_event = NULL;
   wc_watch_free(watch);
-  /* Not even that the set of changes is whole. */
+  /* Not even the end of the change set is reported. */
   watch = watch_of(&server, false);
   stop_at_added = watch;
   wc_free(accept_watch(&server, watch));
@@ -224,7 +225,7 @@ static void memory_is_bounded(void) {
   CHECK(wc_watch_is_over(watch) && error.code == WC_RESOURCE_EXHAUSTED);
   CHECK_TEXT(error.reason, "ANSWER_TOO_LARGE");
   wc_watch_free(watch);
-  /* Parts that never end count too. */
+  /* The parts of a change set without an end count, too. */
   watch = watch_of(&server, false);
   wc_watch_set_memory_max(watch, 4000);
   wc_free(accept_watch(&server, watch));

@@ -88,7 +88,7 @@ static inline wc_code turn(wc_watch *watch, wc_error *error) {
   return code;
 }
 
-/* Connects, and gives the request that came. */
+/* Connects, and returns the request. */
 static inline void *accept_stream(fake *server, wc_watch *watch, const char *method,
                            const ProtobufCMessageDescriptor *type) {
   uint32_t id;
@@ -117,7 +117,7 @@ static inline void check_token(const Widgetd__V1__WatchWidgetsRequest *request, 
                token, strlen(token)) == 0);
 }
 
-/* Opens a watch that holds a=1, sends it `last`, and gives how it ended. */
+/* Opens a watch with the widget a=1, sends `last`, and returns the result of the watch. */
 static inline wc_error end_of(bytes *last) {
   fake server = fake_start();
   wc_watch *watch = watch_of(&server, false);
