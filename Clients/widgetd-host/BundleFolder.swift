@@ -8,7 +8,7 @@ import WidgetTimeZones
 /// `widgetctl bundle`.
 struct BundleFolder: Sendable {
   let path: String
-  /// Texts of the differences in an answer, together.
+  /// The maximum size of all texts of the differences in an answer.
   var differenceBytesMax = 1 << 20
 
   func carryOut(_ request: ProvideBundleRequest.Request) -> ProvideBundleAnswer.Outcome {

@@ -101,7 +101,7 @@ struct HostCommand: AsyncParsableCommand {
             return .failure(BundleRefusal(problems: error.problems.map { "\($0)" }))
           }
         },
-        // Texts of bundles, and what their programs print, are in these.
+        // The languages of bundles' texts and of their programs' output.
         report: { errorLog.write($0.safeLines, .warning) },
         note: { errorLog.write($0.safeLines, .info) },
         status: { running, failed in
@@ -142,16 +142,16 @@ struct HostCommand: AsyncParsableCommand {
     }
   }
 
-  /// Says which folders are not there.
+  /// Reports the missing folders.
   private func tellOfRoots() {
     let missing = roots.filter { access($0, F_OK) != 0 }
-    // Of the usual folders, one is enough.
+    // One existing folder of the usual ones is enough.
     guard missing.count == roots.count || !bundles.isEmpty, !missing.isEmpty else { return }
     let list = missing.joined(separator: ", ")
     errorLog.write("\(list) does not exist yet; bundles run as soon as they are there", .warning)
   }
 
-  /// As in a login shell: the user's programs come first. Root runs the system's alone.
+  /// As in a login shell, the user's programs come first. Root runs only the system's programs.
   private var programFolders: [String] {
     (geteuid() == 0 ? [] : ["\(home)/.local/bin"]) + BundlePermissions.systemFolders
   }
@@ -195,7 +195,8 @@ struct HostCommand: AsyncParsableCommand {
     return [folder("XDG_DATA_HOME", ".local/share"), folder("XDG_CONFIG_HOME", ".config")]
   }
 
-  /// The daemon may come later: if there is no socket yet, it is waited for in the usual place.
+  /// The daemon may start later. If there is no socket yet, the program waits for one in the usual
+  /// place.
   private var socketPath: String {
     if let found = try? SocketPath.discover(explicit: socket) { return found }
     if getuid() != 0, let directory = SocketPath.ofProcess("XDG_RUNTIME_DIR") {

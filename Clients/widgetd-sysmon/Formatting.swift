@@ -1,6 +1,6 @@
-// Numbers as people read them. Without a locale: the texts are the same on every machine.
+// Numbers as text for people. Without a locale, so that the texts are the same on every machine.
 
-/// An amount in bytes with a binary unit and three significant digits or so: `512 B`, `1.5 KiB`.
+/// An amount in bytes with a binary unit and about three significant digits: `512 B`, `1.5 KiB`.
 func bytesText(_ bytes: Double) -> String {
   var amount = max(0, bytes)
   var unit = "B"
@@ -25,12 +25,12 @@ func bitRateText(_ bitsPerSecond: Double) -> String {
 /// A share of a whole: `12.5 %`.
 func percentText(_ percent: Double) -> String { "\(fixed(percent, 1)) %" }
 
-/// How much of the whole a part is, in percent with one decimal; 0 of nothing.
+/// The share of a part in the whole, in percent with one decimal; 0 if the whole is 0.
 func percent(_ part: Double, of whole: Double) -> Double {
   whole > 0 ? (part / whole * 1000).rounded() / 10 : 0
 }
 
-/// A finite number with that many decimals, 0 to 3. Not finite reads as 0.
+/// A finite number with 0 to 3 decimals. Other numbers count as 0.
 func fixed(_ number: Double, _ decimals: Int) -> String {
   let scale = [1.0, 10, 100, 1000][min(max(decimals, 0), 3)]
   guard let scaled = Int64(exactly: (number * scale).rounded()) else { return "0" }

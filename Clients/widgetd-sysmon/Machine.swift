@@ -3,7 +3,7 @@ import WidgetModel
 /// The measured machine: the one that the program runs on, or one of a test.
 protocol Machine: Sendable {
   var cpus: Int { get }
-  /// A time as the people at the machine read it.
+  /// A local time of the machine.
   func local(_ time: Timestamp) -> LocalTime
   func load() throws -> LoadAverage
   func memory() throws -> MemoryInfo
@@ -12,7 +12,7 @@ protocol Machine: Sendable {
   func disk() throws -> DiskUsage
 }
 
-/// How full a file system is, in bytes.
+/// The use of a file system, in bytes.
 struct DiskUsage: Hashable {
   var totalBytes: UInt64
   /// The bytes that users other than root can still write.
@@ -21,7 +21,7 @@ struct DiskUsage: Hashable {
   var usedBytes: UInt64
 }
 
-/// A time as the people at this machine read it.
+/// A local time of this machine.
 struct LocalTime: Hashable {
   var date: String
   var time: String

@@ -17,7 +17,7 @@ enum Click: Events {
 protocol Unit: FieldValue, CaseIterable, RawRepresentable<String> where AllCases == [Self] {}
 
 extension Unit {
-  /// The unit that a click on one with this unit shows.
+  /// The unit after a click on a widget with this unit.
   var next: Self {
     let units = Self.allCases
     guard let index = units.firstIndex(where: { $0.rawValue == rawValue }) else { return self }
@@ -34,15 +34,15 @@ protocol Measurement: Fields {
   var words: String? { get }
 }
 
-/// A widget that measures something, and shows it in one of several units. All its state is in the daemon:
-/// what it shows follows from the data and the unit, also if the unit was set by hand.
+/// A widget that measures something, and shows it in one of several units. All its state is in the
+/// daemon. The shown value follows from the data and the unit, even if the unit was set by hand.
 protocol MeasuringWidget: ProvidedWidget
 where State: Measurement, Parameters == Titled, Event == Click {
   func measure(_ state: inout State, at now: Timestamp) throws
 }
 
 extension MeasuringWidget {
-  // Units are chosen by people, and outlive the daemon.
+  // People choose the units, so the units survive a restart of the daemon.
   var persistence: Kind.Persistence { .durable }
   var content: [ContentTemplate] { card() }
 

@@ -1,7 +1,7 @@
 import Synchronization
 import WidgetModel
 
-/// How much an interface carried per second between two samples.
+/// The traffic of an interface per second between two samples.
 struct NetworkRate: Hashable {
   var receivedPerSecond: Double
   var sentPerSecond: Double
@@ -32,8 +32,8 @@ struct NetworkSample: Hashable {
   }
 }
 
-/// The last two samples: rates are differences, so somebody has to remember. Who asks twice within an
-/// interval gets the same sample; what passes in so short a time says nothing about the rate.
+/// The last two samples, because rates are differences. Several requests within an interval get the
+/// same sample, because the traffic of a very short time says nothing about the rate.
 final class NetworkSamples: Sendable {
   private let lastTwo = Mutex<(earlier: NetworkSample?, latest: NetworkSample?)>((nil, nil))
 

@@ -15,11 +15,11 @@ struct ProcTextError: Error, Hashable, CustomStringConvertible {
 struct LoadAverage: Hashable {
   static let path = "/proc/loadavg"
 
-  /// How many tasks ran or waited on average, over 1, 5 and 15 minutes.
+  /// The average number of running and waiting tasks, over 1, 5 and 15 minutes.
   var one: Double
   var five: Double
   var fifteen: Double
-  /// Tasks that run or could run now, and all tasks.
+  /// The number of tasks that run or can run now, and of all tasks.
   var runnable: Int64
   var total: Int64
 
@@ -86,7 +86,7 @@ struct NetworkCounters: Hashable {
   static func read(_ text: String) throws(ProcTextError) -> [String: NetworkCounters] {
     var result: [String: NetworkCounters] = [:]
     for line in text.split(separator: "\n").dropFirst(2) {
-      // A name may hold colons (`eth0:1`), but what follows the last one are numbers.
+      // A name may have colons (`eth0:1`), but only numbers follow the last colon.
       guard let colon = line.lastIndex(of: ":") else {
         throw ProcTextError(path: path, problem: "\"\(line)\" names no interface")
       }

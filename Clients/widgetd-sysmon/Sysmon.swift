@@ -112,7 +112,7 @@ struct Sysmon: AsyncParsableCommand {
     spec(of: CounterWidget.self, "Clicks", .small),
   ]
 
-  /// The widget is named as its kind is.
+  /// The widget has the name of its kind.
   private static func spec<W: ProvidedWidget>(
     of kind: W.Type, _ title: String, _ family: Family = .medium
   ) -> WidgetSpec where W.Parameters == Titled {

@@ -1,7 +1,7 @@
 import Glibc
 import WidgetModel
 
-/// The machine that this runs on.
+/// The machine on which the program runs.
 struct SystemMachine: Machine {
   /// The file system to measure.
   var diskPath = "/"

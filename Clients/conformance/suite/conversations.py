@@ -1,4 +1,4 @@
-"""A session of a provider as the suite reads it: every frame is held against section 15 of
+"""A session of a provider in the suite. Every frame is checked against section 15 of
 docs/PROTOCOL.md.
 
 `ProvideReader` keeps what the client has said and what it is owed for that. That each frame with an
@@ -27,13 +27,13 @@ class ProvideReader(Reader):
     def __init__(self, driver: Driver, number: int, unacknowledged_max: int) -> None:
         super().__init__(driver, number)
         self.unacknowledged_max = unacknowledged_max
-        # The client sends no more; the end has come.
+        # Whether the client sends no more, and whether the end has come.
         self.is_finished = self.is_over = False
         # The ids of frames that may still get a result, also 0; in order.
         self.owed: deque[int] = deque()
         # The last sequence numbers of events and gaps that came and are not acknowledged.
         self.unacknowledged: list[int] = []
-        # Of which widget each data request was.
+        # The widget of each data request.
         self.asked: dict[int, str] = {}
 
     def said(self, frame: Document) -> None:
@@ -81,7 +81,7 @@ class ProvideReader(Reader):
 
     def _result(self, content: Document) -> None:
         number, error = content.get("id", 0), content.get("error")
-        # Frames without an id that did not fail are passed over.
+        # Results of frames without an id are sent only for failures.
         while self.owed and number and self.owed[0] == 0:
             self.owed.popleft()
         if not self.owed or self.owed[0] != number:

@@ -16,18 +16,18 @@ from typing import IO, TypeVar
 from lib.system import clean_environment, tied
 from suite import ROOT
 
-# Long enough for a slow machine; whoever waits goes on as soon as it can.
+# The timeout is long enough for a slow machine. A wait ends as soon as its line comes.
 PATIENCE = float(os.environ.get("WIDGETD_CONFORMANCE_PATIENCE", "30"))
 T = TypeVar("T")
 WORDS = {"call", "open", "follow", "converse", "pause", "cancel", "timeout", "both", "others"}
 
 
 class Failed(Exception):
-    """The client, or the daemon, does not do what it must."""
+    """The client, or the daemon, violates the protocol or the scenario."""
 
 
 class Unsupported(Exception):
-    """The client has no way to do this. Shown as such, never as a pass."""
+    """The client cannot do this. The table shows it as such, never as a pass."""
 
 
 @dataclass(frozen=True)
@@ -37,18 +37,18 @@ class Pair:
     name: str
     # The command line before the socket's path.
     command: tuple[str, ...]
-    # How it is built, told when it is not there.
+    # The command that builds it, for the message about a missing program.
     build: str
-    # Hosts the daemon itself: is given settings instead of a socket.
+    # Whether it hosts the daemon itself, and gets settings instead of a socket.
     hosts: bool = False
     # Other files that the program needs, and its environment.
     needs: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
     # Other missing things. Empty if there are none.
     lacking: str = ""
-    # Why bytes that its own types would not make cannot be sent with it; empty if they can.
+    # The reason why it cannot send bytes that its types do not make; empty if it can.
     typed: str = ""
-    # Why it lacks a word of `supports`.
+    # The reasons for missing words of `supports`.
     lacks: dict[str, str] = field(default_factory=dict)
 
     def missing(self) -> str | None:
@@ -60,7 +60,7 @@ class Pair:
 
 
 def _has_grpc(python: str) -> bool:
-    """Whether this interpreter is there and has grpcio."""
+    """Whether this interpreter exists and has grpcio."""
     return os.path.exists(python) and subprocess.run(
         [python, "-c", "import grpc, google.protobuf"], capture_output=True, check=False,
         timeout=60).returncode == 0
@@ -96,7 +96,7 @@ def pairs() -> list[Pair]:
 
 @dataclass
 class Answer:
-    """How a call, or a stream, ended: a message's bytes, or a code and a status's bytes."""
+    """The result of a call or a stream: a message's bytes, or a code and a status's bytes."""
 
     ok: bool
     data: bytes = b""
@@ -257,7 +257,7 @@ class Driver:
         return self._next_id
 
     def follow(self, data: bytes) -> int:
-        """Watches the way the library goes on by itself."""
+        """Watches with the library's own resuming watch."""
         self.need("follow")
         self._next_id += 1
         self._streams[self._next_id] = Stream()
@@ -279,7 +279,7 @@ class Driver:
         self._send(f"send {number} {to_hex(data)}")
 
     def finish(self, number: int) -> None:
-        """Says that no more is sent in a conversation."""
+        """Ends the client's messages in a conversation."""
         self._send(f"finish {number}")
 
     def frame(self, number: int) -> bytes | Answer:
@@ -295,7 +295,7 @@ class Driver:
         return self._wait("the next frame", found)
 
     def waiting(self, number: int) -> int:
-        """How many frames have come that nobody has taken."""
+        """The number of received frames that no step has taken."""
         with self._state:
             return len(self._streams[number].frames)
 
@@ -308,7 +308,7 @@ class Driver:
         self._wait(done, lambda: True if done in stream.acknowledged else None)
 
     def cancel(self, number: int) -> None:
-        """Gives a stream up; its end comes as one of its events."""
+        """Cancels a stream; its end comes as one of its events."""
         self.need("cancel")
         self._send(f"cancel {number}")
 
@@ -319,7 +319,7 @@ class Driver:
         self._wait(f"`{done}`", lambda: True if done in self._said else None)
 
     def quit(self) -> None:
-        """Asks it to end, and sees that it does with 0."""
+        """Asks it to end, and checks that it ends with 0."""
         try:
             self._send("quit")
         except Failed:

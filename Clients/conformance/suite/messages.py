@@ -1,4 +1,4 @@
-"""Messages as the scenario files write them, and as they travel.
+"""Messages in the form of the scenario files, and in the form of the wire.
 
 A scenario writes a message as JSON with the names of the schema: enum values by name, a `Value` as
 the plain JSON it stands for, a duration as "250ms" or "2s", a field mask as a list of paths, bytes
@@ -31,7 +31,7 @@ CODES = ("OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", 
 
 
 class Misuse(Exception):
-    """A scenario says something that the schema or the suite does not know."""
+    """A scenario has something that the schema or the suite does not know."""
 
 
 def full_method(method: str) -> str:
@@ -77,7 +77,7 @@ def encode(name: str, document: Document) -> bytes:
 
 
 def decode(name: str, data: bytes) -> Document:
-    """A message as a scenario would write it."""
+    """A message in the form of a scenario."""
     return plain(name, SCHEMA.decode(name, data))
 
 
@@ -87,7 +87,7 @@ def _fields(name: str) -> dict[str, Any]:
 
 
 def filled(name: str, document: Document) -> Document:
-    """A message that a scenario wrote, as the encoder takes it."""
+    """A message of a scenario, in the form of the encoder."""
     fields = _fields(name)
     result: Document = {}
     for key, value in document.items():
@@ -166,7 +166,7 @@ def plain_of(value: Document) -> Any:
 
 
 def plain(name: str, message: Document) -> Document:
-    """A decoded message as a scenario would write it."""
+    """A decoded message in the form of a scenario."""
     fields = _fields(name)
     result: Document = {}
     for key, value in message.items():
@@ -192,7 +192,7 @@ def _one_plain(kind: str | None, value: Any) -> Any:
 
 
 def difference(expected: Any, found: Any, at: str = "") -> str | None:
-    """Where what was found is not what a scenario expects; None if it fits.
+    """The first difference from the expectation of a scenario; None if there is none.
 
     Of a message only what is named must fit, since a field that is not there is its zero value;
     lists must fit whole. "$any" fits whatever is there.
@@ -223,7 +223,7 @@ def difference(expected: Any, found: Any, at: str = "") -> str | None:
     if found is None and (expected in ("", 0, False, None) or _is_first_of_enum(expected)):
         return None
     if isinstance(expected, (bool, int, float)):
-        # Python takes 1, 1.0 and True for the same; the daemon does not.
+        # In Python, 1, 1.0 and True are equal, but not in the daemon.
         same = type(expected) is type(found) and expected == found
     else:
         same = expected == found

@@ -17,7 +17,7 @@ def refused(answer: Answer, step: Document, wire: str) -> None:
     if answer.code != code:
         raise Failed(f"failed with {found}, expected {step['error']}")
     if not answer.data:
-        # A client may refuse, or give up, without the daemon's words where the step allows it.
+        # If the step allows it, a client may refuse or give up without the daemon's message.
         if reason and not step.get("client"):
             raise Failed(f"{found} came without its google.rpc.Status, expected {reason}")
         return

@@ -1,4 +1,4 @@
-"""A scenario as its file has it."""
+"""Scenarios, read from their files."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ class Scenario:
 
     @staticmethod
     def parse(group: str, document: Document) -> "Scenario":
-        """Reads one; a key that means nothing is an error."""
+        """Reads a scenario. An unknown key is an error."""
         known = {"name", "section", "says", "steps", "server", "user"}
         if set(document) - known:
             raise Misuse(f"{group}: {document.get('name')} has {sorted(set(document) - known)}")

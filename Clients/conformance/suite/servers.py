@@ -1,6 +1,6 @@
-"""The daemon of a scenario: a widgetd of its own, or the one that a driver hosts.
+"""The daemon of a scenario: a separate widgetd, or the daemon that a driver hosts.
 
-Both have a socket, where somebody else than the client under test (`other`) can ask them.
+Both have a socket for another client than the client under test (`other`).
 """
 
 import os
@@ -30,12 +30,12 @@ def flags(settings: Document) -> list[str]:
 
 
 class Server:
-    """A widgetd in a folder of its own."""
+    """A widgetd in a separate folder."""
 
     def __init__(self, settings: Document) -> None:
         self.settings = settings
         self.scratch = Scratch()
-        # Users without rights reach the socket; whether they may do anything is the daemon's word.
+        # Users without rights can connect to the socket. The daemon decides what they may do.
         os.chmod(self.scratch.folder, 0o755)
         self._connection: Connection | None = None
 
@@ -48,7 +48,7 @@ class Server:
         self.scratch.daemon("--socket-mode", "0666", *flags(self.settings))
 
     def stop(self) -> None:
-        """Ends the daemon in order."""
+        """Ends the daemon with SIGTERM."""
         self._disconnect()
         status = self.scratch.daemon_process.stop()
         if status != 0:
@@ -61,7 +61,7 @@ class Server:
         self.scratch.daemon_process.process.wait()
 
     def other(self, method: str, request: Document) -> Document:
-        """A call of another program, over a connection of its own. It must succeed."""
+        """A call of another program, over a separate connection. It must succeed."""
         if self._connection is None:
             self._connection = self.scratch.connect()
         filled = messages.filled(messages.request_type(method), request)
@@ -72,7 +72,7 @@ class Server:
             raise Failed(f"another program's {method} failed: {error}") from error
 
     def watch(self, widget: str, path: str) -> Generator[None, None, None]:
-        """A third program's watch of one thing, open already: yields for each change set."""
+        """An open watch of a third program for one widget: yields once for each change set."""
         connection = self.scratch.connect()
         frames = connection.stream("WatchWidgets", selector={"ids": [widget]},
                                    read_mask={"paths": [path]})
@@ -109,7 +109,7 @@ class Server:
         return resident_bytes(self.scratch.daemon_process.pid)
 
     def alive(self) -> bool:
-        """Whether the daemon that should run does."""
+        """Whether the daemon still runs, if it should run."""
         process = self.scratch.daemon_process
         return process is not None and process.process.poll() is None
 

@@ -40,7 +40,7 @@ class Run:
         self.at = ""
 
     def perform(self) -> None:
-        """Does all of it; raises Failed, Unsupported or Misuse."""
+        """Carries out the scenario; raises Failed, Unsupported or Misuse."""
         identity = self._identity()
         self.server = (HostedServer(self.scenario.server, self.scenario.user) if self.pair.hosts
                        else Server(self.scenario.server))
@@ -63,7 +63,7 @@ class Run:
             self.server.close()
 
     def _settle(self) -> None:
-        """Ends the conversations that go on, and sees that nothing is owed to them."""
+        """Ends the open conversations, and checks that no result is missing."""
         for name, reader in self.streams.items():
             if isinstance(reader, ProvideReader) and not reader.is_over:
                 if not reader.is_finished:
@@ -78,7 +78,7 @@ class Run:
         groups = {"client": ("--groups", str(CLIENT_GROUP)), "stranger": ("--clear-groups",)}
         identity = ("setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY),
                     *groups[self.scenario.user], "--")
-        # The program may be where only root can go: in a home folder, say.
+        # The program may be in a folder that only root can search, such as a home folder.
         if subprocess.run([*identity, "test", "-x", self.pair.command[0]], check=False).returncode:
             raise Unsupported(f"another user cannot run {os.path.realpath(self.pair.command[0])}")
         return identity
@@ -185,7 +185,7 @@ class Run:
     # --- Streams
 
     def do_open(self, step: Document) -> None:
-        """Opens a stream, raw. With `resume`, where that stream of this scenario stopped."""
+        """Opens a stream, raw. `resume` names a stream whose last token it continues."""
         method, name = step["open"], step["as"]
         request = dict(step.get("send", {}))
         before = self.streams[step["resume"]] if "resume" in step else None
@@ -202,7 +202,7 @@ class Run:
                 before if isinstance(before, WatchReader) else None)
 
     def do_follow(self, step: Document) -> None:
-        """Watches the way the library goes on by itself; the value is the stream's name."""
+        """Watches with the library's own resuming watch; the value is the stream's name."""
         request = step.get("send", {})
         number = self.client.follow(
             messages.encode("widgetd.v1.WatchWidgetsRequest", request))
@@ -243,7 +243,8 @@ class Run:
             print(f"      {count} frames", flush=True)
 
     def do_synced(self, step: Document) -> None:
-        """`opened`, the snapshot, `synced`; what is held then is what the daemon lists."""
+        """Reads `opened`, the snapshot and `synced`. The copy must then equal the daemon's
+        list."""
         name, sizes = step["synced"], []
         while True:
             kind, content = self._next(name)
@@ -280,12 +281,13 @@ class Run:
             raise Failed(f"at revision {revision} {wrong}")
 
     def do_current(self, step: Document) -> None:
-        """Reads until the stream is where the daemon is; then both must hold the same."""
+        """Reads until the stream has the daemon's revision. Both must then have the same
+        widgets."""
         reader = self._watch(step["current"])
         revision = self.server.other("ListWidgets", {"page_size": 1}).get("revision", 0)
         sets = 0
         if not reader.mirror.strict:
-            # Changes that do not concern the stream send nothing: have it say how far it is.
+            # Changes that do not concern the stream send nothing, so ask for its progress.
             self.server.other("RequestProgress", {
                 "subscription_id": (reader.opened or {}).get("subscription_id", 0)})
         while (reader.mirror.revision or 0) < revision or reader.needs_snapshot:
@@ -316,7 +318,7 @@ class Run:
             self._is_current(step["restarted"])
 
     def do_end(self, step: Document) -> None:
-        """The stream's end, after whatever frames still come."""
+        """The stream's end, after the remaining frames."""
         while True:
             frame = self.streams[step["end"]].next()
             if isinstance(frame, Answer):
@@ -327,7 +329,7 @@ class Run:
             raise Failed(f"stream {step['end']} failed: {error_text(frame)}")
 
     def do_ends_with(self, step: Document) -> None:
-        """Reads until the stream has said what became of all events up to this number."""
+        """Reads until the stream has sent or skipped all events up to this number."""
         reader, seen, gaps = self.streams[step["ends_with"]], set(), 0
         first = (reader.last_sequence or 0) + 1
         while (reader.last_sequence or 0) < step["sequence"]:
@@ -354,14 +356,15 @@ class Run:
     def do_continue(self, step: Document) -> None:
         """The client reads it again."""
         number = self.streams[step["continue"]].number
-        # One that was being read when the pause came, and one that was read already, may come yet.
+        # Two frames may still come: one that was being read at the pause, and one that was already
+        # read.
         more = self.client.waiting(number) - self.paused.pop(step["continue"])
         if more > 2:
             raise Failed(f"{more} frames came while the stream was not to be read")
         self.client.acknowledge("continue", "continued", number)
 
     def do_cancel(self, step: Document) -> None:
-        """The client gives a stream up."""
+        """The client cancels a stream."""
         self.client.cancel(self.streams[step["cancel"]].number)
 
     # --- Conversations
@@ -412,7 +415,7 @@ class Run:
             action()
 
     def do_stats(self, step: Document) -> None:
-        """Waits until GetStats says this; for what the daemon notices in its own time."""
+        """Waits until GetStats has these values, for changes that the daemon notices later."""
         last: list[Any] = []
 
         def fits() -> bool:
@@ -436,7 +439,7 @@ class Run:
         does not take is kept for nobody.
         """
         count, size = step["flood"], step["bytes"]
-        # The memory for the first ones does not count: caches, and bytes on the way.
+        # The memory for the first changes does not count, because of caches and bytes under way.
         warm = count // 8
         before = most = 0
         reader = self.server.watch(step["widget"], "data.n")
@@ -475,7 +478,7 @@ class Run:
 
 
 def _frame_difference(expected: Any, kind: str, content: Document) -> str | None:
-    """Where a frame is not what is expected: a kind, or {kind: what is in it}; None if it fits."""
+    """The difference of a frame from a kind or {kind: content}; None if there is none."""
     wanted, fit = (expected, {}) if isinstance(expected, str) else next(iter(expected.items()))
     if kind != wanted:
         return f"the next frame is {kind} {brief(content)}, expected {wanted}"

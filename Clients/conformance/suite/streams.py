@@ -80,7 +80,7 @@ class EventReader(Reader):
 
 
 class WatchReader(Reader):
-    """A stream of WatchWidgets, with what its reader holds."""
+    """A stream of WatchWidgets, with the copy of its reader."""
 
     response = "widgetd.v1.WatchWidgetsResponse"
 
@@ -92,7 +92,7 @@ class WatchReader(Reader):
         self.mirror: Mirror = copy.deepcopy(before.mirror) if before else Mirror(strict=everything)
         self.mirror.disconnected()
         self.needs_snapshot = before is None
-        # Set where the library must go on by its token: then a snapshot is a failure.
+        # Whether the library must resume by its token, so that a snapshot is a failure.
         self.must_resume = False
         self.sets_seen = 0
 
@@ -152,12 +152,12 @@ class WatchReader(Reader):
                              f"came after revision {self.mirror.revision}")
 
     def differs(self, listed: dict[str, Any]) -> str | None:
-        """Where what is held is not what the daemon lists; None if it is the same."""
+        """The difference between the copy and the daemon's list; None if there is none."""
         held = self.mirror.state()
         wanted = {name: comparable(widget) for name, widget in listed.items()}
         if mask := self.request.get("read_mask"):
-            # What is masked out may stand for its default in a library's types; and changes that
-            # send nothing leave the revision of the reader's copy as it was.
+            # A field outside the mask may have its default in a library's types. Changes without a
+            # frame do not change the revision of the reader's copy.
             kept = {path.split(".")[0] for path in mask} | ALWAYS - {"revision"}
             held, wanted = ({name: {key: value for key, value in widget.items() if key in kept}
                              for name, widget in side.items()} for side in (held, wanted))

@@ -13,7 +13,7 @@ LEGEND = ("  ok    the client does what the scenario says\n"
 
 @dataclass(frozen=True)
 class Result:
-    """One cell: its mark, and why where it is not `ok`."""
+    """One cell: its mark, and the reason if the mark is not `ok`."""
 
     mark: str
     why: str
@@ -21,7 +21,7 @@ class Result:
 
 def print_table(rows: list[Scenario], columns: list[Pair],
                 results: dict[tuple[str, str], Result]) -> int:
-    """Prints scenario by client, reasons, and counts; returns how many failed."""
+    """Prints the table, the reasons and the counts. Returns the number of failures."""
     width = max([len(scenario.name) for scenario in rows] + [8])
     print(f"{'scenario':{width}}  " + "  ".join(pair.name for pair in columns))
     group = ""

@@ -1,6 +1,6 @@
 import WidgetProto
 
-/// Reads commands and starts what they ask for; each call and each stream is a task of its own.
+/// Reads commands and carries them out. Each call and each stream has a task.
 actor Driver {
   private let client: any DrivenClient
   private var streams: [Int: (gate: Gate, task: Task<Void, Never>)] = [:]
@@ -11,7 +11,7 @@ actor Driver {
     self.client = client
   }
 
-  /// Carries out commands until `quit`, or until whoever sends them is gone.
+  /// Carries out commands until `quit`, or until the end of standard input.
   func run(_ commands: AsyncStream<String>) async throws {
     for await line in commands {
       let words = line.split(separator: " ", omittingEmptySubsequences: false)
@@ -66,7 +66,7 @@ actor Driver {
         await gate.close()
         Output.say("paused \(id)")
       } else {
-        // Said first: frames that come again come after it.
+        // The answer is written first, because resumed frames come after it.
         Output.say("continued \(id)")
         await gate.open()
       }
@@ -95,7 +95,7 @@ actor Driver {
         try await body { frame in
           await gate.pass()
           if !Task.isCancelled { Output.say("frame \(id) \(Hex.text(frame))") }
-          // Nothing more is read while the gate is closed.
+          // The stream is not read while the gate is closed.
           await gate.pass()
         }
         Output.say(Task.isCancelled ? "end \(id) error CANCELLED -" : "end \(id) ok -")
@@ -122,20 +122,20 @@ actor Driver {
   }
 }
 
-/// The receiver of a stream's messages. The stream is read further after it returns.
+/// The receiver of a stream's messages. The next message is read after it returns.
 typealias FrameTaker = @Sendable ([UInt8]) async -> Void
 
 /// The calls to a client under test.
 protocol DrivenClient: Sendable {
   func call(_ request: Request) async throws(Ending) -> [UInt8]
-  /// Gives all messages of a stream to `take`; returns when it has ended well.
+  /// Passes all messages of a stream to `take`. Returns when the stream has ended without an error.
   func open(_ request: Request, _ take: @escaping FrameTaker) async throws(Ending)
-  /// Begins a conversation: sends what `outgoing` brings, and after its end no more. Gives all messages
-  /// that come to `take`; returns when the conversation has ended well.
+  /// Begins a conversation. Sends the messages of `outgoing`, and then the end. Passes all received
+  /// messages to `take`. Returns when the conversation has ended without an error.
   func converse(
     _ request: Request, _ outgoing: AsyncStream<[UInt8]>, _ take: @escaping FrameTaker
   ) async throws(Ending)
-  /// Watches widgets across whatever happens to the daemon.
+  /// Watches widgets across restarts and losses of the daemon.
   func follow(_ request: [UInt8], _ take: @escaping FrameTaker) async throws(Ending)
   func stopDaemon() async throws
   func startDaemon() async throws
@@ -158,21 +158,21 @@ struct Request: Sendable {
   }
 }
 
-/// How a call or a stream ended that did not end well.
+/// The failure of a call or a stream.
 enum Ending: Error {
   /// With the encoded google.rpc.Status, if the daemon sent one.
   case error(StatusCode, status: [UInt8])
-  /// The client has no way to do it.
+  /// The client cannot do it.
   case unsupported(String)
 
-  /// The daemon's own words.
+  /// The daemon's status.
   init(_ status: RPCStatus) {
     let bytes = try? WireCodec().encode(status)
     self = .error(status.code, status: bytes ?? [])
   }
 }
 
-/// Holds a stream's reader up while it is closed.
+/// Blocks a stream's reader while it is closed.
 actor Gate {
   private var isOpen = true
   private var waiting: [CheckedContinuation<Void, Never>] = []

@@ -1,4 +1,4 @@
-/// Bytes as the driver protocol writes them: lower-case hexadecimal, `-` for none.
+/// Bytes in the driver protocol: lower-case hexadecimal, `-` for none.
 enum Hex {
   static func text(_ bytes: [UInt8]) -> String {
     guard !bytes.isEmpty else { return "-" }

@@ -1,13 +1,13 @@
 import WidgetServer
 
-/// The flags of a driver that hosts the daemon; those that widgetd has too mean the same.
+/// The flags of a driver that hosts the daemon. Flags of widgetd have the same meaning here.
 struct HostSettings: Sendable {
   var socketPath = ""
   var stateDirectory = ""
   var isDurable = false
   var clientGID: UInt32?
   var limits = ServerLimits()
-  /// For whom the client calls; nil: for its own user.
+  /// The user for whom the client calls; nil for its own user.
   var peer: Peer?
 
   init(arguments: ArraySlice<String>) throws {

@@ -4,12 +4,12 @@ import WidgetProto
 import WidgetServer
 import WidgetStorage
 
-/// The driver's side of `InProcessClient`: the daemon is in this process, and is called without a
-/// socket. Messages stay bytes.
+/// The driver's side of `InProcessClient`: the daemon runs in this process, and is called without a
+/// socket. Messages are passed as bytes.
 actor HostedDaemon: DrivenClient {
   private let settings: HostSettings
   private var server: WidgetServer?
-  /// Outlives the daemon, as a program's client may.
+  /// The client lives longer than the daemon, as in other programs.
   private var client: InProcessClient
 
   init(_ settings: HostSettings) async throws {

@@ -26,7 +26,7 @@ enum Main {
     }
   }
 
-  /// The lines of standard input. Reading blocks, so it has a thread of its own.
+  /// The lines of standard input. Reading blocks, so it has a separate thread.
   private static func commands() -> AsyncStream<String> {
     AsyncStream { continuation in
       DispatchQueue(label: "commands").async {

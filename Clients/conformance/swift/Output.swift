@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 import WidgetProto
 
-/// Standard output, a whole line at a time, at once.
+/// Standard output. Each line is written at once, as a whole.
 enum Output {
   private static let lock = Mutex(())
 
@@ -24,7 +24,7 @@ enum Output {
       while !rest.isEmpty {
         let written = Glibc.write(descriptor, rest.baseAddress, rest.count)
         if written < 0, errno == EINTR { continue }
-        // Nobody listens any more.
+        // Nobody reads the output any more.
         guard written > 0 else { exit(1) }
         rest = UnsafeRawBufferPointer(rebasing: rest[written...])
       }

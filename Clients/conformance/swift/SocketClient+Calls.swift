@@ -4,7 +4,7 @@ extension SocketClient {
   typealias Call =
     @Sendable (WidgetClient, [UInt8], CallOptions) async throws(Ending) -> [UInt8]
 
-  /// A function of the library as bytes in, bytes out.
+  /// A function of the library, from bytes to bytes.
   static func typed<Q: WireMessage, A: WireMessage>(
     _ call: @escaping @Sendable (WidgetClient, Q, CallOptions) async throws(ClientError) -> A
   ) -> Call {

@@ -2,9 +2,9 @@ import WidgetClient
 
 /// The driver's side of `WidgetClient`, which speaks ttrpc.
 ///
-/// The library sends and returns values of its own types, so requests are decoded here and what
-/// comes back is encoded again: what the library loses on the way shows. A request that has no such
-/// value is refused here as the types themselves would refuse it.
+/// The library sends and returns values of its own types. So requests are decoded here, and answers
+/// are encoded again, which shows what the library loses. A request without such a value is refused
+/// here, as the types would refuse it.
 final class SocketClient: DrivenClient {
   private let client: WidgetClient
 
@@ -66,7 +66,8 @@ final class SocketClient: DrivenClient {
       case .upcoming(let upcoming): message = .upcoming(upcoming)
       case .store(let store): message = .store(store)
       case .reset(let reason):
-        // The library goes on with a snapshot by itself; who asked for one stream gets what ended it.
+        // The library continues with a snapshot by itself. A raw stream instead reports the reason
+        // of its end.
         guard isRaw else { continue }
         throw SocketClient.ending(reason)
       case .disconnected, .reconnected: continue
@@ -106,7 +107,7 @@ final class SocketClient: DrivenClient {
     guard request.timeout == nil else {
       throw .unsupported("WidgetClient's sessions take no deadline; they are closed instead")
     }
-    // The first message goes out with the request.
+    // The first message is sent with the request.
     var first = outgoing.makeAsyncIterator()
     guard let bytes = await first.next() else {
       if Task.isCancelled { throw .error(.cancelled, status: []) }
@@ -140,7 +141,7 @@ final class SocketClient: DrivenClient {
         await take(try SocketClient.encoded(message))
       }
     } catch {
-      // A message that could not be sent may have ended it.
+      // A failed message may have ended the conversation.
       sending.cancel()
       throw await sending.value ?? error
     }
@@ -173,7 +174,7 @@ final class SocketClient: DrivenClient {
     }
   }
 
-  /// Runs a piece of the library and turns what it throws into what the runner is told.
+  /// Runs a part of the library, and converts its errors for the runner.
   static func outcome<R>(
     of body: () async throws(ClientError) -> R
   ) async throws(Ending) -> R {

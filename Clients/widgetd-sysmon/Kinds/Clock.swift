@@ -1,6 +1,6 @@
 import WidgetProvider
 
-/// The time as the people at this machine read it.
+/// The local time of this machine.
 struct ClockWidget: ProvidedWidget {
   static let kind: KindName = "sysmon/clock"
 
@@ -24,7 +24,7 @@ struct ClockWidget: ProvidedWidget {
   var displayName: String { "Clock" }
   var summary: String { "The local time." }
   var schedule: Schedule { .every(interval) }
-  // The last time that was known is better than none, while the daemon is back and this program is not.
+  // The last known time is better than no time while the daemon is back and this program is not.
   var persistence: Kind.Persistence { .durable }
   var content: [ContentTemplate] { card() }
 

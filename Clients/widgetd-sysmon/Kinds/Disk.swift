@@ -1,6 +1,6 @@
 import WidgetProvider
 
-/// How full the file system is.
+/// The used part of the file system.
 struct DiskWidget: MeasuringWidget {
   static let kind: KindName = "sysmon/disk"
 
@@ -43,7 +43,7 @@ struct DiskWidget: MeasuringWidget {
     state.totalBytes = Int64(clamping: disk.totalBytes)
     state.availableBytes = Int64(clamping: disk.availableBytes)
     state.usedBytes = Int64(clamping: disk.usedBytes)
-    // As df(1) counts: what is kept for root is neither used nor available.
+    // The count is that of df(1): the room that is reserved for root is neither used nor available.
     let whole = Double(disk.usedBytes) + Double(disk.availableBytes)
     state.usedPercent = percent(Double(disk.usedBytes), of: whole)
   }

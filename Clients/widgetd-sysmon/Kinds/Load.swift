@@ -1,6 +1,6 @@
 import WidgetProvider
 
-/// How busy the machine is.
+/// The load of the machine.
 struct LoadWidget: MeasuringWidget {
   static let kind: KindName = "sysmon/load"
 

@@ -1,6 +1,6 @@
 import WidgetProvider
 
-/// How much of the main memory is taken.
+/// The used part of the main memory.
 struct MemoryWidget: MeasuringWidget {
   static let kind: KindName = "sysmon/memory"
 
