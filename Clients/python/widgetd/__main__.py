@@ -54,7 +54,7 @@ examples:
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
-    # Also where the locale cannot say what a widget says.
+    # The output is UTF-8 even if the locale has another encoding.
     streams: tuple[Any, ...] = (sys.stdout, sys.stderr)
     for stream in streams:
         stream.reconfigure(errors="backslashreplace")
@@ -75,7 +75,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
 
 
 def _abandon_output() -> None:
-    """Drops further output, also when the interpreter ends."""
+    """Drops further output, even at the end of the interpreter."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 

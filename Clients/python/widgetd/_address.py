@@ -69,7 +69,7 @@ def socket_path(
 
 
 def target(path: str) -> str:
-    """The path as a gRPC address. This is a URI, so its special characters are escaped."""
+    """The path as a gRPC address, which is a URI with escaped special characters."""
     return "unix:" + quote(os.fsencode(path))
 
 

@@ -24,7 +24,7 @@ from ._method import Method, Response
 
 Options = Sequence[tuple[str, Union[str, int]]]
 
-#: For calls: gRPC reconnects by itself, and soon, because the daemon is on this machine.
+#: For calls: gRPC reconnects by itself, after a short time, because the daemon is on this machine.
 CHANNEL_OPTIONS: Options = (
     ("grpc.default_authority", "localhost"),
     ("grpc.enable_http_proxy", 0),
@@ -73,14 +73,14 @@ def error_of(
     path: str,
     timeout: Optional[float] = None,
 ) -> CallError:
-    """The exception for how a call ended."""
+    """The exception for the end of a call."""
     number: int = code.value[0]
     for key, value in trailers or ():
         if key == DETAILS_KEY and isinstance(value, bytes):
             return call_error(number, details or "", value)
     if number == Code.UNAVAILABLE:
         if "SETTINGS" in (details or ""):
-            # The socket takes connections, but nothing comes.
+            # The socket accepts connections, but the daemon sends nothing.
             return connect_failure(path) or Unresponsive(path)
         return connect_failure(path) or ConnectionLost(
             f"the connection to the daemon at {path} was lost ({details}); try again. If it "

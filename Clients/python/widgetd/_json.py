@@ -1,7 +1,7 @@
 """Widgets, events and frames as JSON, in the shape that `widgetctl -o json` prints.
 
-Fields are those of the messages in lowerCamelCase, enums lower-case words, times RFC 3339. What
-JSON has no type for is tagged: {"$bytes": BASE64}, {"$timestamp": RFC3339}, {"$duration": "1.5s"},
+Fields are those of the messages in lowerCamelCase, enums lower-case words, times RFC 3339. Values
+without a JSON type are tagged: {"$bytes": BASE64}, {"$timestamp": RFC3339}, {"$duration": "1.5s"},
 {"$double": "NaN"}; a map whose only key begins with $ gets one more $.
 """
 
@@ -82,7 +82,7 @@ def span_text(span: timedelta) -> str:
 
 
 def widget(thing: Widget, fields: Iterable[str] = ()) -> Document:
-    """A widget; of `fields` only these, if any."""
+    """A widget, with only these `fields` if there are any."""
     paths = tuple(fields)
     roots = {path.split(".")[0] for path in paths}
 

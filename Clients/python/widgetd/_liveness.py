@@ -1,4 +1,4 @@
-"""How a stream notices a daemon that hangs or is stopped.
+"""The detection of a daemon that hangs or is stopped, for streams.
 
 Such a daemon keeps its connections, and accepts new ones, but sends nothing. `Liveness` decides when
 the daemon is asked and when it is lost, without I/O. `LivenessCheck` does this in a thread, and
@@ -29,7 +29,7 @@ _WAIT_MAX = 86_400.0
 
 @dataclass(frozen=True)
 class LivenessPolicy:
-    """When a silent daemon is asked, and how long its answer may take.
+    """The times for the question to a silent daemon and for its answer.
 
     After `quiet_max` without a frame, the stream makes a small call. If no answer comes within
     `answer_max`, the connection counts as lost, with `Unresponsive` as the reason, and the stream
@@ -61,11 +61,11 @@ class Liveness:
         self._heard_at = -math.inf
 
     def heard(self) -> None:
-        """Something came from the daemon."""
+        """Notes that the daemon has sent something."""
         self._heard_at = self._now()
 
     def answered(self, code: grpc.StatusCode) -> None:
-        """The question ended with this code."""
+        """Notes that the question has ended with this code."""
         if code is not grpc.StatusCode.DEADLINE_EXCEEDED:
             self.heard()
 

@@ -4,10 +4,10 @@ A table never changes. `NodeTable.changed` makes another one, which shares with 
 that the change leaves as it was. So a change of one node costs the same in a content of 10 nodes and
 nearly the same in one of 1,000, and a program can keep old contents.
 
-The nodes of a table form a tree, whatever the changes name. A node that several others name hangs on
-the first of them, in the order of the tree. Children that are missing, or that would close a circle,
-are left out. While a content has such a fault, or when its root changes, a change costs as much as
-the whole content.
+The nodes of a table form a tree, whatever the changes name. If several nodes name a child, the
+first of them in the order of the tree is its parent. Children that are missing, or that would close
+a cycle, are left out. While a content has such a fault, or when its root changes, a change costs as
+much as the whole content.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ContentDifference:
-    """Which nodes of a content changed, by their ids: what a renderer draws again.
+    """The changed nodes of a content, by their ids: the nodes that a renderer draws again.
 
-    It compares two states, not what was sent: a node that came and went in between is in no set. A
-    node is in `inserted` or in `removed` alone, or in `changed`, in `moved`, or in both.
+    It compares two states, not the sent changes: a node that was added and removed in between is in
+    no set. A node is in `inserted` or in `removed` alone, or in `changed`, in `moved`, or in both.
     """
 
     #: Nodes that stayed and have another type, properties, children, problem or events. A node whose
@@ -51,19 +51,19 @@ class ContentDifference:
 _Entry = tuple["Node", Optional[str]]
 _SHIFT = 5
 _PAGE = 1 << _SHIFT
-#: How many slots without a node a table may have beside as many as it has nodes.
+#: The number of slots without a node that a table may always have, beside as many as it has nodes.
 _SPARE = 64
 
 
 class _Slots:
-    """The place of each id, for all tables that come from one: an id keeps its place."""
+    """The place of each id, for all tables with a common origin: an id keeps its place."""
 
     def __init__(self) -> None:
         self.by_id: dict[str, int] = {}
         self._numbers = itertools.count()
 
     def find(self, id: str) -> int:
-        """The place of the id, which gets one if it has none."""
+        """The place of the id. A new id gets a place."""
         slot = self.by_id.get(id)
         # The number is taken before the place is, so that no thread gets the same one.
         return self.by_id.setdefault(id, next(self._numbers)) if slot is None else slot
@@ -75,7 +75,7 @@ class NodeTable:
     __slots__ = ("root_id", "_count", "_is_sound", "_pages", "_slots")
 
     def __init__(self, root_id: str, nodes: Iterable[Node]) -> None:
-        """The nodes in any order; of two with the same id, the last one counts."""
+        """Takes the nodes in any order. If two have the same id, the last one counts."""
         self.root_id = root_id
         self._slots = _Slots()
         self._pages: list[list[Optional[_Entry]]] = []
@@ -138,7 +138,7 @@ class NodeTable:
 
     def _carry_out(self, plan: _Plan) -> tuple[NodeTable, ContentDifference]:
         if len(self._slots.by_id) > 2 * self._count + _SPARE:
-            # Most slots are those of nodes that are gone: take new ones.
+            # Most slots belong to removed nodes, so the new table gets new slots.
             fresh = NodeTable(self.root_id, self)
             return fresh._carry_out(plan)
         after = NodeTable.__new__(NodeTable)
@@ -205,7 +205,7 @@ class NodeTable:
         return None if entry is None else entry[1]
 
     def children(self, node: Node) -> list[str]:
-        """The ids of the nodes that hang on this one."""
+        """The ids of the children of this node."""
         children = dict.fromkeys(child for child in node.child_ids if child != self.root_id)
         return [child for child in children if self.parent(child) == node.id]
 
@@ -250,14 +250,14 @@ class _Plan:
         return id in self.nodes or (id not in gone and id in self.table)
 
     def _fits(self, gone: set[str]) -> bool:
-        """Whether a node that is removed or moves is left out by its parent, or goes with it."""
+        """Whether the parent of a removed or moved node drops it, or is removed with it."""
         moving = (child for child in self.parents if child in self.table)
         return all(id in self.orphans or self._goes(id) for id in (*gone, *moving))
 
     def _goes(self, id: str) -> bool:
         above = self.table.parent(id)
         while above is not None:
-            # Below a node that moves or changes it is simpler to look at everything.
+            # If a node above moves or changes, a look at all nodes is simpler.
             if above in self.parents or above in self.nodes:
                 return False
             if above in self.orphans:
@@ -266,7 +266,7 @@ class _Plan:
         return False
 
     def _hangs_on_the_root(self) -> bool:
-        """Whether going up from each node ends at the root, and not in a circle."""
+        """Whether the path upwards from each node ends at the root, and not in a cycle."""
         good = {self.table.root_id}
         for node in self.different:
             path: set[str] = set()

@@ -41,7 +41,7 @@ class Line:
         self._outgoing.put(frame)
 
     def heard(self) -> None:
-        """A frame came."""
+        """Takes a received frame."""
         if self._check is not None:
             self._check.heard()
 

@@ -50,8 +50,8 @@ class DataRequest:
 
 @dataclass(frozen=True)
 class SnapshotRequest:
-    """Somebody wants to know what an instance of a kind would show now: answer or refuse it. There
-    is no such widget. Comes only with `answers_snapshots`."""
+    """A client asks for the present content of an instance of a kind: answer or refuse it. There is
+    no such widget. Comes only with `answers_snapshots`."""
 
     kind: str
     family: Family
@@ -80,7 +80,8 @@ class AllAsked:
 
 @dataclass(frozen=True)
 class Audience:
-    """Watchers came or went. `Provider.is_attached` returns the state after this request."""
+    """Widgets became watched, or lost their last watcher. `Provider.is_attached` returns the state
+    after this request."""
 
     #: Widgets that became watched.
     attached: tuple[str, ...] = ()

@@ -102,7 +102,7 @@ class Session:
         self._failure: Optional[WidgetdError] = None
         self._declaring = 0
         self._is_loss_told = False
-        # Since when another session has had this one's name, in seconds of `_now`.
+        # The time since when another session has this one's name, in seconds of `_now`.
         self._displaced_since: Optional[float] = None
         self._number = 0
         self._pending: dict[int, Pending] = {}
@@ -167,7 +167,7 @@ class Session:
         try:
             self._keep_open()
         except Exception as error:
-            # Without this thread everybody would wait for ever.
+            # Without this thread, all callers would wait for ever.
             failure = WidgetdError(f"the provider {self._options.name!r} broke off: {error!r}")
             failure.__cause__ = error
             self.end(failure)
@@ -207,7 +207,8 @@ class Session:
             opening = pb.ProvideOpen(
                 provider=_text(self._options.name),
                 epoch=self._epoch,
-                # Only the first session takes over: a later owner of the name stays.
+                # Only the first session takes over. A later session does not replace another owner
+                # of the name.
                 take_over=self._options.take_over and self.generation == 0,
                 include_audience=self._options.audience,
                 answers_snapshots=self._options.answers_snapshots,
@@ -344,7 +345,7 @@ class Session:
                 error,
                 self._displaced_max,
             )
-            # Heard of also if the loss was told before.
+            # The program gets the error even if the loss was reported before.
             self._is_loss_told = False
         return now - self._displaced_since >= self._displaced_max
 
@@ -367,7 +368,7 @@ class Session:
         self._fail_pending(self._lost())
         if not self._is_loss_told:
             self._is_loss_told = True
-            # All of it comes again.
+            # The daemon sends all requests again.
             self.unread.clear()
             self.unread.append(Disconnected(error))
         self.condition.notify_all()

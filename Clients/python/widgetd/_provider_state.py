@@ -69,19 +69,19 @@ class Acknowledgements:
         self.acknowledged = acknowledged
         # The last event of this session.
         self.delivered = 0
-        # Of this epoch: the highest that came, and events that were handed out and are not
-        # acknowledged. What was taken in an earlier epoch must not pass for one of this.
+        # Of this epoch: the highest received number, and events that the program has and has not
+        # acknowledged. Events of an earlier epoch must not count as events of this epoch.
         self._highest_seen = 0
         self._handed_out: dict[int, Event] = {}
-        # Events handed out when an update was lost. What they ask for may not be done, so they come
-        # again, and only the later copy can be acknowledged.
+        # Events that the program had when an update was lost. Their effects may be missing, so the
+        # events come again, and only the later copy can be acknowledged.
         self._void: dict[int, Event] = {}
         # Errors of events, to be sent when the events come again.
         self._failures: dict[int, widget_pb2.WidgetError] = {}
 
     def opened(self, is_same_epoch: bool, first_sequence: int) -> None:
         """A session was opened that sends events from this one on."""
-        # Numbers of another history mean nothing.
+        # Numbers of another epoch have no meaning.
         if not is_same_epoch:
             self.acknowledged = None
             self._failures.clear()
@@ -94,7 +94,7 @@ class Acknowledgements:
             self.acknowledged = first_sequence - 1
 
     def received(self, message: event_pb2.Event) -> Union[Event, pb.ProvideAcknowledge]:
-        """The event to hand out, or the frame to send if it was acknowledged before."""
+        """The event for the program, or the frame to send if it was acknowledged before."""
         self.skipped(message.sequence)
         error = self._failures.pop(self.delivered, None)
         if error is not None or self.delivered <= (self.acknowledged or 0):
@@ -123,7 +123,8 @@ class Acknowledgements:
         # One with an error is acknowledged when the daemon has the error.
         self.told(sequence if error is None else sequence - 1)
         if sequence > self.delivered:
-            # It came in an earlier session: told when it comes again, or is not sent again.
+            # The event came in an earlier session. Its error is sent when the event comes again, or
+            # when the daemon skips it.
             if error is not None:
                 self._failures[sequence] = error
             return None
@@ -155,7 +156,8 @@ class Unread:
     """The requests that the program has not read, and the watched widgets by those that it has."""
 
     def __init__(self) -> None:
-        # By widget, so that one is found among very many; other things by a number of their own.
+        # Data requests by widget, so that a search is fast among many. Other requests have numbers
+        # as keys.
         self._requests: OrderedDict[Union[str, int], ProviderRequest] = OrderedDict()
         self._number = 0
         # The attached widgets, as of the last request that was read. None: unknown.
@@ -171,7 +173,7 @@ class Unread:
 
     def append(self, request: ProviderRequest) -> None:
         if isinstance(request, DataRequest):
-            # The later one takes the place of the earlier one, and comes last all the same.
+            # The later request replaces the earlier one, and comes last.
             self.forget(request.widget.id)
             self._requests[request.widget.id] = request
         elif (
@@ -179,7 +181,7 @@ class Unread:
             and self._requests
             and isinstance(last := next(reversed(self._requests.values())), Audience)
         ):
-            # Merge unread frames: a provider that does not read holds one at most.
+            # Merge unread frames, so that a provider that does not read has at most one.
             attached = dict.fromkeys(last.attached + request.attached)
             detached = dict.fromkeys(last.detached + request.detached)
             self._requests[next(reversed(self._requests))] = Audience(
@@ -197,7 +199,7 @@ class Unread:
         return request
 
     def forget(self, widget_id: str) -> None:
-        """The widget was removed: nobody waits for its data any more."""
+        """Drops the data request of a removed widget."""
         self._requests.pop(widget_id, None)
 
     def clear(self) -> None:

@@ -77,7 +77,7 @@ class RetryPolicy:
 
 
 class StartOver(WidgetdError):
-    """The stream cannot go on; open it again, as the session now says."""
+    """The stream cannot continue. Open it again with the session's present request."""
 
     def __init__(self, reason: ResetReason) -> None:
         self.reason = reason
@@ -107,7 +107,7 @@ class Session(Generic[F]):
     # The common part of the two kinds of watch: open, receive, fail.
 
     def open(self) -> bytes:
-        """The stream is about to be opened: the request, encoded."""
+        """Called before each attempt to open the stream. Returns the encoded request."""
         self.is_open = False
         self._forget_parts()
         return self._request().SerializeToString(deterministic=True)
@@ -117,7 +117,8 @@ class Session(Generic[F]):
         was_open = self.is_open
         frames = list(self._receive(data))
         if was_open:
-            # `opened` proves nothing: a daemon that crashes at each stream sends it too.
+            # `opened` does not reset the attempts, because a daemon that crashes at each stream
+            # sends it, too.
             self._attempt = 0
         elif self._owes_reconnected:
             self._owes_reconnected = False
@@ -137,7 +138,8 @@ class Session(Generic[F]):
         reason = self._restart_reason(error, was_open)
         if reason is not None:
             self.start_over(reason)
-            # The first time at once. A daemon that refuses every stream is not asked in a loop.
+            # The first retry comes at once. Later ones wait, so that a daemon that refuses every
+            # stream is not asked in a loop.
             delay = self._retry.delay(self._restarts - 1) if self._restarts else 0.0
             self._restarts += 1
             if delay is None:
@@ -165,7 +167,7 @@ class Session(Generic[F]):
         if isinstance(error, QuotaExceeded):
             # The daemon may not have noticed yet that the last connection is gone.
             return self._ever_opened
-        # gRPC says this if a connection breaks at an odd moment. The daemon does not say it.
+        # gRPC sends this code if a connection breaks at a bad moment. The daemon does not send it.
         odd = (Code.UNKNOWN, Code.INTERNAL, Code.CANCELLED)
         return (
             isinstance(error, CallError)
@@ -258,7 +260,7 @@ class WidgetSession(Session[Frame]):
         self._holds_state = False
         self._chunks: list[pb.WatchWidgetsResponse] = []
         self._parts: Optional[pb.ChangeSet] = None
-        # Entries that came before the frame that they belong to is whole.
+        # Entries that came before their frame was complete.
         self._upcoming: dict[str, UpcomingEntries] = {}
         self._fake_clock = False
 

@@ -120,7 +120,7 @@ def to_timestamp(time: datetime, field: str = "a time") -> Timestamp:
 def from_timestamp(message: Timestamp) -> datetime:
     try:
         return _EPOCH + timedelta(seconds=message.seconds, microseconds=message.nanos // 1000)
-    except OverflowError:  # Beyond the years that there are, which a daemon does not send.
+    except OverflowError:  # Outside the possible years; a daemon does not send it.
         bound = datetime.max if message.seconds > 0 else datetime.min
         return bound.replace(tzinfo=timezone.utc)
 

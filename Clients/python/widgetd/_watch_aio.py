@@ -20,7 +20,7 @@ from .frames import ResetReason
 
 
 def is_cancelled() -> bool:
-    """Whether this task was cancelled, as far as Python says (from 3.11 on)."""
+    """Whether this task was cancelled, if Python reports it (from 3.11 on)."""
     task = asyncio.current_task()
     return sys.version_info < (3, 11) or (task is not None and task.cancelling() > 0)
 

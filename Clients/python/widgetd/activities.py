@@ -14,7 +14,7 @@ _STATES = {1: "active", 2: "ended", 3: "expired"}
 
 @dataclass(frozen=True)
 class Activity:
-    """When a task began, and how far it is. The parameters of its widget stay; the data is its
+    """The start and the progress of a task. The parameters of its widget stay; the data is its
     state."""
 
     #: "active", "ended" (by end_activity) or "expired" (its lifetime was over).
@@ -34,7 +34,7 @@ class Activity:
         def time(name: str) -> Optional[datetime]:
             return from_timestamp(getattr(message, name)) if message.HasField(name) else None
 
-        # A state of a newer daemon: over, or not.
+        # A state of a newer daemon: ended or active.
         known = _STATES.get(message.state, "ended" if message.HasField("end_time") else "active")
         return Activity(
             known,

@@ -1,4 +1,4 @@
-"""The content of a widget: its nodes, and what a change of them makes different."""
+"""The content of a widget: its nodes, and the differences after a change."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class Content:
 
     @cached_property
     def _by_id(self) -> Union[dict[str, Node], NodeTable]:
-        # A list as it came has all its nodes here, even those that the tree does not reach.
+        # A received list has all its nodes here, even nodes that the tree does not reach.
         return {node.id: node for node in self.nodes}
 
     def __bool__(self) -> bool:

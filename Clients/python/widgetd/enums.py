@@ -79,7 +79,7 @@ class LabelOperator(Word):
 
 
 class LogLevel(Word):
-    """How much the daemon logs."""
+    """The daemon's log level."""
 
     UNSPECIFIED = 0
     TRACE = 1

@@ -48,7 +48,7 @@ class Snapshot:
 
     @cached_property
     def widgets(self) -> tuple[Widget, ...]:
-        """In no particular order; `Mirror` sorts."""
+        """The widgets in any order; `Mirror` sorts them."""
         held: dict[str, Widget] = {}
         for message in self.messages:
             for widget in message.snapshot.widgets:

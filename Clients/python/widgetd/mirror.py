@@ -106,7 +106,7 @@ class Mirror:
 
     @property
     def widgets(self) -> tuple[Widget, ...]:
-        """In display order."""
+        """The widgets in display order."""
         if self._ordered is None:
             self._ordered = tuple(sorted(self._widgets.values(), key=_place))
         return self._ordered
@@ -142,7 +142,7 @@ class Mirror:
 
     @property
     def next_date(self) -> Optional[datetime]:
-        """When `advance` is next needed. None if the daemon has said nothing about the future."""
+        """The time of the next `advance`. None if the daemon has sent no upcoming entries."""
         if self._fake_clock:
             return None
         dates = [widget.next_date for widget in self._upcoming.values()]
@@ -185,7 +185,7 @@ class Mirror:
         held = dict(self._widgets)
         touched: set[str] = set()
         hints: dict[str, Optional[Transition]] = {}
-        # Of widgets with one change; the contents of others are compared.
+        # The nodes of widgets with one change. The contents of other widgets are compared.
         contents: dict[str, Optional[ContentDifference]] = {}
         flipped = dict(self._sent)
         for change in frame.changes:

@@ -1,4 +1,4 @@
-"""Previews: what widgets of a kind look like, without such a widget."""
+"""Previews: the look of widgets of a kind, without such a widget."""
 
 from __future__ import annotations
 

@@ -301,7 +301,7 @@ class Provider:
         try:
             self._session.perform(make, waits=is_current)
         except ConnectionLost as lost:
-            # Nobody waits for the answer any more.
+            # The caller does not wait for the answer any more.
             self._session.raise_if_over(lost)
 
     def acknowledge(

@@ -1,4 +1,4 @@
-"""Timelines and schedules: what widgets show at which time."""
+"""Timelines and schedules: the content of widgets at each time."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _time(time: Optional[datetime], field: str) -> Any:
 
 @dataclass(frozen=True)
 class TimelineStatus:
-    """Where a widget is in its timeline."""
+    """The place of a widget in its timeline."""
 
     #: None before the first entry.
     current: Optional[TimelineEntry] = None
@@ -184,13 +184,13 @@ class Schedule:
 
 @dataclass(frozen=True)
 class RefreshBudget:
-    """How often the widgets of a kind may still be refreshed."""
+    """The remaining refreshes of the widgets of a kind."""
 
     kind: str
-    #: The calls that are left now, and the most that can be left.
+    #: The number of calls that are left now, and the maximum.
     remaining: int
     capacity: int
-    #: When one more is left; None if none is used.
+    #: The time at which one more is left; None if none is used.
     next_time: Optional[datetime] = None
 
     @staticmethod

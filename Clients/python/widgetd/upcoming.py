@@ -50,7 +50,7 @@ class Upcoming:
     """
 
     widgets: tuple[UpcomingEntries, ...]
-    #: The daemon has a fake clock, so the dates of this machine say nothing.
+    #: Whether the daemon has a fake clock, so that the dates do not match this machine's clock.
     fake_clock: bool = False
 
     @staticmethod
