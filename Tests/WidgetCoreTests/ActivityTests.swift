@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// Activities: what calls and time do to them, and what of it outlives a restart.
+/// Activities: the effects of calls and of time on them, and the parts that survive a restart.
 struct ActivityTests {
   private static let hour: Int64 = 3_600
 
@@ -26,7 +26,7 @@ struct ActivityTests {
 
   private func set(_ data: ValueMap) -> StatePatch { StatePatch(setData: data) }
 
-  /// A state of so many bytes: a key of one byte, and 16 for the value.
+  /// A state with this size in bytes: a key of one byte, and 16 bytes for the value.
   private func state(bytes: Int) -> ValueMap {
     ["status": .string(String(repeating: "x", count: bytes - 16 - 6))]
   }
@@ -160,7 +160,7 @@ struct ActivityTests {
       return
     }
     #expect(field == "patch.set_parameters")
-    // The same is no change, so what was printed can be applied again.
+    // Equal values are no change, so printed values can be applied again.
     try store.update("a", .with { $0.setParameters = ["title": .string("Backup")] })
     let spec = WidgetSpec(id: "a", kind: .activity, parameters: ["title": .string("Backup")])
     try store.declare([spec])
@@ -240,7 +240,7 @@ struct ActivityTests {
     #expect(store.refusal(of: again, uid: 1_001) == .widgetExists("a"))
     store.commitGroup(at: .at(0))
     let (cursor, before) = (store.revision, store.observation())
-    // All or nothing, also if the new one is refused.
+    // The commit is all or nothing, even if the new activity is refused.
     guard
       case .invalid? = store.refusal(
         of: .startActivity(WidgetSpec(id: "a", kind: .activity, data: state(bytes: 5_000))))
@@ -280,12 +280,12 @@ struct ActivityTests {
     try store.run(.updateActivity("a", staleAfter: .seconds(600)), at: .at(150))
     #expect(store.settle(to: .at(700)) == 0)
     #expect(store.settle(to: .at(750)) == 1)
-    // The end is the last word, and is fresh.
+    // The end is the last change, and makes the widget fresh.
     try store.run(.endActivity("a"), at: .at(760))
     #expect(store.widget("a")?.isStale == false)
   }
 
-  @Test func `a lifetime that is over ends the activity, and its widget goes later`() throws {
+  @Test func `a lifetime that is over ends the activity, and its widget is removed later`() throws {
     var store = Store()
     try start(in: &store)
     #expect(store.settle(to: .at(Self.hour)) == 1)
@@ -347,12 +347,12 @@ struct ActivityTests {
     #expect(next.widget("over")?.activity?.state == .expired)
     #expect(next.widget("ended") == nil)
     #expect(next.checkInvariants().isEmpty)
-    // Readers resume over it.
+    // Readers can resume across this revision.
     let changes = try next.changes(since: cursor).changes
     #expect(changes.contains(.removed("ended", nil)))
     #expect(changes.count == 4)
     image.apply(next.pendingGroup())
-    // Much later, the rest goes too.
+    // Much later, the other widgets are removed, too.
     var last = Store(image: image)
     #expect(last.settle(to: .at(100 * Self.hour)) == 1)
     #expect(last.count == 0)
@@ -371,7 +371,7 @@ struct ActivityTests {
 
   // MARK: - Kinds and providers
 
-  @Test func `an activity can be of any kind, and its starter feeds it`() throws {
+  @Test func `an activity can be of any kind, and gets its data from its starter`() throws {
     let build = Kind(
       name: "build", data: [Field(name: "n", type: .int, defaultValue: .int(0))],
       reducers: [Reducer(event: "add", assignments: ["n": "data.n + 1"])],

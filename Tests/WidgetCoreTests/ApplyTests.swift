@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// Making a declared set true.
+/// Applying a declared set.
 struct ApplyTests {
   private func spec(
     _ id: WidgetID, kind: KindName = "k", data: ValueMap = [:], parameters: ValueMap = [:],
@@ -23,7 +23,7 @@ struct ApplyTests {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `a full quota can be swapped for other widgets, since what goes makes room`() throws {
+  @Test func `a declaration at the quota can replace widgets, because removals make room`() throws {
     var store = Store(limits: .with { $0.widgetsMax = 2 })
     try store.declare([spec("a"), spec("b")])
     #expect(
@@ -149,7 +149,7 @@ struct ApplyTests {
     #expect(words(try store.changes(since: 1)).sorted() == ["+new", "~a", "~b"])
   }
 
-  @Test func `a dry run says what would happen and changes nothing at all`() throws {
+  @Test func `a dry run returns the result and changes nothing at all`() throws {
     var store = try Store(widgets: ["old"])
     try store.declare([spec("a"), spec("b"), spec("c")], in: "one")
     store.commitGroup(at: .at(0))

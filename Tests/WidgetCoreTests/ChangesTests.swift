@@ -88,7 +88,7 @@ struct ChangesTests {
   }
 
   @Test
-  func `an id removed twice since the cursor is removed once, as the one the reader held was`()
+  func `an id removed twice since the cursor is removed once, with the first hint`()
     throws
   {
     var store = try Store(widgets: ["a"])
@@ -110,7 +110,7 @@ struct ChangesTests {
     #expect(words(try store.changes(since: 1, selecting: other)) == ["+a"])
   }
 
-  @Test func `selectors by id and kind see only those`() throws {
+  @Test func `selectors by id and kind select only these widgets`() throws {
     var store = try Store(widgets: ["a", "b"])
     try store.create("c", kind: "other")
     try store.set("a", ["x": .int(1)])
@@ -202,7 +202,7 @@ struct ChangesTests {
   }
 }
 
-/// Only so many removals are remembered.
+/// The number of remembered removals is limited.
 struct CompactionTests {
   @Test func `nothing is forgotten up to the limit`() throws {
     var store = try Store(widgets: ["a", "b", "c"], limits: .with { $0.tombstonesMax = 2 })
@@ -301,6 +301,6 @@ struct CompactionTests {
 }
 
 extension Store {
-  /// A number that is new with every commit.
+  /// A number that differs for every commit.
   fileprivate var next: Int64 { Int64(revision) }
 }

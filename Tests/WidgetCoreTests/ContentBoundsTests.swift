@@ -182,7 +182,7 @@ struct ContentBoundsTests: ContentSamples {
   }
 
   @Test(arguments: 0..<12)
-  func `keys of any length and look make rows of their own`(seed: UInt64) throws {
+  func `keys of any length and form make separate rows`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     var store = Store(limits: .with { $0.contentNodesMax = 200 })
     let cell = NodeTemplate(
@@ -196,7 +196,7 @@ struct ContentBoundsTests: ContentSamples {
     ])
     try store.create("a", kind: "list")
     store.commitGroup(at: .at(0))
-    // Among the keys are parts of ids that others were shortened to.
+    // Some of the keys equal the shortened ids of other keys.
     var keys =
       [22, 23, 24, 25, 55, 60, 200].map { String(repeating: "a", count: $0) } + ["b", "", "a/b"]
     for _ in 0..<60 {

@@ -9,7 +9,7 @@ struct ContentCostTests {
 
   private static func items(_ count: Int64) -> Value { .list((0..<count).map { .int($0) }) }
 
-  /// A kind whose content costs what goes through a list cost.
+  /// A kind whose content costs a pass through a long list.
   private static func kind(_ text: String = sum, summary: String = "") -> Kind {
     var kind = Kind(
       name: "sum", data: [Field(name: "items", type: .list(.int), defaultValue: items(200))],
@@ -25,7 +25,7 @@ struct ContentCostTests {
     .applyKinds(KindDeclaration(provider: "desk", kinds: [kind], isAttended: true))
   }
 
-  /// Three widgets, and what making the content of one of them costs.
+  /// Three widgets, and the cost of making the content of one of them.
   private func store() throws -> (store: Store, cost: Int) {
     var store = Store()
     try store.run(Self.declaration(Self.kind()))
@@ -43,7 +43,7 @@ struct ContentCostTests {
     #expect((3 * cost...3 * cost + 60).contains(store.contentCost))
     #expect(store.checkInvariants() == [])
     let cursor = store.revision
-    // Other words make no other nodes; and the next change does not make them again.
+    // Other words make no other nodes, and the next change does not make the nodes again.
     try store.run(Self.declaration(Self.kind("(\(Self.sum)) + '!'", summary: "Other words.")))
     #expect((3 * cost...3 * cost + 60).contains(store.contentCost))
     #expect(try store.changes(since: cursor).changes.isEmpty)
@@ -104,7 +104,7 @@ struct ContentCostTests {
     #expect(
       store.refusal(of: command)
         == .quotaExceeded(limit: "content_cost_per_command_max", maximum: limit))
-    // The command ended there.
+    // The command has ended at this point.
     #expect(store.contentCost < 4 * cost)
     store.limits.contentCostPerCommandMax = 4 * cost
     try store.run(command)

@@ -24,7 +24,7 @@ struct ContentHistoryTests: ContentSamples {
       if random.chance(40) {
         item["tags"] = .list((0..<random.below(3)).map { _ in .string("\(random.below(4))") })
       }
-      // A list in which something has another shape than the template expects.
+      // A list in which an element has another form than the template expects.
       if random.chance(5) { item["name"] = .int(1) }
       return Value.map(item)
     }
@@ -83,7 +83,7 @@ struct ContentHistoryTests: ContentSamples {
     let widget = try #require(restored.widget("a"))
     #expect(widget.content?["list"]?.problem == "")
     #expect(try restored.changes(since: store.revision).changes == [.added(widget, nil)])
-    // Nothing is to be made durable for that alone, and the first thing that is takes it along.
+    // This change alone does not need a group. The next group stores it, too.
     #expect(restored.pendingGroup().upserts.map(\.widget.id) == ["a"])
     restored.commitGroup(at: .at(0))
     try restored.create("b")

@@ -17,7 +17,7 @@ extension ContentTests {
         == .nodeNotFound("a", "drop/a.20b"))
   }
 
-  @Test func `a node that is disabled, hidden or not there takes no events`() throws {
+  @Test func `a node that is disabled, hidden or missing takes no events`() throws {
     var store = try store()
     try store.set("a", ["items": .list([Self.item("x", "X")])])
     let press = EventDraft(widgetID: "a", nodeID: "drop/x", name: "press")

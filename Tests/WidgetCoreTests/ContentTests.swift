@@ -35,7 +35,7 @@ struct ContentTests: ContentSamples {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `a condition takes a node away with all below it`() throws {
+  @Test func `a false condition removes a node with all nodes below it`() throws {
     var store = try store()
     try store.set("a", ["count": .int(3)])
     #expect(ids(store) == ["root", "title", "more", "much", "list"])
@@ -47,7 +47,7 @@ struct ContentTests: ContentSamples {
     #expect(change?.setNodes.map(\.id).sorted() == ["root", "title"])
   }
 
-  @Test func `status is data that is a variable too, also beside rows`() throws {
+  @Test func `status is data and also a variable, even beside rows`() throws {
     let root = NodeTemplate(
       id: "root", type: .stack,
       children: [
@@ -85,13 +85,13 @@ struct ContentTests: ContentSamples {
       ])
     #expect(text("tag/x/t", store) == .string("t of X"))
     var cursor = store.revision
-    // The other way round: nothing but the order, and what reads a row's place.
+    // In reverse order, only the order changes, and nodes that read a row's place.
     try store.set(
       "a", ["items": .list([Self.item("y", "Y"), Self.item("x", "X", tags: ["t"])])])
     var change = try update(store, since: cursor)
     #expect(Set(change?.setNodes.map(\.id) ?? []) == ["list", "drop/x", "drop/y"])
     #expect(store.widget("a")?.content?["list"]?.childIDs == ["row/y", "row/x"])
-    // One row changes, one goes, one comes.
+    // One row changes, one is removed, one is added.
     cursor = store.revision
     try store.set("a", ["items": .list([Self.item("y", "Z"), Self.item("a b", "A")])])
     change = try update(store, since: cursor)
@@ -108,7 +108,7 @@ struct ContentTests: ContentSamples {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `rows with the same key are all there`() throws {
+  @Test func `rows with the same key are all shown`() throws {
     var store = try store()
     try store.set("a", ["items": .list([Self.item("x", "1"), Self.item("x", "2")])])
     #expect(text("name/x", store) == .string("1"))
@@ -120,7 +120,7 @@ struct ContentTests: ContentSamples {
     ("drop/x", ["x"]), ("drop/x:2", ["x"]), ("drop/a.3Ab:12", ["a:b"]), ("drop/:2", [""]),
     ("tag/x:2/y:3", ["x", "y"]), ("drop/", [""]), ("drop", []),
   ])
-  func `an event names the row by its key, whichever of equal ones it is`(
+  func `an event names the row by its key, for each of several rows with this key`(
     node: String, keys: [String]
   ) {
     #expect(NodeID.rowKeys(of: node) == keys)
@@ -146,7 +146,7 @@ struct ContentTests: ContentSamples {
     try store.run(.sendEvent(EventDraft(widgetID: "a", nodeID: rows[1], name: "press")))
   }
 
-  @Test func `an expression that fails shows its placeholder and says why`() throws {
+  @Test func `an expression that fails shows its placeholder and the reason`() throws {
     var store = Store()
     let root = NodeTemplate(
       id: "r", type: .label,
@@ -161,7 +161,7 @@ struct ContentTests: ContentSamples {
     #expect(node.problem.hasPrefix("lines: expected a value of type int, not string"))
     try store.update("a", .set(["count": .int(1), "any": .map(["deep": .int(4)])]))
     #expect(text("r", store) == .string("1"))
-    // Where text is wanted, a number is its text.
+    // A property of type text shows a number as text.
     #expect(store.widget("a")?.content?["r"]?.properties["tooltip"] == .string("4"))
     #expect(store.widget("a")?.content?["r"]?.problem.hasPrefix("lines: ") == true)
     try store.set("a", ["any": .null])
@@ -198,7 +198,7 @@ struct ContentTests: ContentSamples {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `the family's template is shown, or the one for all others`() throws {
+  @Test func `the family's template is shown, or the template for all other families`() throws {
     var store = Store()
     let label = { (id: String) in ContentTemplate(root: NodeTemplate(id: id, type: .label)) }
     var inline = label("line")
@@ -213,7 +213,7 @@ struct ContentTests: ContentSamples {
     #expect(change == ContentChange(replacingBy: store.widget("a")?.content))
   }
 
-  @Test func `a kind that changes changes what its widgets show, and only then`() throws {
+  @Test func `the content of widgets changes with their kind, and only then`() throws {
     var store = try store()
     try store.create("b", kind: "list")
     var kind = Self.kind([ContentTemplate(root: Self.root)])
@@ -229,7 +229,7 @@ struct ContentTests: ContentSamples {
     #expect(ids(store) == ["new"])
     cursor = store.revision
     try store.run(.deleteKind("list"))
-    // The rest is the data of a widget without a registered kind.
+    // The other nodes are the data of a widget without a registered kind.
     #expect(ids(store).contains("value/items"))
     #expect(
       try update(store, since: cursor)
@@ -254,7 +254,7 @@ struct ContentTests: ContentSamples {
       id: "a", kind: "list", ownerUID: 1, createdRevision: 1, createTime: .at(0), state: state)
     var records = RecordTable()
     let slot = records.insert(record, at: 1, &contents, limits: limits)
-    // Another template that shows the same, and then something else, all in one commit.
+    // Another template with the same content, and then another content, all in one commit.
     contents.setSchema(schemas[1], of: "list")
     records.modify(slot, at: 5, &contents, limits: limits) { $0.finish(nil, at: 5, time: .at(0)) }
     #expect(record.contentChange(since: 4) == nil)
@@ -349,7 +349,7 @@ struct ContentTests: ContentSamples {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `a restored widget shows the same, and readers from before get all of it`() throws {
+  @Test func `a restored widget has the same content, and earlier readers get all of it`() throws {
     var store = try store()
     try store.set("a", ["items": .list([Self.item("x", "X")]), "count": .int(5)])
     var image = StoreImage(epoch: 7, revision: store.revision)
@@ -382,13 +382,13 @@ struct ContentTests: ContentSamples {
     let widget = try #require(restored.widget("a"))
     #expect(widget.data["count"] == .int(0) && widget.data["any"] == nil)
     #expect(text("title", restored) == .string("n: 0"))
-    // A reader that held the old data gets the widget as a whole; nobody else changes.
+    // A reader with the old data gets the widget as a whole. No other reader gets a change.
     #expect(restored.revision == store.revision + 1)
     let changes = try restored.changes(since: store.revision).changes
     #expect(changes == [.added(widget, nil)])
   }
 
-  @Test func `stored data goes when a kind becomes volatile, and returns when it is durable again`()
+  @Test func `data is not stored while its kind is volatile, and is stored again afterwards`()
     throws
   {
     var store = try store()
@@ -408,7 +408,7 @@ struct ContentTests: ContentSamples {
     #expect(store.pendingGroup().upserts.isEmpty)
     try store.register([kind])
     store.commitGroup(at: .at(0))
-    // Otherwise its data would be lost by the next restart.
+    // Otherwise the next restart would lose the data.
     kind.persistence = .durable
     try store.register([kind])
     let values = store.pendingGroup().upserts.map { $0.data.first { $0.key == "count" }?.value }
@@ -421,7 +421,7 @@ struct ContentTests: ContentSamples {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `data that was stored before its kind was volatile goes with the next group`() throws {
+  @Test func `data stored before its kind was volatile is removed with the next group`() throws {
     var store = try store()
     try store.set("a", ["count": .int(7)])
     var kind = Self.kind([ContentTemplate(root: Self.root)])

@@ -43,8 +43,8 @@ struct EmbedHistoryTests: EmbedSuite {
 
   // MARK: - Histories
 
-  /// Random histories of widgets that show each other: the looks come to an end, what is shown is what a
-  /// look from the beginning gives, and a mirror holds what the store has.
+  /// Random histories of widgets that show each other. The checks come to an end. The content
+  /// equals the content that is made from the beginning. A mirror equals the store.
   @Test(arguments: 0..<40)
   func `random embeds come to rest, and show the other widgets' content`(seed: UInt64) throws {
     var random = Random(state: seed &* 7_919 &+ 1)
@@ -96,7 +96,7 @@ struct EmbedHistoryTests: EmbedSuite {
   }
 }
 
-/// Numbers that a seed decides.
+/// Random numbers from a seed.
 private struct Random {
   var state: UInt64
 

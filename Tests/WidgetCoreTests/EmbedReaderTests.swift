@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// Users and readers of embeds: their events, their families, and changes that come by themselves.
+/// Users and readers of embeds: events, families, and changes by time.
 struct EmbedReaderTests: EmbedSuite {
   // MARK: - Events
 

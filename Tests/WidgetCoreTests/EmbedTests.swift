@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// Nodes that show what another widget shows.
+/// Nodes that show the content of another widget.
 struct EmbedTests: EmbedSuite {
   // MARK: - What it shows
 
@@ -40,7 +40,7 @@ struct EmbedTests: EmbedSuite {
     #expect(update.content?.setNodes.map(\.id) == ["inner::count"])
     #expect(update.content?.replaces == false)
     #expect(text("inner::count", of: "f", store) == "7")
-    // Nothing more is due, and nothing is stored for it.
+    // No more changes are due, and none is stored.
     #expect(store.settleEmbeds() == 0)
     #expect(!store.hasPendingGroup)
   }
@@ -91,7 +91,7 @@ struct EmbedTests: EmbedSuite {
 
   // MARK: - What it cannot show
 
-  @Test func `a widget that is missing is named, and shown when it comes`() throws {
+  @Test func `an embed names a missing widget, and shows it when it is created`() throws {
     var store = try store()
     try frame("f", showing: "c", &store)
     settle(&store)
@@ -107,7 +107,7 @@ struct EmbedTests: EmbedSuite {
     #expect(store.widget("f")?.content?["inner::count"] == nil)
   }
 
-  @Test func `a fallback stands in place of the reason`() throws {
+  @Test func `a fallback is shown in place of the reason`() throws {
     var store = try store()
     try store.create(
       "f", kind: "frame", data: ["widget": .string("c"), "fallback": .string("soon")])
@@ -122,7 +122,7 @@ struct EmbedTests: EmbedSuite {
     ("", "The embed names no widget."), ("not an id", "\"not an id\" is not the id of a widget."),
     ("f", "The widget \"f\" would show itself."),
   ])
-  func `an id that no widget can have is refused in words`(name: String, words: String) throws {
+  func `an id that cannot be shown is reported`(name: String, words: String) throws {
     var store = try store()
     try frame("f", showing: name, &store)
     settle(&store)
@@ -130,7 +130,7 @@ struct EmbedTests: EmbedSuite {
     #expect(store.settleEmbeds() == 0)
   }
 
-  @Test func `a circle shows nothing of itself, until it is broken`() throws {
+  @Test func `a widget in a circle is not shown, until the circle is broken`() throws {
     var store = try store()
     try frame("a", showing: "b", &store)
     try frame("b", showing: "c", &store)
@@ -211,7 +211,7 @@ struct EmbedTests: EmbedSuite {
     #expect(self.problem(of: "f", store) == problem)
   }
 
-  @Test func `an embed without content names the kind, the family, and one that has content`()
+  @Test func `an embed without content names the kind, the family, and a family with content`()
     throws
   {
     var inline = Self.counter
@@ -280,7 +280,7 @@ struct EmbedTests: EmbedSuite {
     #expect(cells.filter(\.isEmpty).count == 4)
     #expect(cells.last?.hasPrefix("content: There is no room for it") == true)
     #expect(store.widget("g")?.content?.nodes.count ?? 99 <= 20)
-    // A text that is too long for both.
+    // A text that does not fit twice.
     try store.create(
       "long", kind: "frame", data: ["title": .string(String(repeating: "x", count: 3_000))])
     try store.create("f", kind: "frame", data: ["widget": .string("long")])

@@ -6,7 +6,7 @@ import WidgetModel
 struct EventTests {
   private func names(_ page: EventPage) -> [String] { page.events.map(\.name) }
 
-  @Test func `an event is accepted with who, when and at which revision, and is no change`() throws
+  @Test func `an accepted event has its sender, time and revision, and is no change`() throws
   {
     var store = try Store(widgets: ["a"])
     let draft = EventDraft(
@@ -49,7 +49,7 @@ struct EventTests {
     #expect(try store.send("click", to: "a").outcome == .accepted(sequence: 2))
   }
 
-  @Test func `a widget that is not there takes no events, even forced`() throws {
+  @Test func `a missing widget takes no events, not even forced ones`() throws {
     var store = try Store(widgets: ["a"])
     let draft = EventDraft(widgetID: "x", name: "click", isForced: true)
     #expect(store.refusal(of: .sendEvent(draft)) == .widgetNotFound("x"))
@@ -110,7 +110,7 @@ struct EventTests {
     #expect(store.events(after: 2, selecting: Selector(ids: ["none"])).cursor == 5)
   }
 
-  @Test func `an event is selected by what its widget was when it was accepted`() throws {
+  @Test func `an event is selected by its widget's state at its acceptance`() throws {
     var store = Store()
     try store.create("a", labels: ["on": "1"])
     try store.send("before", to: "a")
@@ -122,7 +122,7 @@ struct EventTests {
     #expect(names(store.events(after: 0, selecting: Selector(ids: ["a"]))) == ["before", "after"])
   }
 
-  @Test func `only the latest events are kept, and what is lost is said`() throws {
+  @Test func `only the latest events are kept, and lost events are reported`() throws {
     var store = try Store(widgets: ["a"], limits: .with { $0.eventsKeptMax = 3 })
     for number in 1...3 { try store.send("e\(number)", to: "a") }
     store.commitGroup(at: .at(0))
@@ -152,7 +152,7 @@ struct EventTests {
     #expect(store.events(after: 0).events.count == 3)
   }
 
-  @Test func `no event at all is kept if none may be`() throws {
+  @Test func `no event is kept if the limit is 0`() throws {
     var store = try Store(widgets: ["a"], limits: .with { $0.eventsKeptMax = 0 })
     try store.send("e", to: "a")
     store.commitGroup(at: .at(0))
@@ -176,7 +176,7 @@ struct EventTests {
       image.apply(store.pendingGroup())
       store.commitGroup(at: .at(0))
       #expect(image.eventSequenceCeiling >= highest)
-      // These are not made durable one by one: the ceiling stands for them.
+      // These numbers are not made durable one by one, because the ceiling covers them.
       guard case .accepted(let last) = try store.send("lost", to: "a").outcome else { continue }
       highest = last
       #expect(!store.hasPendingGroup)
@@ -188,7 +188,7 @@ struct EventTests {
     }
   }
 
-  @Test func `a store that ends in order leaves no sequence number out`() throws {
+  @Test func `a store that ends properly skips no sequence number`() throws {
     var store = Store()
     try store.create("a")
     var image = StoreImage(epoch: 1)

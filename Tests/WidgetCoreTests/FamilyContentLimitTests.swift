@@ -5,7 +5,8 @@ import WidgetModel
 
 /// The cost of contents of other families for readers that do not take them.
 @Suite struct FamilyContentLimitTests {
-  /// A kind whose own content is one label, and that has a row for each element of `data.rows` in others.
+  /// A kind with one label in the widget's family, and with a row for each element of `data.rows`
+  /// in other families.
   private static func kind(_ families: [Family] = [.large]) -> Kind {
     let rows = { (family: Family) in
       ContentTemplate(
@@ -109,7 +110,7 @@ import WidgetModel
     let shown = read(store)
     #expect(store.records.count { !$0.familyContents.isEmpty } == 2)
     #expect((40_000...60_000).contains(store.familyBytes))
-    // One that grows goes, and another one has room then.
+    // A content that grows is evicted, and another one then has room.
     let cursor = store.revision
     try store.set("w0", ["rows": Self.rows(100, "yyyy")])
     #expect(store.records[0].familyContents.isEmpty)
@@ -146,7 +147,7 @@ import WidgetModel
     var store = try store(widgets: 6, rows: 100)
     store.keepContent(of: .large)
     _ = read(store)
-    // The widgets' own content costs little.
+    // The content for the widgets' families costs little.
     store.limits.contentCostMax = 5_000
     store.limits.contentCostPerCommandMax = 5_000
     let cursor = store.revision
@@ -180,7 +181,7 @@ import WidgetModel
     let absent = event("row/7")
     #expect(
       store.refusal(of: absent) == .quotaExceeded(limit: "event_cost_max", maximum: 1_000))
-    // The content that is kept for a watcher exists already.
+    // The content for a watcher is already cached.
     store.keepContent(of: .large)
     _ = store.widget("w0", taking: .family(.large))
     try store.run(event("add"))

@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// The content of widgets in families that are not their own.
+/// The content of widgets in other families.
 @Suite struct FamilyContentTests {
   private static func kind(
     inline text: String = "'in ' + string(data.n)", families: [Family] = [],
@@ -68,7 +68,7 @@ import WidgetModel
     #expect(!first.replaces)
     #expect(first.setNodes.map(\.id) == ["text"])
     cursor = store.revision
-    // This reader gets nothing of the widget's own family.
+    // This reader gets no content for the widget's family.
     try store.set("a", ["m": .int(2)])
     #expect(try change(store, since: cursor) == nil)
   }
@@ -209,7 +209,7 @@ import WidgetModel
 
   @Test func `a reader of another family has the right content after random changes`() throws {
     var random = SeededGenerator(seed: 4)
-    // With room for what is kept, with too little of it, and without a watcher.
+    // With enough room for the cache, with too little room, and without a watcher.
     for room in [1 << 20, 150, nil] {
       var store = try store()
       if let room {
@@ -243,7 +243,7 @@ import WidgetModel
           ])
         case 1:
           let family: Family = random.next() % 2 == 0 ? .inline : .small
-          // The kind may not be made for it.
+          // The kind may not support the family.
           _ = try? store.declare([WidgetSpec(id: "a", kind: "k", family: family)])
         case 2: try store.set("a", ["m": .int(Int64(step))])
         default: try store.set("a", ["n": .int(Int64(step / 2))])

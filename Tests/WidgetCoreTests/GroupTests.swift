@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// Everything since the last group can be taken back, and a group says exactly what changed.
+/// All changes since the last group can be taken back, and a group has exactly the changes.
 struct GroupTests {
   /// A store with some history: changed, hidden, moved and removed widgets, events, an answer.
   static func makeStore(isRevocable: Bool = true) throws -> Store {

@@ -6,9 +6,9 @@ import WidgetModel
 
 /// Random histories of kinds and their widgets.
 struct KindHistoryTests {
-  /// Random kinds and widgets, taken back and restarted: always what a plain reading says.
+  /// Random kinds and widgets, with rollbacks and restarts: the store always equals a simple model.
   @Test(arguments: UInt64(1)...60)
-  func `after random commands, widgets fit their kinds, and none is half done`(seed: UInt64) throws
+  func `after random commands, widgets fit their kinds, none half done`(seed: UInt64) throws
   {
     var random = KindWorkload(seed: seed)
     var image = StoreImage(epoch: 1)

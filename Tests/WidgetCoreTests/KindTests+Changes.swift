@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// Kinds that change, and what becomes of their widgets.
+/// Changes of kinds, and their effects on widgets.
 extension KindTests {
   @Test func `widgets follow when their kind changes, all in one commit`() throws {
     var store = try store()
@@ -14,7 +14,8 @@ extension KindTests {
     let cursor = store.revision
     var changed = Self.clock
     changed.data = [
-      // Another type that the value does not fit, and one without a default; a new one.
+      // A field with another type that the value does not fit, a field without a default, and a new
+      // field.
       Field(name: "ticks", type: .string, defaultValue: .string("none")),
       Field(name: "zone", type: .string, defaultValue: .string("Z")),
     ]
@@ -71,11 +72,12 @@ extension KindTests {
     for id in ids { try store.update(id, .with { $0.setData = ["text": .string("t")] }) }
     let result = try store.change(new)
     #expect(result.lostFields.count == KindResult.lostFieldsMax)
-    // One more than widgets: the size of the first one came back with the former kind.
+    // The count is one more than the widgets, because the size of the first widget returned with
+    // the former kind.
     #expect(result.lostFieldsCount == 71)
   }
 
-  @Test func `a kind that changes only its words changes no widget`() throws {
+  @Test func `a change of only a kind's texts changes no widget`() throws {
     var store = try store()
     try store.run(.create(spec()))
     var changed = Self.clock

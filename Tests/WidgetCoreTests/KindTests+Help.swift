@@ -6,7 +6,7 @@ import WidgetModel
 
 /// The built-in kind `help`.
 extension KindTests {
-  @Test func `a help widget says what a kind declares, and follows it`() throws {
+  @Test func `a help widget shows the declaration of a kind, and follows it`() throws {
     var store = Store()
     try store.create("h", kind: .help)
     #expect(store.widget("h")?.data["kind"] == .string("help"))
@@ -32,7 +32,7 @@ extension KindTests {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `a help widget shows what it holds`() throws {
+  @Test func `the content of a help widget shows its data`() throws {
     var store = Store()
     try store.register([
       Kind(
@@ -72,7 +72,7 @@ extension KindTests {
     #expect(
       store.widget("i")?.content?.nodes.map { $0.properties["text"] }
         == [.string("Dial: Shows a share.")])
-    // Of a kind that is gone, it says that.
+    // For a removed kind, it reports that.
     try store.run(.deleteKind("dial"))
     for id in ["h", "i"] as [WidgetID] {
       let nodes = try #require(store.widget(id)?.content?.nodes)
@@ -104,7 +104,7 @@ extension KindTests {
     let again = try store.declare([
       WidgetSpec(id: "h", kind: .help, parameters: printed.parameters, data: printed.data)
     ])
-    #expect(words(again) == ["~h"])  // It belongs to the set now.
+    #expect(words(again) == ["~h"])  // The help widget belongs to the set now.
     #expect(store.widget("h")?.data == printed.data)
     try store.declare([WidgetSpec(id: "h", kind: .help, parameters: ["kind": .string("gone")])])
     #expect(store.widget("h")?.data == ["known": .bool(false)])

@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// Kinds, and what they make of their widgets.
+/// Kinds, and their effects on widgets.
 struct KindTests {
   static let clock = Kind(
     name: "clock", displayName: "Clock", summary: "Shows the time.", families: [.small, .inline],
@@ -80,7 +80,7 @@ struct KindTests {
     #expect(store.kind("clock")?.provider == "other")
   }
 
-  @Test func `a dry run says what would happen and changes nothing`() throws {
+  @Test func `a dry run returns the result and changes nothing`() throws {
     var store = try store()
     try store.run(.create(spec()))
     let before = store.observation()
@@ -149,7 +149,7 @@ struct KindTests {
     #expect(store.widget("a")?.data["a"] == .list([.double(1)]))
   }
 
-  @Test func `how many kinds, and how large, is limited`() throws {
+  @Test func `the number and the size of kinds are limited`() throws {
     var store = Store(
       limits: .with {
         $0.kindsMax = 2
@@ -221,7 +221,7 @@ struct KindTests {
     #expect(page.hasMore)
   }
 
-  @Test func `a kind that is removed leaves its widgets, to be of a kind that is not known`() throws
+  @Test func `the widgets of a removed kind stay, as widgets of an unknown kind`() throws
   {
     var store = try store()
     try store.run(.create(spec()))
@@ -235,7 +235,7 @@ struct KindTests {
 
   // MARK: - Widgets
 
-  @Test func `a new widget has what its kind declares`() throws {
+  @Test func `a new widget has the fields that its kind declares`() throws {
     var store = try store()
     try store.run(.create(spec(data: ["drift": .int(2)])))
     let widget = try #require(store.widget("a"))
@@ -249,7 +249,7 @@ struct KindTests {
     #expect(transition == .slow)
   }
 
-  @Test func `a widget of a kind that nobody knows holds what it likes`() throws {
+  @Test func `a widget of an unknown kind can have any fields`() throws {
     var store = try store()
     try store.create("free", kind: "unknown", data: ["x": .list([.int(1)])])
     #expect(store.widget("free")?.data == ["x": .list([.int(1)])])
@@ -310,7 +310,7 @@ struct KindTests {
     }
   }
 
-  @Test func `keys that only look like declared ones are not those`() throws {
+  @Test func `keys that only look like declared keys are undeclared`() throws {
     var store = try self.store([Kind(name: "clock", data: [Field(name: "K")])])
     // U+212A KELVIN SIGN
     guard
@@ -332,7 +332,7 @@ struct KindTests {
     #expect(store.widget("a")?.data == ["ticks": .int(0), "y": .int(2)])
   }
 
-  @Test func `to unset what has a default sets the default`() throws {
+  @Test func `to unset a field with a default sets the default`() throws {
     var store = try store()
     try store.run(.create(spec(data: ["drift": .double(1), "ticks": .int(5)])))
     try store.update(

@@ -3,8 +3,8 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// Every limit, exactly at its edge and one beyond it. The limits on what is kept (events, answers,
-/// removals) are in the tests of those.
+/// Every limit, exactly at its edge and one beyond it. The tests of events, answers and removals
+/// have the limits of these.
 struct LimitTests {
   /// The cost of a widget without fields.
   private let base = RecordState.baseCostBytes

@@ -70,7 +70,7 @@ struct MoveTests {
   }
 
   @Test func `moving back and forth forever never runs out of positions`() throws {
-    // Positions at the very ends of their range stand in for years of moves.
+    // Positions at the ends of their range simulate years of moves.
     for end in [Int64.max, .max - 5, .min, .min + 5] as [Int64] {
       var store = try Store.withPositions([-1, 0, 1, end])
       let ids = store.ids

@@ -116,7 +116,7 @@ struct OwnershipTests: ContentSamples {
           widgets: [WidgetSpec(id: "c", kind: "counter", data: ["count": .int(7)])])),
       owner: "desk"),
   ])
-  func `a field that somebody else sets is theirs, and stays`(change: Change) throws {
+  func `a field that somebody else sets belongs to them, and stays`(change: Change) throws {
     var store = try store()
     try store.run(change.command)
     let set = try #require(store.widget("c")?.data["count"])
@@ -265,7 +265,7 @@ struct OwnershipTests: ContentSamples {
     try store.create("c", kind: "counter", data: ["note": .int(1)])
     try store.register([Self.counter()], provider: Self.manager)
     try store.declare([WidgetSpec(id: "c", kind: "counter")], in: Self.manager, owns: true)
-    // The value that did not fit has an owner from now on.
+    // From now on, the value that did not fit has an owner.
     #expect(owner("data.note", in: store) == "user 1000")
     #expect(store.checkInvariants() == [])
     try store.set("c", ["count": .int(4)])

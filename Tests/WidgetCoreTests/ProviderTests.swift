@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// The effects of providers on the widgets of their kinds, and the news that providers get.
+/// The effects of providers on the widgets of their kinds, and the changes that providers get.
 struct ProviderTests {
   private static let gauge = Kind(
     name: "gauge", parameters: [Field(name: "unit", type: .string, defaultValue: .string("C"))],
@@ -123,21 +123,21 @@ struct ProviderTests {
         == WidgetStore.ProvidedChanges())
   }
 
-  @Test func `an id that is used again is new, not gone`() throws {
+  @Test func `an id that is used again is reported as created, not as removed`() throws {
     var store = try store()
     let cursor = store.revision
     try store.delete("a")
     try store.create("a", kind: "gauge")
     var changes = try store.providedChanges(since: cursor, of: ["gauge"])
     #expect((changes.created, changes.removed) == (["a"], []))
-    // As another's it is gone.
+    // With another provider's kind, it is reported as removed.
     try store.delete("a")
     try store.create("a", kind: "lamp")
     changes = try store.providedChanges(since: cursor, of: ["gauge"])
     #expect((changes.created, changes.removed) == ([], ["a"]))
   }
 
-  @Test func `a cursor before what is remembered is refused`() throws {
+  @Test func `a cursor before the remembered removals is refused`() throws {
     var store = Store(limits: .with { $0.tombstonesMax = 2 })
     try store.run(.applyKinds(KindDeclaration(provider: "desk", kinds: [Self.gauge])))
     for id: WidgetID in ["a", "b", "c"] {

@@ -5,7 +5,7 @@ import WidgetTimeZones
 
 @testable import WidgetCore
 
-/// Times that come again and again, in zones whose clocks change.
+/// Recurring times, in zones whose clocks change.
 struct RecurrenceTests {
   private static let berlin = SystemTimeZones().rules("Europe/Berlin") ?? .utc
 
@@ -51,7 +51,7 @@ struct RecurrenceTests {
         == ["2026-07-01T06:00:00Z", "2026-07-02T06:00:00Z"])
   }
 
-  @Test func `a local time that is skipped does not come, and one that is repeated comes twice`()
+  @Test func `a skipped local time does not occur, and a repeated one occurs twice`()
     throws
   {
     let pattern = Recurrence.cron(try CronPattern("30 2 * * *"))
@@ -71,7 +71,7 @@ struct RecurrenceTests {
     ("5,10 4 13 * fri", "2026-01-02T04:05:00Z"), ("0 0 * * 7", "2026-01-04T00:00:00Z"),
     ("1-59/29 23 31 12 *", "2026-12-31T23:01:00Z"),
   ])
-  func `a pattern fits next at`(pattern: String, expected: String) throws {
+  func `a pattern gives the expected next times`(pattern: String, expected: String) throws {
     let found = Recurrence.cron(try CronPattern(pattern)).next(
       after: try time("2026-01-01T00:00:00Z"), in: .utc)
     #expect(found.map { RFC3339.text($0) } == expected)
@@ -86,7 +86,7 @@ struct RecurrenceTests {
     ("a * * * *", "\"a\" is not a minute"), ("* * * * mon-", "\"\" is not a day of the week"),
     ("99999999999999999999 * * * *", "is not a minute"), ("", "5 fields"),
   ])
-  func `a pattern that cannot be used says why`(pattern: String, words: String) {
+  func `an invalid pattern is reported with the reason`(pattern: String, words: String) {
     #expect {
       _ = try CronPattern(pattern)
     } throws: { error in
@@ -94,7 +94,8 @@ struct RecurrenceTests {
     }
   }
 
-  /// Compares both searches with a look at every minute, through two years with all their changes.
+  /// Compares both searches with a test of every minute, in two years with all changes of the
+  /// clocks.
   @Test(arguments: ["Europe/Berlin", "Australia/Lord_Howe", "America/St_Johns", "UTC"])
   func `the last time before and the next time after are neighbours`(zone: String) throws {
     let rules = try #require(TimeZoneRules(named: zone, in: SystemTimeZones().rules))

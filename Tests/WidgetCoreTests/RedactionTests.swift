@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// Redacted views: what a screen gets that everybody sees.
+/// Redacted views, for screens in public places.
 struct RedactionTests {
   private static let mail = Kind(
     name: "mail",
@@ -122,7 +122,7 @@ struct RedactionTests {
     return nil
   }
 
-  /// Whether a text is anywhere in what is sent.
+  /// Whether a text is anywhere in the sent view.
   private func tells(_ thing: some Any, _ secret: String) -> Bool { "\(thing)".contains(secret) }
 
   @Test func `a private node is a label without its text, and the nodes in it are gone`() throws {
@@ -164,7 +164,7 @@ struct RedactionTests {
     #expect(!tells(list, "secret"))
   }
 
-  @Test func `a problem of a timeline is one without its words`() {
+  @Test func `a problem of a timeline has no text`() {
     var status = TimelineStatus()
     #expect(Redaction.redacted(status)?.problem == "")
     status.problem = "The zone \"secret\" does not exist."
@@ -181,7 +181,7 @@ struct RedactionTests {
     #expect(update.setData.isEmpty)
     #expect(update.content?.replaces == true)
     #expect(update.content?.setNodes.map(\.id) == ["mail", "count", "box"])
-    // Before, it could not be told what was in the box.
+    // In the earlier view, the content of the box was not visible.
     cursor = store.revision
     try store.set("m", ["hides": .bool(false)])
     update = try #require(try change("m", since: cursor, store))
@@ -259,7 +259,7 @@ struct RedactionTests {
     let cursor = store.revision
     try store.set("x", ["pin": .string("secret too")])
     #expect(try change("x", since: cursor, store)?.content == nil)
-    // A kind that goes leaves its data behind.
+    // After the removal of a kind, the data of its widgets stays.
     try store.run(.deleteKind("mail"))
     #expect(!tells(view("m", store) as Any, "secret"))
     #expect(!tells(try store.changes(since: cursor, taking: .redacted(nil)), "secret"))

@@ -168,7 +168,7 @@ struct ReducerFailureTests {
       try store.run(.provide([ProvidedUpdate("a", patch)], by: provider))
       #expect(store.widget("a")?.error?.all.map(\.reason) == reasons)
     }
-    // A user can.
+    // A user can clear them.
     try store.update("a", WidgetPatch(error: .some(nil)))
     #expect(store.widget("a")?.error == nil)
   }
@@ -185,7 +185,7 @@ struct ReducerFailureTests {
   }
 
   @Test(arguments: ["<b>buy</b> now", "\u{202E}", String(repeating: "9", count: 500)])
-  func `the mark has no text of the sender`(text: String) throws {
+  func `the mark has no text from the sender`(text: String) throws {
     var store = try store()
     let draft = EventDraft(widgetID: "a", name: "fill", payload: ["count": .string(text)])
     guard case .reducerFailed(_, _, let failure)? = store.refusal(of: .sendEvent(draft)) else {
@@ -226,7 +226,7 @@ struct ReducerFailureTests {
     try press("pour", &store)
     #expect(store.widget("a")?.error?.alone == error)
     #expect(store.widget("a")?.error?.further.map(\.message) == [pourMark])
-    // To clear the error leaves the mark; to clear the mark leaves nothing.
+    // Clearing the error leaves the mark. Clearing the mark leaves nothing.
     try store.update("a", WidgetPatch(error: .some(nil)))
     #expect(store.widget("a")?.error?.message == pourMark)
     try store.update("a", WidgetPatch(error: .some(nil)))
@@ -275,7 +275,7 @@ struct ReducerFailureTests {
     #expect(store.widget("a")?.error == error)
   }
 
-  @Test func `a widget without room for the mark stays as it is`() throws {
+  @Test func `a widget without room for the mark does not change`() throws {
     var store = try store()
     store.limits.widgetBytesMax = 300
     #expect(

@@ -306,7 +306,7 @@ struct ReducerTests {
   @Test(arguments: [
     #""a\u0000b""#, #"{"\u0000k": 1}"#, #"[{"a": "\u0000"}]"#, "string(event.payload.raw)",
   ])
-  func `text that no message can carry is refused`(source: String) throws {
+  func `text that messages cannot have is refused`(source: String) throws {
     var store = Store()
     try store.register([
       Kind(
@@ -323,7 +323,7 @@ struct ReducerTests {
   }
 
   @Test func `a value of shared parts costs its full size before it is built`() throws {
-    // Ten times ten times ten …: a few steps to write, a thousand million values to keep.
+    // Ten times ten times ten …: a few steps to evaluate, and a thousand million values to store.
     var store = Store(limits: .with { $0.eventCostMax = 200_000 })
     let tenfold = "[" + (0..<10).map { _ in "data.any" }.joined(separator: ", ") + "]"
     let first = Reducer(event: "click", assignments: ["any": "[1,1,1,1,1,1,1,1,1,1]"])
@@ -396,7 +396,7 @@ struct ReducerTests {
 
   @Test func `a kind that this version cannot run refuses its events, and keeps the widget`() throws
   {
-    // As a newer daemon might have stored it.
+    // A newer daemon may have stored this kind.
     let kind = Self.counter([Reducer(event: "click", assignments: ["count": "fromTheFuture()"])])
     var store = Store(
       image: StoreImage(

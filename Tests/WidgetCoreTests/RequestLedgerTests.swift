@@ -54,7 +54,7 @@ struct RequestLedgerTests {
     #expect(try recall("r", uid: 2, in: store) == [2])
   }
 
-  @Test func `ids that only look alike are two`() throws {
+  @Test func `ids that only look alike are different`() throws {
     var store = makeStore()
     remember("\u{E9}", response: [1], in: &store)
     #expect(try recall("e\u{301}", fingerprint: 9, in: store) == nil)
@@ -88,7 +88,7 @@ struct RequestLedgerTests {
     #expect(try recall("r3", at: .at(62), in: store) != nil)
   }
 
-  @Test func `the oldest answers go when there are too many`() throws {
+  @Test func `the oldest answers are evicted when there are too many`() throws {
     var store = makeStore { $0.requestsKeptMax = 2 }
     for second in 1...3 { remember("r\(second)", at: .at(Int64(second)), in: &store) }
     #expect(try recall("r1", in: store) != nil)
@@ -101,7 +101,7 @@ struct RequestLedgerTests {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `the oldest answers go when they hold too many bytes`() throws {
+  @Test func `the oldest answers are evicted when they have too many bytes`() throws {
     // An answer costs 128 bytes, its id and itself: here 200.
     var store = makeStore { $0.requestBytesKeptMax = 400 }
     let response = [UInt8](repeating: 0, count: 70)
@@ -117,7 +117,7 @@ struct RequestLedgerTests {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `an answer larger than all that may be kept is forgotten, and trimming ends`() throws {
+  @Test func `an answer larger than the limit is evicted, and trimming ends`() throws {
     var store = makeStore { $0.requestBytesKeptMax = 10 }
     remember("r", response: [UInt8](repeating: 0, count: 500), in: &store)
     store.commitGroup(at: .at(0))

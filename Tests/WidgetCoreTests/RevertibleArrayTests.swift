@@ -3,10 +3,10 @@ import Testing
 
 @testable import WidgetCore
 
-/// Arrays whose copies stay as they were, beside arrays.
+/// Arrays whose copies never change, compared with Swift's arrays.
 struct RevertibleArrayTests {
   @Test(arguments: 0..<20)
-  func `every copy is what an array's copy would be`(seed: UInt64) {
+  func `every copy equals the copy of a Swift array`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var copies = [(RevertibleArray<String>(), [String]())]
     for number in 0..<1_500 {
@@ -35,11 +35,11 @@ struct RevertibleArrayTests {
     for (array, model) in copies { #expect(Array(array) == model) }
   }
 
-  @Test func `many states in a row end without depth`() {
+  @Test func `many states are released without deep recursion`() {
     var array = RevertibleArray<Int>()
     for number in 0..<1_000_000 { array.append(number) }
     let first = array
-    // Not so many that all is copied.
+    // There are too few changes to copy all elements.
     for number in 0..<120_000 { array[number] = -1 }
     #expect(first[0] == 0)
     #expect(array[119_999] == -1)

@@ -3,7 +3,8 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// Scans over many widgets cost a bounded amount at a time, and still find everything.
+/// Each part of a scan over many widgets has a bounded cost, and all parts together find
+/// everything.
 struct ScanTests {
   private static let count = 40
   private static func id(_ number: Int) throws -> WidgetID {
@@ -41,13 +42,13 @@ struct ScanTests {
     #expect(costMax < 100_000 ? pages > 1 : pages == 1)
   }
 
-  @Test func `a page is empty where nothing was found yet`() throws {
+  @Test func `a page can be empty before the first selected widget`() throws {
     let store = try makeStore(scanCostMax: 5)
     let page = store.list(after: nil, limit: 1, selecting: Selector(expression: "data.n == 39"))
     #expect(page.widgets.isEmpty && page.hasMore)
   }
 
-  @Test func `many label conditions make a look expensive`() throws {
+  @Test func `many label conditions make the test of a widget expensive`() throws {
     let store = try makeStore(scanCostMax: ScanTests.count + 5)
     let few = Selector(labels: [LabelRequirement(key: "a", operator: .notExists)])
     let many = Selector(
@@ -93,7 +94,7 @@ struct ScanTests {
     #expect(costMax < 1_000 ? pieces > 1 : pieces == 1)
   }
 
-  @Test func `a page of events ends early, and the next one goes on behind it`() throws {
+  @Test func `a page of events ends early, and the next page continues after it`() throws {
     var store = try makeStore(scanCostMax: 1_000)
     for _ in 0..<30 { try store.run(.sendEvent(EventDraft(widgetID: "w3", name: "ping"))) }
     store.commitGroup(at: .at(1))
@@ -109,14 +110,14 @@ struct ScanTests {
     #expect(sequences == Array(1...30) && pages > 10)
   }
 
-  @Test func `a command that would look at too much is refused, and changes nothing`() throws {
+  @Test func `a command with too expensive a selector is refused, and changes nothing`() throws {
     var store = try makeStore(scanCostMax: 3)
     let target = PresenceTarget.selector(Selector(expression: "data.n >= 0"))
     #expect(
       store.refusal(of: .setPresence(target, .hide))
         == .quotaExceeded(limit: "scan_cost_max", maximum: 3))
     #expect(store.widget("w0")?.presence.isVisible == true)
-    // A call for clients looks at one part only.
+    // A call for clients scans only one part.
     let readable = try makeStore(scanCostMax: ScanTests.count)
     var refused: StoreError?
     do throws(StoreError) { try readable.forEachWidget(in: target) { _, _ in } } catch {

@@ -81,7 +81,7 @@ struct SelectionTests {
     }
   }
 
-  @Test func `an expression selects events by their widgets as they are now`() throws {
+  @Test func `an expression selects events by the present state of their widgets`() throws {
     var store = try Store(widgets: ["a", "b"])
     for id in ["a", "b"] as [WidgetID] {
       try store.run(.sendEvent(EventDraft(widgetID: id, name: "click")))

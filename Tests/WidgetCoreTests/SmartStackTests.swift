@@ -113,7 +113,7 @@ struct SmartStackTests {
     #expect(Set(seen) == ["a", "b"])
   }
 
-  @Test func `without a hold, a choice is refused in words`() throws {
+  @Test func `without a hold, a choice is refused with the reason`() throws {
     var store = try store(["widgets": .list([.string("a"), .string("b")]), "hold": .string("0s")])
     let draft = EventDraft(widgetID: "stack", name: "next")
     guard case .invalid("name", let words)? = store.refusal(of: .sendEvent(draft)) else {
@@ -143,7 +143,7 @@ struct SmartStackTests {
     #expect(problem(store)?.contains("scan_cost_max") == true)
   }
 
-  @Test func `a stack over the limit of selecting stacks reports that it follows nothing`() throws {
+  @Test func `a stack over the limit of selecting stacks reports that it is not updated`() throws {
     var store = try store()
     for number in 0..<65 {
       try store.run(
@@ -158,7 +158,7 @@ struct SmartStackTests {
   }
 
   @Test(arguments: ["removed", "replaced", "changed"])
-  func `a stack too many follows widgets when another one no longer does`(change: String) throws {
+  func `a waiting stack follows widgets when another stack no longer does`(change: String) throws {
     func stack(_ number: Int) -> WidgetID { WidgetID(stringLiteral: "s\(number)") }
     func problem(_ number: Int, _ store: Store) -> String? {
       store.widget(stack(number))?.data["problem"]?.words
@@ -285,7 +285,7 @@ struct SmartStackTests {
     #expect(!store.needsSettling)
   }
 
-  @Test func `an expression selects no stacks, so stacks come to rest`() throws {
+  @Test func `an expression selects no stacks, so the updates of stacks end`() throws {
     var store = try store(["where": .string("data.current == ''")])
     try store.run(
       .create(
@@ -304,7 +304,7 @@ struct SmartStackTests {
       (["rotate": .string("10ms")], "parameters[rotate]"),
       (["hold": .string("long")], "parameters[hold]"),
     ] as [(ValueMap, String)])
-  func `parameters that it cannot follow are refused by name`(
+  func `invalid parameters are refused by name`(
     parameters: ValueMap, field: String
   ) throws {
     var store = Store()

@@ -173,7 +173,7 @@ struct TemplateTests: ContentSamples {
     )
   }
 
-  @Test func `a node takes the events of its type, those listed, or those of its reducers`() throws
+  @Test func `a node takes its listed events, those of its reducers, or those of its type`() throws
   {
     let listed = { (type: NodeType, events: [String]?) in
       NodeTemplate(id: "\(type)-\(events?.count ?? 9)", type: type, events: events)
@@ -209,7 +209,7 @@ struct TemplateTests: ContentSamples {
         "image-1": ["wink"],
       ])
 
-    // Readers learn of it if only the reducers change.
+    // Readers get the change even if only the reducers change.
     let before = store.revision
     kind.reducers = [Reducer(event: "wink", nodeID: "top")]
     try store.register([kind])
@@ -230,7 +230,7 @@ struct TemplateTests: ContentSamples {
     #expect(Self.problem(node).contains("nested 16 deep"))
   }
 
-  @Test func `a reducer on a node that is not there is refused`() {
+  @Test func `a reducer on a missing node is refused`() {
     var kind = Self.kind([ContentTemplate(root: Self.root)])
     kind.reducers = [Reducer(event: "press", nodeID: "drp")]
     #expect(KindSchema(kind).reducers.problem?.place == "reducers[0].node_id")

@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// The theme: changed as a whole, in one commit, and nothing that a widget depends on.
+/// The theme: changed as a whole, in one commit, and independent of widgets.
 struct ThemeTests {
   private static let green = ThemeValue.color(
     ThemeColors(ThemeColor(red: 0, green: 255, blue: 0)))
@@ -86,7 +86,7 @@ struct ThemeTests {
     ("color.", green, "\"color.\" is not a token"),
     ("color.a b", green, "\"color.a b\" is not a token; write color., offset. or font. and a name"),
   ])
-  func `a bad value is refused with its token, why, and what to write`(
+  func `a bad value is refused with its token, the reason, and a valid form`(
     token: String, value: ThemeValue, message: String
   ) throws {
     var store = Store()

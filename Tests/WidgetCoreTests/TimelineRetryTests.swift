@@ -8,7 +8,7 @@ struct TimelineRetryTests {
   private static let start = Timeline(
     entries: [TimelineEntry(date: .at(0), values: ["platform": .string("2")])], staleTime: .at(300))
 
-  /// A store with a widget whose timeline is at its end, and of which the provider is asked at 60.
+  /// A store with a widget whose timeline is at its end, and whose provider is asked at 60.
   private func store(isAttended: Bool = true) throws -> Store {
     var store = Store()
     try store.run(
@@ -58,7 +58,7 @@ struct TimelineRetryTests {
     store.clockWentBack(to: .at(100))
     store.advance(to: .at(100))
     #expect(store.widget("t")?.isStale == false)
-    // Readers are told.
+    // Readers get the change.
     #expect(try store.changes(since: cursor).changes.count == 1)
     store.advance(to: .at(299))
     #expect(store.widget("t")?.isStale == false)
@@ -94,7 +94,7 @@ struct TimelineRetryTests {
     }
   }
 
-  @Test func `an error is no answer, and a widget whose stale time has passed stays stale`() throws
+  @Test func `an error is no answer, and a widget after its stale time stays stale`() throws
   {
     var store = try store()
     let error = WidgetError(reason: "NO_NETWORK", message: "no route")

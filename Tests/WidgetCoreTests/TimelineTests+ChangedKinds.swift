@@ -26,7 +26,7 @@ extension TimelineTests {
     #expect(try store.change(kind).lostFields == [])
   }
 
-  @Test func `names of values that are set aside are each there once, by their bytes`() {
+  @Test func `each name of a value that is set aside occurs once, by its bytes`() {
     func timeline(_ keys: [[String]]) -> Timeline {
       var timeline = Timeline()
       timeline.asides = keys.enumerated().map { index, keys in

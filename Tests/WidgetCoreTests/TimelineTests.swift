@@ -4,7 +4,7 @@ import WidgetTimeZones
 
 @testable import WidgetCore
 
-/// The effects of time on widgets: entries, schedules and refreshes, also after a restart.
+/// The effects of time on widgets: entries, schedules and refreshes, even after a restart.
 struct TimelineTests {
   static func label(_ expression: String) -> ContentTemplate {
     ContentTemplate(
@@ -77,7 +77,7 @@ struct TimelineTests {
     #expect(store.checkInvariants().isEmpty)
   }
 
-  @Test func `an entry says how long its score counts`() throws {
+  @Test func `an entry has the time for which its score counts`() throws {
     var store = try store()
     try store.create("t", kind: "train")
     let entry = TimelineEntry(date: .at(10), score: 3, duration: .seconds(5))
@@ -225,7 +225,7 @@ struct TimelineTests {
     #expect(store.takeRefreshes() == ["after"])
   }
 
-  @Test func `a widget is stale from its timeline's stale time on, until its provider speaks`()
+  @Test func `a widget is stale from its timeline's stale time on, until its provider sends data`()
     throws
   {
     var store = try store()
@@ -236,7 +236,7 @@ struct TimelineTests {
     #expect(store.widget("t")?.isStale == false)
     store.advance(to: .at(60))
     #expect(store.widget("t")?.isStale == true)
-    // Readers can tell since when.
+    // Readers can see since when.
     #expect(store.widget("t")?.timeline?.staleTime == .at(60))
     #expect(text("t", store) == "S1 0")
     try store.run(.update("t", WidgetPatch(isStale: false)), at: .at(70))
@@ -420,7 +420,7 @@ struct TimelineTests {
     #expect(after.checkInvariants().isEmpty)
   }
 
-  @Test func `a clean end gives revisions back that were reserved`() throws {
+  @Test func `a clean end returns reserved revisions`() throws {
     var store = try store()
     try store.create("t", kind: "train")
     try set(Timeline(entries: [entry(0, "0"), entry(10, "1")]), of: "t", in: &store)

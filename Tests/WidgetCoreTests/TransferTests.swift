@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// Transfers: a reader gets everything chunk by chunk while the store goes on.
+/// Transfers: a reader gets everything chunk by chunk while the store changes.
 struct TransferTests {
   private static func id(_ number: Int) throws -> WidgetID {
     try #require(WidgetID("w\(number)"))
@@ -42,7 +42,7 @@ struct TransferTests {
     Selector(labels: [.init(key: "on", operator: .notExists)]),
   ]
 
-  /// Commands that touch every chunk: before, in and behind whatever has been sent.
+  /// Commands that change every chunk: before, in and after the sent chunks.
   private func disturb(_ store: inout Store, step: Int) throws {
     for number in [step, 250 + step, 500 + step] {
       let id = try TransferTests.id(number)
@@ -156,7 +156,7 @@ struct TransferTests {
         try store.changes(endingTransferSince: cursor, startedAt: start)
       }
     }
-    // A reader that held nothing does not mind what was forgotten before it came.
+    // A reader without widgets does not need removals that were forgotten before it came.
     #expect(
       try store.changes(endingTransferSince: 0, startedAt: store.revision).changes.isEmpty)
     #expect(throws: StoreError.revisionCompacted(compactRevision: 5)) {

@@ -4,9 +4,9 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// Events wait for their provider: over restarts, and as far as there is room.
+/// Events wait for their provider: across restarts, and within the limits.
 struct UnacknowledgedEventTests {
-  /// A store with a widget of each kind, and what a commit log would hold of it.
+  /// A store with a widget of each kind, and the state of its commit log.
   private struct Desk {
     var store: Store
     var image = StoreImage(epoch: 7)
@@ -119,7 +119,7 @@ struct UnacknowledgedEventTests {
       desk.commit()
       #expect(desk.image.events.isEmpty && desk.store.unacknowledgedCount == 0)
     }
-    // As long as the daemon runs, they come.
+    // While the daemon runs, providers get these events.
     #expect(desk.pages(of: ["log"], after: 0) == ["1 log"])
     try desk.click("gauge")
     desk.commit()
@@ -141,7 +141,7 @@ struct UnacknowledgedEventTests {
       try desk.click(widget)
     }
     desk.commit()
-    // The log learns of it with the next group.
+    // The next group stores the loss.
     try desk.click("gauge")
     desk.commit()
     #expect(desk.store.unacknowledgedCount == 4)
@@ -162,7 +162,7 @@ struct UnacknowledgedEventTests {
     #expect(desk.store.sequenceBeforeUnacknowledged(of: "hall") == nil)
   }
 
-  @Test func `a kind that goes takes its events along, unless that is taken back`() throws {
+  @Test func `a removed kind removes its events, unless the removal is rolled back`() throws {
     var desk = try Desk()
     try desk.click("gauge")
     desk.commit()
@@ -183,7 +183,7 @@ struct UnacknowledgedEventTests {
     #expect(desk.store.pendingGroup().events.isEmpty)
   }
 
-  @Test func `an event that cannot be stored was never there`() throws {
+  @Test func `an event that cannot be stored leaves no trace`() throws {
     var desk = try Desk()
     try desk.click("gauge")
     #expect(desk.store.hasPendingGroup)
@@ -193,8 +193,8 @@ struct UnacknowledgedEventTests {
 
   // MARK: - Random histories
 
-  /// Each provider has the plainest model: the numbers of its events that it has not acknowledged, and the
-  /// newest one that was forgotten.
+  /// Each provider has a simple model: the numbers of its unacknowledged events, and the newest
+  /// forgotten number.
   @Test(arguments: 1...200 as ClosedRange<UInt64>)
   func `after random operations providers get all unacknowledged events in order, or a gap`(
     seed: UInt64
@@ -203,7 +203,7 @@ struct UnacknowledgedEventTests {
     let limit = 3 + rng.below(6)
     var desk = try Desk(limits: .with { $0.eventsKeptMax = limit })
     let owners: [(name: String, kinds: Set<KindName>)] = [("desk", Self.own), ("hall", ["door"])]
-    /// The events that may be owed: numbers by provider, in order.
+    /// The events that providers may still get: numbers by provider, in order.
     var owed: [[UInt64]] = [[], []]
     var atGroup = owed
     for step in 0..<120 {

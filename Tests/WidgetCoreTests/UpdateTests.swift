@@ -194,7 +194,7 @@ struct UpdateTests {
     #expect(try since(dated, at: .at(11)) == .at(2))
   }
 
-  @Test func `a further error keeps its time when it becomes the first, or its words change`()
+  @Test func `a further error keeps its time when it becomes the first, or its text changes`()
     throws
   {
     var store = try makeStore()
@@ -236,7 +236,7 @@ struct UpdateTests {
     }
   }
 
-  @Test func `a widget that is not there cannot be updated`() throws {
+  @Test func `a missing widget cannot be updated`() throws {
     var store = try makeStore()
     #expect(store.refusal(of: .update("x", .set(["a": .int(2)]))) == .widgetNotFound("x"))
   }

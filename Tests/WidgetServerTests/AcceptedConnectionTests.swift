@@ -18,20 +18,20 @@ import WidgetProto
     }
   }
 
-  @Test func `is waited for only so long`() async throws {
+  @Test func `must come within a limited time`() async throws {
     try await withServer(limits: .with { $0.firstByteMilliseconds = 1_000 }) { server in
       let speaker = try server.connect()
       #expect(try speaker.health() == .serving)
       let silent = try server.connect()
       #expect(try silent.fill() == false)
-      // This one is older, so its time would have been over too.
+      // This connection is older, so its time would be over, too.
       #expect(try speaker.health() == .serving)
       #expect(try speaker.stats().connections == 1)
       #expect(try speaker.stats().counters["protocol_errors"] == 1)
     }
   }
 
-  @Test func `counts as a connection before it came`() async throws {
+  @Test func `counts as a connection before its first byte`() async throws {
     try await withServer(limits: .with { $0.connectionsMax = 2 }) { server in
       let silent = try server.connect()
       let speaker = try server.connect()
@@ -105,7 +105,7 @@ import WidgetProto
   }
 }
 
-/// A guest protocol that sends back what it gets.
+/// A guest protocol that sends the received bytes back.
 private final class EchoGuest: GuestProtocol {
   let opening = Array("Please".utf8)
   let peers = Box<[Peer]>([])

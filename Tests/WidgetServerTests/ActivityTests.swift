@@ -6,8 +6,7 @@ import WidgetStorage
 
 @testable import WidgetServer
 
-/// Activities over the socket: the calls, their refusals, and what the daemon does when their time
-/// comes.
+/// Activities over the socket: the calls, the refusals, and the daemon's changes by time.
 @Suite struct `An activity` {
   private static let service = "widgetd.v1.ActivityService"
   private static let start = Timestamp.fakeStart
@@ -106,7 +105,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `becomes stale, ends and goes when its time comes, and watchers see it`() async throws
+  @Test func `becomes stale, ends and is removed at its times, and watchers see it`() async throws
   {
     try await withServer(clock: .fake()) { server in
       let client = try server.connect()
@@ -128,7 +127,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `is caught up with when the daemon starts`() async throws {
+  @Test func `is updated to the present time when the daemon starts`() async throws {
     let log = TestLog.State()
     try await withServer(log: log, clock: .fake()) { server in
       let client = try server.connect()

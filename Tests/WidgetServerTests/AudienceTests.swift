@@ -68,16 +68,16 @@ import WidgetStorage
     }
     #expect(frames == 3)
     #expect(told.count == 5 && Set(told) == all)
-    // One that alone is too long is told all the same.
+    // An id that alone is too long is sent all the same.
     let long = try WidgetID.make(String(repeating: "x", count: 100))
     let update = audience.update(
       watched: all.union([long]), now: Self.at(0), linger: Self.linger, bytesMax: 20)
     #expect(update == .init(attached: [long]))
   }
 
-  /// Random histories, beside a model that remembers since when nobody watches each widget.
+  /// Random histories, and a model that has the time since when nobody watches each widget.
   @Test(arguments: 0..<20 as Range<UInt64>)
-  func `frames add up to what a naive model says`(seed: UInt64) throws {
+  func `the sum of the frames equals a naive model`(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let all = try (0..<6).map { try WidgetID.make("w\($0)") }
     var audience = Audience()
@@ -116,9 +116,9 @@ import WidgetStorage
   }
 }
 
-/// Providers are told which of their widgets somebody watches.
+/// Providers get the ids of their watched widgets.
 @Suite struct Audiences {
-  /// A server with the kind `gauge` and these widgets of it, and a session that wants to know.
+  /// A server with the kind `gauge` and these widgets of it, and a session with `include_audience`.
   private func withProvider(
     _ widgets: [String] = ["a", "b"], limits: ServerLimits = ServerLimits(),
     log: TestLog.State = TestLog.State(),
@@ -149,7 +149,7 @@ import WidgetStorage
       as: ApplyKindsResponse.self, service: "widgetd.v1.CatalogService")
   }
 
-  /// Waits until everything that has happened was looked at; then nothing else was to be told.
+  /// Waits until the daemon has handled all earlier changes, without another frame.
   private func expectNothing(_ server: TestServer, _ provider: RawProvider) throws {
     try server.eventually { !$0.providers.audience.isBehind }
     try provider.settle()
@@ -193,7 +193,7 @@ import WidgetStorage
       #expect(try provider.audience().attached.count == 1)
       try close(watcher, server)
       #expect(try provider.audience() == ProvideAudience(detached: [.make("a")]))
-      // Nobody comes or goes: no timer.
+      // The watchers do not change, so there is no timer.
       try server.eventually { $0.providers.audience.hasNoTimer }
     }
   }
@@ -252,7 +252,7 @@ import WidgetStorage
       let passive = try Watcher(server.connect(), WatchWidgetsRequest(isPassive: true)).sync()
       defer { passive.client.close() }
       try expectNothing(server, provider)
-      // One that shares its frames with a passive one counts.
+      // A stream that shares its frames with a passive one counts.
       let watcher = try Self.watch(server)
       defer { watcher.client.close() }
       #expect(try provider.audience().attached.count == 2)
@@ -275,7 +275,7 @@ import WidgetStorage
         try provider.next() == .removed(ProvidedRemoval(widgetIDs: [.make("a")])))
       try pass(server)
       try provider.settle()
-      // One with the same id is another one.
+      // A widget with the same id is another widget.
       try client.create("a", kind: "gauge")
       _ = try provider.dataRequest()
       #expect(try provider.audience() == ProvideAudience(attached: [.make("a")]))
@@ -362,7 +362,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `a kind that is given up is no longer attached, and is again with the kind`()
+  @Test func `widgets of a given up kind are not attached, until the kind is back`()
     async throws
   {
     try await withProvider(["a"]) { server, _, provider in

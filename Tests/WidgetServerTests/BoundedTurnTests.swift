@@ -35,7 +35,7 @@ import WidgetProto
     let costMax = 9_000
     let limits = ServerLimits.with {
       $0.store.contentCostMax = costMax
-      // A command keeps nothing for readers: all of it is to be made again.
+      // A command keeps no content for readers, so all content must be made again.
       $0.store.contentCostPerCommandMax = 1
       $0.store.familyContentBytesMax = roomBytes
     }
@@ -55,7 +55,7 @@ import WidgetProto
           server.connect(), WatchWidgetsRequest(selector: selector, contentFamily: .large)
         ).sync()
       }
-      // Several passes over all widgets, each behind what happens meanwhile.
+      // Several passes over all widgets, each for the changes during the last pass.
       for version in 1...60 {
         let cost = try server.onLoop { service in
           try service.context.commit(Self.declaration(version), by: Self.caller)
@@ -64,7 +64,7 @@ import WidgetProto
           service.turn.open()
           return service.context.store.readingCost - before
         }
-        // Two halves of a round, each with a look and a part.
+        // Two halves of a round, each with a check and a part.
         #expect(cost <= 6 * costMax)
       }
       for watcher in watchers {
@@ -82,7 +82,7 @@ import WidgetProto
   /// A transport that always takes more.
   private final class BottomlessSink: StreamSink {
     unowned let service: ServiceLoop
-    /// How many calls the service had got when each frame came.
+    /// The number of calls that the service had at each frame.
     private(set) var callsAtFrames: [UInt64] = []
 
     init(_ service: ServiceLoop) { self.service = service }
@@ -120,8 +120,8 @@ import WidgetProto
       try server.eventually { _ in (held.sink?.callsAtFrames.count ?? 0) >= count }
       let calls = try server.onLoop { _ in held.sink?.callsAtFrames ?? [] }
       let first = try #require(calls.first)
-      // Where among the frames depends on the machine: it may get through several turns before it looks at
-      // the sockets again.
+      // The place among the frames depends on the machine, which may run several turns before it
+      // reads the sockets again.
       #expect(calls.contains { $0 > first }, "no call came meanwhile")
     }
   }

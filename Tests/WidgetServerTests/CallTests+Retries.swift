@@ -22,7 +22,7 @@ extension `A call` {
       let first = try client.call("SetPresence", request, as: SetPresenceResponse.self)
       #expect(first.changedIDs.count == 1)
       try client.set("a", ["n": .int(1)])
-      // From another connection too: a retry usually is.
+      // The retry comes from another connection, as usual.
       let again = try server.connect().call(
         "SetPresence", request, as: SetPresenceResponse.self)
       #expect(again == first)
@@ -140,7 +140,7 @@ extension `A call` {
     }
   }
 
-  @Test func `whose deadline is in the past is not done`() async throws {
+  @Test func `whose deadline is in the past is not carried out`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let status = try client.refusal(

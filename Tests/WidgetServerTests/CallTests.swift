@@ -8,7 +8,7 @@ import WidgetTransport
 
 @testable import WidgetServer
 
-/// Every unary call: what it does, and each way in which it is refused.
+/// Every unary call: its effects, and each of its refusals.
 @Suite struct `A call` {
   static func expect(
     _ status: RPCStatus, _ code: StatusCode, _ reason: String, field: String? = nil,
@@ -55,7 +55,7 @@ import WidgetTransport
       #expect(applied.results.count == 70)
       #expect(applied.warnings.count == 64)
       #expect(applied.warnings.count { $0.metadata["kind"] == "same" } == 1)
-      // They are widgets like others, and a kind that comes takes them over.
+      // They are widgets like others, and follow their kind when it is registered.
       #expect(try client.get("a").kind == .make("couter"))
     }
   }
@@ -141,11 +141,11 @@ import WidgetTransport
     }
   }
 
-  @Test func `of GetWidget with a mask returns what is asked for`() async throws {
+  @Test func `of GetWidget with a mask returns the requested fields`() async throws {
     try await withServer { server in
       let client = try server.connect()
       try client.create("a", labels: ["x": "y"], data: ["n": .int(1), "m": .int(2)])
-      // Once whole, so that it is in the cache of encoded widgets.
+      // The first call asks for the whole widget, so that it is in the cache of encoded widgets.
       _ = try client.get("a")
       let masked = try client.call(
         "GetWidget", GetWidgetRequest(id: .make("a"), readMask: ReadMask(paths: ["data.m"])),

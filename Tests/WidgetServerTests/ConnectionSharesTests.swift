@@ -23,7 +23,7 @@ import WidgetProto
     for _ in 0..<10 { #expect(shares.admit(0, .owner, limits) == nil) }
     #expect(shares.admit(0, .owner, limits) == .init(limit: "connections_max", maximum: 80))
     shares.release(1_001, .client)
-    // The owners' own ten do not become the clients'.
+    // The ten connections of owners stay reserved.
     #expect(shares.admit(1_001, .client, limits) != nil)
     #expect(shares.admit(0, .owner, limits) == nil)
   }

@@ -6,7 +6,7 @@ import WidgetProto
 
 @testable import WidgetServer
 
-/// Events: in order, at most once, before their consequences, and what is lost is said.
+/// Events: in order, at most once, before their consequences, and with reported losses.
 @Suite struct `Events` {
   @Test func `come before their consequences, in the same order for everyone`() async throws {
     try await withServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
@@ -19,7 +19,7 @@ import WidgetProto
       let work = Worker {
         let client = try server.connect()
         for n in 0..<150 {
-          // In one write, so that one round of frames tells both.
+          // Both are in one write, so that one round of frames has both.
           let (event, update) = (client.takeStreamID(), client.takeStreamID())
           let sent = SendEventRequest(widgetID: try .make(n % 3 == 0 ? "b" : "a"), name: "e\(n)")
           let changed = UpdateWidgetRequest(
@@ -143,7 +143,7 @@ import WidgetProto
     }
   }
 
-  /// A reader stalls, the ring overflows, and the reader goes on.
+  /// A reader stalls, the ring overflows, and the reader continues.
   @Test func `lost to a reader that was too slow are reported as a gap, and no others`()
     async throws
   {

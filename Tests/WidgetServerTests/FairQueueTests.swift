@@ -6,7 +6,7 @@ import WidgetModel
 
 /// The next user, when each call takes time.
 @Suite struct FairQueues {
-  /// Members that always have more to do, and what each has used.
+  /// Members that always have work, and the used time of each.
   private struct Bench {
     var queue = FairQueue<Int>()
     var accounts: [FairQueue<Int>.Account]
@@ -48,7 +48,7 @@ import WidgetModel
     }
   }
 
-  @Test func `a newcomer is served before members that have always work`() throws {
+  @Test func `a newcomer is served before members that always have work`() throws {
     var bench = Bench(count: 11)
     for member in 0..<10 { bench.add(member) }
     for _ in 0..<1_000 { bench.add(try bench.step { 100 + UInt64($0) }) }

@@ -6,7 +6,7 @@ import WidgetProto
 
 @testable import WidgetServer
 
-/// What one turn spends on widgets that change by time.
+/// The cost of changes by time in one turn.
 @Suite struct `Widgets that change at the same time` {
   private static func declare(_ client: RawClient) throws {
     let clock = Kind(
@@ -26,7 +26,7 @@ import WidgetProto
     service.context.counters.byName.first { $0.name == "advances" }?.value ?? 0
   }
 
-  /// Clocks, and a reader that has them.
+  /// Widgets with clocks, and a reader of them.
   private static func prepare(_ server: TestServer) throws -> (RawClient, Watcher) {
     let client = try server.connect()
     try declare(client)
@@ -36,8 +36,8 @@ import WidgetProto
 
   private static let count = 400
 
-  /// Lets each look at the clock take a tenth of the time that a turn has for such changes. Returns the
-  /// number of steps so far.
+  /// Lets each read of the clock take a tenth of the time that a turn has for such changes. Returns
+  /// the number of steps so far.
   private static func slowDown(_ service: ServiceLoop) -> UInt64 {
     var now = NIODeadline.now()
     service.context.work.clock = {

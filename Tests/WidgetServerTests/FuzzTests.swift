@@ -9,8 +9,8 @@ import WidgetTransport
 
 @testable import WidgetServer
 
-/// Valid conversations, mutated. Whatever arrives: the server stands, what it holds keeps its shape,
-/// and a reader that was there before sees exactly what there is after.
+/// Mutated valid conversations. For any input, the server continues, its invariants hold, and an
+/// earlier reader gets exactly the final state.
 @Suite struct `A mutated conversation` {
   static var seeds: [UInt64] { Seeds.all.count == 1 ? Seeds.all : [11, Seeds.all[1]] }
 

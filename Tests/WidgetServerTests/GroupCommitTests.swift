@@ -9,8 +9,8 @@ import WidgetTransport
 
 @testable import WidgetServer
 
-/// Work of one turn is one group: nothing of it is seen before it is durable, and all of it is taken
-/// back if it cannot be.
+/// The work of one turn is one group. Nobody sees it before it is durable, and all of it is rolled
+/// back if it cannot be stored.
 @Suite struct `A group of commits` {
   static let full = StorageError.full(path: "/disk")
 
@@ -58,13 +58,13 @@ import WidgetTransport
     }
   }
 
-  @Test func `is durable before anyone sees an answer or a change of it`() async throws {
+  @Test func `is durable before anyone sees one of its answers or changes`() async throws {
     try await withServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
       let watcher = try Watcher(server.connect()).sync()
       let client = try server.connect()
       #expect(try client.health() == .serving)
       server.log.closeGate()
-      // The health check in the same turn must not drag the held-back answers out with it.
+      // The health check in the same turn must not send the held answers with it.
       let create = try client.request(
         "CreateWidget",
         CreateWidgetRequest(widget: WidgetSpec(id: .make("a"), kind: .make("clock"))), id: 101)
@@ -72,7 +72,7 @@ import WidgetTransport
         "Check", HealthCheckRequest(), service: "grpc.health.v1.Health", id: 103)
       try client.send(create + check)
       try server.log.waitForAppend()
-      // The event loop waits in `append`: what it has not sent by now it cannot have sent.
+      // The event loop waits in `append`, so it cannot send anything later than now.
       #expect(!client.hasInput)
       #expect(!watcher.client.hasInput)
       server.log.openGate()
@@ -81,7 +81,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `a group that cannot be stored was never there`() async throws {
+  @Test func `a group that cannot be stored leaves no trace`() async throws {
     try await withServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
       let writer = try server.connect()
       try writer.create("a", data: ["n": .int(1)])
@@ -91,7 +91,7 @@ import WidgetTransport
       ).sync()
       let client = try server.connect()
       #expect(try client.health() == .serving)
-      // Everything that a turn can hold, in one turn, together with the blocker that fails as well.
+      // All types of work in one turn, together with the blocking call, which fails, too.
       server.log.closeGate()
       let blocker = try server.connect()
       let blocked = try blocker.start(
@@ -155,7 +155,7 @@ import WidgetTransport
       #expect(stats.lastSequence == 0)
       #expect((stats.counters["groups_failed"] ?? 0) >= 3)
 
-      // The same request ids do it now: their failed answers were not kept.
+      // The same request ids now succeed, because their failed answers were not kept.
       server.log.failure = nil
       _ = try blocker.call(
         "DeleteWidget", DeleteWidgetRequest(id: a, requestID: "once"),
@@ -164,7 +164,7 @@ import WidgetTransport
       // No call was answered twice.
       #expect(try client.health() == .serving)
       #expect(!client.hasInput)
-      // The watcher saw no failed change, and all others.
+      // The watcher saw all changes except the failed ones.
       try watcher.catchUp(to: try writer.stats().revision)
       #expect(watcher.mirror.events.isEmpty)
       #expect(try watcher.mirror.widgets == writer.list().widgets)
@@ -172,8 +172,8 @@ import WidgetTransport
     }
   }
 
-  /// One in three groups fails at random. What was answered with success is there, what was refused
-  /// is not, and the log holds what the store holds.
+  /// One of three groups fails at random. Changes that were answered with success exist, refused
+  /// ones do not, and the log equals the store.
   @Test(arguments: Seeds.all)
   func `a random failure leaves store, log and readers in agreement`(seed: UInt64) async throws {
     try await withServer(log: TestLog.State(image: .sample(count: 40))) { server in

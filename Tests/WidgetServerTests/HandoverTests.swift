@@ -8,9 +8,9 @@ import WidgetStorage
 
 @testable import WidgetServer
 
-/// A server that follows another one in the same process: what a restart is, without the restart.
+/// A server that follows another one in the same process, like a restart.
 @Suite struct `A connection that is handed over` {
-  @Test func `goes on with its stream: no gap, nothing twice, the same connection`() async throws {
+  @Test func `continues its stream on the same connection, without gaps or repeats`() async throws {
     try await withRestart { server in
       let client = try server.connect()
       try client.create("a", data: ["n": .int(1)])
@@ -21,14 +21,14 @@ import WidgetStorage
         #expect(changes.count == 1)
         #expect(watcher.mirror.revision == revision)
         #expect(watcher.mirror.widgets[try .make("a")]?.data["n"] == .int(2))
-        // Calls go on too, with the ids that follow.
+        // Calls continue, too, with the following ids.
         #expect(try client.health() == .serving)
         try next.eventually { $0.connections.shares.count == 1 }
       }
     }
   }
 
-  @Test func `gets the changes that were not sent yet`() async throws {
+  @Test func `gets the changes that were not sent before`() async throws {
     try await withRestart(limits: .with { $0.frameIntervalMicroseconds = 60_000_000 }) { server in
       let client = try server.connect()
       let watcher = try Watcher(client).sync()
@@ -43,7 +43,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `keeps what was under way in both directions`() async throws {
+  @Test func `keeps the bytes under way in both directions`() async throws {
     try await withRestart { server in
       let filler = try server.connect()
       let text = Value.string(String(repeating: "x", count: 10_000))
@@ -170,13 +170,13 @@ import WidgetStorage
     }
   }
 
-  @Test func `is sent the events that were to go out later`() async throws {
+  @Test func `gets the events that would have been sent later`() async throws {
     try await withRestart(limits: .with { $0.frameIntervalMicroseconds = 60_000_000 }) { server in
       let client = try server.connect()
       try client.create("a")
       let events = try client.watchEvents()
       guard case .opened = try events.next() else { throw TestFault("not opened") }
-      // The widget was told of at once, the event would be a minute later.
+      // The widget was sent at once, and the event would be sent a minute later.
       let sequence = try client.event("a", "click")
       return { _ in
         let frame = try events.next()
@@ -202,7 +202,7 @@ import WidgetStorage
         #expect(status == .shuttingDown)
         #expect(try client.get("a").isStale == false)
         let again = try RawProvider(client)
-        // To who had all events, no gap is told.
+        // A reader with all events gets no gap.
         let (_, requests) = try again.open(after: sequence)
         #expect(requests.map(\.widget.id.rawValue) == ["a"])
       }
@@ -233,7 +233,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `is sent what happened since the restart, before it was back`() async throws {
+  @Test func `gets the changes between the restart and its return`() async throws {
     try await withRestart { server in
       let client = try server.connect()
       let provider = try RawProvider(client)
@@ -252,7 +252,7 @@ import WidgetStorage
         guard case .opened(let opened) = try again.next() else { throw TestFault("not opened") }
         #expect(opened.firstSequence == after)
         #expect(try again.event().sequence == after)
-        // The same goes for who only reads.
+        // The same holds for a client that only reads.
         let events = try next.connect().watchEvents(
           WatchEventsRequest(afterSequence: before))
         guard case .opened = try events.next() else { throw TestFault("not opened") }
@@ -371,7 +371,7 @@ import WidgetStorage
 }
 
 extension `A description of handed connections` {
-  @Test func `counts those that have too much, and has room for what no reader took`() throws {
+  @Test func `counts connections with too much, and has room for unread output`() throws {
     let codec = WireCodec()
     let large = String(repeating: "a", count: 100_000)
     let records = [

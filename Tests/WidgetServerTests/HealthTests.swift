@@ -100,7 +100,7 @@ import WidgetTransport
       let client = try server.connect()
       let removed = StorageError.removed(
         path: "/db", detail: "was removed", lastRevision: 0, copy: nil)
-      // A store that is full goes on serving.
+      // A full store still serves readers.
       server.log.failure = .full(path: "/db")
       #expect(try client.health() == .serving)
       server.log.failure = removed
@@ -109,7 +109,7 @@ import WidgetTransport
       server.log.failure = nil
       #expect(try client.health() == .serving)
       #expect(try stream.next()?.status == .serving)
-      // A change finds it out too.
+      // A change also detects it.
       server.log.failure = removed
       let refusal = #expect(throws: RPCStatus.self) {
         try client.call(

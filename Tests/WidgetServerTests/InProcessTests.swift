@@ -52,7 +52,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `may do what its peer may`() async throws {
+  @Test func `has the permissions of its peer`() async throws {
     try await withInProcessClient(policy: .client) { client, _ in
       let status = await client.status { _ in _ = try await client.create("a") }
       #expect(status?.code == .permissionDenied)
@@ -112,8 +112,8 @@ import WidgetStorage
       var bytes = 0
       let batch = try #require(try await watch.stream.next())
       bytes = batch.reduce(0) { $0 + $1.readableBytes }
-      // What waited: the bound, and the part of the snapshot that went over it; of 8 MB of changes
-      // nothing.
+      // The waiting bytes are the bound and the part of the snapshot that exceeded it, without the
+      // 8 MB of changes.
       #expect(bytes < 1 << 20)
       try watch.apply(batch)
       let revision = try await client.revision()
@@ -124,7 +124,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `ends when nobody holds it`() async throws {
+  @Test func `ends when it is released`() async throws {
     try await withInProcessClient { client, server in
       var watch: InProcessWatch? = try await client.watch()
       try await watch?.sync()
@@ -186,7 +186,7 @@ private func withInProcessClient(
   try await server.server.stop()
 }
 
-/// A stream of state and what it says.
+/// A stream of state and its frames.
 private final class InProcessWatch {
   let stream: InProcessStream
   var mirror = Mirror()

@@ -23,7 +23,7 @@ import WidgetTransport
     return limits
   }
 
-  /// Waits until the daemon holds so many bytes.
+  /// Waits until the daemon holds this many bytes.
   static func wait(for bytes: Int, in server: TestServer) throws {
     try server.eventually { $0.incompleteRequests.bytes(of: geteuid()) == bytes }
   }
@@ -94,7 +94,7 @@ import WidgetTransport
   @Test func `is ended between other work of the loop`() async throws {
     try await withServer(limits: Self.limits { $0.requestMilliseconds = 1 }) { server in
       let ended = try server.onLoop { service in
-        // Every look at the clock takes as long as a search.
+        // Every read of the clock takes as long as a search.
         var now = NIODeadline.now()
         service.context.work.clock = {
           now = now + .milliseconds(1)
@@ -123,7 +123,7 @@ import WidgetTransport
     var passes: [UInt64] = []
   }
 
-  @Test func `wakes nobody if it need not arrive in time`() async throws {
+  @Test func `sets no timer if it need not arrive in time`() async throws {
     try await withServer { server in
       let searches = try server.onLoop { loop -> [Bool] in
         let all = loop.incompleteRequests

@@ -3,7 +3,7 @@ import Testing
 
 @testable import WidgetServer
 
-/// When somebody who is silent is given up.
+/// The end of a silent provider's lease.
 struct LeaseWatchTests {
   private let end = NIODeadline.uptimeNanoseconds(15_000_000_000)
   private let moment = LeaseWatch.secondLook

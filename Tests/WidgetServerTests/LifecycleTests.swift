@@ -8,7 +8,7 @@ import WidgetStorage
 
 @testable import WidgetServer
 
-/// Starting on whatever is there, and stopping without losing anything.
+/// A start with any existing files, and a stop without losses.
 @Suite struct `The server` {
   @Test func `starts where a dead one left its socket behind`() async throws {
     let folder = try TestFolder()
@@ -29,7 +29,7 @@ import WidgetStorage
     #expect(!FileManager.default.fileExists(atPath: folder.socketPath))
   }
 
-  @Test func `does not start where a file is in its socket's place, and leaves it alone`()
+  @Test func `does not start if a file has its socket's path, and keeps the file`()
     async throws
   {
     let folder = try TestFolder()
@@ -46,7 +46,7 @@ import WidgetStorage
   }
 
   @Test(arguments: [true, false])
-  func `does not write through a link in the place of its lock`(isSymbolic: Bool) async throws {
+  func `does not write through a link at the path of its lock`(isSymbolic: Bool) async throws {
     let folder = try TestFolder()
     let precious = URL(fileURLWithPath: folder.socketPath + ".precious")
     try Data("precious".utf8).write(to: precious)
@@ -64,7 +64,7 @@ import WidgetStorage
     #expect(try Data(contentsOf: precious) == Data("precious".utf8))
   }
 
-  @Test func `does not start twice, and says which process is there`() async throws {
+  @Test func `does not start twice, and names the running process`() async throws {
     let folder = try TestFolder()
     try await withServer(folder: folder) { try $0.expectHealthy() }
     let server = try await startServer(folder: folder)
@@ -88,7 +88,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `serves on the longest path there can be`() async throws {
+  @Test func `serves on the longest possible path`() async throws {
     let folder = try TestFolder()
     let name = String(
       repeating: "x", count: SocketLock.pathBytesMax - folder.path.utf8.count - 1)
@@ -143,7 +143,7 @@ import WidgetStorage
     let folder = try TestFolder()
     let first = try await startServer(folder: folder)
     try await first.server.stop()
-    // The stopped one is still referenced; its lock is free all the same.
+    // The stopped server is still referenced, but its lock is free.
     let second = try await startServer(folder: folder)
     try await onThread { try second.expectHealthy() }
     try await second.server.stop()
@@ -188,8 +188,8 @@ import WidgetStorage
     withExtendedLifetime(client) {}
   }
 
-  /// Clients write as fast as they can while the server stops. What was answered is in the log, and a
-  /// reader's token from before continues after the restart without a gap.
+  /// Clients write at full speed while the server stops. All answered changes are in the log, and a
+  /// reader's earlier token continues after the restart without a gap.
   @Test func `loses no answered change when it stops, and a token continues after the restart`()
     async throws
   {

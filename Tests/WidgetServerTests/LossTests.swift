@@ -29,7 +29,7 @@ struct LossTests {
 
   @Test func `streams whose peer goes away while they open are forgotten`() async throws {
     try await withServer(log: TestLog.State(image: .sample(count: 3))) { server in
-      // The gathered bytes end somewhere among the good frames.
+      // The buffered bytes end within the valid frames.
       for refused in 40..<80 {
         let client = try server.connect()
         var bytes: [UInt8] = []
@@ -139,7 +139,7 @@ struct LossTests {
     }
   }
 
-  @Test func `fields outside the read mask are not sent, in lists and single answers`()
+  @Test func `fields outside the read mask are not sent, in lists and in single answers`()
     async throws
   {
     try await withServer { server in

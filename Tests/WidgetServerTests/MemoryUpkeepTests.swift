@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import WidgetServer
 
-/// When the memory of a load is given back.
+/// The time at which the memory of a load is given back.
 @Suite struct MemoryUpkeepTests {
   @Test func `an idle daemon does not check its memory`() {
     var memory = MemoryUpkeep()
@@ -29,7 +29,7 @@ import WidgetModel
     #expect(!memory.isDue(at: work))
     let again = memory.look(at: work)
     #expect(!again)
-    // A little work is no new load; as much as a load's is, however long it takes.
+    // A little work is no new load. As much work as a load is a new load, even if it takes long.
     for _ in 1..<(MemoryUpkeep.workMin / MemoryUpkeep.quietWorkMax) {
       work += MemoryUpkeep.quietWorkMax
       let light = memory.look(at: work)

@@ -56,14 +56,14 @@ import Testing
     }
   }
 
-  @Test func `however many users there are, the lines in a second are bounded`() {
+  @Test func `the number of lines in a second is bounded for any number of users`() {
     var lines = PeerLines()
     var written = 0
     for uid in 0..<1_000 { written += lines.note(line(UInt32(uid)), at: start) ? 1 : 0 }
     #expect(written == PeerLines.subjectsMax)
     let due = lines.takeDue(at: start + .seconds(1))
     #expect(due.map(\.metadata) == [["unlogged": "\(1_000 - PeerLines.subjectsMax)"]])
-    // Those whose second is over make room.
+    // Lines whose second is over make room.
     #expect(lines.note(line(2_000), at: start + .seconds(1)) == true)
   }
 }

@@ -94,7 +94,8 @@ import WidgetProto
     }
   }
 
-  /// A user can only end streams of his own. Two users, without becoming another one.
+  /// Users can only end their own streams. The test has two users without a change of the process's
+  /// user.
   @Test func `keeps users from each other's streams`() async throws {
     try await withServer(log: TestLog.State(image: .sample(count: 1))) { server in
       let watcher = try Watcher(server.connect()).sync()
@@ -122,7 +123,7 @@ import WidgetProto
   }
 }
 
-/// A caller by name of another user.
+/// A caller with the id of another user.
 final class FakeResponder: CallResponder {
   let peer: Peer
   let level = AccessPolicy.Level.owner

@@ -133,7 +133,7 @@ extension Providers {
         let status = try failure(client, call)
         #expect(status.code == .deadlineExceeded)
         #expect(status.message.contains("bundle_call_seconds"))
-        // A late answer is not a mistake of the host.
+        // A late answer is not an error of the host.
         try provider.send(
           .bundleAnswer(
             ProvideBundleAnswer(

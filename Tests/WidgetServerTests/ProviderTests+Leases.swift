@@ -63,7 +63,7 @@ extension Providers {
       let again = try RawProvider(server.connect())
       try again.open()
       #expect(try silence() == nil)
-      // One that ends its session is away.
+      // A provider that ends its session is away.
       try again.halfClose()
       _ = try again.stream.end()
       #expect(try silence() == nil)
@@ -122,7 +122,8 @@ extension Providers {
         #expect(status?.reason == "LEASE_EXPIRED")
       case .garbage: #expect(status?.reason == "INVALID_REQUEST")
       }
-      // They come back, and are asked for everything; what they say makes fresh.
+      // The providers come back, and get a request for each widget. Their answers make the widgets
+      // fresh.
       let again = try RawProvider(server.connect())
       let (_, requests) = try again.open()
       #expect(requests.map(\.widget.id.rawValue) == ["a", "b"])
@@ -137,7 +138,7 @@ extension Providers {
     }
   }
 
-  @Test func `are there as long as they say anything`() async throws {
+  @Test func `stay connected while they send any frames`() async throws {
     try await provide { server, client, provider in
       try self.pass(14, server)
       try provider.settle()
@@ -145,13 +146,13 @@ extension Providers {
     }
   }
 
-  @Test func `are not given up for what was not read while the daemon was busy`() async throws {
+  @Test func `keep their lease if the daemon was too busy to read their frames`() async throws {
     try await provide { server, client, provider in
       try client.create("a", kind: "gauge")
       _ = try provider.dataRequest()
       let late = NIODeadline.now() + .seconds(16)
       try server.server.onLoop { $0.providers.expire(at: late) }.wait()
-      // The frame comes too late for the first look, but it was sent.
+      // The frame was sent, but comes too late for the first check.
       try provider.send(.keepAlive)
       #expect(try provider.next() == .keepAlive)
       try server.server.onLoop { service in
@@ -165,7 +166,8 @@ extension Providers {
     }
   }
 
-  /// Lets the end of a provider's session, and all that the next one says, be read in one turn.
+  /// Lets the daemon read the end of a provider's session, and all frames of the next one, in one
+  /// turn.
   private func comeBack(
     _ server: TestServer, _ peer: Peer, saying frames: [ProvideRequest]
   ) throws {
@@ -191,7 +193,7 @@ extension Providers {
       let peers = try server.server.onLoop { $0.providers.table.all.map(\.peer) }.wait()
       let peer = try #require(peers.first)
       if !isDurable {
-        // That it is gone cannot be stored at first, and is tried again after a second.
+        // The stale widgets cannot be stored at first. The daemon retries after a second.
         server.log.failure = .closed(path: "test")
         try provider.halfClose()
         try server.eventually { $0.providers.stale.waitsForRetry }
@@ -246,7 +248,7 @@ extension Providers {
         try client.create(name, kind: "kind-of-" + name)
         _ = try provider.dataRequest()
       }
-      // Somebody who declares kinds and has no session.
+      // A provider that declares kinds without a session.
       _ = try client.call(
         "ApplyKinds", ApplyKindsRequest(provider: "file", kinds: [Kind(name: .make("plain"))]),
         as: ApplyKindsResponse.self, service: "widgetd.v1.CatalogService")
@@ -266,7 +268,7 @@ extension Providers {
       try server.server.onLoop { $0.providers.stale.lookAtAbsent(at: start + .seconds(14)) }.wait()
       #expect(try client.get("desk").isStale == false)
       try provider.settle()
-      // Time passes for the provider as well; it is there, so it speaks.
+      // The time passes for the provider, too, so it renews its lease.
       try server.server.onLoop { service in
         for session in service.providers.table.all {
           session.heard(at: start + .seconds(60))
@@ -300,7 +302,7 @@ extension Providers {
     }
   }
 
-  @Test func `get what was sent while they were away and the daemon was restarted`() async throws {
+  @Test func `get the events of their absence, across a restart of the daemon`() async throws {
     let log = TestLog.State()
     let folder = try TestFolder()
     try await withServer(log: log, folder: folder) { server in
@@ -325,7 +327,7 @@ extension Providers {
         try provider.send(.open(ProvideOpen(provider: "desk")))
         guard case .opened(let opened) = try provider.next() else { throw TestFault("not opened") }
         #expect(opened.firstSequence == 2)
-        // No gap: event 3 was nobody's.
+        // There is no gap, because event 3 belongs to no provider.
         #expect(try provider.event().sequence == 2)
         #expect(try provider.event().sequence == 4)
         _ = try provider.dataRequest()

@@ -31,7 +31,7 @@ extension Providers {
     }
   }
 
-  @Test func `are sent so many events at a time`() async throws {
+  @Test func `get a limited number of events at a time`() async throws {
     let limits = ServerLimits.with { $0.providerEventsUnacknowledgedMax = 2 }
     try await provide(limits: limits) { _, client, provider in
       try client.create("a", kind: "gauge")
@@ -49,7 +49,7 @@ extension Providers {
     }
   }
 
-  @Test func `are sent again what they did not acknowledge`() async throws {
+  @Test func `get unacknowledged events again`() async throws {
     try await provide { server, client, provider in
       try client.create("a", kind: "gauge")
       _ = try provider.dataRequest()
@@ -71,7 +71,7 @@ extension Providers {
   }
 
   @Test(arguments: [(77, 1), (78, 3)] as [(UInt64, Int)])
-  func `say themselves what they acknowledged, if it is of this epoch`(
+  func `can name their last acknowledged event, if it is of this epoch`(
     epoch: UInt64, skipped: Int
   ) async throws {
     try await withServer { server in
@@ -88,13 +88,13 @@ extension Providers {
   }
 
   @Test(arguments: [false, true])
-  func `have acknowledged what they say with their last word`(hangsUp: Bool) async throws {
+  func `can acknowledge in their last frame`(hangsUp: Bool) async throws {
     try await provide { server, client, first in
       try client.create("a", kind: "gauge")
       _ = try first.dataRequest()
       let sequences = try (0..<3).map { _ in try client.event("a") }
       for _ in sequences { _ = try first.event() }
-      // In one piece, so that both are read in one turn.
+      // Both are in one piece, so that they are read in one turn.
       try first.client.send(
         first.frame(
           .acknowledge(ProvideAcknowledge(sequence: sequences[1])), flags: .remoteClosed))
@@ -132,7 +132,7 @@ extension Providers {
     }
   }
 
-  @Test func `tell a widget's users what went wrong with an event`() async throws {
+  @Test func `can report the failure of an event to the widget's users`() async throws {
     try await provide { _, client, provider in
       try client.create("a", kind: "gauge")
       _ = try provider.dataRequest()
@@ -169,7 +169,7 @@ extension Providers {
       #expect(changed.reason == .parametersChanged)
       #expect(changed.widget.parameters == ["unit": .string("C")])
       #expect(changed.id > created.id)
-      // The first was replaced.
+      // The first request was replaced.
       try provider.send(
         .answer(
           ProvideAnswer(id: 1, dataRequestID: created.id, outcome: .patch(WidgetPatch()))))
@@ -182,13 +182,13 @@ extension Providers {
       #expect(try provider.result().error == nil)
       #expect(try provider.result().error?.code == .notFound)
       #expect(try client.get("a").data == ["load": .double(7)])
-      // Others' changes of data are no business of the provider.
+      // Changes of data by others do not concern the provider.
       try client.set("a", ["load": .double(8)])
       try provider.settle()
     }
   }
 
-  @Test func `answer that there is no data, and later that there is`() async throws {
+  @Test func `can answer that there is no data, and send data later`() async throws {
     try await provide { server, client, provider in
       try client.create("a", kind: "gauge")
       let error = WidgetError(reason: "NO_SIGNAL", message: "")
@@ -217,7 +217,7 @@ extension Providers {
     }
   }
 
-  /// Wants fresh data of all widgets, so much later as far as leases go.
+  /// Requests fresh data of all widgets, after this time on the clock of leases.
   private func refresh(_ server: TestServer, after seconds: Int64 = 0) throws {
     let asked = try server.server.onLoop { service in
       let response = try service.providers.refresh(
@@ -228,13 +228,13 @@ extension Providers {
     #expect(asked == 1)
   }
 
-  @Test func `answer what they were asked, however often it is asked meanwhile`() async throws {
+  @Test func `can answer a request even after further requests`() async throws {
     try await provide { server, client, provider in
       try client.create("a", kind: "gauge")
       let request = try provider.dataRequest()
       for value in 1...3 {
         for _ in 0..<3 { try self.refresh(server) }
-        // Nothing is asked twice.
+        // The daemon sends no second request.
         try provider.settle()
         let answer = ProvideAnswer(
           id: 1, dataRequestID: value == 1 ? request.id : request.id + UInt64(value - 1),
@@ -242,7 +242,7 @@ extension Providers {
         try provider.send(.answer(answer))
         #expect(try provider.result().error == nil)
         #expect(try client.get("a").data == ["load": .double(Double(value))])
-        // But it is once more, when it is answered.
+        // The daemon sends one more request after the answer.
         let again = try provider.dataRequest()
         #expect(again.reason == .refresh)
         #expect(again.id == request.id + UInt64(value))
@@ -260,7 +260,7 @@ extension Providers {
     }
   }
 
-  @Test func `are asked again what they have not answered for long, and may answer it late`()
+  @Test func `get an unanswered request again after a long time, and can answer late`()
     async throws
   {
     try await provide { server, client, provider in
@@ -281,7 +281,7 @@ extension Providers {
       #expect(try client.get("a").data == ["load": .double(4)])
       try provider.send(answer)
       #expect(try provider.result().error?.reason == "DATA_REQUEST_NOT_FOUND")
-      // Other parameters are another question.
+      // Other parameters make another request.
       try self.refresh(server)
       let fresh = try provider.dataRequest()
       try self.refresh(server)
@@ -331,7 +331,7 @@ extension Providers {
     }
   }
 
-  @Test func `an update answers what was asked about its widget`() async throws {
+  @Test func `an update answers the request about its widget`() async throws {
     try await provide { _, client, provider in
       try client.create("a", kind: "gauge")
       let request = try provider.dataRequest()
@@ -342,7 +342,7 @@ extension Providers {
     }
   }
 
-  @Test func `of widgets to refresh, those that nobody provides are counted`() async throws {
+  @Test func `widgets to refresh without a provider are counted`() async throws {
     try await provide { server, client, provider in
       try client.create("a", kind: "gauge")
       _ = try provider.dataRequest()
@@ -362,7 +362,8 @@ extension Providers {
       #expect(
         try client.refusal("RefreshWidgets", RefreshWidgetsRequest(.ids([.make("x")]))).reason
           == "WIDGET_NOT_FOUND")
-      // Asked twice, told at least once; each time about a widget that is there.
+      // Two requests for fresh data give at least one data request, always about an existing
+      // widget.
       #expect(try provider.dataRequest().reason == .refresh)
       try provider.halfClose()
       try server.eventually { $0.providers.table.byName.isEmpty }

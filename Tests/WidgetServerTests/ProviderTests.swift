@@ -37,12 +37,12 @@ import WidgetTransport
     }
   }
 
-  /// Lets so much time pass, as far as leases go.
+  /// Moves the clock of leases by this time.
   func pass(_ seconds: Int64, _ server: TestServer) throws {
     try server.server.onLoop { Self.look($0, after: seconds) }.wait()
   }
 
-  /// Looks whose time is over, and once more.
+  /// Checks the leases twice.
   static func look(_ service: ServiceLoop, after seconds: Int64) {
     let instant = NIODeadline.now() + .seconds(seconds)
     service.providers.expire(at: instant)
@@ -51,7 +51,7 @@ import WidgetTransport
 
   // MARK: - Opening
 
-  @Test func `name themselves, and learn the place of the store`() async throws {
+  @Test func `name themselves, and get the position of the store`() async throws {
     try await withServer { server in
       let client = try server.connect()
       try client.create("a")
@@ -71,7 +71,7 @@ import WidgetTransport
   @Test func `declare kinds, and get a result for each`() async throws {
     try await withServer { server in
       let client = try server.connect()
-      // Widgets of the kind are there already, with and without what it takes.
+      // Widgets of the kind exist already, with and without the required parameters.
       try client.create("a", kind: "gauge", data: ["old": .int(1)])
       let lost = try #require(WidgetID("a"))
       let provider = try RawProvider(server.connect())
@@ -92,7 +92,7 @@ import WidgetTransport
       #expect(request.reason == .providerReturned)
       #expect(request.widget.data == ["load": .double(0)])
       #expect(try provider.next() == .synced(ProvideSynced(revision: 2)))
-      // The same again is nothing new.
+      // The same declaration again changes nothing.
       try provider.send(.kinds(ProvideKinds(id: 8, kinds: [Self.gauge])))
       #expect(try provider.result().kinds.map(\.action) == [.unchanged])
       try provider.send(.kinds(ProvideKinds(kinds: [], prune: true)))
@@ -137,7 +137,7 @@ import WidgetTransport
       let status = try #require(try first.stream.end())
       #expect(status.code == .aborted)
       #expect(status.reason == "PROVIDER_REPLACED")
-      // Nobody was gone meanwhile.
+      // The provider was not away meanwhile.
       #expect(try client.get("a").isStale == false)
       #expect(try second.update("a", ["load": .double(1)]).error == nil)
     }
@@ -162,7 +162,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `can say everything at once`() async throws {
+  @Test func `can send all frames at once`() async throws {
     try await withServer { server in
       let client = try server.connect()
       try client.create("a", kind: "gauge")
@@ -230,12 +230,12 @@ import WidgetTransport
       let changes = try watcher.nextChanges()
       #expect(changes.count == 2)
       #expect(try client.get("b").data == ["load": .double(2)])
-      // Nobody is asked about what it says itself.
+      // A provider gets no request about its own update.
       try provider.settle()
     }
   }
 
-  @Test func `change nothing if one update is bad, and learn which`() async throws {
+  @Test func `change nothing if one update is invalid, and get its widget`() async throws {
     try await provide { server, client, provider in
       try client.create("a", kind: "gauge")
       try client.create("k")
@@ -263,7 +263,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `change only so many widgets at once`() async throws {
+  @Test func `can change a limited number of widgets at once`() async throws {
     try await provide(limits: .with { $0.providerUpdatesMax = 1 }) { server, client, provider in
       for id in ["a", "b"] {
         try client.create(id, kind: "gauge")
@@ -276,7 +276,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `get no result they did not ask for`() async throws {
+  @Test func `get no results for frames without an id`() async throws {
     try await provide { _, client, provider in
       try client.create("a", kind: "gauge")
       _ = try provider.dataRequest()
@@ -288,7 +288,7 @@ import WidgetTransport
 
   // MARK: - What cannot be stored
 
-  @Test func `an update that cannot be stored was never made`() async throws {
+  @Test func `an update that cannot be stored leaves no trace`() async throws {
     let failure = StorageError.closed(path: "test")
     try await provide { server, client, provider in
       try client.create("a", kind: "gauge")
@@ -367,7 +367,7 @@ import WidgetTransport
         #expect(
           try client.refusal(method, payload: [], flags: .remoteOpen).reason == "WRONG_CALL_TYPE")
       }
-      // Data with the mark of none, and data after the last.
+      // Data in a frame with the no-data flag, and data after the last message.
       var provider = try RawProvider(client)
       try client.send(RawClient.frame(.data, provider.stream.id, flags: .noData, [1]))
       #expect(try provider.stream.end()?.reason == "PROTOCOL_ERROR")
@@ -394,7 +394,7 @@ import WidgetTransport
       try client.create("a", kind: "gauge", data: [:])
       _ = try provider.dataRequest()
       let text = String(repeating: "x", count: 100_000)
-      // Far more than sockets hold, all of it about one widget.
+      // Far more bytes than sockets hold, all about one widget.
       for round in 0..<40 {
         try client.patch(
           "a", WidgetPatch(setParameters: ["unit": .string("\(round)" + text)]))
@@ -402,7 +402,7 @@ import WidgetTransport
       let waiting = try server.server.onLoop { $0.providers.table.byName["desk"]?.waitingCount }
         .wait()
       #expect(try #require(waiting) <= 1)
-      // The last state comes in the end.
+      // The provider gets the last state in the end.
       var last: DataRequest?
       while last?.widget.parameters["unit"] != .string("39" + text) {
         last = try provider.dataRequest()
@@ -412,7 +412,7 @@ import WidgetTransport
   }
 }
 
-/// Takes everything, and nobody reads it.
+/// A sink that takes all frames.
 final class DeafSink: StreamSink {
   var isWritable: Bool { true }
   func send(_ message: EncodedMessage) {}

@@ -7,7 +7,7 @@ import WidgetTransport
 
 @testable import WidgetServer
 
-/// Sessions of providers whose widgets nothing happens to.
+/// Sessions of providers whose widgets do not change.
 @Suite struct QuietSessions {
   private static let lamp = Kind(name: Providers.kind("lamp"))
 
@@ -84,7 +84,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `are not looked at for the widgets of others`() async throws {
+  @Test func `are not served for the widgets of others`() async throws {
     try await provide(limits: ServerLimits()) { server, client, desk, hall in
       try desk.settle()
       try server.eventually { $0.providers.table.all.allSatisfy(\.isQuiet) }
@@ -92,7 +92,7 @@ import WidgetTransport
       #expect(try hall.event().sequence == sequence)
       let quiet = try server.server.onLoop { service in
         let sessions = service.providers.table.byName
-        // Something concerns the desk only now.
+        // Only now, a change concerns the provider `desk`.
         let before = sessions["desk"]?.isQuiet
         if let desk = sessions["desk"] { service.providers.delivery.attend(desk) }
         return (before, sessions["desk"]?.isQuiet)
@@ -107,7 +107,7 @@ import WidgetTransport
     try await withServer(limits: limits) { server in
       let client = try server.connect()
       for round in 0..<3 {
-        // The first and the last frame in one piece, so that both are read in one turn.
+        // The first and the last frame are in one piece, so that both are read in one turn.
         let brief = try RawProvider(server.connect())
         try brief.client.send(
           brief.frame(.open(ProvideOpen(provider: "brief")), flags: .remoteClosed))
@@ -129,7 +129,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `get kinds that are theirs from now on, and events of these`() async throws {
+  @Test func `get their new kinds, and events of these`() async throws {
     try await provide(limits: ServerLimits()) { _, client, desk, hall in
       try desk.settle()
       try client.create("c", kind: "clock")

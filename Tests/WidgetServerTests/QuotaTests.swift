@@ -6,7 +6,8 @@ import WidgetProto
 
 @testable import WidgetServer
 
-/// Limits at their edge: the last one that fits is served, the next one is told which limit it is.
+/// Limits at their edge: the last one that fits is served, and the refusal of the next one names
+/// the limit.
 @Suite struct `A limit` {
   @Test func `on connections closes the one too many, until another ends`() async throws {
     try await withServer(limits: .with { $0.connectionsPerUIDMax = 2 }) { server in

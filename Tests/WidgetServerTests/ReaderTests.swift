@@ -11,7 +11,7 @@ import WidgetTransport
 
 /// Readers that are slow, late, or gone.
 @Suite struct `A reader` {
-  /// 2,000 changes of 8 KB each pass by; what waits for the reader is a socket's worth.
+  /// There are 2,000 changes of 8 KB, and only the content of a socket waits for the reader.
   @Test func `a reader that never reads costs a bounded amount, and then gets one frame`()
     async throws
   {
@@ -24,7 +24,7 @@ import WidgetTransport
       for n in 0..<2_000 {
         let pad = Value.bytes([UInt8](repeating: UInt8(n % 256), count: 8 << 10))
         try client.set("w\(n % 10)", ["pad": pad, "n": .int(Int64(n))])
-        // The neighbour is given every change as it happens.
+        // The neighbour gets every change at once.
         while neighbour.mirror.revision < Revision(10 + n + 1) { try neighbour.step() }
       }
       #expect(neighbour.mirror.changeSets == 2_000)
@@ -35,7 +35,7 @@ import WidgetTransport
         widest = max(widest, stalled.mirror.revision - before)
       }
       #expect(stalled.mirror.widgets == neighbour.mirror.widgets)
-      // The last frames: one conflates all that did not fit.
+      // The last frames: one of them conflates all changes that did not fit.
       #expect(widest > 1_000)
       #expect(stalled.client.bytesReceived - start < 2 << 20, "of 16 MB of changes")
     }
@@ -76,7 +76,8 @@ import WidgetTransport
     }
   }
 
-  /// Too much for one go: what it lacks is transferred a chunk at a time, while changes go on.
+  /// The missing changes are too many for one frame, so they are transferred chunk by chunk, while
+  /// further changes happen.
   @Test(arguments: Seeds.all)
   func `a reader that comes back after everything changed gets it in pieces`(
     seed: UInt64
@@ -115,7 +116,7 @@ import WidgetTransport
     }
   }
 
-  /// Between any two frames of the snapshot something happens.
+  /// There is a change between any two frames of the snapshot.
   @Test(arguments: Seeds.all)
   func `of a snapshot of 10,000 widgets under changes ends with exactly the state of the store`(
     seed: UInt64
@@ -193,7 +194,7 @@ import WidgetTransport
       let stats = try client.stats()
       #expect(stats.subscriptions == 0)
       #expect(stats.counters["readers_compacted"] == 1)
-      // The connection is as good as before.
+      // The connection can still be used.
       #expect(try watcher.client.health() == .serving)
     }
   }

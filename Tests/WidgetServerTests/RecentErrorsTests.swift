@@ -11,7 +11,7 @@ import WidgetStorage
     Timestamp(seconds: seconds, nanoseconds: 0) ?? .epoch
   }
 
-  @Test func `counts the same trouble instead of listing it again`() {
+  @Test func `counts the same error instead of listing it again`() {
     var errors = RecentErrors()
     errors.add(
       .unavailable, "STORAGE_FAILED", area: "storage", uid: 7, "full", at: Self.time(1))
@@ -38,7 +38,7 @@ import WidgetStorage
     (String(repeating: "x", count: 5_000), 1_024), (String(repeating: "é", count: 900), 1_024),
     ("short", 5), ("a\0b", 2),
   ])
-  func `keeps no message that the wire cannot carry`(_ message: String, bytesMax: Int) throws {
+  func `keeps only messages that frames can have`(_ message: String, bytesMax: Int) throws {
     var errors = RecentErrors()
     errors.add(.internalError, "R", area: "x", message, at: .epoch)
     let kept = try #require(errors.entries.first?.message)
@@ -47,7 +47,7 @@ import WidgetStorage
     #expect(!kept.utf8.contains(0))
   }
 
-  @Test func `has invalid settings, and no mistakes of callers`() async throws {
+  @Test func `has invalid settings, but no errors of callers`() async throws {
     try await withServer { server in
       let client = try server.connect()
       _ = try client.refusal("GetWidget", GetWidgetRequest(id: .make("none")))

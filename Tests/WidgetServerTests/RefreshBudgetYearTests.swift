@@ -9,7 +9,7 @@ import WidgetModel
 /// writes, in running time. A naive model counts in exact parts of a call. A failure names its seed.
 @Suite struct `A year of refresh budgets` {
   @Test(arguments: 1...8 as ClosedRange<UInt64>)
-  func `is what the naive model says`(seed: UInt64) throws {
+  func `equals the naive model`(seed: UInt64) throws {
     var year = try BudgetYear(seed: seed)
     let violations = year.run()
     #expect(violations.isEmpty, "seed \(seed): \(violations.joined(separator: "\n"))")
@@ -57,7 +57,7 @@ private struct BudgetYear {
   /// Running time in seconds, and all time in which a daemon has run.
   private var now: Int64 = 0
   private var elapsed: Int64 = 0
-  /// When something was stored for the last time.
+  /// The time of the last write.
   private var storedAt: Int64 = 0
 
   private static let year: Int64 = 365 * 86_400
@@ -133,15 +133,15 @@ private struct BudgetYear {
 
   /// The process is killed.
   private mutating func crash() -> [String] {
-    // What could not be stored is lost; then nothing is promised.
+    // Unstored levels are lost, so the model then promises nothing.
     guard !isFailing, !budgets.needsStoring else { return [] }
     counts.crashes += 1
-    // The running time of the next process begins when something was stored.
+    // The running time of the next process begins at the last write.
     let next = min(now, storedAt + Int64(random.below(Int(now - storedAt) + 1)))
     return reopen(at: next) { $0.capacity / 16 + 2 }
   }
 
-  /// The process ends well.
+  /// The process ends in an orderly way.
   private mutating func end() -> [String] {
     isFailing = false
     counts.ends += 1
@@ -160,7 +160,7 @@ private struct BudgetYear {
       guard var model = naive[kind] else { continue }
       let budget = budgets.budget(
         of: kind, capacity: model.capacity, at: time, clock: .fakeStart)
-      // What comes back in the time that was lost does not come back.
+      // Calls of the lost time do not come back.
       let most = model.parts + model.slack
       let least = model.parts - lossMax(model) * Naive.call - lost * model.capacity - model.slack
       let parts = budget.parts

@@ -6,7 +6,7 @@ import WidgetStorage
 
 @testable import WidgetServer
 
-/// Budgets of RefreshWidgets: how they come back, and what of them is stored.
+/// Budgets of RefreshWidgets: their return over time, and their stored part.
 @Suite struct RefreshBudgetsTests {
   private static let start = RunningTime(elapsed: .seconds(1_000))
 
@@ -42,9 +42,9 @@ import WidgetStorage
     }
   }
 
-  /// A run that ends at any call without a last word.
+  /// A run that is killed at any call.
   @Test(arguments: [1, 4, 16, 100, 600])
-  func `a stored budget never has more calls than the real one, and few less`(capacity: Int) throws
+  func `a stored budget never has more calls than the real one, and few fewer`(capacity: Int) throws
   {
     let kind: KindName = try .make("gauge")
     var budgets = RefreshBudgets()
@@ -67,7 +67,7 @@ import WidgetStorage
   }
 
   @Test(arguments: [1, 4, 16, 100, 600])
-  func `after an orderly end, what is left is exact`(capacity: Int) throws {
+  func `after an orderly end, the remaining budget is exact`(capacity: Int) throws {
     let kind: KindName = try .make("gauge")
     var budgets = RefreshBudgets()
     var images: [RefreshBudgetImage] = []
@@ -77,7 +77,7 @@ import WidgetStorage
       #expect(isTaken)
       if budgets.needsStoring { images = budgets.takeImages(at: now) }
       var ending = budgets
-      // They are stored already if nothing was held in reserve.
+      // The levels are already stored if there was no reserve.
       images = ending.takeLastImages(at: now) ?? images
       for later in [0, 3, 1_000, 3_599] as [Int64] {
         let time = now.advanced(by: .seconds(later))
@@ -184,7 +184,7 @@ import WidgetStorage
 }
 
 extension RunningTime {
-  /// The time of a clock that nobody sets.
+  /// The time of a clock that is never set.
   fileprivate var clock: Timestamp { Timestamp.fakeStart.advanced(by: elapsed) }
 }
 

@@ -40,7 +40,7 @@ import WidgetProto
     #expect(next == nil, sourceLocation: location)
   }
 
-  @Test func `a widget waits once, for the most telling reason`() {
+  @Test func `a widget waits once, with the most important reason`() {
     var requests = DataRequests()
     requests.ask(about: a, .parametersChanged)
     requests.ask(about: a, .created)
@@ -118,7 +118,7 @@ import WidgetProto
 
   // MARK: - Kinds and widgets
 
-  @Test func `a kind that went and came back is not told as removed`() throws {
+  @Test func `a kind that was removed and came back is not reported as removed`() throws {
     let (gauge, clock): (KindName, KindName) = (try .make("gauge"), try .make("clock"))
     var widgets = SessionWidgets(kinds: [gauge, clock], at: 1)
     let added = [widgets.take([]), widgets.take([gauge])]
@@ -138,7 +138,7 @@ import WidgetProto
 
   // MARK: - The turn
 
-  @Test func `a turn that is taken back keeps only the opening`() {
+  @Test func `a turn that is rolled back keeps only the opening`() {
     var turn = SessionTurn()
     let joins = [turn.join(), turn.join()]
     #expect(joins == [true, false])

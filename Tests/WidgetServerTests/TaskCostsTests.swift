@@ -4,9 +4,9 @@ import Testing
 
 @testable import WidgetServer
 
-/// What the tasks of calls cost that run outside of the daemon's slices.
+/// The cost of calls' tasks, which run outside of the daemon's slices.
 @Suite struct `Tasks of calls` {
-  @Test func `that take long count at once, and count less only bit by bit`() {
+  @Test func `that take long count at once, and count less only gradually`() {
     var costs = TaskCosts()
     let usual = costs.average
     for _ in 0..<10 { costs.countPart() }
@@ -24,7 +24,7 @@ import Testing
   }
 
   /// Their changes then share frames. Otherwise a thousand readers get a frame for each change.
-  @Test func `leave room for 64 calls in a turn, whatever they take`() {
+  @Test func `leave room for 64 calls in a turn, at any cost`() {
     var costs = TaskCosts()
     costs.countPart()
     costs.count(.seconds(1))
@@ -33,7 +33,7 @@ import Testing
     #expect(WorkQueue.turnMax >= costs.average * 64)
   }
 
-  /// Parts that take a microsecond and set a task going.
+  /// Parts that take a microsecond and start a task.
   private final class Calls: SlicedWork {
     let share: WorkShare
     let queue: WorkQueue

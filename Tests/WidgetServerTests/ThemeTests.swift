@@ -27,7 +27,7 @@ import WidgetStorage
       "UpdateTheme", request, as: UpdateThemeResponse.self, service: Self.catalog)
   }
 
-  @Test func `is the standard one, with what was set over it`() async throws {
+  @Test func `is the standard theme with the set values`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let standard = try get(client)
@@ -107,7 +107,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `reaches a reader that resumes, or that is held back, once and as it is then`()
+  @Test func `reaches a resumed or delayed reader once, in its present state`()
     async throws
   {
     try await withServer { server in

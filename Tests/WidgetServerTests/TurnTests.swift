@@ -17,7 +17,7 @@ struct TurnTests {
     func discardResponses() {}
   }
 
-  /// A write shows that a peer is gone, and the answers of others follow from that.
+  /// A write shows that a peer is gone, which causes answers to others.
   @Test func `a connection that joins while answers are sent sends its answers in the next turn`() {
     let loop = EmbeddedEventLoop()
     let turn = Turn(eventLoop: loop, remembersCalls: false)
@@ -35,7 +35,7 @@ struct TurnTests {
     loop.run()
     #expect(first.flushes == 1 && second.flushes == 1)
     #expect(late.flushes == 1)
-    // And the turns end.
+    // The number of turns is finite.
     turn.join(second)
     loop.run()
     #expect(first.flushes == 1 && second.flushes == 2 && late.flushes == 1)

@@ -12,7 +12,7 @@ import WidgetProto
   private static func peer(_ uid: UInt32) -> Peer { Peer(uid: uid, gid: 100, pid: 1) }
   private static let policy = AccessPolicy(ownerUIDs: [0], clientGID: 100)
 
-  /// Accounts of users, each with the number of times that it was told of room.
+  /// Accounts of users, each with the number of its notices of room.
   private final class Accounts {
     let all: UnsentBytes
     private(set) var told: [UInt32: Int] = [:]
@@ -135,7 +135,7 @@ import WidgetProto
         account.hold(5_000)
         return NIOLoopBoundBox(account, eventLoop: service.context.eventLoop)
       }
-      // An owner whose own output waits cannot even ask: the call waits in the socket.
+      // An owner whose own output waits cannot make calls, because they wait in the socket.
       let id = try owner.start(
         "UpdateWidget",
         UpdateWidgetRequest(id: .make("a"), patch: WidgetPatch(setData: ["n": .int(1)])))

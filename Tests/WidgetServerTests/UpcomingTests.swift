@@ -33,7 +33,7 @@ import WidgetProto
     return text
   }
 
-  /// Takes part in a turn, so that the timer is set by what readers know.
+  /// Takes part in a turn, so that the timer follows the readers' knowledge.
   private func wakeDate(_ server: TestServer) throws -> Timestamp? {
     try server.onLoop { loop in
       loop.finishTurnAndRound()

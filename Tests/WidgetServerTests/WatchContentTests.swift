@@ -96,7 +96,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `gets the hints how to animate what happens`() async throws {
+  @Test func `gets the hints for animations`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let watcher = try Watcher(server.connect()).sync()
@@ -137,7 +137,7 @@ import WidgetTransport
       ).sync()
       for n in 0..<200 { try client.set("a", ["n": .int(Int64(n))]) }
       while watcher.mirror.revision < 201 { try watcher.step() }
-      // However slow the machine: so many intervals have passed, and one frame may begin each.
+      // On a machine of any speed, at most one frame begins in each interval that has passed.
       let passed = (clock.now - start) / interval
       #expect(Double(watcher.mirror.changeFrames) <= passed + 1)
       #expect(watcher.mirror.widgets.values.first?.data == ["n": .int(199)])

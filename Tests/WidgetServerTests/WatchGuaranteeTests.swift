@@ -109,8 +109,8 @@ import WidgetProto
     }
   }
 
-  /// Readers come, go at random moments, and continue with their tokens while everything that can
-  /// happen to a widget happens. In the end each holds exactly what ListWidgets says.
+  /// Readers connect, disconnect at random moments, and continue with their tokens during all types
+  /// of changes. In the end, each reader has exactly the result of ListWidgets.
   @Test(arguments: Seeds.all)
   func `reliable - a mirror equals the server's state after random changes`(seed: UInt64)
     async throws
@@ -292,7 +292,8 @@ import WidgetProto
       try client.create("b")
       let selector = Selector(ids: [try .make("a")])
       let watcher = try Watcher(server.connect(), WatchWidgetsRequest(selector: selector)).sync()
-      // Nothing of this is selected: only progress tells that the stream is past it.
+      // None of these widgets is selected, so only progress shows that the stream has passed the
+      // changes.
       for n in 0..<5 { try client.set("b", ["n": .int(Int64(n))]) }
       let revision = try client.stats().revision
       try watcher.client.requestProgress(watcher.mirror.subscriptionID)
@@ -320,9 +321,9 @@ import WidgetProto
     }
   }
 
-  /// While a writer runs, many readers join; each must hold, at `synced` and ever after, the state at
-  /// exactly its revision. The writer gives widget w(n mod 40) the value n in commit n, so every
-  /// state can be told from its revision.
+  /// While a writer runs, many readers join. From `synced` on, each must have the state at exactly
+  /// its revision. The writer gives widget w(n mod 40) the value n in commit n, so every state
+  /// follows from its revision.
   @Test func `without gap or overlap from the snapshot into the changes`() async throws {
     let limits = ServerLimits.with {
       $0.frameBytesTarget = 512

@@ -101,7 +101,7 @@ import WidgetStorage
     var turns = 0
     repeat {
       watched.look(in: store, selectors, at: Self.at(Int64(turns))) { kinds }
-      // Others have their turn: the next part comes a pause later.
+      // Others have their turn, so the next part comes after a pause.
       watched.look(in: store, selectors, at: Self.at(Int64(turns))) { kinds }
       turns += 1
       #expect(turns < 1_000)

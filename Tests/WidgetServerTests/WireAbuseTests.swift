@@ -85,7 +85,7 @@ import WidgetTransport
       let stats = try other.stats()
       #expect(stats.subscriptions == 0)
       #expect(stats.connections == 1)
-      // A round of frames to whoever is still taken for a reader.
+      // A round of frames to all remaining readers.
       try other.create("a")
       try Watcher(other).sync()
       try server.expectHealthy()
@@ -246,7 +246,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `leaves nothing of its streams behind`() async throws {
+  @Test func `leaves no state of its streams`() async throws {
     try await withServer { server in
       var clients = try (0..<4).map { _ in try server.connect() }
       for client in clients { try Watcher(client).sync() }
@@ -259,7 +259,7 @@ import WidgetTransport
       clients = []
       let client = try server.connect()
       try waitUntil("all streams are over") { try client.stats().connections == 1 }
-      // One more turn, for what the last one still held.
+      // One more turn releases the last references of the former one.
       #expect(try client.health() == .serving)
       #expect(try client.health() == .serving)
       let left = try server.onLoop { _ in subscriptions.filter { $0.value != nil }.count }
@@ -327,7 +327,7 @@ import WidgetTransport
         rest = rest.dropFirst(count)
         if rest.isEmpty { rest = block[...] }
         if count == 0 {
-          // The server had every chance to read more.
+          // The server had enough turns to read more.
           for _ in 0..<20 { _ = try other.health() }
           isStopped = client.trySend(Array(rest.prefix(1))) == 0
           if !isStopped { rest = rest.dropFirst() }
@@ -339,7 +339,7 @@ import WidgetTransport
   }
 }
 
-/// Protobuf by hand, for what no encoder makes.
+/// Protobuf by hand, for bytes that no encoder makes.
 enum Proto {
   static func varint(_ value: UInt64) -> [UInt8] {
     var value = value
@@ -360,7 +360,7 @@ enum Proto {
   }
 }
 
-/// Asks again until it is so; the asking is a call to the server, so this waits for nothing else.
+/// Repeats a check until it holds. Each check is a call to the server, so no other wait is needed.
 func waitUntil(_ what: String, seconds: Double = 20, _ isSo: () throws -> Bool) throws {
   let deadline = Date(timeIntervalSinceNow: seconds)
   while try !isSo() {

@@ -6,7 +6,7 @@ import WidgetProto
 
 @testable import WidgetServer
 
-/// How the loop's time is shared. The clock is the tests' own.
+/// The shares of the loop's time. The clock belongs to the tests.
 @Suite struct WorkQueues {
   /// A clock that work moves.
   private final class Clock {
@@ -104,7 +104,7 @@ import WidgetProto
   }
 
   @Test(arguments: [1, 2])
-  func `work that was done while nobody waited holds nobody up later`(floodUID: UInt32) {
+  func `work that was done while nobody waited delays nobody later`(floodUID: UInt32) {
     let small = parts(uid: 1, cost: .milliseconds(1), count: 0)
     for _ in 0..<5_000 {
       small.left = 1
@@ -116,7 +116,7 @@ import WidgetProto
     for work in flood { queue.submit(work) }
     small.left = 1
     queue.submit(small)
-    // Each of the others once.
+    // Each of the other workloads has one turn.
     for _ in 0..<10 { queue.serve() }
     #expect(small.done == 5_001)
   }
@@ -177,7 +177,7 @@ import WidgetProto
         flood, calls.bytes, other,
         try other.request("GetStats", GetStatsRequest(), service: RawClient.admin, id: id))
       try server.onLoop { service in
-        // Every look at the clock takes long, so each call is a slice of its own.
+        // Every read of the clock takes long, so each call is a separate slice.
         var now = NIODeadline.now()
         service.context.work.clock = {
           now = now + .microseconds(400)

@@ -2,11 +2,11 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// What a store should do, written the plainest way: dictionaries and a full copy of the state at
-/// every revision. Slow, and simple enough to be believed.
+/// A simple model of a store: dictionaries, and a full copy of the state at every revision. The
+/// model is slow, but obviously right.
 ///
-/// Only the numbers of positions are taken over from the store (`adoptPositions`), after checking
-/// that they give the order the model expects: only their comparison means anything.
+/// The model takes only the numbers of positions from the store (`adoptPositions`), after a check
+/// that they give the expected order. Only their comparison has a meaning.
 struct Model {
   var limits: StoreLimits
   /// The state at each revision since 0; the last one is now.
@@ -55,7 +55,7 @@ struct Model {
     return Effect(outcome: outcome, isChange: draft.isChange)
   }
 
-  /// Makes a draft's state the next revision, if it is another one.
+  /// Makes a draft's state the next revision, if the state has changed.
   mutating func adopt(_ draft: Draft, transition: Transition?) {
     var draft = draft
     events = draft.events
@@ -74,7 +74,7 @@ struct Model {
         transition: transition))
   }
 
-  /// Takes over the store's positions. Returns what is wrong with them.
+  /// Takes over the store's positions. Returns the mistakes in them.
   mutating func adoptPositions(from store: Store, mayMoveAll: Bool) -> [String] {
     let listed = store.list(after: nil, limit: .max).widgets
     guard listed.map(\.id) == order else {
@@ -144,7 +144,7 @@ struct Model {
     return !moments.isEmpty && moments.allSatisfy { $0.reowned.contains(update.id) }
   }
 
-  /// Exactly what a reader with a selector that does not depend on state should get.
+  /// The exact changes for a reader whose selector does not depend on state.
   func delta(since cursor: Revision, selecting selector: Selector) -> Delta {
     let (before, after) = (
       selected(by: selector, at: cursor), selected(by: selector, at: revision)
@@ -231,7 +231,7 @@ struct ModelEvents {
     }
   }
 
-  /// - Parameter now: the widgets as they are now; expressions are evaluated on these.
+  /// - Parameter now: the present widgets, on which expressions are evaluated.
   func page(
     after cursor: UInt64, limit: Int, selecting selector: Selector, now: [WidgetID: Widget]
   ) -> EventPage {
@@ -285,7 +285,7 @@ extension ValueMap {
     return Set(all.map { Array($0.utf8) })
   }
 
-  /// These keys: those that are there with their values, and the others.
+  /// These keys: the existing ones with their values, and the missing ones.
   fileprivate func split(_ keys: Set<[UInt8]>) -> (set: ValueMap, unset: [String]) {
     let names = keys.map { String(decoding: $0, as: UTF8.self) }
     let set = names.compactMap { key in self[key].map { ValueMap.Entry(key: key, value: $0) } }

@@ -2,7 +2,8 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// One command's work on a copy of the model's state. Whatever throws is simply thrown away.
+/// The work of one command on a copy of the model's state. If the command throws, the draft is
+/// dropped.
 struct Draft {
   let limits: StoreLimits
   let caller: Caller
@@ -17,7 +18,7 @@ struct Draft {
   var touched: Set<WidgetID> = []
   /// The touched widgets of which only the owners of fields changed.
   var reowned: Set<WidgetID> = []
-  /// How many widgets and keys were removed.
+  /// The number of removed widgets and keys.
   var removalCount = 0
   var isChange = false
 
@@ -279,7 +280,7 @@ struct Draft {
     return widget
   }
 
-  /// Gives fields back to who declares them: the patch sets what was declared.
+  /// Returns fields to their managers: the patch sets the declared values.
   private func release(
     _ patch: inout WidgetPatch, of widget: Widget
   ) throws(StoreError) -> [(path: String, owner: FieldOwner?)] {

@@ -5,7 +5,7 @@ import WidgetModel
 /// The owners of the fields of a managed widget, in the model. The model derives them from the widget before
 /// and after each command.
 struct ModelOwners: Equatable {
-  /// By the bytes of the paths.
+  /// The owners, ordered by the bytes of the paths.
   private var entries: [[UInt8]: FieldOwner] = [:]
 
   /// In the order of the paths.
@@ -83,7 +83,8 @@ struct ModelOwners: Equatable {
     }
   }
 
-  /// A manager that has the widget now has what the one before it owned and declared.
+  /// A manager that takes the widget over gets the fields that the former manager owned and
+  /// declared.
   mutating func taken(over by: String, from set: String) {
     let isKnown = entries.values.contains { $0.owner == by || $0.manager == by }
     var formers = Set(entries.values.map(\.manager)).subtracting(["", by])
@@ -100,7 +101,8 @@ struct ModelOwners: Equatable {
   }
 }
 
-/// A manager's declaration of a widget that is there: fields that it owns, or nobody, follow it.
+/// A manager's declaration of an existing widget: fields of this manager, and fields without an
+/// owner, follow it.
 struct ModelOwning {
   var widget: Widget
   var owners: ModelOwners
@@ -115,7 +117,8 @@ struct ModelOwning {
     for place in declared {
       let current = ModelOwners.value(place.path, of: old)
       let known = owners[place.path]
-      // At the first declaration, a value that differs from the declared one belongs to somebody.
+      // At the first declaration, a value that differs from the declared one belongs to somebody
+      // else.
       let isSomebodys = before == nil && current != nil && current != place.value
       if known?.owner == manager || (known == nil && !isSomebodys) {
         owners[place.path] = FieldOwner(path: place.path, owner: manager)

@@ -2,7 +2,7 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// The theme as a plain map, with a list of what is refused.
+/// The theme as a plain map, with a list of refused changes.
 struct ModelTheme: Equatable {
   var values: [String: ThemeValue] = [:]
   var revision: Revision = 0
@@ -28,7 +28,7 @@ struct ModelTheme: Equatable {
     Theme.standard.values[token] ?? .offset(-1)
   }
 
-  /// Makes a change at a revision. Returns whether it is one.
+  /// Makes a change at a revision. Returns whether the theme has changed.
   mutating func run(
     _ update: ThemeUpdate, ifRevision expected: Revision?, overridesMax: Int, at next: Revision
   ) throws(StoreError) -> (outcome: Commit.Outcome, isChange: Bool) {

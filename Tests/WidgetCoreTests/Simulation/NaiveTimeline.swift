@@ -3,13 +3,13 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// What a widget shows, according to the model.
+/// The entry that a widget shows, according to the model.
 enum NaiveWidget {
   case scheduled(NaiveSchedule, String)
   case train(NaiveTimeline)
 }
 
-/// A schedule that is looked for minute by minute.
+/// A schedule whose entries are found minute by minute.
 enum NaiveSchedule: Sendable {
   struct Local {
     let hour: Int
@@ -67,7 +67,7 @@ struct NaiveTimeline {
     return best
   }
 
-  /// When the provider is asked for the first time.
+  /// The time of the first request to the provider.
   private var wanted: Timestamp? {
     let time: Timestamp?
     switch timeline.policy {
@@ -97,7 +97,7 @@ struct NaiveTimeline {
     return true
   }
 
-  /// How long the daemon waits after the last request.
+  /// The daemon's wait after the last request.
   private var pause: Duration {
     var seconds = 60
     for _ in 1..<max(attempts, 1) { seconds = min(2 * seconds, 3_600) }

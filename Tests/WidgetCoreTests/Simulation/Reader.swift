@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// A reader as a stream would serve it: a cursor and a mirror, or a transfer on its way.
+/// A reader of a stream: a cursor and a mirror, or a transfer under way.
 struct Reader {
   let selector: Selector
   private(set) var cursor: Revision = 0
@@ -20,9 +20,9 @@ struct Reader {
     mirror = Mirror(mask: mask)
   }
 
-  /// What a restart of the store does to its readers: transfers are broken off.
+  /// The effect of a restart of the store on its readers: transfers are aborted.
   ///
-  /// The mirror may hold pieces from after its cursor then, so it begins again.
+  /// The mirror may then have pieces from after its cursor, so it begins again.
   mutating func reconnect() {
     if transfer != nil { forget() }
   }
@@ -32,7 +32,7 @@ struct Reader {
     mirror.widgets = [:]
   }
 
-  /// Does one step at a moment when all is durable. Returns what was wrong, in words.
+  /// Does one step at a moment when all changes are durable. Returns the mistakes as text.
   mutating func step(
     _ store: Store, _ model: Model, _ rng: inout SeededGenerator
   ) -> [String] {
@@ -101,7 +101,7 @@ struct Reader {
     return []
   }
 
-  /// Applies a delta and compares the mirror with what the model selects at its end.
+  /// Applies a delta, and compares the mirror with the model's selection at the end of the delta.
   private mutating func finish(
     _ delta: Delta, since start: Revision, _ model: Model
   ) -> [String] {

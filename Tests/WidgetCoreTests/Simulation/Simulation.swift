@@ -9,7 +9,7 @@ struct Simulation {
   private var workload: Workload
   private var store: Store
   private var model: Model
-  /// The model as it was when the group began.
+  /// The model at the begin of the group.
   private var groupStart: Model
   private var image = StoreImage(epoch: 7)
   private var readers: [Reader] = []
@@ -19,7 +19,7 @@ struct Simulation {
   private var violations: [String] = []
   private(set) var counts = Counts()
 
-  /// How often what happened, to see that a run covers what it should.
+  /// The counts of what happened, to check the coverage of a run.
   struct Counts {
     var commands = 0
     var refused = 0
@@ -70,7 +70,7 @@ struct Simulation {
     }
   }
 
-  /// Runs so many steps, and stops at the first that goes wrong. Returns what did, in words.
+  /// Runs a number of steps, and stops at the first mistake. Returns the mistake as text.
   mutating func run(steps: Int) -> [String] {
     for step in 0..<steps {
       now += Int64(workload.rng.below(3))
@@ -125,7 +125,8 @@ struct Simulation {
     checkState(after: command)
   }
 
-  /// Compares all widgets; after nil, which is time, a rollback or a restart, nothing may have moved.
+  /// Compares all widgets. After nil, which stands for time, a rollback or a restart, no position
+  /// may have changed.
   private mutating func checkState(after command: Command?) {
     guard violations.isEmpty else { return }
     if store.revision != model.revision {
@@ -254,7 +255,7 @@ struct Simulation {
     counts.restarts += 1
   }
 
-  /// The image must hold all that is durable, and lead to the same store.
+  /// The image must have all durable state, and give the same store.
   private mutating func checkImage() {
     if image.revision != store.revision {
       violations.append("the image is at \(image.revision) and the store at \(store.revision)")
@@ -310,7 +311,7 @@ struct Simulation {
 }
 
 extension StoreError {
-  /// Whether it says the same; descriptions may be worded otherwise.
+  /// Whether the errors are equal, except for the text of descriptions.
   fileprivate func isSame(as other: StoreError) -> Bool {
     if case (.invalid(let a, _), .invalid(let b, _)) = (self, other) { return a == b }
     return self == other

@@ -35,7 +35,7 @@ struct SimulationTests {
       }
     }
     guard seeds.count > 100 else { return }
-    // A simulation that does not do these things proves nothing about them.
+    // The simulation must have done these things. Otherwise it proves nothing about them.
     #expect(counts.commits * 3 > counts.commands)
     for count in [counts.refused, counts.rollbacks, counts.restarts, counts.compactions] {
       #expect(count > seeds.count / 4)

@@ -35,7 +35,7 @@ struct TimelineYearTests {
     var year = try TimelineYear(seed: seed, widgets: widgets)
     let violations = try year.run()
     #expect(violations.isEmpty, "WIDGETD_SIM_SEED=\(seed) \(violations.joined(separator: "\n"))")
-    // A simulation that does not do these things proves nothing about them.
+    // The simulation must have done these things. Otherwise it proves nothing about them.
     let counts = year.counts
     #expect(counts.flips > 50 * widgets, "\(counts)")
     #expect(counts.restarts > 10 && counts.backward > 10, "\(counts)")
@@ -192,7 +192,7 @@ private struct TimelineYear {
     case 5: try changeActivity()
     case 6: try refresh()
     default:
-      // Longer steps than those back, so that the year ends.
+      // The steps forward are longer than the steps back, so that the year ends.
       now += Int64(random.pick([1, 59, 60, 61, 899, 3_600, 7_200, 86_400, 200_000, 500_000]))
     }
     latest = max(latest, now)
@@ -213,7 +213,7 @@ private struct TimelineYear {
   }
 
   private mutating func advance() {
-    // As in the daemon, what time does to activities is stored with a group.
+    // As in the daemon, changes of activities by time are stored with a group.
     store.settle(to: time, costMax: random.pick([1, 1_000, .max]))
     image.apply(store.pendingGroup())
     store.commitGroup(at: .at(0))
@@ -240,7 +240,7 @@ private struct TimelineYear {
     waiting = asked
   }
 
-  /// Widgets that were asked about wrongly, and those that wait for an answer.
+  /// Widgets with a wrong request, and widgets that wait for an answer.
   private var unexpected: [String] = []
   /// Calls of RefreshWidgets that have found other widgets.
   private var unexpectedTargets: [String] = []
@@ -339,7 +339,7 @@ private struct TimelineYear {
     models[id] = .train(timeline)
   }
 
-  /// The process is killed, and another one opens what was stored.
+  /// The process is killed, and another one opens the stored state.
   private mutating func restart() {
     counts.restarts += 1
     store = Store(image: image, timeZones: Self.rules)
@@ -367,7 +367,7 @@ private struct TimelineYear {
     if store.count != models.count + activities.count {
       violations.append("at \(time): \(store.count) widgets")
     }
-    // Widgets of one schedule and zone show the same, which is looked for once.
+    // Widgets with the same schedule and zone show the same entry, so the model searches it once.
     var found: [String: Timestamp] = [:]
     for (id, model) in models {
       guard let widget = store.widget(id) else { return ["\(id) is gone"] }
@@ -398,6 +398,6 @@ private struct TimelineYear {
     return violations
   }
 
-  /// The texts of the widgets at the last look.
+  /// The texts of the widgets at the last check.
   private var seen: [WidgetID: Timestamp] = [:]
 }

@@ -3,10 +3,11 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// Random commands over few names, so that they meet: most are valid, some are not.
+/// Random commands over few names, so that they concern the same objects. Most are valid, some are
+/// not.
 struct Workload {
   var rng: SeededGenerator
-  /// The widgets that are there.
+  /// The existing widgets.
   private var present: [WidgetID] = []
   private let ids: [WidgetID] = ["a", "b", "c", "d", "e", "f", "k-1", "k-2"]
   private let kinds: [KindName] = ["k", "l"]
@@ -73,7 +74,7 @@ struct Workload {
     StatePatch(setData: map(max: 2), unsetData: rng.some(keys, max: 1))
   }
 
-  /// Mostly the id of an activity that is active, or that has ended; else an id that is free.
+  /// Usually the id of an active or ended activity, otherwise a free id.
   private mutating func activityID(of model: Model, isEnded: Bool = false) -> WidgetID {
     let known = model.order.filter { id in
       model.widgets[id]?.activity.map { ($0.endTime != nil) == isEnded } ?? false
@@ -98,12 +99,12 @@ struct Workload {
     return rng.chance(70) ? theme.revision : theme.revision + 1
   }
 
-  /// Mostly the id of a widget that is there.
+  /// Usually the id of an existing widget.
   private mutating func id() -> WidgetID {
     !present.isEmpty && rng.chance(85) ? rng.pick(present) : rng.pick(ids)
   }
 
-  /// Mostly an id that is free.
+  /// Usually a free id.
   private mutating func absentID() -> WidgetID {
     let absent = ids.filter { !present.contains($0) }
     return !absent.isEmpty && rng.chance(85) ? rng.pick(absent) : rng.pick(ids)
@@ -241,7 +242,7 @@ struct Workload {
       ]))
   }
 
-  /// Limits from generous to hardly usable. Answers live equally long in all.
+  /// Limits from generous to hardly usable. The lifetime of answers is the same in all.
   mutating func limits() -> StoreLimits {
     let configuration = rng.below(4)
     return .with {

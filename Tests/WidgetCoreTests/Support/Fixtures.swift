@@ -2,8 +2,8 @@ public import WidgetModel
 
 @testable import WidgetCore
 
-// Words that make the tests short: literals for names, a store that applies commands at a fixed
-// time, and commands with the usual defaults.
+// Helpers for short tests: literals for names, a store that applies commands at a fixed time, and
+// commands with the usual defaults.
 
 extension WidgetID: ExpressibleByStringLiteral {
   public init(stringLiteral text: String) {
@@ -20,7 +20,7 @@ extension KindName: ExpressibleByStringLiteral {
 }
 
 extension Timestamp {
-  /// A time that many seconds after the one at which the tests' commands happen.
+  /// A time that is this many seconds after the time of the tests' commands.
   static func at(_ seconds: Int64, nanoseconds: Int64 = 0) -> Timestamp {
     Timestamp(nanosecondsSinceEpoch: (1_000_000 + seconds) * 1_000_000_000 + nanoseconds)
   }
@@ -73,8 +73,8 @@ extension Store {
     try apply(command, by: Caller(uid: uid, pid: 1, client: "test"), at: now)
   }
 
-  /// Applies a command that must be refused, and says why it was. A refused command must have
-  /// changed nothing; if it was not refused, or changed something, the answer is nil.
+  /// Applies a command that must be refused, and returns the reason. Nil if the command was not
+  /// refused, or has changed something.
   mutating func refusal(of command: Command, uid: UInt32 = 1_000) -> StoreError? {
     let before = observation()
     do throws(StoreError) {

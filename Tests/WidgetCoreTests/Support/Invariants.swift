@@ -2,8 +2,8 @@ import WidgetModel
 
 @testable import WidgetCore
 
-// What must hold between any two commands, whatever happened before. Each check returns what it
-// found wrong, in words; an empty list is a sound store.
+// The invariants between any two commands, after any history. Each check returns the mistakes as
+// text. An empty list means a sound store.
 
 extension WidgetStore {
   func checkInvariants() -> [String] {
@@ -41,7 +41,7 @@ extension WidgetStore {
     return violations
   }
 
-  /// The content of a widget must follow from its state, whatever happened before.
+  /// The content of a widget must follow from its state, after any history.
   private func checkContent(of record: Record) -> [String] {
     let program = contents.program(of: record)
     if record.isPlain != (kind(record.kind) == nil) {
@@ -54,7 +54,7 @@ extension WidgetStore {
     var violations = table.checkInvariants()
     var fresh = ContentTable(program, of: record, limits: limits)
     _ = embedSource.resolve(&fresh, of: record, as: record.family, isKept: true)
-    // Until it is looked at, an embed may show what was there before.
+    // Until the check of embeds, an embed may show the former content.
     if !needsSettling, table.content != fresh.content {
       violations.append("content is not what the state says")
     }
@@ -74,7 +74,7 @@ extension WidgetStore {
     return violations.map { "\(record.id): \($0)" }
   }
 
-  /// Every removed key must be among the removals, or nothing would ever forget it.
+  /// Every removed key must be among the removals, so that it can be forgotten later.
   private func checkTombstones(_ expect: (Bool, @autoclosure () -> String) -> Void) {
     var keys: Set<String> = []
     var last = compactRevision
@@ -101,7 +101,7 @@ extension WidgetStore {
 }
 
 extension RecordTable {
-  /// Compares what the table keeps with what follows from its records alone.
+  /// Compares the derived parts of the table with the same parts made from its records.
   func checkInvariants() -> [String] {
     var violations: [String] = []
     func expect(_ holds: Bool, _ what: @autoclosure () -> String) {

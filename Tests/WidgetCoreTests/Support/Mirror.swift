@@ -2,12 +2,12 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// The state of a reader, built only from the changes that it was sent.
+/// The state of a reader, built only from the changes that it got.
 struct Mirror {
   var widgets: [WidgetID: Widget] = [:]
   var mask = ReadMask.all
 
-  /// Applies a delta. Returns what was wrong with it, in words.
+  /// Applies a delta. Returns its mistakes as text.
   ///
   /// - Parameter changesOwnersOnly: whether nothing that a reader holds but the revision changed with the last
   ///   change of a widget. Only then may an update say nothing.
@@ -38,7 +38,7 @@ struct Mirror {
     return violations
   }
 
-  /// Nodes that are held after a change and to which nothing leads.
+  /// Nodes that exist after a change, but are not reachable.
   private func strays(of change: ContentChange, in id: WidgetID) -> [String] {
     var ids = Set(change.replaces ? [] : widgets[id]?.content?.nodes.map(\.id) ?? [])
     ids.subtract(change.removedIDs)

@@ -2,9 +2,9 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// Everything that a caller could ever learn from a store, and what decides its next answers.
+/// Everything that a caller can see of a store, and the state that decides its next answers.
 ///
-/// Two stores with equal observations answer everything alike, up to the ids of internal slots.
+/// Two stores with equal observations give the same answers, except for the ids of internal slots.
 struct Observation: Equatable {
   var revision: Revision
   var compactRevision: Revision
@@ -37,7 +37,7 @@ struct Observation: Equatable {
 }
 
 extension WidgetStore {
-  /// What can be seen of the store, asked with these cursors: all, if none are given.
+  /// The visible state of the store for these cursors. Default: all cursors.
   func observation(cursors: [Revision]? = nil) -> Observation {
     let cursors = cursors ?? Array(0...(revision + 1))
     return Observation(
@@ -78,8 +78,8 @@ extension WidgetStore {
 }
 
 extension Observation {
-  /// What of it survives a restart: all but past events, the numbers of automatic ids, and the
-  /// removed keys of widgets that are gone.
+  /// The part that survives a restart: everything except past events, the numbers of automatic ids,
+  /// and the removed keys of removed widgets.
   var durable: Observation {
     var result = self
     result.events = []
@@ -94,7 +94,7 @@ extension Observation {
 }
 
 extension Delta {
-  /// The changes of one revision have no promised order among each other; this puts them in one.
+  /// Sorts the changes of one revision, whose order is not guaranteed.
   var normalized: Delta {
     var result = self
     result.changes.sort { a, b in a.sortKey < b.sortKey }

@@ -2,8 +2,8 @@ import WidgetModel
 
 @testable import WidgetCore
 
-/// A store that can be copied like any value, which `WidgetStore` cannot: tests compare what
-/// happens to copies, and hand stores to macros. A copy is made when one of two is about to change.
+/// A store that can be copied, unlike `WidgetStore`. Tests compare copies, and pass stores to
+/// macros. A copy is made when one of two is about to change.
 struct Store {
   private final class Box {
     var store: WidgetStore
@@ -48,14 +48,14 @@ struct Store {
     box.store.commitGroup(at: now)
   }
 
-  /// Advances as the daemon does: reserves revisions if it must, in a group of their own. Returns the
+  /// Advances like the daemon: reserves revisions if necessary, in a separate group. Returns the
   /// number of steps.
   @discardableResult
   mutating func advance(to now: Timestamp, costMax: Int = .max) -> Int {
     proceed { $0.advance(to: now, costMax: costMax) }
   }
 
-  /// Takes steps between groups until nothing is left to do.
+  /// Takes steps between groups until no work is left.
   private mutating func proceed(_ step: (inout WidgetStore) -> WidgetStore.Advance) -> Int {
     detach()
     var steps = 0
@@ -72,13 +72,13 @@ struct Store {
     }
   }
 
-  /// Makes embeds and stacks true, as the daemon does. Returns the number of steps.
+  /// Updates embeds and stacks like the daemon. Returns the number of steps.
   @discardableResult
   mutating func settleEmbeds(at now: Timestamp = .at(0), costMax: Int = .max) -> Int {
     proceed { $0.settleEmbeds(at: now, costMax: costMax) }
   }
 
-  /// Does what is due of activities, as the daemon does. Returns the number of steps.
+  /// Makes the due changes of activities like the daemon. Returns the number of steps.
   @discardableResult
   mutating func settle(to now: Timestamp, costMax: Int = .max) -> Int {
     detach()

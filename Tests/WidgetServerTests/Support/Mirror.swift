@@ -2,8 +2,8 @@ import Testing
 import WidgetModel
 import WidgetProto
 
-/// What a reader of a watch holds, built from its frames alone. It checks what the protocol promises
-/// about every frame as it goes, and throws if a promise is broken.
+/// The state of a watch's reader, built from its frames alone. It checks the guarantees of the
+/// protocol for every frame, and throws if one is broken.
 struct Mirror {
   private(set) var widgets: [WidgetID: Widget] = [:]
   private(set) var revision: Revision = 0
@@ -13,7 +13,7 @@ struct Mirror {
   private(set) var isSynced = false
   private(set) var events: [Event] = []
   private(set) var gaps: [ClosedRange<UInt64>] = []
-  /// How many change sets were applied, and how many frames they came in.
+  /// The number of applied change sets, and of their frames.
   private(set) var changeSets = 0
   private(set) var changeFrames = 0
   private(set) var snapshotFrames = 0
@@ -22,13 +22,13 @@ struct Mirror {
   private var pendingFrom: Revision?
   private(set) var isOpen = false
   private(set) var theme: ThemeState?
-  /// Why the store takes no changes, as the daemon said last.
+  /// The daemon's last reason why the store takes no changes.
   private(set) var storeFailure: StoreFailure?
-  /// The next entries of widgets, as the daemon sent them last.
+  /// The last received next entries of widgets.
   private(set) var upcoming: [WidgetID: UpcomingEntries] = [:]
   private var lastSequence: UInt64 = 0
 
-  /// The state after a lost connection: everything that was complete.
+  /// The state after a lost connection: all complete changes.
   mutating func reopen() {
     pending = []
     pendingFrom = nil
@@ -191,7 +191,7 @@ final class Watcher {
     return self
   }
 
-  /// Reads until everything up to a revision has been sent, asking for progress as often as needed.
+  /// Reads until everything up to a revision has been sent. Asks for progress as often as needed.
   @discardableResult
   func catchUp(to revision: Revision) throws -> Self {
     try sync()

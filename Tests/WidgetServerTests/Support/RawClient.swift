@@ -5,8 +5,8 @@ import WidgetModel
 import WidgetProto
 import WidgetTransport
 
-/// A ttrpc client with a blocking socket, which does exactly what a test says: it reads only when
-/// asked, as few bytes as asked, and sends any bytes at all.
+/// A ttrpc client with a blocking socket, which a test controls exactly: it reads only at a call,
+/// only as many bytes as requested, and sends any bytes.
 final class RawClient {
   static let widgets = "widgetd.v1.WidgetService"
   static let admin = "widgetd.v1.AdminService"
@@ -16,10 +16,10 @@ final class RawClient {
   private var reader = FrameReader()
   private var inbox: [UInt32: [Frame]] = [:]
   private(set) var bytesReceived = 0
-  /// How many bytes one read takes at most.
+  /// The maximum number of bytes of one read.
   var readBytesMax = 1 << 16
   var nextStreamID: UInt32 = 1
-  /// How long anything may take before the test fails. Far more than it ever takes.
+  /// The timeout after which the test fails. It is much longer than any step takes.
   var patienceMilliseconds: CInt = 30_000
 
   init(path: String) throws {
@@ -38,7 +38,7 @@ final class RawClient {
 
   deinit { Glibc.close(fd) }
 
-  /// Hangs up. The object may still be asked for what came before.
+  /// Closes the connection. Earlier frames can still be read from the object.
   func close() { Glibc.shutdown(fd, CInt(SHUT_RDWR)) }
 
   // MARK: - Writing
@@ -127,7 +127,7 @@ final class RawClient {
     return true
   }
 
-  /// Reads so many bytes, whatever they are.
+  /// Reads this number of bytes.
   func receive(_ count: Int) throws -> [UInt8] {
     var bytes: [UInt8] = []
     while bytes.count < count {
@@ -139,7 +139,7 @@ final class RawClient {
     return bytes
   }
 
-  /// Whether anything is there to be read, or was read and not asked for.
+  /// Whether there are unread bytes, or frames that were read and not taken.
   var hasInput: Bool {
     if inbox.values.contains(where: { !$0.isEmpty }) || reader.bufferedBytes > 0 { return true }
     var poller = pollfd(fd: fd, events: Int16(POLLIN), revents: 0)
@@ -157,7 +157,7 @@ final class RawClient {
     }
   }
 
-  /// The next frame of one stream; those of others are kept.
+  /// The next frame of one stream. Frames of other streams are kept.
   func nextFrame(on streamID: UInt32) throws -> Frame {
     while true {
       if var kept = inbox[streamID], !kept.isEmpty {
@@ -172,7 +172,7 @@ final class RawClient {
     }
   }
 
-  /// Reads to the end of the connection; false if it is still open after all patience.
+  /// Reads to the end of the connection. Returns false if it is still open after the timeout.
   func readToEnd() throws {
     while try nextFrame() != nil {}
   }
@@ -353,7 +353,7 @@ struct RawStream<Message: WireMessage> {
   let client: RawClient
   let id: UInt32
 
-  /// The next message; nil at a good end. Throws the status of a bad one.
+  /// The next message; nil at an end without an error. Throws the status of an end with an error.
   func next() throws -> Message? {
     let frame = try client.nextFrame(on: id)
     let bytes = Array(frame.data.readableBytesView)
@@ -367,7 +367,7 @@ struct RawStream<Message: WireMessage> {
     return try client.codec.decode(Message.self, from: bytes)
   }
 
-  /// Reads on until the stream ends, and returns its status; nil means well.
+  /// Reads until the stream ends, and returns its status; nil for success.
   func end() throws -> RPCStatus? {
     do {
       while try next() != nil {}

@@ -11,7 +11,7 @@ struct RawProvider {
   let client: RawClient
   let stream: RawStream<ProvideResponse>
 
-  /// Begins a session; says nothing yet.
+  /// Begins a session, without a frame.
   init(_ client: RawClient, timeout: Int64 = 0) throws {
     self.client = client
     let id = client.takeStreamID()
@@ -30,7 +30,7 @@ struct RawProvider {
     try client.send(requests.flatMap { try frame($0) })
   }
 
-  /// Says that nothing more comes.
+  /// Ends the provider's frames.
   func halfClose() throws {
     try client.send(RawClient.frame(.data, stream.id, flags: [.remoteClosed, .noData]))
   }
@@ -39,7 +39,7 @@ struct RawProvider {
     try #require(try stream.next(), "the session ended")
   }
 
-  /// Opens the session, declares kinds, and reads until the provider knows all widgets that there are.
+  /// Opens the session, declares kinds, and reads until the provider knows all existing widgets.
   ///
   /// - Returns: the data requests that came meanwhile.
   @discardableResult
@@ -81,7 +81,7 @@ struct RawProvider {
     return result
   }
 
-  /// Changes one widget and returns what became of it.
+  /// Changes one widget and returns the result.
   @discardableResult
   func update(_ id: String, _ data: ValueMap, frame: UInt64 = 9) throws -> ProvideResult {
     try send(
@@ -107,8 +107,8 @@ struct RawProvider {
     return request
   }
 
-  /// Waits until the daemon has answered a keep_alive: what came before is done, and nothing else was
-  /// to be said.
+  /// Waits until the daemon has answered a keep_alive. All earlier frames are then handled, and
+  /// there was no other frame.
   func settle() throws {
     try send(.keepAlive)
     let frame = try next()

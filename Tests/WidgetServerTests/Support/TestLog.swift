@@ -3,7 +3,7 @@ import WidgetCore
 import WidgetModel
 import WidgetStorage
 
-/// A commit log that keeps what it is given, fails when it is told to, and can be held at a gate.
+/// A commit log in memory that can be told to fail, and that a gate can stop.
 final class TestLog: CommitLog {
   private let state: State
 
@@ -117,7 +117,7 @@ extension StoreImage {
     if let budgets = group.refreshBudgets { refreshBudgets = budgets }
   }
 
-  /// A store of widgets "w0", "w1", …, each made by a commit of its own.
+  /// A store of widgets "w0", "w1", …, each made by a separate commit.
   static func sample(
     count: Int, kind: String = "clock", epoch: UInt64 = 77, ownerUID: UInt32 = geteuid(),
     data: (Int) -> ValueMap = { ["n": .int(Int64($0))] }

@@ -8,7 +8,7 @@ import WidgetStorage
 
 @testable import WidgetServer
 
-/// A real server on a real Unix socket in a folder of its own.
+/// A real server on a real Unix socket in a separate folder.
 struct TestServer: Sendable {
   let server: WidgetServer
   let folder: TestFolder
@@ -19,17 +19,17 @@ struct TestServer: Sendable {
   /// A new connection.
   func connect() throws -> RawClient { try RawClient(path: path) }
 
-  /// Looks into the service, on its event loop.
+  /// Reads state of the service, on its event loop.
   func onLoop<R: Sendable>(_ body: @escaping @Sendable (ServiceLoop) throws -> R) throws -> R {
     try server.onLoop(body).wait()
   }
 
-  /// Waits until something is so on the event loop; it has to become so by itself.
+  /// Waits until a condition holds on the event loop. The condition must become true by itself.
   func eventually(_ isSo: @escaping @Sendable (ServiceLoop) -> Bool) throws {
     while try !onLoop(isSo) { sched_yield() }
   }
 
-  /// Whatever happened to other connections: a new one is served.
+  /// Checks that a new connection is served.
   func expectHealthy(_ comment: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation)
     throws
   {
@@ -58,7 +58,7 @@ struct TestFault: Error, CustomStringConvertible {
 }
 
 extension ServerLimits {
-  /// The defaults, with what a test wants otherwise.
+  /// The defaults, with the changes of a test.
   static func with(_ change: (inout ServerLimits) -> Void) -> ServerLimits {
     var limits = ServerLimits()
     change(&limits)
@@ -71,7 +71,7 @@ extension AccessPolicy {
   static var own: AccessPolicy { .current(clientGID: nil) }
   /// The test's own user is a member of the client group, and not an owner.
   static var client: AccessPolicy { AccessPolicy(ownerUIDs: [4_000_000_001], clientGID: getegid()) }
-  /// The test's own user is nobody.
+  /// The test's own user has no access.
   static var nobody: AccessPolicy {
     AccessPolicy(ownerUIDs: [4_000_000_001], clientGID: 4_000_000_002)
   }
@@ -79,8 +79,8 @@ extension AccessPolicy {
 
 /// Starts a server, runs a test against it, and stops it.
 ///
-/// The test's body blocks on sockets, so it runs on a thread of its own and not on one of Swift's
-/// few; how many run at once is limited, so that a slow machine is not swamped.
+/// The test's body blocks on sockets, so it runs on a separate thread and not on one of Swift's few
+/// threads. The number of threads at once is limited, so that a slow machine is not overloaded.
 func withServer<R: Sendable>(
   limits: ServerLimits = ServerLimits(), policy: AccessPolicy = .own,
   log: TestLog.State = TestLog.State(), folder: TestFolder? = nil, clock: ServiceClock = .real,
@@ -118,8 +118,8 @@ func startServer(
   return TestServer(server: server, folder: folder, log: log)
 }
 
-/// Runs each job on a thread of its own, where it may block, and where issues are still recorded for
-/// the test that it belongs to.
+/// Runs each job on a separate thread, where it may block. Issues are still recorded for the job's
+/// test.
 final class ThreadExecutor: TaskExecutor {
   static let shared = ThreadExecutor()
 
@@ -129,7 +129,7 @@ final class ThreadExecutor: TaskExecutor {
   }
 }
 
-/// Lets a few tests at a time through.
+/// Limits the number of tests at a time.
 actor Turnstile {
   static let shared = Turnstile(places: 4)
   private var places: Int
@@ -175,7 +175,7 @@ final class Worker: Sendable {
     }
   }
 
-  /// Waits for its end and throws what it threw.
+  /// Waits for the end of the thread, and throws its error.
   func join(seconds: Int = 60) throws {
     guard group.wait(timeout: .now() + .seconds(seconds)) == .success else {
       throw TestFault("a test's thread did not end within \(seconds) s")
@@ -196,18 +196,18 @@ final class Box<Value: Sendable>: @unchecked Sendable {
   func update(_ body: (inout Value) -> Void) { lock.withLock { body(&value) } }
 }
 
-/// A reference that keeps nothing alive.
+/// A weak reference.
 final class WeakBox<Value: AnyObject>: @unchecked Sendable {
   private(set) weak var value: Value?
   init(_ value: Value) { self.value = value }
 }
 
-/// Runs blocking code on a thread of its own.
+/// Runs blocking code on a separate thread.
 func onThread<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
   try await withTaskExecutorPreference(ThreadExecutor.shared) { try body() }
 }
 
-/// Drops what is logged, but keeps its level.
+/// A log handler that drops all lines, but keeps its level.
 struct SilentLogHandler: LogHandler {
   var metadata: Logger.Metadata = [:]
   var logLevel: Logger.Level = .info
