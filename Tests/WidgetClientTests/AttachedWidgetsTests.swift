@@ -4,7 +4,7 @@ import WidgetProto
 
 @testable import WidgetClient
 
-/// The watched widgets, as a provider adds them up.
+/// The watched widgets, from the frames that a provider gets.
 struct AttachedWidgetsTests {
   private static func audience(_ attached: [String], _ detached: [String] = []) -> ProviderRequest {
     .audience(
@@ -25,12 +25,12 @@ struct AttachedWidgetsTests {
         == .init(attached: [.of("c")], detached: [.of("a")]))
     widgets.apply(.removed([.of("c")]))
     #expect(!widgets.contains(.of("c")) && widgets.contains(.of("b")))
-    // After a loss, what was known stays, and only what is different is said.
+    // After a loss, the known state stays, and only the differences are reported.
     widgets.apply(.connected(ProvideOpened(includesAudience: true)))
     #expect(widgets.contains(.of("b")))
     #expect(
       widgets.apply(Self.audience(["a"])) == .init(attached: [.of("a")], detached: [.of("b")]))
-    // A daemon that cannot tell.
+    // A daemon that does not report watchers.
     widgets.apply(.connected(ProvideOpened()))
     #expect(widgets.contains(.of("z")))
   }

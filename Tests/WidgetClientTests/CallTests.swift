@@ -10,7 +10,7 @@ import WidgetTransport
     try await client.getWidget(GetWidgetRequest(id: .of(id))).widget
   }
 
-  @Test func `concurrent calls get the answers that are theirs, on one connection`() async throws {
+  @Test func `concurrent calls get their own answers, on one connection`() async throws {
     let daemon = try await FakeDaemon()
     let client = WidgetClient(socketPath: daemon.socketPath)
     var calls = daemon.calls
@@ -36,7 +36,7 @@ import WidgetTransport
 
   private struct Unreadable: Error {}
 
-  @Test func `a file that cannot be read to its end leaves nothing of it with the daemon`()
+  @Test func `a file that cannot be read completely leaves no blob in the daemon`()
     async throws
   {
     let daemon = try await FakeDaemon()
@@ -58,7 +58,7 @@ import WidgetTransport
     try await daemon.stop()
   }
 
-  @Test func `an upload that is cancelled leaves nothing of it with the daemon`() async throws {
+  @Test func `a cancelled upload leaves no blob in the daemon`() async throws {
     let daemon = try await FakeDaemon()
     let client = WidgetClient(socketPath: daemon.socketPath)
     var calls = daemon.calls
@@ -163,7 +163,7 @@ import WidgetTransport
     let late = try await calls.expect("GetStats")
     #expect((1...30_000_000).contains(late.timeoutNanoseconds))
     await #expect(throws: ClientError.deadlineExceeded(timeout)) { try await answer.value }
-    // The late answer disturbs nobody.
+    // The late answer has no effect.
     try late.respond(GetStatsResponse(version: "late"))
     let next = Task { try await client.getStats() }
     let call = try await calls.expect("GetStats")
@@ -190,7 +190,7 @@ import WidgetTransport
     try await daemon.stop()
   }
 
-  @Test func `a caller learns that the daemon hangs, and waits on`() async throws {
+  @Test func `a caller is told that the daemon hangs, and continues to wait`() async throws {
     let daemon = try await FakeDaemon()
     let client = WidgetClient(socketPath: daemon.socketPath)
     var calls = daemon.calls
@@ -207,7 +207,7 @@ import WidgetTransport
     try await daemon.stop()
   }
 
-  @Test func `a call that takes long is no silence of the daemon`() async throws {
+  @Test func `a slow call does not count as silence of the daemon`() async throws {
     let daemon = try await FakeDaemon()
     let client = WidgetClient(socketPath: daemon.socketPath)
     var calls = daemon.calls
@@ -224,7 +224,7 @@ import WidgetTransport
   }
 
   @Test(arguments: [Duration.zero, .seconds(-1)])
-  func `no time at all is no call`(timeout: Duration) async throws {
+  func `a timeout of 0 makes no call`(timeout: Duration) async throws {
     let client = WidgetClient(socketPath: FakeDaemon.freshPath())
     await #expect(throws: ClientError.deadlineExceeded(timeout)) {
       try await client.getStats(options: CallOptions(timeout: timeout))
@@ -353,7 +353,7 @@ import WidgetTransport
     try await daemon.stop()
   }
 
-  @Test func `a request that no frame can carry is not sent`() async throws {
+  @Test func `a request that is too large for a frame is not sent`() async throws {
     let daemon = try await FakeDaemon()
     let client = WidgetClient(socketPath: daemon.socketPath)
     let data: ValueMap = ["x": .bytes(Array(repeating: 0, count: FrameHeader.frameDataBytesMax))]
@@ -372,7 +372,7 @@ import WidgetTransport
     try await daemon.stop()
   }
 
-  @Test func `a closed client fails what is under way and what comes`() async throws {
+  @Test func `a closed client fails its calls under way and later calls`() async throws {
     let daemon = try await FakeDaemon()
     let client = WidgetClient(socketPath: daemon.socketPath)
     var calls = daemon.calls
@@ -384,7 +384,7 @@ import WidgetTransport
     try await daemon.stop()
   }
 
-  @Test func `a client that nobody holds any more ends its connection`() async throws {
+  @Test func `a released client ends its connection`() async throws {
     let daemon = try await FakeDaemon()
     var calls = daemon.calls
     var client: WidgetClient? = WidgetClient(socketPath: daemon.socketPath)

@@ -11,8 +11,8 @@ import WidgetTransport
   import Musl
 #endif
 
-/// A daemon that does nothing by itself: a test takes the calls that arrive and answers them, so a
-/// test reads as the conversation it is about.
+/// A daemon that does nothing by itself. The test takes the calls and answers them, so the test
+/// reads like the conversation.
 final class FakeDaemon: Sendable {
   /// One call of a client.
   struct Call: Sendable {
@@ -192,7 +192,7 @@ extension AsyncStream<FakeDaemon.Call>.Iterator {
   }
 }
 
-/// A clock that never waits and notes how long it was asked to.
+/// A clock that never waits, and records the requested waits.
 final class InstantClock: Clock {
   struct Instant: InstantProtocol {
     var offset: Duration
@@ -216,7 +216,7 @@ final class InstantClock: Clock {
   }
 }
 
-/// A socket's file that nobody listens at any more, as a killed daemon leaves it.
+/// A socket's file without a listener, as a killed daemon leaves it.
 struct StaleSocket {
   private let path: String
 

@@ -37,7 +37,7 @@ import Testing
     #expect(liveness.step(at: at(61), isReading: true) == .wait(until: at(90)))
   }
 
-  @Test func `a reader that does not read finds no fault with the daemon`() {
+  @Test func `a reader that does not read does not count the daemon as silent`() {
     var liveness = Liveness(policy, at: at(0))
     _ = liveness.heard(at: at(1))
     #expect(liveness.step(at: at(61), isReading: false) == .wait(until: at(121)))

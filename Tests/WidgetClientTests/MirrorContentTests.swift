@@ -89,7 +89,7 @@ import WidgetModel
         removedIDs: ["x"]))
     if inPieces { #expect(try mirror.apply(Self.set(first, more: true)) == nil) }
     let difference = try mirror.apply(inPieces ? Self.set(second) : Self.set(first, second))
-    // `x` came and went, `b` is what it was.
+    // `x` was added and removed, and `b` has its former state again.
     #expect(
       difference?.contents == [
         .of("w"): ContentDifference(changed: ["top"], inserted: ["c"], removed: ["a"])
@@ -171,7 +171,7 @@ import WidgetModel
     ContentChange(rootID: "nobody"),
     ContentChange(replaces: true, rootID: "a", setNodes: [node("a", ["b"]), node("b", ["a"])]),
   ])
-  func `a change that makes no sense leaves a tree`(_ change: ContentChange) throws {
+  func `an inconsistent change leaves a tree`(_ change: ContentChange) throws {
     var mirror = try Self.synced()
     let before = mirror[.of("w")]?.content
     let difference = try mirror.apply(Self.set(Self.update("w", change)))
@@ -181,7 +181,7 @@ import WidgetModel
     for node in nodes { #expect(after?[node.id] == node) }
     let expected = ContentDifference(from: before, to: after)
     #expect(difference?.contents[.of("w")] ?? ContentDifference() == expected)
-    // And good changes go on from there.
+    // Valid changes continue from this state.
     let good = ContentChange(replacingBy: Self.list)
     _ = try mirror.apply(
       .changes(ChangeSet(fromRevision: 6, toRevision: 7, changes: [Self.update("w", good)])))

@@ -23,7 +23,7 @@ import WidgetClient
   }
 
   /// The speed of the machine decides how often the session is lost.
-  @Test func `a daemon that hangs is a lost one, and the session goes on when it answers`()
+  @Test func `a daemon that hangs counts as lost, and the session continues when it answers`()
     async throws
   {
     let daemon = try await FakeDaemon()

@@ -114,7 +114,7 @@ import WidgetClient
     #expect(frame.sequence == 4)
     try first.send(ProvideResponse.result(ProvideResult(id: frame.id)))
     try await acknowledged
-    // A change is under way when the connection goes.
+    // A change is under way when the connection is lost.
     async let lost = Self.failure { try await session.update([]) }
     _ = try await calls.message(ProvideRequest.self)
     first.closeConnection()
@@ -188,7 +188,7 @@ import WidgetClient
     #expect(again.acknowledgedSequence == 29)
     #expect(again.epoch == 7)
     second.closeConnection()
-    // Of another history no number is known.
+    // No number of another epoch is known.
     _ = try await requests.next()
     guard case .disconnected? = try await requests.next() else { throw Unexpected("no loss") }
     let (third, _) = try await Self.begin(&calls, epoch: 8, firstSequence: 3)
@@ -199,7 +199,7 @@ import WidgetClient
     try await daemon.stop()
   }
 
-  @Test func `an event of another history is not taken for one of this`() async throws {
+  @Test func `an event of another epoch does not count as one of this epoch`() async throws {
     let daemon = try await FakeDaemon()
     let client = WidgetClient(socketPath: daemon.socketPath)
     var calls = daemon.calls
@@ -213,7 +213,7 @@ import WidgetClient
     guard case .disconnected? = try await requests.next() else { throw Unexpected("no loss") }
     let (second, _) = try await Self.begin(&calls, epoch: 8)
     #expect(try await requests.next() == .connected(Self.opened(epoch: 8)))
-    // Done only now, when numbers count from the beginning again.
+    // The program acknowledges it only now, when numbers begin at 1 again.
     try await session.acknowledge(Self.event(20))
     try second.send(ProvideResponse.event(Self.event(5)))
     #expect(try await requests.next() == .event(Self.event(5)))
@@ -275,7 +275,7 @@ import WidgetClient
         DataRequest(id: 4, widget: .sample("b"), reason: .parametersChanged)))
     try call.send(ProvideResponse.removed(ProvidedRemoval(widgetIDs: [.of("b")])))
     try call.send(ProvideResponse.synced(ProvideSynced(revision: 8)))
-    // All of it has come when this has its result.
+    // All requests have come when this frame has its result.
     async let settled = session.update([])
     guard case .update(let frame) = try await calls.message(ProvideRequest.self) else {
       throw Unexpected("no update")
@@ -387,7 +387,7 @@ import WidgetClient
       }
       try call.send(ProvideResponse.result(ProvideResult(id: kinds.id, error: status)))
       var told = try await requests.next()
-      // That it was connected is told as long as it is.
+      // The session reports `connected` while it is connected.
       if told?.isConnected == true { told = try await requests.next() }
       guard case .disconnected(let loss)? = told else { throw Unexpected("not told why") }
       #expect(loss.reason == "QUOTA_EXCEEDED")
@@ -395,7 +395,7 @@ import WidgetClient
     let (call, _) = try await Self.begin(&calls)
     #expect(clock.sleeps == [1, 2, 4, 8].map { .milliseconds($0 * 100) })
     #expect(try await requests.next()?.isConnected == true)
-    // They were accepted: the next loss begins a row of its own.
+    // The kinds were accepted, so the next loss begins a new series of attempts.
     async let settled = session.update([])
     guard case .update(let frame) = try await calls.message(ProvideRequest.self) else {
       throw Unexpected("no update")
@@ -436,7 +436,7 @@ import WidgetClient
     line.send(.keepAlive)
     #expect(try await calls.message(ProvideRequest.self) == .keepAlive)
     line.finish()
-    // Is not sent: the fake daemon would find fault with it.
+    // The frame is not sent. Otherwise the fake daemon would report it.
     line.send(.keepAlive)
     line.finish()
     _ = try await calls.expect("last")

@@ -52,13 +52,13 @@ import Testing
     #expect(try ResumptionTests.watch(after: messages).request.resumeToken == token)
   }
 
-  @Test func `events are asked for from where the daemon began`() throws {
+  @Test func `events are requested from the daemon's first event`() throws {
     let options = WatchOptions(includeEvents: true)
     #expect(try ResumptionTests.watch(options).request.afterSequence == 2)
     #expect(try ResumptionTests.watch().request.afterSequence == nil)
   }
 
-  @Test func `events are not asked for twice`() throws {
+  @Test func `events are not requested twice`() throws {
     let events = EventBatch(
       events: [4, 6].map { Event(sequence: $0, widgetID: .of("a"), name: "e") })
     let messages: [WatchWidgetsResponse] = [.events(events)]
@@ -74,7 +74,7 @@ import Testing
   @Test(arguments: [
     ("REVISION_COMPACTED", ResetReason.compacted), ("EPOCH_CHANGED", .epochChanged),
   ])
-  func `a token that no longer counts is dropped and the watch starts over`(
+  func `an invalid token is dropped and the watch starts over`(
     reason: String, expected: ResetReason
   ) throws {
     var watch = WidgetWatchResumption(

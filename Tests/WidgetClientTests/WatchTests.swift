@@ -3,13 +3,13 @@ import Testing
 import WidgetClient
 import WidgetTransport
 
-/// Watches against a daemon that the test plays. Since a watch does nothing until it is read, the
-/// reader runs as a task of its own and puts what it gets into a channel that the test takes from.
+/// Watches against a daemon that the test plays. A watch does nothing until it is read. So the
+/// reader runs as a separate task, and puts the frames into a channel for the test.
 @Suite(.timeLimit(.minutes(1))) struct WatchTests {
   private static let opened = WatchOpened(subscriptionID: 1, epoch: 7, revision: 1)
   private static let snapshot = SnapshotChunk(widgets: [.sample("a")])
 
-  /// Waits nothing, so that a test is as fast as it can be.
+  /// Never waits, so that tests are fast.
   private static func retry(
     _ clock: InstantClock = InstantClock(), attemptsMax: Int? = nil
   ) -> RetryPolicy {
@@ -55,7 +55,7 @@ import WidgetTransport
     try await daemon.stop()
   }
 
-  @Test func `after the connection is lost the watch goes on after the last frame`() async throws {
+  @Test func `after a lost connection the watch continues after the last frame`() async throws {
     let daemon = try await FakeDaemon()
     let client = WidgetClient(socketPath: daemon.socketPath)
     var calls = daemon.calls
@@ -103,7 +103,7 @@ import WidgetTransport
     (StatusCode.outOfRange, "REVISION_COMPACTED", ResetReason.compacted),
     (.failedPrecondition, "EPOCH_CHANGED", .epochChanged),
   ])
-  func `if what happened meanwhile is lost the watch starts over with a snapshot`(
+  func `if the changes in between are lost the watch starts over with a snapshot`(
     code: StatusCode, reason: String, expected: ResetReason
   ) async throws {
     let daemon = try await FakeDaemon()
@@ -124,7 +124,7 @@ import WidgetTransport
     try await daemon.stop()
   }
 
-  @Test func `a watch waits for a daemon that is not there yet`() async throws {
+  @Test func `a watch waits for a daemon that does not run yet`() async throws {
     let path = FakeDaemon.freshPath()
     let client = WidgetClient(socketPath: path)
     let clock = InstantClock()
@@ -170,7 +170,7 @@ import WidgetTransport
     try await daemon.stop()
   }
 
-  @Test func `a refusal that no retry can cure reaches the reader`() async throws {
+  @Test func `a refusal that a retry cannot solve reaches the reader`() async throws {
     let daemon = try await FakeDaemon()
     let client = WidgetClient(socketPath: daemon.socketPath)
     var calls = daemon.calls
@@ -218,7 +218,7 @@ import WidgetTransport
     await #expect(throws: ClientError.cancelled) { try await reader.rest() }
   }
 
-  @Test func `a watch that is not read holds up the daemon, not memory, and not other calls`()
+  @Test func `an unread watch uses no memory, and delays no other calls`()
     async throws
   {
     let daemon = try await FakeDaemon()
@@ -252,8 +252,8 @@ import WidgetTransport
         FakeDaemon.frame(.data, [], call.streamID, message), promise: promise)
     }
 
-    // While nobody reads, another call is answered; its round trips also let all the reading
-    // happen that is going to happen.
+    // While the watch is not read, another call is answered. Its round trips also give the client
+    // time for all possible reads.
     for _ in 0..<50 {
       let answer = Task { try await client.getStats() }
       try await calls.expect("GetStats").respond(GetStatsResponse())
@@ -328,7 +328,7 @@ import WidgetTransport
     try await daemon.stop()
   }
 
-  @Test func `a daemon that accepts the connection and does not answer is away until it does`()
+  @Test func `a daemon that accepts the connection and does not answer counts as away`()
     async throws
   {
     let daemon = try await FakeDaemon()

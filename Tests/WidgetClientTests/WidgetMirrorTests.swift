@@ -185,7 +185,7 @@ import WidgetClient
     #expect(mirror.widgets == before)
   }
 
-  @Test func `the removal of a widget that never was is ignored`() throws {
+  @Test func `the removal of an unknown widget is ignored`() throws {
     var mirror = try WidgetMirrorTests.synced()
     let difference = try mirror.apply(
       .changes(

@@ -126,7 +126,7 @@ struct ActionTests {
     #expect(event.payload["code"] == .string(code))
   }
 
-  @Test func `the server's own words tell what is wrong`() throws {
+  @Test func `the failure has the server's message`() throws {
     var scene = try Scene(
       """
       data: {n: 0}
@@ -139,7 +139,7 @@ struct ActionTests {
     #expect(scene.status("go", "message") == .string("Too long"))
   }
 
-  @Test func `optimistic values are taken back when the steps fail`() throws {
+  @Test func `optimistic values are reverted when the steps fail`() throws {
     var scene = try Scene(
       """
       data: {list: [1, 2, 3], n: 0}
@@ -159,7 +159,7 @@ struct ActionTests {
     #expect(scene["list"] == .list([.int(1), .int(3)]))
   }
 
-  @Test func `an optimistic value that somebody else has changed is not taken back`() throws {
+  @Test func `an optimistic value that somebody else has changed is not reverted`() throws {
     var scene = try Scene(
       """
       data: {n: 0}
@@ -174,7 +174,7 @@ struct ActionTests {
   }
 
   @Test
-  func `a requirement that does not hold refuses, with its code and words, and nothing is sent`()
+  func `a requirement that does not hold refuses with its code and message, and nothing is sent`()
     throws
   {
     var scene = try Scene(
@@ -223,7 +223,7 @@ struct ActionTests {
     #expect(scene["n"] == .int(1))
   }
 
-  @Test func `an action that is cancelled ends, and its values are taken back`() throws {
+  @Test func `an action that is cancelled ends, and its values are reverted`() throws {
     var scene = try Scene(
       """
       data: {n: 0}
@@ -238,12 +238,12 @@ struct ActionTests {
     #expect(scene.cancelled() == request.id)
     #expect(scene["n"] == .int(0))
     #expect(scene.status("slow") == .string("idle"))
-    // The answer may have been on its way.
+    // The answer may have been under way.
     try scene.answer(request.id, 200)
     #expect(scene.status("slow") == .string("idle"))
   }
 
-  @Test func `actions that call each other too deep are ended`() throws {
+  @Test func `actions that call each other too deeply are ended`() throws {
     let kind = try Scene.bundle("data: {n: 0}").kinds[0]
     var actions: [String: Action] = [:]
     for index in 0..<20 {
@@ -394,7 +394,7 @@ struct ActionTests {
   }
 
   @Test(arguments: [(5, 1), (7, 7)])
-  func `the next host takes back the optimistic values of an ended host`(
+  func `the next host reverts the optimistic values of an ended host`(
     found: Int64, left: Int64
   ) throws {
     let body = """

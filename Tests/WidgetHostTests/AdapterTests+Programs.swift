@@ -49,7 +49,7 @@ extension AdapterTests {
     #expect(
       try await run("env | grep -v -e ^PWD -e ^SHLVL -e ^_ | sort", withSession)
         == "HOME=/\nLANG=C.UTF-8\nPATH=/usr/local/bin:/usr/bin:/bin\nXDG_RUNTIME_DIR=/run/user/7\n")
-    // An input that nobody reads to its end holds up nobody.
+    // An input that the program does not read completely delays nobody.
     #expect(try await run("head -c 1", input: String(repeating: "x", count: 1 << 20)) == "x")
   }
 
@@ -179,7 +179,7 @@ extension AdapterTests {
     #expect(String(decoding: bytes, as: UTF8.self) == "mine\n")
   }
 
-  @Test func `a program that fails says why, with the end of its own words`() async {
+  @Test func `a program that fails is reported with the end of its output`() async {
     let failure = await failure("yes word | head -c 100000 >&2; echo the end >&2; exit 3")
     #expect(failure?.message.contains("status 3") == true)
     #expect(failure?.message.hasSuffix("the end") == true)
@@ -192,7 +192,7 @@ extension AdapterTests {
     ("echo 100% packet loss; exit 1", "status 1: 100% packet loss"),
     ("exit 1", "status 1"),
   ])
-  func `a program that fails says why, with the first line of its own words`(
+  func `a program that fails is reported with the first line of its output`(
     script: String, words: String
   ) async {
     let message = await failure(script)?.message
@@ -226,7 +226,7 @@ extension AdapterTests {
       !ProcessRunner.children().contains { process in processes(with: marker).contains(process) })
   }
 
-  @Test func `a task that is cancelled ends its program`() async throws {
+  @Test func `the cancellation of a task ends its program`() async throws {
     let runner = ProcessRunner(home: "/")
     let marker = "6\(getpid()).125"
     let seen = AsyncStream<Void>.makeStream()

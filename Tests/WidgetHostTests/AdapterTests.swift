@@ -7,8 +7,9 @@ import WidgetModel
 
 @testable import WidgetHost
 
-/// What really touches files and programs. Alone in its process, with WIDGETD_TESTS_ALONE set: a host ends
-/// every child that it did not start, and those of other tests are among them.
+/// The adapters with real files and programs. These tests run alone in their process, with
+/// WIDGETD_TESTS_ALONE set, because a host ends every child that it did not start, including
+/// children of other tests.
 @Suite(
   .serialized, .timeLimit(.minutes(5)),
   .enabled(if: getenv("WIDGETD_TESTS_ALONE") != nil, "it runs by itself; see scripts/test"))
@@ -79,7 +80,7 @@ struct AdapterTests {
 
   // MARK: Watching
 
-  @Test func `a file is noticed when it comes, changes, is replaced and goes, wherever it is`()
+  @Test func `a file is noticed when it is made, changed, replaced and removed, at any place`()
     async throws
   {
     let watcher = try FileWatcher()
@@ -164,7 +165,7 @@ struct AdapterTests {
 
   // MARK: Nothing is left behind
 
-  /// A daemon that takes everything, and tells of the widgets that were declared.
+  /// A daemon that accepts all calls, and reports the declared widgets.
   private struct Session: DaemonSession {
     func follow(_ tell: @Sendable (SessionNews) async -> Void) async throws(Failure) {
       await tell(.opened(epoch: 1))
@@ -312,7 +313,7 @@ struct AdapterTests {
       for round in rounds {
         let before = await daemon.patches
         await host.tell(.bundle(bundle, digest: UInt64(round)), in: folder.path)
-        // Now and then one is let run until it has done something.
+        // Some versions run until they have had an effect.
         if round % 100 == 0 { await daemon.patches(beyond: before) }
       }
     }
@@ -324,7 +325,7 @@ struct AdapterTests {
     #expect(await host.machine.daemon.retiring.isEmpty)
     let load = await host.load
     #expect(load.tasks == 0 && load.links == 0 && load.watches == 0 && load.programs == 0)
-    // A few more than before may be the runtime's own; one for each round could not hide among them.
+    // A few more descriptors may belong to the runtime. One for each round would be more.
     #expect(openFiles() <= before + 8)
     #expect(ProcessRunner.children().isEmpty)
     await host.stop()

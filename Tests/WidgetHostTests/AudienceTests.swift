@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import WidgetHost
 
-/// Sources that are read only while somebody watches.
+/// Sources that are read only while their widget is watched.
 struct AudienceTests {
   private static func body(_ source: String) -> String {
     """
@@ -16,7 +16,7 @@ struct AudienceTests {
 
   private static let command = "command: [measure], every: 10s, parse: text"
 
-  /// A host whose daemon tells who watches, with the widget `w`; nobody watches.
+  /// A host whose daemon reports watchers, with the widget `w`, which is not watched.
   private func scene(
     _ source: String = AudienceTests.command, isStub: Bool = false
   ) throws -> Scene {
@@ -56,7 +56,7 @@ struct AudienceTests {
     #expect(scene.program() != nil)
   }
 
-  @Test func `watchers that come and go do not shorten the interval`() throws {
+  @Test func `changes of watchers do not shorten the interval`() throws {
     var scene = try scene()
     try watch(&scene, true)
     try scene.print(scene.program()?.id, "1")
@@ -153,11 +153,11 @@ struct AudienceTests {
     scene.tell(.opened(epoch: 1, tellsAudience: true))
     scene.pass(.seconds(10))
     try scene.print(scene.program()?.id, "2")
-    // The first frame has all that are watched: nobody.
+    // The first frame has all watched widgets: none.
     scene.tell(.audience(attached: [], detached: []))
     scene.pass(.seconds(100))
     #expect(scene.program() == nil)
-    // A daemon that cannot tell.
+    // A daemon that does not report watchers.
     scene.tell(.opened(epoch: 2))
     #expect(scene.program() != nil)
   }

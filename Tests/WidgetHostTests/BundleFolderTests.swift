@@ -7,7 +7,7 @@ import WidgetBundle
 
 /// The bundles that are found in folders.
 struct BundleFolderTests {
-  /// A folder with a bundle's folder in it that goes when the test ends.
+  /// A folder with a bundle's folder in it, which is removed at the end of the test.
   private final class Place {
     let path = "\(FileManager.default.temporaryDirectory.path)/folders-\(UUID().uuidString)"
     var bundle: String { "\(path)/desk" }
@@ -34,7 +34,8 @@ struct BundleFolderTests {
     }
   }
 
-  /// Does something as a user who is not root: root may read everything. The thread alone is another's.
+  /// Runs a closure as a user who is not root, because root may read everything. Only the thread
+  /// changes its user.
   private func asNobody<T>(_ body: () -> T) throws -> T {
     guard geteuid() == 0 else { return body() }
     // setfsuid(2), which Swift's module of the C library does not have.
@@ -99,7 +100,7 @@ struct BundleFolderTests {
     try Data("text".utf8).write(to: URL(fileURLWithPath: "\(place.bundle)/bundle.yaml"))
     try #require(link(secret, "\(place.bundle)/\(BundleDefaults.fileName)") == 0)
     #expect(look(into: place.bundle).hasSuffix("read: text"))
-    // Of the same user it is a file like others.
+    // If it belongs to the same user, it is read like other files.
     try #require(chown(secret, geteuid(), getegid()) == 0)
     #expect(look(into: place.bundle).hasSuffix("read: texttext"))
   }

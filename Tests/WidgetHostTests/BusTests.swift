@@ -6,7 +6,7 @@ import WidgetModel
 
 @testable import WidgetHost
 
-/// Sources and steps on D-Bus: what is asked for, what becomes of answers, and values in messages.
+/// Sources and steps on D-Bus: the requests, the effects of answers, and the values in messages.
 struct BusTests {
   private static let battery =
     "{bus: system, name: org.x.Power, path: /org/x/B, interface: org.x.Device, properties: [Level]}"
@@ -38,7 +38,7 @@ struct BusTests {
     #expect(scene.busRequest() != nil, "it is connected to again")
   }
 
-  @Test func `an optional service that nobody has is missing`() throws {
+  @Test func `an optional service without an owner is missing`() throws {
     var scene = try Scene(
       """
       data: {level: {type: int, default: -1}}
@@ -56,7 +56,7 @@ struct BusTests {
 
   private static let said = "{name: org.x.P, interface: org.x.I, signal: Said}"
 
-  @Test func `an optional service of signals that nobody has is missing until it comes`() throws {
+  @Test func `an optional service of signals without an owner is missing until it starts`() throws {
     var scene = try Scene(
       """
       data: {text: ""}
@@ -142,7 +142,7 @@ struct BusTests {
     #expect(scene["n"] == .int(7) && scene.status("go") == .string("success"))
   }
 
-  @Test func `a name that data gives must be permitted`() throws {
+  @Test func `a name from the data must be permitted`() throws {
     var scene = try Scene(
       """
       data: {name: "", v: null}
@@ -177,7 +177,7 @@ struct BusTests {
 
   // MARK: Values
 
-  /// A bus that talks to nobody, for its messages.
+  /// A bus without a connection, for its messages.
   private final class Bench {
     let bus: OpaquePointer
     private let other: CInt
@@ -247,7 +247,7 @@ struct BusTests {
     }
   }
 
-  @Test func `a message with too much in it is refused`() throws {
+  @Test func `a message with too many values is refused`() throws {
     let bench = try Bench()
     let many = Value.list((0..<20).map { .int($0) })
     #expect(throws: Failure.self) { try bench.roundTrip([many], "ai", valuesMax: 20) }

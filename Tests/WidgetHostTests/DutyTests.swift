@@ -6,7 +6,7 @@ import WidgetModel
 
 /// The answers to requests that the daemon waits for.
 struct DutyTests {
-  /// The second step is one that the daemon cannot do by itself.
+  /// The daemon cannot carry out the second step.
   private static let counter = """
     data: {n: 0}
     on: {click: [{set: {n: data.n + 1}}, {reload: all}]}
@@ -152,7 +152,7 @@ struct DutyTests {
       """)
     try scene.event("change", ["value": .string("a")])
     try scene.event("change", ["value": .string("ab")])
-    // The first is of no more interest, the second waits.
+    // The first event does not matter any more, and the second waits.
     #expect(scene.acknowledged == [1])
     scene.pass(.milliseconds(300))
     #expect(scene["text"] == .string("ab"))
@@ -168,7 +168,7 @@ struct DutyTests {
     try scene.print(try need(scene.fileRequest()).id, "text")
     #expect(scene.answers.map(\.id) == [id])
     #expect(scene.patches.last?.patch.setData["t"] == .string("text"))
-    // Nothing is being read now: what it holds is true.
+    // No source is being read now, so the data is current.
     scene.tell(.asked(id, isRefresh: false))
     #expect(scene.answers.count == 2 && scene.fileRequest() == nil)
   }
@@ -200,16 +200,17 @@ struct DutyTests {
     #expect(answer?.message == "broken")
   }
 
-  @Test func `a slow action does not keep the daemon from telling of others`() throws {
+  @Test func `a slow action does not delay other events of the daemon`() throws {
     var scene = try Scene(DutyTests.sender, permissions: DutyTests.permissions)
     for _ in 0..<2 { try scene.event("click") }
     for _ in 0..<Duties.eventsHeldMax { try scene.event("tick") }
-    // The second click waits for the first, and then is not waited for any more.
+    // The second click waits for the first one. Then the acknowledgement does not wait for it any
+    // more.
     #expect(scene.acknowledged.last ?? 0 > 2)
     #expect(scene["n"] == .int(Int64(Duties.eventsHeldMax)))
   }
 
-  @Test func `a question that comes again before it is answered is the same one`() throws {
+  @Test func `a data request that comes again before its answer is the same request`() throws {
     var scene = try Scene(
       "data: {t: \"\"}\nsources: {a: {file: \"${bundle}/a\", set: {t: result}}}")
     let id = try #require(WidgetID("w"))

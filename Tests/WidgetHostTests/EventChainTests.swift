@@ -18,7 +18,7 @@ struct EventChainTests {
       scene.tell(.sent(sent.id, 0))
       try scene.event(sent.name, client: "widgetd-host")
     }
-    // Five of the chain, and the one that tells of the failure.
+    // Five events of the chain, and the event about the failure.
     #expect(count == 6)
     let error = WidgetID("w").flatMap { scene.widgets[$0]?.error }
     #expect(error?.reason == "ACTION_FAILED")
@@ -44,7 +44,7 @@ struct EventChainTests {
     while count < 100 {
       let (sender, receiver) = (count % 2, (count + 1) % 2)
       let effects = scenes[sender].taken()
-      // The chain is told before the event is sent, because the event can be faster than its answer.
+      // The chain is sent before the event, because the event can arrive before its answer.
       for effect in effects {
         if case .lead(let sent, let names, let generation) = effect {
           #expect(generation == UInt64(sender + 1))

@@ -46,7 +46,7 @@ extension FailureTests {
     #expect(outcome(scene, 2) == nil)
   }
 
-  @Test func `a form that is not right is a failed outcome`() throws {
+  @Test func `an invalid form is a failed outcome`() throws {
     var scene = try Scene(
       """
       actions: {save: {do: [{http: "http://h/x"}]}}
@@ -152,7 +152,7 @@ extension FailureTests {
     var scene = try Scene(body, permissions: "{commands: [x]}")
     try scene.event("other", wantsOutcome: true)
     try scene.event("go", wantsOutcome: true)
-    // This event waits for the one before, so it comes again.
+    // This event waits for the earlier one, so it comes again.
     try scene.event("go", wantsOutcome: true)
     #expect(scene.acknowledged.last == 2)
     let next = try next(scene, body, permissions: "{commands: [x]}")
@@ -175,7 +175,7 @@ extension FailureTests {
     }
   }
 
-  @Test func `an event of another epoch is not taken for one whose outcome is written`() throws {
+  @Test func `an event of another epoch has no written outcome yet`() throws {
     let body = "{data: {n: 0}, on: {go: [{command: [x]}]}}"
     var scene = try Scene(body, permissions: "{commands: [x]}")
     try scene.event("go", wantsOutcome: true)

@@ -6,7 +6,7 @@ import WidgetModel
 
 /// Failed steps without a name, in the next host or version.
 extension FailureTests {
-  @Test func `the next host goes on with failed steps without a name`() throws {
+  @Test func `the next host takes over failed steps without a name`() throws {
     let body = "on: {go: [{http: \"http://h/x\"}], stop: [{http: \"http://h/y\"}]}"
     let title = "on go: "
     let bundle = try Scene.bundle(body, permissions: "{hosts: [h]}")
@@ -53,7 +53,7 @@ extension FailureTests {
     scene.tell(.snapshot(Array(scene.widgets.values)))
     #expect(error(scene) == marked)
     #expect(scene.instance.failures.map(\.title) == ["on stop", "on go"])
-    // The log of this process has them already.
+    // The log of this process already has them.
     #expect(reports(&scene).count == (isReload ? 0 : 2))
     try scene.event("stop")
     try scene.answer(scene.webRequest()?.id, 200)

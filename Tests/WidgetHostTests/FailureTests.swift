@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import WidgetHost
 
-/// What fails is marked on its widget, told with its bundle and in the log, until it succeeds again.
+/// A failure marks its widget and its bundle, and is in the log, until the next success.
 struct FailureTests {
   static let command = """
     data: {n: 0}
@@ -44,7 +44,7 @@ struct FailureTests {
     }
   }
 
-  @Test func `a source that fails is marked with its reason and since when, and the mark goes`()
+  @Test func `a failed source has a mark with its reason and time, until it succeeds`()
     throws
   {
     var scene = try scene()
@@ -82,7 +82,7 @@ struct FailureTests {
     #expect(reports(&scene).count == 1)
   }
 
-  @Test func `the status of another source shows nothing of this one`() throws {
+  @Test func `the status of another source does not show the failure`() throws {
     var scene = try Scene(
       """
       data: {n: 0}
@@ -95,7 +95,7 @@ struct FailureTests {
     #expect(error(scene)?.reason == "SOURCE_FAILED")
   }
 
-  @Test func `a placeholder in the place of a file that is gone shows the failure`() throws {
+  @Test func `a placeholder for a missing file does not hide the failure`() throws {
     var scene = try Scene(
       """
       data: {note: {type: string}}
@@ -109,7 +109,7 @@ struct FailureTests {
   }
 
   @Test(arguments: [("", 30), (", staleAfter: 5s", 5), (", staleAfter: 0s", 0)])
-  func `a widget is stale when a source has failed for so long`(option: String, seconds: Int) throws
+  func `a widget is stale when a source has failed for a time`(option: String, seconds: Int) throws
   {
     var scene = try scene(stale: option)
     try fail(&scene)
@@ -123,7 +123,7 @@ struct FailureTests {
     #expect(!isStale(scene))
   }
 
-  @Test func `a source that is turned off does not fail`() throws {
+  @Test func `a source that is turned off has no failure`() throws {
     var scene = try Scene(
       """
       data: {n: 0, on: true}
@@ -176,7 +176,7 @@ struct FailureTests {
     }
   }
 
-  @Test func `a flood of events that fail again fills no log`() throws {
+  @Test func `a flood of failing events does not fill the log`() throws {
     var scene = try Scene("{on: {go: [{command: [no]}]}}", permissions: "{commands: [no]}")
     for _ in 0..<100 {
       try scene.event("go")
@@ -237,7 +237,7 @@ struct FailureTests {
     #expect(reports(&scene) == ["bundle b: widget w: its content works now"])
   }
 
-  @Test func `only what has worked works again`() throws {
+  @Test func `only a success is reported as the end of a failure`() throws {
     let body = """
       data: {n: 0}
       sources: {feed: {command: [cat], every: 1s, parse: text, set: {n: int(result)}}}
@@ -253,7 +253,7 @@ struct FailureTests {
     }
   }
 
-  @Test func `an action that is cancelled, and a source that is off, do not work again`() throws {
+  @Test func `a cancelled action, and a source that is off, do not count as a success`() throws {
     var scene = try Scene(
       """
       data: {n: 0, on: true}
@@ -359,7 +359,7 @@ struct FailureTests {
     #expect(error(scene) == nil)
   }
 
-  @Test func `a cleared mark comes back with the next failure, also the same one`() throws {
+  @Test func `a cleared mark comes back with the next failure, even the same one`() throws {
     var scene = try scene()
     try fail(&scene)
     let marked = try need(error(scene))
@@ -410,7 +410,7 @@ struct FailureTests {
     #expect(scene.status("save", "code") == .string("INVALID_ARGUMENT"))
     #expect(scene.status("save", "fields") == .map(["title": .string("title is needed.")]))
     #expect(outcome(scene) == .string("failure"))
-    // The next host does not take it for a failure either.
+    // For the next host, it is no failure either.
     let widgets = scene.widgets.values.map(\.self)
     var next = try Scene(body, permissions: "{hosts: [h]}", widgets: [], generation: 2)
     for widget in widgets { next.widgets[widget.id] = widget }
@@ -423,7 +423,7 @@ struct FailureTests {
     #expect(error(next)?.reason == "ACTION_FAILED")
   }
 
-  @Test func `the next host goes on with what failed, and since when`() throws {
+  @Test func `the next host takes over failures with their times`() throws {
     var scene = try scene()
     try fail(&scene)
     let marked = try need(error(scene))

@@ -6,7 +6,7 @@ import WidgetModel
 
 /// Files and folders as sources, as values in and values out.
 struct FileSourceTests {
-  @Test func `a file is read when its widget appears, watched, and made data of`() throws {
+  @Test func `a file is read when its widget appears, is watched, and becomes data`() throws {
     var scene = try Scene(
       """
       data: {one: 0.0}
@@ -95,7 +95,7 @@ struct FileSourceTests {
     #expect(scene.status("f", "code") == .string("PERMISSION_DENIED"))
   }
 
-  @Test func `a file that keeps changing is read at intervals, and last after the last change`()
+  @Test func `a file that keeps changing is read at intervals, and after the last change`()
     throws
   {
     var scene = try Scene(
@@ -133,7 +133,7 @@ struct FileSourceTests {
       try scene.print(scene.fileRequest()?.id, "1")
       scene.pass(.seconds(2))
     }
-    // The first reading changed the data; what is equal makes no change.
+    // The first reading changed the data. Equal values make no change.
     #expect(scene.patches.count == 1)
   }
 

@@ -23,7 +23,7 @@ struct FormTests {
   @Test(arguments: [
     ("", "needed"), ("  \n ", "needed"), ("a", "at least 2"), ("abcdef", "at most 5"),
   ])
-  func `a form with a wrong field sends nothing, and says what is wrong`(
+  func `a form with a wrong field sends nothing, and reports the mistake`(
     text: String, words: String
   ) throws {
     let body = FormTests.form.split(separator: "\n").filter { !$0.contains("action: save") }
@@ -65,7 +65,7 @@ struct FormTests {
   ]
 
   @Test(arguments: wrongForms)
-  func `a form takes what its fields are for, and nothing else`(form: WrongForm) throws {
+  func `a form takes the values of its fields, and no others`(form: WrongForm) throws {
     let (values, wrong) = (form.values, form.wrong)
     let body = FormTests.form.split(separator: "\n").filter { !$0.contains("action: save") }
       .joined(separator: "\n")

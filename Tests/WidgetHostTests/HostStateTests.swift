@@ -22,7 +22,7 @@ struct HostStateTests {
     state.standings.first { $0.id == id }
   }
 
-  @Test mutating func `a bundle is gone although another bundle's folder has its name`() {
+  @Test mutating func `a bundle is removed although another bundle's folder has its name`() {
     _ = state.found(bundle("b"), in: "/b/x", at: now)
     _ = state.found(bundle("b"), in: "/b/a", at: now)
     #expect(standing("a")?.state == .failed)
@@ -40,7 +40,7 @@ struct HostStateTests {
     #expect(state.found(bundle(), in: "/b/x", at: now).isEmpty)
   }
 
-  @Test mutating func `another version takes the place of the one before`() {
+  @Test mutating func `a new version replaces the former one`() {
     let first = state.found(bundle(), in: "/b/x", at: now)
     let outputs = state.found(bundle(version: "2.0.0"), in: "/b/x", at: now)
     #expect(outputs.opened == ["a 2.0.0"])
@@ -48,7 +48,7 @@ struct HostStateTests {
     #expect(outputs.withdrawn.isEmpty)
   }
 
-  @Test mutating func `a broken file leaves the bundle as it was, and says what is wrong`() {
+  @Test mutating func `a broken file does not change the bundle, and is reported`() {
     _ = state.found(bundle(), in: "/b/x", at: now)
     let outputs = state.found(broken(), in: "/b/x", at: now)
     #expect(outputs.opened.isEmpty && outputs.closed.isEmpty)
@@ -56,7 +56,7 @@ struct HostStateTests {
     #expect(standing("a")?.state == .failed)
     #expect(standing("a")?.problem == "/b/x/bundle.yaml:3:7: wrong")
     #expect(standing("a")?.version == "1.0.0")
-    // The same mistake is told once.
+    // The same mistake is reported once.
     #expect(state.found(broken(), in: "/b/x", at: now).isEmpty)
   }
 
@@ -68,7 +68,7 @@ struct HostStateTests {
     #expect(standing("a")?.state == .running && standing("a")?.problem == "")
   }
 
-  @Test mutating func `a folder that goes takes its bundle along`() {
+  @Test mutating func `the removal of a folder removes its bundle`() {
     let first = state.found(bundle(), in: "/b/x", at: now)
     let outputs = state.lost("/b/x", at: now)
     #expect(outputs.closed == first.generations)
@@ -98,7 +98,7 @@ struct HostStateTests {
     #expect(outputs.opened == ["c 1.0.0"])
   }
 
-  @Test mutating func `a version that the daemon refuses does not run, the one before does`() throws
+  @Test mutating func `the former version runs if the daemon refuses a new one`() throws
   {
     _ = state.found(bundle(), in: "/b/x", at: now)
     _ = state.declared(generation: 1, refusal: nil, at: now)
@@ -110,7 +110,7 @@ struct HostStateTests {
     let third = try #require(outputs.generations.first)
     _ = state.declared(generation: third, refusal: nil, at: now)
     #expect(standing("a")?.state == .failed)
-    // Looking at the same file again does not make it better.
+    // Another look at the same file does not end the refusal.
     #expect(state.found(bundle(version: "2.0.0"), in: "/b/x", at: now).isEmpty)
     _ = state.found(broken(), in: "/b/x", at: now)
     #expect(state.found(bundle(version: "2.0.0"), in: "/b/x", at: now).opened == ["a 2.0.0"])
@@ -305,7 +305,7 @@ extension [HostState.Output] {
     compactMap { if case .report(let text) = $0 { text } else { nil } }
   }
 
-  /// The last word about how bundles stand.
+  /// The last reported state of bundles.
   fileprivate var shown: [String] {
     for case .standing(let specs) in reversed() {
       return specs.map { spec in

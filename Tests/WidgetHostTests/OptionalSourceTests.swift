@@ -35,7 +35,7 @@ struct OptionalSourceTests {
     #expect(scene["note"] == .string("--"), "what it said is no longer said")
   }
 
-  @Test func `a source that stays missing clears no value that others have set`() throws {
+  @Test func `a missing source clears no value that other sources have set`() throws {
     var scene = try Scene(
       """
       data: {level: {type: int, default: -1}, own: ""}
@@ -43,7 +43,7 @@ struct OptionalSourceTests {
         first: {file: "${bundle}/first", optional: true, every: 10s, set: {level: int(result), own: result}}
         second: {file: "${bundle}/second", optional: true, every: 10s, set: {level: int(result)}}
       """)
-    /// Answers all readings. Only the second file is there, if there is a text.
+    /// Answers all readings. With a text, only the second file exists.
     func read(_ scene: inout Scene, _ text: String?) throws {
       var paths: [String] = []
       while let (id, request) = scene.fileRequest() {
@@ -67,7 +67,7 @@ struct OptionalSourceTests {
     #expect(scene["level"] == .int(-1), "the value is nobody's now")
   }
 
-  @Test func `a failure of an optional source that is no absence stays a failure`() throws {
+  @Test func `a failure of an optional source other than absence stays a failure`() throws {
     var scene = try Scene(
       """
       data: {note: ""}
@@ -83,7 +83,7 @@ struct OptionalSourceTests {
     #expect(scene.widget?.error == nil)
   }
 
-  @Test func `an optional program that is missing is tried less and less often, or as it says`()
+  @Test func `a missing optional program is retried less and less often, or at its interval`()
     throws
   {
     var scene = try Scene(

@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import WidgetHost
 
-/// Snapshots of a bundle's kinds: what an instance would show now.
+/// Snapshots of a bundle's kinds: the present content of an instance.
 struct PreviewTests {
   /// The previews of a host with one bundle.
   private struct Desk {
@@ -48,7 +48,7 @@ struct PreviewTests {
       take(previews.handle(input, generation: request.generation, at: time))
     }
 
-    /// Lets time pass, and rings as often as it was asked for meanwhile.
+    /// Lets time pass, and fires each timer that was requested meanwhile.
     mutating func pass(_ duration: Duration) {
       let end = now + duration
       while let deadline = previews.nextDeadline, deadline <= end {
@@ -172,7 +172,7 @@ struct PreviewTests {
     #expect(desk.data() == nil)
   }
 
-  @Test func `a program that runs on has shown enough after its first line`() throws {
+  @Test func `a continuous program has given its result after its first line`() throws {
     var desk = try Desk(
       "{data: {n: 0}, sources: {a: {command: [x], lines: true, parse: {format: json}, set: {n: result}}}}",
       permissions: Self.commands)
@@ -184,7 +184,7 @@ struct PreviewTests {
     #expect(desk.effects.contains(.cancel(request)))
   }
 
-  @Test func `others than owners do not choose what programs get`() throws {
+  @Test func `only owners choose the parameters that programs get`() throws {
     var desk = try Desk(
       """
       parameters: {city: Oslo}
@@ -213,7 +213,7 @@ struct PreviewTests {
     #expect(desk.failure(3)?.code == "RESOURCE_EXHAUSTED")
     desk.stop()
     #expect(desk.failure(1)?.code == "ABORTED")
-    // One of the two places is for owners.
+    // One of the two places is reserved for owners.
     for number in 21...22 { desk.ask(UInt64(number), isOwner: false) }
     #expect(desk.answers[21] == nil && desk.failure(22)?.code == "RESOURCE_EXHAUSTED")
     desk.ask(23)

@@ -32,7 +32,7 @@ struct RefusedChangeTests {
       return
     }
     #expect(status["code"] == .string("RESOURCE_EXHAUSTED"))
-    // If even that is refused there is an end to it.
+    // If even this change is refused, no further change follows.
     let third = instance.handle(.failed(next, full), at: now)
     #expect(!third.contains { if case .patch = $0 { true } else { false } })
   }
@@ -90,7 +90,7 @@ struct RefusedChangeTests {
     #expect(refusals.refused(failure, at: .seconds(300)) != nil)
   }
 
-  /// The news after a refused change.
+  /// The reports after a refused change.
   private func outcome(_ effects: [Effect], of event: String) -> ValueMap? {
     for case .patch(_, _, let patch) in effects {
       if case .map(let all)? = patch.setData["status"], case .map(let told)? = all["$outcomes"],
@@ -125,7 +125,7 @@ struct RefusedChangeTests {
     scene.taken().filter { if case .patch = $0 { true } else { false } }
   }
 
-  @Test func `an outcome arrives though other data that was to go with it is refused`() throws {
+  @Test func `an outcome arrives although other data of the same change is refused`() throws {
     var scene = try Scene(
       "data: {n: 0}\nsources: {s: {http: http://a.example/, every: 10s, set: {n: result.size()}}}\n"
         + "on: {go: [{reload: all}]}", permissions: "{hosts: [a.example]}")
@@ -148,7 +148,7 @@ struct RefusedChangeTests {
     scene.tell(.failed(second, Failure("RESOURCE_EXHAUSTED", "full")))
     let told = try need(outcome(scene.effects, of: "1"))
     #expect(told["succeeded"] == .bool(true))
-    // With the status alone refused, the outcome is told once more by itself.
+    // If only the status is refused, the outcome is sent once more alone.
     guard case .patch(let third, _, _)? = patches(&scene).last else {
       Issue.record("the failure is not told")
       return
@@ -163,7 +163,7 @@ struct RefusedChangeTests {
     #expect(!scene.taken().contains { if case .patch = $0 { true } else { false } })
   }
 
-  @Test func `a change that the daemon could not take now is made later, with what came since`()
+  @Test func `a change that is refused for now is made later, with the later changes`()
     throws
   {
     var instance = BundleInstance(

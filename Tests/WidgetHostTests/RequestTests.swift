@@ -16,7 +16,7 @@ struct RequestTests {
     return scene.webRequest()?.request
   }
 
-  @Test func `values are encoded where they stand`() throws {
+  @Test func `values are encoded for their place`() throws {
     let request = try #require(
       try request(
         #"{url: "http://a.example/api?x=1", path: [items, =data.key], query: {q: =data.key, none: =data.none, many: [a, b]}}"#,
@@ -45,14 +45,14 @@ struct RequestTests {
     ("a.example", "http://a.example@evil/", false), ("a.example", "http://evil#@a.example/", false),
     ("a.example", "http://evil\\\\@a.example/", false), ("[::1]:80", "http://[::1]/", true),
   ])
-  func `hosts are asked only as permissions name them`(rule: String, url: String, isAllowed: Bool)
+  func `requests go only to hosts that permissions name`(rule: String, url: String, isAllowed: Bool)
     throws
   {
     let made = try request("{url: =data.url}", data: "{url: \"\(url)\"}", hosts: rule)
     #expect((made != nil) == isAllowed)
   }
 
-  @Test func `a refusal says what to add where`() throws {
+  @Test func `a refusal names the permission to add, and its place`() throws {
     var scene = try Scene(
       #"data: {url: "http://b.example:81/"}"#
         + "\nactions: {go: {do: [{http: {url: =data.url}}]}}\non: {click: go}",
@@ -67,7 +67,7 @@ struct RequestTests {
   }
 
   @Test(arguments: ["a\\nb: c", "a\\rb", "\\u0001"])
-  func `a header cannot become two`(value: String) throws {
+  func `a value cannot add another header`(value: String) throws {
     #expect(
       try request(
         #"{url: "http://a.example/", headers: {X-A: =data.v}}"#, data: "{v: \"\(value)\"}") == nil)
@@ -79,7 +79,7 @@ struct RequestTests {
       (try? request(#"{url: "http://a.example/", headers: {"\#(name)": x}}"#)) ?? nil == nil)
   }
 
-  @Test func `a form is sent as forms are`() throws {
+  @Test func `a form is sent in the encoding of HTML forms`() throws {
     let made = try #require(
       try request(
         #"{method: post, url: "http://a.example/", form: {text: =data.text, n: 1}}"#,
@@ -88,7 +88,7 @@ struct RequestTests {
     #expect(made.header("Content-Type") == "application/x-www-form-urlencoded")
   }
 
-  @Test func `parts of a multipart body have a boundary that is theirs`() throws {
+  @Test func `parts of a multipart body have a boundary that no part contains`() throws {
     let made = try #require(
       try request(
         #"{method: post, url: "http://a.example/", multipart: {text: "x", file: {file: /etc/a/b.png, contentType: image/png}}}"#
@@ -155,7 +155,7 @@ struct RequestTests {
       scene.effects.compactMap { effect in
         if case .send(let id, _, _, _, _) = effect { id } else { nil }
       }.last)
-    // The next event is somebody else's.
+    // The next event comes from another user.
     scene.tell(.emitted(emitted, sequence: scene.sequence + 2))
     // Somebody claims to be the host, with another event.
     try scene.event(
@@ -248,7 +248,7 @@ struct RequestTests {
     (-1, "1969-12-31T23:59:59Z"), (253_402_300_799, "9999-12-31T23:59:59Z"),
     (-62_135_596_800, "0001-01-01T00:00:00Z"),
   ])
-  func `times are written as RFC 3339 has them`(seconds: Int64, text: String) throws {
+  func `times are written in the form of RFC 3339`(seconds: Int64, text: String) throws {
     let time = try #require(Timestamp(seconds: seconds, nanoseconds: 0))
     #expect(RFC3339.text(time) == text)
   }

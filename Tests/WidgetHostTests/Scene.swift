@@ -11,13 +11,13 @@ struct Scene {
     wall: Timestamp(nanosecondsSinceEpoch: 1_800_000_000_000_000_000), uptime: .zero)
   /// The state of the daemon.
   var widgets: [WidgetID: Widget] = [:]
-  /// The effects, without changes of widgets, that the test has not looked at.
+  /// The effects that the test has not read, without changes of widgets.
   var effects: [Effect] = []
   var patches: [(id: WidgetID, patch: WidgetPatch)] = []
-  /// The events that were acknowledged, and what widgets that were asked about were answered with.
+  /// The acknowledged events, and the answers to data requests.
   var acknowledged: [UInt64] = []
   var answers: [(id: WidgetID, patch: WidgetPatch)] = []
-  /// Changes are not answered until a test does it, and widgets not given.
+  /// The scene answers no changes and sends no widgets. The test does that.
   var isBusy = false
   var revision: Revision = 0
   private(set) var sequence: UInt64 = 0
@@ -89,7 +89,7 @@ struct Scene {
     }
   }
 
-  /// Does what the daemon does with a change, or gives a widget.
+  /// Handles a change like the daemon, or sends a widget.
   mutating func perform(_ effect: Effect) {
     switch effect {
     case .fetchWidget(let request, let id):
@@ -120,7 +120,7 @@ struct Scene {
     }
   }
 
-  /// Lets time pass, and rings as often as it was asked for meanwhile.
+  /// Lets time pass, and fires each timer that was requested meanwhile.
   mutating func pass(_ duration: Duration) {
     let end = time.uptime + duration
     while let deadline = instance.nextDeadline, deadline <= end {
@@ -145,7 +145,7 @@ struct Scene {
           wantsOutcome: wantsOutcome)))
   }
 
-  /// Changes a widget as somebody else would.
+  /// Changes a widget like another client.
   mutating func change(_ id: String = "w", _ body: (inout Widget) -> Void) throws {
     let id = try #require(WidgetID(id))
     var widget = try #require(widgets[id])

@@ -4,9 +4,9 @@ import WidgetModel
 
 @testable import WidgetHost
 
-/// Where data comes from, as values in and values out.
+/// The sources of data, as values in and values out.
 struct SourceTests {
-  @Test func `a source is read again when what its input reads changes`() throws {
+  @Test func `a source is read again when a value that its input reads changes`() throws {
     var scene = try Scene(
       """
       parameters: {user: {type: string, default: me}}
@@ -22,7 +22,8 @@ struct SourceTests {
     try scene.change { $0.data["city"] = .string("Bonn") }
     let second = try need(scene.webRequest())
     #expect(second.request.address.query == "q=Bonn")
-    // While it is read, it changes again: it is read once more, for the last one.
+    // The value changes again during the reading, so the source is read once more, for the last
+    // value.
     try scene.change { $0.data["city"] = .string("Kiel") }
     try scene.change { $0.data["city"] = .string("Jena") }
     #expect(scene.webRequest() == nil)
@@ -55,7 +56,7 @@ struct SourceTests {
     #expect(scene["sum"] == .int(8))
   }
 
-  @Test func `a program that goes on is started again with what its arguments are now`() throws {
+  @Test func `a continuous program is restarted with its new arguments`() throws {
     var scene = try Scene(
       """
       data: {name: a, line: ""}
@@ -241,7 +242,7 @@ struct SourceTests {
     try scene.answer(try need(scene.webRequest()).id, 200, #"{"n": 1}"#)
     #expect(scene["n"] == .int(1))
     #expect(scene.status("feed") == .string("success"))
-    // Well again, it is as often as it was meant to be.
+    // After a success, the interval is the normal one again.
     scene.pass(.seconds(1))
     #expect(scene.webRequest() != nil)
   }
@@ -366,7 +367,7 @@ struct SourceTests {
       """, permissions: "{hosts: [h]}")
     try scene.answer(try need(scene.webRequest()).id, 500)
     #expect(scene.status("feed") == .string("failure"))
-    // By itself it is tried again without a word.
+    // An automatic retry is not shown.
     scene.pass(.seconds(10))
     let retry = try need(scene.webRequest())
     #expect(scene.status("feed") == .string("failure"))

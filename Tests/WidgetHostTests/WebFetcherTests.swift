@@ -8,8 +8,8 @@ import WidgetBundle
 /// The behaviour of servers, and its effects on a host.
 @Suite(.timeLimit(.minutes(2)))
 struct WebFetcherTests {
-  /// A server that says the same to everyone, and then one thing again and again. It is there until
-  /// the process ends.
+  /// A server that sends every client the same answer, and then repeats one text. It runs until the
+  /// process ends.
   private final class Server: Sendable {
     let port: Int
     private let sentBytes = Mutex(0)
@@ -18,8 +18,8 @@ struct WebFetcherTests {
     var sent: Int { sentBytes.withLock { $0 } }
 
     /// - Parameters:
-    ///   - flood: sent until nobody takes it; empty for keeping silent.
-    ///   - body: how many bytes are read before anything is said.
+    ///   - flood: the text that is repeated until the client leaves; empty for silence.
+    ///   - body: the number of bytes to read before the answer.
     init(_ head: String, flood: [UInt8] = [], after body: Int = 0) throws {
       bodyBytes = body
       let listener: CInt
@@ -45,7 +45,7 @@ struct WebFetcherTests {
       } while taken < bodyBytes
       _ = write(client, head, head.count)
       if flood.isEmpty, head.isEmpty {
-        // Nothing is said until nobody listens any more.
+        // The server is silent until the client leaves.
         while read(client, &buffer, buffer.count) > 0 {}
       }
       while !flood.isEmpty {
@@ -58,7 +58,7 @@ struct WebFetcherTests {
 
   }
 
-  /// A server that reads a body only as far as it is let.
+  /// A server that reads a body only as far as the test allows.
   private final class Gate: Sendable {
     let port: Int
     private let allowed: AsyncStream<Int>.Continuation
@@ -68,7 +68,7 @@ struct WebFetcherTests {
       allowed = continuation
       let listener: CInt
       (listener, port) = try boundToLoopback()
-      // As small as it gets, so that the kernel reads nothing for the server.
+      // The minimum size, so that the kernel buffers nothing for the server.
       var room: CInt = 4_096
       setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &room, socklen_t(MemoryLayout<CInt>.size))
       try #require(listen(listener, 8) == 0)
@@ -102,7 +102,7 @@ struct WebFetcherTests {
 
   }
 
-  @Test func `progress follows what the server reads, and not what the kernel takes`() async throws
+  @Test func `progress counts what the server reads, not bytes in the kernel`() async throws
   {
     let gate = try Gate()
     let bytes = 3 << 20
@@ -121,12 +121,12 @@ struct WebFetcherTests {
       largest.withLock { $0 = max($0, fraction) }
       continuation.yield(fraction)
     }
-    // However long the server waits, only buffers take something.
+    // While the server waits, only buffers take bytes.
     try await Task.sleep(for: .milliseconds(300))
     #expect(largest.withLock { $0 } < 0.25)
     var shares: [Double] = []
     var next = told.makeAsyncIterator()
-    // The server has read nothing: what was sent is what buffers hold, and far from all.
+    // The server has read nothing, so the sent bytes are only those in buffers, and far from all.
     for share in [0.3, 0.6, 0.9] {
       gate.read(bytes * 3 / 10)
       while let fraction = await next.next() {
@@ -233,7 +233,7 @@ struct WebFetcherTests {
   }
 
   @Test func `a server that does not listen is a failure at once, with the reason`() async throws {
-    // A port that is bound, so that no other process gets it, and where nobody listens.
+    // A bound port without a listener, so that no other process gets the port.
     let (bound, port) = try boundToLoopback()
     defer { close(bound) }
     guard case .failure(let failure) = try await fetch(port: port) else {
@@ -244,12 +244,12 @@ struct WebFetcherTests {
     #expect(failure.message == "cannot reach 127.0.0.1:\(port): Connection refused")
   }
 
-  @Test func `a server that says nothing is waited for only so long`() async throws {
+  @Test func `a silent server is waited for only until the timeout`() async throws {
     let server = try Server("")
     #expect(code(try await fetch(server, timeout: .milliseconds(100))) == "DEADLINE_EXCEEDED")
   }
 
-  @Test func `a body that never ends in time is not an answer`() async throws {
+  @Test func `a body without an end in time is not an answer`() async throws {
     let server = try Server("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", flood: [])
     let result = try await fetch(server, timeout: .seconds(5))
     #expect(["DEADLINE_EXCEEDED", "UNAVAILABLE"].contains(code(result)))

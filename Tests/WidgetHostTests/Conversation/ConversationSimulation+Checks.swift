@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import WidgetHost
 
-/// The end of a history, and what must hold then.
+/// The end of a history, and its final checks.
 extension ConversationSimulation {
   /// Undoes the harm, delivers everything, and compares the daemon with the folders.
   mutating func settle() {
@@ -81,7 +81,7 @@ extension ConversationSimulation {
     let loaded = Set(conversation.links.values.map(\.bundle.id))
     let expected = Set(disk.values.compactMap { choices[$0].bundleID })
     if !expected.isSubset(of: loaded) { violate("\(expected) are not all loaded: \(loaded)") }
-    // A broken file does not say what it was, so its kinds and widgets stay, with a mark.
+    // A broken file does not show its former bundle, so the kinds and widgets stay, with a mark.
     let canRemain =
       canLeaveRemains || disk.values.contains { choices[$0].bundleID == nil }
     for (kind, owner) in daemon.kinds where !owners.contains(owner) && !canRemain {

@@ -67,7 +67,7 @@ struct ConversationSimulation {
     var hasEnded = false
   }
 
-  /// Something under way that can be delivered.
+  /// An answer or a message under way that can be delivered.
   enum Item {
     case connect(SessionID)
     case register(SessionID)
@@ -115,7 +115,7 @@ struct ConversationSimulation {
     }
   }
 
-  /// Reads what the folders can hold.
+  /// Reads the possible bundles of the folders.
   static func choices() throws -> [HostState.Found] {
     try [
       ("a", "1", ["ka"], "wa: {kind: ka}"),
@@ -271,7 +271,7 @@ struct ConversationSimulation {
     _ = daemon.answer(call)
   }
 
-  /// Passes what the daemon tells to the sessions and watches that hear it.
+  /// Passes the daemon's news to the sessions and watches that get it.
   mutating func tellNews() {
     let news = daemon.news
     daemon.news = []
@@ -318,7 +318,7 @@ extension HostMachine {
     _ time: HostTime, _ body: (inout HostMachine, HostTime) -> [Output]
   ) -> [Output] { body(&self, time) }
 
-  /// Whether something waits that can change what the daemon has. A refused version, whose former
+  /// Whether a waiting action can change the state of the daemon. A refused version, whose former
   /// version runs, waits for as long as it takes.
   var isWaiting: Bool {
     if isStopped { return true }

@@ -42,7 +42,7 @@ struct ConversationSimulationTests {
       }
     }
     guard seeds.count > 100 else { return }
-    // A simulation that does not do these things proves nothing about them.
+    // The simulation must have done these things. Otherwise it proves nothing about them.
     for count in [
       counts.losses, counts.kills, counts.stops, counts.hostRefusals, counts.bundleRefusals,
       counts.reloads, counts.takeOvers, counts.restorations, counts.withdrawals,

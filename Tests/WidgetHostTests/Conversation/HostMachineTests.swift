@@ -16,7 +16,7 @@ struct HostMachineTests {
     outputs = machine.handle(input, at: time)
   }
 
-  /// Answers the only call that was made last.
+  /// Answers the last call, which must be the only one.
   private mutating func answer(_ answer: DaemonAnswer = .done) throws {
     let id = try #require(calls.first?.id)
     tell(.answered(id, .success(answer)))
@@ -56,7 +56,7 @@ struct HostMachineTests {
   }
 
   @Test(arguments: [true, false])
-  mutating func `a host that is stopped while it waits for another says nothing of its bundles`(
+  mutating func `a host that is stopped while it waits for another reports no bundles`(
     isTaken: Bool
   ) throws {
     outputs = machine.found(
@@ -315,7 +315,7 @@ struct HostMachineTests {
       }
     }
     #expect(opened.count == 3)
-    // A bundle without a session holds up nobody.
+    // A bundle without a session does not delay others.
     #expect(order == (firstSession == "opens" ? ["bundle/a", "bundle/b"] : ["bundle/b"]))
   }
 }

@@ -2,12 +2,12 @@ import WidgetModel
 
 @testable import WidgetHost
 
-/// The daemon in as few words as possible: who has which session, kind and widget.
+/// A minimal model of the daemon: its sessions, kinds and widgets, and who holds them.
 ///
-/// What is told to sessions and watches is in `news`, for the simulation to deliver.
+/// `news` has the messages for sessions and watches. The simulation delivers them.
 struct NaiveDaemon {
   struct Holder: Hashable {
-    /// nil: a program that is not a host, or a connection that the daemon believes in and is not there.
+    /// nil: a program that is not a host, or a lost connection that the daemon still counts.
     var session: SessionID?
     var host: Int
     var isRegistered = false
@@ -31,7 +31,7 @@ struct NaiveDaemon {
 
   var sortedWidgets: [Widget] { widgets.values.sorted { $0.id.rawValue < $1.id.rawValue } }
 
-  /// Ends and loses everything.
+  /// Ends, and loses all state.
   mutating func forget() {
     epoch += 1
     kinds = [:]
@@ -50,7 +50,7 @@ struct NaiveDaemon {
     news.append(.changed(widget))
   }
 
-  /// - Returns: why the daemon refuses the kinds.
+  /// - Returns: the reason why the daemon refuses the kinds.
   mutating func register(_ names: [KindName], of provider: String) -> Failure? {
     if let taken = names.first(where: { kinds[$0].map { $0 != provider } ?? false }) {
       return Failure("ALREADY_EXISTS", "kind \(taken) belongs to \(kinds[taken] ?? "")")
