@@ -1,9 +1,10 @@
 """Attacks on the daemon over gRPC, beside clients that use it in peace.
 
 Beside every attack a ttrpc client and a gRPC client change a widget and wait to see the change on a
-watch, again and again. An attack is over when both have done that once more, begun after its last
-byte; most attacks still hold their connection then. What the daemon may take of memory for an
-attack is a constant here, far above what it takes and far below what the attack asks for.
+watch, again and again. An attack is over when both have finished another such round that began
+after its last byte. Most attacks still hold their connection then. The memory limit for an attack
+is a constant here. It is far above the daemon's real use and far below what the attack tries to
+use.
 """
 
 import os
@@ -29,7 +30,7 @@ from lib.system import PATIENCE, Scratch, eventually  # noqa: E402
 from lib.ttrpc import Connection  # noqa: E402
 
 MIB = 1 << 20
-# What an attack may cost, and all of them together may leave behind.
+# The memory that an attack may cost, and that all of them together may leave behind.
 COST_MAX = 64 * MIB
 # The same for attacks with very many calls or much data at once.
 CROWD_MAX = 256 * MIB
@@ -37,7 +38,7 @@ LEFT_MAX = 160 * MIB
 # Enough for a slow machine to send the opening of HTTP/2 byte by byte.
 FIRST_BYTE_MILLISECONDS = 10_000
 REQUEST_MILLISECONDS = 10_000
-# So few that a slow machine reads more of them in half a minute.
+# Few enough that a slow machine reads more in half a minute.
 RESETS_MAX = 1_000
 LIMITS = {"first_byte_milliseconds": FIRST_BYTE_MILLISECONDS, "request_milliseconds": REQUEST_MILLISECONDS,
           "stream_resets_max": RESETS_MAX}
@@ -49,8 +50,8 @@ SEED = int(os.environ.get("WIDGETD_SEED", "1"))
 # --- The others -----------------------------------------------------------------------------------
 
 class Bystander(threading.Thread):
-    """A client that goes on with its own while others misbehave: it sets a number and waits to see
-    it on its watch. That is a round."""
+    """A client that works normally during an attack: it sets a number and waits to see it on its
+    watch. That is a round."""
 
     def __init__(self, name, path):
         super().__init__(daemon=True)
@@ -68,15 +69,15 @@ class Bystander(threading.Thread):
                 self.changed.notify_all()
 
     def done(self):
-        """Counts a round; leaves the daemon alone for a moment, so that attacks have it too."""
+        """Counts a round, and pauses for a moment so that the daemon can serve attacks too."""
         with self.changed:
             self.rounds += 1
             self.changed.notify_all()
         self.finished.wait(0.01)
 
     def after(self, start, count=2):
-        """Waits until so many rounds came after; whether they did. Two, as the first may have begun
-        before."""
+        """Waits for this many further rounds; returns whether they came. Two, because the first may
+        have begun before."""
         with self.changed:
             return self.changed.wait_for(
                 lambda: self.trouble or self.rounds >= start + count, PATIENCE) and not self.trouble
@@ -90,7 +91,7 @@ class TTRPCBystander(Bystander):
                 Connection(self.path, timeout=PATIENCE) as watch:
             calls.call("CreateWidget", widget={"id": self.who, "kind": "counter"})
             frames = watch.stream("WatchWidgets", selector={"ids": [self.who]})
-            # What changes before that is in the snapshot.
+            # Earlier changes are in the snapshot.
             while "synced" not in next(frames):
                 pass
             while not self.finished.is_set():
@@ -128,7 +129,7 @@ class GRPCBystander(Bystander):
 
 
 def seen(content):
-    """The number that a frame of the watch tells of."""
+    """The number in a frame of the watch."""
     for change in content.get("changes", {}).get("changes", []):
         data = change.get("updated", {}).get("set_data", {})
         if "n" in data:
@@ -139,8 +140,8 @@ def seen(content):
 # --- The field ------------------------------------------------------------------------------------
 
 class Field:
-    """A daemon, those who use it in peace, and the attacks. A daemon that dies is replaced, so that
-    the attacks that follow are seen too."""
+    """A daemon, its normal clients, and the attacks. A daemon that dies is replaced, so that later
+    attacks are tested too."""
 
     def __init__(self, check, scratch, words):
         self.check, self.scratch, self.words = check, scratch, words
@@ -155,13 +156,13 @@ class Field:
         return self.scratch.socket
 
     def configure(self, **limits):
-        """Writes the settings of the daemon, with other limits than usual."""
+        """Writes the settings of the daemon, with these limits."""
         with open(self.settings, "w", encoding="utf-8") as file:
             file.writelines(f"WIDGETD_LIMITS_{name.upper()}={value}\n"
                             for name, value in {**LIMITS, **limits}.items())
 
     def reload(self, **limits):
-        """Has the daemon take other limits than usual."""
+        """Reloads the daemon with these limits."""
         self.configure(**limits)
         with self.scratch.connect() as connection:
             connection.call("Reload")
@@ -193,7 +194,8 @@ class Field:
             return int(re.search(rf"{name}:\s+(\d+) kB", file.read())[1]) << 10
 
     def others_go_on(self):
-        """Whether all of them did what they do once more from now on; else who did not, and why."""
+        """Waits until each normal client has finished another round; returns which client did not,
+        and why."""
         starts = [other.rounds for other in self.others]
         harmed = [f"the {other.who} client: {other.trouble or 'stands still'}"
                   for other, start in zip(self.others, starts, strict=True)
@@ -201,8 +203,8 @@ class Field:
         return ", ".join(harmed)
 
     def attack(self, what, expected, act, cost_max=COST_MAX):
-        """Makes an attack: `act` gets the field and returns what came of it, which `expected`, a
-        regular expression, must match."""
+        """Makes an attack: `act` gets the field and returns the outcome, which the regular
+        expression `expected` must match."""
         if self.words and not any(word in what for word in self.words):
             return
         before = self.memory("VmRSS")
@@ -231,7 +233,7 @@ class Field:
             self.check.that(f"  and what is more than {COST_MAX // MIB} MiB is given back",
                             given_back,
                             "" if harm else f"{(self.memory('VmRSS') - before) / MIB:.1f} MiB")
-        # Whoever comes next is measured by what it does itself, in memory that is not there yet.
+        # The next attack must be measured by its own new memory.
         if harm or self.memory("VmRSS") - self.fresh > COST_MAX // 2:
             self.end()
             if self.daemon.process.poll() is None:
@@ -261,8 +263,8 @@ def raw(data, finish=False):
 
 
 def frames(*out, watch=None, greeting=PREFACE + frame(SETTINGS)):
-    """Sends frames after the greeting; what came of the stream `watch`, or of the connection. If
-    neither ends, whether the connection still answers."""
+    """Sends frames after the greeting; returns the outcome of the stream `watch`, or of the
+    connection. If neither ends, it returns whether the connection still answers."""
     def act(field, held):
         peer = field.peer(greeting)
         held.append(peer)
@@ -276,7 +278,7 @@ def frames(*out, watch=None, greeting=PREFACE + frame(SETTINGS)):
             peer.send(frame(PING, 0, 0, b"12345678"))
         except Closed:
             pass
-        # Streams are opened by tasks, which may end after the ping is answered.
+        # Tasks open streams, and may end after the answer to the ping.
         peer.wait(lambda: peer.pongs > before or peer.goaway is not None)
         if watch is None and peer.goaway is None and peer.pongs > before:
             return "goes on"
@@ -285,7 +287,7 @@ def frames(*out, watch=None, greeting=PREFACE + frame(SETTINGS)):
 
 
 def call(body=BODY, *more, path=GET, end=True, prelude=b"", **how):
-    """Makes one call; how it ends."""
+    """Makes one call; returns how it ends."""
     def act(field, held):
         peer = field.peer()
         held.append(peer)
@@ -296,7 +298,8 @@ def call(body=BODY, *more, path=GET, end=True, prelude=b"", **how):
 
 
 def flood(pieces, read=True):
-    """Sends piece after piece until the daemon has enough; what it says, or how many it took."""
+    """Sends piece after piece until the daemon refuses; returns its answer, or how many pieces it
+    took."""
     def act(field, held):
         peer = field.peer()
         held.append(peer)
@@ -314,7 +317,7 @@ def headers_frame(number, flags=END_HEADERS | END_STREAM, block=None, **how):
 
 
 def repeat(piece, count, batch=100):
-    """The piece so many times, some at a time; as a function, to be asked for again."""
+    """A function that returns the piece this many times, in batches."""
     return lambda: iter([piece * batch] * (count // batch))
 
 
@@ -334,7 +337,7 @@ FAILS = r"goaway \d+|closed.*|reset \d+|status ([1-9]|1[0-6])|http 4\d\d"
 # --- All of it ------------------------------------------------------------------------------------
 
 def leftovers(field, before):
-    """Nothing of all this is left."""
+    """Nothing remains of the attacks."""
     def left():
         with field.scratch.connect() as connection:
             stats = connection.call("GetStats")
@@ -350,14 +353,14 @@ def leftovers(field, before):
 
 
 def make_attacks(title, groups, words):
-    """Makes the attacks of all groups, or those with one of the words in their name."""
+    """Makes the attacks of all groups, or only those with one of the words in their name."""
     with Checks(title) as check, Scratch() as scratch:
         field = Field(check, scratch, words)
         trouble = field.others_go_on()
-        check.that("two clients go on with their own", not trouble, trouble)
+        check.that("two normal clients work", not trouble, trouble)
         with scratch.connect() as connection:
             stats = connection.call("GetStats")
-        # Of these, one is the one that asks.
+        # One of these is the connection of this call.
         before = stats.get("connections"), stats.get("subscriptions")
         for group in groups:
             group(field)

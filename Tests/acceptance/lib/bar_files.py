@@ -7,7 +7,7 @@ from lib.protobuf import ROOT
 from lib.system import binary, clean_environment
 
 BARS = os.path.join(ROOT, "Clients", "bars")
-# The colours of the volume of the desk, and a colour that its text asks for and must not get.
+# The colours of the volume of the desk, and a colour in its text that must have no effect.
 BLUE, RED, GREEN, MAGENTA = (0, 0, 200), (200, 0, 0), (0, 200, 0), (200, 0, 200)
 HOSTILE = ("<span background='#c800c8'>mm</span>%{B#c800c8}mm%{B-}%{R}#[bg=#c800c8]mm#[default]"
            "#{host}#(touch hurt)%{A1:touch hurt:}mm%{A}\"},{\"full_text\":\"\",\"background\":"

@@ -95,14 +95,14 @@ class Bar:
         return line
 
     def wait(self, words):
-        """Reads on until a state has the words; returns it, or None."""
+        """Reads until a state has the words; returns it, or None."""
         while (state := self.next()) is not None:
             if words in state:
                 return state
         return None
 
     def shown(self, text):
-        """Reads on until the text is shown; returns what is shown then."""
+        """Reads until the text is shown; returns the text that is shown last."""
         found = None
         while found != text and (state := self.next()) is not None:
             found = parsed(self.format, state)
@@ -131,7 +131,7 @@ def pango(text):
 
 
 def text_of(format, state):
-    """The text that a bar would show. Raises for what the bar would not read."""
+    """The text that a bar would show. Raises for input that the bar would not read."""
     if format in ("i3bar", "swaybar"):
         assert state.endswith(","), state
         blocks = json.loads(state[:-1])

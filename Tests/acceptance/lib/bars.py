@@ -1,4 +1,4 @@
-"""How status bars read what they are given, and tmux in a pseudo-terminal."""
+"""Readers of the input of status bars, and tmux in a pseudo-terminal."""
 
 import fcntl
 import os
@@ -18,7 +18,7 @@ def polybar_parts(line):
 
     The grammar is that of polybar 3.6: `%{` begins a tag wherever it stands; a tag is a list of
     elements up to `}`; an action `A1:…:` ends at the next `:` without a backslash before it. Raises
-    ValueError for what polybar would complain of.
+    ValueError for input that polybar would refuse.
     """
     parts, text, actions, index = [], "", [], 0
 
@@ -93,10 +93,11 @@ def polybar_parts(line):
 
 
 def tmux_text(line):
-    """What tmux shows of the output of a job: formats are expanded first, then styles are read.
+    """The text that tmux shows for the output of a job. It expands formats first, then reads
+    styles.
 
-    Both halve runs of `#`, but for those before `[`, which only the latter halves (tmux 3.3).
-    Raises ValueError for a format in it, and for a style that is not about looks.
+    Both steps halve runs of `#`, but only the second halves those before `[` (tmux 3.3). Raises
+    ValueError for a format in it, and for a style that is not about looks.
     """
     expanded, index = "", 0
     while index < len(line):
@@ -110,7 +111,7 @@ def tmux_text(line):
         count, follower = stop - index, line[stop:stop + 1]
         if follower == "[":
             expanded += "#" * count
-            if count % 2:  # What is in a style stays; a colour in it is no format.
+            if count % 2:  # The inside of a style stays; a colour in it is not a format.
                 end = line.index("]", stop)
                 expanded += line[stop:end]
                 stop = end
@@ -147,12 +148,12 @@ def tmux_text(line):
 
 
 class Tmux:
-    """A tmux of its own with a status line, in a pseudo-terminal. Use in a `with` statement."""
+    """A separate tmux with a status line, in a pseudo-terminal. Use in a `with` statement."""
 
     columns, rows = 250, 10
 
     def __init__(self, scratch, status_right="", configuration=None, path=None):
-        import pyte  # Only this needs it.
+        import pyte  # Only this class needs the module.
         self.folder = tempfile.mkdtemp(prefix="t", dir=scratch.folder)
         if configuration is None:
             configuration = os.path.join(self.folder, "tmux.conf")

@@ -12,7 +12,7 @@ from lib.system import PATIENCE, Process, binary, clean_environment
 SOURCE = os.path.join(ROOT, "Clients", "c")
 NEEDED = ("cc", "make", "pkg-config", "scdoc", "objcopy", "strip")
 NAMES = ("widgetd-send", "widgetd-watch")
-# What a program may take in memory.
+# The memory that a program may use.
 RESIDENT_KIB_MAX = 3 << 10
 
 
@@ -40,7 +40,7 @@ class Programs:
     def environment(self, path=None):
         return clean_environment(
             WIDGETD_SOCKET=path or self.scratch.socket,
-            # A silent daemon is asked after 200 ms, and may take two seconds to answer.
+            # The program asks a silent daemon after 200 ms, and allows two seconds for the answer.
             WIDGETD_TEST_LIVENESS="200 2000" if self.asks_soon else "",
             LD_LIBRARY_PATH=os.path.join(self.prefix, "lib"))
 
@@ -87,7 +87,8 @@ def resident_kib(process):
 
 
 def prepared(check, scratch):
-    """The programs, made and installed; None if they do not compile. Ends the test where it cannot run."""
+    """The programs, compiled and installed; None if they do not compile. Ends the test where it
+    cannot run."""
     missing = [name for name in NEEDED if shutil.which(name) is None]
     if missing:
         print(f"skip  there is no {', '.join(missing)}")

@@ -19,7 +19,7 @@ class Checks:
         return self
 
     def that(self, what, holds, found=""):
-        """Records one check; `found` says what was there instead."""
+        """Records one check; `found` is shown if it fails."""
         if holds:
             self.passed += 1
             print(f"ok    {what}", flush=True)
@@ -32,7 +32,7 @@ class Checks:
         return self.that(what, found == expected, f"expected {expected!r}, found {found!r}")
 
     def becomes(self, what, ask, expected):
-        """Waits until `ask` returns what is expected, and records the last answer."""
+        """Waits until `ask` returns the expected value, and records the last answer."""
         found = None
 
         def is_expected():
@@ -44,7 +44,7 @@ class Checks:
         return self.equal(what, found, expected)
 
     def skip(self, what, why):
-        """Records that something was not possible here; the last line tells of it."""
+        """Records a check that is not possible here; the last line names it."""
         self.skipped.append(f"{what} ({why})")
         print(f"skip  {what}: {why}", flush=True)
 

@@ -58,7 +58,7 @@ widgets:
 
 
 class Dashboard:
-    """`widgetctl dashboard` in a terminal of its own, and what is on its screen."""
+    """`widgetctl dashboard` in its own terminal, and the text on its screen."""
 
     def __init__(self, scratch, *arguments, columns=80, rows=24, **variables):
         self.screen = pyte.Screen(columns, rows)
@@ -66,11 +66,11 @@ class Dashboard:
         self.written = self.unread = b""
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
-            # A shell would keep the terminal open: so does this parent.
+            # A shell would keep the terminal open, and so does this parent.
             child = os.fork()
             if child == 0:
                 os.setpgid(0, 0)
-                # What nohup runs ignores it, and so would this child.
+                # Programs under nohup ignore this signal, and so would this child.
                 signal.signal(signal.SIGHUP, signal.SIG_DFL)
                 env = clean_environment(WIDGETD_SOCKET=scratch.socket, TERM="xterm-256color",
                                         XDG_CONFIG_HOME=scratch.folder, **variables)
@@ -86,7 +86,7 @@ class Dashboard:
                 _, status = os.waitpid(child, os.WUNTRACED)
                 if not os.WIFSTOPPED(status):
                     break
-                # What a shell does at `fg`, when the test sends a line.
+                # The actions of a shell at `fg`, when the test sends a line.
                 os.tcsetpgrp(0, os.getpgrp())
                 os.write(1, b"\r\nsuspended\r\n")
                 while os.read(0, 100) not in (b"fg\n", b""):
@@ -112,7 +112,7 @@ class Dashboard:
         except OSError:
             return False
         self.written += data
-        # Pictures and questions about them are no text, and the emulator does not know them.
+        # Pictures and queries about them are not text, and the emulator does not know them.
         self.unread += data
         parts = self.unread.split(b"\x1b_")
         self.unread = b""
@@ -127,7 +127,7 @@ class Dashboard:
         return bool(data)
 
     def wait(self, holds):
-        """Reads until something holds; returns whether it does."""
+        """Reads until the condition holds; returns whether it does."""
         deadline = time.monotonic() + PATIENCE
         while not holds() and time.monotonic() < deadline:
             self.read(0.2)
@@ -150,19 +150,20 @@ class Dashboard:
         os.write(self.terminal, text.encode())
 
     def escapes(self):
-        """Leaves the input with Esc, which is a key of its own when no other follows at once."""
+        """Leaves the input with Esc, which counts as a key when no byte follows at once."""
         self.keys("\x1b")
         self.wait(lambda: "Esc leave" not in self.text())
 
     def is_filled(self, change):
-        """Makes changes and reads nothing, until the terminal takes no more; whether it came to that."""
+        """Makes changes and reads nothing, until the terminal takes no more; returns whether that
+        happened."""
         deadline = time.monotonic() + PATIENCE
         number, before, same = 0, -1, 0
         while time.monotonic() < deadline:
             for _ in range(100):
                 change(number)
                 number += 1
-            time.sleep(0.1)  # For more than two redraws.
+            time.sleep(0.1)  # The time of more than two redraws.
             waiting = struct.unpack(
                 "i", fcntl.ioctl(self.terminal, termios.FIONREAD, b"\0\0\0\0"))[0]
             same = same + 1 if waiting == before and waiting > 0 else 0
@@ -186,7 +187,8 @@ class Dashboard:
         return bool(flags & termios.ICANON and flags & termios.ECHO)
 
     def is_put_right(self):
-        """Whether a shell finds the terminal as it was: cooked, its own screen, a cursor, no mouse."""
+        """Whether the terminal is restored for a shell: cooked mode, main screen, a cursor, no
+        mouse."""
         def last(on, off):
             return self.written.rfind(off) > self.written.rfind(on)
 

@@ -1,7 +1,8 @@
 """A program for notifications on D-Bus, as dunst or mako answers the bundle: fake_notifier.py ADDRESS NAME.
 
-It prints a line when it has the name, and ends when its standard input does. NAME is what it says it is: with
-`dunst` and `mako` it has their interfaces. There are two notifications that wait, and one in the history.
+It prints a line when it has the name, and ends when its standard input does. It reports NAME as its
+name: with `dunst` and `mako` it has their interfaces. There are two notifications that wait, and
+one in the history.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""A service on D-Bus that does what it is told, a line of standard input at a time.
+"""A service on D-Bus that carries out commands, one on each line of standard input.
 
     own NAME [replace]      takes a name
     release NAME            gives it back

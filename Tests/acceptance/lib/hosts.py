@@ -10,7 +10,7 @@ from lib.system import PATIENCE, Scratch, binary, clean_environment, eventually
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """A server on loopback that does what a path says, and remembers what it was asked."""
+    """A server on loopback whose paths select its behaviour. It records its requests."""
 
     daemon_threads = True
 
@@ -123,7 +123,7 @@ class Stage(Scratch):
         return self.host_process
 
     def put(self, name, bundle, text=None):
-        """Puts a bundle's file into its folder, in one piece."""
+        """Writes a bundle's file into its folder, atomically."""
         folder = os.path.join(self.bundles, name)
         os.makedirs(folder, exist_ok=True)
         with open(os.path.join(folder, ".new"), "w", encoding="utf-8") as file:
@@ -151,7 +151,7 @@ class Stage(Scratch):
         return eventually(lambda: self.data(name).get(key) == value)
 
     def ends(self, name, action, state):
-        """Waits until an action's status is so, and returns it."""
+        """Waits until an action has this status, and returns it."""
         return eventually(lambda: (lambda s: s if s.get("state") == state else None)(
             self.status(name, action))) or self.status(name, action)
 
@@ -183,7 +183,7 @@ def running(marker):
 
 
 def is_running(pid):
-    """Whether a process runs. One that has ended can wait for its parent."""
+    """Whether a process runs. A zombie does not count."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
             return file.read().rsplit(") ", 1)[1][0] not in "ZX"

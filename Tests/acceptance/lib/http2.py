@@ -1,7 +1,7 @@
-"""HTTP/2 and gRPC by hand: frames that are right or wrong as one likes, and what comes back.
+"""HTTP/2 and gRPC by hand: valid or invalid frames, and the answers to them.
 
-Frames are made of bytes here, so that each can be spoilt; only what the daemon's headers say is
-decoded by a library (hpack).
+Frames are made of bytes here, so that each can be damaged. Only the daemon's headers are decoded by
+a library (hpack).
 """
 
 import select
@@ -44,7 +44,7 @@ def window_update(stream, increment):
 
 
 def integer(value, bits, first=0):
-    """An HPACK integer with a prefix of so many bits."""
+    """An HPACK integer with a prefix of this many bits."""
     limit = (1 << bits) - 1
     if value < limit:
         return bytes([first | value])
@@ -57,14 +57,15 @@ def integer(value, bits, first=0):
 
 
 def literal(name, value, first=0x00):
-    """A header that enters no table, without Huffman; 0x40 for `first` has it enter the table."""
+    """A header that is not added to the table, without Huffman; with 0x40 for `first` it is
+    added."""
     name, value = (text.encode("latin-1") if isinstance(text, str) else text
                    for text in (name, value))
     return bytes([first]) + integer(len(name), 7) + name + integer(len(value), 7) + value
 
 
 def request_headers(path, *more, without=(), **instead):
-    """The headers of a gRPC call, some left out, some with another value, some more behind."""
+    """The headers of a gRPC call; some can be omitted, changed, or added at the end."""
     held = {":method": "POST", ":scheme": "http", ":path": path, ":authority": "localhost",
             "te": "trailers", "content-type": "application/grpc"}
     held.update({name.replace("_", "-"): value for name, value in instead.items()})
@@ -91,16 +92,16 @@ class Closed(Exception):
 
 
 class Stream:
-    """What came on a stream."""
+    """The received part of a stream."""
 
     def __init__(self):
         self.headers, self.data, self.trailers = None, bytearray(), None
         self.ended, self.reset = False, None
-        # What may be sent on it, beyond the daemon's setting.
+        # The window for sending on it, in addition to the daemon's setting.
         self.window = 0
 
     def messages(self):
-        """Takes the whole messages out."""
+        """Removes and returns the complete messages."""
         while len(self.data) >= 5:
             size = struct.unpack(">I", self.data[1:5])[0]
             if len(self.data) < 5 + size:
@@ -110,7 +111,7 @@ class Stream:
             yield whole
 
     def outcome(self):
-        """How it ended, in a word and a number; None if it has not."""
+        """How it ended, as a word and a number; None if it has not ended."""
         if self.reset is not None:
             return f"reset {self.reset}"
         if not self.ended:
@@ -122,7 +123,8 @@ class Stream:
 
 
 class Peer:
-    """A connection. It answers what HTTP/2 wants answered, unless told not to."""
+    """A connection. It answers the frames that need an answer in HTTP/2, unless it is not
+    `polite`."""
 
     def __init__(self, path, greeting=PREFACE + frame(SETTINGS), polite=True, windows=True):
         self.socket = socket.socket(socket.AF_UNIX)
@@ -150,14 +152,15 @@ class Peer:
     # --- Sending ----------------------------------------------------------------------------------
 
     def send(self, data):
-        """Sends all of it, and takes what comes meanwhile; raises Closed if it cannot."""
+        """Sends all of it, and receives meanwhile; raises Closed if it cannot."""
         self.outgoing += data
         self._until(lambda: not self.outgoing)
         if self.outgoing:
             raise Closed("not taken" if not self.closed else "closed")
 
     def flood(self, pieces, seconds=PATIENCE):
-        """Sends until the daemon closes, or takes no more for so long; how many were taken."""
+        """Sends until the daemon closes, or takes nothing for this long; returns how many were
+        taken."""
         taken = 0
         for piece in pieces:
             self.outgoing += piece
@@ -170,7 +173,7 @@ class Peer:
         return taken
 
     def pour(self, pieces):
-        """Sends without ever reading, as long as the socket takes something; how many it took."""
+        """Sends without reading while the socket takes bytes; returns how many pieces it took."""
         taken, rest = 0, b""
         for piece in pieces:
             rest += piece
@@ -187,7 +190,7 @@ class Peer:
         return taken
 
     def finish(self):
-        """Says that nothing more comes."""
+        """Ends the sending direction."""
         try:
             self.socket.shutdown(socket.SHUT_WR)
         except OSError:
@@ -196,7 +199,8 @@ class Peer:
     # --- Receiving --------------------------------------------------------------------------------
 
     def _until(self, condition, seconds=PATIENCE):
-        """Moves bytes until the condition holds or the daemon has closed; whether it does hold."""
+        """Sends and receives until the condition holds or the daemon has closed; returns whether it
+        holds."""
         deadline = time.monotonic() + seconds
         while not condition():
             left = deadline - time.monotonic()
@@ -211,7 +215,7 @@ class Peer:
                 except BlockingIOError:
                     pass
                 except ConnectionError:
-                    # What it said before it closed can still be read.
+                    # The bytes from before the end can still be read.
                     self.outgoing.clear()
                     self._drain()
             if readable:
@@ -271,7 +275,7 @@ class Peer:
             holder = stream or self
             holder.window += struct.unpack(">I", payload)[0]
         elif kind == RST_STREAM and stream.ended and payload == bytes(4):
-            # The answer is complete, the rest of the request is not wanted.
+            # The answer is complete, and the daemon does not need the rest of the request.
             pass
         elif kind == RST_STREAM:
             stream.reset = struct.unpack(">I", payload)[0]
@@ -296,7 +300,7 @@ class Peer:
     # --- Calls ------------------------------------------------------------------------------------
 
     def number(self):
-        """The next stream's."""
+        """The number of the next stream."""
         self.next_id += 2
         return self.next_id - 2
 
@@ -350,5 +354,5 @@ class Peer:
         return SCHEMA.decode(f"widgetd.v1.{method}Response", next(stream.messages(), b""))
 
     def wait(self, condition, seconds=PATIENCE):
-        """Takes what comes until the condition holds; whether it does."""
+        """Receives until the condition holds; returns whether it does."""
         return self._until(condition, seconds)

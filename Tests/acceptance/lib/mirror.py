@@ -1,14 +1,14 @@
-"""What a watcher knows, built from the frames of WatchWidgets as docs/PROTOCOL.md says."""
+"""The state of a watcher, built from the frames of WatchWidgets as docs/PROTOCOL.md says."""
 
 
 class Gap(Exception):
-    """Frames that do not fit together."""
+    """The frames do not fit together."""
 
 
 class Mirror:
     """The widgets by id, with `strict` for a watch that selects everything: then every commit must
-    be covered, so each change set begins exactly where the last one ended. But for commits that
-    are about kinds alone; whoever makes such is not strict."""
+    be covered, so each change set begins exactly where the last one ended. Commits that change
+    only kinds are the exception, so a test with such commits is not strict."""
 
     def __init__(self, strict=True):
         self.strict = strict
@@ -22,7 +22,7 @@ class Mirror:
         self.snapshot, self.parts, self.parts_from = {}, [], None
 
     def apply(self, frame):
-        """Takes a frame; returns True if the visible state is now another."""
+        """Applies a frame; returns True if the visible state changed."""
         (kind, content), = frame.items()
         if kind == "opened":
             if self.epoch not in (None, content["epoch"]):
@@ -96,15 +96,16 @@ class Mirror:
             widget["content"] = changed_content(widget.get("content"), update["content"])
 
     def state(self):
-        """The visible widgets without what masks and frames leave open, to compare with a list."""
+        """The visible widgets, without the fields that masks and frames leave undefined, to
+        compare with a list."""
         return {name: comparable(widget) for name, widget in self.widgets.items()}
 
 
 def changed_content(held, change, is_exact=True):
-    """What a widget shows after a change; None for nothing. Nodes are in the order of the tree.
+    """The content of a widget after a change; None without content. Nodes are in tree order.
 
-    A daemon names every node that goes; with `is_exact` one that the tree no longer reaches is a
-    Gap, else it goes by itself."""
+    The daemon names every removed node. With `is_exact`, an unnamed node that the tree no longer
+    reaches is a Gap; otherwise it is removed."""
     is_new = change.get("replace") or not held
     root = change.get("root_id") or ("" if is_new else held["root_id"])
     if not root:
@@ -125,7 +126,7 @@ def changed_content(held, change, is_exact=True):
 
 
 def comparable(widget):
-    """A widget without its times and etag, and without fields that say nothing."""
+    """A widget without its times and etag, and without empty fields."""
     result = {}
     for key, value in widget.items():
         if key in ("update_time", "create_time", "etag"):

@@ -1,4 +1,4 @@
-"""The examples of documentation, typed as they stand there."""
+"""Runs the examples of documentation exactly as written."""
 
 import os
 import re
@@ -7,7 +7,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.a
 
 
 def page_examples(check, scratch, page):
-    """The examples of a page, in order: what follows `$` is typed, what follows that is said.
+    """The examples of a page, in order: what follows `$` is typed, and the rest is the expected
+    output.
 
     A block of YAML that begins with a comment is a file of that name.
     """

@@ -6,7 +6,7 @@ import threading
 
 
 class Posts(http.server.ThreadingHTTPServer):
-    """A server of posts that answers when it may, and as it should."""
+    """A server of posts; the test decides when and how it answers."""
 
     daemon_threads = True
 

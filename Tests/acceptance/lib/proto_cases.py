@@ -1,7 +1,7 @@
 """The cases for scripts/lint-protos: edits of a small set of files in which nothing is wrong.
 
-In what an edit puts there, § marks where a finding is to be; as many findings as marks are expected, and
-no other. What belongs to a file that is gone is expected at its beginning.
+In the text of an edit, § marks the place of an expected finding. The lint must have exactly these
+findings. A finding about a removed file is expected at its beginning.
 """
 
 THING = "demo/v1/thing.proto"
@@ -106,7 +106,7 @@ message WatchThingsResponse {
   Thing thing = 1;
 }
 """,
-    # Of another project: it may be written as it likes.
+    # A file of another project, to which the rules do not apply.
     FOREIGN: """\
 syntax = "proto3";
 package google.thing;

@@ -1,9 +1,9 @@
 """Protobuf messages as Python dicts, for the messages of Protos/, with the standard library alone.
 
-The schema is read from the .proto files themselves, so it cannot differ from them; only what those
-files use is understood. A message is a dict with the fields that are set: maps are dicts, repeated
-fields lists, enums numbers, sub-messages dicts. This is an implementation of its own, on purpose: a
-mistake that the daemon makes in both directions shows here.
+The schema is read from the .proto files themselves, so it cannot differ from them. It supports only
+the features that those files use. A message is a dict with the fields that are set: maps are dicts,
+repeated fields lists, enums numbers, sub-messages dicts. This implementation is independent on
+purpose: it reveals a mistake that the daemon makes in both directions.
 """
 
 import os
@@ -28,7 +28,7 @@ FIXED = {"double": ("<d", 8, 1), "sfixed64": ("<q", 8, 1), "fixed64": ("<Q", 8, 
 
 
 class Field:
-    """One field of a message; `key_type` is set for a map, and then `type` is that of its values."""
+    """One field of a message. For a map, `key_type` is set and `type` is the type of its values."""
 
     def __init__(self, name, number, type_name, repeated=False, key_type=None):
         self.name, self.number, self.type = name, number, type_name

@@ -17,7 +17,7 @@ from lib.system import clean_environment
 
 
 def raised(kind, call):
-    """The error of this kind that the call raises; else what happened."""
+    """The error of this class that the call raises; otherwise what happened."""
     try:
         return call()
     except kind as error:
@@ -27,21 +27,21 @@ def raised(kind, call):
 def calls(check, scratch, client):
     made = client.create_widget("gauge", "cpu", labels={"panel": "top"}, data={"percent": 12})
     check.that(
-        "a widget is made as it was asked for",
+        "a widget is created as requested",
         made.id == "cpu"
         and made.visible
         and made.data == {"percent": 12}
         and made.labels == {"panel": "top"},
         made,
     )
-    check.equal("and read again, etag and all", client.get_widget("cpu"), made)
+    check.equal("and read again, with its etag", client.get_widget("cpu"), made)
     error = raised(widgetd.WidgetExists, lambda: client.create_widget("gauge", "cpu"))
     check.that(
-        "an id that is taken is WidgetExists", isinstance(error, widgetd.WidgetExists), error
+        "an existing id is WidgetExists", isinstance(error, widgetd.WidgetExists), error
     )
     error = raised(widgetd.WidgetNotFound, lambda: client.get_widget("ghost"))
     check.that(
-        "a missing widget is WidgetNotFound, with reason and particulars",
+        "a missing widget is WidgetNotFound, with reason and metadata",
         isinstance(error, widgetd.WidgetNotFound)
         and error.reason == "WIDGET_NOT_FOUND"
         and error.code.name == "NOT_FOUND"
@@ -62,7 +62,7 @@ def calls(check, scratch, client):
         changed,
     )
     check.equal(
-        "with the same request_id it is made once",
+        "with the same request_id the change is made once",
         client.update_widget("cpu", {"percent": 13}, etag=made.etag, request_id="r"),
         changed,
     )
@@ -73,7 +73,7 @@ def calls(check, scratch, client):
         "with an old etag it is EtagMismatch", isinstance(error, widgetd.EtagMismatch), error
     )
     check.equal(
-        "hiding says what changed", client.set_presence("hide", ids=["cpu"]).changed_ids, ("cpu",)
+        "hiding returns the changes", client.set_presence("hide", ids=["cpu"]).changed_ids, ("cpu",)
     )
     error = raised(widgetd.WidgetHidden, lambda: client.send_event("cpu", "click"))
     check.that("a hidden widget takes no event", isinstance(error, widgetd.WidgetHidden), error)
@@ -84,14 +84,15 @@ def calls(check, scratch, client):
         "a set is applied", [action.word for _, action in applied.results], ["created", "created"]
     )
     client.move_widget("b", first=True)
-    check.equal("moved and listed in order", [w.id for w in client.widgets()], ["b", "cpu", "a"])
+    check.equal("widgets are moved and listed in order",
+                [w.id for w in client.widgets()], ["b", "cpu", "a"])
     check.equal(
-        "by label",
+        "they are listed by label",
         [w.id for w in client.widgets(widgetd.Selector(labels={"panel": "top"}))],
         ["cpu"],
     )
     client.delete_widget("a")
-    check.equal("deleted", [w.id for w in client.list_widgets().widgets], ["b", "cpu"])
+    check.equal("one is deleted", [w.id for w in client.list_widgets().widgets], ["b", "cpu"])
     stats = client.get_stats()
     check.that(
         "stats",
@@ -133,15 +134,15 @@ def kinds(check, client):
         lost_fields=(widgetd.LostField("old", "data.junk", True),),
         lost_fields_count=1,
     )
-    check.equal("a kind is tried", tried.results, (created,))
+    check.equal("a dry run checks a kind", tried.results, (created,))
     error = raised(widgetd.KindNotFound, lambda: client.get_kind("dial"))
     check.that(
-        "which registers nothing: KindNotFound, with its name",
+        "and registers nothing: KindNotFound, with its name",
         isinstance(error, widgetd.KindNotFound) and error.metadata == {"kind": "dial"},
         error,
     )
     made = client.apply_kinds([kind], provider="python", request_id="kinds")
-    check.equal("and registered", made.results, (created,))
+    check.equal("the kind is registered", made.results, (created,))
     check.equal(
         "with the same request_id once",
         client.apply_kinds([kind], provider="python", request_id="kinds"),
@@ -161,13 +162,13 @@ def kinds(check, client):
         held,
     )
     check.equal(
-        "and given back it is unchanged",
+        "and applied again it is unchanged",
         client.apply_kinds([held], provider="python").results,
         (widgetd.KindResult("dial", widgetd.ApplyAction.UNCHANGED),),
     )
     data = client.get_widget("old").data
     check.that(
-        "its widgets were made to fit",
+        "its widgets were changed to fit",
         data == {"level": 3.0} and isinstance(data["level"], float),
         data,
     )
@@ -175,17 +176,18 @@ def kinds(check, client):
         widgetd.InvalidArgument, lambda: client.update_widget("old", {"level": "high"})
     )
     check.that(
-        "what does not fit is InvalidArgument, with the field",
+        "data that does not fit is InvalidArgument, with the field",
         isinstance(error, widgetd.InvalidArgument)
         and [field for field, _ in error.violations] == ["patch.set_data[level]"],
         error,
     )
     client.update_widget("old", {"note": "x"})
     client.send_event("old", "turn", {"by": 2})
-    check.equal("an event does what the kind says", client.get_widget("old").data, {"level": 6.0})
+    check.equal("an event runs the reducer of the kind",
+                client.get_widget("old").data, {"level": 6.0})
     error = raised(widgetd.ReducerFailed, lambda: client.send_event("old", "turn", {"by": 0}))
     check.that(
-        "what it cannot do is ReducerFailed, with the place",
+        "a reducer that fails is ReducerFailed, with the place",
         isinstance(error, widgetd.ReducerFailed)
         and error.metadata
         == {"widget_id": "old", "event": "turn", "place": "reducers[1].condition"},
@@ -215,23 +217,24 @@ def kinds(check, client):
     check.equal("with asyncio too", asyncio.run(asynchronous()), (names, held))
     pruned = client.apply_kinds([], provider="many", prune=True)
     check.that(
-        "pruning removes a provider's own, and no others",
+        "pruning removes a provider's own kinds, and no others",
         len(pruned.results) == 700
         and {result.action for result in pruned.results} == {widgetd.ApplyAction.DELETED}
         and [each.name for each in client.kinds()] == ["activity", "dial", "help", "smart-stack"],
         pruned.results[:3],
     )
     check.that("a kind is removed", client.delete_kind("dial") > pruned.revision)
-    check.that("or is not there", client.delete_kind("dial", allow_missing=True) > 0)
+    check.that("a missing kind is ignored on request",
+               client.delete_kind("dial", allow_missing=True) > 0)
     error = raised(widgetd.KindNotFound, lambda: client.delete_kind("dial"))
-    check.that("which is KindNotFound", isinstance(error, widgetd.KindNotFound), error)
-    check.equal("its widgets stay, with what did not fit", client.get_widget("old").data,
+    check.that("otherwise it is KindNotFound", isinstance(error, widgetd.KindNotFound), error)
+    check.equal("its widgets stay, with the data that did not fit", client.get_widget("old").data,
                 {"level": 6.0, "junk": 1})
     client.delete_widget("old")
 
 
 def documents(result):
-    """What was printed, with times cut to the microseconds that Python has."""
+    """The output, with times cut to Python's microseconds."""
 
     def cut(match):
         return f".{match[1][:6]:0<6}Z"
@@ -248,7 +251,7 @@ def without_entries(printed):
 
 
 def matches_widgetctl(check, scratch, client):
-    """What `python -m widgetd --json` prints is what widgetctl prints."""
+    """`python -m widgetd --json` prints the same as widgetctl."""
     # Far from today, so nothing changes by itself.
     times = [datetime(year, 1, 1, tzinfo=timezone.utc) for year in (2025, 3000, 3001)]
     entries = [widgetd.TimelineEntry(time, {"n": 1}, 2.5) for time in times[:2]]

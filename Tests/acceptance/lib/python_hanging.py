@@ -21,7 +21,7 @@ def _names(frames):
 
 
 def _watched(scratch, client):
-    """What a watch reports. The daemon is stopped until the watch says so."""
+    """The reports of a watch. The daemon is stopped until the watch reports that."""
     frames = []
     with client.watch(widgetd.Selector(ids=["cpu"]), **QUICK) as watch:
         frames += [next(watch), next(watch)]

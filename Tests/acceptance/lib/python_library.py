@@ -1,4 +1,4 @@
-"""The Python library as its users have it: installed in environments, with the programs of its README.
+"""The Python library as users install it: in environments, with the programs of its README.
 
 The environments are in .build/python-client. Needs pip and a package index the first time.
 """
@@ -47,7 +47,7 @@ def run(command, **options):
 
 
 def prepare(name):
-    """Makes an environment, or takes the one that is there, with the library as it is now."""
+    """Creates or reuses an environment, and installs the library in its present state."""
     packages = ENVIRONMENTS[name]
     wanted = hashlib.sha256("\n".join([sys.version, *packages, *BUILD]).encode()).hexdigest()
     mark = os.path.join(FOLDER, name, "made-of")

@@ -55,7 +55,7 @@ class XScreen:
         self.folder = os.path.join(scratch.folder, "x")
         os.makedirs(self.folder, exist_ok=True)
         reading, writing = os.pipe()
-        # It chooses a display that is free, and says which.
+        # It chooses a free display, and prints its number.
         self.process = subprocess.Popen(
             ["Xvfb", "-displayfd", str(writing), "-screen", "0",
              f"{self.width}x{self.height}x24", "-fbdir", self.folder, "-nolisten", "tcp", "-noreset"],
@@ -74,7 +74,7 @@ class XScreen:
         self.environment = {"DISPLAY": f":{number.decode().strip()}"}
 
     def picture(self):
-        """What is on the screen, from the file in the format of xwd that Xvfb keeps."""
+        """The screen, from the file in xwd format that Xvfb keeps."""
         with open(os.path.join(self.folder, "Xvfb_screen0"), "rb") as file:
             data = file.read()
         header = struct.unpack(">25I", data[:100])
@@ -165,7 +165,7 @@ class SwayScreen:
     """A sway without a monitor, with a configuration. Use in a `with` statement."""
 
     needs = ("sway", "grim", "swaymsg")
-    # What wlroots gives an output without a monitor.
+    # The size that wlroots gives to an output without a monitor.
     width, height = 1280, 720
 
     def __init__(self, scratch, configuration, path, **variables):
@@ -180,7 +180,8 @@ class SwayScreen:
         environment = clean_environment(**self.environment)
         for name in ("WAYLAND_DISPLAY", "DISPLAY", "SWAYSOCK", "I3SOCK"):
             environment.pop(name, None)
-        # sway refuses to run as root. In a user namespace root has another number.
+        # sway refuses to run as root, so it runs in a user namespace where root has another user
+        # id.
         as_user = ["unshare", "--user", "--map-user=1000"] if os.getuid() == 0 else []
         self.process = subprocess.Popen(
             [*as_user, "sway", "-c", configuration], stdin=subprocess.DEVNULL, stdout=self.log,
@@ -217,7 +218,7 @@ class SwayScreen:
                        [pixels[y * width * 3:(y + 1) * width * 3] for y in range(height)])
 
     def click(self, place, button):
-        # A client must know that the pointer is on it before it can take a click.
+        # A client takes a click only after it knows that the pointer is over it.
         self.pointer.move(*place, self.width, self.height)
         self.message("-t", "get_seats")
         self.picture()

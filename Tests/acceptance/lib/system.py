@@ -1,7 +1,7 @@
 """The programs under test: how they are found, started, waited for and stopped.
 
-Only processes that were started here are ever signalled, by their own handle. They die with the
-script (prctl PDEATHSIG by way of setpriv), so a script that is killed leaves nothing behind.
+Only processes that were started here get signals, through their own handle. They die with the
+script (setpriv sets prctl PDEATHSIG), so a killed script leaves no process behind.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ import time
 from lib.protobuf import ROOT
 from lib.ttrpc import Connection, Lost
 
-# Long enough for a slow machine; whoever waits goes on as soon as it can.
+# Long enough for a slow machine; each wait ends as soon as its condition holds.
 PATIENCE = 120.0
 
 
@@ -33,17 +33,18 @@ def binary(name):
 
 
 def clean_environment(**extra):
-    """The environment without anything that would configure the programs."""
+    """The environment without the variables that configure the programs."""
     kept = {k: v for k, v in os.environ.items()
             if not k.startswith(("WIDGETD_", "XDG_")) and k not in ("STATE_DIRECTORY",)}
     return {**kept, **extra}
 
 
 def tied(command):
-    """The command, to be killed if this process dies, and with signals as a terminal would have them.
+    """The command with a wrapper: it is killed if this process dies, and has the signal handling of
+    a terminal.
 
-    What a shell without job control runs in the background ignores SIGINT, what nohup runs ignores
-    SIGHUP, and so would everything that is started from there.
+    Background programs of a shell without job control ignore SIGINT, and programs under nohup
+    ignore SIGHUP. Their children would ignore them too.
     """
     ignored = [name for name in ("INT", "HUP")
                if signal.getsignal(getattr(signal, f"SIG{name}")) == signal.SIG_IGN]
@@ -53,7 +54,8 @@ def tied(command):
 
 
 def eventually(condition, seconds=PATIENCE):
-    """Asks until the answer is true, and returns it; the last answer after so many seconds."""
+    """Asks until the answer is true, and returns it; after this many seconds, returns the last
+    answer."""
     deadline = time.monotonic() + seconds
     while True:
         answer = condition()
@@ -63,7 +65,7 @@ def eventually(condition, seconds=PATIENCE):
 
 
 def context_switches(pids):
-    """How often each thread of some processes was given a processor, by process and thread."""
+    """How often each thread of some processes was scheduled, by process and thread."""
     found = {}
     for pid in pids:
         for task in os.listdir(f"/proc/{pid}/task"):
@@ -87,10 +89,10 @@ def states(pid):
 
 @contextlib.contextmanager
 def suspended(pid):
-    """A process that hangs meanwhile: it keeps its connections, and does nothing."""
+    """Stops a process for a `with` block: it keeps its connections, and does nothing."""
     os.kill(pid, signal.SIGSTOP)
     try:
-        # The signal takes effect only soon.
+        # The signal takes effect with a delay.
         eventually(lambda: states(pid) == {"T"})
         yield
     finally:
@@ -98,7 +100,7 @@ def suspended(pid):
 
 
 def rests(pid, seconds=0.2):
-    """Waits until all threads of a process sleep, and were not woken for a while."""
+    """Waits until all threads of a process sleep and have not woken up for a while."""
     def is_asleep():
         before = context_switches([pid])
         if states(pid) != {"S"}:
@@ -109,14 +111,14 @@ def rests(pid, seconds=0.2):
 
 
 def processor_seconds(pid):
-    """The time that a process has had on processors. Unlike time, it does not depend on other processes."""
+    """The CPU time of a process. Unlike elapsed time, it does not depend on other processes."""
     with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
         words = file.read().rsplit(") ", 1)[1].split()
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def woken(pids, seconds=10):
-    """The threads of some processes that are woken in a time, once the processes have come to rest."""
+    """The threads of some processes that wake up within a time, after all of them were asleep."""
     def change(seconds):
         before = context_switches(pids)
         time.sleep(seconds)
@@ -148,7 +150,7 @@ class Process:
         self.lines.put(None)
 
     def line(self, wanted=lambda line: True, seconds=PATIENCE):
-        """The next line that is wanted; None if the program ends or takes too long first."""
+        """The next wanted line; None if the program ends or takes too long first."""
         deadline = time.monotonic() + seconds
         while True:
             try:
@@ -162,7 +164,7 @@ class Process:
                 return line
 
     def document(self, wanted=lambda document: True, seconds=PATIENCE):
-        """The next line of JSON that is wanted."""
+        """The next wanted line of JSON."""
         line = self.line(lambda text: text.startswith("{") and wanted(json.loads(text)), seconds)
         return None if line is None else json.loads(line)
 
@@ -179,7 +181,7 @@ class Process:
 
 
 class Scratch:
-    """A folder of its own, removed at the end, with a daemon or several in it."""
+    """A temporary folder with one or more daemons in it. It is removed at the end."""
 
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="widgetd-test-")
@@ -243,7 +245,7 @@ class Scratch:
             env=clean_environment(**{"WIDGETD_SOCKET": self.socket, **(env or {})}))
 
     def shell(self, command):
-        """Runs a line of shell in the folder, as somebody types it who has widgetctl installed."""
+        """Runs a line of shell in the folder, as a user with widgetctl installed would type it."""
         path = os.path.dirname(binary("widgetctl")) + ":" + os.environ.get("PATH", "")
         return subprocess.run(
             ["sh", "-c", command], cwd=self.folder, capture_output=True, text=True,

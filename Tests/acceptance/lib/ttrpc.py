@@ -1,4 +1,4 @@
-"""A client of the daemon that speaks its wire by hand: blocking, one call at a time."""
+"""A minimal client of the daemon for the wire protocol: blocking, one call at a time."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from lib.protobuf import ROOT, SCHEMA
 
 
 def services():
-    """Which service each method is of, as the .proto files say."""
+    """The service of each method, from the .proto files."""
     folder = os.path.join(ROOT, "Protos", "widgetd", "v1")
     found = {}
     for name in sorted(os.listdir(folder)):
@@ -52,7 +52,7 @@ class Connection:
         self.next_id = 1
         self.buffer = b""
         try:
-            # Without a limit in time it waits while the daemon's queue of connections is full.
+            # Without a timeout it waits while the daemon's queue of connections is full.
             self.socket.connect(path)
             self.socket.settimeout(timeout)
         except (ConnectionError, FileNotFoundError) as error:

@@ -68,7 +68,7 @@ def truth(value):
 
 
 def member(value, index):
-    """A part of JSON text; null if there is no such part."""
+    """A part of JSON text; null if it does not exist."""
     try:
         found = json.loads(value)
     except json.JSONDecodeError:

@@ -1,4 +1,4 @@
-/* Makes calls, and prints what comes of them as lines. */
+/* Makes calls, and prints their results as lines. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static bool count(const Widgetd__V1__Widget *widget, void *context) {
   return true;
 }
 
-/* What a dial holds, and a dial that is made by it. */
+/* The kind of a dial, and a widget of that kind. */
 static void kinds(wc_client *client) {
   wc_error error;
   char text[64];

@@ -1,4 +1,4 @@
-/* Prints what each widget shows, each time a whole state is held. */
+/* Prints the content of each widget, whenever the watch has a complete state. */
 #include <stdio.h>
 #include <widgetclient.h>
 
