@@ -1,9 +1,9 @@
-"""A throw-away machine with a real systemd, on this machine's kernel and files.
+"""A temporary machine with a real systemd, on this machine's kernel and files.
 
-It is a set of namespaces over an overlay of /. All of it lives in memory and ends with the script:
-the kernel kills what is in a pid namespace when its first process dies, and that one is tied to
-this process. It takes root, overlayfs and cgroup v2; where one of them is missing, `Box` raises
-`Impossible`, which says what it is.
+It is a set of namespaces over an overlay of /. All of it is in memory and ends with the script: the
+kernel kills the processes of a pid namespace when its first process dies, and that one is tied to
+this process. It needs root, overlayfs and cgroup v2. If one of them is missing, `Box` raises
+`Impossible`, which names it.
 """
 
 import json
@@ -19,7 +19,7 @@ NEEDED = ("unshare", "nsenter", "setpriv", "pivot_root", "mount")
 
 
 class Impossible(Exception):
-    """This machine cannot hold such a box; says why."""
+    """This machine cannot run such a box; the message has the reason."""
 
 
 def _cgroup_mount():
@@ -89,8 +89,8 @@ class Box:
                 found = _children(self.process.pid)
                 if found:
                     self.pid = found[0]
-                    # Out again: seen from inside, a process from outside in the root of the cgroups
-                    # has the number 0, which systemd cannot read.
+                    # The process leaves the cgroup again. Inside, a process from outside in the root
+                    # of the cgroups would have the number 0, which systemd cannot read.
                     with open(os.path.join(os.path.dirname(self.cgroup), "cgroup.procs"), "w",
                               encoding="ascii") as file:
                         file.write(str(self.process.pid))
@@ -123,7 +123,7 @@ class Box:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def path(self, inside):
-        """Where a file of the box can be found from here."""
+        """The path of a file of the box, from outside."""
         return f"/proc/{self.pid}/root{inside}"
 
     def command(self, *words):

@@ -14,21 +14,21 @@ def confinement(check, machine, _):
         check.that("confinement: there is a process to look at", False)
         return
     user = int(machine.status("Uid").split()[0])
-    check.that("confinement: it runs as a user of its own", 61184 <= user <= RUNTIME_MAX, user)
+    check.that("confinement: it runs as a dedicated user", 61184 <= user <= RUNTIME_MAX, user)
     check.equal("confinement: it has no capabilities", {machine.status(name) for name in (
         "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")}, {"0" * 16})
     check.equal("confinement: it can get no new privileges, and system calls are filtered",
                 (machine.status("NoNewPrivs"), machine.status("Seccomp")), ("1", "2"))
     state = machine.path("/var/lib/private/widgetd")
     held = os.stat(state)
-    check.equal("confinement: its state is its own", (held.st_uid, oct(held.st_mode & 0o777)),
+    check.equal("confinement: it owns its state", (held.st_uid, oct(held.st_mode & 0o777)),
                 (user, "0o700"))
     check.that("confinement: it sees its state", os.path.exists(
         machine.of_daemon("root/var/lib/widgetd/widgetd.db")))
     hidden = [name for name in ("home", "root", "boot", "var/log", "var/lib/dpkg", "srv", "mnt")
               if os.path.isdir(machine.of_daemon(f"root/{name}"))
               and os.listdir(machine.of_daemon(f"root/{name}"))]
-    check.equal("confinement: it does not see homes, logs and the rest", hidden, [])
+    check.equal("confinement: it does not see homes, logs and other folders", hidden, [])
     written = []
     for name in ("etc", "usr", "run/widgetd", "var/lib", ""):
         try:
@@ -52,7 +52,7 @@ def confinement(check, machine, _):
         mounts = [line.split()[4:6] for line in file]
     both = [path for path, options in mounts
             if {"rw", "noexec"} - set(options.split(",")) == {"noexec"}]
-    check.equal("confinement: what it can write it cannot run", both, [])
+    check.equal("confinement: it cannot run files that it can write", both, [])
 
 
 def access(check, machine, _):
@@ -68,7 +68,7 @@ def access(check, machine, _):
     told = machine.ctl("set", "clock", "text=13:00", user="reader")
     check.equal("access: but changes nothing", told.returncode, 6)
     told = machine.ctl("ls", user="stranger")
-    check.that("access: a user outside the group is refused, and told so",
+    check.that("access: a user outside the group is refused with a message",
                told.returncode != 0 and "ermission denied" in told.stderr
                and told.stdout == "", (told.returncode, told.stdout, told.stderr))
 
@@ -88,10 +88,10 @@ def journal(check, machine, _):
     check.equal("journal: with its name and priority",
                 (entry.get("SYSLOG_IDENTIFIER"), entry.get("PRIORITY")), ("widgetd", "5"))
     stores = [name for name, value in entry.items() if name.endswith("STORE") and value == "sqlite"]
-    check.equal("journal: particulars are fields of their own", len(stores), 1)
+    check.equal("journal: details are separate fields", len(stores), 1)
     noise = [entry["MESSAGE"] for entry in entries if int(entry.get("PRIORITY", 6)) <= 4
              or "Failed" in str(entry.get("MESSAGE"))]
-    check.equal("journal: nothing is complained about", noise, [])
+    check.equal("journal: there are no warnings", noise, [])
 
     def found(code):
         return [entry for entry in entries_of(f"CODE={code}") if entry.get("METHOD")]
@@ -99,7 +99,7 @@ def journal(check, machine, _):
     labels = [word for number in range(65) for word in ("--label", f"l{number}=x")]
     machine.ctl("add", "note", "--id", "crowded", *labels)
     quota = eventually(lambda: found("RESOURCE_EXHAUSTED"))
-    check.equal("journal: what tells of the daemon is there at the default level, with its fields",
+    check.equal("journal: messages about the daemon have the default level, with their fields",
                 [(e["METHOD"], e["PEER_UID"], e["PRIORITY"], e.get("REVISION", "").isdigit())
                  for e in quota],
                 [("widgetd.v1.WidgetService/CreateWidget", "0", "4", True)])
@@ -108,14 +108,14 @@ def journal(check, machine, _):
     machine.ctl("log-level", "info")
     ghosts = eventually(lambda: [
         entry for entry in found("NOT_FOUND") if entry.get("WIDGET_ID") == "journal-ghost"])
-    check.that("journal: and what tells of a call at debug, with widget, method, user and source",
+    check.that("journal: and messages about a call at debug, with widget, method, user and source",
                len(ghosts) == 1 and ghosts[0]["METHOD"].endswith("/GetWidget")
                and ghosts[0]["PEER_UID"] == "0" and ghosts[0]["CODE_FILE"].endswith(".swift"),
                ghosts)
 
 
 def diagnosis(check, machine, _):
-    """What is wrong with the service is found, and the command that is named mends it."""
+    """The doctor finds a fault of the service, and its command repairs the fault."""
     def doctor(*prefix, user=None, timeout="1m"):
         told = machine.run(*prefix, "widgetctl", "doctor", "-o", "json", "--timeout", timeout,
                            user=user)
@@ -132,7 +132,8 @@ def diagnosis(check, machine, _):
         machine.run("sh", "-c", found.get("mend", "true"))
 
     def well(what):
-        check.that(f"diagnosis: {what}: all is well again", eventually(lambda: not failed(doctor())),
+        check.that(f"diagnosis: {what}: no fault is found any more",
+                   eventually(lambda: not failed(doctor())),
                    doctor())
 
     status = json.loads(machine.ctl("status", "-o", "json").stdout)
@@ -188,12 +189,12 @@ def reloading(check, machine, _):
     check.equal("reload: when it returns, the new settings are in force", found, 4321)
     machine.configure(LIMITS_WIDGETS_MAX="many")
     told = machine.systemctl("reload", "widgetd.service")
-    check.that("reload: with settings that cannot be used it fails", told.returncode != 0)
-    check.equal("reload: the daemon goes on, the same process",
+    check.that("reload: it fails with invalid settings", told.returncode != 0)
+    check.equal("reload: the daemon keeps running, in the same process",
                 (machine.state(), machine.main_pid()), ("active", pid))
     with machine.connect() as connection:
         found = connection.call("GetStats")["limits"]["widgets_max"]
-    check.equal("reload: with the settings it had", found, 4321)
+    check.equal("reload: with its former settings", found, 4321)
     def entries():
         return machine.journal("-u", "widgetd.service", "-n", "50")
 
@@ -209,7 +210,7 @@ def reloading(check, machine, _):
 
 
 def restarting(check, machine, _):
-    """A restart in order: the watch goes on over the same connection."""
+    """A clean restart: the watch goes on over the same connection."""
     writer, follower = Writer(machine, "restarted"), Follower(machine)
     pid, connections = machine.main_pid(), follower.connections
     for _ in range(3):
@@ -218,17 +219,18 @@ def restarting(check, machine, _):
     writer.stop()
     check.equal("restart: systemctl restart succeeds", (told.returncode, told.stderr), (0, ""))
     check.that("restart: it is another process", machine.running(pid))
-    check.equal("restart: nobody is refused meanwhile", writer.refused[:3], [])
+    check.equal("restart: no client is refused meanwhile", writer.refused[:3], [])
     check.that("restart: a watch reaches the last change", follower.reaches(writer.revision),
                (follower.failure, follower.mirror.revision, writer.revision))
     wrong = follower.verdict()
-    check.that("restart: and has missed nothing and seen nothing twice", wrong is None, wrong)
-    check.equal("restart: over the connection it began with", follower.connections, connections)
-    check.equal("restart: calls go on over theirs", writer.lost, 0)
+    check.that("restart: and has every change once", wrong is None, wrong)
+    check.equal("restart: over its first connection", follower.connections, connections)
+    check.equal("restart: calls go on over their connection", writer.lost, 0)
 
 
 def crowding(check, machine, _):
-    """Far more connections than the manager reads messages at once, over several restarts."""
+    """Far more connections than the messages that the manager reads at once, over several
+    restarts."""
     crowd, watches = [], []
     for number in range(150):
         connection = machine.connect()
@@ -260,7 +262,7 @@ def crowding(check, machine, _):
     for watch in watches:
         frame = next(iter(watch))
         heard.append([event["name"] for event in frame["events"]["events"]])
-    check.equal("crowd: every stream belongs to whom it belonged",
+    check.equal("crowd: every stream still has its own client",
                 heard, [[f"e{number}"] for number in range(0, 150, 3)])
     for connection in crowd:
         connection.close()
@@ -273,14 +275,15 @@ def two_sockets(check, machine, _):
     for path in (SOCKET, "/run/widgetd/second.sock"):
         told = machine.run("widgetctl", "--socket", path, "health", "--timeout", "10s")
         check.equal(f"two sockets: {path} is served", told.returncode, 0)
-    # A service that does not get ready: until it listens, the kernel names systemd as who does.
+    # A service that does not become ready: until it listens, the kernel names systemd as the
+    # listener.
     machine.drop_in("[Service]\nExecStartPre=/usr/bin/widgetctl health --timeout 1h\n")
     machine.systemctl("stop", "widgetd.service")
     machine.systemctl("restart", "widgetd.socket")
     told = machine.run("widgetctl", "doctor", "--socket", "/run/widgetd/second.sock", "-o", "json",
                        "--timeout", "1s")
     found = {entry["check"]: entry for entry in json.loads(told.stdout)["checks"]}.get("health", {})
-    check.that("two sockets: the doctor has systemd restart what hangs, and not killed",
+    check.that("two sockets: the doctor's command restarts the hanging service, without a kill",
                "(systemd, process 1)" in found.get("found", "") and found.get("mend")
                == "systemctl restart widgetd.socket widgetd.service", found)
     machine.no_drop_in()
@@ -304,14 +307,14 @@ def killing(check, machine, _):
     check.equal("kill -9: five in a row, and it comes back each time", back, [True] * 5)
     check.equal("kill -9: systemd counts them",
                 int(machine.shows("widgetd.service", "NRestarts")) - restarts, 5)
-    check.equal("kill -9: nobody is refused meanwhile", writer.refused[:3], [])
+    check.equal("kill -9: no client is refused meanwhile", writer.refused[:3], [])
     check.that("kill -9: a watch reaches the last change", follower.reaches(writer.revision),
                (follower.failure, follower.mirror.revision, writer.revision))
     wrong = follower.verdict()
-    check.that("kill -9: and has missed nothing and seen nothing twice", wrong is None, wrong)
+    check.that("kill -9: and has every change once", wrong is None, wrong)
     with machine.connect() as connection:
         check.equal("kill -9: it is the same history", connection.call("GetStats")["epoch"], epoch)
-    check.equal("kill -9: what was stored is there",
+    check.equal("kill -9: the stored state is there",
                 machine.ctl("get", "clock", "--field", "data.text").stdout.strip(), "12:00")
 
 
@@ -328,10 +331,10 @@ def watchdog(check, machine, _):
 
     enough = heard() + 8_000_000
     eventually(lambda: heard() >= enough or machine.main_pid() != pid)
-    check.that("watchdog: a daemon that says that it is well is left alone",
+    check.that("watchdog: a daemon that reports in time is not ended",
                heard() >= enough and machine.main_pid() == pid, (pid, machine.main_pid()))
     machine.kill(signal.SIGSTOP, pid)
-    check.that("watchdog: one that stands still is ended, and started again",
+    check.that("watchdog: a daemon that hangs is ended, and started again",
                eventually(lambda: machine.running(pid)), machine.shows("widgetd.service", "Result"))
     check.that("watchdog: the journal says so", eventually(lambda: any(
         "atchdog timeout" in str(entry.get("MESSAGE", ""))
@@ -347,7 +350,7 @@ def watchdog(check, machine, _):
 
 
 def storm(check, machine, _):
-    """Starts that cannot succeed, with a client that wants one."""
+    """Starts that cannot succeed, with a client that causes them."""
     machine.systemctl("reset-failed")
     machine.configure(STORE="paper")
     told = machine.systemctl("restart", "widgetd.service")
@@ -360,13 +363,13 @@ def storm(check, machine, _):
         for entry in entries())), [entry.get("MESSAGE") for entry in entries()])
     check_log(check, machine, "widgetd", {"paper": "3"})
     machine.ctl("ls", "--timeout", "2s")
-    check.that("storm: clients that want it cannot have it started for ever", eventually(
+    check.that("storm: clients cannot cause endless starts", eventually(
         lambda: machine.state("widgetd.socket") == "failed"), machine.state("widgetd.socket"))
     machine.configure()
     machine.systemctl("reset-failed", "widgetd.socket", "widgetd.service")
     machine.systemctl("start", "widgetd.socket")
     told = machine.ctl("get", "clock", "--field", "data.text")
-    check.that("storm: corrected, it is there again with the two commands of docs/service.md",
+    check.that("storm: after a correction, the two commands of docs/service.md start it again",
                told.returncode == 0, (told.stderr, machine.systemctl(
                    "status", "widgetd.socket", "widgetd.service").stdout))
     machine.drop_in("[Service]\nRestartSec=10ms\n[Unit]\nStartLimitBurst=4\n")
@@ -382,4 +385,4 @@ def storm(check, machine, _):
     machine.no_drop_in()
     machine.systemctl("reset-failed", "widgetd.socket", "widgetd.service")
     machine.systemctl("start", "widgetd.socket")
-    check.equal("storm: and comes back when it is told to", machine.ctl("health").returncode, 0)
+    check.equal("storm: and starts again on request", machine.ctl("health").returncode, 0)

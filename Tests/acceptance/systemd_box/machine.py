@@ -1,4 +1,4 @@
-"""A machine with a real systemd, the packages for it, and clients that watch what it does."""
+"""A machine with a real systemd, the packages for it, and clients that observe it."""
 
 import glob
 import os
@@ -22,7 +22,7 @@ RUNTIME_MAX = 65519  # the highest user number that systemd gives to DynamicUser
 
 
 class Packages:
-    """The packages, of the programs under test and once more as a later version."""
+    """The packages of the programs under test, and the same as a later version."""
 
     def __init__(self, folder):
         self.now, self.later = os.path.join(folder, "now"), os.path.join(folder, "later")
@@ -54,7 +54,7 @@ class Packages:
 
 
 class Machine(Box):
-    """The box with what all parts of the test do in it."""
+    """The box, with the functions that all parts of the test use."""
 
     def install(self, folder, *names):
         inside = "/packages"
@@ -89,7 +89,7 @@ class Machine(Box):
         return self.shows(unit, "ActiveState")
 
     def running(self, other_than=0):
-        """The daemon's process, if it is another one, and ready."""
+        """The daemon's process, if it is a new one, and ready."""
         pid = self.main_pid()
         return pid not in (0, other_than) and self.state() == "active" and pid
 
@@ -109,7 +109,8 @@ class Machine(Box):
                    "".join(f"WIDGETD_{key}={value}\n" for key, value in settings.items()))
 
     def lend_runtime(self):
-        """Programs built for this machine find the Swift runtime; those for release need none."""
+        """Makes the Swift runtime available to programs built for this machine; release programs
+        need none."""
         told = subprocess.run(["ldd", binary("widgetd")], capture_output=True, text=True,
                               check=True)
         found = re.search(r"libswiftCore\.so => (\S+)/libswiftCore\.so", told.stdout)
@@ -122,7 +123,7 @@ class Machine(Box):
                    f"[Service]\nExecPaths={folder}\n")
 
     def relevant_files(self):
-        """Everything there is, but for what packages do not answer for."""
+        """All files, except those that no package is responsible for."""
         told = self.run("find", "/etc", "/usr", "/var", "/run", "-xdev",
                         "-not", "-path", "/var/lib/dpkg/*", "-not", "-path", "/var/cache/*",
                         "-not", "-path", "/var/log/*", "-not", "-path", "/run/systemd/*",
@@ -132,8 +133,8 @@ class Machine(Box):
 
 
 class Follower:
-    """A watch of everything, in a thread, that must see each commit once and in order. It connects
-    again only if the connection ends, and counts how often."""
+    """A watch of everything, in a thread. It must see each commit once and in order. It connects
+    again only if the connection ends, and counts that."""
 
     def __init__(self, machine):
         self.machine, self.mirror = machine, Mirror()
@@ -164,8 +165,8 @@ class Follower:
         return self.failure is None and self.mirror.revision >= revision
 
     def verdict(self):
-        """What is wrong with what was seen; None if nothing is. Providers change their widgets meanwhile,
-        so the two states are compared until both are of one moment."""
+        """The mistake in the watched state; None if there is none. Providers change their widgets
+        meanwhile, so the two states are compared until both have the same revision."""
         wrong = None
 
         def agrees():
@@ -187,7 +188,7 @@ class Follower:
 
 
 class Writer:
-    """Changes one widget, again and again, in a thread, and notes what was answered."""
+    """Changes one widget again and again, in a thread, and records the answered changes."""
 
     def __init__(self, machine, name):
         self.machine, self.name = machine, name
@@ -221,7 +222,7 @@ class Writer:
                 self.lost += 1
 
     def goes_on(self, count=20):
-        """Waits until some more changes were answered."""
+        """Waits until more changes have an answer."""
         wanted = self.answered + count
         return eventually(lambda: self.answered >= wanted)
 
@@ -244,7 +245,7 @@ def documented(heading):
 
 
 def check_log(check, machine, name, expected):
-    """What a program says is in the journal with its priority, and its name once."""
+    """The messages of a program are in the journal with their priority, and with its name once."""
     def entries():
         return [entry for entry in machine.journal(f"_SYSTEMD_UNIT={name}.service")
                 if isinstance(entry.get("MESSAGE"), str)]
@@ -254,9 +255,9 @@ def check_log(check, machine, name, expected):
                 if words in entry["MESSAGE"]}
 
     eventually(lambda: found().keys() == expected.keys())
-    check.equal(f"{name}: what it says is in the journal with its priority", found(), expected)
+    check.equal(f"{name}: its messages are in the journal with their priority", found(), expected)
     check.equal(f"{name}: and with its name once", [
         (entry["SYSLOG_IDENTIFIER"], entry["MESSAGE"]) for entry in entries()
-        # A reload is done by widgetctl, which writes for people.
+        # widgetctl makes a reload, and its messages are for people.
         if entry["SYSLOG_IDENTIFIER"] not in (name, "widgetctl")
         or entry["MESSAGE"].startswith(name)], [])

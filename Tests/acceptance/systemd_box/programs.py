@@ -1,4 +1,4 @@
-"""Parts of the test of the service: what runs beside the daemon, and a user's own daemon."""
+"""Parts of the test of the service: the programs beside the daemon, and a user's own daemon."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def sysmon(check, machine, packages):
     check.equal("sysmon: it does not see the daemon's state, which is there", [
         os.path.exists(machine.path(f"{root}/var/lib/private/widgetd/widgetd.db"))
         for root in (f"/proc/{pid}/root", "")], [False, True])
-    check.that("sysmon: nor can it look into the daemon's process: it has users of its own",
+    check.that("sysmon: and not the daemon's process, because it has its own user namespace",
                os.readlink(machine.path(f"/proc/{pid}/ns/user"))
                != os.readlink(machine.of_daemon("ns/user")))
     machine.kill(signal.SIGKILL)
@@ -47,7 +47,7 @@ def sysmon(check, machine, packages):
                told()[:200])
 
 
-# As docs/service.md has it.
+# The unit of docs/service.md.
 OWN_PROVIDER = """
 [Unit]
 Requires=widgetd.socket
@@ -66,7 +66,8 @@ WantedBy=multi-user.target widgetd.socket
 """
 
 
-# Tells what its program can do, and has another that runs on, with a child in a session of its own.
+# The bundle's first program reports its rights. The second one keeps running, with a child in
+# another session.
 PROBE = """
 bundle: probe
 format: 1
@@ -122,7 +123,7 @@ exec sleep 86398
 
 
 def host(check, machine, packages):
-    """Bundles in the system's folders, and what they can and cannot do."""
+    """Bundles in the system's folders, and their rights."""
     unit, store = "widgetd-host.service", "/var/lib/widgetd-host/bundles"
     told = machine.install(packages.now, "widgetd-host")
     check.equal("host: the package installs", (told.returncode, machine.state(unit)),
@@ -145,7 +146,7 @@ def host(check, machine, packages):
             lambda: machine.shows(unit, "StatusText") == words), machine.shows(unit, "StatusText"))
 
     def put(name, **files):
-        # Beside its place first: a bundle comes as a whole.
+        # First beside its place, because a bundle must appear as a whole.
         shutil.rmtree(machine.path("/new"), ignore_errors=True)
         for file, text in files.items():
             path = f"/new/{file.replace('_', '.')}"
@@ -153,7 +154,7 @@ def host(check, machine, packages):
             os.chmod(machine.path(path), 0o755)
         machine.run("mv", "/new", f"{store}/{name}")
 
-    # What people do: take an example, and install it.
+    # The usual steps: take an example, and install it.
     machine.run("cp", "-r", f"{EXAMPLES}/load", "/etc/widgetd/bundles/")
     machine.run("cp", "-r", f"{EXAMPLES}/counter", "/root/")
     told = machine.ctl("bundle", "install", "/root/counter")
@@ -187,12 +188,13 @@ def host(check, machine, packages):
         [entry.get("MESSAGE") for entry in entries()[-4:]])
     check_log(check, machine, "widgetd-host", {"counter/bundle.yaml:": "4", " loaded from ": "6"})
     noise = [entry["MESSAGE"] for entry in entries() if "Failed" in str(entry.get("MESSAGE"))]
-    check.equal("host: which complains about nothing else", noise, [])
+    check.equal("host: and has no other warning", noise, [])
     with open(path, "w", encoding="utf-8") as file:
         file.write(after)
     reaches("and mended", "bundle/counter.data.state==running")
 
-    # The example under other names: this machine has a widget and a kind named clock already.
+    # The example has other names here, because this machine already has a widget and a kind named
+    # clock.
     with open(machine.path(f"{EXAMPLES}/clock/bundle.yaml"), encoding="utf-8") as file:
         put("zoned", bundle_yaml=re.sub(r"\bclock\b", "zoned", file.read()))
 
@@ -220,7 +222,7 @@ def host(check, machine, packages):
     reaches("programs of a bundle run", "probe.data.stays==1", "probe.data.looks==1")
     told = machine.ctl("get", "probe", "-o", "json").stdout
     found = json.loads(told)["data"]["found"]
-    check.equal("host: they can do what they are for, and nothing else", found, {
+    check.equal("host: its programs have only the rights that they need", found, {
         "user": "widgetd", "home": "/var/lib/widgetd-host/home", "see-daemon": "yes",
         "see-memory": "no", "see-files": "no", "see-state": "no", "see-homes": "no",
         "write-bundles": "no", "write-own": "no", "write-settings": "no", "write-home": "yes",
@@ -263,15 +265,15 @@ def host(check, machine, packages):
     machine.ctl("send", "counter", "press", "--node", "plus")
     reaches("and its widgets are as they were", "counter.data.n==16", "counter:fresh")
     check.equal("host: it stops in order", machine.systemctl("stop", unit).returncode, 0)
-    check.equal("host: and nothing that it started is left", sleepers(), [])
-    check.equal("host: as a result it has success", machine.shows(unit, "Result"), "success")
+    check.equal("host: and none of its programs is left", sleepers(), [])
+    check.equal("host: its result is success", machine.shows(unit, "Result"), "success")
     reaches("its widgets are stale then", "load:stale", "counter:stale",
             "bundle/load.data.state==stopped")
     machine.systemctl("start", unit)
 
 
 def providers(check, machine, packages):
-    """Who provides widgets comes and goes with the socket, and doctor misses who does not run."""
+    """Providers start and stop with the socket, and doctor reports a provider that does not run."""
     names = ("widgetd-host.service", "widgetd-sysmon.service")
     told = machine.install(packages.now, "widgetd-host", "widgetd-sysmon")
     check.equal("providers: the packages install", told.returncode, 0)
@@ -303,7 +305,7 @@ def providers(check, machine, packages):
         lambda: states() == ["active"] * 3), states())
     machine.systemctl("disable", "--now", *names)
     found = doctor().get("providers", {})
-    check.that("providers: who is turned off is not missed", not any(
+    check.that("providers: a disabled provider is not reported", not any(
         name in found.get("found", "") for name in names), found)
     machine.systemctl("enable", "--now", *names)
     check.equal("providers: disable --now and enable --now of each works", states(),
@@ -311,7 +313,8 @@ def providers(check, machine, packages):
     for name in names:
         machine.systemctl("stop", name)
         found = doctor().get("providers", {})
-        if check.that(f"providers: doctor misses {name}", found.get("grade") == "warn"
+        if check.that(f"providers: doctor reports that {name} does not run",
+                      found.get("grade") == "warn"
                       and name in found["found"] and "inactive" in found["found"]
                       and found.get("mend") == f"systemctl start {name}", found):
             machine.run("sh", "-c", found["mend"])
@@ -322,11 +325,11 @@ def providers(check, machine, packages):
     eventually(lambda: machine.state(names[0]) == "failed")
     machine.no_drop_in(unit=names[0])
     found = doctor().get("providers", {})
-    if check.that("providers: doctor says which one failed, and where it says why",
+    if check.that("providers: doctor names the one that failed, and where its log is",
                   found.get("grade") == "warn" and f"{names[0]} failed" in found["found"]
                   and f"journalctl -u {names[0]}" in found["found"], found):
         machine.run("sh", "-c", found["mend"])
-    check.that("providers: its command mends it", eventually(
+    check.that("providers: its command repairs it", eventually(
         lambda: states() == ["active"] * 3), states())
     machine.systemctl("disable", "--now", "own.service")
     os.unlink(machine.path("/etc/systemd/system/own.service"))
@@ -338,7 +341,7 @@ def user_instance(check, machine, packages):
     number = machine.run("id", "-u", "owner").stdout.strip()
     runtime = f"/run/user/{number}"
     machine.run("install", "-d", "-o", "owner", "-g", "owner", "-m", "700", runtime)
-    # What logind does at a login.
+    # The same steps as logind at a login.
     machine.run("systemd-run", "--unit=owner-manager", "--uid=owner", "-p", "Type=notify",
                 "-p", "Delegate=yes", "-p", "PAMName=login", "-E", f"XDG_RUNTIME_DIR={runtime}",
                 "/lib/systemd/systemd", "--user")
@@ -352,12 +355,13 @@ def user_instance(check, machine, packages):
         return machine.run(*words, user="owner", env=env)
 
     told = own("systemctl", "--user", "is-active", "widgetd.socket")
-    check.equal("user instance: it is not on unless asked for", told.stdout.strip(), "inactive")
+    check.equal("user instance: it is not enabled by default", told.stdout.strip(), "inactive")
     told = own("systemctl", "--user", "enable", "--now", "widgetd.socket")
-    check.equal("user instance: enable --now turns it on", told.returncode, 0)
+    check.equal("user instance: enable --now starts it", told.returncode, 0)
     told = own("widgetctl", "add", "clock", "--id", "mine")
     check.equal("user instance: the user owns it", told.returncode, 0)
-    # It says so when it serves, and its first client may have been answered by then.
+    # The service reports that it is ready when it serves. Its first client may have an answer
+    # before that.
     check.that("user instance: the first client started it", eventually(lambda: own(
         "systemctl", "--user", "is-active", "widgetd.service").stdout.strip() == "active"))
     check.that("user instance: it is another one than the system's",
@@ -388,12 +392,12 @@ def user_instance(check, machine, packages):
     check.that("user instance: a bundle in the user's folder is there, and its program can use D-Bus",
                told.returncode == 0, (told.stderr, own("widgetctl", "ls").stdout[-1000:]))
     told = machine.install(packages.later, *PROGRAMS)
-    check.that("user instance: an upgrade says whose daemon and host still run the old programs",
+    check.that("user instance: an upgrade names users with daemons and hosts of the old version",
                all(re.search(rf"^{name}: .*: process \d+ of owner$", told.stdout, re.M)
                    for name in ("widgetd", "widgetd-host")), told.stdout[-2000:])
     check.that("user instance: and how they are restarted",
                "systemctl --user restart widgetd-host.service" in told.stdout, told.stdout[-2000:])
-    check.that("user instance: but nothing of the service, which it restarts", not re.search(
+    check.that("user instance: but does not name the service, which it restarts", not re.search(
         r"process \d+ of (?!owner)", told.stdout), told.stdout[-2000:])
 
     def doctor():
@@ -402,11 +406,12 @@ def user_instance(check, machine, packages):
 
     for name, unit in (("version", "widgetd.service"), ("providers", "widgetd-host.service")):
         found = doctor().get(name, {})
-        if check.that(f"user instance: doctor sees that {unit} runs on", found.get("grade") == "warn"
+        if check.that(f"user instance: doctor sees that {unit} still runs",
+                      found.get("grade") == "warn"
                       and "was replaced or removed" in found["found"] and found.get("mend")
                       == f"systemctl --user restart {unit}", found):
             own("sh", "-c", found["mend"])
-        check.that("user instance: and its command mends that", eventually(
+        check.that("user instance: and its command repairs that", eventually(
             lambda: doctor().get(name, {}).get("grade") == "ok"), doctor())
     machine.systemctl("stop", "owner-manager.service")
     machine.install(packages.now, *PROGRAMS)
