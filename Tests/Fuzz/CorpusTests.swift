@@ -2,7 +2,8 @@ import Foundation
 import SeededRandom
 import Testing
 
-/// Each target gets its inputs of `Corpus`, and what libFuzzer would try first, without libFuzzer.
+/// Each target gets its inputs of `Corpus`, and the first changes that libFuzzer would try, without
+/// libFuzzer.
 ///
 /// A finding of scripts/fuzz ends the test run, as it ends the fuzzer. To see which input it is:
 /// `scripts/fuzz TARGET 0 Tests/Fuzz/Corpus/TARGET/*`. Random changes differ from run to run. Their
@@ -42,7 +43,7 @@ struct CorpusTests {
     for _ in 0..<Self.mutants {
       let mutant = mutated(random.pick(pool), with: pool, by: &random)
       mutant.withUnsafeBytes(target.run)
-      // Changes add up: a mutant takes the place of an input, so that later ones are further away.
+      // Changes accumulate: a mutant replaces an input, so later ones differ more.
       if random.chance(25) { pool[random.below(pool.count)] = mutant }
     }
   }

@@ -7,9 +7,8 @@ import WidgetProto
 
 @testable import WidgetStorage
 
-/// Archives: whatever is in one, nothing stays in the folder for temporary files, and nothing gets
-/// beside it. scripts/fuzz makes `TMPDIR` an empty folder, and names it again in
-/// `WIDGETD_FUZZ_SCRATCH`.
+/// Archives: no archive leaves files in the folder for temporary files, or creates files outside
+/// it. scripts/fuzz makes `TMPDIR` an empty folder, and names it again in `WIDGETD_FUZZ_SCRATCH`.
 func fuzzArchives(_ input: UnsafeRawBufferPointer) {
   do throws(BundleInstallerError) {
     _ = try installer.read(bytes: Array(input), name: "a.archive")
@@ -36,9 +35,9 @@ private func names(in folder: String) -> [String] {
   return names
 }
 
-/// Rows of a database with the right checksum: a store starts with them, or they are refused with
-/// words. The first byte chooses the table, the second the length of the row's key; the rest is the
-/// body.
+/// Rows of a database with the right checksum: a store starts with them, or refuses them with a
+/// message. The first byte chooses the table, the second the length of the row's key; the rest is
+/// the body.
 func fuzzRows(_ input: UnsafeRawBufferPointer) {
   guard input.count >= 2 else { return }
   let keyBytes = min(Int(input[1]) % 64, input.count - 2)
@@ -84,7 +83,7 @@ private let saved: SavedState = {
   }
 }()
 
-/// One statement for each table with bodies; the checksum is computed from what is inserted.
+/// One statement for each table with bodies; the checksum is computed from the inserted values.
 private nonisolated(unsafe) let insertions: [Statement] = {
   let rows = [
     ("widgets", "id, body", "?1, ?2"), ("tombstones", "revision, id, body", "500, ?1, ?2"),

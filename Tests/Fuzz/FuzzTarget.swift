@@ -43,13 +43,13 @@ public func testOneInput(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   return 0
 }
 
-/// Ends the process with words if an invariant is broken.
+/// Ends the process with a message if an invariant is broken.
 func require(_ condition: Bool, _ words: @autoclosure () -> String) {
   if !condition { fatalError(words()) }
 }
 
-/// The lengths of the pieces in which a transport could deliver so many bytes. The first byte of an
-/// input chooses them.
+/// The lengths of the pieces in which a transport could deliver this many bytes. The first byte of
+/// an input chooses them.
 func pieces(of count: Int, by choice: UInt8) -> [Int] {
   guard choice > 0 else { return [count] }
   var state = UInt32(choice)

@@ -14,7 +14,7 @@ func mutated(_ input: [UInt8], with others: [[UInt8]], by random: inout SeededGe
 /// The longest input that scripts/fuzz lets libFuzzer make.
 private let mutantBytesMax = 4096
 
-/// Bytes at which lengths, signs, varints and texts turn into something else.
+/// Bytes at the limits of lengths, signs, varints and texts.
 private let boundaries: [UInt8] = [
   0x00, 0x01, 0x7f, 0x80, 0xff, UInt8(ascii: "\n"), UInt8(ascii: "\""), UInt8(ascii: "$"),
   UInt8(ascii: "{"),

@@ -3,8 +3,8 @@ import WidgetModel
 
 @testable import WidgetExpression
 
-/// CEL: an evaluation stays within its budget, repeats itself, and reads back as it is printed. The
-/// first byte chooses whether types are checked.
+/// CEL: an evaluation stays within its budget and gives the same result again. A printed expression
+/// reads back the same. The first byte chooses whether types are checked.
 func fuzzExpressions(_ input: UnsafeRawBufferPointer) {
   guard let choice = input.first else { return }
   let environment = choice & 1 == 0 ? checked : unchecked
@@ -29,7 +29,7 @@ func fuzzExpressions(_ input: UnsafeRawBufferPointer) {
     require(again.hasSameStructure(as: tree), "printed as \(expression.formatted)")
     require(printed.formatted == expression.formatted, "printed again as \(printed.formatted)")
   } catch {
-    // Parentheses and escapes can lead over the limits of length and depth.
+    // Parentheses and escapes can exceed the limits of length and depth.
     require(
       error.reason == .tooComplex,
       "printed as \(expression.formatted), which is refused: \(error.rendered)")
@@ -73,7 +73,8 @@ func fuzzBundles(_ input: UnsafeRawBufferPointer) {
   }
 }
 
-/// JSON of programs and of people. What a person may write, a program may, with the same value.
+/// JSON of people is stricter than JSON of programs: programs may write all JSON that people may
+/// write, with the same value.
 func fuzzJSON(_ input: UnsafeRawBufferPointer) {
   let bytes = Array(input)
   let program = try? JSONReader.value(of: bytes, from: .program)

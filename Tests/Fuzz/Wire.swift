@@ -8,8 +8,8 @@ import WidgetTransport
   @testable import WidgetGRPC
 #endif
 
-/// ttrpc: the frames are the same however the bytes are cut, and the state machine of the streams
-/// opens no more than it may.
+/// ttrpc: the frames are the same however the bytes are split, and the state machine opens no more
+/// streams than allowed.
 func fuzzFrames(_ input: UnsafeRawBufferPointer) {
   guard let choice = input.first else { return }
   let bytes = input.dropFirst()
@@ -51,7 +51,7 @@ func fuzzFrames(_ input: UnsafeRawBufferPointer) {
   require(read(pieces(of: bytes.count, by: choice)) == whole, "pieces give other frames")
 }
 
-/// Every type of message: what decodes has a stable meaning. The first byte chooses the type.
+/// Every type of message: decoded bytes have a stable meaning. The first byte chooses the type.
 func fuzzMessages(_ input: UnsafeRawBufferPointer) {
   guard let choice = input.first else { return }
   let type = MessageType.all[Int(choice) % MessageType.all.count]
@@ -86,12 +86,12 @@ private func compareReaders(_ bytes: [UInt8]) {
 private nonisolated(unsafe) let codec = WireCodec(limits: WireLimits(arenaBytesMax: 1 << 20))
 
 #if GRPC
-  /// HTTP/2: every byte passes once and in order, and pieces change nothing.
+  /// HTTP/2: every byte passes once and in order, and the split into pieces does not matter.
   func fuzzHTTP2(_ input: UnsafeRawBufferPointer) {
     guard let choice = input.first else { return }
     let bytes = Array(input.dropFirst())
     func scan(_ lengths: [Int]) -> (passed: [UInt8], controls: [ControlFrameScanner.Piece]) {
-      // A short opening leaves more of the input to the frames.
+      // A short opening leaves more of the input for the frames.
       var scanner = ControlFrameScanner(openingBytes: 1)
       var passed: [UInt8] = []
       var controls: [ControlFrameScanner.Piece] = []

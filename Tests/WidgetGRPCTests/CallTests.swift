@@ -9,7 +9,8 @@
   @testable import WidgetServer
 
   @Suite struct `A call over gRPC` {
-    /// Each gets an empty message. What it ends with is what the same call from inside ends with.
+    /// Each method gets an empty message. The outcome must be that of the same call inside the
+    /// process.
     @Test func `of every method is answered as inside the process`() async throws {
       try await withServer { server in
         let inside = try await server.server.inProcessClient(for: .current)
@@ -86,7 +87,7 @@
       }
     }
 
-    /// What clients take of metadata is 8 KiB, each header counted with 32 bytes of overhead.
+    /// Clients accept 8 KiB of metadata, and count 32 bytes of overhead for each header.
     @Test func `fails in headers of less than 8 KiB, however long the words`() async throws {
       try await withServer { server in
         let client = try server.connect()
@@ -160,7 +161,7 @@
       }
     }
 
-    /// Messages may have 4 MiB. What is larger is not even waited for.
+    /// Messages may have 4 MiB. The server refuses a larger one without waiting for it.
     @Test func `with too large a message is refused, and the connection lives`() async throws {
       try await withServer { server in
         let client = try server.connect()
@@ -171,11 +172,11 @@
             [0] + RawHTTP2.bigEndian(UInt32(claimed)) + [1, 2, 3], on: stream, isEnd: false)
           #expect(try client.ending(of: stream).code == 8, "\(claimed)")
         }
-        // One that is sent in full.
+        // A large message that is sent completely.
         let stream = try client.start(
           "\(RawHTTP2.widgets)/GetWidget", payload: [UInt8](repeating: 1, count: (4 << 20) + 1))
         #expect(try client.ending(of: stream).code == 8)
-        // The largest that may be is read: its bytes are no request.
+        // A message of the greatest size is read, but its bytes are not a request.
         let largest = try client.start(
           "\(RawHTTP2.widgets)/GetWidget", payload: [UInt8](repeating: 1, count: 4 << 20))
         #expect(try client.ending(of: largest).reason == "INVALID_REQUEST")
@@ -191,7 +192,8 @@
         // The client made this call after it acknowledged the settings.
         while client.settings[6] != 80 << 10 { #expect(try client.fill()) }
         _ = try client.create("a")
-        /// What a call with so many bytes in one header ends with. Few bits a byte: it is one frame.
+        /// The outcome of a call with this many bytes in one header. They need few bits each, so it
+        /// is one frame.
         func ending(_ count: Int) throws -> RawHTTP2.Ending {
           try client.ending(
             of: client.start(
@@ -242,7 +244,7 @@
           of: client.start("\(RawHTTP2.widgets)/GetWidget", payload: [0xff, 0xff, 0xff]))
         #expect(ending.code == 3)
         #expect(ending.reason == "INVALID_REQUEST")
-        // Compressed, without having said how.
+        // The message is compressed, but no header names the compression.
         let stream = try client.begin("\(RawHTTP2.widgets)/GetWidget")
         try client.sendData([1, 0, 0, 0, 1, 7], on: stream, isEnd: true)
         while try client.next(on: stream) != nil {}
@@ -284,8 +286,8 @@
       }
     }
 
-    /// Two connections of different users: the daemon tells them apart by a header of its own, which
-    /// a client may send too.
+    /// Two connections of different users: the daemon identifies them by an internal header, which
+    /// a client could send too.
     @Test func `is attributed to its connection, not to the header that it sends`() async throws {
       try await withServer(policy: AccessPolicy(ownerUIDs: [1], clientGID: 2)) { server in
         for peer in [Peer(uid: 1, gid: 1, pid: 1), Peer(uid: 9, gid: 2, pid: 1)] {
@@ -309,14 +311,14 @@
           let list = try client.call(
             "ListWidgets", ListWidgetsRequest(), as: ListWidgetsResponse.self, forgery)
           #expect(list.widgets.count == 1)
-          // And an owner does not become less.
+          // An owner does not lose rights either.
           let made = try owner.call(
             "CreateWidget", Self.change(), as: CreateWidgetResponse.self,
             forgery.map { ($0.0, $0.1 == "1" ? "2" : $0.1) })
           _ = try owner.call(
             "DeleteWidget", DeleteWidgetRequest(id: made.widget.id), as: DeleteWidgetResponse.self)
         }
-        // After the message, in trailers.
+        // The header comes after the message, in trailers.
         let stream = try client.begin("\(RawHTTP2.widgets)/CreateWidget")
         try client.sendData(
           RawHTTP2.prefixed(client.codec.encode(Self.change())), on: stream, isEnd: false)

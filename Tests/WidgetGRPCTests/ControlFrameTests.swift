@@ -22,7 +22,7 @@
       var passed: [UInt8] = []
       var pings: [UInt64] = []
       var resets: [UInt32] = []
-      /// How much had passed when each reset was found.
+      /// The number of passed bytes when each reset was found.
       var passedBefore: [Int] = []
     }
 
@@ -54,7 +54,7 @@
       opening + settings + ping(1) + data + reset(1) + ping(2) + ping(3) + data + reset(3)
     private static let others = opening + settings + data + data
 
-    @Test func `are taken out, however the bytes are cut`() {
+    @Test func `are taken out, however the bytes are split`() {
       let pings = [1, 2, 3].map { UInt64($0) * 0x0101_0101_0101_0101 }
       for first in 0...Self.conversation.count {
         for second in [0, 1, 8, 17, 40] {
@@ -88,7 +88,7 @@
       #expect(result.pings.isEmpty && result.resets.isEmpty)
     }
 
-    @Test func `come after what was sent before them`() {
+    @Test func `come after earlier bytes`() {
       let before = Self.opening + Self.settings + Self.data
       let result = Self.scan(before + Self.reset(1) + Self.data, pieces: [])
       #expect(result.passedBefore == [before.count])

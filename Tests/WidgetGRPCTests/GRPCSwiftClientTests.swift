@@ -10,7 +10,7 @@
   @testable import WidgetGRPC
   @testable import WidgetServer
 
-  /// A client library as it comes, not frames made by hand.
+  /// These tests use an unmodified client library, not hand-made frames.
   @Suite struct `The client of grpc-swift` {
     @Test func `calls, and is refused with details`() async throws {
       try await withLibraryClient { client, _ in

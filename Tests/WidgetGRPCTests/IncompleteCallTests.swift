@@ -14,7 +14,7 @@
   @Suite struct `A call without the end of its request` {
     private static let get = "\(RawHTTP2.widgets)/GetWidget"
     private static let reflection = "grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
-    /// The question list_services, with its prefix.
+    /// The request list_services, with its prefix.
     private static let question = RawHTTP2.prefixed([0x3a, 0])
 
     private static func bytes(_ server: TestServer) throws -> Int {
@@ -53,7 +53,7 @@
         try Self.wait(in: server) { $0 > 2 * stream + 19_000 }
         let sum = try Self.bytes(server)
         #expect(sum < 2 * stream + 21_000)
-        // The body counts beside the stream.
+        // The body counts in addition to the stream.
         try client.sendData([0, 0, 0, 0, 9, 1], on: plain, isEnd: false)
         try Self.wait(in: server) { $0 == sum + 6 }
         try client.reset(plain)
@@ -108,7 +108,7 @@
       try await withServer(limits: .with { $0.requestMilliseconds = 1 }) { server in
         let client = try server.connect()
         #expect(try client.health() == .serving)
-        // The first question comes with the head: both are there before the loop reads.
+        // The first request comes with the head, so both have arrived before the loop reads.
         let held = Held(client)
         let stream = try server.onLoop { _ in
           let stream = try held.client.begin(Self.reflection)
@@ -118,7 +118,7 @@
         #expect(try client.next(on: stream) != nil)
         let stays = try Self.bytes(server)
         #expect(stays > 22 << 10)
-        // The daemon has looked for late calls when this has ended.
+        // The daemon has checked for late calls when this has ended.
         let late = try server.connect()
         #expect(try late.ending(of: late.begin(Self.get)).code == 4)
         #expect(try Self.bytes(server) == stays)
@@ -140,7 +140,7 @@
   @Suite struct `Calls of a peer that does not read` {
     private static let path = "/\(RawHTTP2.widgets)/GetWidget"
 
-    /// A call beside a server, whose stream goes nowhere.
+    /// A call at a server, with a stream that leads nowhere.
     private struct Call {
       let channel = EmbeddedChannel()
       let guarded: CallGuard
@@ -186,7 +186,7 @@
             }
           }
           #expect(started == [0, 1])
-          // The first answer was read.
+          // The client has read the first answer.
           connection.release(calls[0].guarded, 600 << 10)
           #expect(started == [0, 1, 2])
           connection.release(calls[1].guarded, 600 << 10)

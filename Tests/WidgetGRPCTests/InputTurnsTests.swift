@@ -13,7 +13,7 @@
     private static let window: [UInt8] = [0, 0, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0, 1]
     private static let windows = Array(repeatElement(window, count: 1_000).joined())
 
-    /// A connection beside a server, with the server's turns.
+    /// A connection with the turns of a server.
     private struct Connection {
       let service: ServiceLoop
       let channel = EmbeddedChannel()
@@ -40,7 +40,7 @@
         channel.pipeline.read()
       }
 
-      /// Sets how long each look at the clock takes: nothing, or as long as a slice.
+      /// Sets the time that each reading of the clock takes: none, or that of a slice.
       func setTime(of look: TimeAmount) {
         var now = NIODeadline.now()
         service.context.work.clock = {
@@ -49,7 +49,7 @@
         }
       }
 
-      /// Whether HTTP/2 has got exactly this.
+      /// Whether HTTP/2 has received exactly this.
       func hasPassed(_ bytes: [UInt8]) -> Bool { passed.bytes == bytes }
     }
 
@@ -154,7 +154,7 @@
       let buffer = unwrapInboundIn(data)
       bytes += buffer.readableBytesView
       uncompletedBytes += buffer.readableBytes
-      // As each stream does.
+      // Each stream does the same.
       context.read()
     }
 
@@ -164,7 +164,7 @@
     }
   }
 
-  /// The reads that the socket is asked for.
+  /// The reads that are requested from the socket.
   private final class Reads: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
     var count = 0

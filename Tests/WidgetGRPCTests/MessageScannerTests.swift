@@ -11,9 +11,9 @@
     }
 
     @Test(arguments: 1...12)
-    func `counts what there is of a message, however it is cut`(pieceBytes: Int) {
+    func `counts the received bytes of a message, however it is split`(pieceBytes: Int) {
       let bytes = Self.message(3) + Self.message(0) + Self.message(7)
-      // After so many bytes a message is complete: 8, 13, 25.
+      // A message is complete after 8, 13 and 25 bytes.
       var scanner = MessageScanner(bytesMax: 7)
       var start = 0
       while start < bytes.count {

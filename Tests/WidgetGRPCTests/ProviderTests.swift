@@ -8,7 +8,7 @@
   @testable import WidgetGRPC
   @testable import WidgetServer
 
-  /// Sessions of providers: the conversation of both sides over HTTP/2.
+  /// Sessions of providers: the frames of both sides over HTTP/2.
   @Suite struct `A provider over gRPC` {
     private static let path = "widgetd.v1.ProviderService/Provide"
 
@@ -39,7 +39,7 @@
       return stream
     }
 
-    /// The status comes as trailers here: the answer's head was sent before.
+    /// The status comes as trailers here, because the answer's head was sent before.
     @Test func `a provider that sends too large a message ends alone`() async throws {
       try await withServer { server in
         let client = try server.connect()
@@ -138,8 +138,8 @@
         let client = try server.connect(.init(connectionWindow: 1 << 30, grantsStreams: false))
         let stream = try Self.open(client)
         let frames = try server.onLoop { $0.context.counters.providerFrames }
-        // Each gets an error with many words, which the window has no room for in the end. The server
-        // takes no more then, and grants no more: it is not the client that stops.
+        // Each frame gets an error with a long text. In the end the window is full. The server then
+        // reads no more and grants no more, so the server stops and not the client.
         let frame = RawHTTP2.prefixed(
           try client.codec.encode(
             ProvideRequest.update(ProvideUpdate(updates: [ProvidedUpdate(.make("nobody"))]))))

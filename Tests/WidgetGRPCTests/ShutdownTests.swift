@@ -33,7 +33,7 @@
       }
     }
 
-    /// Nothing is read, nothing acknowledged: neither the daemon's ping that follows GOAWAY nor its
+    /// The client reads and acknowledges nothing: neither the daemon's ping after GOAWAY nor its
     /// frames.
     @Test(arguments: [false, true])
     func `does not wait for a peer that reads nothing and acknowledges nothing`(
@@ -49,7 +49,7 @@
         }
         for client in clients {
           for _ in 0..<3 { _ = try client.watch() }
-          // A request that never ends, and one that has not begun.
+          // One request never ends, and one has not begun.
           _ = try client.begin("\(RawHTTP2.widgets)/GetWidget")
           try client.send([0, 0])
         }
@@ -58,7 +58,7 @@
 
         let start = NIODeadline.now()
         try await server.server.stop()
-        // Half a second is what connections are given; what more it takes is the machine's.
+        // Connections get half a second. Any further time is due to a slow machine.
         #expect(NIODeadline.now() - start < .seconds(10))
         withExtendedLifetime(clients) {}
       }
@@ -73,7 +73,7 @@
       }
     }
 
-    @Test func `answers what was asked before`() async throws {
+    @Test func `answers earlier requests`() async throws {
       try await withStoppedServer { server in
         let client = try server.connect()
         #expect(try client.health() == .serving)
@@ -87,7 +87,7 @@
       }
     }
 
-    @Test func `refuses calls that come after it`() async throws {
+    @Test func `refuses later calls`() async throws {
       try await withStoppedServer { server in
         let client = try server.connect(.init(acknowledges: false))
         let watcher = try Watcher(client).sync()
@@ -153,8 +153,8 @@
       }
     }
 
-    /// gRPC's clients do not do this. A connection whose one half is closed is as good as gone.
-    @Test func `whose peer says it sends nothing more is forgotten`() async throws {
+    /// gRPC's clients do not do this. A half-closed connection is useless for the server.
+    @Test func `is forgotten when its peer closes its half`() async throws {
       try await withServer { server in
         let client = try server.connect()
         try Watcher(client).sync()
@@ -168,7 +168,7 @@
     }
 
     @Test(arguments: 1...RawHTTP2.preface.count + 9)
-    func `may arrive in two pieces, cut anywhere`(count: Int) async throws {
+    func `may arrive in two pieces, split anywhere`(count: Int) async throws {
       try await withServer { server in
         let socket = try RawSocket(path: server.path)
         let opening = RawHTTP2.preface + RawHTTP2.frame(RawHTTP2.Frame.settings)
@@ -185,7 +185,7 @@
       }
     }
 
-    @Test func `a connection that breaks HTTP/2 is closed, and hurts nobody`() async throws {
+    @Test func `a connection that breaks HTTP/2 is closed, and no other is`() async throws {
       try await withServer { server in
         let other = try Watcher(server.connect()).sync()
         let preface = RawHTTP2.preface
@@ -218,7 +218,8 @@
   }
 
   @Suite struct `Both wires on one socket` {
-    /// Several connections of each kind change and watch at once; all end up with the same.
+    /// Several connections of each kind change and watch at once; all have the same state at the
+    /// end.
     @Test func `serve at once under load`() async throws {
       try await withServer { server in
         let tasks = 3

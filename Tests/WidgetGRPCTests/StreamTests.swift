@@ -22,7 +22,7 @@
       }
     }
 
-    @Test func `shows what changes over ttrpc, and the reverse`() async throws {
+    @Test func `shows changes over ttrpc, and the reverse`() async throws {
       try await withServer { server in
         let ttrpc = WidgetClient(socketPath: server.path)
         let grpc = try server.connect()
@@ -75,7 +75,7 @@
         let pad = Value.bytes([UInt8](repeating: 1, count: 60_000))
         try other.set("a", ["pad": pad])
         try server.eventually("it is forgotten") { $0.streams.isEmpty }
-        // Once it is read, it says why it ended.
+        // When the client reads the stream, it gets the reason of the end.
         try client.grant(stream, 1 << 24)
         #expect(try client.ending(of: stream).code == 4)
       }
@@ -89,7 +89,7 @@
         try client.reset(cancelled.stream)
         try server.eventually("one stream is left") { $0.streams.count == 1 }
         try kept.catchUp(to: client.create("a").revision)
-        // At once, perhaps before it is open.
+        // The client cancels at once, perhaps before the stream is open.
         for _ in 0..<50 { try client.reset(try client.watch()) }
         try server.eventually("one stream is left") { $0.streams.count == 1 }
         try kept.catchUp(to: client.create("b").revision)
@@ -123,7 +123,7 @@
         let client = try server.connect()
         let other = try Watcher(server.connect()).sync()
         try Watcher(client).sync()
-        // HTTP/2 itself takes 200 of those that are beyond the limit.
+        // HTTP/2 itself accepts 200 resets beyond the limit.
         for _ in 0..<206 { try client.reset(try client.watch()) }
         try server.eventually("the connection is closed") { $0.connections.shares.count == 1 }
         try other.catchUp(to: server.connect().create("a").revision)
@@ -180,7 +180,7 @@
         #expect(try client.health() == .serving)
         #expect(client.settings[3] == 3)
         for _ in 0..<3 { try Watcher(client).sync() }
-        // A client that goes beyond it opens no stream, whatever becomes of its connection.
+        // A client that exceeds the limit opens no stream, whether or not its connection is closed.
         let extra = try client.watch()
         while !client.isOver(extra), try client.fill() {}
         #expect(client.inbox(extra).heads.isEmpty)

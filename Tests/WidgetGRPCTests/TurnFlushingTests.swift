@@ -17,7 +17,7 @@
       channel.embeddedEventLoop.run()
       #expect(below.flushes == 1)
       #expect(try channel.sentBytes() == Array(0..<10))
-      // And of the next turn again.
+      // The same holds for the next turn.
       channel.writeAndFlush(ByteBuffer(integer: UInt8(10)), promise: nil)
       channel.embeddedEventLoop.run()
       #expect(below.flushes == 2)
@@ -25,7 +25,7 @@
       _ = try channel.finish()
     }
 
-    @Test func `take along what was written after the last`() throws {
+    @Test func `include bytes that were written after the last one`() throws {
       let (channel, below) = try makeChannel()
       channel.flush()
       channel.write(ByteBuffer(integer: UInt8(1)), promise: nil)
@@ -35,7 +35,7 @@
       _ = try channel.finish()
     }
 
-    @Test func `never happen without being asked for`() throws {
+    @Test func `never happen without a request`() throws {
       let (channel, below) = try makeChannel()
       channel.write(ByteBuffer(integer: UInt8(1)), promise: nil)
       channel.embeddedEventLoop.run()
@@ -45,7 +45,7 @@
     }
 
     /// A flush can cause another flush.
-    @Test func `asked for during one belong to the next`() throws {
+    @Test func `requested during one belong to the next`() throws {
       let (channel, below) = try makeChannel()
       below.onFlush = {
         guard below.flushes == 1 else { return }
@@ -60,7 +60,7 @@
     }
 
     @Test(arguments: [CloseMode.all, .output])
-    func `bytes that wait come before a close`(mode: CloseMode) throws {
+    func `waiting bytes are sent before a close`(mode: CloseMode) throws {
       let (channel, below) = try makeChannel()
       channel.writeAndFlush(ByteBuffer(integer: UInt8(1)), promise: nil)
       channel.close(mode: mode, promise: nil)
@@ -110,12 +110,12 @@
 
   /// The same on a socket, with a peer at the other end.
   @Suite struct `A socket that flushes by turns` {
-    /// What a peer does not read makes the channel unwritable, flushed or not, and reading makes it
-    /// writable again.
-    @Test func `is unwritable while much waits, and writable when it was read`() async throws {
+    /// Unread bytes make the channel unwritable, flushed or not. When the peer reads, the channel
+    /// is writable again.
+    @Test func `is unwritable while many bytes wait, then writable again`() async throws {
       try await withSocket { channel, peer in
         let chunk = ByteBuffer(repeating: 7, count: 1 << 16)
-        // In one turn, so nothing is sent in between.
+        // All of this is one turn, so nothing is sent in between.
         let count = try await channel.eventLoop.submit {
           var count = 0
           while channel.isWritable, count < 100 {
@@ -139,7 +139,7 @@
       }
     }
 
-    @Test func `sends what was flushed before it closes, as far as the peer has room`() async throws
+    @Test func `sends flushed bytes before it closes, as far as the peer has room`() async throws
     {
       try await withSocket { channel, peer in
         try await channel.eventLoop.submit {
@@ -156,7 +156,7 @@
       }
     }
 
-    @Test func `fails what a peer never read when it closes`() async throws {
+    @Test func `fails unread writes when it closes`() async throws {
       try await withSocket { channel, peer in
         let chunk = ByteBuffer(repeating: 7, count: 1 << 16)
         let last = try await channel.eventLoop.submit {
@@ -172,7 +172,7 @@
       }
     }
 
-    @Test func `fails what is flushed when the peer is gone, and closes`() async throws {
+    @Test func `fails flushed writes when the peer is gone, and closes`() async throws {
       try await withSocket { channel, peer in
         peer.close()
         let chunk = ByteBuffer(repeating: 7, count: 1 << 16)
@@ -193,7 +193,7 @@
         }.get()
         var received = 0
         while received < 32 << 16 { received += try peer.receive().count }
-        // And closes its own half when asked to, after what it was given last.
+        // On request it closes its own half, after the last bytes.
         try await channel.eventLoop.submit {
           channel.writeAndFlush(ByteBuffer(integer: UInt8(9)), promise: nil)
           channel.close(mode: .output, promise: nil)

@@ -9,7 +9,7 @@
   @testable import WidgetGRPC
   @testable import WidgetServer
 
-  /// Streams that nobody reads: what they cost, and what they get afterwards.
+  /// Streams that nobody reads: their cost, and the frames that they get afterwards.
   ///
   /// The memory of a daemon is measured from outside, in Tests/acceptance/grpc-floods: other tests
   /// share this process.
@@ -21,14 +21,14 @@
     /// The size of all changes on all streams: 240 MiB.
     static let bytesAtLarge = streams * padBytes * rounds
 
-    /// Who holds the streams up: each stream's window, on a connection that is read; or the socket,
-    /// which is not read at all, with windows that hold up nothing.
+    /// The cause that stops the streams: each stream's window, on a connection that is read; or the
+    /// unread socket, with windows that stop nothing.
     enum Brake: CaseIterable, Sendable {
       case windows, socket
     }
 
     @Test(arguments: Brake.allCases)
-    func `cost a bounded amount, hold up no calls, and then get conflated frames`(
+    func `cost a bounded amount, delay no calls, and then get conflated frames`(
       brake: Brake
     ) async throws {
       try await withServer(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
@@ -52,7 +52,7 @@
         }
         let last = try await maker.set("w0", pad: Self.padBytes, Self.rounds)
         let delivered = try server.onLoop { $0.context.counters.frames } - frames
-        // A stream is given frames of up to 64 KiB until 128 KiB wait, some times over.
+        // A stream gets frames of up to 64 KiB until 128 KiB wait, several times.
         #expect(Int(delivered) < Self.streams * 150, "of \(Self.streams * Self.rounds) frames")
         #expect(mostUnsent < 8 << 20, "bytes before the socket")
         #expect(try server.onLoop { $0.streams.count } == Self.streams)
@@ -99,14 +99,14 @@
         for _ in 0..<300 { _ = try Watcher(client) }
         try server.eventually("300 streams are open") { $0.streams.count == 300 }
         for round in 0..<100 { try await maker.set("w\(round % 16)", pad: widgetBytes, 16 + round) }
-        // 3 MiB of a connection, and the frame after which each stream finds that there is no room.
+        // 3 MiB of a connection, and the frame after which each stream has no room.
         let made = try server.onLoop { $0.context.counters.frames } - frames
         #expect(made <= 32, "of \(300 * 16) frames of a widget each")
         try server.expectHealthy()
       }
     }
 
-    /// The socket is not read at all, and no window holds anything up.
+    /// The socket is not read at all, and no window stops the streams.
     @Test func `are not the only unread output: answers count until the socket has taken them`()
       async throws
     {
@@ -139,12 +139,12 @@
           sched_yield()
         }
         try server.eventually("nothing unsent") { $0.unsentBytes.bytes(of: geteuid()) == 0 }
-        // gRPC's own tasks have run by now, and count in the turns of their calls.
+        // gRPC's own tasks have already run, and count in the turns of their calls.
         #expect(try server.onLoop { $0.context.work.taskCosts.average } != TaskCosts().average)
       }
     }
 
-    /// Each stream has a selector of its own, so that no two share the bytes of a frame.
+    /// Each stream has a different selector, so that no two share the bytes of a frame.
     private static func watcher(_ client: RawHTTP2, _ number: Int) throws -> Watcher {
       let ids = try (0..<widgets).map { try WidgetID.make("w\($0)") }
       return try Watcher(
@@ -159,7 +159,7 @@
   }
 
   extension TestServer {
-    /// The bytes that the connections have and the kernel does not have.
+    /// The bytes of the connections that the kernel has not taken.
     func unsentBytes() throws -> Int {
       let channels = guest.channels
       return try onLoop { _ in

@@ -34,7 +34,7 @@ import WidgetModel
     #expect(image.records.count == 50)
   }
 
-  @Test func `a checkpoint that fails is reported, loses nothing, and is made up for`() throws {
+  @Test func `a checkpoint that fails is reported, loses nothing, and is repeated`() throws {
     let failures = Mutex<[StorageError]>([])
     let log = try folder.open(options) { error in failures.withLock { $0.append(error) } }
     var revision: Revision = 0
@@ -72,7 +72,7 @@ import WidgetModel
       try log.append(group(revision, upserts: [record("a", revision: revision)]))
     }
     #expect(log.statistics.walPages > options.walPagesMax)
-    // One wait in `checkpointPages` pages, not one a group.
+    // There is one wait for each `checkpointPages` pages, not one for each group.
     #expect(log.statistics.checkpointWaits < 60)
     try backup.execute("COMMIT")
     try #require(log.open).checkpointer.checkpointAndWait()
@@ -80,7 +80,7 @@ import WidgetModel
     #expect(log.statistics.walPages < 10)
   }
 
-  @Test func `the pace is one request in so many pages, and a wait only at the bound`() {
+  @Test func `a checkpoint is requested every 10 pages, and waited for only from 25 pages`() {
     var pacer = CheckpointPacer(everyPages: 10, pagesMax: 25)
     let due = (Array(1...30) + [2, 12]).filter { pacer.isDue(atPages: $0) }
     #expect(due == [10, 20, 30, 12])

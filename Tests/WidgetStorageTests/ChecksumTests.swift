@@ -45,7 +45,7 @@ import WidgetModel
     #expect(sqlite3_changes(other.handle) == 1, "\(sql)")
   }
 
-  /// Each change leaves a row that can be decoded, or would be taken for a right one.
+  /// Each change leaves a row that can be decoded, or that would pass for a valid one.
   @Test(arguments: [
     (
       "UPDATE widgets SET body = CAST(replace(CAST(body AS TEXT), 'no signal', 'my signal') AS BLOB)"
@@ -66,7 +66,7 @@ import WidgetModel
       "UPDATE refresh_budgets SET left_thousandths = 9000", "table refresh_budgets, row 'clock'"
     ),
   ])
-  func `a changed row is refused by its name`(sql: String, words: String) throws {
+  func `the error for a changed row names the row`(sql: String, words: String) throws {
     _ = try fill()
     try change(sql)
     let failure = #expect(throws: StorageError.self) { try folder.open().load() }
@@ -77,7 +77,7 @@ import WidgetModel
     #expect(detail.contains(words) && detail.contains("checksum"), "\(detail)")
   }
 
-  @Test func `rows from before there were checksums get theirs, and nothing else changes`() throws {
+  @Test func `rows without checksums get them, and nothing else changes`() throws {
     var image = try fill()
     image.refreshBudgets = []
     do {
@@ -87,7 +87,8 @@ import WidgetModel
         try old.execute("ALTER TABLE \(table.name) DROP COLUMN checksum")
       }
       try old.execute("ALTER TABLE state DROP COLUMN running_nanoseconds")
-      // Years ago, by the clock: old answers begin again.
+      // By the clock, these answers expired years ago. A migration restarts the lifetime of old
+      // answers.
       try old.execute("UPDATE requests SET expires_seconds = 1, expires_nanoseconds = 5")
       try old.execute("PRAGMA user_version = 8")
     }

@@ -82,7 +82,7 @@ import WidgetModel
       if manager.fileExists(atPath: backup) {
         #expect(StoreInspection(backup).isSound, "call \(number)")
       } else {
-        // What was left behind does not hinder another attempt.
+        // The remaining files do not prevent another attempt.
         let summary = try StoreCopies.backUp(stateDirectory: state, to: backup)
         #expect(summary.widgets == Self.revisions.count, "call \(number)")
       }
@@ -118,10 +118,10 @@ import WidgetModel
         let found = try widgets(of: state)
         #expect(found == names || found == (names + ["later"]).sorted(), "call \(number)")
       } catch is StorageError {
-        // The store is between two states, and the daemon does not begin an empty one.
+        // The store is between two states, and the daemon does not create an empty one.
         refusals += 1
       }
-      // The former store is somewhere, and the restore works when it is repeated.
+      // The former store still exists, and the restore works when it is repeated.
       try Self.restore(backup, state, name: "2")
       #expect(try widgets(of: state) == names, "call \(number)")
       let former = try manager.contentsOfDirectory(atPath: state).filter {

@@ -16,8 +16,8 @@ import WidgetModel
   init() throws { folder = try TemporaryFolder() }
 
   /// Appends until it is killed: group `n` writes ten widgets, deletes another, and is acknowledged
-  /// by a line in a file. The killer is another thread, which strikes at a moment that nothing
-  /// synchronises with the appending.
+  /// by a line in a file. Another thread kills the process, at a moment that is not synchronised
+  /// with the appending.
   private static func appendUntilKilled(
     path: String, durability: Durability, seed: UInt64
   ) throws {
@@ -45,7 +45,7 @@ import WidgetModel
     }
   }
 
-  /// Shared between the two threads.
+  /// The state that the two threads share.
   private final class Counter: Sendable {
     private let count = Atomic<Int>(0)
     var value: Int { count.load(ordering: .relaxed) }

@@ -17,7 +17,7 @@ import WidgetModel
     var testDescription: String { "errno \(code), cache of \(cacheBytes) bytes" }
   }
 
-  /// A small cache makes SQLite write in the middle of a group, a large one at its end only.
+  /// A small cache makes SQLite write in the middle of a group, and a large one only at its end.
   @Test(arguments: [
     Case(code: ENOSPC, isFull: true, cacheBytes: 4 << 20),
     Case(code: EDQUOT, isFull: true, cacheBytes: 4 << 20),
@@ -50,7 +50,8 @@ import WidgetModel
     for writesBefore in Array(0..<20) + Array(stride(from: 20, to: 2_000, by: 23)) {
       let group = try next()
       var failure: StorageError?
-      // Only the log's writes are the group's: a checkpoint writes the database at the same time.
+      // Only writes of the log belong to the group, because a checkpoint writes the database at the
+      // same time.
       let hits = WriteFaults.during(
         pathPrefix: folder.path, pathSuffix: "-wal", after: writesBefore, code: example.code
       ) {
@@ -80,7 +81,7 @@ import WidgetModel
     #expect(try folder.open().load() == naive.image.withoutForgottenKeys)
   }
 
-  @Test func `on a full disk, what only removes goes through with the reserve`() throws {
+  @Test func `on a full disk, a group that only removes succeeds with the reserve`() throws {
     var options = SQLiteCommitLog.Options()
     options.reserveBytes = 1 << 20
     let log = try folder.open(options)
@@ -108,12 +109,12 @@ import WidgetModel
     }
     #expect(hits >= 3)
     #expect(try log.load().records.map(\.widget.id.rawValue) == ["b"])
-    // With room, it is held again after a while.
+    // With room, the reserve is made again after a while.
     for revision in 3...80 as ClosedRange<Revision> { try log.append(group(revision)) }
     #expect(stat(reserve, &status) == 0 && Int(status.st_blocks) * 512 >= 1 << 20)
   }
 
-  @Test func `if the log has all of the room, a checkpoint lets it begin again`() throws {
+  @Test func `if the log has all of the room, a checkpoint makes room again`() throws {
     var options = SQLiteCommitLog.Options()
     options.reserveBytes = 0
     // No checkpoint is due in this test.
@@ -180,7 +181,7 @@ import WidgetModel
     #expect(try log.load().revision == 1)
   }
 
-  @Test func `a widget without a stored form takes the whole group back`() throws {
+  @Test func `a widget without a stored form undoes the whole group`() throws {
     let log = try folder.open()
     let good = try record("a", revision: 1)
     var bad = try record("b", revision: 1)

@@ -64,7 +64,7 @@ import WidgetModel
       try damaged.write(to: URL(fileURLWithPath: folder.database))
       do throws(StorageError) {
         let log = try folder.open()
-        // Only pages that hold nothing can be damaged unseen.
+        // Only damage in unused pages is not found.
         #expect(try log.load() == image)
       } catch {
         refused += 1
@@ -98,7 +98,7 @@ import WidgetModel
     do {
       let other = try DatabaseConnection(path: folder.database, busyTimeoutMilliseconds: 0)
       try other.execute(sql)
-      // As if they had been written so.
+      // The checksums are those of the changed rows.
       try RowChecksum.register(on: other)
       for table in Schema.checkedTables() where sql != "DROP TABLE \(table.name)" {
         try other.execute(
@@ -131,7 +131,7 @@ import WidgetModel
     }
   }
 
-  @Test func `a database from before there were kinds opens, and holds some then`() throws {
+  @Test func `a database without kinds opens, and can store kinds then`() throws {
     try Data().write(to: URL(filePath: folder.database))
     do {
       let old = try DatabaseConnection(path: folder.database, busyTimeoutMilliseconds: 0)
@@ -139,7 +139,7 @@ import WidgetModel
       try old.execute("UPDATE state SET epoch = 5, revision = 3")
     }
     let log = try folder.open()
-    // The widgets have content that readers did not get.
+    // The widgets have content that readers have not received.
     #expect(try log.load() == StoreImage(epoch: ~5, revision: 3))
     let registered = RegisteredKind(
       kind: Kind(name: try kind("clock")), provider: "desk", revision: 4, updateTime: noon,
@@ -151,7 +151,7 @@ import WidgetModel
     #expect(try folder.open().load().kinds == [registered])
   }
 
-  @Test func `a database from before there was a theme opens, and keeps one then`() throws {
+  @Test func `a database without a theme opens, and can store a theme then`() throws {
     try Data().write(to: URL(filePath: folder.database))
     do {
       let old = try DatabaseConnection(path: folder.database, busyTimeoutMilliseconds: 0)
@@ -261,7 +261,7 @@ import WidgetModel
       let harmed = damage.harm(body)
       #expect(harmed != body)
       let hex = harmed.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
-      // As if it had been written so: the checksum finds all other damage.
+      // The checksum is that of the changed value, because the checksum finds all other damage.
       try RowChecksum.register(on: connection)
       try connection.execute(
         "UPDATE theme SET body = X'\(hex)', checksum = row_checksum('theme', name, X'\(hex)')")
@@ -371,7 +371,7 @@ import WidgetModel
     Restart(boots: [nil, nil], isCut: true),
     Restart(isClosed: true, boots: [nil, nil], isCut: false),
   ])
-  func `a new epoch begins exactly if groups that were seen may be missing`(
+  func `a new epoch begins exactly if clients may have seen missing groups`(
     restart: Restart
   ) throws {
     var options = SQLiteCommitLog.Options()
@@ -387,7 +387,7 @@ import WidgetModel
     #expect(log.isHistoryCut == restart.isCut)
     #expect(image.epoch == (restart.isCut ? 22 : 21))
     #expect(image.revision == 5)
-    // Event numbers do not belong to an epoch, so those that may have been given out are skipped.
+    // Event numbers do not belong to an epoch, so numbers that may have been used are skipped.
     #expect((image.eventSequenceCeiling > 4_096) == restart.isCut)
   }
 
@@ -407,7 +407,7 @@ import WidgetModel
 
   // MARK: Files
 
-  @Test func `nobody else may read the files`() throws {
+  @Test func `no other user may read the files`() throws {
     let log = try folder.open()
     try log.append(group(1, upserts: [record("a", revision: 1)]))
     for name in ["widgetd.db", "widgetd.db-wal", "widgetd.db-shm", "widgetd.lock", "store.mark"] {
@@ -416,7 +416,7 @@ import WidgetModel
     }
   }
 
-  @Test func `closing leaves one file that is whole by itself`() throws {
+  @Test func `closing leaves one complete file`() throws {
     let log = try folder.open()
     try log.append(group(1, upserts: [record("a", revision: 1)]))
     try log.close()

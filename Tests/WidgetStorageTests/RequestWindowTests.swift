@@ -24,7 +24,7 @@ import Testing
     #expect(window.next == 5)
   }
 
-  @Test func `passing stops at what there is`() {
+  @Test func `passing stops at the last number`() {
     var window = RequestWindow(countMax: 10, bytesMax: 10)
     window.append(bytes: 1)
     window.pass(through: 99)

@@ -18,7 +18,7 @@ import WidgetModel
   }
 
   @Test(arguments: [UInt64](1...6))
-  func `loading gives what the groups add up to`(seed: UInt64) throws {
+  func `loading gives the result of all groups`(seed: UInt64) throws {
     var naive = NaiveHistory()
     var log = try folder.open()
     for (number, group) in try randomGroups(60, seed: seed).enumerated() {
@@ -94,7 +94,7 @@ import WidgetModel
     var later = group(1)
     later.runningTime = times[1]
     try log.append(later)
-    // The time does not go back.
+    // The store's time does not go back.
     try log.append(group(1))
     try log.close()
     log = try folder.open()
@@ -106,7 +106,7 @@ import WidgetModel
     #expect(try log.load().requests.map(\.requestID) == ["r2", "r3", "r4"])
   }
 
-  @Test func `of answers under the same id the latest counts`() throws {
+  @Test func `the latest of several answers with one id counts`() throws {
     let log = try folder.open()
     try log.append(group(1, requests: [request("a", response: [1]), request("a", uid: 0)]))
     try log.append(group(2, requests: [request("a", response: [])]))
@@ -125,12 +125,12 @@ import WidgetModel
       }
       try log.append(group(Revision(number), requests: [request("r\(number)")]))
     }
-    // One group's more than the limit: what a group makes superfluous goes with the next.
+    // One group's answers above the limit remain until the next group removes them.
     #expect(try rows("requests", log) == 11)
     #expect(try log.load().requests.last?.requestID == "r100")
   }
 
-  @Test func `a store continues after a restart as if there had been none`() throws {
+  @Test func `a store continues after a restart without a difference`() throws {
     let caller = Caller(uid: 1_000, pid: 1)
     var log = try folder.open()
     var store = WidgetStore(image: try log.load(), isRevocable: log.needsGroups)
@@ -160,7 +160,7 @@ import WidgetModel
     #expect(restored.lastEventSequence >= store.lastEventSequence)
   }
 
-  @Test func `memory keeps nothing and wants no groups`() {
+  @Test func `the store in memory stores nothing and needs no groups`() {
     let log = MemoryCommitLog(epoch: 3)
     #expect(!log.needsGroups)
     log.append(group(1))

@@ -25,9 +25,9 @@ import Testing
     #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o750)
   }
 
-  @Test func `a child that has a copy of the lock does not keep it`() throws {
+  @Test func `a copy of the lock in a child process does not hold the lock`() throws {
     let first = try StateDirectory(path: folder.path)
-    // As fork copies it. A process that starts another one has copies for a moment.
+    // fork makes such a copy. A process that starts another one has copies for a moment.
     let copies = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
       .filter {
         (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)"))
@@ -43,7 +43,7 @@ import Testing
   @Test(
     .timeLimit(.minutes(1)),
     arguments: ["store.mark", "widgetd.db", "widgetd.db-wal", "widgetd.lock"])
-  func `a pipe in the place of a file is refused, and nobody waits for it`(name: String) throws {
+  func `a pipe in the place of a file is refused without waiting`(name: String) throws {
     let path = folder.path + "/" + name
     #expect(mkfifo(path, 0o600) == 0)
     let refusal = #expect(throws: StorageError.self) { _ = try folder.open() }

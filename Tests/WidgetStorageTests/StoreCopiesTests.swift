@@ -5,7 +5,7 @@ import WidgetModel
 
 @testable import WidgetStorage
 
-/// Checks and backups of a store, beside a log that has it open and without one.
+/// Checks and backups of a store, with and without a log that has it open.
 @Suite struct StoreCopiesTests {
   let folder: TemporaryFolder
   private let manager = FileManager.default
@@ -49,7 +49,7 @@ import WidgetModel
     #expect(inspection.findings.map(\.check) == ["files", "mark", "database", "pages", "rows"])
     #expect(inspection.findings.allSatisfy { $0.grade == .ok })
     var after = try files()
-    // The index of the log is remade by who reads it first.
+    // The first reader rebuilds the index of the log.
     for name in ["widgetd.db-shm"] { (before[name], after[name]) = (nil, nil) }
     #expect(before == after)
     withExtendedLifetime(log) {}
@@ -107,7 +107,7 @@ import WidgetModel
     #expect(!manager.fileExists(atPath: folder.database))
   }
 
-  @Test func `a missing folder for a backup, and a file that is none, are called that`() throws {
+  @Test func `errors name a missing folder for a backup, and a file that is no backup`() throws {
     try folder.open().close()
     let noFolder = #expect(throws: StoreCopyError.self) {
       try StoreCopies.backUp(stateDirectory: folder.path, to: folder.path + "/none/backup")
@@ -163,7 +163,7 @@ import WidgetModel
     try again.append(group(6))
   }
 
-  @Test func `a backup restores where there was no store`() throws {
+  @Test func `a backup restores into a folder without a store`() throws {
     do {
       let log = try folder.open()
       try fill(log, 1...2)

@@ -5,8 +5,8 @@ import WidgetModel
 
 @testable import WidgetStorage
 
-/// What was stored is not lost without a word: a database or a write-ahead log that is missing,
-/// empty, or another one is found at the start and while the daemon runs.
+/// Stored state is never lost silently: a missing, empty or foreign database or write-ahead log is
+/// found at the start and while the daemon runs.
 @Suite struct StoreMarkTests {
   let folder: TemporaryFolder
   private let manager = FileManager.default
@@ -38,7 +38,7 @@ import WidgetModel
     try bytes.write(to: URL(fileURLWithPath: path))
   }
 
-  /// The words of the refusal.
+  /// The message of the refusal.
   private func refusal(
     bootID: String? = "boot-1", _ location: SourceLocation = #_sourceLocation
   ) -> String {
@@ -62,7 +62,7 @@ import WidgetModel
       StoreMark.Content.renumber(&bytes, groups: groups, revision: revision)
       (content.groups, content.revision) = (groups, revision)
       #expect(bytes == content.bytes)
-      // In 20 columns each, and padded with spaces.
+      // Each number has 20 columns, padded with spaces.
       let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
       func line(_ name: String, _ number: UInt64) -> String {
         name + " \(number)" + String(repeating: " ", count: 20 - "\(number)".count)
@@ -149,7 +149,7 @@ import WidgetModel
     #expect(try folder.open().load().revision == 5)
   }
 
-  @Test func `a store from before there were marks opens, and has one then`() throws {
+  @Test func `a store without a mark opens, and has one then`() throws {
     try endUncleanly()
     try? manager.removeItem(atPath: mark)
     do { #expect(try folder.open().load().revision == 5) }
@@ -203,7 +203,7 @@ import WidgetModel
   }
 
   @Test(arguments: LogDamage.allCases)
-  func `a write-ahead log that lacks what was stored is refused and left alone`(
+  func `a write-ahead log that lacks stored groups is refused and left alone`(
     _ kind: LogDamage
   ) throws {
     try endCleanly()
@@ -216,13 +216,13 @@ import WidgetModel
       words.contains(kind == .cut ? "revision 8" : "revision 5") && words.contains(mark), "\(words)"
     )
     if let before { #expect(try folder.bytes(of: "widgetd.db-wal") == before) }
-    // Without the mark, the store goes on with what there is.
+    // Without the mark, the store continues with the remaining groups.
     try manager.removeItem(atPath: mark)
     #expect(try folder.open().load().revision == (kind == .cut ? 8 : 5))
   }
 
   @Test(arguments: LogDamage.allCases)
-  func `after a power cut that the durability permits, what is missing is reported`(
+  func `after a power cut, a loss that the durability permits is reported`(
     _ kind: LogDamage
   ) throws {
     try endCleanly()
@@ -236,7 +236,7 @@ import WidgetModel
     #expect(try log.load().epoch == 8)
   }
 
-  @Test func `after a power cut that the durability does not permit, it is refused`() throws {
+  @Test func `after a power cut, a loss that the durability forbids is refused`() throws {
     var options = SQLiteCommitLog.Options()
     options.durability = .power
     try endUncleanly(1...4, options: options)
@@ -244,7 +244,7 @@ import WidgetModel
     #expect(refusal(bootID: "boot-2").contains("revision 4"))
   }
 
-  @Test func `groups that take no revision are missed too`() throws {
+  @Test func `missing groups without a revision are found too`() throws {
     do {
       let log = try folder.open()
       try log.append(group(1))
@@ -254,7 +254,7 @@ import WidgetModel
     #expect(refusal().contains("1 group"))
   }
 
-  @Test func `a write-ahead log that another program has moved to the database is not missed`()
+  @Test func `a write-ahead log that another program has checkpointed is not reported`()
     throws
   {
     try endUncleanly()
@@ -268,7 +268,7 @@ import WidgetModel
     #expect(try folder.open().load().revision == 5)
   }
 
-  @Test func `a database that is a link has its log beside the file that is meant`() throws {
+  @Test func `a database that is a link has its log beside the target of the link`() throws {
     let other = try TemporaryFolder()
     let real = other.path + "/real.db"
     try manager.createSymbolicLink(atPath: folder.database, withDestinationPath: real)
@@ -337,7 +337,7 @@ import WidgetModel
       #expect(throws: StorageError.self) { try log.check() }
     }
     guard loss != .databaseEmptied, loss != .logEmptied else { return }
-    // Everything is still open here, so it can be saved.
+    // All files are still open here, so the state can be saved.
     let saved = try #require(
       try manager.contentsOfDirectory(atPath: folder.path).first {
         $0.hasPrefix("widgetd.db.saved")
@@ -345,7 +345,7 @@ import WidgetModel
     let other = try TemporaryFolder()
     try manager.copyItem(atPath: folder.path + "/" + saved, toPath: other.database)
     #expect(try other.open().load().records == [record("a", revision: 1)])
-    // Back in its place, it is the same store.
+    // With the file back in its place, it is the same store.
     guard loss != .databaseReplaced else { return }
     try manager.moveItem(
       atPath: away, toPath: loss == .logRemoved ? self.log : folder.database)

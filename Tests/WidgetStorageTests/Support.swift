@@ -6,7 +6,7 @@ import WidgetModel
 
 @testable import WidgetStorage
 
-/// A folder that goes away with this object.
+/// A folder that is removed with this object.
 final class TemporaryFolder {
   let path: String
 
@@ -81,7 +81,7 @@ struct NaiveHistory {
       image.lostEvents[trim.kind] = trim.lost
     }
     image.events += group.events
-    // Records, tombstones and kinds have no order of their own.
+    // Records, tombstones and kinds have no order.
     image.kinds.sort { $0.kind.name.rawValue < $1.kind.name.rawValue }
     image.records.sort { $0.widget.id.rawValue < $1.widget.id.rawValue }
     image.tombstones.sort { ($0.revision, $0.id.rawValue) < ($1.revision, $1.id.rawValue) }
@@ -143,7 +143,7 @@ func group(
     deletions: deletions, upserts: upserts, tombstones: tombstones, requests: requests)
 }
 
-/// A history of groups with all that groups can have, the same for the same seed.
+/// A history of groups with every part that groups can have. The same seed gives the same history.
 func randomGroups(_ count: Int, seed: UInt64) throws -> [CommitGroup] {
   var random = SeededGenerator(seed: seed)
   var revision: Revision = 0
@@ -218,7 +218,7 @@ func randomGroups(_ count: Int, seed: UInt64) throws -> [CommitGroup] {
 }
 
 extension StoreImage {
-  /// Without removed keys that nobody needs to be told of: loading leaves those out.
+  /// Without removed keys that no watcher needs, because loading omits those.
   var withoutForgottenKeys: StoreImage {
     var result = self
     for index in records.indices {

@@ -7,7 +7,7 @@ import Synchronization
 /// Makes writes to chosen files fail, below SQLite and above the kernel.
 ///
 /// SQLite lets its system calls be replaced. The replacement passes every write on to the kernel,
-/// unless a fault is armed for the file; so all of SQLite's own error handling is at work. The calls
+/// unless a fault is armed for the file. So SQLite's own error handling is tested too. The calls
 /// that are not SQLite's are in `FileCalls`.
 enum WriteFaults {
   /// An armed fault.
@@ -16,7 +16,7 @@ enum WriteFaults {
     let pathSuffix: String
     var writesBefore: Int
     let code: Int32
-    /// The fault is there as long as this file is.
+    /// The fault is active while this file exists.
     let file: String?
     /// Only writes that begin at this byte of the file or later fail.
     let offsetMin: Int
@@ -71,8 +71,8 @@ enum WriteFaults {
     }
   }
 
-  /// Refuses one call that is not SQLite's, while `body` runs. Returns the refused call; nil if there
-  /// were fewer.
+  /// Refuses one call that is not SQLite's, while `body` runs. Returns the refused call; nil if
+  /// there were fewer calls.
   static func refuse(
     pathPrefix: String, atCall number: Int, code: CInt, _ body: () throws -> Void
   ) rethrows -> FileCalls.Call? {

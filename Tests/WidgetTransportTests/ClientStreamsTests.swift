@@ -89,7 +89,7 @@ import WidgetTransport
       .oversize(streamID: 0x2F31_2E31, dataBytes: 0x4854_5450)
     ),
   ])
-  func `a server that breaks the protocol is found out`(
+  func `a server that breaks the protocol is detected`(
     header: FrameHeader, violation: ClientStreams.Violation
   ) {
     var streams = ClientStreams()

@@ -56,7 +56,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `a frame handed out stays as it was while more bytes arrive`() {
+  @Test func `a returned frame does not change while more bytes arrive`() {
     var reader = FrameReader()
     let bytes = FrameReaderTests.frames.bytes
     let parts = bytes.pieces(at: [FrameHeader.bytes + 5 + 3])
@@ -140,7 +140,7 @@ import WidgetTransport
     #expect(reader.drain() == FrameReaderTests.frames.map { .frame($0) })
   }
 
-  @Test func `no bytes are no frame`() {
+  @Test func `no bytes give no frame`() {
     var reader = FrameReader()
     reader.append(ByteBuffer())
     #expect(reader.next() == nil)

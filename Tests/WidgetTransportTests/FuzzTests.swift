@@ -3,7 +3,7 @@ import SeededRandom
 import Testing
 import WidgetTransport
 
-/// Bytes that no honest peer sends. The seed names the run; a failure prints it.
+/// Bytes that no correct peer sends. The seed names the run; a failure prints it.
 @Suite struct FuzzTests {
   @Test(arguments: 0..<16 as Range<UInt64>)
   func `random bytes neither crash nor pile up`(seed: UInt64) {
@@ -63,7 +63,7 @@ import WidgetTransport
     #expect(!reader.isInsideFrame)
   }
 
-  /// Half noise, half headers that are nearly right, so that the state machines are reached.
+  /// One half is noise, the other half has nearly valid headers that reach the state machines.
   private static func piece(using random: inout SeededGenerator) -> ByteBuffer {
     var buffer = ByteBuffer()
     if Bool.random(using: &random) {

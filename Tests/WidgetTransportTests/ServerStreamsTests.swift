@@ -153,7 +153,7 @@ import WidgetTransport
     #expect(!streams.isOpen(1))
   }
 
-  @Test func `one stream more than allowed is refused until one ends`() {
+  @Test func `a stream above the limit is refused until one ends`() {
     var streams = ServerStreams(openStreamsMax: 2)
     _ = streams.receive(.request(1, .remoteClosed))
     _ = streams.receive(.request(3, .remoteOpen))

@@ -1,7 +1,7 @@
 import WidgetModel
 package import WidgetProto
 
-/// One message type of the schema with its Swift type forgotten.
+/// One message type of the schema, with its Swift type erased.
 package struct MessageType: Sendable, CustomStringConvertible {
   package let name: String
   package let schema: @Sendable () -> WireSchema
@@ -18,7 +18,7 @@ package struct MessageType: Sendable, CustomStringConvertible {
 
   package var description: String { name }
 
-  /// Every type that a codec takes.
+  /// Every type that a codec accepts.
   package static let all: [MessageType] = [
     MessageType(Value.self), MessageType(ListValue.self), MessageType(ValueMap.self),
     MessageType(TaggedWidget.self), MessageType(Presence.self), MessageType(WidgetError.self),

@@ -1,6 +1,6 @@
 package import WidgetModel
 
-/// Contents to look at: each type of node in its forms and states.
+/// Sample contents: each type of node in its forms and states.
 package enum Gallery {
   /// A node with its children, before it is part of a content.
   package struct Part {

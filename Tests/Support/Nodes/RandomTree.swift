@@ -1,12 +1,12 @@
 package import SeededRandom
 package import WidgetModel
 
-/// Trees of all types with properties good and bad, decided by a seed. The types and their properties
-/// are those of the descriptions of WidgetModel.
+/// Trees of all types with valid and invalid properties, which a seed determines. The types and
+/// their properties are those of the descriptions of WidgetModel.
 package struct RandomTree {
   package var random: SeededGenerator
   private var left: Int
-  /// How many of a hundred nodes have paddings and margins that may be wider than all there is.
+  /// The percentage of nodes whose paddings and margins may exceed the available room.
   private let tight: Int
 
   package init(seed: UInt64, nodes: Int = 40, tight: Int = 0) {
@@ -42,7 +42,7 @@ package struct RandomTree {
     return tree
   }
 
-  /// Another node in the place of one, with the same children.
+  /// Replaces a node with another one that has the same children.
   package mutating func changed(_ node: Node) -> Node {
     var node = node
     let property = pick(Self.properties(of: node.type) + NodeType.common)
@@ -54,7 +54,7 @@ package struct RandomTree {
   private static let containers: [NodeType?] =
     [.stack, .stack, nil] + NodeType.allCases.filter { $0.isContainer || $0.role == .embed }
 
-  /// Types for nodes without children: of all types that can do without, and labels more often.
+  /// Types for nodes without children: all types that need none, and labels more often.
   private static let leaves: [NodeType?] =
     [.label, .label]
     + NodeType.allCases.filter { type in

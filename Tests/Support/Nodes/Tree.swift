@@ -1,6 +1,6 @@
 package import WidgetModel
 
-/// A node with its children, for tests. Ids are given out in order where there is none.
+/// A node with its children, for tests. Nodes without an id get one, in order.
 package struct Tree {
   package var type: NodeType?
   package var id: String

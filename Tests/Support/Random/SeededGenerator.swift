@@ -16,12 +16,12 @@ package struct SeededGenerator: RandomNumberGenerator {
   /// A number from 0 to below `bound`. Not perfectly even, which does not matter in tests.
   package mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
 
-  /// True in so many of a hundred cases.
+  /// True in this percentage of cases.
   package mutating func chance(_ percent: Int) -> Bool { below(100) < percent }
 
   package mutating func pick<T>(_ choices: [T]) -> T { choices[below(choices.count)] }
 
-  /// A number of picks from 0 to `max`, repetitions included.
+  /// From 0 to `max` picks, with repetitions.
   package mutating func some<T>(_ choices: [T], max: Int) -> [T] {
     (0..<below(max + 1)).map { _ in pick(choices) }
   }

@@ -4,7 +4,7 @@
   import WidgetProto
   import WidgetServer
 
-  /// Changes the state from inside the process, on no wire at all.
+  /// Changes the state inside the process, without a connection.
   struct InsideClient {
     let client: InProcessClient
 
@@ -26,7 +26,7 @@
         as: CreateWidgetResponse.self)
     }
 
-    /// Sets a number, and bytes beside it.
+    /// Sets a number and bytes.
     @discardableResult
     func set(_ id: String, pad bytes: Int, _ n: Int) async throws -> Revision {
       let pad = Value.bytes([UInt8](repeating: UInt8(truncatingIfNeeded: n), count: bytes))

@@ -5,8 +5,8 @@
   import WidgetModel
   import WidgetProto
 
-  /// A gRPC client of hand-made HTTP/2 frames over a blocking socket. It does exactly what a test says:
-  /// it reads only when asked, grants only the windows it is told to, and sends any bytes at all.
+  /// A gRPC client of hand-made HTTP/2 frames over a blocking socket. The test controls it
+  /// completely: it reads only on request, grants only the given windows, and can send any bytes.
   final class RawHTTP2 {
     static let widgets = "widgetd.v1.WidgetService"
     static let admin = "widgetd.v1.AdminService"
@@ -14,11 +14,11 @@
     static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 
     struct Options {
-      /// How much each stream may send before it is granted more.
+      /// The bytes that each stream may send before it needs a larger window.
       var streamWindow: UInt32 = 65_535
-      /// How much all streams may send together before they are granted more.
+      /// The bytes that all streams together may send before they need a larger window.
       var connectionWindow: UInt32 = 65_535
-      /// Whether what a stream sent is granted again when it was read.
+      /// Whether a read extends the window of the stream again.
       var grantsStreams = true
       /// Whether PING and SETTINGS are acknowledged.
       var acknowledges = true
@@ -48,7 +48,7 @@
       var bytes = ByteBuffer()
       var isEnded = false
       var resetCode: UInt32?
-      /// How many bytes of DATA there were.
+      /// The number of received DATA bytes.
       var dataBytes = 0
       /// The size of the last header block, as sent.
       var headBytes = 0
@@ -82,10 +82,10 @@
       try send(bytes)
     }
 
-    /// Hangs up. The object may still be asked for what came before.
+    /// Closes the connection. The object still has the earlier data.
     func close() { socket.close() }
 
-    /// Says that nothing more will be sent; still reads.
+    /// Closes the sending half; reading still works.
     func closeWriting() { socket.closeWriting() }
 
     // MARK: - Writing
@@ -105,14 +105,14 @@
       frame(Frame.windowUpdate, stream: stream, payload: bigEndian(increment))
     }
 
-    /// A message as gRPC puts it into DATA frames.
+    /// A message in the form of gRPC's DATA frames.
     static func prefixed(_ message: [UInt8]) -> [UInt8] {
       [0] + bigEndian(UInt32(message.count)) + message
     }
 
     func send(_ bytes: [UInt8]) throws { try socket.send(bytes) }
 
-    /// Grants a stream, or with 0 the connection, more.
+    /// Extends the window of a stream, or with 0 that of the connection.
     func grant(_ stream: UInt32, _ increment: UInt32) throws {
       try send(RawHTTP2.windowUpdate(stream, increment))
     }
@@ -145,7 +145,7 @@
       return stream
     }
 
-    /// Sends bytes on a stream, as fast as the server grants it.
+    /// Sends bytes on a stream, as fast as its window allows.
     func sendData(_ bytes: [UInt8], on stream: UInt32, isEnd: Bool) throws {
       var rest = bytes[...]
       repeat {
@@ -253,14 +253,14 @@
         inboxes[frame.stream]?.dataBytes += frame.payload.count
         if frame.isEnd { inboxes[frame.stream]?.isEnded = true }
         guard !frame.payload.isEmpty else { return }
-        // What is missed at the end of the connection, nobody misses.
+        // A failure of these acknowledgements at the end of the connection does not matter.
         try? grant(0, UInt32(frame.payload.count))
         if options.grantsStreams { try? grant(frame.stream, UInt32(frame.payload.count)) }
       default: break
       }
     }
 
-    /// Whether a stream has ended, one way or the other.
+    /// Whether a stream has ended, with trailers or a reset.
     func isOver(_ stream: UInt32) -> Bool {
       guard let inbox = inboxes[stream] else { return true }
       return inbox.isEnded || inbox.resetCode != nil
@@ -349,7 +349,7 @@
       try answer(to: start(method, message, service: service, extra), as: type)
     }
 
-    /// How a call that is refused ends.
+    /// The outcome of a refused call.
     func refusal(
       _ method: String, _ message: some WireMessage, service: String = RawHTTP2.widgets,
       _ extra: [(String, String)] = []
@@ -399,7 +399,7 @@
     private(set) var revision: Revision = 0
     private(set) var isSynced = false
     private(set) var changeSets = 0
-    /// How many revisions the widest set of changes conflated.
+    /// The number of revisions in the widest set of changes.
     private(set) var widest: Revision = 0
     private var pending: [WidgetChange] = []
 
@@ -433,7 +433,7 @@
     }
   }
 
-  /// A stream of state and what it says.
+  /// A stream of state, and its frames.
   final class Watcher {
     let client: RawHTTP2
     let stream: UInt32

@@ -1,10 +1,10 @@
 #if GRPC
   import Foundation
 
-  /// A blocking socket that knows no protocol.
+  /// A blocking socket without a protocol.
   final class RawSocket {
     private let fd: CInt
-    /// How long anything may take before the test fails. Far more than it ever takes.
+    /// The time limit of each step. It is far longer than any step needs.
     private let patienceMilliseconds: CInt = 30_000
 
     init(path: String) throws {
@@ -23,10 +23,10 @@
 
     deinit { Glibc.close(fd) }
 
-    /// Hangs up. The object may still be asked for what came before.
+    /// Closes the connection. The object still has the earlier data.
     func close() { Glibc.shutdown(fd, CInt(SHUT_RDWR)) }
 
-    /// Says that nothing more will be sent; still reads.
+    /// Closes the sending half; reading still works.
     func closeWriting() { Glibc.shutdown(fd, CInt(SHUT_WR)) }
 
     func send(_ bytes: [UInt8]) throws {

@@ -11,11 +11,11 @@
   @testable import WidgetGRPC
   @testable import WidgetServer
 
-  /// A real server that speaks ttrpc and gRPC, on a socket in a folder of its own.
+  /// A real server for ttrpc and gRPC, on a socket in a temporary folder.
   struct TestServer: Sendable {
     let server: WidgetServer
     let folder: TestFolder
-    /// The protocol under test, and the connections that it was given.
+    /// The protocol under test, and its connections.
     let guest: WatchedGuest
 
     var path: String { folder.socketPath }
@@ -25,12 +25,12 @@
       try RawHTTP2(path: path, options)
     }
 
-    /// Looks into the service, on its event loop.
+    /// Reads the state of the service, on its event loop.
     func onLoop<R: Sendable>(_ body: @escaping @Sendable (ServiceLoop) throws -> R) throws -> R {
       try server.onLoop(body).wait()
     }
 
-    /// Waits until something is so on the event loop; it has to become so by itself.
+    /// Waits until a condition holds on the event loop. The call does not cause it.
     func eventually(
       _ what: String, _ isSo: @escaping @Sendable (ServiceLoop) -> Bool
     ) throws {
@@ -41,14 +41,14 @@
       }
     }
 
-    /// Whatever happened to other connections: a new one is served.
+    /// The server must serve a new connection, whatever happened to the others.
     func expectHealthy(sourceLocation: SourceLocation = #_sourceLocation) throws {
       #expect(try connect().health() == .serving, sourceLocation: sourceLocation)
     }
   }
 
-  /// gRPC as the daemon has it, seen from inside: which connections it was given. A test can tell it
-  /// who the peers are to be.
+  /// The daemon's gRPC, which also records its connections. A test can set the peers of
+  /// connections.
   final class WatchedGuest: GuestProtocol {
     private let guest = GRPCProtocol()
     private let box = Box<State>(State())
@@ -61,7 +61,7 @@
     var opening: [UInt8] { guest.opening }
     var channels: [any Channel] { box.get().channels }
 
-    /// The next connection is taken for one of this client's peer.
+    /// The next connection counts as one of this client's peer.
     func disguiseNext(as client: InProcessClient) { box.update { $0.disguises.append(client) } }
 
     func start(on host: GuestHost) async throws { try await guest.start(on: host) }
@@ -79,7 +79,7 @@
     func stop() async { await guest.stop() }
   }
 
-  /// A temporary folder that goes with its last reference.
+  /// A temporary folder that is removed with its last reference.
   final class TestFolder: Sendable {
     let path: String
     var socketPath: String { path + "/s" }
@@ -100,7 +100,7 @@
   }
 
   extension ServerLimits {
-    /// The defaults, with what a test wants otherwise.
+    /// The defaults, with the changes of a test.
     static func with(_ change: (inout ServerLimits) -> Void) -> ServerLimits {
       var limits = ServerLimits()
       change(&limits)
@@ -115,7 +115,7 @@
     static var client: AccessPolicy {
       AccessPolicy(ownerUIDs: [4_000_000_001], clientGID: getegid())
     }
-    /// The test's own user is nobody.
+    /// The test's own user has no rights.
     static var nobody: AccessPolicy {
       AccessPolicy(ownerUIDs: [4_000_000_001], clientGID: 4_000_000_002)
     }
@@ -138,7 +138,7 @@
 
   /// Starts a server, runs a test against it, and stops it.
   ///
-  /// The test's body may block: each of its steps runs on a thread of its own.
+  /// The test's body may block, because each of its steps runs on a separate thread.
   func withServer<R: Sendable>(
     limits: ServerLimits = ServerLimits(), policy: AccessPolicy = .own,
     _ body: @escaping @Sendable (TestServer) async throws -> R
@@ -164,7 +164,7 @@
     }
   }
 
-  /// Runs each job on a thread of its own, where it may block.
+  /// Runs each job on a separate thread, where it may block.
   final class ThreadExecutor: TaskExecutor {
     static let shared = ThreadExecutor()
 
@@ -174,7 +174,7 @@
     }
   }
 
-  /// Lets a few tests at a time through.
+  /// Lets only a few tests run at a time.
   actor Turnstile {
     static let shared = Turnstile(places: 3)
     private var places: Int
