@@ -201,7 +201,7 @@ private func block(_ text: String, node: String = "") -> BarBlock {
     #expect(
       BarClick(button: 1, node: "mute").event(for: widget, kind: nil)
         == .init(node: "mute", name: "press"))
-    // A bar that does not know the node means the first.
+    // For a bar that does not know the node, the event is for the first node.
     #expect(BarClick(button: 1).event(for: widget, kind: nil)?.node == "mute")
   }
 
@@ -225,7 +225,7 @@ private func block(_ text: String, node: String = "") -> BarBlock {
     let none = Kind(name: "cpu", events: [EventType(name: "other")])
     #expect(BarClick(button: 3).event(for: widget, kind: none) == nil)
     let declared = Kind(name: "cpu", events: [EventType(name: "click")])
-    // Only details that the kind declares.
+    // The event has only details that the kind declares.
     #expect(BarClick(button: 3).event(for: widget, kind: declared) == .init(name: "click"))
     #expect(BarClick(button: 10).event(for: widget, kind: nil) == nil)
   }

@@ -56,7 +56,7 @@ private let red = ThemeColor(red: 255, green: 0, blue: 0)
     var uncoloured = label("", id: "a")
     uncoloured.problem = "color: \"\" is no color"
     #expect(reader.block(of: widget(stack([uncoloured]))).text == "")
-    // A placeholder says enough in the text.
+    // With a placeholder, the text needs no mark.
     let placeholder = reader.block(of: widget(stack([failing("nothing yet")])))
     #expect(placeholder.text == "nothing yet")
     #expect(placeholder.classes == ["cpu"])
@@ -188,7 +188,7 @@ private let red = ThemeColor(red: 255, green: 0, blue: 0)
     #expect(reader.block(of: widget([label("")], isStale: true)).text == "↻")
     #expect(reader.block(of: widget([label("5")], isStale: true, error: error)).text == "5 ↻ !")
     let lost = reader.block(of: widget([label("5")]), isConnected: false)
-    // The bar says so, once.
+    // The bar shows the notice once.
     #expect(lost.classes.contains("stale") && lost.tooltip.isEmpty)
   }
 
@@ -277,7 +277,7 @@ private let red = ThemeColor(red: 255, green: 0, blue: 0)
     #expect(block.classes == ["cpu", "urgent", "charging", "a-b-c"])
   }
 
-  @Test func `text is on one line and does nothing`() {
+  @Test func `text is on one line without control characters`() {
     let block = reader.block(of: widget([label("a\nb\u{1b}[31m\tc\u{202E}d\u{7}")]))
     #expect(!block.text.contains { $0.isNewline })
     let unsafe = block.text.unicodeScalars.filter { $0.value < 0x20 || $0.value == 0x202E }

@@ -8,7 +8,7 @@ import WidgetLayout
   @Test(
     arguments: [
       ("no answer", "no answer"),
-      // The next step is for the person who looks closer.
+      // The next step is only for the full message.
       ("permission denied; run it with sudo", "permission denied"),
       ("there is no file /home/me/very/long/name.json", "there is no file …/name.json"),
       (
@@ -23,7 +23,7 @@ import WidgetLayout
       ),
       ("nothing of this message stands after a colon", "nothing of this message stands …"),
       ("https://a.example/x/y/z/data.json answered 503", "…/data.json answered 503"),
-      // Names after the last colon are no cause.
+      // Names after the last colon are not the cause.
       (
         "Values of the entries do not fit, and are set aside: gone, other, and 3 more. They come back.",
         "Values of the entries do not fi…"
@@ -31,7 +31,7 @@ import WidgetLayout
       ("curl: (6) Could not resolve host: api.weather.example", "(6) Could not resolve host: api…"),
       ("the data has wrong fields: name, size, color", "the data has wrong fields: name…"),
       ("cannot reach weather.example on port 443: refused", "cannot reach weather.e…: refused"),
-      // Values of the entries say the cause last.
+      // In values of entries, the cause is last.
       (
         "Values of the entries (platform) are set aside: they do not fit the changed kind. The "
           + "entries have the defaults until the values fit again.",
@@ -45,7 +45,7 @@ import WidgetLayout
       ("text: division by zero, in `{\"a\": 1}[\"b\"] / 0`", "division by zero, in `{\"a\": 1}[…"),
       ("text: division by zero, in `{\"a; b\": 1} / (0 …", "division by zero, in `{\"a; b\": …"),
       ("a 5\" disk: it has failed; replace the disk soon", "a 5\" disk: it has failed"),
-      // What is in parentheses is less than the cause.
+      // Text in parentheses is less important than the cause.
       (
         "cannot open the file /x: permission denied (os error: 13) (for 5m)",
         "cannot open…: permission denied"

@@ -77,7 +77,7 @@ final class Scratch {
   }
 }
 
-/// Writes tar archives, also such as nobody should.
+/// Writes tar archives, also harmful ones.
 struct Tar {
   private(set) var bytes: [UInt8] = []
 
@@ -113,7 +113,7 @@ struct Tar {
     add(Array(name.utf8), Array(text.utf8), type: type, link: link)
   }
 
-  /// With the two blocks at its end.
+  /// The archive with the two blocks at its end.
   var archive: [UInt8] { bytes + [UInt8](repeating: 0, count: 1024) }
 }
 
@@ -151,7 +151,7 @@ struct Zip {
       + little(UInt32(entries.count), 4) + [0, 0]
   }
 
-  /// With some bytes of the directory missing.
+  /// The archive without some bytes of the directory.
   func archive(directoryCutBy cut: Int) -> [UInt8] {
     let whole = archive
     return Array(whole[..<(whole.count - 22 - cut)] + whole[(whole.count - 22)...])

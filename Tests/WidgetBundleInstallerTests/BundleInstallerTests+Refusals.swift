@@ -31,7 +31,7 @@ extension BundleInstallerTests {
     Evil(
       name: String(repeating: "a/", count: 40) + "x", type: "0", link: "", message: "too deep"),
   ])
-  func `an archive that reaches out is refused, and the former version stays`(evil: Evil) throws {
+  func `an archive with outside paths is refused, and the former version stays`(evil: Evil) throws {
     _ = try installer.install(bytes: archive("desk"), name: "a.tar")
     let before = scratch.listing()
     var tar = Tar()
@@ -88,7 +88,7 @@ extension BundleInstallerTests {
     #expect(scratch.listing("bundles").filter { $0 != "bundles/.lock" } == [])
   }
 
-  /// An archive of each type with a second file, which a cut could lose.
+  /// An archive of each type with a second file, which truncation could lose.
   static func whole(_ type: String) -> [UInt8] {
     var zip = Zip()
     var tar = Tar()
@@ -270,7 +270,7 @@ extension BundleInstallerTests {
         _ = try installer.install("\(scratch.path)/two")
       }.contains("link"))
     #expect(try installer.list().isEmpty)
-    // Of the same user it is a file like others.
+    // If it belongs to the same user, it is an ordinary file.
     try #require(chown(secret, geteuid(), getegid()) == 0)
     #expect(try installer.install("\(scratch.path)/two").bundle.id == "two")
   }
@@ -332,7 +332,7 @@ extension BundleInstallerTests {
       .contains("there is no"))
   }
 
-  @Test func `a bundle that was spoilt by hand is listed with the reason, and can be replaced`()
+  @Test func `a bundle that was damaged by hand is listed with the reason, and can be replaced`()
     throws
   {
     _ = try installer.install(bytes: archive("desk"), name: "a.tar")

@@ -36,7 +36,7 @@ import WidgetModel
     }
   }
 
-  // MARK: - What is right
+  // MARK: - Valid bundles
 
   @Test(arguments: ["", "desk/", "./"])
   func `an archive is unpacked into the folder of its id`(top: String) throws {
@@ -224,7 +224,7 @@ import WidgetModel
     #expect(again.warnings == [])
   }
 
-  @Test func `of versions that were installed only the one before is kept`() throws {
+  @Test func `only the previous one of the installed versions is kept`() throws {
     for version in ["1.0.0", "1.1.0", "1.2.0", "1.3.0"] {
       _ = try installer.install(bytes: archive("desk", version: version), name: "a.tar")
     }
@@ -257,7 +257,7 @@ import WidgetModel
     _ = try installer.install(bytes: archive("desk", version: "2.0.0"), name: "a.tar")
     _ = try installer.install(bytes: archive("desk", version: "3.0.0"), name: "a.tar")
     #expect(scratch.read("bundles/desk/notes.txt") == "mine")
-    // The hand-made version is kept however many come after it.
+    // The hand-made version is kept, however many versions come after it.
     let kept = scratch.listing("bundles/.versions/desk").filter { $0.hasSuffix("bundle.yaml") }
     #expect(
       kept == [
@@ -328,7 +328,7 @@ import WidgetModel
     #expect(scratch.read("bundles/desk/.token") == "secret")
     #expect([mode(".token"), mode("private"), mode("bundle.yaml")] == [0o600, 0o700, 0o644])
     #expect(scratch.read("bundles/desk/key") == "secret")
-    // A pipe and what a version control keeps stay with the hand-made version.
+    // A pipe and the files of version control stay with the hand-made version.
     #expect(
       !scratch.listing("bundles/desk").contains { $0.contains(".git") || $0.contains("pipe") })
     #expect(

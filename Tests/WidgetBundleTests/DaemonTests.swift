@@ -4,11 +4,11 @@ import WidgetBundle
 import WidgetCore
 import WidgetModel
 
-/// The daemon takes everything that the reader takes: kinds and widgets, in the daemon's core.
+/// The daemon's core accepts all kinds and widgets that the reader accepts.
 @Suite struct DaemonTests {
   private static let now = Timestamp(nanosecondsSinceEpoch: 1_800_000_000_000_000_000)
 
-  /// A daemon's state with the bundle in it, as a host would have put it there.
+  /// A daemon's state after a host has added the bundle.
   private final class Daemon {
     private var store = WidgetStore(image: StoreImage(epoch: 1), isRevocable: false)
 
@@ -35,7 +35,7 @@ import WidgetModel
     }
   }
 
-  @Test func `a press does what the bundle says, in the daemon`() throws {
+  @Test func `a press runs the bundle's reducer in the daemon`() throws {
     let bundle = try Samples.read(BundleScaffold.text(id: "panel"))
     let daemon = try Daemon(bundle)
     let id = try #require(WidgetID("panel"))
@@ -53,7 +53,7 @@ import WidgetModel
     #expect(texts().contains(.string("--")))
   }
 
-  @Test func `bindings at length give what they should, and placeholders`() throws {
+  @Test func `bindings in the long form give their values, and placeholders`() throws {
     let bundle = try Samples.read(
       Samples.kind(
         """

@@ -10,7 +10,7 @@ import WidgetModel
   }
 
   @Test(arguments: ["", " \n", "# A remark.", "---"])
-  func `a text without a document is refused with words`(text: String) {
+  func `a text without a document is refused with a message`(text: String) {
     let refusal = #expect(throws: InvalidBundle.self) { try DeclaredSet.read(text) }
     #expect(refusal?.description == "1:1: there is nothing in it; declare kinds: or widgets:")
   }
@@ -44,7 +44,7 @@ import WidgetModel
     #expect(try DeclaredSet.read("{kinds: {}}").kinds == [])
   }
 
-  @Test func `a document of several is read`() throws {
+  @Test func `one document of several is read`() throws {
     let text = "kinds: {a: {}}\n---\n\n---\nkinds: {b: {data: {x: =}}}\n"
     #expect(try DeclaredSet.read(text).kinds?.map(\.name.rawValue) == ["a"])
     #expect(try DeclaredSet.read(text, document: 1).kinds?.map(\.name.rawValue) == ["b"])
@@ -94,7 +94,7 @@ import WidgetModel
           assignments: ["n": "data.n + event.payload.by"]),
         Reducer(event: "reset", unset: ["n"]),
       ])
-    // Programs may handle what no node has a handler for.
+    // Programs may handle events that no node has a handler for.
     #expect(kind.content.first?.root.children.allSatisfy { $0.events == nil } == true)
   }
 
@@ -158,7 +158,7 @@ import WidgetModel
       ])
   }
 
-  @Test func `a widget's kind may be anybody's`() throws {
+  @Test func `a widget's kind may have any provider`() throws {
     #expect(try DeclaredSet.read("{widgets: {w: {kind: gauge}}}").remarks.isEmpty)
   }
 }

@@ -71,7 +71,7 @@ import WidgetModel
         == .map(["list": .list([.string("a"), .map(["b": .int(8)])]), "plain": .int(5)]))
   }
 
-  @Test func `assignments all see the data as it was`() throws {
+  @Test func `all assignments see the former data`() throws {
     let (kind, moment) = try moment()
     guard case .set(let assignments)? = kind.actions["go"]?.steps[1] else {
       Issue.record("the step is another")

@@ -7,11 +7,11 @@ import WidgetRender
 
 /// The look of the bundles of `Clients/bundles` with fixed data, compared with the files in `Golden`.
 ///
-/// After a change that is meant: `WIDGETD_RECORD_GOLDEN=1 swift test --filter WidgetBundleTests.GoldenTests`,
-/// look at `git diff Tests/WidgetBundleTests/Golden`, and commit it. Escape characters are written as
-/// `␛`, so that the files can be read.
+/// After an intended change: `WIDGETD_RECORD_GOLDEN=1 swift test --filter
+/// WidgetBundleTests.GoldenTests`, look at `git diff Tests/WidgetBundleTests/Golden`, and commit
+/// it. Escape characters are written as `␛`, so that the files can be read.
 ///
-/// `Samples` has the data of bundles that read hardware or programs: what their stubs give.
+/// `Samples` has the data of bundles that read hardware or programs: the results of their stubs.
 @Suite struct GoldenTests {
   private static let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
   private static let golden = tests.appending(path: "Golden")
@@ -21,7 +21,7 @@ import WidgetRender
   /// 2026-01-02T03:04:05Z
   private static let now = Timestamp(nanosecondsSinceEpoch: 1_767_323_045_000_000_000)
 
-  /// A state of a bundle's first widget: what a host would have put there.
+  /// A state of a bundle's first widget, as a host would set it.
   private struct State {
     let name: String
     var family: Family?

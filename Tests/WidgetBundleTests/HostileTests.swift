@@ -3,7 +3,7 @@ import Testing
 import WidgetBundle
 import WidgetModel
 
-/// Texts that were made to do harm, and texts that went wrong.
+/// Hostile texts and damaged texts.
 @Suite struct HostileTests {
   private static func repeated(_ text: String, _ count: Int) -> String {
     String(repeating: text, count: count)
@@ -98,7 +98,7 @@ import WidgetModel
     #expect(problems.allSatisfy { $0.message.count < 1000 && $0.excerpt.count < 1000 }, "\(name)")
   }
 
-  @Test func `signs that only look like anchors are fine by themselves`() throws {
+  @Test func `signs that only look like anchors are allowed`() throws {
     let text = Samples.kind("content: {stack: ['a *b', 'c*d', '=string(data.n *data.n)']}")
     #expect(Samples.problems(text).isEmpty)
     #expect(Samples.problems(Samples.kind("content: {label: 'a &b'}")).isEmpty)
@@ -125,7 +125,7 @@ import WidgetModel
         bytes.removeSubrange(place..<end)
       case 2: bytes[place] = UInt8.random(in: 0...255, using: &generator)
       case 3:
-        // A line goes elsewhere.
+        // A line moves to another place.
         var lines = bytes.split(separator: 10, omittingEmptySubsequences: false).map(Array.init)
         let from = Int.random(in: 0..<lines.count, using: &generator)
         let line = lines.remove(at: from)
@@ -155,7 +155,7 @@ import WidgetModel
       #expect(problems.count <= InvalidBundle.problemsMax, "seed \(seed)")
       #expect(problems.allSatisfy { $0.line >= 1 && $0.column >= 1 && !$0.message.isEmpty })
     }
-    // The mutations are worth something: some harm, some do not.
+    // The mutations are useful: some cause errors, and some do not.
     #expect(read > 0 && refused > 0)
   }
 }

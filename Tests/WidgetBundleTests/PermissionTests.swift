@@ -24,13 +24,13 @@ import WidgetModel
     ("a.b.example.net", 443, true), ("example.net", 443, false), ("badexample.net", 443, false),
     ("::1", 9000, true), ("::1", 80, false), ("example.org", 443, false),
   ])
-  func `a host may be spoken to if it is named with its port`(
+  func `a connection to a host is allowed if its name and port are listed`(
     host: String, port: Int, allowed: Bool
   ) {
     #expect(permissions.allowHost(host, port: port) == allowed)
   }
 
-  @Test func `a program may be run if it is named as it is written`() {
+  @Test func `a program may be run if it is listed exactly as written`() {
     #expect(permissions.allowRunning("df"))
     #expect(permissions.allowRunning("${bundle}/run"))
     #expect(!permissions.allowRunning("/bin/df"))
@@ -50,7 +50,7 @@ import WidgetModel
     "LD_PRELOAD", "LD_*", "L*", "PATH", "P*", "*", "BASH_ENV", "PYTHONPATH", "PYTHONSTARTUP",
     "GLIBC_TUNABLES", "A=B", "", "1A", "A B", "A*B",
   ])
-  func `a variable that decides what code runs, or is none, is refused`(name: String) {
+  func `a variable that decides what code runs, or an invalid one, is refused`(name: String) {
     func problems(_ name: String) -> [BundleProblem] {
       Samples.problems(
         Samples.kind("displayName: K", permissions: "{environment: [\"\(name)\"]}"))

@@ -279,7 +279,7 @@ import WidgetModel
 
   @Test(arguments: mistakes)
   func `a mistake is reported with its place and advice`(mistake: Mistake) throws {
-    // The sample's own data gives way to that of the mistake.
+    // The data of the mistake replaces the sample's own data.
     var text = Samples.kind(mistake.body, permissions: mistake.permissions)
     if mistake.body.hasPrefix("data:") {
       text = text.replacing("    data: {n: 0, text: \"\", list: []}\n", with: "")
@@ -302,7 +302,7 @@ import WidgetModel
     ("content: {stack: [{rows: {lst: '[1]'}, label: a}]}", "lst"),
     ("actions: {a: {require: {iff: 'true'}, do: [{set: {n: 1}}]}}", "iff"),
   ])
-  func `a slip in a required key is one problem`(body: String, key: String) {
+  func `a misspelt required key is one problem`(body: String, key: String) {
     let problems = Samples.problems(Samples.kind(body))
     #expect(problems.first?.message == "unknown key \"\(key)\"")
     #expect(problems.count == 1, "\(problems)")
@@ -389,7 +389,7 @@ import WidgetModel
     #expect(problems.first?.message == message, "\(problems)")
   }
 
-  @Test func `rows whose list is wrong make no other mistakes`() {
+  @Test func `rows with a wrong list cause no further problems`() {
     let problems = Samples.problems(
       Samples.kind(
         "content: {stack: [{label: =item.a, rows: {list: =data.nosuch, key: =item.id}, "

@@ -76,7 +76,7 @@ import WidgetModel
     #expect(root.type == .stack)
     #expect(root.children.first?.type == .label)
     #expect(root.children.first?.properties["text"] == Binding(value: .string("Load")))
-    // Numbers go on from one template to the next, so that no two nodes are taken for one.
+    // Numbers continue from one template to the next, so that no two nodes have the same id.
     #expect(root.children.first?.id == "label-1")
     let ids = content.flatMap { allIDs($0.root) }
     #expect(Set(ids).count == ids.count)
@@ -225,7 +225,7 @@ import WidgetModel
     #expect(try !source("demo").isLoadedAtStart)
   }
 
-  @Test func `an action has all that it needs`() throws {
+  @Test func `an action has all its parts`() throws {
     let save = try #require(kind.actions["save"])
     #expect(save.requirements.map(\.code) == ["FAILED_PRECONDITION"])
     #expect(save.delay == .milliseconds(300))
@@ -256,7 +256,7 @@ import WidgetModel
     #expect(inner.condition?.compiled.source == "data.full")
   }
 
-  @Test func `json says the same as yaml`() throws {
+  @Test func `JSON gives the same as YAML`() throws {
     let json = """
       {
       \t"//": "A remark.", "bundle": "b", "format": 1, "version": "1.0.0",
@@ -315,7 +315,7 @@ import WidgetModel
       ])
   }
 
-  @Test func `a row decides for itself whether it is there`() throws {
+  @Test func `a row has its own condition`() throws {
     let bundle = try Samples.read(
       Samples.kind("content: {stack: [{label: =item, rows: data.list, if: item != null}]}"))
     let row = try #require(bundle.kinds.first?.kind.content.first?.root.children.first)
@@ -372,7 +372,7 @@ import WidgetModel
     #expect(kind.triggers.count == 1)
   }
 
-  @Test func `a new bundle is valid and lives`() throws {
+  @Test func `a new bundle is valid and works`() throws {
     let bundle = try Samples.read(BundleScaffold.text(id: "my-panel"))
     #expect(bundle.id == "my-panel")
     #expect(bundle.kinds[0].sources.map(\.name) == ["load"])

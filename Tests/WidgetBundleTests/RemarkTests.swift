@@ -3,11 +3,11 @@ import WidgetBundle
 import WidgetExpression
 import WidgetModel
 
-/// Possible slips, which cause remarks.
+/// Possible mistakes, which cause remarks.
 @Suite struct RemarkTests {
   private static let time = #"timestamp("2026-01-01T00:00:00Z")"#
 
-  @Test func `a widget of a kind that is not in the bundle is remarked on, and there`() throws {
+  @Test func `a widget of a kind outside the bundle causes a remark, and is kept`() throws {
     let bundle = try Samples.read(
       "bundle: b\nformat: 1\nversion: 1.0.0\nkinds: {clock: {}}\nwidgets:\n"
         + "  a: {kind: clokc, data: {n: 1}}\n  b: {kind: sysmon/load}\n  c: {kind: clock}\n")
@@ -32,7 +32,7 @@ import WidgetModel
       (#"=formatDate(\#(time), "long time", "UTC", "de")"#, nil),
       (#"=formatDate(\#(time), "%H:%M")"#, nil), ("data.other", nil), ("data", nil), ("Data.", nil),
     ] as [(String, String?)])
-  func `a probable slip in a text or a date causes a remark`(
+  func `a probable mistake in a text or a date causes a remark`(
     text: String, hint: String?
   ) throws {
     let bundle = try Samples.read(Samples.kind("content: {label: '\(text)'}"))

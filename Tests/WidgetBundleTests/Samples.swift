@@ -152,7 +152,7 @@ enum Samples {
     }
   }
 
-  /// A bundle with one kind whose body is this, indented by four.
+  /// A bundle with one kind. Its body is this text, indented by four.
   static func kind(
     _ body: String, permissions: String = "{}",
     data: String = "    data: {n: 0, text: \"\", list: []}\n"

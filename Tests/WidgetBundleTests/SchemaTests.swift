@@ -4,8 +4,8 @@ import WidgetBundle
 
 /// The published format is the format of the reader.
 ///
-/// After a change that is meant: `WIDGETD_RECORD_GOLDEN=1 swift test --filter WidgetBundleTests.SchemaTests`,
-/// look at `git diff docs`, and commit it.
+/// After an intended change: `WIDGETD_RECORD_GOLDEN=1 swift test --filter
+/// WidgetBundleTests.SchemaTests`, look at `git diff docs`, and commit it.
 @Suite(.serialized) struct SchemaTests {
   private static let docs = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .appending(path: "../../docs").standardized
@@ -46,7 +46,7 @@ import WidgetBundle
     let rest = page[heading.upperBound...]
     let section = rest[..<(rest.firstRange(of: "\n##")?.lowerBound ?? rest.endIndex)]
     guard let start = section.firstRange(of: "| key |")?.lowerBound else { return nil }
-    // With the end of its last line.
+    // The range includes the end of its last line.
     let blank = section[start...].firstRange(of: "\n\n")?.lowerBound
     return start..<(blank.map(page.index(after:)) ?? section.endIndex)
   }

@@ -2,7 +2,7 @@ import Testing
 import WidgetBundle
 import WidgetModel
 
-/// Templates and reducers that were read from a file, as the file has them.
+/// Templates and reducers from a file, in the form of the file.
 @Suite struct WrittenBindingTests {
   private func kind(_ body: String) throws -> Kind {
     let text = """

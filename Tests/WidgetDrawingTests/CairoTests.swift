@@ -5,7 +5,7 @@ import WidgetDrawing
 import WidgetModel
 import WidgetRender
 
-/// Pixels. Without cairo and pango on this machine only their absence can be tested.
+/// Tests of pixels. Without cairo and pango on this machine, only their absence can be tested.
 @Suite struct CairoTests {
   private static let drawing = WidgetCard(look: DrawingLook(appearance: .light)).drawing(
     of: Content(

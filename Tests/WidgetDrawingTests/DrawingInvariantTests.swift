@@ -17,7 +17,7 @@ import WidgetModel
   ]
 
   @Test(arguments: 0..<200 as Range<UInt64>)
-  func `nothing leaves its card, and all of it is well-formed`(seed: UInt64) throws {
+  func `nothing leaves its card, and the SVG is well-formed`(seed: UInt64) throws {
     var trees = RandomTree(seed: seed)
     let content = trees.tree().content
     let family = trees.pick(Family.allCases)

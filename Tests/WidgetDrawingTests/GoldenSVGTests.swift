@@ -6,8 +6,8 @@ import WidgetModel
 
 /// The look of each type of node as SVG, compared with the files in `Golden`.
 ///
-/// After a change that is meant: `WIDGETD_RECORD_GOLDEN=1 swift test --filter GoldenSVGTests`, look at the
-/// files in a browser, and commit them.
+/// After an intended change: `WIDGETD_RECORD_GOLDEN=1 swift test --filter GoldenSVGTests`, look at
+/// the files in a browser, and commit them.
 struct GoldenSVGTests {
   private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .appending(path: "Golden")
@@ -60,7 +60,7 @@ struct GoldenSVGTests {
           name: "old", family: .inline, notes: notes)), "stale-inline.svg")
   }
 
-  @Test func `of old content, an error is not dimmed`() {
+  @Test func `an error is not dimmed with old content`() {
     var look = Self.look(.dark)
     look.isStale = true
     let error = Node(
@@ -75,7 +75,7 @@ struct GoldenSVGTests {
     #expect((Self.opacity(of: "5 posts", in: marks) ?? 1) < 1)
   }
 
-  /// The opacity that a text is drawn with. Nil if it is not drawn.
+  /// The opacity of a drawn text. Nil if it is not drawn.
   private static func opacity(of text: String, in marks: [Mark]) -> Double? {
     for mark in marks {
       switch mark {

@@ -38,7 +38,7 @@ struct CheckerTests {
     source: String, references: [String]
   ) throws {
     guard let expression = try? CompiledExpression(source, in: Sample.environment) else {
-      // Only the one that adds a double to an int is refused.
+      // Only the expression that adds a double to an int is refused.
       #expect(references.isEmpty)
       return
     }
@@ -137,7 +137,7 @@ struct CheckerTests {
       ("a.``", 1, 3, "empty"), ("b'\\u0041'", 1, 3, "\\x"), ("1\n+ +", 2, 3, "value"),
       ("]", 1, 1, "value"),
     ] as [(String, Int, Int, String)])
-  func `a slip of syntax has its place and advice`(
+  func `a syntax error has its place and advice`(
     source: String, line: Int, column: Int, advice: String
   ) throws {
     let error = #expect(throws: ExpressionError.self) {
@@ -211,7 +211,7 @@ struct CheckerTests {
   @Test(arguments: [
     ("Europe/Berlin", 0), ("Europe/Berln", 1), ("UTC", 0), ("+02:00", 0),
   ])
-  func `a time zone that the machine does not know is a doubt, not a mistake`(
+  func `a time zone that the machine does not know is a warning, not a mistake`(
     zone: String, count: Int
   ) throws {
     var environment = Sample.environment

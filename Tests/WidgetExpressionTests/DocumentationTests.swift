@@ -3,7 +3,7 @@ import Testing
 
 @testable import WidgetExpression
 
-/// The examples of docs/expressions.md do what it says.
+/// The examples of docs/expressions.md give the documented results.
 struct DocumentationTests {
   private static var page: String {
     get throws {

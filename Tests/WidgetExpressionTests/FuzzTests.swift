@@ -100,7 +100,7 @@ struct FuzzTests {
     do throws(EvaluationError) {
       let result = try expression.evaluateWithCost(Sample.bindings, budget: 5_000)
       #expect(result.cost <= 5_000, "seed \(seed): \(expression.source)")
-      // Deterministic.
+      // The evaluation is deterministic.
       let again = try expression.evaluate(Sample.bindings, budget: result.cost)
       #expect(again == result.value, "seed \(seed): \(expression.source)")
     } catch {

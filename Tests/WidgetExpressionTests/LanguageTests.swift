@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import WidgetExpression
 
-/// The language, area by area: an expression and another that says the result in the plainest words.
+/// The language, area by area: an expression, and the simplest expression for its result.
 struct LanguageTests {
   private func expectSame(_ source: String, _ expected: String) throws {
     #expect(try Sample.value(source) == Sample.value(expected), "\(source)")
@@ -123,7 +123,7 @@ struct LanguageTests {
       ("['a', 'b'].map(x, x + x).join(',')", "'aa,bb'"), ("[1, 2].map(x, x > 1, x)", "[2]"),
       ("[[2, 'b'], [1, 'a']].sortBy(p, p[0])[0][1]", "'a'"),
     ] as [(String, String)])
-  func `macros go over lists and maps`(source: String, expected: String) throws {
+  func `macros iterate over lists and maps`(source: String, expected: String) throws {
     try expectSame(source, expected)
   }
 
@@ -164,7 +164,7 @@ struct LanguageTests {
         "timestamp('2026-03-29T01:30:00Z')"
       ),
     ] as [(String, String)])
-  func `the functions for widgets write and read what people do`(
+  func `the functions for widgets format and parse text for people`(
     source: String, expected: String
   ) throws {
     try expectSame(source, expected)
@@ -182,7 +182,7 @@ struct LanguageTests {
     #expect(DecimalText.fixed(value, places) == text)
   }
 
-  @Test func `the quick way of rounding gives what the exact one does`() {
+  @Test func `fast rounding gives the same as exact rounding`() {
     var generator = SeededGenerator(seed: 12)
     var quick = 0
     for round in 0..<5_000 {
@@ -254,7 +254,7 @@ struct LanguageTests {
     #expect(Sample.reason("1 + 'a'", in: environment) == "NO_SUCH_OVERLOAD")
   }
 
-  @Test func `a host adds functions, and replaces ones`() throws {
+  @Test func `a host adds and replaces functions`() throws {
     var environment = Sample.environment
     environment.functions = [
       ExpressionFunction("units.double", [.int], returns: .int) { arguments in

@@ -7,7 +7,7 @@ import WidgetModel
 struct LimitTests {
   private static let count = 100_000
 
-  /// Limits that let long sources through, so that the other bounds are what stops them.
+  /// Limits that allow long sources, so that the other limits stop them.
   private static let wide: ExpressionEnvironment = {
     var environment = Sample.environment
     environment.limits.sourceBytesMax = 10_000_000
@@ -43,7 +43,7 @@ struct LimitTests {
     ("true", " && true", "true"),
     ("false", " || false", "false"), ("1 == 2 ? 1 : 2", " + 0", "2"),
   ])
-  func `a row of a hundred thousand operators is evaluated`(
+  func `a chain of a hundred thousand operators is evaluated`(
     first: String, rest: String, result: String
   ) throws {
     let expression = try CompiledExpression(first + Self.repeated(rest), in: Self.wide)
@@ -103,7 +103,7 @@ struct LimitTests {
     #expect(Sample.reason("[[[[1]]]] == [] || true", in: environment) == "TOO_DEEP")
   }
 
-  @Test func `the cost is what is documented, and one less is too little`() throws {
+  @Test func `the cost is as documented, and a budget with one step less is too small`() throws {
     let expression = try CompiledExpression("'ab' + event.text", in: Sample.environment)
     let bindings: [String: ExpressionValue] = ["event": ExpressionValue(["text": .string("cde")])]
     let (value, cost) = try expression.evaluateWithCost(bindings)
@@ -147,7 +147,7 @@ struct LimitTests {
       try expression.evaluate(Self.large, budget: 100_000)
     }
     #expect(error?.reason == .costExceeded)
-    // And no macro or operator hides it.
+    // No macro or operator hides the error.
     let hidden = try CompiledExpression(
       "[1].exists(q, dyn(\(source)) == 1 || true) || true", in: environment)
     let again = #expect(throws: EvaluationError.self) {
@@ -156,7 +156,7 @@ struct LimitTests {
     #expect(again?.reason == .costExceeded)
   }
 
-  @Test func `text that doubles in nested macros is bounded by the bytes made`() throws {
+  @Test func `text that doubles in nested macros is limited by the produced bytes`() throws {
     var source = "'0123456789'"
     for _ in 0..<25 { source = "[\(source)].map(x, x + x)[0]" }
     #expect(Sample.reason(source) == "COST_EXCEEDED")

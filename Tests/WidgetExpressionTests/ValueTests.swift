@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import WidgetExpression
 
-/// Values, and how hosts give them.
+/// Values, and their conversion from hosts.
 struct ValueTests {
   @Test func `values of the domain come back as they went in`() {
     let value = Value.map([
@@ -53,7 +53,7 @@ struct ValueTests {
     #expect(ExpressionMap(["k": .int(1)] as ValueMap) == ExpressionMap([("k", 1)]))
   }
 
-  /// A host's object that counts what is asked of it.
+  /// A host's object that counts its accesses.
   private final class Probe: ExpressionObject {
     let fieldNames = ["a", "b"]
     func field(named name: String) -> ExpressionValue? {
@@ -77,7 +77,7 @@ struct ValueTests {
     #expect(try expression.evaluate(bindings) == .int(result))
   }
 
-  /// Bindings that say which variables were asked for.
+  /// Bindings that record the requested variables.
   private final class Asked: ExpressionBindings {
     var names: [String] = []
 

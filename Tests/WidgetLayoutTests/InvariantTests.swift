@@ -18,7 +18,7 @@ import WidgetModel
   }
 
   @Test(arguments: 2_000..<2_250 as Range<UInt64>)
-  func `nothing leaves its frame where paddings take more than there is`(seed: UInt64) {
+  func `nothing leaves its frame where paddings exceed the room`(seed: UInt64) {
     checkPlaces(seed, RandomTree(seed: seed, tight: 50))
   }
 
@@ -47,7 +47,7 @@ import WidgetModel
   }
 
   @Test(arguments: 1_000..<1_250 as Range<UInt64>)
-  func `an update gives what a whole layout gives`(seed: UInt64) {
+  func `an update gives the same as a complete layout`(seed: UInt64) {
     var trees = RandomTree(seed: seed)
     var table = NodeTable(trees.tree().content)
     var engine = LayoutEngine(metrics: Self.metrics)
@@ -126,7 +126,7 @@ import WidgetModel
     }
     for node in result.placed where !isLayered(node, table) {
       let children = (table[node.index]?.children ?? []).compactMap { byIndex[$0] }
-      // A scrolled child can reach below the accessory, where it is not seen.
+      // A scrolled child can extend below the accessory, where it is hidden.
       let areas = children.map { child in
         node.scroll == nil ? child.frame : child.frame.intersection(child.clip)
       }

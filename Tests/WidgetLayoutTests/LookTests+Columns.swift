@@ -7,7 +7,7 @@ import WidgetModel
 
 /// Columns of grids and tables.
 extension LookTests {
-  @Test func `the columns of a table fit what is in them, and the last one of words grows`() {
+  @Test func `the columns of a table fit their cells, and the last one with words grows`() {
     let tree = Tree(
       .table, ["columns": ["Name", "Size"]],
       [
@@ -19,12 +19,12 @@ extension LookTests {
         " Name                  Size", " a long name              5  [ Remove ]",
         " b                    1,024  [ Remove ]",
       ])
-    // Text gives way before buttons and short numbers do.
+    // Text shrinks before buttons and short numbers do.
     #expect(tree.drawn(29).allSatisfy { !$0.contains("Remo…") && !$0.contains("1,0…") })
     #expect(tree.drawn(29)[1] == " a long        5  [ Remove ]")
   }
 
-  @Test func `a table without words stays packed, and one that grows does as it says`() {
+  @Test func `a table without words stays packed, and a column that grows takes the room`() {
     let rows = [Tree.row(.label("1"), .button("Go")), .row(.label("22"), .button("Go"))]
     #expect(Tree(.table, rows).drawn(20) == ["  1  [ Go ]", " 22  [ Go ]"])
     let words = [Tree.row(.label("a"), .label("b"), .button("Go"))]
@@ -53,7 +53,7 @@ extension LookTests {
         " A name as long as a sentence: [                ]",
         " [alone                                         ]", " [ Add ]",
       ])
-    // Where there is no room for one name beside its field, all are above.
+    // If one name has no room beside its field, all names are above.
     #expect(form.drawn(18).prefix(2) == [" Title:", " [              ]"])
   }
 
@@ -93,7 +93,7 @@ extension LookTests {
     #expect(Tree(.table, ["empty": "Nothing", "columns": ["A"]]).drawn(9) == [" A", " Nothing"])
   }
 
-  @Test func `a column has the width, the share and the alignment that it says`() {
+  @Test func `a column has its declared width, share and alignment`() {
     let columns: Value = [
       ["title": "A", "width": 80], ["title": "B", "grow": 1], ["title": "C", "align": "end"],
     ]
@@ -109,7 +109,7 @@ extension LookTests {
     #expect(spans.map(\.length) == [10, 14, 6])
   }
 
-  @Test func `a cell with a width is cut, and wraps only if it says how many lines`() {
+  @Test func `a cell with a width is cut, and wraps only if it has a number of lines`() {
     let columns: Value = [["title": "A", "width": 80], "B"]
     let text = "three long words"
     func drawn(_ cell: Tree, _ columns: Value, _ width: Int) -> [String] {
@@ -154,14 +154,14 @@ extension LookTests {
         [.row(.label("a text of words"), .label("b"), .button("Go"))]),
       Tree.row(.label("a text of words", ["width": 200]), .button("Go")),
     ]
-    // The least of the texts and the columns, and all of the button.
+    // The minimum of the texts and the columns, and the full width of the button.
     for (tree, least) in zip(trees, [13, 11]) {
       let drawn = tree.drawn(width)
       #expect(drawn.contains { $0.hasSuffix("[ Go ]") } == (width >= least), "\(drawn)")
     }
   }
 
-  @Test func `a column with a width is as wide as its buttons, and no wider than asked for text`() {
+  @Test func `a column with a width is as wide as its buttons, but text does not widen it`() {
     func drawn(_ last: Tree, _ column: Value) -> [String] {
       Tree(.table, ["columns": ["A", column]], [.row(.label("some text"), last)]).drawn(16)
     }
@@ -182,7 +182,7 @@ extension LookTests {
     #expect(tree.drawn(12) == [" a     c", " 1  x  3"])
   }
 
-  @Test func `a grid has columns as wide as what is in them`() {
+  @Test func `a grid has columns as wide as their cells`() {
     let tree = Tree(
       .grid, ["columns": 2, "spacing": 16],
       [.label("a"), .label("b"), .label("long one"), .label("d"), .label("e")])

@@ -185,7 +185,7 @@ import WidgetModel
     let row = Tree.row(
       ["divider": true], Tree.column(.label("one"), .label("two")), .label("three"), .label("x"))
     #expect(row.drawn(24) == [" one │ three │ x", " two │       │"])
-    // One that is too narrow for lines has none.
+    // A row that is too narrow for lines has none.
     for width in 0...24 { _ = row.drawn(width) }
     #expect(Tree.row(["divider": true], .label("one")).drawn(9) == [" one"])
   }

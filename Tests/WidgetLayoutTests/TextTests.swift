@@ -17,7 +17,7 @@ import WidgetModel
     ("👍🏽", 2), ("❤\u{FE0F}\u{200D}🔥", 2), ("🇩🇪", 2), ("🇩🇪🇫🇷", 4), ("🏴󠁧󠁢󠁥󠁮󠁧󠁿", 2),
     // Marks with and without a width, and signs before their digits.
     ("नी", 2), ("ก็", 1), ("\u{600}1", 2),
-    // Nothing to see.
+    // Invisible characters.
     ("\u{200B}", 0), ("\u{1B}", 0), ("\u{7F}", 0), ("\u{9B}", 0), ("\u{AD}", 0), ("\u{FEFF}", 0),
     ("▁▂▃", 3), ("─", 1), ("…", 1), ("█", 1), ("⏎", 1),
   ])
@@ -27,7 +27,8 @@ import WidgetModel
   }
 
   @Test func `a scalar that stands alone joins no other one, and is shown unchanged`() {
-    // Scalars join by their kind: one that joins neither a letter nor itself is of no kind that joins others.
+    // Scalars join by their category: if a scalar joins neither a letter nor itself, its category
+    // joins no others.
     var wrong: [Unicode.Scalar] = []
     for value in 0...0x10FFFF as ClosedRange<UInt32> {
       guard let scalar = Unicode.Scalar(value), scalar.standsAlone else { continue }
@@ -122,7 +123,7 @@ import WidgetModel
   }
 
   @Test func `a long word is broken in linear time`() {
-    // Quadratic, this would take minutes.
+    // In quadratic time this would take minutes.
     let lines = wrapped(String(repeating: "é", count: 20_000), 2)
     #expect(lines.count == 10_000)
   }

@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import WidgetLayout
 
-/// A change costs what it changes: counted in nodes that are measured, not in time.
+/// The cost of a change depends on its size. It is counted in measured nodes, not in time.
 @Suite struct UpdateTests {
   /// 1,000 labels in 40 groups of 25, three levels below the root.
   private func groups() -> Tree {
@@ -22,7 +22,7 @@ import WidgetModel
       ContentChange(setNodes: [Node(id: id, type: .label, properties: ["text": .string(text)])]))
   }
 
-  @Test func `one text among a thousand measures only the way up from it`() {
+  @Test func `a change of one text among a thousand measures only its ancestors`() {
     var table = NodeTable(groups().content)
     var engine = LayoutEngine(metrics: .cells())
     #expect(engine.layout(table, width: 60).measuredCount == 1_041)
@@ -42,7 +42,7 @@ import WidgetModel
     #expect(second.measuredCount == 0)
     second.measuredCount = first.measuredCount
     #expect(second == first)
-    // Another width asks for heights, but for no other extents.
+    // Another width needs new heights, but no other sizes.
     #expect(engine.layout(table, width: 30).measuredCount == 0)
   }
 
@@ -80,7 +80,7 @@ import WidgetModel
     #expect(result.placed[1].frame.width == 8 && result.placed[1].texts.map(\.text) == ["12 min"])
   }
 
-  @Test func `another content is laid out afresh`() {
+  @Test func `another content gets a complete layout`() {
     var table = NodeTable(groups().content)
     var engine = LayoutEngine(metrics: .cells())
     _ = engine.layout(table, width: 60)
@@ -88,7 +88,7 @@ import WidgetModel
     #expect(Canvas(engine.layout(table, width: 60)).lines == [" new"])
   }
 
-  /// Something that a test changes between two layouts.
+  /// A value that a test changes between two layouts.
   private final class Mutable: @unchecked Sendable {
     var value: String
     init(_ value: String) { self.value = value }

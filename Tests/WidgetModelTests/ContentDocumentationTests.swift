@@ -2,7 +2,8 @@ import Foundation
 import Testing
 import WidgetModel
 
-/// The reference of docs/content.md says what the types of nodes have, no more and no less.
+/// The reference of docs/content.md has exactly the types of nodes, with their properties and
+/// events.
 struct ContentDocumentationTests {
   private static var page: String {
     get throws {
@@ -27,7 +28,7 @@ struct ContentDocumentationTests {
     properties.map { property in
       let unit =
         if let unit = property.unit, unit != .points { ", in \(unit)" } else { "" }
-      // The default can depend on the node: the meaning then has it.
+      // The default can depend on the node. The description then has it.
       let isInSummary = property.summary.contains("Default: ")
       let value = isInSummary ? "" : property.defaultValue.map(text) ?? ""
       return

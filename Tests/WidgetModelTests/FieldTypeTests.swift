@@ -79,7 +79,7 @@ struct ClosestNameTests {
     ("laod", "load"), ("colour", "color"), ("temprature", "temperature"), ("x", "y"),
     ("click", "click"), ("DISPLAYNAME", "displayName"), ("TEMPRATURE", "temperature"),
   ])
-  func `a slip is recognised`(slip: String, meant: String) {
+  func `a misspelt word has a suggestion`(slip: String, meant: String) {
     #expect(slip.closest(among: ["unrelated", meant, "another"]) == meant)
   }
 
@@ -88,7 +88,7 @@ struct ClosestNameTests {
     #expect(name.closest(among: ["load", "color", String(repeating: "b", count: 10_000)]) == nil)
   }
 
-  @Test func `of two the nearer one is suggested`() {
+  @Test func `the nearer of two words is suggested`() {
     #expect("temperatur".closest(among: ["temperate", "temperature"]) == "temperature")
   }
 }

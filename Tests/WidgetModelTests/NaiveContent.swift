@@ -1,6 +1,6 @@
 import WidgetModel
 
-/// A content after changes, made from the whole each time.
+/// A content after changes, computed from the whole content each time.
 enum NaiveContent {
   static func applying(_ change: ContentChange, to content: Content?) -> Content? {
     let rootID = change.rootID.isEmpty && !change.replaces ? content?.rootID ?? "" : change.rootID
@@ -36,7 +36,7 @@ enum NaiveContent {
     return result
   }
 
-  /// Each node hangs on the first that has it as a child, in the order of the tree.
+  /// The parent of a node is the first node that has it as a child, in the order of the tree.
   private struct Tree {
     var table: [String: Node] = [:]
     var order: [String] = []

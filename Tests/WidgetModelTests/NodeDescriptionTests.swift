@@ -17,7 +17,8 @@ import WidgetModel
     let names = type.events.map(\.name)
     #expect(Set(names).count == names.count)
     #expect(names.filter(type.defaultEvents.contains) == type.defaultEvents)
-    // Bars send them, and a bar's wheel must not turn what nobody made to be turned.
+    // Bars send these events. A bar's wheel must not change a node whose author did not ask for
+    // that.
     #expect(!type.defaultEvents.contains { ["click", "scroll"].contains($0) })
   }
 

@@ -28,7 +28,7 @@ import WidgetModel
   }
 
   @Test(arguments: [
-    // A row is added, removed, goes to the front; two exchange their places.
+    // A row is added, is removed, and moves to the front; two rows exchange their places.
     (["top a b c"], ["top a x b c", "x"], ContentDifference(changed: ["top"], inserted: ["x"])),
     (["top a b c"], ["top a c"], ContentDifference(changed: ["top"], removed: ["b"])),
     (
@@ -36,13 +36,13 @@ import WidgetModel
       ContentDifference(changed: ["top"], moved: ["a", "b", "c"])
     ),
     (["top a b c"], ["top a c b"], ContentDifference(changed: ["top"], moved: ["b", "c"])),
-    // The places of those that stayed count: nothing moves for a new or a removed one.
+    // Only the order of the remaining children counts: a new or removed child moves no other.
     (
       ["top a b c"], ["top x b c", "x"],
       ContentDifference(
         changed: ["top"], inserted: ["x"], removed: ["a"])
     ),
-    // To another parent, from above, from below, and with what is below it.
+    // A node moves to another parent, from above, from below, and with its descendants.
     (
       ["top a b", "a c", "c d"], ["top a b", "a", "b c"],
       ContentDifference(changed: ["a", "b"], moved: ["c"])
@@ -52,7 +52,7 @@ import WidgetModel
       ["top a", "a b"], ["top b", "b"],
       ContentDifference(changed: ["top"], removed: ["a"], moved: ["b"])
     ),
-    // With a new node in between; below a new one.
+    // A node moves with a new node in between, and below a new one.
     (
       ["top a"], ["top x", "x a"],
       ContentDifference(changed: ["top"], inserted: ["x"], moved: ["a"])
@@ -60,7 +60,7 @@ import WidgetModel
     // The same again.
     (["top a b"], ["top a b"], ContentDifference()),
   ])
-  func `a change names the nodes that are other ones`(
+  func `a change names the changed, new, removed and moved nodes`(
     _ before: [String], _ set: [String], _ expected: ContentDifference
   ) {
     func nodes(_ lines: [String]) -> [Node] {
@@ -75,7 +75,7 @@ import WidgetModel
     let old = table.content
     let words = set.map { $0.split(separator: " ").map(String.init) }
     let change = ContentChange(setNodes: words.map { node($0[0], Array($0.dropFirst())) })
-    // A node without children is a label, so those that lost theirs are other nodes.
+    // A node without children is a label here, so a node that lost its children has changed.
     #expect(table.apply(change).ids == expected)
     #expect(ContentDifference(from: old, to: table.content) == expected)
     #expect(NaiveContent.applying(change, to: old) == table.content)
@@ -164,16 +164,16 @@ import WidgetModel
   }
 
   @Test(arguments: [
-    // A circle that hangs on the root, one that does not, the root below itself.
+    // A cycle below the root, a cycle without the root, and the root below itself.
     [("top", ["a"]), ("a", ["b"]), ("b", ["a"])],
     [("top", []), ("a", ["b"]), ("b", ["a"])],
     [("top", ["a"]), ("a", ["top"])],
-    // A child of itself, of two, and twice of one; a child that is missing.
+    // A child of itself, a child of two parents, a repeated child, and a missing child.
     [("top", ["a"]), ("a", ["a"])],
     [("top", ["a", "b"]), ("a", ["c"]), ("b", ["c"]), ("c", [])],
     [("top", ["a", "a"]), ("a", [])],
     [("top", ["a", "ghost"]), ("a", [])],
-    // Nodes beside the tree.
+    // Nodes outside the tree.
     [("top", ["a"]), ("a", []), ("lost", ["x"]), ("x", [])],
   ])
   func `faulty content is cut to a tree`(_ faulty: [(String, [String])]) {
@@ -183,7 +183,7 @@ import WidgetModel
     table.apply(change)
     #expect(table.content == NaiveContent.applying(change, to: nil))
     expectTree(table)
-    // The same, as a change to a good one.
+    // The same, as a change to a valid content.
     table = self.table(node("top", ["x"]), node("x"))
     let later = ContentChange(setNodes: nodes)
     let before = table.content
@@ -203,14 +203,14 @@ import WidgetModel
   }
 
   @Test(arguments: 0..<300 as Range<UInt64>)
-  func `random changes give what a naive reader has`(seed: UInt64) {
+  func `random changes give the state of a simple reader`(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     let names = (0..<12).map { "n\($0)" }
     var content: Content?
     var table = NodeTable()
     for step in 0..<40 {
       var change = ContentChange()
-      // Every other history is faulty now and then; the others stay well-formed.
+      // Every second history has some faulty changes; the others stay well-formed.
       if let current = content, !current.nodes.isEmpty, seed % 2 == 0 || !random.chance(10) {
         change = wellFormed(current, &random)
       } else {
@@ -239,7 +239,7 @@ import WidgetModel
         #expect(table.content?[node.id] == node, "seed \(seed), step \(step), \(node.id)")
       }
       expectTree(table)
-      // Nodes without a change are as before.
+      // Nodes without a change are the same as before.
       for index in 0..<table.indexEnd where !changes.changed.contains(index) {
         let isSame =
           before[index]?.node == table[index]?.node
@@ -274,7 +274,7 @@ import WidgetModel
       }
       nodes[node.id] = node
       change.setNodes.append(node)
-      // Those below a removed one go too.
+      // The descendants of a removed node are removed too.
       let reached = Set(
         NaiveContent.applying(
           ContentChange(replaces: true, rootID: content.rootID, setNodes: Array(nodes.values)),

@@ -68,7 +68,7 @@ import WidgetModel
         == "\"\(text)\" is not a colour; write #rrggbb, #rrggbbaa or a token like color.primary")
   }
 
-  @Test func `a slip in a token names the token that was meant`() {
+  @Test func `the error for a misspelt token suggests a similar one`() {
     #expect(
       refusal(.color, .string("warnin")) == "\"warnin\" is not a colour; did you mean \"warning\"?")
     #expect(

@@ -111,7 +111,7 @@ struct ReadMaskTests {
     #expect(try ReadMask(paths: ["data.data."]).dataKeys == ["data."])
   }
 
-  @Test func `keys that only look alike are two keys`() throws {
+  @Test func `keys that differ only in Unicode form are two keys`() throws {
     let both = try ReadMask(paths: ["data.\u{E9}", "data.e\u{301}"])
     #expect(both.filter(try widget()).data == ["\u{E9}": .int(3), "e\u{301}": .int(4)])
     let composed = try ReadMask(paths: ["data.\u{E9}"])

@@ -13,13 +13,13 @@ struct TimestampTests {
       (253_402_300_799, 999_999_999, true), (253_402_300_800, 0, false),
       (0, -1, false), (0, 0, true), (0, 999_999_999, true), (0, 1_000_000_000, false),
     ] as [(Int64, Int32, Bool)])
-  func `a time outside years 1 to 9999 or with odd nanoseconds is none`(
+  func `a time outside years 1 to 9999 or with invalid nanoseconds is refused`(
     seconds: Int64, nanoseconds: Int32, isValid: Bool
   ) {
     #expect((Timestamp(seconds: seconds, nanoseconds: nanoseconds) != nil) == isValid)
   }
 
-  @Test func `the earliest and the latest are what the constructor takes`() throws {
+  @Test func `the constructor accepts the earliest and the latest time`() throws {
     #expect(try time(-62_135_596_800) == .earliest)
     #expect(try time(253_402_300_799, 999_999_999) == .latest)
     #expect(try time(0) == .epoch)

@@ -1,7 +1,8 @@
 import Testing
 import WidgetModel
 
-/// Equality decides what counts as a change: everything a reader could tell, and nothing else.
+/// Equality decides what counts as a change: every difference that a reader could see, and nothing
+/// else.
 struct ValueTests {
   static let distinct: [Value] = [
     .null, .bool(false), .bool(true), .int(0), .int(1), .double(0), .double(-0.0), .double(1),
@@ -76,7 +77,7 @@ struct ValueMapTests {
     #expect(ValueMap(adjacent) == ["a": .int(2)])
   }
 
-  @Test func `keys that only look alike are two keys`() {
+  @Test func `keys that differ only in Unicode form are two keys`() {
     var map: ValueMap = ["\u{E9}": .int(1), "e\u{301}": .int(2)]
     #expect(map.count == 2)
     #expect(map["\u{E9}"] == .int(1))
@@ -121,7 +122,7 @@ struct LabelsTests {
     #expect(labels == ["a": "2", "b": "3"])
   }
 
-  @Test func `labels that only look alike differ`() {
+  @Test func `labels that differ only in Unicode form are not equal`() {
     #expect(Labels([("k", "\u{E9}")]) != Labels([("k", "e\u{301}")]))
     #expect(Labels([("\u{E9}", "v")]) != Labels([("e\u{301}", "v")]))
     let both: Labels = ["\u{E9}": "1", "e\u{301}": "2"]
@@ -142,7 +143,7 @@ struct LabelsTests {
     #expect(labels.isEmpty)
   }
 
-  @Test func `errors whose messages only look alike differ`() {
+  @Test func `errors whose messages differ only in Unicode form are not equal`() {
     let composed = WidgetError(reason: "R", message: "\u{E9}")
     let decomposed = WidgetError(reason: "R", message: "e\u{301}")
     #expect(composed != decomposed)

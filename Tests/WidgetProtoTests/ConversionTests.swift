@@ -30,7 +30,7 @@ struct ConversionTests {
     #expect(try codec.decode(Labels.self, from: onlyKey + nothing) == ["k": "", "": ""])
   }
 
-  @Test func `keys that Swift takes for equal but are not stay apart`() throws {
+  @Test func `keys that Swift treats as equal but that differ stay separate`() throws {
     let map: ValueMap = ["e\u{301}": .int(1), "\u{e9}": .int(2)]
     #expect(map.count == 2)
     #expect(try codec.decode(ValueMap.self, from: try codec.encode(map)) == map)
@@ -56,7 +56,7 @@ struct ConversionTests {
     for bytes in [[], WireBytes.field(99, WireBytes.field(1, 1))] {
       #expect(throws: WireError.self) { try codec.decode(ProvideRequest.self, from: bytes) }
     }
-    // A name is needed, and one outcome of an answer.
+    // A frame needs a name, and an answer needs one outcome.
     let open = WireBytes.field(1, WireBytes.field(1, ""))
     #expect(throws: WireError.self) { try codec.decode(ProvideRequest.self, from: open) }
     let answer = WireBytes.field(5, WireBytes.field(2, 7))
@@ -184,7 +184,7 @@ struct ConversionTests {
     expect(SetPresenceRequest.self, WireBytes.field(3, 1), path: "action")
   }
 
-  @Test func `a client survives numbers, frames and changes of a newer daemon`() throws {
+  @Test func `a client accepts numbers, frames and changes of a newer daemon`() throws {
     let future = WireBytes.field(3, 99)
     #expect(try codec.decode(Widget.self, from: identity + future).family == .medium)
     #expect(try codec.decode(Transition.self, from: WireBytes.field(1, 99)).curve == .unspecified)

@@ -20,7 +20,7 @@ struct EnvelopeTests {
           payload: try codec.encode(request), timeoutNanoseconds: 5, metadata: metadata))
     let decoded = try bytes.withUnsafeBytes { raw in
       try codec.withRequestEnvelope(raw) { (view) throws(WireError) in
-        // Other uses of the codec leave what it has lent alone.
+        // Other uses of the codec do not change the borrowed bytes.
         _ = try codec.decode(GetWidgetRequest.self, from: view.payload)
         _ = try codec.encode(Value.bytes([UInt8](repeating: 1, count: 1 << 20)))
         #expect(view.service.elementsEqual("widgetd.v1.WidgetService".utf8))

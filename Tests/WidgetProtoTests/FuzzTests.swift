@@ -4,8 +4,8 @@ import Testing
 import WidgetModel
 import WidgetProto
 
-/// Valid messages with random damage. Nothing may crash, and what still decodes must have a stable
-/// meaning: encoding it and decoding that again gives the same bytes.
+/// Valid messages with random damage. Nothing may crash, and messages that still decode must have a
+/// stable meaning: when such a message is encoded and decoded again, it has the same bytes.
 struct FuzzTests {
   @Test(arguments: [UInt64](1...4))
   func `damaged messages are refused or keep a stable meaning`(seed: UInt64) throws {

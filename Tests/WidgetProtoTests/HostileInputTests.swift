@@ -3,7 +3,8 @@ import Testing
 import WidgetModel
 import WidgetProto
 
-/// The messages that a stranger can send. Every case ends in a typed error, never in a crash.
+/// The messages that an untrusted client can send. Every case ends in a typed error, never in a
+/// crash.
 struct HostileInputTests {
   let codec = WireCodec()
 
@@ -70,7 +71,7 @@ struct HostileInputTests {
       #expect(throws: WireError.invalidUTF8(path: "string_value")) {
         try codec.decode(Value.self, from: WireBytes.field(5, text))
       }
-      // Not cut off by the end of the field, but followed by more text.
+      // The sequence is incomplete, but more text follows it.
       #expect(throws: WireError.invalidUTF8(path: "string_value")) {
         try codec.decode(Value.self, from: WireBytes.field(5, text + Array("aaaaaaaaaaaa".utf8)))
       }
@@ -120,7 +121,7 @@ struct HostileInputTests {
     }
   }
 
-  @Test func `unknown fields take nothing from the budget`() throws {
+  @Test func `unknown fields do not use the budget`() throws {
     let codec = WireCodec(limits: WireLimits(arenaBytesMax: 4096))
     let bytes = [[UInt8]](repeating: WireBytes.field(100, 0), count: 1_000_000).flatMap { $0 }
     _ = try codec.decode(ReloadRequest.self, from: bytes)
@@ -163,7 +164,7 @@ struct HostileInputTests {
       ),
       ([UInt8](repeating: 0x80, count: 11), .malformed(.varint, path: "")),
     ] as [([UInt8], WireError)])
-  func `malformed bytes are refused with what and where`(bytes: [UInt8], error: WireError) {
+  func `malformed bytes are refused with reason and place`(bytes: [UInt8], error: WireError) {
     #expect(throws: error) { try codec.decode(Widget.self, from: bytes) }
   }
 

@@ -27,7 +27,8 @@ struct InteropTests {
       #expect(records.count > MessageType.all.count * 15)
       var recoded: [Record] = []
       for (index, record) in records.enumerated() {
-        // Cases of WidgetChange are tested inside it, and it inside a ChangeSet.
+        // The cases of WidgetChange are tested inside a WidgetChange, which is tested inside a
+        // ChangeSet.
         if MessageType.onlyInside.contains(record.name) {
           recoded.append(record)
           continue

@@ -102,7 +102,7 @@ struct ProtobufCTests {
         let message = try #require(
           unpackedByProtobufC(type, damaged), "\(type), seed \(seed), round \(round): \(damaged)")
         defer { protobuf_c_message_free_unpacked(message, nil) }
-        // Unknown fields stay in what protobuf-c reads, and are skipped here.
+        // protobuf-c keeps unknown fields, and this reader skips them.
         let theirs = try read(codec, type, packedByProtobufC(message))
         #expect(ours == theirs, "\(type), seed \(seed), round \(round): \(damaged)")
         compared += 1
@@ -126,7 +126,7 @@ struct ProtobufCTests {
     }
   }
 
-  @Test func `growing moves what is written`() throws {
+  @Test func `growing moves the written bytes`() throws {
     var output = wp_output()
     defer { wp_output_release(&output) }
     var expected: [UInt8] = []

@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import WidgetProto
 
-/// Makes messages of every type from a seed, with all that the domain allows.
+/// Makes messages of every type from a seed, with everything that the domain allows.
 struct RandomMessages {
   var random: SeededGenerator
 

@@ -3,13 +3,13 @@ import WidgetModel
 
 @testable import WidgetProto
 
-/// One message with its Swift type forgotten.
+/// One message with its Swift type erased.
 struct Sample: Sendable, CustomStringConvertible {
   let name: String
   let encode: @Sendable (WireCodec) throws(WireError) -> [UInt8]
   /// Whether the bytes decode to the same message.
   let matches: @Sendable (WireCodec, [UInt8]) throws(WireError) -> Bool
-  /// The bytes by structs, and those without; nil if the message is always written from a struct.
+  /// The bytes with structs and without; nil if the message is always written from a struct.
   let bothWays:
     @Sendable (WireCodec, ReadMask) throws(WireError) -> (structs: [UInt8], direct: [UInt8])?
 

@@ -2,7 +2,7 @@ import Testing
 import WidgetModel
 import WidgetProto
 
-/// Frames that are joined of encoded widgets.
+/// Frames that are joined from encoded widgets.
 struct SnapshotFrameTests {
   private let codec = WireCodec()
 
@@ -16,7 +16,7 @@ struct SnapshotFrameTests {
   }
 
   @Test(arguments: [(0, 0), (1, 0), (1, 100), (2, 100), (3, 20_000), (40, 500)])
-  func `a joined frame has the bytes of a frame that is encoded whole`(
+  func `a joined frame has the bytes of a frame that is encoded at once`(
     count: Int, textBytes: Int
   ) throws {
     let widgets = try widgets(count, textBytes: textBytes)

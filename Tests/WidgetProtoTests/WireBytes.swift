@@ -1,4 +1,4 @@
-/// Encodes by hand, so that tests can say what no encoder would.
+/// Encodes by hand, so that tests can write bytes that no encoder writes.
 enum WireBytes {
   static func varint(_ value: UInt64) -> [UInt8] {
     var value = value
@@ -26,10 +26,11 @@ enum WireBytes {
     field(number, Array(text.utf8))
   }
 
-  /// A value of that many lists in lists, the innermost empty: 2 messages deep for each. O(levels).
+  /// A value of this many nested lists, with the innermost empty: 2 messages deep for each list.
+  /// O(levels).
   static func nestedLists(_ levels: Int) -> [UInt8] {
     var reversed: [UInt8] = []
-    // From the inside out: Value.list_value is 7, ListValue.values is 1.
+    // The lists are encoded from the inside out: Value.list_value is 7, ListValue.values is 1.
     for wrap in 0..<max(0, 2 * levels - 1) {
       let number: UInt64 = wrap % 2 == 0 ? 7 : 1
       reversed += (tag(number, 2) + varint(UInt64(reversed.count))).reversed()

@@ -1,6 +1,6 @@
 import WidgetProvider
 
-/// The example of docs/swift-widgets.md, with no other import than an author has.
+/// The example of docs/swift-widgets.md, with only the imports of an author.
 struct ManualCounter: ProvidedWidget {
   static let kind: KindName = "desk/counter"
 

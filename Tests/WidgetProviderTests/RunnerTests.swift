@@ -8,7 +8,7 @@ import WidgetStorage
 
 @testable import WidgetProvider
 
-/// Widgets written in Swift, against a daemon in the same process.
+/// Tests of widgets written in Swift, against a daemon in the same process.
 @Suite(.timeLimit(.minutes(2))) struct RunnerTests {
   private struct Full: Error, CustomStringConvertible {
     var description: String { "it is full" }
@@ -49,7 +49,7 @@ import WidgetStorage
     return ProviderRunner(name: "desk", widgets: widgets, instances: instances, client: client)
   }
 
-  @Test func `widgets are made, refreshed, pressed in order, and stale when nobody is there`()
+  @Test func `widgets are created, refreshed, pressed in order, and stale without their program`()
     async throws
   {
     try await withDaemon { client in
@@ -61,12 +61,12 @@ import WidgetStorage
         _ = try await client.sendEvent(SendEventRequest(widgetID: id, name: "press"))
       }
       try await until("t", in: client) { $0.data["count"] == .int(100) }
-      // Somebody else's change is seen by what comes after it.
+      // A later handler sees another client's change.
       _ = try await client.updateWidget(
         UpdateWidgetRequest(id: id, patch: WidgetPatch(setData: ["count": .int(1)])))
       _ = try await client.sendEvent(SendEventRequest(widgetID: id, name: "press"))
       try await until("t", in: client) { $0.data["count"] == .int(3) }
-      // One that another client makes is brought up to date too.
+      // A widget that another client creates is updated too.
       _ = try await client.createWidget(
         CreateWidgetRequest(widget: WidgetSpec("other", of: Tally.self)))
       try await until("other", in: client) { $0.data["refreshes"] == .int(1) }

@@ -6,7 +6,7 @@ import WidgetModel
 import WidgetServer
 import WidgetStorage
 
-/// Waits until a widget is so.
+/// Waits until a widget fulfils the condition.
 func until(
   _ name: String, in client: WidgetClient, isPassive: Bool = false,
   _ condition: @escaping @Sendable (Widget) -> Bool

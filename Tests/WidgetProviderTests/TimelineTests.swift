@@ -20,7 +20,7 @@ import WidgetModel
       var platform = 0
       static let fields: [FieldOf<Entry>] = [.init("platform", \.platform, "Where it leaves.")]
     }
-    /// Holds snapshots of this city back until it is opened.
+    /// Delays snapshots of this city until it is opened.
     let gate: Gate
 
     var content: [ContentTemplate] {
@@ -160,7 +160,7 @@ import WidgetModel
           patch: WidgetPatch(setParameters: ["city": .string("Bodø")])))
       try await until("t", in: client) { $0.data["line"] == .string("to Bodø") }
       gate.open()
-      // The answer can come after the daemon's patience. The snapshot is then the sample.
+      // The answer can come after the daemon's time limit. The snapshot is then the sample.
       let late = try await slow
       #expect(late.data == ["line": .string("preview of Slow")] || late.isSample)
     }

@@ -16,7 +16,7 @@ import struct WidgetModel.WidgetError
 import struct WidgetModel.WidgetID
 import struct WidgetModel.WidgetPatch
 
-/// Widgets written in Swift: what they declare, and what is done to them, as values.
+/// Widgets written in Swift: their declarations, events and updates, as values.
 struct TypedWidgetTests {
   private struct Broken: Error, CustomStringConvertible {
     var description: String { "out of order" }
@@ -127,7 +127,7 @@ struct TypedWidgetTests {
     #expect(gone.patch == WidgetPatch(unsetData: ["note"]))
   }
 
-  @Test func `an event on a node is its case, and knows its row`() async throws {
+  @Test func `an event on a node becomes its case, with the row`() async throws {
     let outcome = await tally.handled(
       try event("press", node: "drop/a.20b"),
       on: try widget(["names": .list([.string("a b"), .string("c")])]), at: .epoch)
@@ -151,7 +151,7 @@ struct TypedWidgetTests {
     #expect(outcome.patch.setData["count"] == .int(10))
   }
 
-  @Test func `a value that the type does not know is set right`() async throws {
+  @Test func `a value that the type does not know is corrected`() async throws {
     let outcome = await tally.refreshed(
       try widget(["mood": .string("furious"), "note": .string("refreshed")]), at: .epoch)
     #expect(outcome.patch == WidgetPatch(setData: ["mood": .string("calm")]))

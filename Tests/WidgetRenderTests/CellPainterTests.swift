@@ -50,7 +50,7 @@ struct CellPainterTests {
       #expect(style(grid(tree) { $0.isDisabled = true }, of: text)?.foreground == gray, "\(text)")
       #expect(style(grid(tree), of: text)?.foreground != gray, "\(text)")
     }
-    // Without colours, all of it is dim.
+    // Without colours, the whole text is dim.
     let plain = grid(tree) {
       $0.isDisabled = true
       $0.usesColor = false
@@ -190,7 +190,7 @@ struct CellPainterTests {
     #expect(thumb(8) == "  ▐  ")
   }
 
-  @Test func `a row of pages says on which side there are more`() {
+  @Test func `a row of pages shows the sides with more pages`() {
     let pages = (0..<4).map {
       Gallery.part(.label, "l\($0)", ["text": .string("page \($0)"), "align": "center"])
     }
@@ -209,7 +209,7 @@ struct CellPainterTests {
     #expect(ends(36) == "‹ ")
   }
 
-  @Test func `a region without a blank cell at its edge still says that there is more`() {
+  @Test func `a region without a blank cell at its edge still shows that there is more`() {
     let pages = (0..<4).map {
       Gallery.part(
         .label, "l\($0)",

@@ -6,9 +6,9 @@ import WidgetRender
 
 /// The look of each type of node, compared with the files in `Golden`.
 ///
-/// After a change that is meant: `WIDGETD_RECORD_GOLDEN=1 swift test --filter GoldenTests`, look at
-/// `git diff Tests/WidgetRenderTests/Golden`, and commit it. Escape characters are written as `␛`, so
-/// that the files can be read.
+/// After an intended change: `WIDGETD_RECORD_GOLDEN=1 swift test --filter GoldenTests`, look at
+/// `git diff Tests/WidgetRenderTests/Golden`, and commit it. Escape characters are written as `␛`,
+/// so that the files can be read.
 struct GoldenTests {
   private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .appending(path: "Golden")

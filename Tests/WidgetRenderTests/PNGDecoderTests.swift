@@ -4,7 +4,8 @@ import Testing
 
 @testable import WidgetRender
 
-/// Files of pictures become pixels, and what is not a picture says why. The bytes are those of Python's zlib.
+/// Picture files become pixels, and other files give an error with the reason. The bytes are those
+/// of Python's zlib.
 @Suite struct PNGDecoderTests {
   @Test func `the decoder reads the pixels that the encoder wrote`() throws {
     let rgba = (0..<7 * 5 * 4).map { UInt8(truncatingIfNeeded: $0 * 37) }

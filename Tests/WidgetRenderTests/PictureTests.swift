@@ -77,7 +77,7 @@ struct PictureTests {
     let (width, height) = (
       Int.random(in: 1...30, using: &random), Int.random(in: 1...20, using: &random)
     )
-    // Colours that percentages can say.
+    // Colours that percentages can express.
     let colors: [UInt32] = [0xFF00_00FF, 0x00FF_00FF, 0x0000_FFFF, 0xFFFF_FFFF, 0x0000_0000]
     let pixels = (0..<width * height).map { _ in
       colors[.random(in: 0..<colors.count, using: &random)]

@@ -54,7 +54,7 @@ extension SeededGenerator {
       height: .random(in: -1...height + 2, using: &self))
   }
 
-  /// Does something to a grid.
+  /// Draws one random thing on a grid.
   mutating func draw(on grid: inout CellGrid) {
     let area = rect(in: grid.width, grid.height)
     let clip = Bool.random(using: &self) ? rect(in: grid.width, grid.height) : nil
@@ -79,7 +79,7 @@ extension SeededGenerator {
     }
   }
 
-  /// A grid on which much was drawn.
+  /// A grid with many random drawings.
   mutating func grid(width: Int, height: Int) -> CellGrid {
     var grid = CellGrid(width: width, height: height)
     for _ in 0..<Int.random(in: 0...30, using: &self) { draw(on: &grid) }

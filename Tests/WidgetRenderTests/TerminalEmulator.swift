@@ -1,6 +1,6 @@
 import WidgetRender
 
-/// A terminal that knows the sequences of `ANSIEncoder` and complains about all others.
+/// A terminal that knows the sequences of `ANSIEncoder` and reports all others.
 struct TerminalEmulator {
   struct Place: Equatable {
     var character: Character = " "
@@ -8,7 +8,7 @@ struct TerminalEmulator {
     var codes = CellStyle.plain
     var link: String?
 
-    /// As it is seen: of a blank only its background and its lines.
+    /// The visible part of a cell: for a blank, only its background and lines.
     var seen: Place {
       let lines: CellAttributes = [.underline, .strikethrough, .reverse]
       guard character == " ", columns == 1, codes.attributes.isDisjoint(with: lines) else {
@@ -81,7 +81,7 @@ struct TerminalEmulator {
     guard character.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F }) else {
       return complaints.append("control character \(character.unicodeScalars.first?.value ?? 0)")
     }
-    // Columns as a grid gives them, so that both agree.
+    // The columns of a grid, so that both agree.
     var probe = CellGrid(width: 2, height: 1)
     let columns = probe.put(String(character), column: 0, row: 0)
     guard column + columns <= width else { return complaints.append("past the edge: \(run)") }
@@ -93,7 +93,7 @@ struct TerminalEmulator {
     column += columns
   }
 
-  /// As a terminal does: the other half of a wide character becomes a blank.
+  /// As in a terminal, the other half of a wide character becomes a blank.
   private mutating func split(_ column: Int) {
     let index = row * width + column
     if all[index].columns == 2 {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import WidgetSystemd
 
-/// Real descriptors, at numbers far from those that other tests get.
+/// Real descriptors, with numbers far from those of other tests.
 @Suite(.serialized) struct InheritedDescriptorTests {
   private static let first: CInt = 900
 
@@ -140,7 +140,7 @@ import Testing
   @Test func `a path of the full length is read whole`() throws {
     let folder = try TemporaryFolder()
     defer { withExtendedLifetime(folder) {} }
-    // 108 bytes and no zero at the end, which binding a longer address by hand allows.
+    // A longer address that is bound by hand can have 108 bytes and no zero at the end.
     let room = UnixAddress.pathBytesMax + 1 - folder.path.utf8.count - 1
     let path = folder.path + "/" + String(repeating: "p", count: room)
     var address = sockaddr_un()

@@ -6,7 +6,7 @@ import Testing
 @testable import WidgetSystemd
 @testable import widgetd
 
-/// The daemon's log as journald gets it.
+/// The daemon's log in the form that journald receives.
 @Suite struct JournalLogHandlerTests {
   private func pair() throws -> (Logger, Receiver) {
     let receiver = try Receiver()
@@ -86,7 +86,7 @@ import Testing
     let (logger, receiver) = try pair()
     logger.info("a\nPRIORITY=0", metadata: ["note": "b\nPRIORITY=1"])
     let text = try #require(receiver.receiveText())
-    // The message is as it is, with its length in front; in it metadata stays on one line.
+    // The message is unchanged, with its length in front. Metadata in it stays on one line.
     #expect(text.hasPrefix("MESSAGE\n"))
     #expect(text.contains("a\nPRIORITY=0 note=\"b\\nPRIORITY=1\"\nPRIORITY=6\n"))
     #expect(text.contains("NOTE\n\u{C}\0\0\0\0\0\0\0b\nPRIORITY=1\n"))

@@ -4,7 +4,7 @@ import Testing
 @testable import WidgetSystemd
 
 @Suite struct NotifierTests {
-  /// A notifier, and what it talks to.
+  /// A notifier, and its service manager.
   private func pair() throws -> (ServiceNotifier, Receiver) {
     let receiver = try Receiver()
     return (
@@ -66,7 +66,7 @@ import Testing
     let most = ServiceState.statusBytesMax
     try notifier.notify(.status(String(repeating: "a", count: most)))
     #expect(receiver.receiveText()?.utf8.count == "STATUS=".utf8.count + most)
-    // Two bytes each, and one before: the last one would be cut in two.
+    // Each character has two bytes, with one byte before, so the limit is inside the last one.
     try notifier.notify(.status("a" + String(repeating: "ü", count: most)))
     let cut = try #require(receiver.receiveText())
     #expect(cut == "STATUS=a" + String(repeating: "ü", count: (most - 1) / 2))
@@ -186,7 +186,7 @@ import Testing
       } catch { failure = error }
     }
     #expect(failure == .busy(operation: "Telling the service manager"))
-    // Once it reads again, all that was accepted is there, and there is room.
+    // When it reads again, every accepted message is there, and there is room.
     for _ in 0..<sent { #expect(receiver.receiveText() == "WATCHDOG=1") }
     #expect(receiver.receive() == nil)
     #expect(try notifier.notify(.watchdog))

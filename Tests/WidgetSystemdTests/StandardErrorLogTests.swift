@@ -4,7 +4,7 @@ import Testing
 @testable import WidgetSystemd
 
 struct StandardErrorLogTests {
-  /// The bytes that are written to a pipe, which is the journal or not.
+  /// The bytes that are written to a pipe, which stands for the journal or not.
   private func written(isJournal: Bool, _ body: (StandardErrorLog) -> Void) throws -> String {
     var ends: [CInt] = [0, 0]
     try #require(pipe(&ends) == 0)

@@ -3,7 +3,7 @@ import Synchronization
 
 @testable import WidgetSystemd
 
-/// A folder that goes away with its last user.
+/// A folder that is removed with its last user.
 final class TemporaryFolder: Sendable {
   let path: String
 
@@ -24,13 +24,13 @@ struct TestFailure: Error, CustomStringConvertible {
   init(_ description: String) { self.description = description }
 }
 
-/// The other end: what the service manager or journald would read.
+/// The other end: it reads like the service manager or journald.
 final class Receiver: Sendable {
   let address: String
   private let descriptor: CInt
   private let folder: TemporaryFolder?
 
-  /// Listens in a folder of its own.
+  /// Listens in a temporary folder.
   convenience init() throws {
     let folder = try TemporaryFolder()
     try self.init(address: folder.path + "/socket", folder: folder)
@@ -74,7 +74,7 @@ final class Receiver: Sendable {
     return (Array(bytes.prefix(counts.0)), Array(control.dropFirst(4).prefix(passed)))
   }
 
-  /// Reads one message on a thread of its own, and closes what came with it.
+  /// Reads one message on a separate thread, and closes its descriptors.
   func receiveInBackground() throws {
     var thread = pthread_t()
     let status = pthread_create(
@@ -97,7 +97,7 @@ final class Receiver: Sendable {
   }
 }
 
-/// Variables that are only here.
+/// Variables of this test only.
 final class FakeVariables: Sendable {
   private let values: Mutex<[String: String]>
 

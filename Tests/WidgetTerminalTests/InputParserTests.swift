@@ -125,7 +125,8 @@ struct InputParserTests {
     var events = parser.feed(answer.prefix(length)) + parser.timeout()
     for byte in answer.dropFirst(length) {
       events += parser.feed([byte])
-      // Only what people may have typed is a key, and nobody types two bytes in so short a time.
+      // Only bytes that a person may have typed are keys, and nobody types two bytes in so short a
+      // time.
       if byte != UInt8(ascii: "]"), byte != UInt8(ascii: "1") { events += parser.timeout() }
     }
     events += parser.feed("x".utf8)
@@ -146,14 +147,14 @@ struct InputParserTests {
       parser.feed("]1x".utf8) == ["]", "1", "x"].map { Self.key(.character($0)) })
   }
 
-  @Test func `bytes that are no UTF-8 are dropped`() {
+  @Test func `bytes that are not UTF-8 are dropped`() {
     var parser = InputParser()
     #expect(parser.feed([0xFF, 0xC3, 0x41, 0xE6, 0x97, 0x1B]) == [Self.key(.character("A"))])
     #expect(parser.timeout() == [Self.key(.escape)])
     #expect(parser.feed([0xED, 0xA0, 0x80, 0x42]) == [Self.key(.character("B"))])
   }
 
-  @Test func `a paste is cut at its limit, and its end is found all the same`() {
+  @Test func `a paste is cut at its limit, and its end is still found`() {
     for length in 0...40 {
       var parser = InputParser(pasteBytesMax: 8)
       let text = String(repeating: "p", count: length)
@@ -168,7 +169,7 @@ struct InputParserTests {
     #expect(parser.isPasting)
     #expect(parser.timeout() == [])
     #expect(!parser.isPasting)
-    // The paste goes on: what comes first is not such a key.
+    // The paste goes on, because its first byte is not Ctrl-C.
     #expect(parser.feed("d\u{3}".utf8) == [])
     #expect(parser.isPasting)
     _ = parser.timeout()

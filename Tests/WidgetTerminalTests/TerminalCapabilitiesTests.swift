@@ -50,7 +50,7 @@ struct TerminalCapabilitiesTests {
     #expect(capabilities(["TERM": "rxvt", "COLORFGBG": value]).isLight == isLight)
   }
 
-  @Test func `answers of the terminal count more than the environment`() {
+  @Test func `answers of the terminal have priority over the environment`() {
     let terminal = capabilities(["TERM": "xterm", "COLORFGBG": "15;0"])
     #expect(terminal.after(.background(250, 250, 240)).isLight == true)
     #expect(terminal.after(.background(30, 30, 60)).isLight == false)
@@ -73,7 +73,7 @@ struct TerminalCapabilitiesTests {
     #expect(plain.images == .blocks && !plain.isMultiplexed)
     #expect(plain.after(.graphics(isKnown: true)).images == .kitty)
     #expect(plain.after(.graphics(isKnown: false)).images == .blocks)
-    // Attributes come last, and do not take back what is better.
+    // Attributes come last, and do not replace a better protocol.
     #expect(plain.after(.graphics(isKnown: true)).after(.attributes([62, 4])).images == .kitty)
     let inside = TerminalCapabilities { $0 == "TERM" ? "tmux-256color" : nil }
     #expect(inside.isMultiplexed)

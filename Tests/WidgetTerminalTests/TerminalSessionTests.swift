@@ -3,7 +3,7 @@ import Testing
 
 @testable import WidgetTerminal
 
-/// A terminal of the kernel, and the end at which a user would sit.
+/// A pseudo-terminal of the kernel, with the end of the user.
 private final class PseudoTerminal {
   let user: CInt
   let program: CInt
@@ -11,7 +11,7 @@ private final class PseudoTerminal {
   init() throws {
     user = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
     try #require(user >= 0)
-    // TIOCSPTLCK and TIOCGPTN, which Swift does not see: unlock it, and its number.
+    // TIOCSPTLCK and TIOCGPTN, which Swift does not import: they unlock it, and read its number.
     var isLocked: CInt = 0
     var number: CInt = 0
     try #require(ioctl(user, 0x4004_5431, &isLocked) == 0 && ioctl(user, 0x8004_5430, &number) == 0)
@@ -33,7 +33,7 @@ private final class PseudoTerminal {
     var bytes = [UInt8](repeating: 0, count: 4096)
     while !String(decoding: text, as: UTF8.self).contains(end) {
       var ready = pollfd(fd: user, events: Int16(POLLIN), revents: 0)
-      // Only a test that fails waits that long.
+      // Only a failing test waits this long.
       guard poll(&ready, 1, 60_000) > 0 else { break }
       let count = read(user, &bytes, bytes.count)
       guard count > 0 else { break }
@@ -56,7 +56,7 @@ private final class PseudoTerminal {
   }
 }
 
-/// One at a time: a process has one session.
+/// The tests run one at a time, because a process has one session.
 @Suite(.serialized, .enabled(if: access("/dev/ptmx", R_OK | W_OK) == 0, "no /dev/ptmx here"))
 struct TerminalSessionTests {
   @Test func `a session changes the modes of the terminal and restores them`() throws {
@@ -71,7 +71,7 @@ struct TerminalSessionTests {
     #expect(terminal.output(upTo: "\u{1B}[?1049l").hasSuffix("\u{1B}[?25h\u{1B}[?1049l"))
     #expect(terminal.isCooked)
     session.stop()
-    // A picture that comes late is not seen, and all is well, so the guard adds nothing.
+    // A late picture is not shown. The terminal is already restored, so the guard writes nothing.
     try session.write("late")
     terminal.show("after")
     #expect(terminal.output(upTo: "after") == "after")
@@ -88,7 +88,7 @@ struct TerminalSessionTests {
     #expect(await events.next() == .input(.key(.escape, [])))
     var size = winsize(ws_row: 10, ws_col: 20, ws_xpixel: 0, ws_ypixel: 0)
     _ = ioctl(terminal.user, UInt(TIOCSWINSZ), &size)
-    // To the process: threads of tests block signals.
+    // The signal goes to the process, because threads of tests block signals.
     kill(getpid(), SIGWINCH)
     #expect(await events.next() == .resized(TerminalSize(columns: 20, rows: 10)))
     session.stop()

@@ -39,7 +39,7 @@ extension [Frame] {
 }
 
 extension ByteBuffer {
-  /// The bytes cut at these offsets (ascending), each piece in a buffer of its own.
+  /// The bytes, split at these ascending offsets, with each piece in a separate buffer.
   func pieces(at cuts: [Int]) -> [ByteBuffer] {
     let bounds = [0] + cuts.map { Swift.min($0, readableBytes) } + [readableBytes]
     return zip(bounds, bounds.dropFirst()).map { start, end in

@@ -72,7 +72,7 @@ private func flow(_ node: YAMLNode) -> String {
     #expect(failure(text)?.words(in: text).message.isEmpty == false)
   }
 
-  /// Swift's dictionaries take them for one key, and so would everything that reads the mapping.
+  /// Swift's dictionaries treat them as one key, and so would every reader of the mapping.
   @Test func `keys that look alike are the same key`() {
     let name = "caf\u{e9}"
     #expect(

@@ -49,7 +49,7 @@ struct KindTests {
     #expect(disk.state.text == "25.0 %")
   }
 
-  @Test func `a unit that was set by hand is taken up`() async throws {
+  @Test func `a unit that a user set is used`() async throws {
     var memory = Instance<MemoryWidget>("m", state: .init(unit: .percent))
     try await MemoryWidget(machine: machine, interval: .seconds(1)).refresh(&memory)
     #expect(memory.state.text == "50.0 %")
@@ -63,14 +63,14 @@ struct KindTests {
     #expect(network.state.unit == .bits && network.state.text == nil)
   }
 
-  @Test func `a machine that cannot be read is no reading`() async throws {
+  @Test func `a machine that cannot be read gives no measurement`() async throws {
     machine.readings.withLock { $0.load = "?" }
     await #expect(throws: ProcTextError.self) {
       try await refreshed(LoadWidget(machine: machine, interval: .seconds(1)))
     }
   }
 
-  @Test func `the network's rates are differences over time, and interfaces that went are gone`()
+  @Test func `the network's rates are differences over time, and removed interfaces are left out`()
     async throws
   {
     let widget = NetworkWidget(machine: machine, interval: .seconds(1))
@@ -113,7 +113,7 @@ struct KindTests {
     #expect(try take(moment(2), received: 300) == (300, 200))
     let soon = try #require(Timestamp(seconds: 2, nanoseconds: 500_000_000))
     #expect(try take(soon, received: 9_999) == (300, 200))
-    // A clock that was set back makes no negative rates.
+    // A clock that was set back causes no negative rates.
     #expect(try take(moment(1), received: 400) == (400, nil))
     #expect(try take(moment(2), received: 410) == (410, 10))
   }

@@ -10,7 +10,7 @@ import WidgetStorage
 
 @testable import widgetd_sysmon
 
-/// The program's kinds against a daemon in the same process, with a machine and a time made up here.
+/// The program's kinds against a daemon in the same process, with a simulated machine and clock.
 @Suite(.timeLimit(.minutes(1))) struct ProviderTests {
   private func runner(
     _ machine: SampleMachine, _ client: WidgetClient, clock: TickClock = TickClock(),
@@ -72,7 +72,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `clicks that come fast all count`() async throws {
+  @Test func `all quick clicks count`() async throws {
     try await withDaemon { client in
       let machine = SampleMachine()
       try await runner(machine, client).runOnce()
@@ -112,7 +112,7 @@ import WidgetStorage
 
   // MARK: Support
 
-  /// Follows a widget until the condition holds, letting time pass whenever somebody waits for it.
+  /// Follows a widget until the condition holds. Time passes whenever a task waits for it.
   private func until(
     _ name: String, in client: WidgetClient, ticking clock: TickClock?,
     _ condition: @escaping @Sendable (Widget) -> Bool
@@ -153,7 +153,7 @@ import WidgetStorage
   }
 }
 
-/// A clock on which every wait lasts until somebody says `tick`.
+/// A clock on which every wait lasts until the next call of `tick`.
 private final class TickClock: Clock {
   typealias Instant = ContinuousClock.Instant
 
@@ -196,7 +196,7 @@ private final class TickClock: Clock {
     state.withLock { $0.sleepers.removeValue(forKey: id) }?.resume(throwing: CancellationError())
   }
 
-  /// Ends all waits that there are; if there is none, as soon as there is one.
+  /// Ends all present waits; if there are none, ends the next one.
   func tick() async {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in

@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import widgetd_sysmon
 
-/// A machine that says what it is told to say: 2 CPUs, 4 of 8 GiB used, a quarter of the disk taken.
+/// A simulated machine: 2 CPUs, 4 of 8 GiB used, a quarter of the disk used.
 final class SampleMachine: Machine {
   struct Readings {
     var clock = LocalTime(date: "2026-01-02", time: "03:04:05", zone: "UTC")
@@ -24,7 +24,7 @@ final class SampleMachine: Machine {
   func disk() throws -> DiskUsage { readings.withLock { $0.disk } }
 }
 
-/// A point in time, seconds after 1970 and a quarter.
+/// A point in time: these seconds after 1970, plus a quarter of a second.
 func moment(_ seconds: Int64) throws -> Timestamp {
   try #require(Timestamp(seconds: seconds, nanoseconds: 250_000_000))
 }

@@ -2,10 +2,10 @@ import NodeSamples
 
 @testable import WidgetLayout
 
-/// Draws a layout in cells as a person would, so that tests can say what it looks like.
+/// Draws a layout in cells, so that tests can describe its look.
 struct Canvas {
   private(set) var cells: [[String]]
-  /// Where text or a part was drawn over another.
+  /// The places where text or a part was drawn over another one.
   private(set) var overlaps: [String] = []
 
   init(_ result: LayoutResult) {
