@@ -1,4 +1,4 @@
-"""Contents for tests: messages of nodes, random changes, and a naive reader."""
+"""Contents for tests: messages of nodes, random changes, and a simple reader."""
 
 import dataclasses
 
@@ -31,7 +31,8 @@ def shape(content):
 
 
 def read(words, leaves=False):
-    """Messages of "top:a,b a:c": nodes with their children; with `leaves`, those without too."""
+    """Messages of "top:a,b a:c": nodes with their children; with `leaves`, also nodes without
+    children."""
     parts = [word.partition(":") for word in words.split()]
     nodes = {id: children.split(",") if children else [] for id, _, children in parts}
     for child in [child for children in nodes.values() for child in children]:
@@ -41,7 +42,7 @@ def read(words, leaves=False):
 
 
 def walk(nodes, root):
-    """Each node that the tree reaches with its parent, which is the first that names it."""
+    """Each node in the tree with its parent, which is the first node that names it."""
     found = {}
 
     def visit(id, parent):
@@ -59,7 +60,7 @@ def naive_difference(before, old_root, after, root):
     both = [id for id in after if id in before]
 
     def place(id, all_parents, rest):
-        """Among the children of its parent that have the same parent in `rest`."""
+        """Its place among the children of its parent that have the same parent in `rest`."""
         parent = all_parents[id]
         siblings = [i for i, p in all_parents.items() if p == parent and rest.get(i, "") == parent]
         return parent, siblings.index(id) if id in siblings else None
@@ -81,7 +82,7 @@ def is_tree(nodes, root):
 
 
 def spoiled(nodes, gone, made, dice):
-    """The same change with one mistake, or none that matters."""
+    """The same change with one mistake, or with one that has no effect."""
     ids = sorted(nodes)
     what = dice.randrange(4)
     if what == 0:
@@ -97,7 +98,7 @@ def spoiled(nodes, gone, made, dice):
 
 
 def sensible(nodes, root, dice):
-    """Messages that keep the tree a tree: new texts, new and removed nodes, moved ones."""
+    """Messages that keep the tree valid: new texts, new and removed nodes, moved nodes."""
     nodes = dict(nodes)
     touched, gone = {}, set()
     for _ in range(dice.randrange(1, 4)):
@@ -116,7 +117,7 @@ def sensible(nodes, root, dice):
         elif what == 3:
             dice.shuffle(children)
         else:
-            # To another parent, not below itself.
+            # The node moves to another parent, but not below itself.
             parents = dict(walk(nodes, root))
             above, moving = {node.id}, node.id
             while parents[moving] is not None:

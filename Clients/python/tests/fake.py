@@ -1,8 +1,8 @@
 """A scripted daemon over gRPC, and a relay that loses connections.
 
 `FakeDaemon` answers unary calls from `answers` and streams from `scripts`, one script a stream:
-each step is a message to send, a `Status` to end with, an `Event` to wait for, or HANG. It keeps
-what it was asked. Nothing here waits for a clock.
+each step is a message to send, a `Status` to end with, an `Event` to wait for, or HANG. It records
+its requests. Nothing here waits for a clock.
 """
 
 import os
@@ -133,9 +133,9 @@ class FakeDaemon(grpc.GenericRpcHandler):
     def _provide(self, requests, context):
         conversation = Conversation(requests)
         self.sessions.put(conversation)
-        # Nobody waits for what the test does not say any more.
+        # After the end of the call, nothing waits for further steps of the test.
         if not context.add_callback(lambda: (conversation.over.set(), conversation.end())):
-            # The call has ended already, and nobody would be told.
+            # The call has already ended, so nobody receives the status.
             conversation.over.set()
             return
         while True:
@@ -147,7 +147,7 @@ class FakeDaemon(grpc.GenericRpcHandler):
             yield step.SerializeToString()
 
     def session(self):
-        """The next session of a provider, and what it opens with."""
+        """The next session of a provider, and its first frame."""
         made = self.sessions.get(timeout=PATIENCE)
         return made, made.hear("open")
 
@@ -163,7 +163,7 @@ class FakeDaemon(grpc.GenericRpcHandler):
 
 
 class Conversation:
-    """A session of a provider, as the daemon sees it."""
+    """The daemon's side of a provider's session."""
 
     def __init__(self, requests):
         self.said = queue.Queue()
@@ -207,7 +207,7 @@ class Conversation:
         )
 
     def accept(self, epoch=7):
-        """Opens the session and takes its kinds."""
+        """Opens the session and accepts its kinds."""
         self.open(epoch)
         kinds = self.hear("kinds")
         result = pb.ProvideResult(id=kinds.id, revision=4)
@@ -216,8 +216,8 @@ class Conversation:
 
 
 class Relay:
-    """Passes bytes on to a socket. It can lose every connection at once, and can hang: then it takes
-    bytes and connections, and passes nothing on."""
+    """Passes bytes on to a socket. It can close every connection at once. It can also hang: then it
+    accepts bytes and connections, but passes nothing on."""
 
     def __init__(self, folder, to):
         self.path = os.path.join(folder, "relay")
@@ -280,7 +280,7 @@ class Relay:
                     pass
 
     def close(self):
-        self.listener.shutdown(socket.SHUT_RDWR)  # Wakes who waits in accept.
+        self.listener.shutdown(socket.SHUT_RDWR)  # Wakes the thread that waits in accept.
         self.listener.close()
         self.go_on()
         self.drop()

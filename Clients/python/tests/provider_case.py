@@ -1,4 +1,4 @@
-"""A provider and the daemon that the test plays."""
+"""A provider, with the test as its daemon."""
 
 import threading
 import unittest

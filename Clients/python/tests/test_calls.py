@@ -11,7 +11,8 @@ from .fake import serving, widget
 
 
 class CallTests(DaemonCase):
-    """One row a method: what is called, what must arrive, what is answered, what must come back."""
+    """One row for each method: the call, the expected request, the answer, and the expected
+    result."""
 
     def check(self, make, service, request, answer, expected):
         name = type(request).__name__[: -len("Request")]

@@ -92,7 +92,7 @@ class ClientTests(DaemonCase):
         with self.assertRaises(widgetd.DeadlineExceeded):
             self.client.get_widget("a", timeout=-1)
 
-    def test_a_lost_connection_is_told_where_a_change_may_have_been_made(self):
+    def test_a_lost_connection_is_reported_where_a_change_may_have_been_made(self):
         def lose(request):
             self.relay.drop()
             return b""
@@ -112,7 +112,7 @@ class ClientTests(DaemonCase):
         async with widgetd.AsyncClient(self.relay.path) as client:
             return await client.update_widget("a", {"n": 1}, **arguments)
 
-    def test_what_can_be_repeated_is_made_again_with_the_same_bytes(self):
+    def test_a_repeatable_call_is_made_again_with_the_same_bytes(self):
         def lose_once(answer):
             left = [True]
 
@@ -188,7 +188,7 @@ class ClientTests(DaemonCase):
                 wrong()
         self.assertTrue(self.daemon.calls.empty() and self.daemon.streams.empty())
 
-    def test_an_answer_that_is_no_message_is_a_protocol_error(self):
+    def test_an_answer_that_is_not_a_message_is_a_protocol_error(self):
         self.daemon.answers["GetWidget"] = b"\xff"
         with self.assertRaises(widgetd.ProtocolError):
             self.client.get_widget("a")

@@ -198,8 +198,8 @@ class CommandTests(ProcessCase):
         status, out, err = self.run_command("watch")
         self.assertEqual((status, out, err), (0, "+ a  visible  n=1\n~ a  visible  n=2\n", ""))
 
-    def test_an_interrupt_ends_it_without_a_word(self):
-        # In the background of a script SIGINT is ignored, which the process would inherit.
+    def test_an_interrupt_ends_it_silently(self):
+        # A script ignores SIGINT in background processes, and this process would inherit that.
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         self.addCleanup(signal.signal, signal.SIGINT, before)
         self.script(opened(), synced(1), HANG)
@@ -209,7 +209,7 @@ class CommandTests(ProcessCase):
         _, err = process.communicate(timeout=PATIENCE)
         self.assertEqual((process.returncode, err), (-signal.SIGINT, ""))
 
-    def test_a_closed_pipe_ends_it_without_a_word_even_if_nothing_comes(self):
+    def test_a_closed_pipe_ends_it_silently_even_without_new_output(self):
         self.script(opened(), synced(1), HANG)
         process = self.start("-m", "widgetd", "watch", "--json")
         process.stdout.readline()
@@ -217,11 +217,11 @@ class CommandTests(ProcessCase):
         self.assertEqual(process.wait(PATIENCE), 0)
         self.assertEqual(process.stderr.read(), "")
 
-    def test_a_closed_pipe_ends_a_list_without_a_word(self):
+    def test_a_closed_pipe_ends_a_list_silently(self):
         big = pb.ListWidgetsResponse(
             widgets=[widget(f"w{n}") for n in range(1000)], next_page_token="x"
         )
-        self.daemon.answers["ListWidgets"] = big  # Without an end.
+        self.daemon.answers["ListWidgets"] = big  # The list has no end.
         process = self.start("-m", "widgetd", "ls", "--json")
         process.stdout.readline()
         process.stdout.close()
@@ -256,7 +256,8 @@ class ReadmeTests(ProcessCase):
 
     def test_the_others_are_python(self):
         for snippet in readme_snippets():
-            compile(snippet, "README.md", "exec", flags=0x2000)  # With await at the top level.
+            # The flag allows await at the top level.
+            compile(snippet, "README.md", "exec", flags=0x2000)
 
 
 class DriverTests(ProcessCase):
@@ -308,7 +309,7 @@ class DriverTests(ProcessCase):
             self.hear(), ["end", "2", "error", "OUT_OF_RANGE", refusal.encoded().hex()]
         )
 
-    def test_a_paused_stream_says_nothing_until_it_continues(self):
+    def test_a_paused_stream_prints_nothing_until_it_continues(self):
         go = threading.Event()
         self.addCleanup(go.set)
         self.script(opened(), go, synced(1))

@@ -55,14 +55,14 @@ class ContentTests(unittest.TestCase):
     def change(self, held=None, **fields):
         return Content.changed(held, pb.ContentChange(**fields))
 
-    def test_what_a_change_does_not_name_stays(self):
+    def test_nodes_that_a_change_does_not_name_stay(self):
         after = self.change(self.held, set_nodes=[message("title", text="Done")])
         self.assertEqual(shape(after), ["list", "title", "row/a"])
         self.assertEqual(after["title"].properties, {"text": "Done"})
         self.assertIs(after["row/a"], self.held["row/a"])
         self.assertEqual(self.held["title"].properties, {"text": "To do"})
 
-    def test_nodes_come_in_the_order_of_the_tree_and_what_it_does_not_reach_goes(self):
+    def test_nodes_are_in_tree_order_and_unreachable_ones_are_removed(self):
         after = self.change(
             self.held,
             set_nodes=[message("row/b"), message("list", "row/b", "title"), message("lost")],
@@ -71,13 +71,13 @@ class ContentTests(unittest.TestCase):
         self.assertEqual(shape(after), ["list", "row/b", "title"])
         self.assertEqual(shape(self.change(after, root_id="title")), ["title"])
 
-    def test_a_removal_comes_before_what_is_set(self):
+    def test_removals_are_applied_before_set_nodes(self):
         after = self.change(
             self.held, set_nodes=[message("title", text="new")], removed_node_ids=["title"]
         )
         self.assertEqual(after["title"].properties, {"text": "new"})
 
-    def test_replace_forgets_all_nodes_first_and_without_a_root_there_is_none_left(self):
+    def test_replace_removes_all_nodes_first_and_without_a_root_none_remains(self):
         new = self.change(
             self.held, replace=True, root_id="n", set_nodes=[message("n", "title")]
         )
@@ -86,7 +86,7 @@ class ContentTests(unittest.TestCase):
         self.assertIsNone(self.change(None, set_nodes=[message("n")]))
         self.assertEqual(shape(self.change(None, root_id="n", set_nodes=[message("n")])), ["n"])
 
-    def test_circles_end(self):
+    def test_cycles_end(self):
         nodes = [message("a", "b", "a"), message("b", "a", "b", "b")]
         self.assertEqual(shape(self.change(None, root_id="a", set_nodes=nodes)), ["a", "b"])
 
@@ -96,14 +96,14 @@ class ContentTests(unittest.TestCase):
         made = self.change(held, set_nodes=[message("n7", v=1)])
         made, nodes = Content.applied(made, pb.ContentChange(set_nodes=[message("n500", v=2)]))
         self.assertEqual(nodes, ContentDifference(changed=frozenset(["n500"])))
-        # No list of all nodes is made before it is asked for.
+        # The list of all nodes is made only on request.
         self.assertNotIn("nodes", vars(made))
         shared = sum(made._table._pages[at] is page for at, page in enumerate(held._table._pages))
         self.assertEqual(shared, len(held._table._pages) - 2)
         self.assertEqual((made["n500"].properties, held["n500"].properties), ({"v": 2}, {}))
         self.assertEqual((len(made), shape(made)), (1001, shape(held)))
 
-    def test_a_content_that_lives_long_forgets_what_is_gone(self):
+    def test_a_long_lived_content_frees_removed_nodes(self):
         held = Content.from_pb(table("top", message("top", "n0"), message("n0")))
         first = held
         for number in range(1, 500):
@@ -124,7 +124,7 @@ class ContentTests(unittest.TestCase):
         with self.assertRaises(AttributeError):
             made.other
 
-    def test_a_difference_names_the_nodes_that_are_other_ones(self):
+    def test_a_difference_names_the_changed_nodes(self):
         cases = [
             ("top:a,b,c", "top:a,x,b,c x", dict(changed="top", inserted="x")),
             ("top:a,b,c", "top:a,c", dict(changed="top", removed="b")),
@@ -146,13 +146,13 @@ class ContentTests(unittest.TestCase):
             self.assertEqual(Content.difference(held, made), expected, (before, sent))
             self.assertEqual(bool(nodes), bool(expected.changed))
 
-    def test_any_changes_give_what_a_naive_reader_has(self):
+    def test_any_changes_give_the_state_of_a_simple_reader(self):
         for seed in range(600):
             dice = random.Random(seed)
             held, naive, root = None, {}, ""
             for step in range(20):
                 where = f"seed {seed}, step {step}"
-                # Half of the mistakes stay for a while.
+                # Half of the mistakes remain for a while.
                 if seed % 4 and (not naive or (not is_tree(naive, root) and dice.random() < 0.5)):
                     made = read("r:a,b,c a:d,e d:f f:g c:h,i i:j", leaves=True)
                     replace, new_root, gone = True, "r", []

@@ -22,7 +22,7 @@ class MirrorTests(unittest.TestCase):
         frame = changes(start, end, *items).changes
         return self.mirror.apply(Changes(start, end, frame.resume_token, frame))
 
-    def test_it_keeps_content_true(self):
+    def test_it_keeps_content_up_to_date(self):
         before = self.mirror["a"]
         change = updated("a", 2)
         change.updated.content.set_nodes.append(message("title", text="Done"))
@@ -42,7 +42,7 @@ class MirrorTests(unittest.TestCase):
         )
         self.assertEqual(self.apply(2, 3, updated("a", 3, n=2)).contents, {})
 
-    def test_several_updates_of_a_widget_come_to_one_difference(self):
+    def test_several_updates_of_a_widget_give_one_difference(self):
         first, second = updated("a", 2), updated("a", 2)
         first.updated.content.set_nodes.extend([message("list", "title", "x"), message("x")])
         second.updated.content.set_nodes.extend(
@@ -90,7 +90,7 @@ class MirrorTests(unittest.TestCase):
                 Content.difference(before, after),
             )
 
-    def test_content_that_comes_with_faults_becomes_a_tree_with_the_first_change(self):
+    def test_faulty_content_becomes_a_tree_with_the_first_change(self):
         for nodes, shown in (
             ([message("top", "a"), message("a", "top")], ["top", "a"]),
             ([message("top", "a"), message("a", "a"), message("b")], ["top", "a"]),

@@ -11,7 +11,7 @@ from .fake import FakeDaemon, Status
 
 
 class StatusTests(unittest.TestCase):
-    def test_a_status_becomes_the_class_of_its_reason_with_all_particulars(self):
+    def test_a_status_becomes_the_class_of_its_reason_with_all_details(self):
         status = Status(
             8,
             "Too many.",
@@ -43,7 +43,7 @@ class StatusTests(unittest.TestCase):
             str(error), "id: must be text (INVALID_ARGUMENT: INVALID_FIELD); kind: is missing"
         )
 
-    def test_what_is_about_kinds_has_classes_of_its_own(self):
+    def test_errors_about_kinds_have_their_own_classes(self):
         for code, reason, kind, base in (
             (5, "BLOB_NOT_FOUND", widgetd.BlobNotFound, widgetd.NotFound),
             (5, "KIND_NOT_FOUND", widgetd.KindNotFound, widgetd.NotFound),
@@ -58,26 +58,26 @@ class StatusTests(unittest.TestCase):
             self.assertIsInstance(error, base)
             self.assertEqual(error.metadata, {"kind": "k"})
 
-    def test_a_reason_that_is_not_known_goes_by_the_code(self):
+    def test_the_code_decides_for_an_unknown_reason(self):
         error = errors.call_error(9, "", Status(9, "No.", "BRAND_NEW").encoded())
         self.assertIs(type(error), widgetd.FailedPrecondition)
         self.assertEqual(error.reason, "BRAND_NEW")
 
-    def test_a_known_reason_with_another_code_goes_by_the_code(self):
+    def test_the_code_decides_for_a_known_reason_with_another_code(self):
         error = errors.call_error(9, "", Status(9, "No.", "WIDGET_NOT_FOUND").encoded())
         self.assertIs(type(error), widgetd.FailedPrecondition)
 
-    def test_a_reason_of_somebody_else_is_not_taken_for_one_of_widgetd(self):
+    def test_a_reason_of_another_domain_is_not_one_of_widgetd(self):
         error = errors.call_error(5, "", Status(5, "No.", "WIDGET_NOT_FOUND", "other").encoded())
         self.assertEqual((type(error), error.reason), (widgetd.NotFound, ""))
 
-    def test_bytes_that_are_no_status_are_left_out_of_account(self):
+    def test_bytes_that_are_not_a_status_are_ignored(self):
         error = errors.call_error(5, "words", b"\xff\xff")
         self.assertEqual(
             (type(error), error.message, error.status), (widgetd.NotFound, "words", None)
         )
 
-    def test_every_code_has_a_class_of_its_own(self):
+    def test_every_code_has_its_own_class(self):
         classes = {type(errors.call_error(code, "", None)) for code in range(1, 17)}
         self.assertEqual(len(classes), 16)
         self.assertEqual(errors.call_error(99, "", None).code, widgetd.Code.UNKNOWN)
@@ -127,7 +127,7 @@ class ConnectionTests(unittest.TestCase):
             with self.assertRaises(widgetd.ConnectionFailed):
                 next(client.watch())
 
-    def test_the_socket_is_looked_for_where_widgetctl_looks(self):
+    def test_the_socket_is_searched_in_the_places_of_widgetctl(self):
         runtime = os.path.join(self.folder, "widgetd")
         os.mkdir(runtime)
         with self.assertRaises(widgetd.SocketNotFound) as caught:
@@ -140,7 +140,7 @@ class ConnectionTests(unittest.TestCase):
         self.assertEqual(socket_path(None, {"WIDGETD_SOCKET": "unix:///a/b"}), "/a/b")
         self.assertEqual(socket_path("unix:/c", {"WIDGETD_SOCKET": "/a/b"}), "/c")
 
-    def test_what_means_something_in_a_uri_is_escaped(self):
+    def test_special_characters_of_a_uri_are_escaped(self):
         self.assertEqual(target("/a b%?#"), "unix:/a%20b%25%3F%23")
 
     def test_a_closed_client_says_so(self):

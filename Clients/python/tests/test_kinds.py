@@ -37,7 +37,7 @@ WHOLE = Kind(
 
 class KindTests(unittest.TestCase):
     def test_every_field_of_the_messages_has_a_place(self):
-        """A field that the schema gains and this package does not know fails here."""
+        """The test fails if the schema has a field that this package does not know."""
         other = {"default_value": "default"}
         for mine, theirs in (
             (Kind, pb.Kind),
@@ -53,13 +53,13 @@ class KindTests(unittest.TestCase):
                 sorted(other.get(field.name, field.name) for field in theirs.DESCRIPTOR.fields),
             )
 
-    def test_a_kind_survives_the_way_there_and_back_but_for_what_the_daemon_sets(self):
+    def test_a_kind_comes_back_unchanged_except_for_the_daemons_fields(self):
         back = Kind.from_pb(pb.Kind.FromString(WHOLE.message_pb().SerializeToString()))
         plain = dataclasses.replace(WHOLE, provider="", revision=0, update_time=None, owner_uid=0)
         self.assertEqual(back, plain)
         self.assertEqual(Kind.from_pb(pb.Kind(name="k")), Kind("k"))
 
-    def test_what_the_daemon_sets_is_read(self):
+    def test_the_daemons_fields_are_read(self):
         message = WHOLE.message_pb()
         message.provider, message.revision, message.owner_uid = "sysmon", 7, 1000
         message.update_time.FromDatetime(TIME)

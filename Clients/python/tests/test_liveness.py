@@ -1,5 +1,5 @@
-"""Streams that notice a daemon that hangs: the decisions by themselves, then both clients and the
-provider against a relay that hangs."""
+"""Streams that notice a daemon that hangs: first the decisions alone, then both clients and the
+provider with a relay that hangs."""
 
 import asyncio
 import gc
@@ -16,14 +16,14 @@ from .daemon_case import SOON, DaemonCase, names
 from .fake import HANG, PATIENCE, chunk, opened, serving, synced, widget
 from .provider_case import Doing, ProviderCase
 
-#: Short, so that a test does not take a minute. A slow machine takes a question for unanswered only
-#: if it needs longer than `answer_max`.
+#: Short times, so that a test takes less than a minute. On a slow machine, a question counts as
+#: unanswered only after `answer_max`.
 QUICK = widgetd.LivenessPolicy(quiet_max=0.05, answer_max=1.5)
 ASK = None
 
 
 class LivenessTests(unittest.TestCase):
-    """Times in, steps out."""
+    """Decisions as values: times are the input, steps the output."""
 
     def setUp(self):
         self.time = 100.0
@@ -78,7 +78,7 @@ class LivenessTests(unittest.TestCase):
         self.liveness.answered(grpc.StatusCode.DEADLINE_EXCEEDED)
         self.assertEqual(self.at(165.0), 59.0)
 
-    def test_times_that_cannot_be_are_refused(self):
+    def test_impossible_times_are_refused(self):
         for times in ((0, 5), (60, -1), (math.nan, 5)):
             with self.assertRaisesRegex(ValueError, "use seconds above 0, or liveness=None"):
                 widgetd.LivenessPolicy(*times)
@@ -93,7 +93,7 @@ class HangingDaemonTests(DaemonCase):
         self.out = []
 
     def take(self, frame):
-        """Takes a frame of a watch, and decides what the relay does. True: that is all."""
+        """Handles a frame of a watch, and controls the relay. Returns True at the end."""
         self.out.append(frame)
         if isinstance(frame, widgetd.frames.Snapshot):
             self.relay.hang()
@@ -116,7 +116,7 @@ class HangingDaemonTests(DaemonCase):
 
         asyncio.run(run())
 
-    def test_a_daemon_that_hangs_is_told_and_the_watch_goes_on_when_it_answers(self):
+    def test_a_daemon_that_hangs_is_reported_and_the_watch_resumes_when_it_answers(self):
         for run in (self.sync, self.asynchronous):
             self.out = []
             self.script(opened(), chunk(widget("a")), synced(1), HANG)
@@ -139,14 +139,14 @@ class HangingDaemonTests(DaemonCase):
             with self.assertRaisesRegex(widgetd.Unresponsive, "does not answer within 0.2 s"):
                 run(retry=SOON, liveness=widgetd.LivenessPolicy(answer_max=0.2))
 
-    def test_a_daemon_that_hangs_at_the_start_is_waited_for_if_asked(self):
+    def test_a_watch_waits_for_a_daemon_that_hangs_at_the_start_if_asked(self):
         self.relay.hang()
         watch = self.client.watch(
             wait=True, retry=SOON, liveness=widgetd.LivenessPolicy(answer_max=0.3)
         )
         first = Doing(lambda: next(watch))
         self.assertTrue(first.thread.is_alive())
-        # Attempts that were given up may reach the daemon, too.
+        # Abandoned attempts may reach the daemon, too.
         for _ in range(50):
             self.script(opened(), HANG)
         self.relay.go_on()
@@ -172,12 +172,12 @@ class HangingDaemonTests(DaemonCase):
             run(retry=SOON, liveness=QUICK)
             self.assertEqual(names(self.out), ["Opened"])
 
-    def test_without_a_policy_nobody_asks(self):
+    def test_without_a_policy_the_daemon_is_not_asked(self):
         self.script(opened(), synced(1))
         self.assertEqual(names(self.client.watch(liveness=None)), ["Opened", "Snapshot"])
         self.assertTrue(self.daemon.calls.empty())
 
-    def test_the_check_of_a_watch_that_is_dropped_ends(self):
+    def test_the_check_ends_with_its_watch(self):
         def threads():
             return [each for each in threading.enumerate() if each.name == "widgetd-liveness"]
 
@@ -192,7 +192,7 @@ class HangingDaemonTests(DaemonCase):
 
 
 class HangingProviderTests(ProviderCase):
-    def test_a_provider_notices_a_daemon_that_hangs_and_goes_on_when_it_answers(self):
+    def test_a_provider_notices_a_daemon_that_hangs_and_resumes_when_it_answers(self):
         self.daemon.answers["Check"] = serving()
         provider, session = self.begin(liveness=QUICK)
         first = Doing(lambda: provider.update("a", {"n": 0}))

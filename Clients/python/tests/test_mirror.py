@@ -32,7 +32,7 @@ class MirrorTests(unittest.TestCase):
         )
         self.assertEqual(self.mirror.difference.added, ("c", "b", "a"))
 
-    def test_changes_say_what_became_visible_and_leave_old_widgets_alone(self):
+    def test_changes_report_new_visibility_and_do_not_change_old_widgets(self):
         before = self.mirror["b"]
         difference = self.mirror.apply(
             change(
@@ -45,7 +45,7 @@ class MirrorTests(unittest.TestCase):
         self.assertEqual((self.mirror.revision, self.mirror.resume_token), (4, b"t4"))
         self.assertEqual([w.id for w in self.mirror], ["d", "b", "a"])
 
-    def test_every_field_of_an_update_is_taken_and_the_rest_stays(self):
+    def test_every_field_of_an_update_is_applied_and_the_rest_stays(self):
         update = pb.WidgetUpdated(
             id="b",
             revision=5,
@@ -101,7 +101,7 @@ class MirrorTests(unittest.TestCase):
         )
         self.assertEqual(self.mirror["t"].update_time - before, timedelta(seconds=2.5))
 
-    def test_hints_come_along(self):
+    def test_hints_are_passed_on(self):
         update = updated("b", 2, n=5)
         update.updated.transition.curve = pb.CURVE_OPACITY
         update.updated.transition.duration.nanos = 200_000_000
@@ -110,7 +110,7 @@ class MirrorTests(unittest.TestCase):
             difference.transitions, {"b": Transition(Curve.OPACITY, timedelta(seconds=0.2))}
         )
 
-    def test_what_does_not_fit_changes_nothing(self):
+    def test_a_frame_that_does_not_fit_changes_nothing(self):
         held = self.mirror.widgets
         for wrong in (change(1, 2, added(widget("z")), updated("x", 2)), change(0, 2)):
             with self.assertRaises(Inconsistent):
@@ -119,7 +119,7 @@ class MirrorTests(unittest.TestCase):
         with self.assertRaises(Inconsistent):
             Mirror().apply(change(0, 1))
 
-    def test_a_second_snapshot_replaces_everything_and_says_what_differs(self):
+    def test_a_second_snapshot_replaces_everything_and_reports_the_differences(self):
         difference = self.mirror.apply(snapshot(9, widget("b", 2, n=1), widget("e", 5)))
         self.assertEqual((difference.added, difference.updated), (("e",), ()))
         self.assertEqual([w.id for w in difference.removed], ["c", "a"])

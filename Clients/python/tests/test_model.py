@@ -13,7 +13,7 @@ PACKAGE = os.path.dirname(widgetd.__file__)
 
 
 class ValueTests(unittest.TestCase):
-    def test_plain_values_survive_the_way_there_and_back(self):
+    def test_plain_values_come_back_unchanged(self):
         for thing in (
             None,
             True,
@@ -39,7 +39,7 @@ class ValueTests(unittest.TestCase):
             self.assertIs(type(back), type(thing))
         self.assertTrue(math.isnan(from_value(to_value(math.nan))))
 
-    def test_what_cannot_be_sent_is_refused_before_it_is_sent(self):
+    def test_a_value_that_no_message_can_carry_is_refused_early(self):
         loop = []
         loop.append(loop)
         for thing in (2**63, -(2**63) - 1, datetime(2026, 1, 1), "\ud800", loop):
@@ -115,9 +115,9 @@ class EnumTests(unittest.TestCase):
 
 
 class WrongArgumentTests(unittest.TestCase):
-    """Arguments of another type are refused before anything is sent, with what to write instead."""
+    """Arguments of another type are refused before anything is sent, with the right form."""
 
-    def test_each_names_the_value_and_what_belongs_there(self):
+    def test_each_error_names_the_value_and_the_expected_type(self):
         client = widgetd.Client("/nowhere")
         self.addCleanup(client.close)
         gauge = widgetd.Kind("gauge")
@@ -155,7 +155,7 @@ class PackageTests(unittest.TestCase):
                 ast.parse(file.read(), name, feature_version=(3, 9))
 
     def test_others_own_google_rpc_and_grpc_health(self):
-        """Whoever else has these files in this process must not clash with this package."""
+        """Other packages with these files in the same process must not clash with this package."""
         from google.rpc import error_details_pb2, status_pb2
         from grpc_health.v1 import health_pb2
         from widgetd._proto.health import health_pb2 as mine

@@ -1,4 +1,4 @@
-"""Updates and requests of providers, against a daemon that the test plays."""
+"""Updates and requests of providers, with the test as the daemon."""
 
 import widgetd
 from widgetd import messages as pb
@@ -39,13 +39,13 @@ class ProviderTest(ProviderCase):
         self.assertEqual(caught.exception.violations, (("updates[0]", "no"),))
         self.assertEqual(caught.exception.retry_delay, 2.0)
 
-    def test_who_is_watched_is_told_and_added_up(self):
+    def test_watched_widgets_are_reported_and_accumulated(self):
         provider = self.provider(audience=True)
         session, opening = self.daemon.session()
         self.assertTrue(opening.include_audience)
         session.open(audience=True)
         self.assertTrue(next(provider).has_audience)
-        # Not known yet.
+        # The audience is not known yet.
         self.assertTrue(provider.is_attached("a"))
         session.say(audience=pb.ProvideAudience(attached=["a", "b"]))
         self.assertEqual(next(provider), widgetd.Audience(("a", "b")))
@@ -53,11 +53,11 @@ class ProviderTest(ProviderCase):
         session.say(removed=pb.ProvidedRemoval(widget_ids=["b"]))
         session.say(audience=pb.ProvideAudience(attached=["c"], detached=["a"]))
         self.assertEqual(next(provider), widgetd.WidgetsGone(("b",)))
-        # Only what was taken counts.
+        # Only requests that were read count.
         self.assertTrue(provider.is_attached("a"))
         self.assertEqual(next(provider), widgetd.Audience(("c",), ("a",)))
         self.assertEqual([i for i in "abc" if provider.is_attached(i)], ["c"])
-        # A provider that does not read has one of them to read.
+        # A provider that does not read has only one of them to read.
         for _ in range(3):
             session.say(audience=pb.ProvideAudience(attached=["a"], detached=["c"]))
             session.say(audience=pb.ProvideAudience(attached=["c"], detached=["a"]))
@@ -68,7 +68,7 @@ class ProviderTest(ProviderCase):
         self.assertEqual(next(provider), widgetd.Audience(("c",), ("a",)))
         self.assertEqual(next(provider), widgetd.AllAsked(9))
         self.assertEqual(next(provider), widgetd.Audience(("z",)))
-        # After a loss, the first one has all, and what was known stays until then.
+        # After a loss, the first one has all widgets. The known state stays until then.
         self.relay.drop()
         session, _ = self.daemon.session()
         session.open(audience=True)
@@ -170,7 +170,7 @@ class ProviderTest(ProviderCase):
         self.assertIsNone(doing.result())
         second, _ = self.daemon.session()
         second.accept()
-        # The unread request is of the lost session, too.
+        # The unread request belongs to the lost session, too.
         self.assertIsInstance(next(provider), widgetd.Disconnected)
         self.assertIsInstance(next(provider), widgetd.Connected)
         self.assertIsNone(provider.refuse_snapshot(asked, "late"))

@@ -19,7 +19,7 @@ class ProviderEndTest(ProviderCase):
         frame = session.heard.get(timeout=PATIENCE)
         self.assertEqual(frame.WhichOneof("frame"), "keep_alive")
 
-    def test_what_trying_again_cannot_help_ends_it(self):
+    def test_a_permanent_error_ends_it(self):
         for code, reason in (
             (10, "PROVIDER_REPLACED"),
             (7, "PERMISSION_DENIED"),
@@ -35,7 +35,7 @@ class ProviderEndTest(ProviderCase):
             with self.assertRaises(widgetd.CallError):
                 provider.update("a")
 
-    def test_a_name_that_is_still_taken_after_a_loss_is_waited_for(self):
+    def test_after_a_loss_it_waits_for_a_name_that_is_still_taken(self):
         provider, first = self.begin()
         first.end(Status(4, "no", "LEASE_EXPIRED"))
         self.assertEqual(next(provider).error.reason, "LEASE_EXPIRED")
@@ -48,7 +48,7 @@ class ProviderEndTest(ProviderCase):
         self.assertIn("another session provides as 'desk'", logged.output[0])
         self.assertEqual(len(logged.output), 1)
 
-    def test_a_name_that_another_session_keeps_ends_it_after_a_bounded_time(self):
+    def test_a_name_that_another_session_keeps_ends_it_after_a_time_limit(self):
         now = [0.0]
         for options, limit in (({}, 20.0), ({"lease": 60}, 65.0), ({"displaced_max": 3.0}, 3.0)):
             with mock.patch("widgetd._provider_session._now", lambda: now[0]):
@@ -66,7 +66,7 @@ class ProviderEndTest(ProviderCase):
                     next(provider)
                 self.assertEqual(caught.exception.reason, "PROVIDER_ACTIVE")
 
-    def test_kinds_that_are_refused_for_now_are_declared_again_less_and_less_often(self):
+    def test_temporarily_refused_kinds_are_declared_again_with_growing_delays(self):
         waits = []
 
         class Policy(widgetd.RetryPolicy):
@@ -83,7 +83,7 @@ class ProviderEndTest(ProviderCase):
             kinds = session.hear("kinds")
             session.say(result=pb.ProvideResult(id=kinds.id, error=full))
             told = next(provider)
-            # That it was connected is told as long as it is.
+            # Connected is reported only while the connection lasts.
             if isinstance(told, widgetd.Connected):
                 told = next(provider)
             self.assertIsInstance(told, widgetd.Disconnected)
@@ -101,7 +101,7 @@ class ProviderEndTest(ProviderCase):
         with self.assertRaises(widgetd.KindClaimed):
             next(provider)
 
-    def test_a_fault_of_the_library_ends_it_instead_of_leaving_everybody_waiting(self):
+    def test_a_fault_of_the_library_ends_it_and_every_wait(self):
         provider, session = self.begin()
         changing = Doing(lambda: provider.update("a"))
         session.hear("update")

@@ -10,7 +10,7 @@ from .provider_case import Doing, event, ProviderCase
 
 
 class ProviderLossTest(ProviderCase):
-    def test_after_a_loss_it_goes_on_behind_the_acknowledged_event(self):
+    def test_after_a_loss_it_continues_after_the_acknowledged_event(self):
         provider, first = self.begin()
         for sequence in (4, 5, 6):
             first.say(event=event(sequence))
@@ -22,7 +22,7 @@ class ProviderLossTest(ProviderCase):
         doing.result()
         self.relay.drop()
         second, opening = self.daemon.session()
-        # Event 6 was not read; it comes again.
+        # Event 6 was not read, so it comes again.
         self.assertIsInstance(next(provider), widgetd.Disconnected)
         self.assertEqual((opening.acknowledged_sequence, opening.epoch), (4, 7))
         self.assertFalse(opening.take_over)
@@ -34,7 +34,7 @@ class ProviderLossTest(ProviderCase):
         self.assertIsInstance(next(provider), widgetd.Connected)
         self.assertEqual(next(provider).sequence, 6)
 
-    def test_what_happens_during_a_loss_before_the_first_event_is_not_lost(self):
+    def test_events_during_a_loss_before_the_first_event_are_not_lost(self):
         provider, _ = self.begin()
         self.relay.drop()
         self.assertIsInstance(next(provider), widgetd.Disconnected)
@@ -42,7 +42,7 @@ class ProviderLossTest(ProviderCase):
         self.assertTrue(opening.HasField("acknowledged_sequence"))
         self.assertEqual((opening.acknowledged_sequence, opening.epoch), (0, 7))
 
-    def test_what_went_wrong_is_told_when_the_event_comes_again(self):
+    def test_the_failure_is_reported_when_the_event_comes_again(self):
         provider, first = self.begin()
         first.say(event=event(5))
         five = next(provider)
@@ -64,7 +64,7 @@ class ProviderLossTest(ProviderCase):
         second.accept()
         self.assertIsNone(provider.answer(old, {"n": 1}))
 
-    def test_an_answer_that_an_update_made_obsolete_is_none(self):
+    def test_an_obsolete_answer_returns_none(self):
         provider, session = self.begin()
         asked = self.ask(provider, session, "a")
         doing = Doing(lambda: provider.answer(asked, {"n": 1}))
@@ -79,7 +79,7 @@ class ProviderLossTest(ProviderCase):
         with self.assertRaises(widgetd.InvalidArgument):
             doing.result()
 
-    def test_an_update_of_a_widget_that_was_removed_meanwhile_is_none(self):
+    def test_an_update_of_a_widget_that_was_removed_meanwhile_returns_none(self):
         provider, session = self.begin()
         self.ask(provider, session, "a")
         session.say(event=pb.Event(sequence=1, widget_id="b", name="click"))
@@ -91,7 +91,7 @@ class ProviderLossTest(ProviderCase):
             self.refuse(session, "update", 5, "WIDGET_NOT_FOUND", widget_id=id)
             self.assertIsNone(doing.result())
 
-    def test_an_update_of_a_widget_that_is_of_another_kind_now_is_none_and_logged(self):
+    def test_an_update_of_a_widget_with_a_new_kind_returns_none_and_is_logged(self):
         provider, session = self.begin()
         self.ask(provider, session, "a")
         doing = Doing(lambda: provider.update("a", {"n": 1}))
@@ -103,7 +103,7 @@ class ProviderLossTest(ProviderCase):
         with self.assertRaises(widgetd.FailedPrecondition):
             doing.result()
 
-    def test_the_others_of_an_update_are_changed_when_one_was_removed_meanwhile(self):
+    def test_an_update_changes_the_other_widgets_when_one_was_removed_meanwhile(self):
         provider, session = self.begin()
         self.ask(provider, session, "a")
         updates = [widgetd.ProvidedUpdate("a"), widgetd.ProvidedUpdate("b")]
@@ -114,7 +114,7 @@ class ProviderLossTest(ProviderCase):
         session.say(result=pb.ProvideResult(id=again.id, revision=9))
         self.assertEqual(doing.result(), 9)
 
-    def test_a_widget_that_the_daemon_did_not_ask_about_again_was_removed_meanwhile(self):
+    def test_a_widget_without_a_new_request_was_removed_meanwhile(self):
         provider, _ = self.begin()
         known = provider._session.known
         known.asked("a")
@@ -128,7 +128,7 @@ class ProviderLossTest(ProviderCase):
             known.remove(["a"])
             self.assertEqual([id in known for id in "abc"], [True, False, True])
 
-    def test_a_change_that_a_loss_interrupts_is_none_and_its_event_comes_again(self):
+    def test_an_interrupted_change_returns_none_and_its_event_comes_again(self):
         provider, first = self.begin()
         first.say(event=event(4))
         four = next(provider)
@@ -155,7 +155,7 @@ class ProviderLossTest(ProviderCase):
         doing.result()
         self.assertTrue(second.heard.empty())
 
-    def test_an_answer_that_a_loss_interrupts_is_none(self):
+    def test_an_answer_that_a_loss_interrupts_returns_none(self):
         provider, session = self.begin()
         asked = self.ask(provider, session, "a")
         doing = Doing(lambda: provider.answer(asked, {"n": 0}))
@@ -163,7 +163,7 @@ class ProviderLossTest(ProviderCase):
         self.relay.drop()
         self.assertIsNone(doing.result())
 
-    def test_an_acknowledgement_that_a_loss_interrupts_is_told_in_the_next_session(self):
+    def test_an_interrupted_acknowledgement_is_sent_in_the_next_session(self):
         provider, first = self.begin()
         first.say(event=event(4))
         first.say(event=event(5))
@@ -191,7 +191,7 @@ class ProviderLossTest(ProviderCase):
         said = third.hear("acknowledge")
         self.assertEqual((said.sequence, said.error.reason), (5, "BROKEN"))
 
-    def test_kinds_whose_declaration_a_loss_interrupts_are_declared_again(self):
+    def test_kinds_are_declared_again_if_a_loss_interrupts_their_declaration(self):
         provider, first = self.begin()
         doing = Doing(lambda: provider.declare([widgetd.Kind("other")]))
         first.hear("kinds")

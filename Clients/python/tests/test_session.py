@@ -1,4 +1,4 @@
-"""The rules of docs/PROTOCOL.md for whoever watches, without any I/O."""
+"""The rules of docs/PROTOCOL.md for watchers, without any I/O."""
 
 import unittest
 
@@ -53,7 +53,7 @@ def request(session, kind=pb.WatchWidgetsRequest):
 
 
 class PartTests(unittest.TestCase):
-    def test_a_snapshot_is_yielded_whole(self):
+    def test_a_snapshot_is_yielded_complete(self):
         s = session()
         s.open()
         self.assertEqual(names(feed(s, opened(), chunk(widget("a", n=1), widget("b")))), ["Opened"])
@@ -67,7 +67,7 @@ class PartTests(unittest.TestCase):
         out = feed(s, opened(), synced(1), changes(1, 2, removed("a")))
         self.assertEqual(out[-1].changes, (frames.Removed("a"),))
 
-    def test_a_change_set_in_parts_is_yielded_whole_and_its_token_counts_only_then(self):
+    def test_a_change_set_in_parts_is_yielded_complete_and_its_token_counts_only_then(self):
         s = session()
         s.open()
         feed(s, opened(), synced(1))
@@ -100,7 +100,7 @@ class PartTests(unittest.TestCase):
         whole = feed(s, opened(), chunk(widget("new")), synced(2))[-1]
         self.assertEqual([w.id for w in whole.widgets], ["new"])
 
-    def test_what_does_not_fit_makes_it_start_over(self):
+    def test_a_frame_that_does_not_fit_restarts_the_watch(self):
         for wrong in (changes(0, 5), changes(2, 1), synced(9), chunk(widget("a"))):
             s = session()
             s.open()
@@ -122,7 +122,7 @@ class PartTests(unittest.TestCase):
         feed(s, opened())
         self.assertEqual(s.receive(b"\xa2\x06\x01x"), [])
 
-    def test_what_the_protocol_forbids_is_an_error(self):
+    def test_a_frame_that_the_protocol_forbids_is_an_error(self):
         s = session()
         s.open()
         for data in (synced(1).SerializeToString(), b"\xff"):
@@ -155,7 +155,7 @@ class RecoveryTests(unittest.TestCase):
         feed(s, opened(), synced(4))
         self.assertEqual(s.fail(refused(11, "REVISION_COMPACTED"))[1], 0.0)
 
-    def test_another_epoch_asks_for_all_of_its_events(self):
+    def test_with_another_epoch_all_its_events_are_requested(self):
         s = session(include_events=True)
         s.open()
         feed(s, opened(last=5), synced(1), events(6))
@@ -167,7 +167,7 @@ class RecoveryTests(unittest.TestCase):
         out = feed(s, opened(epoch=8, last=0), synced(1), events(1))
         self.assertEqual(names(out)[-3:], ["Opened", "Snapshot", "Events"])
 
-    def test_another_epoch_that_only_opened_tells(self):
+    def test_another_epoch_is_reported_when_the_stream_only_opened(self):
         s = session(include_events=True)
         s.open()
         feed(s, opened(last=5))
@@ -178,7 +178,7 @@ class RecoveryTests(unittest.TestCase):
         self.assertEqual(s.fail(caught.exception)[0][0].reason, frames.ResetReason.EPOCH_CHANGED)
         self.assertEqual(request(s).after_sequence, 0)
 
-    def test_waits_double_up_to_a_bound_and_heed_the_daemon(self):
+    def test_waits_double_up_to_a_bound_and_follow_the_daemon(self):
         s = session()
         s.open()
         feed(s, opened(), synced(1))
@@ -196,7 +196,7 @@ class RecoveryTests(unittest.TestCase):
         self.assertEqual(RetryPolicy(1.0, 8.0, jitter=lambda: 1.0).delay(1), 1.0)
         self.assertEqual(RetryPolicy(1.0, 8.0, jitter=lambda: 0.0).delay(10**9), 8.0)
 
-    def test_a_loss_is_told_once(self):
+    def test_a_loss_is_reported_once(self):
         s = session()
         s.open()
         feed(s, opened(), synced(1))
@@ -205,7 +205,7 @@ class RecoveryTests(unittest.TestCase):
         s.open()
         self.assertEqual(names(feed(s, opened())), ["Reconnected", "Opened"])
 
-    def test_what_waiting_does_not_help_is_final(self):
+    def test_a_permanent_error_is_final(self):
         final = [
             refused(3, "INVALID_FIELD"),
             refused(3, "RESUME_TOKEN_MISMATCH"),
@@ -222,7 +222,7 @@ class RecoveryTests(unittest.TestCase):
             with self.assertRaises(type(error)):
                 s.fail(error)
 
-    def test_a_limit_is_waited_for_only_by_who_was_let_in_before(self):
+    def test_only_a_watch_that_was_accepted_before_waits_for_a_limit(self):
         s = session()
         s.open()
         with self.assertRaises(errors.QuotaExceeded):
@@ -246,7 +246,7 @@ class RecoveryTests(unittest.TestCase):
 
 
 class EventTests(unittest.TestCase):
-    def test_no_event_comes_twice_and_gaps_are_clipped_to_what_is_missing(self):
+    def test_no_event_comes_twice_and_gaps_have_only_missing_events(self):
         s = session(include_events=True)
         s.open()
         feed(s, opened(last=3), synced(1), events(4, 5))
@@ -270,7 +270,7 @@ class EventTests(unittest.TestCase):
         feed(s, opened(last=3), synced(1), progress(1, last=30))
         self.assertFalse(request(s).HasField("after_sequence"))
 
-    def test_a_watch_of_events_asks_anew_when_the_epoch_is_another(self):
+    def test_a_watch_of_events_restarts_with_another_epoch(self):
         def opening(after, epoch):
             said = pb.WatchEventsOpened(subscription_id=1, after_sequence=after, epoch=epoch)
             return pb.WatchEventsResponse(opened=said)

@@ -55,7 +55,7 @@ class TemplateTests(unittest.TestCase):
                 sorted(field.name for field in theirs.DESCRIPTOR.fields),
             )
 
-    def test_templates_survive_the_way_there_and_back(self):
+    def test_templates_come_back_unchanged(self):
         kind = Kind("todo", content=(TEMPLATE,), persistence=Persistence.VOLATILE)
         back = Kind.from_pb(pb.Kind.FromString(kind.message_pb().SerializeToString()))
         self.assertEqual(back, kind)

@@ -24,7 +24,7 @@ def message(**fields):
 
 class ThemeTests(unittest.TestCase):
     def test_every_field_of_the_messages_has_a_place(self):
-        """A field that the schema gains and this package does not know fails here."""
+        """The test fails if the schema has a field that this package does not know."""
         for mine, theirs in (
             (Theme, pb.Theme),
             (ThemeColors, pb.ThemeColors),
@@ -40,12 +40,12 @@ class ThemeTests(unittest.TestCase):
         theme = Theme.from_pb(message(overridden=["color.brand"], revision=4, etag="e"))
         self.assertEqual(theme, Theme(VALUES, ("color.brand",), 4, "e"))
         self.assertEqual(theme["color.brand"].dark, "#ff9944")
-        # A value that only a later daemon has is left out.
+        # A value of a later daemon is left out.
         later = message()
         later.values["motion.fast"].SetInParent()
         self.assertEqual(Theme.from_pb(later).values, VALUES)
 
-    def test_text_is_a_colour_for_all_and_what_is_no_value_is_refused(self):
+    def test_text_is_a_colour_for_all_appearances_and_other_types_are_refused(self):
         self.assertEqual(value_pb("#000000"), value_pb(ThemeColors("#000000")))
         self.assertEqual(value_pb(3).offset, 3)
         for wrong in (True, None, [1]):

@@ -37,7 +37,7 @@ class TimelineTests(unittest.TestCase):
         self.assertFalse(patch.HasField("timeline"))
         self.assertTrue(patch.clear_timeline)
 
-    def test_an_unknown_policy_is_refused_with_the_ones_there_are(self):
+    def test_the_error_for_an_unknown_policy_names_the_policies(self):
         with self.assertRaisesRegex(ValueError, "at-end, after, never"):
             Timeline(policy="often").message_pb()
 
@@ -95,7 +95,7 @@ class TimelineTests(unittest.TestCase):
         empty = Widget("a", "k", timeline=TimelineStatus())
         self.assertEqual(_json.widget(empty)["timeline"], {})
 
-    def test_json_of_a_change_has_the_status_or_that_it_is_gone(self):
+    def test_json_of_a_change_has_the_status_or_its_removal(self):
         set_, cleared = pb.WidgetUpdated(id="a"), pb.WidgetUpdated(id="a", timeline_cleared=True)
         set_.timeline.current.date.seconds = int(NOON.timestamp())
         changes = pb.ChangeSet(
@@ -118,7 +118,7 @@ class TimelineTests(unittest.TestCase):
             ],
         )
 
-    def test_a_kind_with_a_schedule_comes_back_as_it_was(self):
+    def test_a_kind_with_a_schedule_comes_back_unchanged(self):
         kind = Kind(
             name="k",
             parameters=(Field("zone", "string", "UTC", choices=("UTC", "Asia/Tokyo")),),

@@ -1,4 +1,4 @@
-"""Entries that a watch gets in advance."""
+"""Entries that a watch receives in advance."""
 
 import unittest
 from datetime import datetime, timedelta, timezone
@@ -84,7 +84,7 @@ class UpcomingTests(unittest.TestCase):
         self.assertEqual(self.take(changes(1, 2, updated("other", 2, n=1))), ["Changes", "Upcoming"])
         self.assertEqual(self.mirror.next_date, at(40))
 
-    def test_a_part_that_names_the_widget_again_voids_them(self):
+    def test_a_part_that_names_the_widget_again_discards_them(self):
         part = changes(1, 2, updated("clock", 2, n=5), more=True)
         self.take(part, upcoming(40))
         self.assertEqual(self.take(changes(1, 2, updated("clock", 2, n=6))), ["Changes"])
@@ -95,7 +95,7 @@ class UpcomingTests(unittest.TestCase):
         self.assertIsNone(self.mirror.next_date)
         self.assertIsNone(self.mirror.advance(at(1000)))
 
-    def test_they_come_whole_from_the_frame(self):
+    def test_they_come_complete_from_the_frame(self):
         (frame,) = feed(self.session, upcoming(10))
         self.assertIsInstance(frame, Upcoming)
         self.assertEqual(frame.widgets[0].entries[0].entry.date, at(10))

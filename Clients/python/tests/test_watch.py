@@ -12,7 +12,7 @@ from .fake import HANG, Status, added, changes, chunk, events, gap, opened, sync
 
 
 class WatchTests(DaemonCase):
-    """Each test runs with both clients: `frames` reads so many frames of a watch."""
+    """Each test runs with both clients: `frames` reads this many frames of a watch."""
 
     def both(self, scripts, count, after=None, check=None, **arguments):
         arguments = {"retry": SOON, **arguments}
@@ -131,7 +131,7 @@ class WatchTests(DaemonCase):
 
         self.both(scripts, 3, None, check, resume_token=b"mine")
 
-    def test_events_continue_after_the_last_one_with_what_is_missing_said(self):
+    def test_events_continue_after_the_last_one_and_missing_ones_are_reported(self):
         def scripts():
             yield opened(last=4), synced(1), events(5, 6), Status(
                 14, "Bye.", "SHUTTING_DOWN", retry=0
@@ -160,7 +160,7 @@ class WatchTests(DaemonCase):
 
         self.both(scripts, 8, None, check, events=True)
 
-    def test_a_stream_that_ended_well_ends_the_watch(self):
+    def test_a_stream_that_ends_without_an_error_ends_the_watch(self):
         def scripts():
             yield opened(), synced(1)
 
@@ -181,7 +181,7 @@ class WatchTests(DaemonCase):
     async def first(self, **arguments):
         return await widgetd.AsyncClient(self.relay.path).watch(**arguments).__anext__()
 
-    def test_a_daemon_that_comes_late_is_waited_for_if_asked(self):
+    def test_a_watch_waits_for_a_late_daemon_if_asked(self):
         self.daemon.stop()
         watch = self.client.watch(wait=True, retry=SOON)
         out = []
@@ -258,8 +258,8 @@ class WatchTests(DaemonCase):
 
         self.assertEqual(names(asyncio.run(run())), ["Opened", "Snapshot"])
 
-    def test_a_slow_reader_does_not_make_this_side_gather_what_it_was_not_asked_for(self):
-        """A watch reads a frame when it is asked for one, so that the daemon sees who is slow."""
+    def test_with_a_slow_reader_the_client_reads_no_frames_ahead(self):
+        """A watch reads a frame only on request, so that the daemon notices slow readers."""
         big = "x" * 60_000
         sent = []
 
@@ -276,7 +276,7 @@ class WatchTests(DaemonCase):
         watch = self.client.watch()
         next(watch)
         next(watch)
-        # A call of its own, answered after what was on its way.
+        # A separate call, whose answer comes after the frames on their way.
         self.client.check_health()
         self.assertLess(len(sent), 1000)
         revisions = [next(watch).to_revision for _ in range(50)]
@@ -301,7 +301,7 @@ class FollowTests(DaemonCase):
         asked = [self.daemon.request(pb.WatchWidgetsRequest) for _ in range(2)]
         self.assertEqual([a.resume_token for a in asked], [b"", b""])
 
-    def test_it_yields_each_state_and_starts_over_when_it_has_lost_its_way(self):
+    def test_it_yields_each_state_and_starts_over_after_an_inconsistent_frame(self):
         self.scripts()
         self.check(
             [
@@ -310,7 +310,7 @@ class FollowTests(DaemonCase):
             ]
         )
 
-    def test_asynchronously_too(self):
+    def test_it_works_with_asyncio(self):
         async def run():
             client = widgetd.AsyncClient(self.relay.path)
             return [
