@@ -4,7 +4,7 @@ import Testing
 
 @testable import widgetctl
 
-/// The file after an arrangement was written.
+/// The file after a write of an arrangement.
 @Suite struct ArrangementFileTests {
   /// A folder that is removed at the end of the test.
   private final class Folder {
@@ -30,21 +30,21 @@ import Testing
     if case .exists(let version) = outcome { version } else { nil }
   }
 
-  @Test func `a new file is written with its folders, and nothing else stays`() {
+  @Test func `a new file is written with its folders, and no other file remains`() {
     let folder = Folder()
     #expect(folder.file("a/b/f.yaml").write("rows: [a]") == .written)
     #expect(folder.text("a/b/f.yaml") == "rows: [a]")
     #expect(folder.names == ["a"])
   }
 
-  @Test func `a file is replaced only in the version that was seen`() throws {
+  @Test func `a file is replaced only if nobody has changed it since the question`() throws {
     let folder = Folder()
     let file = folder.file("f.yaml")
     #expect(file.write("one") == .written)
     chmod(file.path, 0o600)
     let seen = try #require(version(file.write("two")))
     #expect(folder.text("f.yaml") == "one")
-    // Somebody else writes between the question and the answer.
+    // Another program writes between the question and the answer.
     try "theirs".write(toFile: file.path, atomically: true, encoding: .utf8)
     chmod(file.path, 0o600)
     let now = try #require(version(file.write("two", replacing: seen)))
@@ -75,7 +75,7 @@ import Testing
     }
   }
 
-  @Test func `links that lead in a circle are refused`() {
+  @Test func `links that form a cycle are refused`() {
     let folder = Folder()
     symlink("b", "\(folder.path)/a")
     symlink("a", "\(folder.path)/b")
@@ -93,7 +93,7 @@ import Testing
     }
     #expect(reason.contains("another program"))
     #expect(folder.names == [])
-    // A process that another test starts now may have a copy of the descriptor.
+    // Another test may start a process now, which has a copy of the descriptor.
     flock(lock, LOCK_UN)
     close(lock)
     #expect(folder.file("f.yaml").write("mine") == .written)

@@ -6,7 +6,7 @@ import WidgetProto
 
 @testable import widgetctl
 
-/// The text of a bar, as a value: frames in, lines out.
+/// The text of a bar, as a value: frames are the input, lines the output.
 @Suite struct BarBoardTests {
   private let dates = DateText(now: .epoch, localZone: { _ in "+00:00" })
 
@@ -24,7 +24,7 @@ import WidgetProto
     return board
   }
 
-  @Test func `one line at a change, and none when nothing changed`() throws {
+  @Test func `each change gives one line, and an equal state gives none`() throws {
     var board = try synced(board(), [LiveSamples.widget("a", says: "x")])
     #expect(board.next(dates) == "x 0\n")
     #expect(board.next(dates) == nil)
@@ -34,7 +34,7 @@ import WidgetProto
     #expect(board.next(dates) == "\n")
   }
 
-  @Test func `nothing is written before the state is there`() throws {
+  @Test func `nothing is written before the state is complete`() throws {
     var board = board()
     #expect(board.next(dates) == nil)
     try board.take(.opened(WatchOpened(subscriptionID: 1, epoch: 1, revision: 1)), at: .epoch)
@@ -79,7 +79,7 @@ import WidgetProto
     #expect(board.next(dates) == nil)
   }
 
-  @Test func `a daemon that hangs is told from one that is away`() throws {
+  @Test func `the text for a daemon that hangs differs from that for a missing one`() throws {
     let hangs = ClientError.unresponsive(socketPath: "/s", answerMax: .seconds(5))
     var board = try synced(board(.waybar), [LiveSamples.widget("a", says: "x")])
     try board.take(.disconnected(hangs), at: .epoch)
@@ -93,7 +93,7 @@ import WidgetProto
     #expect(first.contains("widgetd?") && first.contains("hangs, is stopped"), "\(first)")
   }
 
-  @Test func `a widget that was removed is not there any more`() throws {
+  @Test func `a removed widget disappears`() throws {
     var board = try synced(
       board(.json, ids: ["a", "b"].map { Samples.id($0) }), [LiveSamples.widget("a")])
     #expect(board.next(dates)?.contains(#"there is no widget \"b\" yet"#) == true)
@@ -118,7 +118,7 @@ import WidgetProto
     #expect(board.selectionProblems == [])
   }
 
-  @Test func `a mistake in the selection is not taken for a missing daemon`() {
+  @Test func `a mistake in the selection is not reported as a missing daemon`() {
     var board = board()
     board.fail("--where: 1:15: the expression ends too early", isSelectionWrong: true)
     #expect(board.next(dates) == "selection?\n")
@@ -131,7 +131,7 @@ import WidgetProto
     #expect(!BarSession.isAboutSelection(ClientError.connectionLost(socketPath: "/s")))
   }
 
-  @Test func `widgets come in the order that was asked for, and missing ones are named`() throws {
+  @Test func `widgets have the requested order, and missing ones are named`() throws {
     let widgets = [
       LiveSamples.widget("a", says: "x", position: 1),
       LiveSamples.widget("b", says: "y", position: 2),
@@ -143,7 +143,7 @@ import WidgetProto
     #expect(all.next(dates) == "x 0 | y 0\n")
   }
 
-  @Test func `widgets come by position, and by id where positions are equal`() throws {
+  @Test func `widgets are sorted by position, and by id where positions are equal`() throws {
     let widgets = [("b", 1), ("c", 0), ("a", 1)].map {
       LiveSamples.widget($0.0, says: $0.0, position: Int64($0.1))
     }
@@ -197,7 +197,7 @@ import WidgetProto
     #expect(board.encoder.format.takesClicks)
     let click = try #require(I3Click(.map(["name": .string("a"), "button": .int(1)])))
     #expect(board.clicked(click)?.id == Samples.id("a"))
-    // i3blocks names no widget: the only one is meant.
+    // i3blocks names no widget, so the click is for the only one.
     #expect(board.clicked(try #require(I3Click(.int(1))))?.id == Samples.id("a"))
   }
 
@@ -206,7 +206,7 @@ import WidgetProto
     let click = try #require(I3Click(.map(["name": .string("b"), "button": .int(1)])))
     let blocks = try synced(board(.i3blocks), [LiveSamples.widget("a", says: "x")])
     #expect(blocks.clicked(click)?.id == Samples.id("a"))
-    // The others name widgets: this one is gone.
+    // The others name widgets, and this one does not exist any more.
     let bar = try synced(board(.i3bar), [LiveSamples.widget("a", says: "x")])
     #expect(bar.clicked(click) == nil)
   }
@@ -218,7 +218,7 @@ import WidgetProto
     #expect(text.contains("--click 1 ${block.id} --socket '/s k' &"))
   }
 
-  @Test func `a selection in the configuration of eww is no expression of eww`() {
+  @Test func `a selection in the configuration of eww is not an expression of eww`() {
     let text = BarConfiguration(
       format: .eww, arguments: ["--where", #"data.x == "${y}""#], widget: nil, socket: "/${s}"
     ).text

@@ -22,17 +22,17 @@ struct BoundedCommandTests {
         == .ended(status: 3, output: "hi\n"))
   }
 
-  @Test func `ends what does not end`() {
+  @Test func `ends a program that does not end`() {
     #expect(BoundedCommand.run(["sleep", "600"], within: .milliseconds(50)) == .timedOut)
   }
 
-  @Test func `ends what has closed its output and goes on`() {
+  @Test func `ends a program that has closed its output and still runs`() {
     #expect(
       BoundedCommand.run(["sh", "-c", "exec >&-; exec sleep 600"], within: .milliseconds(50))
         == .timedOut)
   }
 
-  @Test func `keeps a bounded part of the output`() {
+  @Test func `stores only a bounded part of the output`() {
     guard
       case .ended(0?, let output) = BoundedCommand.run(
         ["head", "-c", "1000000", "/dev/zero"], within: .seconds(60))
@@ -43,7 +43,7 @@ struct BoundedCommandTests {
     #expect(output.utf8.count == BoundedCommand.outputBytesMax)
   }
 
-  @Test func `says that there is no such program`() {
+  @Test func `reports a missing program`() {
     #expect(BoundedCommand.run(["widgetd-no-such"], within: .seconds(60)) == .notFound)
     #expect(BoundedCommand.run([], within: .seconds(60)) == .notFound)
   }

@@ -33,7 +33,7 @@ import WidgetModel
     #expect(host.problem(of: "/a")?.hasPrefix("widgetd-host runs /a with --stub") == true)
   }
 
-  @Test func `a host that is away or has ended runs nothing`() throws {
+  @Test func `a disconnected or ended host runs no bundle`() throws {
     let folders: Value = .list([.string("/a")])
     let away = BundleHost(
       try widget(["state": .string("running"), "folders": folders], isStale: true))
@@ -75,7 +75,7 @@ import WidgetModel
     #expect((killed.text, killed.isBad) == ("stopped: widgetd-host is not running", true))
   }
 
-  @Test func `after a restart of the daemon, the host and its bundles are waited for`() throws {
+  @Test func `after a restart of the daemon, a host and its bundles are waiting`() throws {
     let folders: Value = .list([.string("/a")])
     let running: ValueMap = ["state": .string("running"), "folders": folders]
     let host = BundleHost(try widget(running), .away)

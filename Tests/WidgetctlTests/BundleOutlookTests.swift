@@ -9,7 +9,7 @@ import WidgetProto
 struct BundleOutlookTests {
   private func kind(_ name: String = "gauge") throws -> KindName { try #require(KindName(name)) }
 
-  @Test func `a kind of another bundle is named with it`() throws {
+  @Test func `a kind of another bundle is reported with that bundle`() throws {
     let remark = try BundleOutlook.claimed(kind(), by: "bundle/first")
     #expect(remark.path == "kinds.gauge")
     #expect(
@@ -120,7 +120,7 @@ struct BundleOutlookTests {
     #expect(kept.allSatisfy { $0.former == nil })
   }
 
-  @Test func `a new default is reported if somebody has set another value`() throws {
+  @Test func `a new default is reported if a user has set another value`() throws {
     let id = try #require(WidgetID("g"))
     let widget = Widget(
       id: id, kind: try kind(), data: ["a": .int(9), "b": .int(9), "c": .int(2)])
@@ -189,7 +189,7 @@ struct BundleOutlookTests {
     #expect(BundleOutlook.misfits(shape, [], before: before) == nil)
   }
 
-  @Test func `a kind that nobody provides is compared with the kinds of the daemon`() throws {
+  @Test func `a kind without a provider is compared with the kinds of the daemon`() throws {
     let name = try #require(KindName("weathr"))
     let remark = try #require(BundleOutlook.unknown(name, among: ["weather", "clock"]))
     #expect(remark.hint == "did you mean \"weather\"?")

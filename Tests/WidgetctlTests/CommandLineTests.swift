@@ -107,7 +107,7 @@ struct CommandLineTests {
       ("mine", "default", true, nil), ("mine", "mine", false, nil), ("", "default", false, nil),
       ("bundle/hello", "bundle/hello", false, nil),
     ] as [(String, String, Bool, [String]?)])
-  func `apply takes no widget away from a bundle or another set unasked`(
+  func `apply takes a widget from a bundle or another set only on request`(
     from: String, to: String, isNamed: Bool, words: [String]?
   ) {
     var widget = Samples.widget
@@ -147,7 +147,7 @@ struct CommandLineTests {
     #expect(SendCommand.refusal(ofUploads: [name], to: widget)?.message == message)
   }
 
-  @Test func `a widget that the selection leaves out is not called missing`() {
+  @Test func `a widget that the selection excludes is not reported as missing`() {
     func text(_ id: String) -> String {
       FollowOptions.missingText(
         of: Samples.id(id), among: ["cpu", "clock", "bundle/shop"], waits: true)
@@ -252,7 +252,7 @@ struct CommandLineTests {
     (["eval", "--", "-1"], ["eval", "--", "-1"]),
     (["clock", "-o", "json"], ["clock", "-o", "json"]),
   ])
-  func `a number below zero is a value`(arguments: [String], wanted: [String]) {
+  func `a negative number is a value`(arguments: [String], wanted: [String]) {
     #expect(ArgumentOrder.normalized(arguments) == wanted)
   }
 
@@ -327,7 +327,7 @@ struct CommandLineTests {
     #expect(ArgumentOrder.help(arguments) == help)
   }
 
-  @Test func `a negative count is said to be out of range`() {
+  @Test func `a negative count is reported as out of range`() {
     let error = #expect(throws: (any Error).self) {
       try Widgetctl.parseAsRoot(["events", "--count", "-1"])
     }
@@ -395,7 +395,7 @@ struct FailureTests {
       (.wire(.tooDeep(limit: 56)), 9), (.wire(.budgetExceeded(limitBytes: 1)), 9),
       (.wire(.nulInString(path: "x")), 1),
     ] as [(ClientError, Int32)])
-  func `every way to lose the daemon has its exit status`(_ error: ClientError, status: Int32) {
+  func `every loss of the daemon has its exit status`(_ error: ClientError, status: Int32) {
     #expect(ExitStatus(error).rawValue == status)
   }
 
@@ -422,7 +422,7 @@ struct FailureTests {
     #expect(message.contains(words + "finds out what is wrong"), "\(message)")
   }
 
-  @Test func `no two exit statuses are alike, and all are explained`() {
+  @Test func `all exit statuses differ, and all are explained`() {
     #expect(Set(ExitStatus.allCases.map(\.meaning)).count == ExitStatus.allCases.count)
     for status in ExitStatus.allCases {
       #expect(Widgetctl.helpMessage(columns: 200).contains("\(status.rawValue)  \(status.meaning)"))
@@ -447,7 +447,7 @@ struct FailureTests {
         == "Bad.\n  widget.id: Too long")
   }
 
-  @Test func `as JSON an error has everything that the daemon said`() {
+  @Test func `as JSON an error has every detail from the daemon`() {
     #expect(
       JSONWriter.compact(Self.failure(.notFound, "WIDGET_NOT_FOUND").document)
         == #"{"error":{"code":"NOT_FOUND","exitCode":3,"message":"there is no widget \"a\"; "#

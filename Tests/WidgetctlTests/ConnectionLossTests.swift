@@ -26,7 +26,7 @@ struct ConnectionLossTests {
     #expect(loss(after: begun + [.synced(WatchSynced(revision: 1))]) == nil)
   }
 
-  @Test func `a reset without a lost connection is none`() {
+  @Test func `a reset without a lost connection is not a loss`() {
     #expect(loss(after: [.reset(.compacted), opened]) == nil)
   }
 
@@ -37,7 +37,7 @@ struct ConnectionLossTests {
     #expect(loss(after: [opened, failing])?.words == "widgetd cannot store changes")
     #expect(loss(after: [opened, failing])?.next == "`widgetctl status` shows why")
     #expect(loss(after: [opened, failing, works]) == nil)
-    // The daemon tells again after `opened`.
+    // The daemon reports it again after `opened`.
     #expect(loss(after: [opened, failing, lost])?.words == "widgetd is away")
     #expect(loss(after: [opened, failing, lost, .reconnected, opened]) == nil)
     let begun: [WatchFrame] = [lost, .reconnected, .reset(.epochChanged), opened, failing]

@@ -24,7 +24,7 @@ struct DismissalTests {
   @Test func `a view closes when its widget becomes dismissed while it is shown`() {
     var dismissals = Dismissals(of: [Samples.id("a")])
     #expect(!dismissals.areComplete)
-    // The value of an earlier use does not close the view.
+    // A value from an earlier use does not close the view.
     look(&dismissals, Self.widget("a", dismissed: true))
     #expect(!dismissals.areComplete)
     look(&dismissals, Self.widget("a", dismissed: nil))
@@ -52,7 +52,7 @@ struct DismissalTests {
     #expect(!dismissals.areComplete)
   }
 
-  @Test func `an event of the view closes it, even if dismissed was never seen to be false`() {
+  @Test func `an event of the view closes it, even if dismissed was never false in the view`() {
     var dismissals = Dismissals(of: [Samples.id("a")])
     look(&dismissals, Self.widget("a", dismissed: true))
     dismissals.accepted(by: Samples.id("a"), Self.answer(revision: 1))
@@ -63,7 +63,7 @@ struct DismissalTests {
   @Test func `an event closes the view when it has had its effect`() {
     var dismissals = Dismissals(of: [Samples.id("a")])
     look(&dismissals, Self.widget("a", dismissed: true))
-    // The view may never get to this revision: the event has changed nothing.
+    // The view may never reach this revision, because the event has changed nothing.
     dismissals.accepted(by: Samples.id("a"), Self.answer(revision: 2))
     look(&dismissals, Self.widget("a", dismissed: true))
     #expect(!dismissals.areComplete)

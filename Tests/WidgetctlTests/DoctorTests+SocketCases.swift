@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import widgetctl
 
-/// Problems on the way to the daemon: the socket, its unit, its file, and the permission to use it.
+/// Problems with the connection to the daemon: the socket, its unit, its file, and its permissions.
 extension DoctorTests {
   static let socketCases: [Case] = [
     Case(

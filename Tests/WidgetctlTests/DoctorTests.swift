@@ -6,7 +6,7 @@ import WidgetModel
 @testable import widgetctl
 
 struct DoctorTests {
-  /// One thing that is wrong, and what is to be said of it.
+  /// One fault, and the expected finding and command.
   struct Case: CustomTestStringConvertible, Sendable {
     var testDescription: String
     var check: String
@@ -25,7 +25,7 @@ struct DoctorTests {
     }
   }
 
-  /// A byte too long for a socket.
+  /// The path is one byte too long for a socket.
   static let long = "/" + String(repeating: "l", count: 103)
 
   static func stats(_ version: String = "1.0.0", _ errors: [RecentError] = []) -> GetStatsResponse {
@@ -35,7 +35,7 @@ struct DoctorTests {
   static let cases = socketCases + daemonCases
 
   @Test(arguments: cases)
-  func `each trouble has its finding and its command`(_ expected: Case) throws {
+  func `each fault has its finding and its command`(_ expected: Case) throws {
     let finding = try #require(expected.facts.finding(expected.check))
     #expect(finding.grade == expected.grade)
     #expect(finding.found.contains(expected.words), "\(finding.found)")
@@ -62,7 +62,8 @@ struct DoctorTests {
     }
   }
 
-  /// What `--socket` named is asked again, or another socket is named, but none is left out.
+  /// The command repeats the `--socket` of the command line, or names another socket, but always
+  /// names one.
   @Test(arguments: cases)
   func `commands for a socket that a flag names carry a socket`(_ expected: Case) {
     let facts = expected.facts.with {
@@ -146,7 +147,7 @@ struct DoctorTests {
     #expect(Facts.sound.finding("bundles") == nil)
   }
 
-  @Test func `the way to a socket is followed through links to the folder that is closed`() throws {
+  @Test func `the path to a socket is followed through links to the closed folder`() throws {
     let root = try #require(mkdtemp(strdup("/tmp/widgetd-test-XXXXXX")).map { String(cString: $0) })
     defer { _ = BoundedCommand.run(["rm", "-rf", root], within: .seconds(60)) }
     for name in ["open", "open/inner"] { #expect(mkdir("\(root)/\(name)", 0o755) == 0) }
@@ -165,7 +166,7 @@ struct DoctorTests {
 
   @Test(arguments: cases)
   func `commands for root have no sudo`(_ expected: Case) {
-    // The kernel lets root in, so these two cases do not exist for root.
+    // The kernel gives root access, so these two cases do not exist for root.
     let others = ["permission", "level"]
     let facts = expected.facts.with { $0.user = .init(uid: 0, name: "root") }
     for finding in facts.findings where !others.contains(finding.check) {
@@ -195,7 +196,7 @@ struct DoctorTests {
     #expect(facts.findings.map(\.check) == ["socket", "file", "unit"])
   }
 
-  @Test func `a command is printed below the check that it mends`() {
+  @Test func `a command is printed below the check that it repairs`() {
     let findings: [Finding] = [
       .ok("file", "a socket"), .fail("connect", "nobody listens", mend: "start it"),
     ]
@@ -229,7 +230,7 @@ struct DoctorTests {
     #expect(choice.why == why)
   }
 
-  @Test func `the socket of a user's own daemon is overlooked only without a runtime directory`() {
+  @Test func `the socket of a user's own daemon is ignored only without a runtime directory`() {
     let usual = "/run/user/1000/widgetd/widgetd.sock"
     func choice(_ environment: [String: String], _ files: Set<String>) -> SocketChoice {
       SocketChoice(
@@ -287,7 +288,7 @@ struct DoctorTests {
     #expect(Facts.units(in: "garbage\n\n=\n").isEmpty)
   }
 
-  @Test func `services that come with the socket are providers, but for the daemon`() {
+  @Test func `services that start with the socket are providers, except the daemon`() {
     let output = "Wants=b.service widgetd.service\nRequiredBy=a.service b.service x.target\n"
     #expect(Facts.providerNames(in: output) == ["a.service", "b.service"])
     #expect(Facts.providerNames(in: "Wants=\ngarbage\n").isEmpty)

@@ -20,7 +20,7 @@ struct EventCheckTests {
   @Test(arguments: [
     ("press", nil), ("presss", "press"), ("rest", "reset"), ("boom", ""),
   ])
-  func `an event of a bundle's kind needs a reducer or a handler, else there is a warning`(
+  func `an event of a bundle's kind without a reducer or a handler causes a warning`(
     name: String, suggestion: String?
   ) throws {
     let check = try check(
@@ -165,7 +165,7 @@ struct NodeEventCheckTests {
     #expect(try warning("reset", takes: ["press"], reducers: [ofOther]) != nil)
   }
 
-  @Test func `a node of another family's content is known to the daemon alone`() throws {
+  @Test func `only the daemon knows a node of another family's content`() throws {
     #expect(try warning("press", of: "row-9", takes: []) == nil)
   }
 }

@@ -4,7 +4,7 @@ import WidgetModel
 
 @testable import widgetctl
 
-/// Facts with which all is well, to spoil one thing at a time.
+/// Facts without a fault. Tests change one of them at a time.
 extension Facts {
   static let sound = Facts(
     user: User(uid: 1000, name: "ann"),
@@ -65,14 +65,14 @@ extension Facts.Unit {
 }
 
 extension SocketChoice {
-  /// Named by the user; the usual places are there or not.
+  /// The user names this socket; the usual places exist or not.
   static func named(_ path: String, _ why: Why, usualExists: Bool = false) -> SocketChoice {
     SocketChoice(
       path: path, why: why, user: nil, system: .init(path: SocketPath.ofSystem, exists: usualExists)
     )
   }
 
-  /// Nothing is there.
+  /// No socket exists.
   static let none = SocketChoice(
     path: SocketPath.ofSystem, why: .nowhere,
     user: .init(path: "/run/user/1000/widgetd/widgetd.sock", exists: false),

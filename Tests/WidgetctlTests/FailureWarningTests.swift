@@ -32,7 +32,7 @@ struct FailureWarningTests {
         == true)
   }
 
-  @Test func `many widgets are asked about in parts that the daemon takes`() {
+  @Test func `many widgets are requested in parts that the daemon accepts`() {
     let ids = (0..<1_100).map { Samples.id("w\($0)") }
     let selectors = FailureWarnings.selectors(ids, [Samples.kind("k")])
     #expect(selectors.map(\.ids.count) == [500, 500, 100, 0])
@@ -41,7 +41,7 @@ struct FailureWarningTests {
     #expect(FailureWarnings.selectors([], []).isEmpty)
   }
 
-  @Test func `an error that somebody has set is no news`() {
+  @Test func `an error that a user has set causes no warning`() {
     var widget = widget("a")
     widget.error = WidgetError(reason: "R", message: "m")
     #expect(FailureWarnings.warnings([widget]) == [])

@@ -8,7 +8,7 @@ import WidgetProto
 
 /// Fields of widgets that a daemon of an older version does not know.
 struct FieldOptionsTests {
-  /// The answer of a daemon that does not know some fields: the mask that it accepts.
+  /// The answer of a daemon that does not know some fields: it accepts only this mask.
   private func answer(
     to mask: ReadMask, unknown: Set<String>
   ) throws(ClientError) -> ReadMask {
@@ -49,7 +49,7 @@ struct FieldOptionsTests {
         + "update and restart it")
   }
 
-  @Test func `another error of a request is not repeated`() async throws {
+  @Test func `a request with another error is not repeated`() async throws {
     let options = try FieldOptions.parse([])
     var count = 0
     await #expect(throws: ClientError.self) {

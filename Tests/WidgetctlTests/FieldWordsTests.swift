@@ -4,7 +4,7 @@ import WidgetProto
 
 @testable import widgetctl
 
-/// Fields of the protocol, in the words of the command line.
+/// Fields of the protocol, with the names of the command line.
 struct FieldWordsTests {
   @Test(arguments: [
     ("selector.expression", "--where"),
@@ -24,7 +24,7 @@ struct FieldWordsTests {
     ("payload[", "payload["),
     ("", ""),
   ])
-  func `a field has the name of the argument that stands for it`(field: String, words: String) {
+  func `a field has the name of its argument`(field: String, words: String) {
     #expect(FieldWords.typed(field) == words)
   }
 

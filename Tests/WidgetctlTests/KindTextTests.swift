@@ -38,7 +38,7 @@ struct KindTextTests {
   }
 
   @Test(arguments: [false, true])
-  func `each value that a changed kind takes from a widget is named`(dryRun: Bool) throws {
+  func `each value that a changed kind removes from a widget is named`(dryRun: Bool) throws {
     let (a, b) = (try #require(WidgetID("a")), try #require(WidgetID("b")))
     let result = KindResult(
       name: try #require(KindName("note")), action: .updated, widgetsChanged: 2,
@@ -58,7 +58,7 @@ struct KindTextTests {
         """)
   }
 
-  @Test func `a value that the same file replaces is not called set aside`() throws {
+  @Test func `a value that the same file replaces is not reported as set aside`() throws {
     let (a, b) = (try #require(WidgetID("a")), try #require(WidgetID("b")))
     let note = try #require(KindName("note"))
     let result = KindResult(

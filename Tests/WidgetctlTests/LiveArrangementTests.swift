@@ -9,7 +9,7 @@ import WidgetTerminal
 
 @testable import widgetctl
 
-/// Where widgets go on a dashboard, and the file that says so.
+/// The places of widgets on a dashboard, and the file with the arrangement.
 @Suite struct LiveArrangementTests {
   private static let wall = """
     columns:
@@ -39,7 +39,7 @@ import WidgetTerminal
     board.frames[Samples.id(id)]
   }
 
-  @Test func `columns have the widths and the widgets that the file says`() throws {
+  @Test func `columns have the widths and the widgets of the file`() throws {
     var board = try board(Self.wall, ["other", "top2", "disk", "clock", "top1"])
     #expect(board.order.map(\.rawValue) == ["clock", "disk", "top1", "top2", "other"])
     #expect(frame(board, "clock") == LayoutRect(x: 0, y: 0, width: 30, height: 3))
@@ -56,7 +56,7 @@ import WidgetTerminal
     #expect(board.order.map(\.rawValue) == ["clock"])
   }
 
-  @Test func `a widget that does not exist yet has its place, and gets it`() throws {
+  @Test func `a widget that does not exist yet has its place, and takes it later`() throws {
     var board = try board(Self.wall, ["clock", "other"])
     #expect(board.awaited.map(\.rawValue) == ["disk"])
     #expect(LiveSamples.lines(&board).contains { $0.contains("waits for the widget disk") })
@@ -71,7 +71,7 @@ import WidgetTerminal
     #expect(LiveSamples.lines(&board)[4].contains("full"))
   }
 
-  @Test func `a widget that is hidden has no place, and its column none either`() throws {
+  @Test func `a hidden widget has no place, and an empty column has none`() throws {
     let board = try board(
       "columns: [clock, disk]", ["clock", "disk"],
       change: {
@@ -92,7 +92,7 @@ import WidgetTerminal
       ([nil, nil], [40, 39]), ([.cells(30), nil], [30, 49]), ([.percent(50), nil], [39, 40]),
       ([.cells(500), nil], [61, 18]), ([.cells(100), .cells(100)], [40, 39]),
     ] as [([LiveArrangement.Width?], [Int])])
-  func `widths fill the room and leave each column some`(
+  func `widths fill the room, and each column gets some of it`(
     wanted: [LiveArrangement.Width?], widths: [Int]
   ) {
     let found = LiveArrangement.widths(wanted, in: 80, gap: 1, least: 18) ?? []
@@ -234,7 +234,7 @@ import WidgetTerminal
     }
   }
 
-  @Test func `w writes what is shown, and what is read back shows the same`() throws {
+  @Test func `w writes the arrangement, and the file gives the same arrangement`() throws {
     var board = try LiveSamples.board([
       LiveSamples.widget("a", position: 1) { $0.family = .extraLarge },
       LiveSamples.widget("b", position: 2, lines: 5), LiveSamples.widget("c", position: 3),

@@ -11,7 +11,7 @@ import WidgetTerminal
 
 /// Inputs and toggles, and the changes of the daemon meanwhile.
 extension LiveBoardTests {
-  @Test func `an input outside of forms sends each change, after its rest`() throws {
+  @Test func `an input outside of forms sends each change after a pause`() throws {
     var board = try Self.board([Self.widget("f", Self.form)])
     press(&board, .tab, modifiers: .shift)
     #expect(board.focus?.node == "search")
@@ -57,7 +57,7 @@ extension LiveBoardTests {
       board.panes[Samples.id("f")]?.node("done")?.properties["value"] == .bool(true)
     }
     #expect(isOn(board))
-    // Other changes of the widget confirm nothing.
+    // Other changes of the widget are not a confirmation.
     var update = WidgetUpdate(id: Samples.id("f"), revision: 2, updateTime: .epoch)
     update.content = ContentChange(
       setNodes: [Node(id: "count", type: .input, properties: ["text": .string("Number")])])
@@ -128,7 +128,7 @@ extension LiveBoardTests {
     #expect(lines(board).contains { $0.contains("second") })
     let measured = try #require(board.panes[Samples.id("w")]?.layout.measuredCount)
     #expect((1...2).contains(measured))
-    // A node comes and another one goes.
+    // One node is added, and another one is removed.
     var change = WidgetUpdate(id: Samples.id("w"), revision: 4, updateTime: .epoch)
     let new = Node(id: "new", type: .label, properties: ["text": .string("a new line")])
     change.content = ContentChange(

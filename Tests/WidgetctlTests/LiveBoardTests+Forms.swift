@@ -9,7 +9,7 @@ import WidgetTerminal
 
 @testable import widgetctl
 
-/// Forms, inputs and what is typed into them.
+/// Forms, inputs and typed text.
 extension LiveBoardTests {
   @Test func `a view of one widget begins in the first input of its form`() throws {
     var board = try LiveSamples.board([Self.widget("f", Self.form)]) { $0.focusesFirst = true }
@@ -36,12 +36,12 @@ extension LiveBoardTests {
     #expect(try focus([button("a")]) == "a")
     #expect(try focus([button("a"), button("b")]) == nil)
     #expect(try focus([]) == nil)
-    // The keys of the view would be typed into a search field.
+    // With the focus in a search field, the keys of the view would be typed into it.
     let search = Node(id: "search", type: .input, events: ["change"])
     #expect(try focus([search, button("b")]) == nil)
   }
 
-  @Test func `a form sends what was typed, by name, and is empty when it has succeeded`() throws {
+  @Test func `a form sends the typed values by name, and is empty after its success`() throws {
     var board = try Self.board([Self.widget("f", Self.form)])
     press(&board, .tab, .tab)
     #expect(type(&board, "milk q") == [])
@@ -76,7 +76,7 @@ extension LiveBoardTests {
         id: "loud", type: .toggle, properties: ["value": .bool(true), "text": .string("Loud")]),
     ])
 
-  @Test func `a toggle with a name is sent with its form, and switches nothing before`() throws {
+  @Test func `a toggle with a name is sent with its form, and sends no event before`() throws {
     // A toggle that is sent with its form needs no event.
     var board = try Self.board([Self.widget("f", Self.ticket) { $0.content?.nodes[2].events = [] }])
     func says(_ text: String) -> Bool { lines(board).contains { $0.contains(text) } }
@@ -135,7 +135,7 @@ extension LiveBoardTests {
     ["status": .map(["$outcomes": .map(["7": .map(outcome)])])]
   }
 
-  @Test func `a bundle's form keeps what was typed until the bundle has succeeded`() throws {
+  @Test func `a bundle's form keeps the typed values until the bundle has succeeded`() throws {
     var board = try sent(["status": .map([:])])
     func says(_ data: ValueMap) throws -> Bool {
       var update = WidgetUpdate(id: Samples.id("f"), revision: 3, updateTime: .epoch)
@@ -157,7 +157,7 @@ extension LiveBoardTests {
     #expect(!isKeptAfterSuccess)
   }
 
-  @Test func `the answer to a form is not taken for that to the same form sent again`() throws {
+  @Test func `the answer to a form does not count for the same form that is sent again`() throws {
     var board = try Self.board([Self.widget("f", Self.form)])
     press(&board, .tab, .tab)
     _ = type(&board, "alpha")
@@ -174,7 +174,7 @@ extension LiveBoardTests {
     #expect(!lines(board).contains { $0.contains("alpha") })
   }
 
-  @Test func `a form whose fields are wrong is not sent, and leads there`() throws {
+  @Test func `a form with wrong fields is not sent, and focuses the first wrong field`() throws {
     var content = Self.form
     for index in content.nodes.indices where content.nodes[index].id == "title" {
       content.nodes[index].properties["required"] = .bool(true)
@@ -202,7 +202,7 @@ extension LiveBoardTests {
 
   @Test func `sent text does not come back with a later problem`() throws {
     var board = try sent([:])
-    // Accepted at revision 2, which is there now: the fields are empty.
+    // The event was accepted at revision 2, which has now arrived, so the fields are empty.
     var update = WidgetUpdate(id: Samples.id("f"), revision: 2, updateTime: .epoch)
     try board.take(
       .changes(ChangeSet(fromRevision: 1, toRevision: 2, changes: [.updated(update)])))
@@ -216,7 +216,7 @@ extension LiveBoardTests {
     #expect(!lines(board).contains { $0.contains("milk") })
   }
 
-  @Test func `a long text is seen around its cursor`() throws {
+  @Test func `a long text is shown around its cursor`() throws {
     var board = try Self.board([Self.widget("f", Self.form)], columns: 30)
     press(&board, .tab, .tab)
     _ = type(&board, "abcdefghijklmnopqrstuvwxyz0123456789")
@@ -278,7 +278,7 @@ extension LiveBoardTests {
     #expect(lines(board)[cursor.row].prefix(cursor.column).hasSuffix("ten"))
   }
 
-  @Test func `a pasted text keeps its lines where there may be some`() throws {
+  @Test func `a pasted text keeps its lines in an input of several lines`() throws {
     var content = Self.form
     for index in content.nodes.indices where content.nodes[index].id == "title" {
       content.nodes[index].properties["mode"] = .string("multiline")

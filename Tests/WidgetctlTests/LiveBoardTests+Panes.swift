@@ -34,7 +34,7 @@ extension LiveBoardTests {
     #expect(status(board)?.hasSuffix("Enter submit  Esc leave") == true)
   }
 
-  @Test func `keys that type do not command`() throws {
+  @Test func `keys that type text are not commands`() throws {
     var board = try Self.board([Self.widget("f", Self.form)])
     press(&board, .tab, .tab)
     #expect(type(&board, "q?/ir") == [])
@@ -45,7 +45,7 @@ extension LiveBoardTests {
     #expect(press(&board, .character("z"), modifiers: .control) == [.suspend])
   }
 
-  @Test func `a failed and a stale widget are marked without help of their content`() throws {
+  @Test func `failed and stale widgets are marked, whatever their content`() throws {
     let failed = Self.widget("c", Self.counter) { widget in
       widget.isStale = true
       widget.error = WidgetError(reason: "SOURCE_FAILED", message: "no\u{1B}[2Jfile")
@@ -160,7 +160,7 @@ extension LiveBoardTests {
   }
 
   @Test(arguments: [(20, 5), (38, 10), (79, 24), (80, 24), (200, 60), (1, 1), (3, 2)])
-  func `panes keep apart and on the page, at every size`(columns: Int, rows: Int) throws {
+  func `panes do not overlap and stay on the page, at every size`(columns: Int, rows: Int) throws {
     let widgets = (0..<9).map { index in
       Self.widget(
         "w\(String(repeating: "x", count: index))",
@@ -180,7 +180,7 @@ extension LiveBoardTests {
     #expect(grid.width == columns && grid.height == rows)
   }
 
-  @Test func `Tab goes on from the control that Esc left`() throws {
+  @Test func `Tab continues from the control that Esc left`() throws {
     var board = try Self.board([Self.widget("f", Self.form)])
     _ = press(&board, .tab, .tab, .escape)
     #expect(board.focus == nil)
@@ -203,7 +203,7 @@ extension LiveBoardTests {
     #expect(widget.isStandingWell == isWell)
   }
 
-  @Test func `details reach every widget, also those without controls`() throws {
+  @Test func `every widget has details, also one without controls`() throws {
     var board = try Self.board([Self.widget("a", Self.counter), Self.widget("bb", Self.form)])
     _ = press(&board, .character("i"))
     #expect(board.overlay == .details(Samples.id("a"), 0), "the first one, without a focus")
@@ -216,7 +216,7 @@ extension LiveBoardTests {
     #expect(board.overlay == .details(Samples.id("bb"), 0))
   }
 
-  @Test func `i and r mean the widget whose control Esc left`() throws {
+  @Test func `i and r are for the widget of the control that Esc left`() throws {
     var board = try Self.board([Self.widget("a", Self.counter), Self.widget("bb", Self.form)])
     for _ in 0..<3 { _ = press(&board, .tab) }
     let id = try #require(board.focus?.widget)
@@ -224,7 +224,7 @@ extension LiveBoardTests {
     #expect(press(&board, .character("r")) == [.refresh(id)])
     _ = press(&board, .character("i"))
     #expect(board.overlay == .details(id, 0))
-    // Beside an overlay, the status line has the overlay's keys.
+    // While an overlay is shown, the status line has its keys.
     let status = try #require(lines(board).last { !$0.isEmpty })
     #expect(status.contains("Esc close") && !status.contains("q quit"))
   }
@@ -273,7 +273,7 @@ extension LiveBoardTests {
     let text = try lines(words).joined(separator: "\n")
     #expect(text.contains("the sensor in the cellar"))
     #expect(text.contains("cable is wet"))
-    // The box has room for all of it, so that only the limit cuts it.
+    // The box has room for the whole reason, so that only the limit cuts it.
     let long = try lines(String(repeating: "long ", count: 500), rows: 200)
     let error = long.drop { !$0.contains("Error") }
     #expect(error.count { $0.contains("long") } == LiveDetails.rowsPerLineMax)

@@ -99,7 +99,7 @@ import WidgetTerminal
     text.flatMap { board.take(.key(.character($0), [])) }
   }
 
-  @Test func `Tab goes to what can be pressed, and Enter presses it`() throws {
+  @Test func `Tab focuses controls, and Enter presses the focused one`() throws {
     var board = try Self.board([Self.widget("c", Self.counter)])
     press(&board, .tab)
     #expect(board.focus == LiveFocus(widget: Samples.id("c"), node: "more", kind: .control))
@@ -109,7 +109,7 @@ import WidgetTerminal
       ])
   }
 
-  @Test func `the focus stays where it is when what is before it can be pressed too`() throws {
+  @Test func `the focus stays when an earlier control is enabled`() throws {
     var board = try Self.board([
       Self.widget("c", Self.counter), Self.widget("ff", Self.form),
     ])
@@ -177,7 +177,7 @@ import WidgetTerminal
       ])
   }
 
-  @Test func `another theme is taken at once`() throws {
+  @Test func `another theme is used at once`() throws {
     var board = try Self.board([Self.widget("c", Self.counter)])
     let theme = Theme.standard.overridden(by: ["offset.basic": .offset(8)])
     try board.take(.theme(ThemeState(values: theme.values)))
@@ -185,7 +185,7 @@ import WidgetTerminal
     #expect(board.options.metrics.theme == theme)
   }
 
-  @Test func `a click presses what is under the pointer`() throws {
+  @Test func `a click presses the control under the pointer`() throws {
     var board = try Self.board([Self.widget("c", Self.counter)])
     let picture = lines(board)
     let row = try #require(picture.firstIndex { $0.contains("[ + ]") })

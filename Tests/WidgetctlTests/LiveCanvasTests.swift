@@ -9,7 +9,7 @@ import WidgetTerminal
 
 @testable import widgetctl
 
-/// A picture paints what changed, and shows the same as one that paints all.
+/// The canvas paints only changed panes, and shows the same as one that paints all panes.
 @Suite struct LiveCanvasTests {
   private func board(columns: Int = 80) throws -> LiveBoard {
     try LiveSamples.board(
@@ -17,7 +17,7 @@ import WidgetTerminal
       columns: columns)
   }
 
-  /// How many panes the change makes the board paint.
+  /// The number of panes that the board paints after the change.
   private func painted(
     _ board: inout LiveBoard, _ change: (inout LiveBoard) throws -> Void
   ) throws -> Int {
@@ -52,7 +52,7 @@ import WidgetTerminal
     #expect(try painted(&board) { try $0.take(.disconnected(.closed)) } == 6)
   }
 
-  @Test func `a widget that goes and comes again is painted again`() throws {
+  @Test func `a widget that is removed and created again is painted again`() throws {
     var board = try board(columns: 60)
     #expect(
       try painted(&board) {
@@ -75,7 +75,7 @@ import WidgetTerminal
     #expect(LiveSamples.lines(&board).contains { $0.contains("other") })
   }
 
-  @Test func `a change that takes other room moves the panes below`() throws {
+  @Test func `a change of a pane's height moves the panes below`() throws {
     var board = try board(columns: 60)
     let before = try #require(board.frames[Samples.id("w3")])
     try board.take(LiveSamples.change("w2", "n0", to: "short", from: 1))
@@ -96,7 +96,7 @@ import WidgetTerminal
     #expect(board.frames[Samples.id("w3")]?.y == before.y)
   }
 
-  @Test func `time paints the panes that follow it, and spinners the panes in which they turn`()
+  @Test func `a tick paints the panes with times, and spinners paint their panes`()
     throws
   {
     let timer = Content(
@@ -166,7 +166,7 @@ import WidgetTerminal
     #expect(compared != nil)
   }
 
-  @Test func `of a pane taller than the screen the rows that are seen are painted`() throws {
+  @Test func `only the visible rows of a pane taller than the screen are painted`() throws {
     let tall = LiveSamples.widget("tall", lines: 100)
     var whole = try LiveSamples.board([tall], columns: 40, rows: 140)
     let page = whole.picture().grid
@@ -200,7 +200,7 @@ import WidgetTerminal
     }
   }
 
-  @Test func `p hides what is private, and its data too`() throws {
+  @Test func `p hides private nodes, and their data too`() throws {
     let content = Content(
       rootID: "box",
       nodes: [
@@ -242,7 +242,7 @@ import WidgetTerminal
     return board.picture().grid
   }
 
-  @Test func `text that changed fades to its colour in some steps, and then all rests`() throws {
+  @Test func `changed text fades to its colour in some steps, and then nothing moves`() throws {
     var board = try moving()
     #expect(!board.isMoving)
     try board.take(LiveSamples.change("w1", "n0", to: "news", from: 1))
@@ -258,7 +258,7 @@ import WidgetTerminal
     #expect(board.picture().grid == still(board))
   }
 
-  @Test func `a widget that comes opens, and those below slide`() throws {
+  @Test func `a new widget opens, and the widgets below slide`() throws {
     var board = try moving()
     let new = LiveSamples.widget("new", says: "hello", position: 1)
     try board.take(
@@ -278,7 +278,7 @@ import WidgetTerminal
     #expect(board.isMoving)
   }
 
-  @Test func `keys, scrolling and another size move nothing, and neither do many changes`() throws {
+  @Test func `keys, scrolling, another size and many changes cause no motion`() throws {
     var board = try moving()
     for input in [TerminalInput.key(.tab, []), .key(.pageDown, []), .key(.character("?"), [])] {
       _ = board.take(input)
@@ -306,7 +306,7 @@ import WidgetTerminal
     #expect(count == LiveCanvas.fadesMax)
   }
 
-  @Test func `without motion, and on a slow link, a change is there at once`() throws {
+  @Test func `without motion, and on a slow link, a change is shown at once`() throws {
     for isSlow in [true, false] {
       var board = try moving()
       if isSlow { board.isLinkSlow = true } else { board = try self.board() }

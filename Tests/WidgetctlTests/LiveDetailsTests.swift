@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import widgetctl
 
-/// Why a widget looks as it does.
+/// The details of a widget, which explain its look.
 @Suite struct LiveDetailsTests {
   private func words(
     kind: RegisteredKind? = nil, bundle: Widget? = nil, host: Widget? = nil,
@@ -44,7 +44,7 @@ import WidgetModel
           + "`widgetctl apply -f FILE` registers a kind"))
   }
 
-  @Test func `an unregistered kind is why a widget without data is empty`() {
+  @Test func `an unregistered kind is the reason why a widget without data is empty`() {
     let text = words {
       $0 = Samples.unregistered { $0.updateTime = Samples.time(1180) }
       $0.data = [:]
@@ -68,24 +68,24 @@ import WidgetModel
     #expect(listed == ["a: press", "b: press", "c: press", "d: press"])
   }
 
-  @Test func `a provider that is away is named, with how long`() {
+  @Test func `a disconnected provider is named, with the time since then`() {
     let text = words(kind: registered("sysmon")) { $0.isStale = true }
     #expect(text.hasPrefix("Why it is stale\nNo provider \"sysmon\" is connected."))
     #expect(text.contains("It became stale 5m ago at the latest"))
     #expect(text.contains("Start the provider's program"))
-    // The daemon does not say whether the provider is there.
+    // The daemon does not report whether the provider is connected.
     let unknown = words(kind: registered("sysmon", isAttended: false)) { $0.isStale = true }
     #expect(unknown.hasPrefix("Why it is stale\nIts kind is declared by \"sysmon\"."))
   }
 
-  @Test func `a provider that is connected is asked for new data`() {
+  @Test func `a connected provider is asked for new data`() {
     let text = words(kind: registered("sysmon", isConnected: true)) { $0.isStale = true }
     #expect(text.hasPrefix("Why it is stale\nIts provider \"sysmon\" is connected."))
     #expect(text.contains("`widgetctl refresh w`"))
     #expect(!text.contains("Start"))
   }
 
-  @Test func `a host that is away is named, with how long`() {
+  @Test func `a disconnected host is named, with the time since then`() {
     let host = LiveSamples.widget("widgetd-host") {
       $0.isStale = true
       $0.updateTime = Samples.time(1180)
@@ -112,7 +112,7 @@ import WidgetModel
     #expect(!text.contains("\u{1B}"))
   }
 
-  @Test func `a bundle that does not run says its problem`() {
+  @Test func `a bundle that does not run is named with its problem`() {
     let bundle = LiveSamples.widget("bundle/feed") {
       $0.data = ["state": .string("broken"), "problem": .string("feed.yaml:3: no")]
     }

@@ -11,7 +11,7 @@ import WidgetTerminal
 
 /// The look of a whole dashboard, compared with the files in `Golden`.
 ///
-/// After a change that is meant: `WIDGETD_RECORD_GOLDEN=1 swift test --filter LiveGoldenTests`, look at
+/// After an intended change: `WIDGETD_RECORD_GOLDEN=1 swift test --filter LiveGoldenTests`, look at
 /// `git diff Tests/WidgetctlTests/Golden`, and commit it. Escape characters are written as `␛`.
 @Suite struct LiveGoldenTests {
   private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()

@@ -25,7 +25,7 @@ import WidgetTerminal
     }
   }
 
-  @Test func `text that is too short to be sent goes when its input is left`() throws {
+  @Test func `text that is too short to be sent is dropped when its input is left`() throws {
     var history = try InputHistory(1)
     history.focus("brief")
     history.press(.character("x"))
@@ -34,7 +34,7 @@ import WidgetTerminal
     #expect(history.shown("brief") == "")
   }
 
-  @Test func `text whose change was refused goes when its input is left`() throws {
+  @Test func `text with a refused change is dropped when its input is left`() throws {
     var history = try InputHistory(1)
     history.focus("search")
     history.press(.character("x"))
@@ -53,7 +53,7 @@ private struct InputHistory {
   private var revision: Revision = 1
   /// The values of the inputs, according to the daemon.
   private var told = Dictionary(uniqueKeysWithValues: inputs.map { ($0, "") })
-  /// Changes that wait for the user to rest, by node, and events on their way to the daemon.
+  /// Changes that wait for a pause of the user, by node, and events on their way to the daemon.
   private var resting: [String: LiveEvent] = [:]
   private var sent: [LiveEvent] = []
 

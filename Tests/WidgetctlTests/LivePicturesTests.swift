@@ -9,7 +9,7 @@ import WidgetTerminal
 
 @testable import widgetctl
 
-/// Pictures on a dashboard: what is read, what the terminal draws, and when it goes.
+/// Pictures on a dashboard: reading files, drawing on the terminal, and removing pictures.
 @Suite struct LivePicturesTests {
   private static let red = PixelImage(
     width: 2, height: 2, rgba: Array(repeating: [255, 0, 0, 255], count: 4).flatMap(\.self))
@@ -69,19 +69,19 @@ import WidgetTerminal
     }
     try rebind(image("/b", ["load", "error"]), 2)
     #expect(board.picturesToLoad() == ["/b"])
-    // The old picture is not shown meanwhile, and nothing is told.
+    // Meanwhile the old picture is not shown, and no event is sent.
     #expect(board.pictureEvents() == [])
     board.pictures.take("/b", Self.red.map { .ready($0) } ?? .failed("no"))
     #expect(board.pictureEvents() == [event("load", ["source": .string("/b")])])
-    // A source that is known already is told all the same.
+    // A source that is already loaded causes an event too.
     try rebind(image("/a", ["load", "error"]), 3)
     #expect(board.pictureEvents().map(\.name) == ["error"])
-    // A program that does not ask gets no answer.
+    // A node that does not take these events gets none.
     try rebind(image("/b", ["press"]), 4)
     #expect(board.pictureEvents() == [])
   }
 
-  @Test func `a source is asked for once, as soon as it is seen`() throws {
+  @Test func `a source is requested once, as soon as its node is visible`() throws {
     var board = try LiveSamples.board([
       LiveSamples.widget(
         "w",
@@ -127,7 +127,7 @@ import WidgetTerminal
     }
   }
 
-  @Test func `without a protocol it is drawn with half blocks, and none with none`() throws {
+  @Test func `without a protocol half blocks are drawn, and without pictures the text`() throws {
     var blocks = try board(.blocks)
     #expect(blocks.sprites.isEmpty)
     #expect(LiveSamples.lines(&blocks).contains { $0.contains("█") })
@@ -136,7 +136,7 @@ import WidgetTerminal
     #expect(LiveSamples.lines(&none).contains { $0.contains("a map") })
   }
 
-  @Test func `a sprite follows the page, is cut at its edge, and goes under a box`() throws {
+  @Test func `a sprite follows the page, is cut at its edge, and is hidden below a box`() throws {
     var board = try board(.kitty, count: 4, rows: 20)
     let first = try #require(board.sprites.first)
     #expect(first.place == first.frame)
@@ -165,7 +165,7 @@ import WidgetTerminal
       place: LayoutRect(x: 0, y: 0, width: 60, height: 20))
     let image = try #require(board.pictures.pixels(of: whole))
     #expect(image.width * image.height <= LivePictures.sentPixelsMax)
-    // A square in the middle of a frame that is wide: its upper left is empty, its middle is not.
+    // A square in the middle of a wide frame: the upper left is empty, the middle is not.
     #expect(Array(image.rgba[..<4]) == [0, 0, 0, 0])
     board.pictures.cellWidth = 2
     board.pictures.cellHeight = 4
@@ -202,7 +202,7 @@ import WidgetTerminal
     #expect(rest.text.contains("\u{1B}P0;1"))
   }
 
-  @Test func `files that are no pictures say why`() throws {
+  @Test func `files that are not pictures have the reason`() throws {
     func words(_ source: String) -> String {
       if case .failed(let reason) = LivePictures.load(source) { reason } else { "" }
     }
@@ -213,7 +213,7 @@ import WidgetTerminal
     #expect(words("icon") == "\"icon\" is not an absolute path")
   }
 
-  @Test func `pictures that are no longer seen make room for others`() {
+  @Test func `pictures that are no longer visible make room for others`() {
     var pictures = LivePictures()
     pictures.method = .blocks
     for index in 0..<LivePictures.keptMax + 5 {

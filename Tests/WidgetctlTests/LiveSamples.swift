@@ -9,7 +9,7 @@ import WidgetTerminal
 
 /// Boards for tests: values, without a terminal and without a daemon.
 enum LiveSamples {
-  /// A widget that says some words.
+  /// A widget that shows a text.
   static func widget(
     _ id: String, says text: String = "words", position: Int64 = 1, lines: Int = 1,
     change: (inout Widget) -> Void = { _ in }

@@ -53,7 +53,7 @@ import WidgetTerminal
     #expect(board.focusedDraft?.selection.isEmpty == true)
   }
 
-  @Test func `the end is selected from the start too`() throws {
+  @Test func `a selection can go from the start to the end`() throws {
     var board = try board()
     press(&board, .home)
     press(&board, .right, .shift, times: 2)
@@ -63,7 +63,7 @@ import WidgetTerminal
   }
 
   @Test(arguments: [TerminalKey.backspace, .delete])
-  func `deleting deletes the selection alone`(key: TerminalKey) throws {
+  func `deleting deletes only the selection`(key: TerminalKey) throws {
     var board = try board()
     press(&board, .left, .shift, times: 6)
     press(&board, key)
@@ -226,7 +226,7 @@ import WidgetTerminal
     press(&board, .pageDown, .pageDown)
     #expect(seen(&board).last == 11)
     #expect(press(&board, .enter) == [])
-    // At its end, the arrow goes on.
+    // At the end of the list, the arrow moves the focus.
     press(&board, .down)
     #expect(board.focus?.node == "after")
     press(&board, .up)
@@ -237,7 +237,7 @@ import WidgetTerminal
     #expect(board.focus?.node == "before")
   }
 
-  @Test func `a list that shows all takes no focus`() throws {
+  @Test func `a list that shows all its rows takes no focus`() throws {
     var board = try board(.label, events: [], rows: 2)
     press(&board, .tab, .tab)
     #expect(board.focus?.node == "after")
@@ -254,7 +254,7 @@ import WidgetTerminal
     #expect(!marks.isEmpty)
     #expect(marks.allSatisfy { after[$0.column, $0.row].style.attributes.contains(.bold) })
     #expect(marks.allSatisfy { !before[$0.column, $0.row].style.attributes.contains(.bold) })
-    // The text looks as before.
+    // The text has the same look as before.
     #expect(!after[3, 3].style.attributes.contains(.reverse))
   }
 
@@ -268,7 +268,7 @@ import WidgetTerminal
     }
     press(&board, .down)
     #expect(board.focus?.node == "after")
-    // A hidden row is no neighbour. The neighbour is the last visible row.
+    // A hidden row is not a neighbour. The neighbour is the last visible row.
     press(&board, .up)
     #expect(board.focus?.node == "row11")
     press(&board, .pageUp)
@@ -332,7 +332,7 @@ import WidgetTerminal
       "\u{1F1E9}\u{1F1EA}"
     ),
   ])
-  func `are one for the cursor and for the backspace key`(
+  func `count as one for the cursor and for the backspace key`(
     codePoints: String, inserted: String, deleted: String
   ) {
     var draft = typed(codePoints)
@@ -346,7 +346,7 @@ import WidgetTerminal
     #expect(Array(draft.text.unicodeScalars) == Array(deleted.unicodeScalars))
   }
 
-  @Test func `join where what was between them is deleted`() {
+  @Test func `join when the text between them is deleted`() {
     var draft = LiveDraft("ex\u{1F1E9}")
     draft.move(by: -1)
     draft.deleteBackward()

@@ -62,7 +62,7 @@ import WidgetTerminal
     #expect(board.focus == nil)
   }
 
-  @Test func `Delete deletes the row that has the focus, where rows can be deleted`() throws {
+  @Test func `Delete deletes the focused row in a table with deletable rows`() throws {
     var board = try LiveSamples.board([table(["deletable": .bool(true)], events: ["delete"])])
     #expect(board.take(.key(.delete, [])) == [])
     #expect(board.notice.contains("Tab"))
@@ -87,7 +87,7 @@ import WidgetTerminal
     _ = board.take(.key(.tab, []))
     _ = board.take(.key(.tab, []))
     #expect(board.take(.key(.delete, [])) == [delete("k1")])
-    // Until the daemon has answered, the key means the same row and sends nothing.
+    // Until the daemon has answered, the key is for the same row and sends nothing.
     #expect(board.take(.key(.delete, [])) == [])
     board.accepted(
       LiveEvent(widget: Samples.id("w"), node: "t", name: "delete"),
@@ -224,7 +224,7 @@ import WidgetTerminal
     #expect(items(&board, "v") == [3, 4, 5])
   }
 
-  @Test func `a focus that comes into a stack with paging scrolls it to a page`() throws {
+  @Test func `a focus that moves into a stack with paging scrolls it to a page`() throws {
     var content = try #require(
       stack(["height": .double(48), "paging": .bool(true)], 7, "v").content)
     for index in content.nodes.indices where content.nodes[index].id == "v4" {
@@ -273,7 +273,7 @@ import WidgetTerminal
     #expect(board.selection == nil)
   }
 
-  @Test func `a click alone marks nothing, and backwards is a direction too`() throws {
+  @Test func `a click marks nothing, and a drag backwards marks text too`() throws {
     var board = try LiveSamples.board([LiveSamples.widget("a", says: "line")])
     _ = board.picture()
     _ = board.take(mouse(.press(.left), 7, 1))

@@ -7,7 +7,7 @@ import WidgetRender
 
 @testable import widgetctl
 
-/// The picture of `view`: what is on it, how large it is, and in which format.
+/// The picture of `view`: its content, size and format.
 struct PicturePageTests {
   private static let now = Samples.time(10_000)
 
@@ -72,7 +72,7 @@ struct PicturePageTests {
     #expect(Self.page(.html).text(of: [Self.widget("a", "<b>")]).contains("&lt;b&gt;"))
   }
 
-  @Test func `a widget that is named says that it is hidden or disabled`() {
+  @Test func `a named widget is shown as hidden or disabled`() {
     var widget = Self.widget("a", "one")
     widget.presence = Presence(isVisible: false)
     #expect(Self.lines(Self.page().text(of: [widget])) == ["a, hidden", " one"])
@@ -193,7 +193,7 @@ struct PicturePageTests {
     }
   }
 
-  @Test func `nothing from the daemon acts on the terminal`() {
+  @Test func `nothing from the daemon controls the terminal`() {
     let evil = "\u{1B}[31m\u{7}\u{202E}x"
     let properties: ValueMap = [
       "text": .string(evil), "value": .string(evil), "url": .string(evil), "alt": .string(evil),
@@ -283,7 +283,7 @@ struct PicturePageTests {
   }
 
   @Test(arguments: 1...9)
-  func `a height is held to, and what is cut off is counted`(height: Int) {
+  func `a height limits the picture, and the lines that are cut off are counted`(height: Int) {
     let one = Self.widget("a", "one", "two", "three")
     #expect(Self.lines(Self.page(height: height).text(of: [one])).count == height)
     let two = Self.lines(Self.page(height: height, isTitled: true).text(of: [one, one]))

@@ -15,7 +15,7 @@ import WidgetRender
     try output.check(isTerminal: false)
   }
 
-  @Test func `widgets stand one below the other`() throws {
+  @Test func `widgets are one below the other`() throws {
     let page = RenderPage(dates: DateText(now: .epoch))
     let kind = try #require(KindName("k"))
     let widgets = try [("one", Family.small), ("two", .medium)].map { id, family in
@@ -86,7 +86,7 @@ import WidgetRender
     }
   }
 
-  @Test func `a file is replaced whole, through links, and keeps its mode`() throws {
+  @Test func `a file is replaced atomically, through links, and keeps its mode`() throws {
     let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }

@@ -74,7 +74,7 @@ struct DocumentTests {
       ])
   }
 
-  @Test func `a change has no time that was not asked for`() throws {
+  @Test func `a change has only requested times`() throws {
     let update = WidgetUpdate(id: Samples.id("a"), revision: 5, updateTime: .epoch)
     let set = ChangeSet(fromRevision: 4, toRevision: 6, changes: [.updated(update)])
     let mask = try ReadMask(paths: ["data"])
@@ -85,14 +85,14 @@ struct DocumentTests {
       ])
   }
 
-  @Test func `a piece of a change set says that more comes`() {
+  @Test func `a part of a change set says that more parts follow`() {
     let set = ChangeSet(fromRevision: 4, more: true)
     #expect(
       WatchFrame.changes(set).documents(mask: .all).map(JSONWriter.compact)
         == [#"{"changes":[],"fromRevision":4,"more":true,"type":"changes"}"#])
   }
 
-  @Test func `events and what surrounds them are one object each`() {
+  @Test func `events and other frames are one object each`() {
     let event = Event(
       sequence: 12, widgetID: Samples.id("a"), nodeID: "button", name: "click",
       payload: ["n": .int(1)], time: .epoch, revision: 3,
@@ -119,7 +119,7 @@ struct TableTests {
       (["data.status.save.state", "data.load[1]"], #"load[1]=2 status.save.state="failure""#),
       (["data.load", "data.status.x.y"], "load=[1,2]"), (["data.load"], #"load=[1,2] status"#),
     ] as [([String], String)])
-  func `a table shows the parts of values that were asked for`(paths: [String], summary: String) {
+  func `a table shows the requested parts of values`(paths: [String], summary: String) {
     var widget = Samples.widget
     widget.data = [
       "load": .list([.int(1), .int(2)]),
@@ -138,7 +138,7 @@ struct TableTests {
     #expect(data.summary.contains("[0,1,2"))
   }
 
-  @Test func `a table marks a kind that nobody has registered`() {
+  @Test func `a table marks a kind that is not registered`() {
     var widget = Samples.unregistered()
     let table = Table.of([widget], now: Samples.time(1060)).text(width: nil, Samples.plain)
     #expect(table.contains("clock (unregistered)"))
@@ -180,7 +180,7 @@ struct TableTests {
     #expect(long.hasSuffix("xxx…\n") && long.utf8.count < 400)
   }
 
-  @Test func `without rows there is the header`() {
+  @Test func `without rows only the header is printed`() {
     #expect(
       Table.of([], now: .epoch).text(width: nil, Samples.plain)
         == "ID  KIND  STATE  REVISION  AGE  DATA\n")
@@ -233,7 +233,7 @@ struct TableTests {
     ),
     (30, "n=1 text=\"0123456789abcdef\"", "panel/overv…  n=1 text=\"0…"),
   ])
-  func `a column that yields is cut before the last one`(
+  func `a column that may shrink is cut before the last one`(
     width: Int, data: String, row: String
   ) {
     var table = Table("ID", "KIND", "DATA", yielding: "KIND")
@@ -257,7 +257,7 @@ struct TableTests {
     #expect(text.columns == columns)
   }
 
-  @Test func `text from a widget cannot act on the terminal`() {
+  @Test func `text from a widget cannot control the terminal`() {
     #expect(
       "a\u{1B}[2Jb\n\u{9B}1m\u{202E}\u{61C}".safeForTerminal
         == "a\\u{1b}[2Jb\\u{a}\\u{9b}1m\\u{202e}\\u{61c}")
@@ -312,7 +312,7 @@ struct WatchPrinterTests {
     .synced(WatchSynced(revision: 9, resumeToken: [1])),
   ]
 
-  @Test func `a change is a line with what was before`() throws {
+  @Test func `a change is a line with the former value`() throws {
     var added = Samples.widget
     added.id = Samples.id("cpu")
     added.presence = Presence()
@@ -343,7 +343,7 @@ struct WatchPrinterTests {
         """)
   }
 
-  @Test func `after a reset only what differs is printed`() throws {
+  @Test func `after a reset only the differences are printed`() throws {
     var changed = Samples.widget
     changed.data["n"] = .int(2)
     let frames =
@@ -360,7 +360,7 @@ struct WatchPrinterTests {
         """)
   }
 
-  @Test func `without a state a change says what is now`() {
+  @Test func `without a state a change has the new values`() {
     var printer = Self.printer()
     var update = WidgetUpdate(id: Samples.id("a"), revision: 1, updateTime: Samples.time(5))
     update.setData = ["n": .int(1)]
@@ -408,7 +408,7 @@ struct WatchPrinterTests {
         """)
   }
 
-  @Test func `without a state a change still says what fails`() {
+  @Test func `without a state a change still has the failures`() {
     var printer = Self.printer()
     var update = WidgetUpdate(id: Samples.id("a"), revision: 1, updateTime: Samples.time(5))
     update.error = WidgetError(reason: "NO_ANSWER", message: "refused")

@@ -25,7 +25,7 @@ struct SendTargetTests {
       try SendTarget(nodes: [form("new")], handled: ["submit"]).form(for: "submit", of: id) == nil)
   }
 
-  @Test func `among several forms the command asks which`() {
+  @Test func `with several forms the command asks for a node`() {
     #expect {
       try SendTarget(nodes: [form("a"), form("b")]).form(for: "submit", of: id)
     } throws: {

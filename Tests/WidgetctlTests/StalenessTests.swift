@@ -9,7 +9,7 @@ import WidgetTerminal
 
 @testable import widgetctl
 
-/// Why a widget is stale and since when, in all renderers.
+/// The reason and the time of staleness, in all renderers.
 @Suite struct StalenessTests {
   private static let now = Samples.time(1300)
   private static let dates = DateText(now: now, localZone: { _ in "+00:00" })
@@ -41,7 +41,7 @@ import WidgetTerminal
     }
   }
 
-  @Test func `of an old timeline, the reason is its stale time`() {
+  @Test func `the reason for an old timeline is its stale time`() {
     let widget = Self.stale {
       $0.timeline = TimelineStatus(staleTime: Samples.time(900))
     }
@@ -53,7 +53,7 @@ import WidgetTerminal
       #expect(
         words(facts) == "its timeline is out of date for \(Self.dates.age(of: Samples.time(900)))")
     }
-    // An absent program sends no other event.
+    // A disconnected program sends no other event.
     #expect(words(Self.facts("rail", isConnected: false))?.contains("is not connected") == true)
     var marked = widget
     marked.timeline?.staleTime = Samples.time(2_000)
@@ -92,7 +92,7 @@ import WidgetTerminal
 
   static let cases: [(ProviderFacts, Widget, String)] = [
     (facts("bundle/feed", [host(isStale: true)]), stale(), "widgetd-host is away for 2m"),
-    // While the host is away, it cannot mend what failed before.
+    // While the host is disconnected, it cannot repair an earlier failure.
     (
       facts("bundle/feed", [host(isStale: true)]), failed("no answer"),
       "widgetd-host is away for 2m"
@@ -172,8 +172,8 @@ import WidgetTerminal
     #expect(file.contains("word0 word1"))
   }
 
-  @Test func `the picture is due again when the age changes`() {
-    // The host is away for 120 s.
+  @Test func `the picture is drawn again when the age changes`() {
+    // The host has been disconnected for 120 s.
     let facts = Self.facts("bundle/feed", [Self.host(isStale: true)])
     #expect(Self.dates.untilChange(of: Self.stale(), facts) == .seconds(60))
     #expect(Self.dates.untilChange(of: LiveSamples.widget("w"), facts) == nil)
@@ -279,7 +279,7 @@ import WidgetTerminal
     #expect(try press(Self.facts("sysmon"), LiveSamples.widget("w")) == "")
   }
 
-  @Test func `a long notice takes more rows, and its end is seen`() throws {
+  @Test func `a long notice takes more rows, and its end is visible`() throws {
     var board = try LiveSamples.board([LiveSamples.widget("a", lines: 30)])
     board.notice = (0..<30).map { "word\($0)" }.joined(separator: " ")
     let lines = LiveSamples.lines(&board)

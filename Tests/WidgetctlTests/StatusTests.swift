@@ -83,7 +83,7 @@ struct StatusTests {
     #expect(
       lines.contains { $0.hasSuffix("has stored no change for 1m: /db: no space left; free some") })
     #expect(JSONWriter.compact(report.document).contains(#""takesChanges":false"#))
-    // Other users learn only from the health service.
+    // Other users get this only from the health service.
     report.stats = nil
     report.store = StoreTrouble()
     #expect(
@@ -92,7 +92,7 @@ struct StatusTests {
           + "widgets may be old"))
   }
 
-  @Test func `a host that does not answer is not one that has ended`() {
+  @Test func `a host that does not answer is not reported as ended`() {
     var report = Self.report(.running(.serving))
     let process = SilentProcess(
       ProviderSilence(since: Samples.time(1140), pid: 7), isStopped: true)
@@ -130,7 +130,7 @@ struct StatusTests {
     #expect("\(client.document)".contains("no answer"))
   }
 
-  @Test func `the ways in which widgets fail are counted apart, and so are stale ones`() {
+  @Test func `the kinds of failures are counted separately, and so are stale widgets`() {
     func widget(_ id: String, _ change: (inout Widget) -> Void) -> Widget {
       var widget = Widget(id: Samples.id(id), kind: Samples.kind("k"))
       change(&widget)
@@ -245,7 +245,7 @@ struct StatusTests {
     #expect(Self.report(StatusCommand.state(of: connection), stats: nil).exitStatus == exit)
   }
 
-  @Test func `each counter of troubles has words for people`() {
+  @Test func `each counter of problems has a text for people`() {
     #expect(TroubleWords.missing(among: StatusReport.troubleCounters) == [])
     #expect(TroubleWords.text("connections_refused", 2) == "refused connections 2")
     #expect(TroubleWords.text("new_one", 1) == "new_one 1")

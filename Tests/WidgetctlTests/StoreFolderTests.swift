@@ -2,7 +2,7 @@ import Testing
 
 @testable import widgetctl
 
-/// The store of a command that names none.
+/// The store for a command that names none.
 struct StoreFolderTests {
   struct Case: Sendable, CustomTestStringConvertible {
     let testDescription: String

@@ -64,14 +64,14 @@ struct ThemeTests {
     ("color.primary.drak=#000000", "color.primary has no part \"drak\"; use light, dark, high-"),
     ("color.primary", "\"color.primary\" is not TOKEN=VALUE"),
   ])
-  func `a wrong value says which token, why, and what to write`(
+  func `the error for a wrong value has the token, the reason and the right form`(
     argument: String, message: String
   ) {
     let error = #expect(throws: SyntaxFailure.self) { try Self.values(argument) }
     #expect(error.map { "\($0)".hasPrefix(message) } == true, "\(error.map { "\($0)" } ?? "")")
   }
 
-  @Test func `a map without its end is reported in the words of its language`() {
+  @Test func `a map without its end is reported with the message of its language`() {
     func message(_ text: String) -> String? {
       let error = #expect(throws: CommandFailure.self) {
         try DocumentReader.documents(text, name: "f")
@@ -99,7 +99,7 @@ struct ThemeTests {
     ("{offst.x: 1}", "offst.x: \"offst.x\" is not a token; did you mean offset.x?"),
     ("[1]", ": must be a map of tokens"),
   ])
-  func `a wrong file says which token and why`(text: String, message: String) throws {
+  func `a wrong file is refused with the token and the reason`(text: String, message: String) throws {
     let document = try DocumentReader.documents(text, name: "f.yaml")[0]
     do throws(FieldFailure) {
       _ = try ThemeState.readValues(document)
@@ -126,7 +126,7 @@ struct ThemeTests {
     #expect(rich.contains("\u{1B}[1;3m20 points, bold, italic\u{1B}[0m"))
     let some = preview(.palette256).joined(separator: "\n")
     #expect(some.contains("\u{1B}[48;5;202m    \u{1B}[m #ff6600"))
-    // One of the 16 that every terminal has.
+    // One of the 16 colours of every terminal.
     let few = preview(.sixteen).joined(separator: "\n")
     #expect(few.contains(/\u{1B}\[(4|10)[0-7]m    \u{1B}\[m #ff6600/))
   }

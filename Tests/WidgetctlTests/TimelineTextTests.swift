@@ -4,7 +4,7 @@ import WidgetProto
 
 @testable import widgetctl
 
-/// The program that sets the next timeline of a widget, in words.
+/// The text about the program that sets the next timeline of a widget.
 struct TimelineTextTests {
   private static let time = Timestamp(nanosecondsSinceEpoch: 1_700_000_000_000_000_000)
 

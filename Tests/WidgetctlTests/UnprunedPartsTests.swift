@@ -5,7 +5,7 @@ import WidgetModel
 @testable import widgetctl
 
 struct UnprunedPartsTests {
-  @Test func `prune says which parts of the set stay, because the file does not name them`() {
+  @Test func `prune names the parts of the set that stay because the file lacks them`() {
     #expect(UnprunedParts.notes(widgets: 0, kinds: 0, of: "desk") == [])
     #expect(
       UnprunedParts.notes(widgets: 2, kinds: 1, of: "desk") == [

@@ -3,7 +3,7 @@ import WidgetModel
 
 @testable import widgetctl
 
-/// Why an expression of `--where` selects nothing.
+/// The reasons why an expression of `--where` selects nothing.
 struct WhereFailureTests {
   private func widgets(_ data: ValueMap...) throws -> [Widget] {
     let kind = try #require(KindName("k"))

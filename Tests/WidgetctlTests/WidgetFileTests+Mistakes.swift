@@ -6,7 +6,7 @@ import WidgetProto
 
 /// Mistakes in files, and refusals of the daemon, each with its line.
 extension WidgetFileTests {
-  /// A mistake in both forms, and the words of its message.
+  /// A mistake in both forms, and its message.
   static let mistakes: [(short: String, long: String, words: String)] = [
     ("dispalyName: K", "dispalyName: K", "unknown key \"dispalyName\""),
     ("displayName: [K]", "displayName: [K]", "expected text, not a list"),

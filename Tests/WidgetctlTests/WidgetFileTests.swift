@@ -5,7 +5,7 @@ import WidgetProto
 @testable import widgetctl
 
 struct WidgetFileTests {
-  /// The file as `apply` reads it.
+  /// The file that `apply` reads.
   static func read(_ text: String, name: String = "f.yaml") throws -> WidgetFile {
     var file = WidgetFile()
     let documents = try DocumentReader.documents(text, name: name)
@@ -73,13 +73,13 @@ struct WidgetFileTests {
       let printed = JSONWriter.compact(widget.document(stored: timeline))
       #expect(try Self.read(printed).widgets.map(\.timeline) == [timeline])
     }
-    // A stack has a place, but nothing to say of it.
+    // A stack can have an empty timeline status, which is not printed.
     widget.timeline = TimelineStatus()
     let empty = JSONWriter.compact(widget.document())
     #expect(!empty.contains("timeline"))
     #expect(try Self.read(empty).widgets.map(\.timeline) == [nil])
     widget.timeline = TimelineStatus(current: entry)
-    // The place in a schedule declares nothing.
+    // The current entry of a schedule is not part of the declaration.
     let printed = JSONWriter.compact(widget.document())
     #expect(try Self.read(printed).widgets.map(\.timeline) == [nil])
   }
@@ -235,7 +235,7 @@ struct WidgetFileTests {
       ["a", "b"]
     ),
   ])
-  func `a declared button whose press nothing handles is warned of`(
+  func `a declared button without a handler for its press causes a warning`(
     node: String, rest: String, idle: [String]
   ) throws {
     let file = try Self.read(
@@ -254,7 +254,7 @@ struct WidgetFileTests {
     "- id: a\n  kind: k\n- &x\n  id: b\n  kind: k",
     "[{id: a, kind: k}, {id: b, kind: k}]",
   ])
-  func `a list, a set, single widgets and several documents are taken`(_ text: String) throws {
+  func `a list, a set, single widgets and several documents are accepted`(_ text: String) throws {
     #expect(try Self.read(text).widgets.map(\.id?.rawValue) == ["a", "b"])
   }
 
@@ -331,7 +331,7 @@ struct WidgetFileTests {
         == "f.json:2:8: this is not a value\n  2 | {\"id\": a}]\n    |        ^")
   }
 
-  @Test func `aliases cannot multiply without bound`() {
+  @Test func `the growth by aliases is limited`() {
     var text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
     for level in 1...8 {
       let alias = "*a\(level - 1)"
@@ -342,7 +342,7 @@ struct WidgetFileTests {
     #expect(failure?.message.contains("aliases") == true)
   }
 
-  @Test func `a dry run says what would change`() throws {
+  @Test func `a dry run reports the changes`() throws {
     let before = Samples.widget
     var spec = WidgetSpec(id: before.id, kind: before.kind, labels: ["panel": "left"])
     spec.data = ["n": .int(2)]
@@ -425,7 +425,7 @@ struct WidgetFileTests {
     #expect(try again.target(explicit: nil) == "desk")
   }
 
-  @Test func `kinds of two providers are not registered as one's`() throws {
+  @Test func `kinds of two providers are not registered together`() throws {
     let file = try Self.read("kinds: [{name: a, provider: p}, {name: b, provider: q}]")
     let failure = #expect(throws: CommandFailure.self) { try file.target(explicit: nil) }
     #expect(failure?.message.contains("kinds[1]") == true)

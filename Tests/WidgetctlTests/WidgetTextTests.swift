@@ -4,12 +4,12 @@ import WidgetModel
 
 @testable import widgetctl
 
-/// The words about a widget: its dates, its failures, the problems of its nodes.
+/// The texts about a widget: its dates, its failures, the problems of its nodes.
 struct WidgetTextTests {
   private static let now = Samples.time(1_767_323_045)  // 2026-01-02T03:04:05Z
   private static let dates = DateText(now: now, localZone: { _ in "+02:00" })
 
-  @Test func `pictures say an error in words`() {
+  @Test func `pictures show an error as text`() {
     let since = Self.now.advanced(by: .seconds(-58))
     var widget = Samples.widget
     widget.error = WidgetError(
@@ -168,7 +168,7 @@ struct WidgetTextTests {
     #expect(!Table.of([failed], now: .epoch).text(width: nil, Samples.plain).contains("text: no"))
   }
 
-  @Test func `the field error is every failure, in the words of ls`() {
+  @Test func `the field error has every failure, with the text of ls`() {
     var widget = WatchPrinterTests.failing("text: no such key\nvalue: none")
     #expect(
       GetCommand.errorText(of: widget, now: Self.now)
@@ -207,7 +207,7 @@ struct WidgetTextTests {
     #expect(widget.statusFailures == ["! feed failed: refused"])
     widget.error = WidgetError(reason: "SOURCE_FAILED", message: "Feed failed: refused")
     #expect(widget.statusFailures == [])
-    // A further error may be the failure, too.
+    // One of the further errors may be the failure, too.
     widget.error = WidgetError(
       reason: "ACTION_FAILED", message: "Save failed: no room",
       further: [WidgetError(reason: "SOURCE_FAILED", message: "Feed failed: refused")])
