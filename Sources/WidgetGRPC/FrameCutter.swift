@@ -3,8 +3,8 @@
 
   /// Cuts a client's side of an HTTP/2 connection into pieces that take little time.
   ///
-  /// A value: bytes in, pieces out, in order. It buffers the bytes that nobody has asked for. Of
-  /// frames it reads only the heads. Malformed frames pass unchanged.
+  /// A value that takes bytes and returns pieces, in order. It buffers the bytes that have not been
+  /// requested. Of frames it reads only the heads. Malformed frames pass unchanged.
   struct FrameCutter {
     /// The maximum number of frames that begin in a piece.
     static let framesMax = 4

@@ -14,7 +14,7 @@ package struct DigitReader {
     return true
   }
 
-  /// A number of at most so many digits, and of exactly so many unless `isShort` is allowed.
+  /// A number of at most this many digits, and of exactly this many unless `isShort` is allowed.
   package mutating func number(_ width: Int, isShort: Bool = false) -> Int? {
     let start = offset
     var value = 0

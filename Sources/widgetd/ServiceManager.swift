@@ -23,8 +23,8 @@ struct ServiceManager {
 
   /// The name of the description; those of the connections come from `HandedOver`.
   private static let descriptionName = "handover"
-  /// The name of all connections: the manager passes names on in one environment variable, which has
-  /// an end. Which is which is told by the sockets themselves; see `HandedOver.identity`.
+  /// The name of all connections: the manager passes names on in one environment variable, which
+  /// has an end. The sockets themselves show which is which; see `HandedOver.identity`.
   private static let connectionName = "c"
   /// The maximum number of connections left. The manager compares every new descriptor with all
   /// that it has. More would keep it, and with it the whole system, busy for long.

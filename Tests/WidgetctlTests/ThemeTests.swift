@@ -99,7 +99,7 @@ struct ThemeTests {
     ("{offst.x: 1}", "offst.x: \"offst.x\" is not a token; did you mean offset.x?"),
     ("[1]", ": must be a map of tokens"),
   ])
-  func `a wrong file is refused with the token and the reason`(text: String, message: String) throws {
+  func `a wrong file is refused with token and reason`(text: String, message: String) throws {
     let document = try DocumentReader.documents(text, name: "f.yaml")[0]
     do throws(FieldFailure) {
       _ = try ThemeState.readValues(document)

@@ -70,7 +70,7 @@ class Liveness:
             self.heard()
 
     def steps(self) -> Iterator[Optional[float]]:
-        """What to do next: wait for so many seconds, or with None ask the daemon, for at most
+        """What to do next: wait for this many seconds, or with None ask the daemon, for at most
         `answer_max`. Ends when the daemon is lost."""
         yield min(self.policy.answer_max, _WAIT_MAX)
         while self._heard_at >= self._asked_at:

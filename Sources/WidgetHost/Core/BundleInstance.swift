@@ -455,7 +455,8 @@ public struct BundleInstance: Sendable {
     effects.append(.patch(request, id, patch))
   }
 
-  /// The wait before another attempt after so many failures in a row, shortened at random by up to half.
+  /// The wait before another attempt after this many failures in a row, shortened at random by up
+  /// to half.
   mutating func backoff(_ attempts: Int) -> Duration {
     var delay = limits.backoffInitial
     for _ in 1..<max(1, min(attempts, 32)) where delay < limits.backoffMax { delay *= 2 }
