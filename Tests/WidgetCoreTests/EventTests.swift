@@ -6,8 +6,7 @@ import WidgetModel
 struct EventTests {
   private func names(_ page: EventPage) -> [String] { page.events.map(\.name) }
 
-  @Test func `an accepted event has its sender, time and revision, and is no change`() throws
-  {
+  @Test func `an accepted event has its sender, time and revision, and is no change`() throws {
     var store = try Store(widgets: ["a"])
     let draft = EventDraft(
       widgetID: "a", nodeID: "button", name: "click", payload: ["x": .int(1)])

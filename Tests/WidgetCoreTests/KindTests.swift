@@ -221,8 +221,7 @@ struct KindTests {
     #expect(page.hasMore)
   }
 
-  @Test func `the widgets of a removed kind stay, as widgets of an unknown kind`() throws
-  {
+  @Test func `the widgets of a removed kind stay, as widgets of an unknown kind`() throws {
     var store = try store()
     try store.run(.create(spec()))
     try store.run(.deleteKind("clock"))

@@ -94,8 +94,7 @@ struct TimelineRetryTests {
     }
   }
 
-  @Test func `an error is no answer, and a widget after its stale time stays stale`() throws
-  {
+  @Test func `an error is no answer, and a widget after its stale time stays stale`() throws {
     var store = try store()
     let error = WidgetError(reason: "NO_NETWORK", message: "no route")
     try provide(.with { $0.error = .some(error) }, in: &store, at: 70)

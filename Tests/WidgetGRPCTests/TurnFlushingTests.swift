@@ -139,8 +139,7 @@
       }
     }
 
-    @Test func `sends flushed bytes before it closes, as far as the peer has room`() async throws
-    {
+    @Test func `sends flushed bytes before it closes, as far as the peer has room`() async throws {
       try await withSocket { channel, peer in
         try await channel.eventLoop.submit {
           for n in 0..<100 { channel.writeAndFlush(ByteBuffer(integer: UInt8(n)), promise: nil) }

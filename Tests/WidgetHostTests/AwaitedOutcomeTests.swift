@@ -112,8 +112,7 @@ struct AwaitedOutcomeTests {
     #expect(outcome(scene) == .string("failure"))
   }
 
-  @Test func `an event does not wait for continuous sources or for false conditions`() throws
-  {
+  @Test func `an event does not wait for continuous sources or for false conditions`() throws {
     var scene = try Scene(
       """
       sources:

@@ -98,8 +98,7 @@ struct HostStateTests {
     #expect(outputs.opened == ["c 1.0.0"])
   }
 
-  @Test mutating func `the former version runs if the daemon refuses a new one`() throws
-  {
+  @Test mutating func `the former version runs if the daemon refuses a new one`() throws {
     _ = state.found(bundle(), in: "/b/x", at: now)
     _ = state.declared(generation: 1, refusal: nil, at: now)
     let second = state.found(bundle(version: "2.0.0"), in: "/b/x", at: now)

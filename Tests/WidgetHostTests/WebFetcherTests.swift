@@ -102,8 +102,7 @@ struct WebFetcherTests {
 
   }
 
-  @Test func `progress counts what the server reads, not bytes in the kernel`() async throws
-  {
+  @Test func `progress counts what the server reads, not bytes in the kernel`() async throws {
     let gate = try Gate()
     let bytes = 3 << 20
     let (told, continuation) = AsyncStream<Double>.makeStream()

@@ -105,8 +105,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `becomes stale, ends and is removed at its times, and watchers see it`() async throws
-  {
+  @Test func `becomes stale, ends and is removed at its times, and watchers see it`() async throws {
     try await withServer(clock: .fake()) { server in
       let client = try server.connect()
       let watcher = try Watcher(server.connect()).sync()
