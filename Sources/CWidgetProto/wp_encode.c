@@ -6,7 +6,7 @@
 #include "wp_fields.h"
 
 static const size_t first_bytes = 4 << 10;
-/* Memory above this size is released when it is not used any more. */
+/* More than this is given back when it is no longer used. */
 static const size_t kept_bytes_max = 256 << 10;
 
 static bool grow(wp_output *output, size_t count) {
@@ -185,7 +185,7 @@ static bool put_repeated(wp_output *output, const ProtobufCFieldDescriptor *fiel
   return wp_encode_field(output, field->id, wp_output_count(output) - before);
 }
 
-/* Whether a member outside of oneofs differs from the value of an absent field. */
+/* Whether a member of no oneof has another value than a field that is not there. */
 static inline bool is_set(const ProtobufCFieldDescriptor *field, const void *member) {
   switch (field->type) {
   case PROTOBUF_C_TYPE_STRING: {
@@ -206,7 +206,7 @@ static inline bool is_set(const ProtobufCFieldDescriptor *field, const void *mem
   }
 }
 
-/* Whether a member of a oneof is the member that is set. */
+/* Whether a member of a oneof is the one that is there. */
 static inline bool is_chosen(const ProtobufCFieldDescriptor *field, uint32_t chosen,
                              const void *member) {
   if (chosen != field->id) return false;

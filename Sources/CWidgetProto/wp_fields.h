@@ -5,7 +5,7 @@
 #include <protobuf-c/protobuf-c.h>
 #include <stddef.h>
 
-/* The distance of the elements of a repeated field in memory. */
+/* How far the elements of a repeated field are apart in memory. */
 static inline size_t wp_element_bytes(ProtobufCType type) {
   switch (type) {
   case PROTOBUF_C_TYPE_INT64:
@@ -22,7 +22,7 @@ static inline size_t wp_element_bytes(ProtobufCType type) {
   }
 }
 
-/* The encoding of a value of the type. */
+/* How a value of the type is written. */
 static inline ProtobufCWireType wp_wire_type(ProtobufCType type) {
   switch (type) {
   case PROTOBUF_C_TYPE_FIXED64:

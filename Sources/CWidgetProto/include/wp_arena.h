@@ -27,16 +27,16 @@ typedef struct wp_chunk {
 } wp_chunk;
 
 typedef struct wp_arena {
-  /* The chunk of the next allocation. The first chunk stays until the arena is released. */
+  /* Where the next allocation comes from. The first chunk stays for the arena's life. */
   wp_chunk *_Nonnull current;
-  /* The allocated bytes, with each allocation rounded up to 16. */
+  /* Bytes handed out and not yet taken back, rounded up to 16 each. */
   size_t total;
   size_t budget;
-  /* Whether an allocation has failed since this was last cleared. */
+  /* An allocation failed since this was last cleared. */
   bool exhausted;
 } wp_arena;
 
-/* A state of the arena for wp_arena_reset(). */
+/* A moment to go back to. */
 typedef struct wp_arena_position {
   wp_chunk *_Nonnull chunk;
   size_t used;

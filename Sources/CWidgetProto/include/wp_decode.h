@@ -1,13 +1,12 @@
 /*
- * Decoding that is safe for bytes from untrusted peers.
+ * Decoding that is safe with bytes from a stranger.
  *
  * One walk over the bytes, guided by the descriptor of the message they should hold, makes the
- * structs of protobuf-c in an arena. protobuf_c_message_unpack alone recurses without a limit,
- * accepts text that is not UTF-8, cuts a string at a NUL, merges a sub-message that appears
- * twice differently, and walks over each level three times. For messages that both
- * accept, the result is the same, but for unknown fields, which are skipped here. A caller that
- * needs a message in separate memory scans the bytes first. protobuf-c then unpacks the valid
- * bytes.
+ * structs of protobuf-c in an arena. protobuf_c_message_unpack by itself recurses without a limit,
+ * accepts text that is not UTF-8, cuts a string at a NUL, merges a sub-message that appears twice in
+ * its own way, and walks over each level three times. For messages that both accept, the result is
+ * the same, but for unknown fields, which are skipped here. Who needs messages in memory of their
+ * own scans the bytes first, and has protobuf-c unpack what passes.
  *
  * Deliberately stricter than the specification:
  *  - A sub-message that is not repeated may appear only once (WP_FAULT_REPEATED_MESSAGE); the
@@ -25,7 +24,7 @@
 
 #include "wp_arena.h"
 
-/* The maximum of depth_max. */
+/* More levels than any caller may ask for. */
 #define WP_DEPTH_MAX 100
 
 typedef enum wp_fault_code {

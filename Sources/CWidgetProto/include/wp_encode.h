@@ -27,7 +27,7 @@ typedef struct wp_output {
   uint8_t *_Nullable end;
 } wp_output;
 
-/* The number of written bytes. */
+/* How many bytes are written. */
 static inline size_t wp_output_count(const wp_output *_Nonnull output) {
   return (size_t)(output->end - output->at);
 }
@@ -51,7 +51,7 @@ bool wp_encode_fixed64(wp_output *_Nonnull output, uint32_t number, uint64_t val
 bool wp_encode_text(wp_output *_Nonnull output, uint32_t number, const uint8_t *_Nullable bytes,
                     size_t count);
 
-/* Drops the first bytes, and keeps the last `count`. Releases the memory if it is large and
+/* Takes the first bytes back, up to the last `count`. Releases the memory if it is large and
  * nothing is left. */
 void wp_output_truncate(wp_output *_Nonnull output, size_t count);
 

@@ -1,5 +1,5 @@
 /*
- * The .proto files of the services as descriptors from protoc, for reflection.
+ * The .proto files of the services, as protoc describes them: what reflection hands out.
  */
 #ifndef WP_FILES_H
 #define WP_FILES_H
