@@ -40,7 +40,7 @@ class ProcessCase(unittest.TestCase):
         }
         process = subprocess.Popen(
             [sys.executable, *arguments],
-            stdout=subprocess.PIPE,
+            stdout=options.pop("stdout", subprocess.PIPE),
             stderr=subprocess.PIPE,
             text=True,
             env={**environment, "WIDGETD_SOCKET": self.daemon.path, **options.pop("env", {})},
@@ -227,6 +227,16 @@ class CommandTests(ProcessCase):
         process.stdout.close()
         self.assertEqual(process.wait(PATIENCE), 0)
         self.assertEqual(process.stderr.read(), "")
+
+    def test_output_that_cannot_be_written_is_named(self):
+        self.daemon.answers["ListWidgets"] = pb.ListWidgetsResponse(widgets=[widget("a")])
+        with open("/dev/full", "w", encoding="ascii") as full:
+            process = self.start("-m", "widgetd", "ls", stdout=full)
+        self.assertEqual(process.wait(PATIENCE), 1)
+        self.assertEqual(
+            process.stderr.read(),
+            "widgetd: cannot write the output: No space left on device\n",
+        )
 
     def test_health(self):
         from widgetd._proto.health import health_pb2

@@ -69,6 +69,10 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         return 0
     except WidgetdError as error:
         return _complain(error, options.json)
+    except OSError as error:  # Calls raise a WidgetdError, so this is about the output.
+        _abandon_output()
+        print(f"widgetd: cannot write the output: {error.strerror}", file=sys.stderr)
+        return 1
     except (ValueError, TypeError) as error:
         print(f"widgetd: {error}", file=sys.stderr)
         return 2
