@@ -99,7 +99,7 @@ public final class WidgetServer: Sendable {
           sockets.append(
             try lock.listen(
               mode: configuration.socketMode, clientGID: configuration.policy.clientGID,
-              backlog: 1024))
+              backlog: backlog))
         }
         let listeners = try await listen(on: sockets, guests, group, loop)
         return WidgetServer(
@@ -128,12 +128,17 @@ public final class WidgetServer: Sendable {
     self.socketPath = socketPath
   }
 
+  /// The number of connections that can wait in the kernel, if it allows so many.
+  private static let backlog: CInt = 1024
+
   /// Accepts the connections of sockets that listen.
   private static func listen(
     on sockets: [CInt], _ guests: [any GuestProtocol], _ group: MultiThreadedEventLoopGroup,
     _ loop: NIOLoopBound<ServiceLoop>
   ) async throws -> [any Channel] {
     let bootstrap = ServerBootstrap(group: group)
+      // NIO calls `listen` again, also for a socket that listens already.
+      .serverChannelOption(.backlog, value: Int32(backlog))
       .childChannelOption(.maxMessagesPerRead, value: 1)
       .childChannelOption(
         .recvAllocator,

@@ -79,17 +79,50 @@ import WidgetProto
     #expect(access(folder.socketPath, F_OK) == 0)
   }
 
-  /// The steps of a service manager before it starts a service.
-  private func listen(at path: String) throws -> CInt {
-    let descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
+  @Test func `waits in the kernel while the daemon is busy, with many others`() async throws {
+    try await withServer { server in
+      let isBusy = Box(false)
+      let isFree = Box(false)
+      let busy = server.server.onLoop { _ in
+        isBusy.set(true)
+        while !isFree.get() { sched_yield() }
+      }
+      while !isBusy.get() { sched_yield() }
+      var waiting: [CInt] = []
+      for _ in 0..<500 {
+        let client = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0)
+        waiting.append(client)
+        guard connect(client, to: server.path) == 0 else { break }
+      }
+      #expect(waiting.count == 500)
+      for client in waiting { close(client) }
+      isFree.set(true)
+      try busy.wait()
+      try server.expectHealthy()
+    }
+  }
+
+  private func connect(_ client: CInt, to path: String) -> CInt {
+    withAddress(path) { Glibc.connect(client, $0, $1) }
+  }
+
+  private func withAddress<R>(
+    _ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> R
+  ) -> R {
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
     withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
-    let result = withUnsafePointer(to: &address) { pointer in
+    return withUnsafePointer(to: &address) { pointer in
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+        body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
       }
     }
+  }
+
+  /// The steps of a service manager before it starts a service.
+  private func listen(at path: String) throws -> CInt {
+    let descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
+    let result = withAddress(path) { bind(descriptor, $0, $1) }
     guard result == 0, Glibc.listen(descriptor, 8) == 0 else {
       throw TestFault("listen: errno \(errno)")
     }
