@@ -17,6 +17,17 @@ struct EventCheckTests {
       kind: RegisteredKind(kind: kind, provider: provider), nodes: nodes, handled: handled)
   }
 
+  @Test func `an event of a kind that is not registered causes a warning`() throws {
+    let kind = try #require(KindName("guage"))
+    let near = EventCheck.unregistered(kind, "press", among: ["clock", "gauge"])
+    #expect(near.reason == "KIND_NOT_REGISTERED")
+    #expect(near.metadata["suggestion"] == "gauge")
+    #expect(near.message.hasSuffix("notice the event \"press\". Did you mean the kind \"gauge\"?"))
+    let alone = EventCheck.unregistered(kind, "press", among: ["clock"])
+    #expect(alone.metadata["suggestion"] == nil)
+    #expect(alone.message.hasSuffix("`widgetctl apply -f FILE` registers a kind."))
+  }
+
   @Test(arguments: [
     ("press", nil), ("presss", "press"), ("rest", "reset"), ("boom", ""),
   ])

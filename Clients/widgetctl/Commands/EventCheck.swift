@@ -17,11 +17,18 @@ struct EventCheck: Hashable, Sendable {
     guard
       let widget = try? await session.client.getWidget(
         GetWidgetRequest(id: request.widgetID), options: session.options
-      ).widget,
-      let kind = try? await session.client.getKind(
+      ).widget
+    else { return nil }
+    let kind: RegisteredKind
+    do throws(ClientError) {
+      kind = try await session.client.getKind(
         GetKindRequest(name: widget.kind), options: session.options
       ).kind
-    else { return nil }
+    } catch {
+      guard error.reason == "KIND_NOT_FOUND" else { return nil }
+      let registered = (try? await session.kinds().kinds) ?? []
+      return unregistered(widget.kind, request.name, among: registered.map(\.kind.name.rawValue))
+    }
     if widget.isStale {
       var providers = ProviderFacts()
       await providers.look(for: [widget], session)
@@ -41,6 +48,23 @@ struct EventCheck: Hashable, Sendable {
       check.handled = names.compactMap { if case .string(let name) = $0 { name } else { nil } }
     }
     return check.warning(request.name, of: request.nodeID)
+  }
+
+  /// The warning about an event of a widget whose kind nobody has registered.
+  static func unregistered(
+    _ kind: KindName, _ event: String, among registered: [String]
+  ) -> RequestWarning {
+    let nearest = kind.rawValue.closest(among: registered)
+    let hint =
+      nearest.map { "Did you mean the kind \"\($0)\"?" }
+      ?? "`widgetctl apply -f FILE` registers a kind."
+    var metadata = ["event": event, "kind": kind.rawValue]
+    metadata["suggestion"] = nearest
+    return RequestWarning(
+      reason: "KIND_NOT_REGISTERED",
+      message: "The kind \"\(kind)\" is not registered, so only programs that follow its events "
+        + "notice the event \"\(event)\". \(hint)",
+      metadata: metadata)
   }
 
   /// The warning about an event that waits for a program. Nil if the program runs or none is
