@@ -60,7 +60,7 @@ widgets:
 class Dashboard:
     """`widgetctl dashboard` in its own terminal, and the text on its screen."""
 
-    def __init__(self, scratch, *arguments, columns=80, rows=24, **variables):
+    def __init__(self, scratch, *arguments, command=("dashboard",), columns=80, rows=24, **variables):
         self.screen = pyte.Screen(columns, rows)
         self.stream = pyte.ByteStream(self.screen)
         self.written = self.unread = b""
@@ -74,7 +74,7 @@ class Dashboard:
                 signal.signal(signal.SIGHUP, signal.SIG_DFL)
                 env = clean_environment(WIDGETD_SOCKET=scratch.socket, TERM="xterm-256color",
                                         XDG_CONFIG_HOME=scratch.folder, **variables)
-                os.execve(binary("widgetctl"), ["widgetctl", "dashboard", *arguments], env)
+                os.execve(binary("widgetctl"), ["widgetctl", *command, *arguments], env)
             signal.signal(signal.SIGTTOU, signal.SIG_IGN)
             try:
                 os.setpgid(child, child)
