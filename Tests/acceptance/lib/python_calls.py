@@ -13,6 +13,7 @@ from datetime import datetime, timezone
 
 import widgetd
 
+from lib.private_widgets import SECRET, create_mail, remove_mail
 from lib.system import clean_environment
 
 
@@ -285,6 +286,30 @@ def matches_widgetctl(check, scratch, client):
             command(scratch, *arguments).returncode,
             scratch.ctl(*arguments).returncode,
         )
+
+
+def redacted(check, scratch):
+    """`python -m widgetd watch --redacted` prints no private part of a widget."""
+    create_mail(scratch)
+    for form in ((), ("--json",)):
+        lines = {}
+        for flag in ((), ("--redacted",)):
+            follower = scratch.start(
+                [sys.executable, "-m", "widgetd", "watch", "mail", *form, *flag],
+                env=clean_environment(WIDGETD_SOCKET=scratch.socket, PYTHONUNBUFFERED="1"))
+            found = lines[flag] = []
+            follower.line(lambda line, found=found: found.append(line) or "mail" in line)
+            scratch.ctl("disable", "mail")
+            follower.line(lambda line, found=found: found.append(line) or "disable" in line
+                          or '"enabled":false' in line.replace(" ", ""))
+            scratch.ctl("enable", "mail")
+            follower.stop()
+        words = " ".join(("watch", *form))
+        check.that(f"{words}: without --redacted, private text is shown",
+                   SECRET in "".join(lines[()]), lines[()])
+        check.that(f"{words}: with --redacted, it is not", len(lines[("--redacted",)]) > 1
+                   and SECRET not in "".join(lines[("--redacted",)]), lines[("--redacted",)])
+    remove_mail(scratch)
 
 
 def command(scratch, *arguments):
