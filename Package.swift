@@ -356,7 +356,7 @@ let package = Package(
       name: "WidgetServerTests",
       dependencies: [
         "SeededRandom", "WidgetServer", "WidgetStorage", "WidgetCore", "WidgetModel", "WidgetProto",
-        "WidgetTransport", "WidgetClient", nioCore, nioPosix, nioEmbedded, logging,
+        "WidgetTimers", "WidgetTransport", "WidgetClient", nioCore, nioPosix, nioEmbedded, logging,
       ],
       exclude: ["Go"]),
     .testTarget(

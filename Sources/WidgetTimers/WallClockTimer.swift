@@ -16,7 +16,8 @@ package final class WallClockTimer {
   private let eventLoop: any EventLoop
   private let ring: () -> Void
   private var descriptor: CInt = -1
-  private var channel: (any Channel)?
+  /// The channel that reads the timer; nil if there is no timer.
+  private(set) var channel: (any Channel)?
   private var date: Timestamp?
   private var isClosed = false
 

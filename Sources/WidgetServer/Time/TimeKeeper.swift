@@ -16,8 +16,8 @@ final class TimeKeeper {
   private let log: any CommitLog
   private let storage: StorageHealth
   private let readers: WatchRounds
-  private var timer: WallClockTimer?
-  /// Whether the last step has left due changes.
+  private(set) var timer: WallClockTimer?
+  /// Whether more is due than the last step did.
   private var hasMoreMoments = false
   var hasMore: Bool { hasMoreMoments || hasMoreEmbeds || hasMoreActivities }
   /// Whether the last step has left embeds to process.
