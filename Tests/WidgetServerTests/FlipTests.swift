@@ -3,6 +3,7 @@ import Testing
 import WidgetCore
 import WidgetModel
 import WidgetProto
+import WidgetStorage
 
 @testable import WidgetServer
 
@@ -77,6 +78,35 @@ import WidgetProto
       let dates = try (0..<Self.count).map { try client.get("c\($0)").timeline?.current?.date }
       #expect(Set(dates) == [minute])
       #expect(try server.onLoop { $0.time.hasMore } == false)
+    }
+  }
+
+  @Test func `and whose revisions cannot be reserved are updated later, and none is lost`()
+    async throws
+  {
+    let log = TestLog.State()
+    try await withServer(log: log) { server in
+      // Far from the dates at which the system's timer rings.
+      let start = Timestamp.wallClock().advanced(by: .seconds(3_600))
+      try server.onLoop { $0.turn.clock = { start } }
+      let (client, watcher) = try Self.prepare(server)
+      let (shown, before) = (try client.list().widgets, try client.stats().revision)
+      log.failure = .full(path: "widgetd.db")
+      let later = start.advanced(by: .seconds(60))
+      try server.onLoop { service in
+        service.turn.clock = { later }
+        service.turn.open()
+      }
+      #expect(try client.list().widgets == shown)
+      #expect(try client.stats().revision == before)
+      log.failure = nil
+      try server.eventually { !$0.time.hasMore && $0.context.store.nextDate ?? later > later }
+      try watcher.catchUp(to: client.stats().revision)
+      let widgets = try client.list().widgets
+      #expect(watcher.mirror.widgets == widgets)
+      let dates = widgets.values.compactMap { $0.timeline?.current?.date }
+      #expect(dates.count == Self.count)
+      #expect(dates.allSatisfy { $0 <= later && $0 > start })
     }
   }
 }
