@@ -158,6 +158,40 @@ import WidgetStorage
     }
   }
 
+  @Test func `that are used up count widgets as limited, and refuse a call for these alone`()
+    async throws
+  {
+    let gauge = Kind(name: try .make("gauge"), refreshesPerHour: 1)
+    let dial = Kind(name: try .make("dial"))
+    try await withServer { server in
+      let client = try server.connect()
+      let provider = try RawProvider(server.connect())
+      try provider.open(kinds: [gauge, dial])
+      try client.create("a", kind: "gauge")
+      try client.create("b", kind: "gauge")
+      try client.create("c", kind: "dial")
+      let refresh = { (target: PresenceTarget) in
+        try client.call(
+          "RefreshWidgets", RefreshWidgetsRequest(target), as: RefreshWidgetsResponse.self)
+      }
+      let gauges = PresenceTarget.selector(Selector(kinds: [gauge.name]))
+      #expect(try refresh(gauges).askedCount == 2)
+      let all = try refresh(.all)
+      #expect((all.askedCount, all.limitedCount, all.unprovidedCount) == (1, 2, 0))
+      #expect(all.budgets.map(\.kind) == [dial.name, gauge.name])
+      #expect(all.budgets.map(\.remaining) == [599, 0])
+      #expect(all.budgets.allSatisfy { $0.nextTime != nil })
+
+      let status = try client.refusal("RefreshWidgets", RefreshWidgetsRequest(gauges))
+      #expect(status.code == .resourceExhausted)
+      #expect(status.reason == "REFRESH_BUDGET_EXHAUSTED")
+      #expect(status.errorInfo?.metadata == ["kind": "gauge", "capacity": "1"])
+      #expect(status.message.contains("widgetctl describe gauge"))
+      let delay = try #require(status.retryDelay)
+      #expect(delay > .zero && delay <= .seconds(3_600))
+    }
+  }
+
   @Test func `unstorable budgets refuse no refresh, and are stored later`() async throws {
     let log = TestLog.State()
     let kind = Kind(name: try .make("gauge"))
