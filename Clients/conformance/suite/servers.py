@@ -38,6 +38,8 @@ class Server:
         # Users without rights can connect to the socket. The daemon decides what they may do.
         os.chmod(self.scratch.folder, 0o755)
         self._connection: Connection | None = None
+        # The connections of programs that provide kinds.
+        self._providers: list[Connection] = []
 
     def arguments(self) -> list[str]:
         """The arguments of a driver."""
@@ -70,6 +72,19 @@ class Server:
                 messages.response_type(method), self._connection.call(method, **filled))
         except (Refused, Lost) as error:
             raise Failed(f"another program's {method} failed: {error}") from error
+
+    def provide(self, name: str, kinds: list[Document]) -> None:
+        """Another program provides these kinds from now on. It answers no request."""
+        connection = self.scratch.connect()
+        self._providers.append(connection)
+        session = connection.provide(open={"provider": name, "lease": {"seconds": 120}})
+        session.until("opened")
+        filled = [messages.filled("widgetd.v1.Kind", kind) for kind in kinds]
+        session.send(kinds={"id": 1, "kinds": filled})
+        result, _ = session.until("result")
+        error = result.get("error")
+        if error:
+            raise Failed(f"another program's kinds were refused: {error}")
 
     def watch(self, widget: str, path: str) -> Generator[None, None, None]:
         """An open watch of a third program for one widget: yields once for each change set."""
@@ -117,6 +132,8 @@ class Server:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+        while self._providers:
+            self._providers.pop().close()
 
     def close(self) -> None:
         """Ends the daemon and removes its folder."""

@@ -173,6 +173,10 @@ class Run:
     def _refused(self, answer: Answer, step: Document) -> None:
         refused(answer, step, self.pair.name.split("/")[1])
 
+    def do_provide(self, step: Document) -> None:
+        """Another program provides kinds, and answers no request."""
+        self.server.provide(step["provide"], step["kinds"])
+
     def do_other(self, step: Document) -> None:
         """A call of another program, which must succeed."""
         found = self.server.other(step["other"], step.get("send", {}))
