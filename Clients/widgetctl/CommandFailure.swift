@@ -29,6 +29,8 @@ struct CommandFailure: Error, Hashable {
   var reason: String?
   var metadata: [String: String] = [:]
   var violations: [FieldViolation] = []
+  /// The time before a retry can succeed, if the daemon knows it.
+  var retryDelay: Duration?
 
   init(_ exit: ExitStatus, _ message: String) {
     self.exit = exit
@@ -63,6 +65,7 @@ struct CommandFailure: Error, Hashable {
     reason = error.reason
     metadata = status.errorInfo?.metadata ?? [:]
     violations = status.fieldViolations
+    retryDelay = status.retryDelay
     message = CommandFailure.words(for: status, reason: error.reason ?? "")
   }
 
@@ -211,6 +214,7 @@ struct CommandFailure: Error, Hashable {
           .map(["field": .string($0.field), "description": .string($0.description)])
         })
     }
+    if let retryDelay { error["retryDelay"] = .string(DurationSyntax.seconds(retryDelay)) }
     return .map(["error": .map(error)])
   }
 }

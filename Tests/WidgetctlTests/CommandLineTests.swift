@@ -454,6 +454,20 @@ struct FailureTests {
         + #"`widgetctl ls` lists them","metadata":{"widget_id":"a"},"reason":"WIDGET_NOT_FOUND"}}"#)
   }
 
+  @Test func `as JSON an error has the delay before a retry`() {
+    let failure = CommandFailure(
+      .status(
+        RPCStatus(
+          code: .resourceExhausted, message: "Kind \"cpu\" has no refreshes left. Retry later.",
+          errorInfo: ErrorInfo(reason: "REFRESH_BUDGET_EXHAUSTED", metadata: ["kind": "cpu"]),
+          retryDelay: .milliseconds(5_250))))
+    #expect(
+      JSONWriter.compact(failure.document)
+        == #"{"error":{"code":"RESOURCE_EXHAUSTED","exitCode":9,"message":"Kind \"cpu\" has no "#
+        + #"refreshes left. Retry later; the next refresh is possible in 5 s","#
+        + #""metadata":{"kind":"cpu"},"reason":"REFRESH_BUDGET_EXHAUSTED","retryDelay":"5.25s"}}"#)
+  }
+
   @Test func `a value is printed raw, and a missing one is an error`() throws {
     let document = Samples.widget.document()
     let id = Samples.widget.id
