@@ -192,7 +192,7 @@ public final class WidgetServer: Sendable {
       let status = RPCStatus(
         .unauthenticated, "PEER_UNKNOWN",
         "A connection was refused, because the kernel does not tell its user.")
-      service.context.keep(status, area: "connections", at: .wallClock())
+      service.context.keep(status, area: "connections", at: service.context.clock.now)
       throw RefusedConnection(reason: "the kernel does not tell its user")
     }
     if let refusal = service.connections.admit(peer) {
@@ -200,7 +200,7 @@ public final class WidgetServer: Sendable {
       service.context.counters.countRefusedConnection()
       service.context.keep(
         .quotaExceeded(limit, maximum), area: "connections", uid: peer.uid,
-        at: .wallClock())
+        at: service.context.clock.now)
       service.context.log(
         .warning, "refusing a connection", about: "refusing", of: peer.uid,
         ["limit": "\(limit)=\(maximum)"])

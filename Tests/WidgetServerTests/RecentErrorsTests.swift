@@ -47,7 +47,24 @@ import WidgetStorage
     #expect(!kept.utf8.contains(0))
   }
 
-  @Test func `has invalid settings, but no errors of callers`() async throws {
+  @Test func `has times of the daemon's clock, also if the clock is fake`() async throws {
+    let log = TestLog.State()
+    try await withServer(log: log, clock: .fake()) { server in
+      let client = try server.connect()
+      try server.onLoop { $0.reloads.onReload = { .init(error: "line 3") } }
+      _ = try client.refusal("Reload", ReloadRequest(), service: RawClient.admin)
+      log.failure = .full(path: "widgetd.db")
+      _ = try client.refusal(
+        "CreateWidget",
+        CreateWidgetRequest(widget: WidgetSpec(id: .make("a"), kind: .make("clock"))))
+      let stats = try client.stats()
+      #expect(stats.recentErrors.map(\.area) == ["settings", "storage"])
+      #expect(stats.recentErrors.allSatisfy { $0.time == .fakeStart })
+      #expect(stats.storeFailure?.since == .fakeStart)
+    }
+  }
+
+  @Test func `has invalid settings, and no mistakes of callers`() async throws {
     try await withServer { server in
       let client = try server.connect()
       _ = try client.refusal("GetWidget", GetWidgetRequest(id: .make("none")))

@@ -177,7 +177,7 @@ final class Providers {
       let status = RPCStatus.leaseExpired(session.leaseDuration)
       context.note(.provide, status, of: session.peer)
       if let provider = session.provider, table.byName[provider] === session {
-        let since = Timestamp.wallClock().advanced(by: .zero - session.leaseDuration)
+        let since = context.clock.now.advanced(by: .zero - session.leaseDuration)
         silent.expired(provider, pid: session.peer.pid, since: since)
       }
       end(session, status)

@@ -30,7 +30,7 @@ final class Reloads {
       if let error = outcome.error {
         let status = RPCStatus.invalidConfiguration(error)
         context.keep(
-          status, area: "settings", uid: responder.peer.uid, at: .wallClock())
+          status, area: "settings", uid: responder.peer.uid, at: context.clock.now)
         responder.refuse(status, to: call)
       } else {
         responder.respond(

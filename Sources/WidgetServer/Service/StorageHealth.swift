@@ -83,7 +83,7 @@ final class StorageHealth {
       if isRemoved { note(nil) }
     } catch {
       if !isRemoved {
-        context.keep(.storageFailed(error), area: "storage", at: .wallClock())
+        context.keep(.storageFailed(error), area: "storage", at: context.clock.now)
       }
       note(error)
       // The daemon must try again by itself, because no caller may come when the files are back.
@@ -95,7 +95,7 @@ final class StorageHealth {
   private func note(_ error: StorageError?) {
     let (before, wasRemoved) = (failure != nil, isRemoved)
     if let error {
-      failure = StoreFailure(message: "\(error)", since: failure?.since ?? .wallClock())
+      failure = StoreFailure(message: "\(error)", since: failure?.since ?? context.clock.now)
     } else {
       failure = nil
     }
