@@ -265,19 +265,21 @@ let package = Package(
       ],
       path: "Clients/conformance/swift"),
 
-    // Measured beside nothing else: the state machine alone. See benchmarks/core/run.
+    // Measured beside nothing else: the state machine alone. See benchmarks/core/run. They are linked as
+    // releases are, because benchmarks/build has flags for the linker of releases.
     .executableTarget(
       name: "widgetd-core-benchmark", dependencies: ["WidgetCore", "WidgetModel"],
-      path: "benchmarks/core", exclude: ["run"]),
+      path: "benchmarks/core", exclude: ["run"], linkerSettings: release()),
     .executableTarget(
       name: "widgetd-timeline-benchmark", dependencies: ["WidgetCore", "WidgetModel"],
-      path: "benchmarks/timelines", exclude: ["run"]),
+      path: "benchmarks/timelines", exclude: ["run"], linkerSettings: release()),
     .executableTarget(
       name: "widgetd-layout-benchmark", dependencies: ["WidgetLayout", "WidgetModel"],
-      path: "benchmarks/layout", exclude: ["run"]),
+      path: "benchmarks/layout", exclude: ["run"], linkerSettings: release()),
     .executableTarget(
       name: "widgetd-mirror-benchmark", dependencies: ["WidgetModel"],
-      path: "benchmarks/mirrors", exclude: ["run", "mirror.c", "mirror.py"]),
+      path: "benchmarks/mirrors", exclude: ["run", "mirror.c", "mirror.py"],
+      linkerSettings: release()),
 
     // Tests.
     .target(name: "SeededRandom", path: "Tests/Support/Random"),
