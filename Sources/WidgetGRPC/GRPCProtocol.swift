@@ -14,6 +14,7 @@
   /// (`EventLoopTaskExecutor`). So a call takes part in a turn like any other. Messages pass as
   /// bytes to the same service as over ttrpc, for the peer that the kernel reports.
   public final class GRPCProtocol: GuestProtocol {
+    public let name = "gRPC"
     /// The first bytes of every HTTP/2 connection.
     public let opening = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 

@@ -51,7 +51,7 @@ public final class WidgetServer: Sendable {
 
   private let group: MultiThreadedEventLoopGroup
   private let loop: NIOLoopBound<ServiceLoop>
-  private let guests: [any GuestProtocol]
+  private let guests: NIOLoopBound<[Guest]>
   private let listeners: [any Channel]
   /// nil for a listener that was inherited.
   private let lock: SocketLock?
@@ -79,21 +79,21 @@ public final class WidgetServer: Sendable {
     let passes = LoopPasses()
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1, metricsDelegate: passes)
     do {
-      let loop = try await group.next().submit {
+      let (loop, waiting) = try await group.next().submit {
         let log = try makeLog()
         let service = ServiceLoop(
           eventLoop: group.next(), log: log, image: try log.load(),
           configuration: configuration, logger: logger)
         service.turn.loopPass = { passes.count }
-        return NIOLoopBound(service, eventLoop: group.next())
+        let loop = NIOLoopBound(service, eventLoop: group.next())
+        let host = GuestHost(
+          eventLoop: group.next(), limits: configuration.limits, logger: logger, service: loop)
+        return (loop, NIOLoopBound(guests.map { Guest($0, on: host) }, eventLoop: group.next()))
       }.get()
       do {
         try lock?.removeStaleSocket()
-        let host = GuestHost(
-          eventLoop: group.next(), limits: configuration.limits, logger: logger, service: loop)
-        for guest in guests { try await guest.start(on: host) }
         left = nil
-        if let handed { await takeOver(handed, guests, group, loop) }
+        if let handed { await takeOver(handed, waiting, group, loop) }
         var sockets = configuration.inheritedListeners
         if let lock {
           sockets.append(
@@ -101,12 +101,12 @@ public final class WidgetServer: Sendable {
               mode: configuration.socketMode, clientGID: configuration.policy.clientGID,
               backlog: backlog))
         }
-        let listeners = try await listen(on: sockets, guests, group, loop)
+        let listeners = try await listen(on: sockets, waiting, group, loop)
         return WidgetServer(
-          group: group, loop: loop, guests: guests, listeners: listeners, lock: lock,
+          group: group, loop: loop, guests: waiting, listeners: listeners, lock: lock,
           socketPath: configuration.socketPath)
       } catch {
-        for guest in guests { await guest.stop() }
+        await Guest.stopAll(waiting, on: group.next())
         try? await group.next().submit { loop.value.close() }.get()
         throw error
       }
@@ -118,7 +118,7 @@ public final class WidgetServer: Sendable {
 
   private init(
     group: MultiThreadedEventLoopGroup, loop: NIOLoopBound<ServiceLoop>,
-    guests: [any GuestProtocol], listeners: [any Channel], lock: SocketLock?, socketPath: String
+    guests: NIOLoopBound<[Guest]>, listeners: [any Channel], lock: SocketLock?, socketPath: String
   ) {
     self.group = group
     self.loop = loop
@@ -133,7 +133,7 @@ public final class WidgetServer: Sendable {
 
   /// Accepts the connections of sockets that listen.
   private static func listen(
-    on sockets: [CInt], _ guests: [any GuestProtocol], _ group: MultiThreadedEventLoopGroup,
+    on sockets: [CInt], _ guests: NIOLoopBound<[Guest]>, _ group: MultiThreadedEventLoopGroup,
     _ loop: NIOLoopBound<ServiceLoop>
   ) async throws -> [any Channel] {
     let bootstrap = ServerBootstrap(group: group)
@@ -145,7 +145,7 @@ public final class WidgetServer: Sendable {
         value: AdaptiveRecvByteBufferAllocator(minimum: 256, initial: 512, maximum: 65_536)
       )
       .childChannelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture { try accept(channel, loop.value, guests) }
+        channel.eventLoop.makeCompletedFuture { try accept(channel, loop.value, guests.value) }
       }
     var listeners: [any Channel] = []
     for socket in sockets {
@@ -156,7 +156,7 @@ public final class WidgetServer: Sendable {
 
   /// Continues the connections of another server.
   private static func takeOver(
-    _ handed: HandedOver, _ guests: [any GuestProtocol], _ group: MultiThreadedEventLoopGroup,
+    _ handed: HandedOver, _ guests: NIOLoopBound<[Guest]>, _ group: MultiThreadedEventLoopGroup,
     _ loop: NIOLoopBound<ServiceLoop>
   ) async {
     let connections = try? await group.next().submit { loop.value.accept(handed) }.get()
@@ -172,7 +172,7 @@ public final class WidgetServer: Sendable {
         )
         .channelInitializer { channel in
           channel.eventLoop.makeCompletedFuture {
-            try accept(channel, loop.value, guests, former: connection)
+            try accept(channel, loop.value, guests.value, former: connection)
           }
         }
         .withConnectedSocket(socket)
@@ -182,7 +182,7 @@ public final class WidgetServer: Sendable {
   }
 
   private static func accept(
-    _ channel: any Channel, _ service: ServiceLoop, _ guests: [any GuestProtocol],
+    _ channel: any Channel, _ service: ServiceLoop, _ guests: [Guest],
     former: HandedConnection? = nil
   ) throws {
     let pipeline = channel.pipeline.syncOperations
@@ -289,7 +289,7 @@ public final class WidgetServer: Sendable {
     for listener in listeners { try await listener.close().get() }
     let settled = try await group.next().submit { () -> EventLoopFuture<Void>? in
       guard self.loop.value.log.needsGroups else { return nil }
-      for guest in self.guests { guest.beginShutdown() }
+      for guest in self.guests.value { guest.beginShutdown() }
       self.loop.value.endGuestStreams()
       return self.loop.value.connections.othersClosed()
     }.get()
@@ -300,7 +300,7 @@ public final class WidgetServer: Sendable {
       self.loop.value.gate.close()
       return handed
     }.get()
-    for guest in guests { await guest.stop() }
+    await Guest.stopAll(guests, on: group.next())
     try await group.shutdownGracefully()
     lock?.release()
     return handed
@@ -312,13 +312,13 @@ public final class WidgetServer: Sendable {
     // The listeners are already closed if the connections could not be handed over.
     for listener in listeners { try? await listener.close().get() }
     let drained = try await group.next().submit {
-      for guest in self.guests { guest.beginShutdown() }
+      for guest in self.guests.value { guest.beginShutdown() }
       self.loop.value.close()
       return self.loop.value.connections.closeAll()
     }.get()
     try await drained.get()
     try await group.next().submit { self.loop.value.gate.close() }.get()
-    for guest in guests { await guest.stop() }
+    await Guest.stopAll(guests, on: group.next())
     try await group.shutdownGracefully()
     lock?.release()
   }

@@ -137,30 +137,3 @@ import WidgetProto
     #expect(try silent.fill() == false)
   }
 }
-
-/// A guest protocol that sends the received bytes back.
-private final class EchoGuest: GuestProtocol {
-  let opening = Array("Please".utf8)
-  let peers = Box<[Peer]>([])
-  let calls = Box<[String]>([])
-
-  func start(on host: GuestHost) async throws { calls.update { $0.append("start") } }
-
-  func adopt(_ channel: any Channel, for client: InProcessClient) {
-    peers.update { $0.append(client.peer) }
-    do { try channel.pipeline.syncOperations.addHandler(Echo()) } catch {
-      channel.close(promise: nil)
-    }
-  }
-
-  func beginShutdown() { calls.update { $0.append("beginShutdown") } }
-
-  func stop() async { calls.update { $0.append("stop") } }
-
-  private final class Echo: ChannelInboundHandler {
-    typealias InboundIn = ByteBuffer
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-      context.writeAndFlush(data, promise: nil)
-    }
-  }
-}

@@ -5,9 +5,9 @@ import WidgetProto
 
 /// A connection whose protocol is not known yet. Its first bytes show the protocol.
 ///
-/// ttrpc begins with the length of a frame, which is at most 4 MiB, so its first byte is 0. A guest
-/// protocol gets a connection that begins with the guest's whole opening. Other connections are
-/// closed, and so are slow ones.
+/// ttrpc begins with the length of a frame, at most 4 MiB, so with 0. A guest protocol gets a
+/// connection that begins with the guest's whole opening. Other connections are closed, and so are
+/// slow ones. A connection waits while its guest starts, and nothing is read from it meanwhile.
 ///
 /// The handler then leaves the pipeline. For a connection of a guest, the service still counts this
 /// object.
@@ -18,10 +18,12 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
   let peer: Peer
   private let socket: CInt
   private let service: ServiceLoop
-  private let guests: [any GuestProtocol]
+  private let guests: [Guest]
   private let channel: any Channel
   private var silenceTimer: Scheduled<Void>?
   private var isDecided = false
+  /// Whether the guest of this connection starts.
+  private var waitsForGuest = false
   /// The received bytes, until the protocol is known. At most one read, or a guest's opening.
   private var received = ByteBuffer()
 
@@ -31,7 +33,7 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
   /// - Parameter socket: the channel's socket.
   init(
     peer: Peer, channel: any Channel, socket: CInt, service: ServiceLoop,
-    guests: [any GuestProtocol]
+    guests: [Guest]
   ) {
     self.peer = peer
     self.channel = channel
@@ -52,9 +54,10 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    guard !isDecided else { return context.fireChannelRead(data) }
+    guard !isDecided || waitsForGuest else { return context.fireChannelRead(data) }
     var bytes = unwrapInboundIn(data)
     received.writeBuffer(&bytes)
+    guard !isDecided else { return }
     guard let first = received.getInteger(at: received.readerIndex, as: UInt8.self) else { return }
     if first == AcceptedConnection.ttrpcFirstByte {
       decide()
@@ -66,19 +69,49 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
       }
       guard seen.count == guest.opening.count else { return }
       decide()
-      let client = InProcessClient(peer: peer, service: service)
-      channel.closeFuture.assumeIsolated().whenComplete { _ in
+      return pass(to: guest, context)
+    } else {
+      return refuse("its first byte is \(first), which no protocol here begins with")
+    }
+    leave(context)
+  }
+
+  /// Leaves the pipeline to the handlers of the protocol, which get everything that was received.
+  private func leave(_ context: ChannelHandlerContext, hasWaited: Bool = false) {
+    context.fireChannelRead(wrapInboundOut(received))
+    received = ByteBuffer()
+    // Otherwise the present read is not complete yet.
+    if hasWaited { context.fireChannelReadComplete() }
+    context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
+  }
+
+  private func pass(to guest: Guest, _ context: ChannelHandlerContext) {
+    waitsForGuest = true
+    var hasWaited = false
+    guest.whenReady { guest in
+      self.waitsForGuest = false
+      // If the peer has gone, `channelInactive` has counted that.
+      guard self.channel.isActive else { return }
+      guard let guest else { return self.channel.close(promise: nil) }
+      let client = InProcessClient(peer: self.peer, service: self.service)
+      self.channel.closeFuture.assumeIsolated().whenComplete { _ in
         // The memory of the streams is free again.
         self.service.context.counters.countBytes(client.requestBytes)
         self.service.connections.closed(self)
       }
-      guest.adopt(channel, for: client)
-    } else {
-      return refuse("its first byte is \(first), which no protocol here begins with")
+      // First, because streams of HTTP/2 read by themselves only if their connection does.
+      if hasWaited { self.setReading(true) }
+      guest.adopt(self.channel, for: client)
+      self.leave(context, hasWaited: hasWaited)
     }
-    context.fireChannelRead(wrapInboundOut(received))
-    received = ByteBuffer()
-    context.pipeline.syncOperations.removeHandler(context: context, promise: nil)
+    guard waitsForGuest else { return }
+    hasWaited = true
+    setReading(false)
+  }
+
+  private func setReading(_ isReading: Bool) {
+    // This fails only if the channel is closed.
+    try? channel.syncOptions?.setOption(.autoRead, value: isReading)
   }
 
   private func decide() {

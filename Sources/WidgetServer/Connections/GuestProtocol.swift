@@ -1,5 +1,6 @@
 public import Logging
 public import NIOCore
+import WidgetProto
 
 /// A protocol that shares the daemon's socket with ttrpc.
 ///
@@ -7,20 +8,26 @@ public import NIOCore
 /// its opening. It makes their calls through an `InProcessClient` that acts for the peer. So all
 /// protocols have the service's policy, quotas and errors.
 public protocol GuestProtocol: Sendable {
+  /// The name in messages.
+  var name: String { get }
+
   /// The first bytes of its connections. At least one byte. The first is not 0, because 0 is ttrpc.
   var opening: [UInt8] { get }
 
-  /// Prepares the protocol, before the first connection.
+  /// Gets ready for the first connection, which waits meanwhile. If this fails, the connection is
+  /// closed, and the next one starts the protocol again.
   func start(on host: GuestHost) async throws
 
-  /// Takes over a connection before anything is read from it. Called on the event loop. It sets up
+  /// Takes over a connection. The first read comes later and has its first bytes. Called on the event loop. It sets up
   /// the channel's handlers before it returns. If it cannot, it closes the channel.
   func adopt(_ channel: any Channel, for client: InProcessClient)
 
-  /// Refuses new calls, and tells the peers. Calls under way continue. Called on the event loop.
+  /// Opens no more calls and tells peers so. Calls under way continue. Called on the event loop, if
+  /// the start has begun.
   func beginShutdown()
 
-  /// Ends the remaining calls, after all connections have been closed, or their drain time is over.
+  /// Ends the remaining calls. All connections are closed, or their time is over. Called if the
+  /// start has ended.
   func stop() async
 }
 
@@ -36,4 +43,15 @@ public struct GuestHost: Sendable {
   /// Runs a part of a guest's task, and counts its time: see `InProcessClient.expectTasks`. Call on
   /// the event loop.
   public func runTask(_ body: () -> Void) { service.value.context.work.runTask(body) }
+
+  /// Logs a failed start, and keeps it for `widgetctl status`. Call on the event loop.
+  func noteFailedStart(of guest: any GuestProtocol, _ error: any Error) {
+    let context = service.value.context
+    let status = RPCStatus(
+      .unavailable, "PROTOCOL_FAILED", "\(guest.name) cannot start: \(error)")
+    context.keep(status, area: "connections", at: .wallClock())
+    logger.error(
+      "cannot start \(guest.name); the next connection tries again",
+      metadata: ["error": "\(error)"])
+  }
 }

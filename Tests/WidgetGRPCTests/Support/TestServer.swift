@@ -58,6 +58,7 @@
       var disguises: [InProcessClient] = []
     }
 
+    var name: String { guest.name }
     var opening: [UInt8] { guest.opening }
     var channels: [any Channel] { box.get().channels }
 

@@ -1,0 +1,123 @@
+import Glibc
+import NIOCore
+import Testing
+import WidgetProto
+
+@testable import WidgetServer
+
+@Suite struct `A guest protocol` {
+  @Test func `that nobody opens is never started`() async throws {
+    let guest = EchoGuest()
+    let server = try await startServer(folder: try TestFolder(), guests: [guest])
+    try await onThread {
+      try server.expectHealthy()
+      let client = try server.connect()
+      try client.send(Array("Plaese".utf8))
+      #expect(try client.fill() == false)
+    }
+    try await server.server.stop()
+    #expect(guest.calls.get() == [])
+  }
+
+  @Test func `starts once for all connections that wait for it`() async throws {
+    let gate = Gate()
+    let guest = EchoGuest { await gate.pass() }
+    let server = try await startServer(folder: try TestFolder(), guests: [guest])
+    try await onThread {
+      let clients = [try server.connect(), try server.connect()]
+      for (client, name) in zip(clients, ["a", "b"]) {
+        try client.send(Array("Please, \(name)".utf8))
+      }
+      while guest.calls.get().isEmpty { sched_yield() }
+      // A start delays nobody else. What comes meanwhile is read later.
+      try server.expectHealthy()
+      for client in clients { try client.send(Array(" and more".utf8)) }
+      #expect(guest.peers.get().isEmpty)
+      gate.open()
+      for (client, name) in zip(clients, ["a", "b"]) {
+        let bytes = Array("Please, \(name) and more".utf8)
+        #expect(try client.receive(bytes.count) == bytes)
+      }
+      let late = try server.connect()
+      try late.send(guest.opening)
+      #expect(try late.receive(guest.opening.count) == guest.opening)
+      #expect(guest.calls.get() == ["start"])
+    }
+    try await server.server.stop()
+    #expect(guest.calls.get() == ["start", "beginShutdown", "stop"])
+  }
+
+  @Test func `whose start fails closes the connection, and starts again for the next one`()
+    async throws
+  {
+    let mustFail = Box(true)
+    let guest = EchoGuest { if mustFail.get() { throw TestFault("no pipe is left") } }
+    let server = try await startServer(folder: try TestFolder(), guests: [guest])
+    try await onThread {
+      let refused = try server.connect()
+      try refused.send(guest.opening)
+      #expect(try refused.fill() == false)
+      let failure = try server.connect().stats().recentErrors.first
+      #expect(failure?.area == "connections")
+      #expect(failure?.message.contains("echo cannot start: no pipe is left") == true)
+      mustFail.set(false)
+      let client = try server.connect()
+      try client.send(guest.opening)
+      #expect(try client.receive(guest.opening.count) == guest.opening)
+      refused.close()
+      client.close()
+      try server.eventually { $0.connections.shares.count == 0 }
+    }
+    try await server.server.stop()
+    #expect(guest.calls.get() == ["start", "start", "beginShutdown", "stop"])
+  }
+
+  @Test func `forgets a connection whose peer leaves during the start`() async throws {
+    let gate = Gate()
+    let guest = EchoGuest { await gate.pass() }
+    let server = try await startServer(folder: try TestFolder(), guests: [guest])
+    try await onThread {
+      let client = try server.connect()
+      try client.send(guest.opening)
+      while guest.calls.get().isEmpty { sched_yield() }
+      client.close()
+      gate.open()
+      try server.eventually { $0.connections.shares.count == 0 }
+      try server.expectHealthy()
+    }
+    try await server.server.stop()
+  }
+
+  @Test func `takes no connection if the server stops during the start`() async throws {
+    let gate = Gate()
+    let guest = EchoGuest { await gate.pass() }
+    let server = try await startServer(folder: try TestFolder(), guests: [guest])
+    let hasBegun = Box(false)
+    async let read: Bool = onThread {
+      let client = try server.connect()
+      try client.send(guest.opening)
+      while !guest.calls.get().contains("start") { sched_yield() }
+      hasBegun.set(true)
+      while !guest.calls.get().contains("beginShutdown") { sched_yield() }
+      gate.open()
+      return try client.fill()
+    }
+    while !hasBegun.get() { await Task.yield() }
+    try await server.server.stop()
+    #expect(try await !read)
+    #expect(guest.peers.get().isEmpty)
+    #expect(guest.calls.get() == ["start", "beginShutdown", "stop"])
+  }
+}
+
+/// Holds tasks back until it is opened.
+private final class Gate: Sendable {
+  private let stream: AsyncStream<Void>
+  private let continuation: AsyncStream<Void>.Continuation
+
+  init() { (stream, continuation) = AsyncStream.makeStream() }
+
+  func pass() async { for await _ in stream {} }
+
+  func open() { continuation.finish() }
+}
