@@ -17,6 +17,23 @@ struct WidgetTextTests {
     #expect(widget.failures(Self.dates) == ["Toggle failed: no answer (for 58s)"])
     widget.error?.message = ""
     #expect(widget.failures(Self.dates) == ["action failed (for 58s)"])
+  @Test func `several errors have the same order everywhere: the newest first`() {
+    func error(_ message: String, _ seconds: Int) -> WidgetError {
+      WidgetError(
+        reason: "R", message: message, since: Self.now.advanced(by: .seconds(-seconds)))
+    }
+    var widget = Samples.widget
+    widget.error = WidgetError(joining: [error("new", 5), error("older", 50), error("old", 500)])
+    let lines = ["failed: new (for 5s)", "failed: older (for 50s)", "failed: old (for 8m)"]
+    #expect(widget.failures(Self.dates) == lines)
+    #expect(widget.failureSummary(Self.dates) == "failed: new (for 5s) (and 2 more)")
+    #expect(GetCommand.errorText(of: widget, now: Self.now) == lines.joined(separator: "\n"))
+    #expect(
+      GetCommand.problems(of: widget, now: Self.now) == lines.map { "  \($0)\n" }.joined())
+    widget.isStale = true
+    #expect(widget.failures(Self.dates).dropFirst() == lines[...])
+  }
+
   }
 
   @Test func `a wrong timeline and a failed activity count as errors`() {

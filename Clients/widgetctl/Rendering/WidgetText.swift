@@ -9,7 +9,7 @@ struct WidgetProblem: Hashable {
 
 extension Widget {
   /// The problems of the widget, such as `stale: widgetd-host is away for 5m` and
-  /// `failed: no answer (for 5m)`.
+  /// `failed: no answer (for 5m)`. Several errors are in the widget's order, as everywhere.
   ///
   /// - Parameter most: The maximum number of characters of the error's message. The age comes after
   ///   a cut message.
@@ -21,9 +21,8 @@ extension Widget {
       let text = repeatsError(staleness) ? "stale" : "stale: \(staleness.words(dates))"
       problems.append(WidgetProblem(text: text, isStaleness: true))
     }
-    // The error comes last, because its age ends the line.
     return problems
-      + untoldFailures.reversed().map {
+      + untoldFailures.map {
         WidgetProblem(text: $0.words(most: most) { "for \(dates.age(of: $0))" })
       }
   }
