@@ -168,7 +168,11 @@ struct SetCommand: AsyncParsableCommand {
     transform: SetCommand.parseError)
   var error: WidgetError?
 
-  @Flag(help: "Remove the widget's error.")
+  @Flag(
+    help: """
+      Remove all errors of the widget, also those of failed reducers. A failure that happens again \
+      sets its error again.
+      """)
   var clearError = false
 
   @Option(help: "Change the widget only if it still has this etag; otherwise exit with status 5.")
@@ -197,7 +201,7 @@ struct SetCommand: AsyncParsableCommand {
 
   func run() async throws {
     let session = try global.session()
-    let answer = try await session.change(
+    var answer = try await session.change(
       data: data, parameters: parameters, of: { await session.kind(of: id) }
     ) { (data, parameters) async throws(ClientError) in
       var patch = WidgetPatch(
@@ -210,6 +214,7 @@ struct SetCommand: AsyncParsableCommand {
           id: id, patch: patch, etag: etag ?? "", requestID: global.requestId ?? "",
           transition: transition.transition), options: session.options)
     }
+    if clearError { answer = try await ReducerErrors.clear(after: answer, id, global, session) }
     let released = await SetCommand.released(release, of: id, session)
     if !answer.changed, let widget = answer.widget {
       for note in SetCommand.absent(unsetData, widget.data, "data value")
