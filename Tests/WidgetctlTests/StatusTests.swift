@@ -174,6 +174,21 @@ struct StatusTests {
     #expect(failing["contents"] == .int(1) && failing["activities"] == .int(0))
   }
 
+  @Test func `widgets of unregistered kinds are counted, and are no failures`() {
+    var report = Self.report(.running(.serving))
+    report.failing = FailingWidgets([
+      Samples.unregistered { $0.isStale = true },
+      Samples.unregistered { $0.id = Samples.id("x") },
+    ])
+    let text = report.text(Samples.plain)
+    #expect(
+      text.contains(
+        "   Unknown: 2 widgets of unregistered kinds: clock; `widgetctl ls` marks them\n"),
+      "\(text)")
+    #expect(!text.contains("Failing"))
+    #expect("\(report.document)".contains("unregistered"))
+  }
+
   @Test(arguments: [
     (BundleHost.running(folders: ["/a", "/b"]), "   Bundles: widgetd-host runs /a, /b\n"),
     (.running(folders: ["/a"], stub: true), "   Bundles: widgetd-host runs /a with --stub\n"),

@@ -12,11 +12,14 @@ struct AsideValues: Hashable {
     var value: Value { field.declared ?? .null }
 
     /// `c: data.note: the value "mine" is set aside…`
-    var text: String {
-      "\(widget): \(field.path): the value \(JSONWriter.compact(value)) is set aside until it fits the "
-        + "kind again, or somebody sets the field. The value was set by "
-        + "\(field.ownerName(Facts.name(ofUser:))). `widgetctl set \(widget) --release \(field.path)` "
-        + "discards the value."
+    var text: String { "\(widget): \(words)" }
+
+    /// The same without the widget.
+    var words: String {
+      "\(field.path): the value \(JSONWriter.compact(value)) is set aside until it fits the "
+        + "kind again, or somebody sets the field; it was set by "
+        + "\(field.ownerName(Facts.name(ofUser:))); `widgetctl set \(widget) --release \(field.path)` "
+        + "discards it"
     }
 
     /// `c: data.note has its value "mine" again…`

@@ -7,7 +7,8 @@ struct StatusCommand: AsyncParsableCommand {
     commandName: "status", abstract: "Show the state of the daemon at a glance.",
     discussion: """
       The command shows the daemon's version, uptime, memory, store, use of its limits, widgets \
-      and bundles that fail, stale widgets, error counters and last errors: changes that could not be stored, exceeded limits, invalid \
+      and bundles that fail, stale widgets, widgets of unregistered kinds, values that are set \
+      aside, error counters and last errors: changes that could not be stored, exceeded limits, invalid \
       settings. It leaves out values that you may not see. If the daemon does not answer, it \
       prints the first problem that `doctor` finds. The connection starts a socket-activated \
       service. The command waits for each answer for 3s, or for the time of --timeout.

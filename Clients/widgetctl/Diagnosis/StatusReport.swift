@@ -188,20 +188,15 @@ extension StatusReport {
     return text
   }
 
-  /// The number of failing widgets, the types of failures, and the first reasons; then the number
-  /// of stale widgets. Empty if no widget fails or is stale.
+  /// How many widgets fail, in which ways, and the first reasons; then the notices about others.
+  /// Empty if there are none.
   private func failureLines() -> [(name: String, text: String, style: Style)] {
-    guard let failing, failing.count > 0 || failing.staleCount > 0 || failing.isCut else {
-      return []
-    }
-    func widgets(_ count: Int) -> String {
-      (failing.isCut ? "at least " : "") + "\(count) \(count == 1 ? "widget" : "widgets")"
-    }
+    guard let failing else { return [] }
     var lines: [(name: String, text: String, style: Style)] = []
     if failing.count > 0 || failing.isCut {
       let ways = failing.words.isEmpty ? "" : " (\(failing.words))"
       lines.append(
-        ("Failing", "\(widgets(failing.count))\(ways); `widgetctl ls --failing`", .bad))
+        ("Failing", "\(failing.amount(failing.count))\(ways); `widgetctl ls --failing`", .bad))
     }
     lines += failing.widgets.prefix(FailingWidgets.shown).map { entry in
       let more = entry.failures.count > 1 ? " (and \(entry.failures.count - 1) more)" : ""
@@ -212,11 +207,7 @@ extension StatusReport {
         .bad
       )
     }
-    if failing.staleCount > 0 {
-      lines.append(
-        ("Stale", "\(widgets(failing.staleCount)); `widgetctl ls --where widget.stale`", .warning))
-    }
-    return lines
+    return lines + failing.notices.map { ($0.name, $0.text, .warning) }
   }
 
   private func heading(_ painter: Painter) -> String {
