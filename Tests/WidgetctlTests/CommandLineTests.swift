@@ -182,7 +182,6 @@ struct CommandLineTests {
   @Test(
     arguments: [
       (1, 0, "asked for new data of 1 widget; it comes when their programs send it\n"),
-      (0, 1, "nothing was refreshed\nnot refreshed: 1 widget without a running provider\n"),
       (
         2, 3,
         "asked for new data of 2 widgets; it comes when their programs send it\n"
@@ -196,6 +195,20 @@ struct CommandLineTests {
     #expect(
       RefreshCommand.words(
         RefreshWidgetsResponse(askedCount: asked, unprovidedCount: unprovided)) == words)
+  }
+
+  @Test func `a refresh that no provider gets is refused`() throws {
+    func refusal(_ asked: UInt64, _ unprovided: UInt64, _ limited: UInt64 = 0) -> CommandFailure? {
+      RefreshCommand.refusal(
+        RefreshWidgetsResponse(
+          askedCount: asked, unprovidedCount: unprovided, limitedCount: limited))
+    }
+    let failure = try #require(refusal(0, 2))
+    #expect(failure.exit == .refused)
+    #expect(
+      failure.message.hasPrefix(
+        "nothing was refreshed: no provider runs for 2 widgets; start the program"))
+    #expect(refusal(1, 2) == nil && refusal(0, 0) == nil && refusal(0, 2, 1) == nil)
   }
 
   @Test func `the example of a form is an event with values`() throws {

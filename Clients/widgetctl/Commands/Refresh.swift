@@ -10,7 +10,7 @@ struct RefreshCommand: AsyncParsableCommand {
     discussion: """
       The daemon forwards the request and does not wait for the data. `watch` shows new data when \
       it arrives. Widgets without a running provider do not change; the command prints how many \
-      these are.
+      these are. If no provider runs for any of the widgets, it exits with status 5.
 
       A kind has a limited number of refreshes in an hour. `describe` shows how many are left.
 
@@ -39,10 +39,27 @@ struct RefreshCommand: AsyncParsableCommand {
         "budgets": .list(answer.budgets.map(\.document)),
       ])
     ) { RefreshCommand.words(answer) }
+    if let refusal = RefreshCommand.refusal(answer) { throw refusal }
+  }
+
+  /// The refusal if no provider gets the request, because none runs. Nil otherwise.
+  static func refusal(_ answer: RefreshWidgetsResponse) -> CommandFailure? {
+    guard answer.unprovidedCount > 0, answer.askedCount + answer.limitedCount == 0 else {
+      return nil
+    }
+    return CommandFailure(
+      .refused,
+      "nothing was refreshed: no provider runs for \(widgets(answer.unprovidedCount)); start the "
+        + "program of their kinds, or widgetd-host for those of bundles; `widgetctl kinds` lists "
+        + "the providers")
+  }
+
+  private static func widgets(_ count: UInt64) -> String {
+    count == 1 ? "1 widget" : "\(count) widgets"
   }
 
   static func words(_ answer: RefreshWidgetsResponse) -> String {
-    func widgets(_ count: UInt64) -> String { count == 1 ? "1 widget" : "\(count) widgets" }
+    guard refusal(answer) == nil else { return "" }
     var text =
       answer.askedCount == 0
       ? "nothing was refreshed\n"
