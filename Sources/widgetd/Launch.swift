@@ -91,7 +91,9 @@ extension Launch {
     var clientGID: UInt32?
     if let name = settings.clientGroup {
       guard let gid = groupID(named: name) else {
-        throw SettingsError(name: "client_group", value: name, expected: "a group of this system")
+        throw Settings.located(
+          SettingsError(name: "client_group", value: name, expected: "a group of this system"),
+          flags: flags, file: config)
       }
       clientGID = gid
     }

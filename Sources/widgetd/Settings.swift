@@ -54,8 +54,30 @@ struct Settings: Equatable {
     let limits = try limits(among: variables) + limits(among: names(in: settings.bytes))
     let source = Source(
       flags: flags, config: providers.isEmpty ? nil : ConfigReader(providers: providers))
-    return try Settings(
-      source, limits: flags.keys.filter { $0.hasPrefix("limits.") } + limits)
+    do {
+      return try Settings(
+        source, limits: flags.keys.filter { $0.hasPrefix("limits.") } + limits)
+    } catch let error as SettingsError {
+      throw located(error, flags: flags, file: file)
+    }
+  }
+
+  /// An error that has the place of the setting: the line of the file, or the variable. A flag is
+  /// its own place.
+  static func located(
+    _ error: SettingsError, flags: [String: String], file: String?
+  ) -> SettingsError {
+    guard flags[error.name] == nil else { return error }
+    let variable = prefix + error.name.uppercased().replacing(".", with: "_")
+    var located = error
+    if inEnvironment().contains(variable) {
+      located.name = "the variable \(variable)"
+    } else if case let path = file ?? defaultFile,
+      let line = SettingsFile.line(of: variable, with: error.value, in: bytes(of: path).bytes)
+    {
+      located.name = "\(path):\(line): \(variable)"
+    }
+    return located
   }
 
   /// The beginning of the environment variables that are settings.
@@ -188,7 +210,8 @@ struct UnknownLimit: Error, CustomStringConvertible {
 
 /// A setting that cannot be used.
 struct SettingsError: Error, CustomStringConvertible {
-  let name: String
+  /// The setting, or its place.
+  var name: String
   let value: String
   let expected: String
 

@@ -66,8 +66,17 @@ enum SettingsFile {
     if !hasSettings, let stranger { throw stranger }
   }
 
-  /// The reason why a variable is no setting, and the name that was probably meant. Nil for a
-  /// setting.
+  /// The number of the line that sets a variable to a value, from 1. The last one if there are
+  /// several. Nil if no line sets the variable.
+  static func line(of name: String, with value: String, in bytes: [UInt8]) -> Int? {
+    let lines = String(decoding: bytes, as: UTF8.self)
+      .split(separator: "\n", omittingEmptySubsequences: false)
+      .map { $0.split(separator: "=", maxSplits: 1).map(\.trimmed) }
+    let found = lines.indices.filter { lines[$0].count == 2 && lines[$0][0] == name }
+    return (found.last { lines[$0][1].contains(value) } ?? found.last).map { $0 + 1 }
+  }
+
+  /// Why a variable is no setting, and what was probably meant. Nil for a setting.
   private static func problem(of name: String) -> String? {
     if name.hasPrefix(limitPrefix) {
       let known = ServerLimits.names.map { $0.name.uppercased() }
