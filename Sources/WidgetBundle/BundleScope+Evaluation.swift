@@ -97,7 +97,7 @@ extension Expression {
       budget.remaining -= cost
       return try Value(result, budget: &budget.remaining)
     } catch {
-      throw TemplateError(place: place, message: "\(error)")
+      throw TemplateError(place: place, message: error.quoted)
     }
   }
 

@@ -89,7 +89,8 @@ import WidgetModel
       try bad.value.evaluate(kind.scope.bindings(for: moment))
     }
     #expect(error.place == "kinds.k.actions.go.do[2].payload.bad")
-    #expect(error.message.hasPrefix("1:10: "))
+    // In the words of content and reducers, with the failed part.
+    #expect(error.message.hasSuffix(", in `data.list[3]`"), "\(error)")
   }
 
   @Test func `an expression that exceeds the budget is refused`() throws {

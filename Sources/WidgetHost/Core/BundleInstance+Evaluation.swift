@@ -43,7 +43,8 @@ extension BundleInstance {
       let isSpent = error.reason == .costExceeded
       costs.take(isSpent ? allowed : 1_000)
       throw Failure(
-        isSpent ? "RESOURCE_EXHAUSTED" : "FAILED_PRECONDITION", "\(expression.place): \(error)")
+        isSpent ? "RESOURCE_EXHAUSTED" : "FAILED_PRECONDITION",
+        "\(expression.place): \(error.quoted)")
     }
   }
 
