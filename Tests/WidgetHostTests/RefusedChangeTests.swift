@@ -90,7 +90,37 @@ struct RefusedChangeTests {
     #expect(refusals.refused(failure, at: .seconds(300)) != nil)
   }
 
-  /// The reports after a refused change.
+  @Test func `reasons that alternate are each in the log once`() {
+    var refusals = ChangeRefusals(HostLimits())
+    let reasons = ["STORAGE_FAILED", "QUOTA_EXCEEDED"]
+    var lines: [String] = []
+    for second in 0..<100 {
+      var failure = Failure("UNAVAILABLE", reasons[second % 2], isTransient: true)
+      failure.refusal = reasons[second % 2]
+      lines += [refusals.refused(failure, at: .seconds(second))].compactMap(\.self)
+    }
+    #expect(lines.count == 2)
+    // The reasons are news again after the end.
+    refusals.taken()
+    #expect(refusals.tick(at: .seconds(200)) != nil)
+    var failure = Failure("UNAVAILABLE", "full", isTransient: true)
+    for reason in reasons {
+      failure.refusal = reason
+      #expect(refusals.refused(failure, at: .seconds(300)) != nil)
+    }
+  }
+
+  @Test func `the log has at most so many reasons`() {
+    var refusals = ChangeRefusals(HostLimits())
+    let lines = (0..<1_000).compactMap { index in
+      var failure = Failure("UNAVAILABLE", "x", isTransient: true)
+      failure.refusal = "R\(index)"
+      return refusals.refused(failure, at: .seconds(index))
+    }
+    #expect(lines.count == ChangeRefusals.reasonsMax)
+  }
+
+  /// The news after a refused change.
   private func outcome(_ effects: [Effect], of event: String) -> ValueMap? {
     for case .patch(_, _, let patch) in effects {
       if case .map(let all)? = patch.setData["status"], case .map(let told)? = all["$outcomes"],
