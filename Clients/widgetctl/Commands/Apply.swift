@@ -175,7 +175,8 @@ struct ApplyCommand: AsyncParsableCommand {
     let asides = asidesBefore == nil ? nil : await AsideValues.ask(watchedKinds, session)
     session.printer.print(document(kinds, answer, asidesBefore, asides)) {
       ApplyCommand.text(
-        kinds, dryRun: dryRun, replacedBy: own ? [] : file.widgets, asides: asides)
+        kinds, dryRun: dryRun, replacedBy: own ? [] : file.widgets,
+        removed: Set(answer.results.filter { $0.action == .deleted }.map(\.id)), asides: asides)
         + (asides?.text(since: asidesBefore) ?? "")
         + lacking.map { "\($0)\n" }.joined().safeLines
         + (unchecked.isEmpty || !answer.results.isEmpty
@@ -329,11 +330,12 @@ struct ApplyCommand: AsyncParsableCommand {
   ///
   /// - Parameters:
   ///   - specs: The widgets of the same command, which replace values that do not fit.
+  ///   - removed: The widgets that the same command removes, with all their values.
   ///   - asides: The values that are set aside afterwards, which have other lines. Nil if they are not
   ///     known.
   static func text(
     _ kinds: ApplyKindsResponse?, dryRun: Bool, replacedBy specs: [WidgetSpec] = [],
-    asides: AsideValues? = nil
+    removed: Set<WidgetID> = [], asides: AsideValues? = nil
   ) -> String {
     let replaced = Set(
       specs.flatMap { spec in
@@ -349,7 +351,7 @@ struct ApplyCommand: AsyncParsableCommand {
         default: ", \(result.widgetsChanged) widgets converted"
         }
       return "kind \(result.name) \(result.action.name)\(widgets)\(dryRun ? " (dry run)" : "")\n"
-        + text(lostBy: result, besides: asides, dryRun: dryRun) {
+        + text(lostBy: result, besides: asides, without: removed, dryRun: dryRun) {
           replaced.contains("\($0.widgetID) \($0.path)")
             || $0.path.hasPrefix("entry.") && withTimelines.contains($0.widgetID)
         }
@@ -357,10 +359,12 @@ struct ApplyCommand: AsyncParsableCommand {
   }
 
   private static func text(
-    lostBy result: KindResult, besides asides: AsideValues?, dryRun: Bool,
-    _ isReplaced: (LostField) -> Bool
+    lostBy result: KindResult, besides asides: AsideValues?, without removed: Set<WidgetID>,
+    dryRun: Bool, _ isReplaced: (LostField) -> Bool
   ) -> String {
-    let others = result.lostFields.filter { asides?.contains($0.widgetID, $0.path) != true }
+    let others = result.lostFields.filter {
+      asides?.contains($0.widgetID, $0.path) != true && !removed.contains($0.widgetID)
+    }
     var lines = others.map { field in
       let what =
         isReplaced(field)
