@@ -117,31 +117,31 @@ extension TemplateReader {
     if object.has("from"), object.has("value") {
       reading.report(item, "\"value\" and \"from\" mean the same", hint: "keep one of them")
     }
-    var source: String
+    // Nil after a mistake. The other parts are read all the same, so that their mistakes are
+    // reported, too.
+    var source: String?
     var valueType = ExpressionType.dyn
     var references: [ExpressionReference] = []
     if let fromItem = object["from"] {
-      guard
-        let from = reading.expression(
-          fromItem, variables, giving: wanted, orText: true, for: purpose)
-      else { return nil }
-      (source, valueType) = (from.compiled.source, from.compiled.resultType)
-      references = from.compiled.references.filter { $0.variable == "data" }
-      if !hasMore { checkConstants(of: from, property, nodeType, fromItem) }
+      let from = reading.expression(
+        fromItem, variables, giving: wanted, orText: true, for: purpose)
+      if let from {
+        (source, valueType) = (from.compiled.source, from.compiled.resultType)
+        references = from.compiled.references.filter { $0.variable == "data" }
+        if !hasMore { checkConstants(of: from, property, nodeType, fromItem) }
+      }
     } else if let valueItem = object["value"] {
-      guard
-        let value = reading.template(
-          valueItem, variables, giving: wanted, orText: true, for: purpose)
-      else { return nil }
-      if case .constant(let value) = value, !hasMore {
+      let value = reading.template(
+        valueItem, variables, giving: wanted, orText: true, for: purpose)
+      if case .constant(let value)? = value, !hasMore {
         return constant(value, property, nodeType, valueItem).map { Binding(value: $0) }
       }
-      if case .expression(let expression) = value {
+      if case .expression(let expression)? = value {
         (source, valueType) = (expression.compiled.source, expression.compiled.resultType)
         if !hasMore { checkConstants(of: expression, property, nodeType, valueItem) }
         references = expression.compiled.references.filter { $0.variable == "data" }
       } else {
-        source = CELText.source(of: value)
+        source = value.map { CELText.source(of: $0) }
       }
     } else {
       reading.report(item, "the value is missing", hint: "add value: =EXPRESSION")
@@ -149,12 +149,16 @@ extension TemplateReader {
     }
     if hasMore {
       let inner = variables.adding("value", valueType)
-      guard let body = body(object, item, property, nodeType, inner) else { return nil }
-      // If the value is null, the result is null, so that the placeholder replaces it.
-      source =
-        "cel.bind(value, \(CELText.wrapped(source)), "
-        + "dyn(value) == null ? dyn(null) : dyn(\(body)))"
+      let body = body(object, item, property, nodeType, inner)
+      // Nothing goes straight to the placeholder.
+      source = source.flatMap { source in
+        body.map { body in
+          "cel.bind(value, \(CELText.wrapped(source)), "
+            + "dyn(value) == null ? dyn(null) : dyn(\(body)))"
+        }
+      }
     }
+    guard let source else { return nil }
     var binding = Binding(source)
     if let item = object["placeholder"] {
       for case .field(let key)? in references.map(\.path.first) { placeholderKeys.insert(key) }
@@ -174,52 +178,50 @@ extension TemplateReader {
   ) -> String? {
     let (type, purpose) = (property.type.fieldType, "\"\(property.name)\"")
     let wanted = object.has("format") || object.has("transform") ? nil : type
-    var source = "value"
+    // Nil after a mistake, as in `long`.
+    var source: String? = "value"
     if let item = object["if"] {
-      guard let condition = reading.expression(item, variables, giving: .bool) else { return nil }
-      let test = CELText.wrapped(condition.compiled.source)
+      let condition = reading.expression(item, variables, giving: .bool)
+      let test = condition.map { CELText.wrapped($0.compiled.source) }
+      source = test
       if object.has("then") || object.has("else") {
-        guard let yes = branch(object["then"], wanted, property, nodeType, variables),
-          let no = branch(object["else"], wanted, property, nodeType, variables)
-        else { return nil }
-        source = "\(test) ? dyn(\(yes)) : dyn(\(no))"
-      } else {
-        source = test
-        if let wanted, wanted != .string, !ExpressionType.bool.mayFit(wanted) {
-          reading.report(
-            item,
-            "without then and else this gives true or false, but \(purpose) is of type "
-              + "\(wanted)", hint: "add then: and else:")
-          return nil
-        }
+        let yes = branch(object["then"], wanted, property, nodeType, variables)
+        let no = branch(object["else"], wanted, property, nodeType, variables)
+        source = nil
+        if let test, let yes, let no { source = "\(test) ? dyn(\(yes)) : dyn(\(no))" }
+      } else if let wanted, wanted != .string, !ExpressionType.bool.mayFit(wanted) {
+        reading.report(
+          item,
+          "without then and else this gives true or false, but \(purpose) is of type "
+            + "\(wanted)", hint: "add then: and else:")
+        source = nil
       }
     } else if let item = object["else"] {
       reading.report(item, "\"else\" needs an \"if\" beside it", hint: "add if: EXPRESSION")
-      return nil
+      source = nil
     } else if object.has("then") {
-      guard let value = branch(object["then"], wanted, property, nodeType, variables) else {
-        return nil
-      }
-      source = value
+      source = branch(object["then"], wanted, property, nodeType, variables)
     }
     if let item = object["transform"] {
-      guard let transformed = transformed(source, by: item, variables) else { return nil }
-      source = transformed.source
-      let isText = type == .string && transformed.type.hasText
-      if !object.has("format"), !isText, !transformed.type.mayFit(type) {
+      let transformed = transformed(source, by: item, variables)
+      source = transformed?.source
+      if let transformed, !object.has("format"), !transformed.type.mayFit(type),
+        !(type == .string && transformed.type.hasText)
+      {
         reading.report(
           item, "the transform gives \(transformed.type), but \(purpose) is of type \(type)")
-        return nil
+        source = nil
       }
     }
     guard let formatItem = object["format"], let format = reading.text(formatItem) else {
       return source
     }
-    guard let text = formatted(format.droppingEscape, formatItem) else { return nil }
+    let text = formatted(format.droppingEscape, formatItem)
     if ExpressionType.string.mayFit(type) == false {
       reading.report(formatItem, "format makes text, but \(purpose) is of type \(type)")
       return nil
     }
+    guard let source, let text else { return nil }
     return "cel.bind(shown, dyn(\(source)), shown == null ? dyn(null) : dyn(\(text)))"
   }
 

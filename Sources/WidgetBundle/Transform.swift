@@ -54,32 +54,40 @@ extension BundleFileReader {
 }
 
 extension TemplateReader {
-  /// The source with the transforms applied, in the order of the list. If a transform does not
-  /// exist or cannot take the value, reports that and returns nil.
+  /// The source with the transforms applied, in the order of the list. Reports each transform that
+  /// does not exist, and the first one that cannot take the value, and then returns nil.
+  ///
+  /// - Parameter source: nil if it has mistakes. The transforms are then only looked up.
   func transformed(
-    _ source: String, by item: Item?, _ variables: Variables
+    _ source: String?, by item: Item?, _ variables: Variables
   ) -> (source: String, type: ExpressionType)? {
-    var source = source
+    var current = source
     var type = ExpressionType.dyn
     for item in reading.oneOrMore(item) {
-      guard let name = reading.text(item, "a transform's name") else { return nil }
+      guard let name = reading.text(item, "a transform's name") else {
+        current = nil
+        continue
+      }
       guard let transform = kindReader.context.transforms[name] else {
         reading.report(
           item, "there is no transform \"\(name.prefix(64))\"",
           hint: reading.suggestion(name, among: kindReader.context.transforms.keys.sorted()))
-        return nil
+        current = nil
+        continue
       }
-      source =
-        "cel.bind(value, \(CELText.wrapped(source)), \(CELText.wrapped(transform.source)))"
+      guard let before = current else { continue }
+      let source =
+        "cel.bind(value, \(CELText.wrapped(before)), \(CELText.wrapped(transform.source)))"
+      current = source
       do throws(ExpressionError) {
         type = try CompiledExpression(source, in: variables.environment).resultType
       } catch {
         reading.report(
           item, "the transform \"\(name)\" cannot take this: \(error.problems[0].message)",
           hint: "convert the value before it")
-        return nil
+        current = nil
       }
     }
-    return (source, type)
+    return current.map { ($0, type) }
   }
 }

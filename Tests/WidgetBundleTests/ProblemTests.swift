@@ -24,6 +24,26 @@ import WidgetModel
     var testDescription: String { message }
   }
 
+  /// Each part of a long binding has its own mistakes, at its place.
+  @Test func `a wrong part of a binding does not hide the mistakes of the others`() throws {
+    let body = """
+      content:
+        label:
+          from: dta.n
+          if: value >
+          then: =data.nope
+          else: =zip
+          transform: [nope, zap]
+          format: '%q'
+      """
+    let text = Samples.kind(body)
+    let head = text.split(separator: "\n", omittingEmptySubsequences: false)
+      .firstIndex { $0 == "  k:" }
+    let before = try #require(head) + 2
+    let places = Samples.problems(text).map { "\($0.line - before):\($0.column - 4)" }
+    #expect(places == ["3:11", "4:16", "5:17", "6:12", "7:17", "7:23", "8:13"])
+  }
+
   static let mistakes: [Mistake] = [
     // Names.
     Mistake("dispalyName: x", "1:1", "unknown key \"dispalyName\"", hint: "\"displayName\""),
