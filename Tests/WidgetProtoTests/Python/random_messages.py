@@ -97,7 +97,7 @@ class Maker:
                 else:
                     target[key] = self.scalar(message, value)
         elif field.is_repeated:
-            if field.name == "children" and depth > 4:
+            if field.name in ("children", "further") and depth > 4:
                 return
             target = getattr(message, field.name)
             for _ in range(self.random.choice([0, 1, 3])):
