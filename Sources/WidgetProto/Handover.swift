@@ -130,11 +130,13 @@ public struct HandedStream: Hashable, Sendable {
   public var eventCursor: UInt64
   public var transfer: HandedTransfer?
   public var wantsProgress: Bool
+  /// Whether the reader was not told yet that the store takes changes again, or takes none.
+  public var lacksStore: Bool
 
   public init(
     streamID: UInt32 = 0, request: Request? = nil, subscriptionID: UInt64 = 0,
     timeoutNanoseconds: Int64 = 0, cursor: UInt64 = 0, eventCursor: UInt64 = 0,
-    transfer: HandedTransfer? = nil, wantsProgress: Bool = false
+    transfer: HandedTransfer? = nil, wantsProgress: Bool = false, lacksStore: Bool = false
   ) {
     self.streamID = streamID
     self.request = request
@@ -144,6 +146,7 @@ public struct HandedStream: Hashable, Sendable {
     self.eventCursor = eventCursor
     self.transfer = transfer
     self.wantsProgress = wantsProgress
+    self.lacksStore = lacksStore
   }
 }
 
@@ -166,6 +169,7 @@ extension HandedStream: ConvertibleMessage {
     eventCursor = c.pointee.event_cursor
     transfer = try reader.optional("transfer", c.pointee.transfer)
     wantsProgress = c.pointee.wants_progress != 0
+    lacksStore = c.pointee.lacks_store != 0
   }
 
   func fill(
@@ -189,6 +193,7 @@ extension HandedStream: ConvertibleMessage {
     c.pointee.cursor = cursor
     c.pointee.event_cursor = eventCursor
     c.pointee.wants_progress = wantsProgress ? 1 : 0
+    c.pointee.lacks_store = lacksStore ? 1 : 0
     if let transfer { c.pointee.transfer = try writer.message("transfer", transfer) }
   }
 }

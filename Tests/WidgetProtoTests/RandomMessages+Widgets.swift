@@ -368,7 +368,7 @@ extension RandomMessages {
       ]), subscriptionID: number(), timeoutNanoseconds: 9, cursor: number(),
       eventCursor: number(),
       transfer: pick([nil, HandedTransfer(isSnapshot: false, startedRevision: 4)]),
-      wantsProgress: true)
+      wantsProgress: true, lacksStore: true)
   }
 
   mutating func reflectionQuestion() -> ReflectionRequest {

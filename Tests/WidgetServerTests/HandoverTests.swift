@@ -106,6 +106,37 @@ import WidgetStorage
     }
   }
 
+  @Test func `is told of the end of a store failure if it was stalled at the restart`()
+    async throws
+  {
+    try await withRestart(limits: .with { $0.frameIntervalMicroseconds = 0 }) { server in
+      let client = try server.connect()
+      let text = Value.string(String(repeating: "x", count: 10_000))
+      try client.create("a", data: ["t": text])
+      let watcher = try Watcher(client).sync()
+      server.log.failure = .full(path: "/db")
+      #expect(throws: RPCStatus.self) { try client.create("b") }
+      while watcher.mirror.storeFailure == nil { _ = try watcher.step() }
+      // Nobody reads these answers, so the connection takes no more.
+      var ids: [UInt32] = []
+      var requests: [UInt8] = []
+      for _ in 0..<400 {
+        ids.append(client.takeStreamID())
+        requests += try client.request(
+          "GetWidget", GetWidgetRequest(id: .make("a")), id: ids[ids.count - 1])
+      }
+      try client.send(requests)
+      try server.eventually { $0.streams.all.contains { !$0.sink.isWritable } }
+      server.log.failure = nil
+      return { next in
+        for id in ids { _ = try client.answer(to: id, as: GetWidgetResponse.self) }
+        let revision = try next.connect().set("a", ["n": .int(1)]).revision
+        try watcher.catchUp(to: revision)
+        #expect(watcher.mirror.storeFailure == nil)
+      }
+    }
+  }
+
   private static func setBlue(_ blue: UInt8, _ client: RawClient) throws -> Revision {
     let color = ThemeColors(ThemeColor(red: 1, green: 2, blue: blue))
     return try client.call(

@@ -131,6 +131,9 @@ final class Subscription {
 
   func knowsStore(at version: UInt64) { storeVersion = version }
 
+  /// The reader must be told whether the store takes changes, whatever it was told before.
+  func forgetStore() { storeVersion = .max }
+
   /// Whether `min_interval` or `batch_delay` delays the next change frame.
   func isTooEarly(at instant: NIODeadline) -> Bool { instant < max(nextFrameAt, batchUntil) }
 

@@ -434,6 +434,13 @@ final class WatchRounds {
   /// The reader knows whether the store takes changes.
   func knowsStore(_ subscription: Subscription) { subscription.knowsStore(at: storage.version) }
 
+  /// Whether the next process must tell the reader whether the store takes changes: the reader was
+  /// not told the last change, or knows a failure that the next process does not have.
+  func lacksStore(_ subscription: Subscription) -> Bool {
+    subscription.lacksStore(at: storage.version)
+      || subscription.group.filter.wantsState && storage.failure != nil
+  }
+
   private func sendStore(to subscription: Subscription) {
     knowsStore(subscription)
     context.counters.countFrames()

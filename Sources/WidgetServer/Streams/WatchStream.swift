@@ -18,8 +18,10 @@ final class WatchStream: ServedStream {
   func finish(_ status: RPCStatus?) { streams.finish(subscription, status) }
 
   func handOver(streamID: UInt32) -> HandedStream {
-    subscription.handOver(
+    var handed = subscription.handOver(
       streamID: streamID, sentRevision: streams.rounds.sentRevision,
       sentSequence: streams.rounds.sentSequence)
+    handed.lacksStore = streams.rounds.lacksStore(subscription)
+    return handed
   }
 }

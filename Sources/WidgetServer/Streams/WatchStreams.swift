@@ -202,7 +202,7 @@ final class WatchStreams {
     let cursor = handed.transfer?.startedRevision ?? handed.cursor
     let theme = context.store.theme.revision
     subscription.continue(handed, theme: theme <= cursor ? theme : nil)
-    rounds.knowsStore(subscription)
+    if handed.lacksStore { subscription.forgetStore() } else { rounds.knowsStore(subscription) }
     watchProgress(of: subscription)
     return subscription
   }

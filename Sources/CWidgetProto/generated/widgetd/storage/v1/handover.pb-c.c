@@ -407,7 +407,7 @@ const ProtobufCMessageDescriptor widgetd__storage__v1__handed_connection__descri
   (ProtobufCMessageInit) widgetd__storage__v1__handed_connection__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__storage__v1__handed_stream__field_descriptors[10] =
+static const ProtobufCFieldDescriptor widgetd__storage__v1__handed_stream__field_descriptors[11] =
 {
   {
     "stream_id",
@@ -529,10 +529,23 @@ static const ProtobufCFieldDescriptor widgetd__storage__v1__handed_stream__field
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "lacks_store",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__Storage__V1__HandedStream, lacks_store),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__storage__v1__handed_stream__field_indices_by_name[] = {
   6,   /* field[6] = cursor */
   7,   /* field[7] = event_cursor */
+  10,   /* field[10] = lacks_store */
   0,   /* field[0] = stream_id */
   4,   /* field[4] = subscription_id */
   5,   /* field[5] = timeout_nano */
@@ -545,7 +558,7 @@ static const unsigned widgetd__storage__v1__handed_stream__field_indices_by_name
 static const ProtobufCIntRange widgetd__storage__v1__handed_stream__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 10 }
+  { 0, 11 }
 };
 const ProtobufCMessageDescriptor widgetd__storage__v1__handed_stream__descriptor =
 {
@@ -555,7 +568,7 @@ const ProtobufCMessageDescriptor widgetd__storage__v1__handed_stream__descriptor
   "Widgetd__Storage__V1__HandedStream",
   "widgetd.storage.v1",
   sizeof(Widgetd__Storage__V1__HandedStream),
-  10,
+  11,
   widgetd__storage__v1__handed_stream__field_descriptors,
   widgetd__storage__v1__handed_stream__field_indices_by_name,
   1,  widgetd__storage__v1__handed_stream__number_ranges,

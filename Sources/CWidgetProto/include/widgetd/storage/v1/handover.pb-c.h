@@ -79,6 +79,7 @@ struct  Widgetd__Storage__V1__HandedStream
   uint64_t event_cursor;
   Widgetd__Storage__V1__HandedTransfer *transfer;
   protobuf_c_boolean wants_progress;
+  protobuf_c_boolean lacks_store;
   Widgetd__Storage__V1__HandedStream__RequestCase request_case;
   union {
     Widgetd__V1__WatchWidgetsRequest *watch_widgets;
@@ -88,7 +89,7 @@ struct  Widgetd__Storage__V1__HandedStream
 };
 #define WIDGETD__STORAGE__V1__HANDED_STREAM__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__storage__v1__handed_stream__descriptor) \
-    , 0, 0, 0, 0, 0, NULL, 0, WIDGETD__STORAGE__V1__HANDED_STREAM__REQUEST__NOT_SET, {0} }
+    , 0, 0, 0, 0, 0, NULL, 0, 0, WIDGETD__STORAGE__V1__HANDED_STREAM__REQUEST__NOT_SET, {0} }
 
 
 struct  Widgetd__Storage__V1__HandedTransfer
