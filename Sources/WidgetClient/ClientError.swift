@@ -123,24 +123,6 @@ extension ClientError: CustomStringConvertible {
   }
 }
 
-extension RPCMethod {
-  /// Whether the call can change something, so that a caller without an answer does not know whether it
-  /// has.
-  var mayChange: Bool {
-    switch self {
-    case .checkHealth, .listHealth, .watchHealth, .getWidget, .listWidgets, .watchWidgets,
-      .watchEvents, .requestProgress, .getStats, .readBlob, .getKind, .listKinds, .getTheme,
-      .listBundles, .diffBundle, .getTimeline, .getPlaceholder, .getSnapshot:
-      false
-    case .createWidget, .updateWidget, .deleteWidget, .setPresence, .moveWidget, .applyWidgets,
-      .sendEvent, .refreshWidgets, .unsubscribe, .startActivity, .updateActivity, .endActivity,
-      .reload, .setLogLevel, .setTime, .uploadBlob, .deleteBlob, .applyKinds, .deleteKind,
-      .updateTheme, .installBundle, .deleteBundle, .rollbackBundle, .setBundleDefaults, .provide:
-      true
-    }
-  }
-}
-
 extension ClientError {
   /// The error of a sent call, with the fact whether its change may be made.
   func of(_ method: RPCMethod) -> ClientError {

@@ -122,6 +122,7 @@ REQUEST_PROGRESS = Method(
     "RequestProgress",
     _widget_service.RequestProgressRequest,
     _widget_service.RequestProgressResponse,
+    is_repeatable=True,
 )
 START_ACTIVITY = Method(
     "widgetd.v1.ActivityService",

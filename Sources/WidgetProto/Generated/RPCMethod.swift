@@ -300,4 +300,13 @@ public enum RPCMethod: UInt8, CaseIterable, Sendable {
     default: false
     }
   }
+
+  /// Whether the call can change something, so that a caller without an answer does not know
+  /// whether it has. By the option idempotency_level.
+  public var mayChange: Bool {
+    switch self {
+    case .createWidget, .updateWidget, .deleteWidget, .setPresence, .moveWidget, .applyWidgets, .sendEvent, .refreshWidgets, .unsubscribe, .startActivity, .updateActivity, .endActivity, .reload, .setLogLevel, .setTime, .uploadBlob, .deleteBlob, .applyKinds, .deleteKind, .updateTheme, .installBundle, .deleteBundle, .rollbackBundle, .setBundleDefaults, .provide: true
+    default: false
+    }
+  }
 }

@@ -9,6 +9,8 @@ from codegen.descriptors import fields_of, text_of
 NOT_SERVED = ("ttrpc/", "widgetd/storage/")
 # Files whose services are a guest's: the daemon does not answer them itself.
 NOT_ANSWERED = NOT_SERVED + ("grpc/reflection/",)
+# Values of the option idempotency_level.
+IDEMPOTENCY_UNKNOWN, NO_SIDE_EFFECTS = 0, 1
 # The enum of node types.
 NODE_TYPES_FILE = "widgetd/v1/node.proto"
 NODE_TYPES_PREFIX = "NODE_TYPE_"
@@ -68,15 +70,17 @@ def methods_in(file_set):
                          if content is not None and n < 4}
                 flags = {n for n, wire_type, raw, _ in fields_of(method) if wire_type == 0 and raw[-1]}
                 options = b"".join(c for n, _, _, c in fields_of(method) if n == 4)
+                # The option idempotency_level. The file of grpc.health has no options.
+                level = NO_SIDE_EFFECTS if package.startswith("grpc.health.") else next(
+                    (raw[-1] for n, _, raw, _ in fields_of(options) if n == 34),
+                    IDEMPOTENCY_UNKNOWN)
                 methods.append({
                     "service": package + "." + name, "name": texts[1],
                     "case": case_of(name, texts[1]), "request": (home[texts[2]], texts[2]),
                     "response": (home[texts[3]], texts[3]),
                     "takes_stream": 5 in flags, "gives_stream": 6 in flags,
-                    # The option idempotency_level. The file of grpc.health has no options.
-                    "is_repeatable": 6 not in flags and (
-                        package.startswith("grpc.health.") or any(
-                            n == 34 for n, _, _, _ in fields_of(options)))})
+                    "is_repeatable": 6 not in flags and level != IDEMPOTENCY_UNKNOWN,
+                    "may_change": level != NO_SIDE_EFFECTS})
     return methods
 
 

@@ -58,6 +58,9 @@ def methods(methods):
               "  public var takesStream: Bool {"] + flag(methods, "takes_stream")
     lines += ["", "  /// Whether the daemon answers with any number of messages.",
               "  public var givesStream: Bool {"] + flag(methods, "gives_stream")
+    lines += ["", "  /// Whether the call can change something, so that a caller without an answer does not know",
+              "  /// whether it has. By the option idempotency_level.",
+              "  public var mayChange: Bool {"] + flag(methods, "may_change")
     return "\n".join(lines + ["}", ""])
 
 
