@@ -17,6 +17,8 @@ struct WidgetTextTests {
     #expect(widget.failures(Self.dates) == ["Toggle failed: no answer (for 58s)"])
     widget.error?.message = ""
     #expect(widget.failures(Self.dates) == ["action failed (for 58s)"])
+  }
+
   @Test func `several errors have the same order everywhere: the newest first`() {
     func error(_ message: String, _ seconds: Int) -> WidgetError {
       WidgetError(
@@ -34,6 +36,17 @@ struct WidgetTextTests {
     #expect(widget.failures(Self.dates).dropFirst() == lines[...])
   }
 
+  @Test func `the table says why a widget is stale`() {
+    var widget = Samples.widget
+    widget.isStale = true
+    func text(_ providers: ProviderFacts?, width: Int? = nil) -> String {
+      Table.of([widget], now: Samples.time(2300), reasons: true, providers: providers)
+        .text(width: width, Samples.plain)
+    }
+    #expect(text(ProviderFacts()).contains("  ↻ not updated for 5m text=\"12:00\" n=1\n"))
+    #expect(!text(nil).contains("↻"))
+    widget.error = WidgetError(reason: "R", message: "no answer")
+    #expect(text(ProviderFacts()).contains("  ! failed: no answer ↻ not updated for 5m text="))
   }
 
   @Test func `a wrong timeline and a failed activity count as errors`() {

@@ -65,7 +65,11 @@ struct GetCommand: AsyncParsableCommand {
     let session = try global.session()
     if owners, let id = ids.first { return try await showOwners(of: id, session) }
     let named = try await NamedWidgets(ids, socket: global.socket) { try await read($0, session) }
-    show(named.found, session.printer)
+    var providers = ProviderFacts()
+    if session.printer.format == .table, fields.paths.isEmpty {
+      await providers.look(for: named.found.map(\.widget), session)
+    }
+    show(named.found, providers, session.printer)
     await session.warnOfStore()
     try named.end(session.printer.format)
   }
@@ -76,9 +80,11 @@ struct GetCommand: AsyncParsableCommand {
     let document: Value
     /// The texts of the fields of `--field`.
     let values: [String]
+    /// The owners of the fields, if the answer has them.
+    var owners: [FieldOwner] = []
   }
 
-  private func show(_ found: [Found], _ printer: Printer) {
+  private func show(_ found: [Found], _ providers: ProviderFacts, _ printer: Printer) {
     func table() -> String {
       guard fields.paths.isEmpty else {
         return found.flatMap(\.values).map { $0 + "\n" }.joined()
@@ -86,7 +92,8 @@ struct GetCommand: AsyncParsableCommand {
       guard !found.isEmpty else { return "" }
       return printer.table(of: found.map(\.widget))
         + found.map {
-          GetCommand.problems(of: $0.widget, namesWidget: found.count > 1)
+          GetCommand.problems(
+            of: $0.widget, providers, owners: $0.owners, namesWidget: found.count > 1)
         }.joined()
     }
     if ids.count == 1, let only = found.first {
@@ -99,7 +106,12 @@ struct GetCommand: AsyncParsableCommand {
 
   private func read(_ id: WidgetID, _ session: Session) async throws -> Found {
     var mask = try fields.mask(for: session.printer.format)
-    let answer = try await fields.asking(for: mask) { (known) async throws(ClientError) in
+    // Only the owners say which values are set aside, and the other fields come without them.
+    let needed = ReadMask.Field.allCases.filter { $0 != .storedTimeline }.map(\.rawValue)
+    let asked =
+      session.printer.format == .table && fields.paths.isEmpty
+      ? try ReadMask(paths: needed) : mask
+    let answer = try await fields.asking(for: asked) { (known) async throws(ClientError) in
       mask = known
       return try await session.client.getWidget(
         GetWidgetRequest(id: id, readMask: known), options: session.options)
@@ -107,7 +119,7 @@ struct GetCommand: AsyncParsableCommand {
     let document = answer.widget.document(
       etag: answer.etag, mask: mask, stored: answer.storedTimeline)
     guard session.printer.format == .table, !fields.paths.isEmpty else {
-      return Found(widget: answer.widget, document: document, values: [])
+      return Found(widget: answer.widget, document: document, values: [], owners: answer.owners)
     }
     let escapes = escape || Terminal.outputIsTerminal
     do throws(CommandFailure) {
@@ -135,15 +147,18 @@ struct GetCommand: AsyncParsableCommand {
     return widget.failures.map { $0.words { "for \(dates.age(of: $0))" } }.joined(separator: "\n")
   }
 
-  /// A line for each problem of a widget: its error, its staleness, and failed parts of its content.
+  /// A line for each problem of a widget: its errors, its staleness, failed parts of its content,
+  /// and values that are set aside.
   ///
   /// - Parameter namesWidget: Whether each line begins with the widget's id.
   static func problems(
-    of widget: Widget, now: Timestamp = Terminal.now, namesWidget: Bool = false
+    of widget: Widget, _ providers: ProviderFacts = ProviderFacts(), owners: [FieldOwner] = [],
+    now: Timestamp = Terminal.now, namesWidget: Bool = false
   ) -> String {
+    let asides = owners.filter(\.isAside).map { AsideValues.Entry(widget: widget.id, field: $0) }
     let lines =
-      widget.failures(DateText(now: now)) + widget.statusFailures
-      + (widget.content?.problemLines(tellsAll: false) ?? [])
+      widget.failures(DateText(now: now), providers) + widget.statusFailures
+      + (widget.content?.problemLines(tellsAll: false) ?? []) + asides.map(\.words)
     let start = namesWidget ? "  \(widget.id): " : "  "
     return lines.map { "\(start)\($0)\n" }.joined().safeLines
   }

@@ -14,7 +14,8 @@ struct ListCommand: AsyncParsableCommand {
       status 3.
 
       If a widget has failed, its STATE has "error", and its DATA begins with ! and the reason: an \
-      error, a wrong timeline, a failed activity, or an expression of its content that fails.
+      error, a wrong timeline, a failed activity, or an expression of its content that fails. If \
+      a widget is stale, its DATA has ↻ and the reason.
 
       Examples:
         widgetctl ls
@@ -50,6 +51,13 @@ struct ListCommand: AsyncParsableCommand {
       return try await session.list(selector, mask: known)
     }
     let widgets = failing ? found.filter(\.widget.hasFailed) : found
+    // The reasons need fields that --field leaves out.
+    var providers: ProviderFacts?
+    if session.printer.format == .table, fields.paths.isEmpty {
+      var facts = ProviderFacts()
+      await facts.look(for: widgets.map(\.widget), session)
+      providers = facts
+    }
     if found.isEmpty, ids.isEmpty, !selection.isEmpty { await selection.noteNothing(in: session) }
     session.printer.print(
       list: widgets.map {
@@ -60,7 +68,8 @@ struct ListCommand: AsyncParsableCommand {
       failing && widgets.isEmpty && !found.isEmpty && session.printer.width != nil
         ? "no widget has failed\n"
         : session.printer.table(
-          of: widgets.map(\.widget), mask: mask, reasons: true, paths: fields.paths)
+          of: widgets.map(\.widget), mask: mask, reasons: true, providers: providers,
+          paths: fields.paths)
     }
     await session.warnOfStore()
     let missing = try await session.missing(ids, beside: Set(found.map(\.widget.id)))
@@ -118,12 +127,16 @@ extension Printer {
   /// - Parameters:
   ///   - mask: the requested fields.
   ///   - reasons: whether the data of a failed widget begins with the reason.
+  ///   - providers: with them, the data of a stale widget begins with the reason, too.
   ///   - paths: the paths of `--field`; empty for all data.
   func table(
-    of widgets: [Widget], mask: ReadMask = .all, reasons: Bool = false, paths: [String] = []
+    of widgets: [Widget], mask: ReadMask = .all, reasons: Bool = false,
+    providers: ProviderFacts? = nil, paths: [String] = []
   ) -> String {
     if widgets.isEmpty, width != nil { return "no widgets\n" }
-    return Table.of(widgets, now: Terminal.now, mask: mask, reasons: reasons) {
+    return Table.of(
+      widgets, now: Terminal.now, mask: mask, reasons: reasons, providers: providers
+    ) {
       FieldOptions.projected($0, paths)
     }.text(width: width, painter)
   }

@@ -12,6 +12,9 @@ struct Table {
     /// reason, shortened so that its cause stays.
     private var reason = ""
 
+    /// The mark of a stale widget, as in the dashboard.
+    static let staleMark = "↻ "
+
     init(_ text: String, _ style: Style = .plain, reason: String? = nil) {
       self.text = text.safeForTerminal
       self.style = style
@@ -20,7 +23,7 @@ struct Table {
 
     func cut(toColumns limit: Int) -> String {
       guard text.columns > limit, !reason.isEmpty else { return text.cut(toColumns: limit) }
-      let mark = text.hasPrefix("! ") ? "! " : ""
+      let mark = ["! ", Cell.staleMark].first { text.hasPrefix($0) } ?? ""
       let shortened = ReasonText.shortened(reason, to: max(limit - mark.columns, 1))
       // If the whole reason fits, the cut text shows even more.
       return shortened == reason ? text.cut(toColumns: limit) : mark + shortened

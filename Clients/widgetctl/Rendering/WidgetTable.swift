@@ -1,3 +1,4 @@
+import WidgetBar
 import WidgetModel
 
 extension Table {
@@ -10,15 +11,26 @@ extension Table {
   ///   - now: the time from which ages are measured.
   ///   - mask: the requested fields. The others stay empty.
   ///   - reasons: whether the data of a failed widget begins with the reason.
+  ///   - providers: with them, the data of a stale widget begins with the reason, too.
   ///   - projection: reduces a widget to the data that the table shows.
   static func of(
     _ widgets: [Widget], now: Timestamp, mask: ReadMask = .all, reasons: Bool = false,
-    projection: (Widget) -> Widget = { $0 }
+    providers: ProviderFacts? = nil, projection: (Widget) -> Widget = { $0 }
   ) -> Table {
     var table = Table("ID", "KIND", "STATE", "REVISION", "AGE", "DATA", yielding: "KIND")
     for widget in widgets {
-      let failure = reasons ? widget.failureMark(now: now) : ""
-      let reason = failure.isEmpty ? nil : widget.failures.first?.reason
+      var failure = reasons ? widget.failureMark(now: now) : ""
+      var reason = failure.isEmpty ? nil : widget.failures.first?.reason
+      if let staleness = providers?.staleness(of: widget), !widget.repeatsError(staleness) {
+        let words = staleness.words(DateText(now: now))
+        // Both have room.
+        if let summary = reason, failure.columns > dataColumnsMax / 2 {
+          reason = ReasonText.shortened(summary, to: dataColumnsMax / 2 - 4)
+          failure = "! \(reason ?? "") "
+        }
+        failure += "\(Cell.staleMark)\(words) "
+        reason = reason ?? words
+      }
       let data = Cell(failure + projection(widget).data.dataSummary, reason: reason)
       table.add(
         Cell(widget.id.rawValue),
