@@ -144,6 +144,13 @@ struct CommandFailure: Error, Hashable {
     case "BUNDLE_HOST_MISSING":
       return "no widgetd-host is connected, which installs and runs bundles; start it with "
         + "`\(HostStart.ofProcess.command())`"
+    case "BUNDLE_HOST_SILENT":
+      let metadata = status.errorInfo?.metadata ?? [:]
+      if let pid = metadata["pid"].flatMap({ UInt32($0) }),
+        let since = metadata["since"].flatMap({ RFC3339.timestamp($0) })
+      {
+        return SilentProcess(ProviderSilence(since: since, pid: pid)).words("widgetd-host")
+      }
     case "KIND_NOT_FOUND":
       if let kind = status.errorInfo?.metadata["kind"], !kind.isEmpty {
         return "there is no kind \"\(kind)\"; `widgetctl kinds` lists them"

@@ -97,6 +97,32 @@ extension Providers {
     }
   }
 
+  @Test func `a host that runs and does not answer is not a missing one`() async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      func list() throws -> UInt32 {
+        try client.start("ListBundles", ListBundlesRequest(), service: Self.catalog)
+      }
+      func check(_ status: RPCStatus) {
+        #expect(status.code == .unavailable && status.errorInfo?.reason == "BUNDLE_HOST_SILENT")
+        #expect(status.errorInfo?.metadata["pid"] == "\(Peer.current.pid)")
+        #expect(status.errorInfo?.metadata["since"] != nil)
+        #expect(status.message.contains("(process \(Peer.current.pid)) has not answered since "))
+      }
+      let provider = try self.manager(server)
+      let call = try list()
+      guard case .bundleRequest = try provider.next() else { throw TestFault("no request") }
+      try self.pass(300, server)
+      // The call that waits for it, and the next one.
+      check(try failure(client, call))
+      check(try failure(client, list()))
+      let again = try self.manager(server)
+      try again.halfClose()
+      _ = try again.stream.end()
+      #expect(try failure(client, list()).errorInfo?.reason == "BUNDLE_HOST_MISSING")
+    }
+  }
+
   @Test func `calls about bundles have quotas`() async throws {
     var limits = ServerLimits()
     (limits.bundleArchiveBytesMax, limits.bundleCallsMax) = (3, 1)

@@ -53,10 +53,8 @@ struct BundleTraceCommand: AsyncParsableCommand {
     let painter = global.painter
     let only = Set(widget.map(\.rawValue))
     let host = await BundleHost.ask(global)
-    if case .missing = host {
-      throw CommandFailure(
-        .unavailable,
-        "widgetd-host is not running; start it with `\(host.mend ?? "widgetd-host")`")
+    if let problem = BundleTraceCommand.problem(of: host) {
+      throw CommandFailure(.unavailable, problem)
     }
     try await BundleTraceCommand.check(subject, id, session)
     for widget in widget { try await BundleTraceCommand.check(widget, of: id, session) }
@@ -65,7 +63,7 @@ struct BundleTraceCommand: AsyncParsableCommand {
     Output.endWithReader()
     try await follow.limited {
       try await withThrowingTaskGroup(of: Void.self) { group in
-        group.addTask { try await BundleTraceCommand.renew(subject, session) }
+        group.addTask { try await BundleTraceCommand.renew(subject, session, global) }
         group.addTask {
           var notes = ConnectionNotes(follow)
           for try await frame in session.client.watchEvents(options) {
@@ -81,6 +79,15 @@ struct BundleTraceCommand: AsyncParsableCommand {
         defer { group.cancelAll() }
         try await group.next()
       }
+    }
+  }
+
+  /// Why no host traces, and what to do. Nil if one may.
+  static func problem(of host: BundleHost) -> String? {
+    switch host {
+    case .missing: "widgetd-host is not running; start it with `\(host.mend ?? "widgetd-host")`"
+    case .silent(let process, _): process.words("widgetd-host")
+    case .running, .returning, .unknown: nil
     }
   }
 
@@ -138,7 +145,9 @@ struct BundleTraceCommand: AsyncParsableCommand {
   }
 
   /// Repeats the request for the trace, and reports when the host ends or comes back.
-  private static func renew(_ subject: WidgetID, _ session: Session) async throws {
+  private static func renew(
+    _ subject: WidgetID, _ session: Session, _ global: GlobalOptions
+  ) async throws {
     var isAway = false
     while true {
       try await Task.sleep(for: renewal)
@@ -149,10 +158,14 @@ struct BundleTraceCommand: AsyncParsableCommand {
       else { continue }
       if answer.widget.isStale != isAway {
         isAway = answer.widget.isStale
-        Output.writeError(
-          isAway
-            ? "widgetctl: widgetd-host has ended; waiting for a new one\n"
-            : "widgetctl: widgetd-host is running again\n")
+        var news = "widgetd-host is running again"
+        if isAway {
+          news = "widgetd-host has ended; waiting for a new one"
+          if case .silent(let process, _) = await BundleHost.ask(global) {
+            news = process.words("widgetd-host")
+          }
+        }
+        Output.writeError("widgetctl: \(news)\n")
       }
       if !isAway { _ = try? await ask(subject, session) }
     }

@@ -59,6 +59,7 @@ extension ServiceLoop {
     _ responder: any CallResponder
   ) throws(RPCStatus) {
     try providers.bundleCalls.begin(
-      request, of: method, call, responder, manager: providers.table.bundleManager)
+      request, of: method, call, responder, manager: providers.table.bundleManager,
+      silence: providers.silent.ofBundleManager)
   }
 }

@@ -325,6 +325,17 @@ extension RPCStatus {
     "No widgetd-host is connected; it installs and runs bundles. Start it: `widgetd-host`, or its unit "
       + "if systemd has one.")
 
+  /// The process of the host runs, and its session is over, because it sent nothing.
+  static func bundleHostSilent(_ silence: ProviderSilence) -> RPCStatus {
+    let since = RFC3339.text(
+      Timestamp(seconds: silence.since.seconds, nanoseconds: 0) ?? silence.since)
+    return RPCStatus(
+      .unavailable, "BUNDLE_HOST_SILENT",
+      "widgetd-host (process \(silence.pid)) has not answered since \(since): it hangs, or a "
+        + "signal has stopped it. Continue it with `kill -CONT \(silence.pid)`, or restart it.",
+      metadata: ["pid": "\(silence.pid)", "since": since])
+  }
+
   static let bundleHostGone = RPCStatus(
     .unavailable, "BUNDLE_HOST_GONE",
     "widgetd-host ended before it answered. Start it, and try again. `widgetctl bundle ls` shows what "

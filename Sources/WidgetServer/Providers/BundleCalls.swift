@@ -24,17 +24,22 @@ final class BundleCalls {
 
   /// Sends a call to the provider.
   ///
-  /// - Parameter manager: The session that manages bundles, if there is one.
+  /// - Parameters:
+  ///   - manager: The session that manages bundles, if there is one.
+  ///   - silence: That of the provider that managed bundles, if it runs and does not answer.
   func begin(
     _ request: ProvideBundleRequest.Request, of method: Method, _ call: UInt32,
-    _ responder: any CallResponder, manager: ServedSession?
+    _ responder: any CallResponder, manager: ServedSession?,
+    silence: @autoclosure () -> ProviderSilence?
   ) throws(RPCStatus) {
     switch request {
     case .install(let install): try checkArchive(install.content)
     case .diff(let diff): try checkArchive(diff.content)
     case .list, .delete, .rollback, .setDefaults, .unknown: break
     }
-    guard let session = manager else { throw .noBundleHost }
+    guard let session = manager else {
+      throw silence().map { .bundleHostSilent($0) } ?? .noBundleHost
+    }
     if let (limit, maximum) = context.limits.reachedByBundleCall(
       of: responder.level, waiting: waiting.values.map(\.responder.level))
     {
@@ -92,11 +97,15 @@ final class BundleCalls {
   }
 
   /// Ends the calls that wait for a session that is over.
-  func endAll(of session: ServedSession) {
+  ///
+  /// - Parameter silence: That of the session's provider, if its process runs and does not answer.
+  func endAll(of session: ServedSession, silence: @autoclosure () -> ProviderSilence?) {
+    guard waiting.contains(where: { $1.session === session }) else { return }
+    let status = silence().map { RPCStatus.bundleHostSilent($0) } ?? .bundleHostGone
     for (number, asked) in waiting where asked.session === session {
       asked.timer.cancel()
       waiting[number] = nil
-      asked.responder.answerNow { asked.responder.refuse(.bundleHostGone, to: asked.call) }
+      asked.responder.answerNow { asked.responder.refuse(status, to: asked.call) }
     }
   }
 }

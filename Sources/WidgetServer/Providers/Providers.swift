@@ -177,8 +177,9 @@ final class Providers {
       let status = RPCStatus.leaseExpired(session.leaseDuration)
       context.note(.provide, status, of: session.peer)
       if let provider = session.provider, table.byName[provider] === session {
-        let since = context.clock.now.advanced(by: .zero - session.leaseDuration)
-        silent.expired(provider, pid: session.peer.pid, since: since)
+        let since = Timestamp.wallClock().advanced(by: .zero - session.leaseDuration)
+        silent.expired(
+          provider, pid: session.peer.pid, since: since, managesBundles: session.managesBundles)
       }
       end(session, status)
     }
@@ -236,7 +237,7 @@ final class Providers {
   func forget(_ session: ServedSession) {
     guard session.close() else { return }
     release(session)
-    bundleCalls.endAll(of: session)
+    bundleCalls.endAll(of: session, silence: session.provider.flatMap { silent[$0] })
     snapshots.endAll(of: session)
     table.remove(session)
     delivery.forget(session)

@@ -34,20 +34,37 @@ struct SilentProviders {
     }
   }
 
-  private var byName: [String: (silence: ProviderSilence, process: Process)] = [:]
+  private struct Entry {
+    let silence: ProviderSilence
+    let process: Process
+    let managesBundles: Bool
+  }
+
+  private var byName: [String: Entry] = [:]
 
   /// The lease of a provider's session is over.
   ///
   /// - Parameter since: When the provider sent its last message.
-  mutating func expired(_ provider: String, pid: UInt32, since: Timestamp) {
+  mutating func expired(
+    _ provider: String, pid: UInt32, since: Timestamp, managesBundles: Bool = false
+  ) {
     guard let process = Process(pid) else { return }
     if byName.count >= SilentProviders.countMax { byName = byName.filter { $1.process.isRunning } }
     guard byName.count < SilentProviders.countMax else { return }
-    byName[provider] = (ProviderSilence(since: since, pid: pid), process)
+    byName[provider] = Entry(
+      silence: ProviderSilence(since: since, pid: pid), process: process,
+      managesBundles: managesBundles)
   }
 
   /// The provider has a session again.
   mutating func comeBack(_ provider: String) { byName[provider] = nil }
+
+  /// The silence of the provider that manages bundles: of the last one, if there are several. Nil
+  /// if none is silent.
+  var ofBundleManager: ProviderSilence? {
+    byName.values.filter { $0.managesBundles && $0.process.isRunning }.map(\.silence)
+      .max { $0.since < $1.since }
+  }
 
   /// Nil if the provider is not silent, or if its process has ended.
   subscript(provider: String) -> ProviderSilence? {
