@@ -1,4 +1,5 @@
 import WidgetExpression
+public import WidgetModel
 
 /// A problem in a bundle's file, and its place.
 public struct BundleProblem: Error, Hashable, Sendable {
@@ -14,6 +15,9 @@ public struct BundleProblem: Error, Hashable, Sendable {
   public var hint: String
   /// The line of the file, and below it a caret at the place. Empty if there is no such line.
   public var excerpt: String
+  /// For a warning about a kind that the bundle lacks: the kind. If another program provides it,
+  /// the warning does not apply.
+  public var foreignKind: KindName?
 
   public init(
     line: Int, column: Int, path: String = "", message: String, hint: String = "",

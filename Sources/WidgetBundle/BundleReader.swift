@@ -378,7 +378,8 @@ struct BundleFileReader {
         "the bundle has no kind \"\(name)\"; if no other program provides it, the widget shows its data "
           + "as a table",
         hint: name.closest(among: names).map { "did you mean \"\($0)\"?" }
-          ?? "`widgetctl kinds` lists the kinds of all programs")
+          ?? "`widgetctl kinds` lists the kinds of all programs",
+        foreignKind: kindName)
     }
     var spec = WidgetSpec(id: id, kind: kindName)
     let kind = kinds.first { $0.kind.name == kindName }?.kind

@@ -108,11 +108,13 @@ final class Reading {
     return field.isEmpty ? "" : "\(field.prefix(200)): "
   }
 
-  func remark(_ item: Item, _ message: String, hint: String) {
-    remark(
-      BundleProblem(
-        line: item.node.line, column: item.node.column, path: item.path, message: message,
-        hint: hint))
+  /// - Parameter foreignKind: the kind that the bundle lacks, if the warning is about it.
+  func remark(_ item: Item, _ message: String, hint: String, foreignKind: KindName? = nil) {
+    var problem = BundleProblem(
+      line: item.node.line, column: item.node.column, path: item.path, message: message,
+      hint: hint)
+    problem.foreignKind = foreignKind
+    remark(problem)
   }
 
   /// Adds a warning, once: an expression such as a transform may be read several times.

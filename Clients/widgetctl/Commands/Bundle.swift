@@ -301,13 +301,15 @@ struct BundleValidateCommand: AsyncParsableCommand {
         let bundle = found.bundle
         lines +=
           "\(found.file): ok: bundle \(bundle.id) \(bundle.version), \(BundleText.counts(bundle))\n"
-        problems += BundleText.remarks(bundle.remarks, file: found.file)
-        let met = (await BundleOutlook.of(bundle, global))?.remarks.map(\.problem) ?? []
+        let outlook = await BundleOutlook.of(bundle, global)
+        let remarks = outlook?.remarks(of: bundle) ?? bundle.remarks
+        problems += BundleText.remarks(remarks, file: found.file)
+        let met = outlook?.remarks.map(\.problem) ?? []
         problems += met.map { BundleText.warning($0, file: found.file) }.joined()
         documents.append(
           .map([
             "file": .string(found.file), "ok": .bool(true), "problems": .list([]),
-            "warnings": .list((bundle.remarks + met).map { BundleText.document($0) }),
+            "warnings": .list((remarks + met).map { BundleText.document($0) }),
             "bundle": .map(BundleText.document(bundle)),
           ]))
       } catch {

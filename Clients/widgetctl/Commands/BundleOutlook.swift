@@ -26,6 +26,8 @@ struct BundleOutlook: Hashable, Sendable {
 
   private(set) var remarks: [Remark] = []
   private(set) var kept: [KeptField] = []
+  /// The kinds of the bundle's widgets that other programs provide.
+  private(set) var provided: Set<KindName> = []
 
   /// Ids that a remark names.
   private static let idsMax = 5
@@ -75,6 +77,14 @@ struct BundleOutlook: Hashable, Sendable {
     }
     guard !bundle.widgets.isEmpty else { return outlook }
     let foreign = Set(bundle.widgets.map(\.kind)).subtracting(bundle.kinds.map(\.kind.name))
+    for name in foreign {
+      do throws(ClientError) {
+        _ = try await client.getKind(GetKindRequest(name: name), options: options)
+        outlook.provided.insert(name)
+      } catch {
+        guard error.status?.code == .notFound else { throw error }
+      }
+    }
     if !foreign.isEmpty {
       let all = try await client.listKinds(ListKindsRequest(), options: options)
       let names = all.kinds.map(\.kind.name.rawValue)
@@ -95,6 +105,12 @@ struct BundleOutlook: Hashable, Sendable {
       outlook.kept += kept(spec, widget, kind, by: set, before: registered[spec.kind])
     }
     return outlook
+  }
+
+  /// The warnings of a bundle's reader that apply here: other programs may provide the kinds that
+  /// the bundle lacks.
+  func remarks(of bundle: Bundle) -> [BundleProblem] {
+    bundle.remarks.filter { problem in problem.foreignKind.map { !provided.contains($0) } ?? true }
   }
 
   static func claimed(_ kind: KindName, by provider: String) -> Remark {
