@@ -23,6 +23,8 @@
 #define LAST_WAIT_MILLISECONDS 2000
 /* The memory limit of --once. */
 #define ONCE_BYTES_MAX ((size_t)1 << 30)
+/* The time for each question about a missing widget or kind. */
+#define QUESTION_MILLISECONDS 2000
 
 enum { LABELS, KIND, FAMILY, WHERE, FIELD, ONCE, EVENTS, REDACTED, MIN_INTERVAL, WAIT, SOCKET, TIMEOUT, HELP,
        VERSION };
@@ -77,8 +79,9 @@ static const char help[] =
     "      --version                Print the version, and exit.\n"
     "  -h, --help                   Print this help, and exit.\n"
     "\n"
-    "Exit status: 0 success, or the output was closed; 2 wrong usage, 6 permission denied,\n"
-    "7 no daemon (--once), 8 timeout, 9 limit exceeded, 10 invalid selection, 1 any other error.\n";
+    "Exit status: 0 success, or the output was closed; 2 wrong usage, 3 a named widget or kind\n"
+    "does not exist (--once), 6 permission denied, 7 no daemon (--once), 8 timeout,\n"
+    "9 limit exceeded, 10 invalid selection, 1 any other error.\n";
 
 typedef struct follower {
   Widgetd__V1__WatchWidgetsRequest request;
@@ -92,9 +95,13 @@ typedef struct follower {
   bool owes_reconnected;
   /* Whether the daemon kept the connection but did not answer. */
   bool hangs;
-  /* Whether this is the first snapshot. `is_there` then collects which of the ids exist. */
-  bool looks_for_ids;
+  /* Whether this is the first snapshot. The fields below then collect which of the ids are in it,
+   * and whether it has widgets. */
+  bool is_first;
   bool *is_there;
+  bool has_widgets;
+  /* The exit status of --once. */
+  int status;
   text line;
 } follower;
 
@@ -147,10 +154,86 @@ static void lost(follower *to, const wc_error *error) {
   print_line(to);
 }
 
-static void look_for_ids(follower *to, const Widgetd__V1__WatchWidgetsResponse *frame) {
-  if (!to->looks_for_ids) return;
+/* --- Missing widgets and kinds --- */
+
+/* Whether the daemon answers a call with NOT_FOUND. Without an answer, nothing is missing. */
+static bool is_not_found(follower *to, const char *method, const ProtobufCMessage *request) {
+  wc_error error;
+  void *answer = NULL;
+  wc_client *client = wc_connect_within(to->socket, QUESTION_MILLISECONDS, &error);
+  if (client == NULL) return false;
+  wc_code code = wc_call_message(client, method, request, &answer, &error);
+  wc_free(answer);
+  wc_close(client);
+  return code == WC_NOT_FOUND;
+}
+
+static bool lacks_widget(follower *to, char *id) {
+  Widgetd__V1__GetWidgetRequest request = WIDGETD__V1__GET_WIDGET_REQUEST__INIT;
+  char *path = "id";
+  Google__Protobuf__FieldMask mask = GOOGLE__PROTOBUF__FIELD_MASK__INIT;
+  mask.n_paths = 1;
+  mask.paths = &path;
+  request.id = id;
+  request.read_mask = &mask;
+  return is_not_found(to, "GetWidget", &request.base);
+}
+
+static bool lacks_kind(follower *to, char *kind) {
+  Widgetd__V1__GetKindRequest request = WIDGETD__V1__GET_KIND_REQUEST__INIT;
+  request.name = kind;
+  return is_not_found(to, "GetKind", &request.base);
+}
+
+/* Whether no widget has the kind. A kind that nobody has registered can have widgets. */
+static bool has_no_widgets(follower *to, char *kind) {
+  Widgetd__V1__ListWidgetsRequest request = WIDGETD__V1__LIST_WIDGETS_REQUEST__INIT;
+  Widgetd__V1__WidgetSelector selector = WIDGETD__V1__WIDGET_SELECTOR__INIT;
+  Widgetd__V1__ListWidgetsResponse *page = NULL;
+  wc_error error;
+  selector.n_kinds = 1;
+  selector.kinds = &kind;
+  request.selector = &selector;
+  request.page_size = 1;
+  wc_client *client = wc_connect_within(to->socket, QUESTION_MILLISECONDS, &error);
+  if (client == NULL) return false;
+  bool is_known = false, has_none = false;
+  while (!is_known && !has_none) {
+    /* The token belongs to the last page. */
+    Widgetd__V1__ListWidgetsResponse *last = page;
+    page = NULL;
+    if (wc_call(client, "ListWidgets", &request, &page, &error) != WC_OK) {
+      is_known = true;
+    } else {
+      is_known = page->n_widgets > 0;
+      has_none = !is_known && page->next_page_token[0] == 0;
+      request.page_token = page->next_page_token;
+    }
+    wc_free(last);
+  }
+  wc_free(page);
+  wc_close(client);
+  return has_none;
+}
+
+static void look_for_kinds(follower *to) {
+  for (size_t n = 0; n < to->selector.n_kinds; n++) {
+    char *kind = to->selector.kinds[n];
+    if (!lacks_kind(to, kind)) continue;
+    if (!to->once)
+      say("the kind \"%s\" is not registered; `widgetctl kinds` lists the kinds", kind);
+    else if (has_no_widgets(to, kind))
+      fail(STATUS_NOT_FOUND, "there is no kind \"%s\"; `widgetctl kinds` lists them", kind);
+  }
+}
+
+/* Reports on standard error what the command line names and the daemon does not have. */
+static void look_for_missing(follower *to, const Widgetd__V1__WatchWidgetsResponse *frame) {
+  if (!to->is_first) return;
   size_t count = to->selector.n_ids;
+  const char *ending = to->once ? "" : " yet; waiting for it";
   if (frame->frame_case == WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_SNAPSHOT) {
+    to->has_widgets = to->has_widgets || frame->snapshot->n_widgets > 0;
     for (size_t i = 0; i < frame->snapshot->n_widgets; i++)
       for (size_t n = 0; n < count; n++)
         if (strcmp(frame->snapshot->widgets[i]->id, to->selector.ids[n]) == 0)
@@ -158,13 +241,22 @@ static void look_for_ids(follower *to, const Widgetd__V1__WatchWidgetsResponse *
   } else if (frame->frame_case == WIDGETD__V1__WATCH_WIDGETS_RESPONSE__FRAME_SYNCED) {
     bool selects = to->selector.n_labels + to->selector.n_kinds + to->selector.n_families > 0
                    || to->selector.expression[0] != 0;
-    to->looks_for_ids = false;
-    for (size_t n = 0; n < count; n++)
-      if (!to->is_there[n])
-        say("no widget \"%s\"%s%s", to->selector.ids[n], selects ? " in the selection" : "",
-            to->once ? "" : " yet; waiting for it");
+    to->is_first = false;
+    if (to->once) look_for_kinds(to);
+    for (size_t n = 0; n < count; n++) {
+      char *id = to->selector.ids[n];
+      if (to->is_there[n]) continue;
+      bool is_missing = !selects || lacks_widget(to, id);
+      say("no widget \"%s\"%s%s", id, is_missing ? "" : " in the selection", ending);
+      if (is_missing) to->status = STATUS_NOT_FOUND;
+    }
+    if (selects && !to->has_widgets)
+      say("no widget matches the selection%s", to->once ? "" : " yet; waiting");
+    if (!to->once) look_for_kinds(to);
   }
 }
+
+/* --- Frames --- */
 
 static void print_state(follower *to, wc_watch *watch) {
   size_t count;
@@ -197,7 +289,7 @@ static void take_notice(wc_watch *watch, const wc_notice *notice, void *context)
     }
     if (!to->once) json_frame(&to->line, frame, &to->mask);
     print_line(to);
-    look_for_ids(to, frame);
+    look_for_missing(to, frame);
     break;
   }
   case WC_NOTICE_SETTLED:
@@ -300,7 +392,7 @@ static void read_options(follower *to, int count, char **words) {
     fail_usage("--once prints a state and ends; leave it out with --events");
   if (to->request.redacted && to->request.include_events)
     fail_usage("--redacted has no events; leave out --events");
-  to->looks_for_ids = selector->n_ids > 0;
+  to->is_first = true;
   to->is_there = keep(selector->n_ids * sizeof *to->is_there);
   to->request.selector = selector;
   if (to->mask.paths.n_paths > 0) to->request.read_mask = &to->mask.paths;
@@ -322,5 +414,5 @@ int main(int count, char **words) {
   wc_watch_free(watch);
   free(to.line.bytes);
   if (error.code != WC_OK) fail_error(&error, to.socket);
-  return STATUS_OK;
+  return to.once ? to.status : STATUS_OK;
 }
