@@ -13,7 +13,8 @@ public struct BarBlock: Hashable, Sendable {
   /// The default colour of the parts.
   public var color: ThemeColor?
   public var background: ThemeColor?
-  /// The value of its first gauge, in percent. Nil if there is no gauge or no value.
+  /// The value of its first gauge, or the `percentage` of its first label that has one. Nil if there is
+  /// neither.
   public var percentage: Int?
   /// The name of its first icon. Empty if it has no icon.
   public var icon: String

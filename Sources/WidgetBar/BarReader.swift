@@ -5,6 +5,7 @@ public import WidgetModel
 ///
 /// - Children of stacks and grids stand side by side. A blank separates them, unless `spacing` is
 ///   `offset.none` or 0. A layered stack shows its last visible child.
+/// - The percentage is the one of the first gauge, or of the first label with `percentage`.
 /// - A gauge shows its text and percentage, a chart a sparkline of its last values, and a toggle
 ///   `[x]` or `[ ]` and its text.
 /// - A stale widget is dim, and its text ends with `↻`. A widget has failed if it has an error, if its schedule or timeline has a
@@ -365,6 +366,7 @@ private struct Reading {
   }
 
   private mutating func readLabel(_ node: Node, _ around: Surroundings) {
+    if percentage == nil { percentage = node.statedPercentage }
     let short = node.text("shortText")
     let (count, shortCount) = (parts.count, shortParts.count)
     defer { isolate(from: count, shortCount) }
@@ -440,6 +442,12 @@ extension Node {
 
   /// A property as text. Empty if the node does not have it.
   func text(_ name: String) -> String { properties[name]?.scalarText ?? "" }
+
+  /// The property `percentage`, rounded and limited to 0 to 100.
+  fileprivate var statedPercentage: Int? {
+    guard let number = properties["percentage"]?.number, number.isFinite else { return nil }
+    return Int(min(max(number, 0), 100) + 0.5)
+  }
 
   /// Whether a click on the node causes an event.
   var isPressable: Bool {

@@ -11,6 +11,9 @@ extension NodeType {
         properties: [
           .init("text", .field(.string), .string(""), "Text."),
           .init("shortText", .field(.string), nil, "Shorter text, for a bar with little room."),
+          .init(
+            "percentage", PropertyType.anyNumber, nil,
+            "Percentage for the icons and ramps of bars, 0 to 100."),
           .init("runs", .runs, nil, "Parts of the text, each with a style. Replaces text."),
           .init(
             "lines", .whole(0...1000), .int(0), .lines, "Maximum number of lines; 0 for no limit."),

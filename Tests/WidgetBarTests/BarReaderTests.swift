@@ -41,6 +41,24 @@ private let red = ThemeColor(red: 255, green: 0, blue: 0)
       ).text == "ab")
   }
 
+  @Test(
+    arguments: [
+      (Value.int(83), 83), (.double(42.6), 43), (.double(150), 100), (.int(-1), 0),
+      (.double(.nan), nil), (.string("7"), nil),
+    ] as [(Value, Int?)])
+  func `a label can state a percentage`(stated: Value, percentage: Int?) {
+    let block = reader.block(of: widget([label("bat 83%", ["percentage": stated])]))
+    #expect(block.percentage == percentage)
+    #expect(block.text == "bat 83%")
+  }
+
+  @Test func `the first percentage counts`() {
+    let gauge = Node(id: "g", type: .gauge, properties: ["value": .double(0.5)])
+    let first = label("a", id: "a", ["percentage": .int(7)])
+    #expect(reader.block(of: widget(stack([first, gauge]))).percentage == 7)
+    #expect(reader.block(of: widget(stack([gauge, first]))).percentage == 50)
+  }
+
   @Test func `content that cannot be computed shows itself`() {
     let problem = "text: 1:12: index 0 is out of range"
     func failing(_ text: String) -> Node {
