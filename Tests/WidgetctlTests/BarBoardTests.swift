@@ -201,6 +201,14 @@ import WidgetProto
     #expect(board.clicked(try #require(I3Click(.int(1))))?.id == Samples.id("a"))
   }
 
+  @Test(arguments: [BarFormat.i3bar, .swaybar])
+  func `one text of i3bar is a list by itself`(format: BarFormat) throws {
+    var board = try synced(board(format), [LiveSamples.widget("a", says: "x")])
+    board.isOnce = true
+    let text = board.next(dates) ?? ""
+    #expect(text.hasPrefix("[{") && text.hasSuffix("}]\n"), "\(text)")
+  }
+
   @Test func `a section of i3blocks with another name is still a click on the only widget`() throws
   {
     let click = try #require(I3Click(.map(["name": .string("b"), "button": .int(1)])))

@@ -9,6 +9,8 @@ struct BarBoard: Sendable {
   let ids: [WidgetID]
   /// Whether to leave out status widgets of hosts and bundles that run without errors.
   let leavesOutStanding: Bool
+  /// Whether there is one text, which is no part of a stream.
+  var isOnce = false
   var encoder: BarEncoder
   var appearance: Theme.Appearance
   var columnsMax: Int
@@ -213,16 +215,20 @@ struct BarBoard: Sendable {
     "since \(dates.text(time, style: "datetime", pattern: "", zone: ""))"
   }
 
+  /// Whether each text is an element of the list that the header begins.
+  private var isElement: Bool {
+    !isOnce && (encoder.format == .i3bar || encoder.format == .swaybar)
+  }
+
   private func text(_ blocks: [BarBlock], _ notice: String) -> String {
     var encoder = encoder
     let notice = DisplayText.lines(of: notice).joined(separator: "\n")
-    // The text is dim, like the widgets beside it.
+    // Dim like the widgets beside it.
     if !isConnected { encoder.separatorColor = theme.color("color.secondary", appearance) }
     return switch encoder.output(blocks, notice: notice) {
     case .text(let text): text + "\n"
     case .json(let value):
-      JSONWriter.compact(value)
-        + (encoder.format == .i3bar || encoder.format == .swaybar ? ",\n" : "\n")
+      JSONWriter.compact(value) + (isElement ? ",\n" : "\n")
     }
   }
 }

@@ -82,7 +82,7 @@ struct BarCommand: AsyncParsableCommand {
     completion: .list(Theme.Appearance.allCases.map(\.name)), transform: parseAppearance)
   var appearance: Theme.Appearance = .dark
 
-  @Flag(help: "Write one text and end.")
+  @Flag(help: "Write one text and end. With i3bar and swaybar, a JSON list without a header.")
   var once = false
 
   @Option(
@@ -155,11 +155,12 @@ struct BarCommand: AsyncParsableCommand {
       TaskThreads.limit(to: 1)
     }
     let (socket, family) = (global.socket, family)
-    let board = BarBoard(
+    var board = BarBoard(
       ids: ids, leavesOutStanding: ids.isEmpty && selection.isEmpty,
       encoder: BarEncoder(format: format, separator: separator) { button, widget, part in
         BarConfiguration.command(button, widget, part, family: family, socket: socket)
       }, appearance: appearance, columnsMax: maxLength)
+    board.isOnce = once
     var bar = BarSession(
       session: session, selector: ids.isEmpty ? selection.selector() : Selector(ids: ids),
       family: family)
@@ -170,8 +171,8 @@ struct BarCommand: AsyncParsableCommand {
       let (selection, ending) = (selection, once ? "" : " yet; waiting")
       bar.noteNothing = { await selection.noteNothing(in: session, ending) }
     }
-    let running = bar
-    try await follow.limited { try await running.run(board) }
+    let (running, first) = (bar, board)
+    try await follow.limited { try await running.run(first) }
   }
 
   private func send(_ button: Int) async throws {

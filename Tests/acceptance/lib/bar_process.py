@@ -130,11 +130,11 @@ def pango(text):
     return "".join(root.itertext())
 
 
-def text_of(format, state):
-    """The text that a bar would show. Raises for input that the bar would not read."""
+def text_of(format, state, is_stream=True):
+    """The text that a bar would show. Raises for what the bar would not read."""
     if format in ("i3bar", "swaybar"):
-        assert state.endswith(","), state
-        blocks = json.loads(state[:-1])
+        assert state.endswith(",") == is_stream, state
+        blocks = json.loads(state[:-1] if is_stream else state)
         for block in blocks:
             assert block["markup"] in ("none", "pango"), block
         return "".join(pango(block["full_text"]) if block["markup"] == "pango"
@@ -175,9 +175,9 @@ def yambar_tags(state):
     return tags
 
 
-def parsed(format, state):
+def parsed(format, state, is_stream=True):
     try:
-        return text_of(format, state)
+        return text_of(format, state, is_stream)
     except (AssertionError, ValueError, ElementTree.ParseError) as error:
         return f"cannot be read: {error!r}: {state!r}"
 
