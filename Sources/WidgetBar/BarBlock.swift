@@ -43,6 +43,9 @@ public struct BarBlock: Hashable, Sendable {
 
   /// The text of all parts.
   public var text: String { parts.map(\.text).joined() }
+
+  /// Whether a bar has something to show: a text or an icon.
+  var isShown: Bool { !text.isEmpty || !icon.isEmpty }
 }
 
 /// A run of a block's text with one style. The text is one line without control characters.

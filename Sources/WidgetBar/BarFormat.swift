@@ -87,17 +87,20 @@ public struct BarEncoder: Sendable {
     self.command = command
   }
 
-  /// Encodes the blocks.
+  /// Encodes the blocks. Leaves out blocks without text. A block for eww, or in JSON, can have an icon
+  /// instead.
   ///
   /// - Parameter notice: A message about all blocks, such as a lost connection. The bar's tooltip
   ///   has it once. If each block has a tooltip, each of them has it.
   public func output(_ blocks: [BarBlock], notice: String = "") -> BarOutput {
     switch format {
-    case .i3bar, .swaybar: .json(.list(blocks.flatMap(i3Blocks)))
+    case .i3bar, .swaybar: .json(.list(blocks.filter { !$0.text.isEmpty }.flatMap(i3Blocks)))
     case .i3blocks:
       .json(
-        .map(i3Properties(PangoMarkup.withoutJSONEscapes(joined(blocks, PangoMarkup.text)), blocks))
-      )
+        .map(
+          i3Properties(
+            PangoMarkup.withoutJSONEscapes(joined(blocks, PangoMarkup.text)),
+            blocks.filter { !$0.text.isEmpty })))
     case .waybar: .json(waybar(blocks, notice))
     case .polybar: .text(joined(blocks, polybar))
     case .tmux: .text(joined(blocks, TmuxMarkup.text))
@@ -106,7 +109,7 @@ public struct BarEncoder: Sendable {
     case .eww, .json:
       .json(
         .list(
-          blocks.map { block in
+          blocks.filter(\.isShown).map { block in
             var block = block
             block.tooltip = [notice, block.tooltip].filter { !$0.isEmpty }.joined(separator: "\n")
             if format == .eww { block.tooltip = TooltipText.bounded(block.tooltip) }
@@ -116,7 +119,7 @@ public struct BarEncoder: Sendable {
   }
 
   private func joined(_ blocks: [BarBlock], _ text: (BarBlock) -> String) -> String {
-    blocks.filter { !$0.parts.isEmpty }.map(text).joined(separator: separatorText)
+    blocks.filter { !$0.text.isEmpty }.map(text).joined(separator: separatorText)
   }
 
   /// The separator, coloured and escaped like the text of widgets.

@@ -110,6 +110,18 @@ private func block(_ text: String, node: String = "") -> BarBlock {
     #expect(encoded == "#[fg=#ff0000,bold]###[][fg=red]###[](id)###[]#[default]")
   }
 
+  @Test(arguments: BarFormat.allCases)
+  func `a widget without text has no place in the bar`(format: BarFormat) {
+    var empty = block("")
+    let encoder = BarEncoder(format: format)
+    #expect(encoder.output([empty, block("x"), empty]) == encoder.output([block("x")]))
+    // eww and other programs can show an icon instead.
+    empty.icon = "bell"
+    let count: Int? =
+      if case .json(.list(let list)) = encoder.output([empty]) { list.count } else { nil }
+    #expect(count == ([.eww, .json].contains(format) ? 1 : count.map { _ in 0 }))
+  }
+
   @Test func `yambar's tags are one line each, and end`() {
     var long = block("a|b")
     long.tooltip = "x\ntext|string|y"
