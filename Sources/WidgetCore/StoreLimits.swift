@@ -60,8 +60,9 @@ public struct StoreLimits: Hashable, Sendable {
   public var contentNodesMax = NodeTemplate.nodesMax
   /// The maximum size of the content of one widget, in bytes.
   public var contentBytesMax = 256 << 10
-  /// The maximum cost of one update of a widget's content, in evaluation steps (approximate).
-  public var contentCostMax = 1_000_000
+  /// The maximum cost of making a widget's content, in evaluation steps (approximate). One
+  /// expression may use half of the steps that are left.
+  public var contentCostMax = 250_000
   /// The maximum cost of the contents that one command makes for several widgets, in evaluation
   /// steps (approximate). A node that is made counts `ContentEvaluation.nodeCost`.
   public var contentCostPerCommandMax = 40_000_000

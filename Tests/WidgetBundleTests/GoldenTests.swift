@@ -20,6 +20,12 @@ import WidgetRender
     ProcessInfo.processInfo.environment["WIDGETD_RECORD_GOLDEN"] == "1"
   /// 2026-01-02T03:04:05Z
   private static let now = Timestamp(nanosecondsSinceEpoch: 1_767_323_045_000_000_000)
+  /// A tenth of the default: the content of bundles is far below the limit.
+  private static let limits = {
+    var limits = StoreLimits()
+    limits.contentCostMax /= 10
+    return limits
+  }()
 
   /// A state of a bundle's first widget, as a host would set it.
   private struct State {
@@ -171,7 +177,8 @@ import WidgetRender
   func `each kind with data has a sample, which its content shows`(name: String) throws {
     let bundle = try BundleReader.read(
       String(contentsOf: Self.bundles.appending(path: name + "/bundle.yaml"), encoding: .utf8))
-    var store = WidgetStore(image: StoreImage(epoch: 1), isRevocable: false)
+    var store = WidgetStore(
+      image: StoreImage(epoch: 1), limits: Self.limits, isRevocable: false)
     let kinds = bundle.kinds.map(\.kind)
     _ = try store.apply(
       .applyKinds(KindDeclaration(provider: bundle.id, kinds: kinds)), by: Caller(uid: 1),
@@ -221,7 +228,8 @@ import WidgetRender
 
   /// The content of the bundle's first widget in the daemon's own core.
   private static func content(of bundle: WidgetBundle.Bundle, _ state: State) throws -> Content {
-    var store = WidgetStore(image: StoreImage(epoch: 1), isRevocable: false)
+    var store = WidgetStore(
+      image: StoreImage(epoch: 1), limits: Self.limits, isRevocable: false)
     var spec = try #require(bundle.widgets.first)
     spec.family = state.family ?? spec.family
     let id = try #require(spec.id)

@@ -106,6 +106,7 @@ struct ContentCostTests {
         == .quotaExceeded(limit: "content_cost_per_command_max", maximum: limit))
     // The command has ended at this point.
     #expect(store.contentCost < 4 * cost)
+    store.limits.contentCostMax = 4 * cost
     store.limits.contentCostPerCommandMax = 4 * cost
     try store.run(command)
     #expect(store.checkInvariants() == [])

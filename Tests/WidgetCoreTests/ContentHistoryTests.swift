@@ -62,11 +62,23 @@ struct ContentHistoryTests: ContentSamples {
   @Test func `a resumed reader gets content that costs too much in one step after a restart`()
     throws
   {
-    let limits = StoreLimits.with { $0.contentCostMax = 400 }
-    var store = try store(limits: limits)
-    for count in 1...20 {
-      try store.set("a", ["items": .list((0..<count).map { Self.item("\($0)", "\($0)") })])
+    // Each label costs at least 100 steps.
+    let limits = StoreLimits.with { $0.contentCostMax = 2_000 }
+    var store = Store(limits: limits)
+    let names = (0..<20).map { "list\($0)" }
+    let labels = names.map { name in
+      NodeTemplate(
+        id: name, type: .label,
+        properties: ["text": Binding("data.\(name).exists(i, i < 0) ? '-' : 'x'")])
     }
+    try store.register([
+      Kind(
+        name: "k",
+        data: names.map { Field(name: $0, type: .list(.int), defaultValue: .list([])) },
+        content: [ContentTemplate(root: NodeTemplate(id: "r", type: .stack, children: labels))])
+    ])
+    try store.create("a")
+    for name in names { try store.set("a", [name: .list((0..<50).map { .int($0) })]) }
     #expect(store.widget("a")?.content?.nodes.allSatisfy { $0.problem.isEmpty } == true)
     let restored = Store(image: Self.image(of: store), limits: limits)
     let widget = try #require(restored.widget("a"))

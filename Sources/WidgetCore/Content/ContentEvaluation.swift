@@ -51,18 +51,16 @@ struct ContentEvaluation {
       (metLimit, ranOut) = (true, true)
       return .failure(.tooCostly)
     }
-    var rest = budget - 1
+    // An expression that costs too much must not take the whole budget from the others.
+    let allowance = max(1, budget / 2)
+    var rest = allowance - 1
+    defer { spend(allowance - rest) }
     do throws(EvaluationError) {
-      let value = try expression.evaluate(bindings, spending: &rest)
-      spend(budget - rest)
-      return .success(value)
+      return .success(try expression.evaluate(bindings, spending: &rest))
     } catch {
-      if error.reason == .costExceeded { (metLimit, ranOut) = (true, true) }
-      // An expression that costs too much must not take the whole budget from the others.
-      let paid = error.reason == .costExceeded ? max(1, budget / 8) : budget - rest
-      spent += budget - rest - paid
-      spend(paid)
-      return .failure(Failure(message: error.quoted))
+      guard error.reason == .costExceeded else { return .failure(Failure(message: error.quoted)) }
+      (metLimit, ranOut) = (true, true)
+      return .failure(.tooCostly)
     }
   }
 

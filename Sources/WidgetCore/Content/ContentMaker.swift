@@ -167,15 +167,19 @@ struct ContentMaker {
       (shown.isPlain, shown.revision) = (schema == nil, record.revision)
     }
     let program = schema?.content.program(for: record.family)
-    cost += shown.refresh(program, of: record, limits: limits)
+    let ownCost = shown.refresh(program, of: record, limits: limits)
+    cost += ownCost
     guard !shown.families.isEmpty else { return }
-    refreshFamilies(of: record, &shown, beside: others, limits: limits)
+    refreshFamilies(of: record, &shown, beside: others, costing: ownCost, limits: limits)
   }
 
   /// Updates the cached content of a widget for other families. Evicts it if the cache is full or
-  /// the command's budget is spent.
+  /// the command's budget is spent. Also evicts what is left after a quarter of `contentCostMax`,
+  /// so that a change does not cost more with every watched family. `ownCost`: the cost of the
+  /// widget's own content.
   private mutating func refreshFamilies(
-    of record: Record, _ shown: inout ShownContent, beside others: Int, limits: StoreLimits
+    of record: Record, _ shown: inout ShownContent, beside others: Int, costing ownCost: Int,
+    limits: StoreLimits
   ) {
     guard familyCost <= limits.contentCostPerCommandMax else {
       shown.families.removeAll()
@@ -185,10 +189,17 @@ struct ContentMaker {
     shown.families.removeAll {
       keptFamilies[$0.family] == nil || isPlain || record.family == $0.family
     }
+    var spent = ownCost
     for index in shown.families.indices {
+      guard spent <= limits.contentCostMax / 4 else {
+        shown.families.removeSubrange(index...)
+        break
+      }
       let program = ContentMaker.program(
         of: record.kind, for: shown.families[index].family, in: schemas)
-      familyCost += shown.families[index].refresh(record, program, limits: limits)
+      let cost = shown.families[index].refresh(record, program, limits: limits)
+      spent += cost
+      familyCost += cost
     }
     while others + shown.familyBytes > limits.familyContentBytesMax,
       shown.families.popLast() != nil

@@ -124,6 +124,10 @@ struct ContentTable {
     cost = 0
     guard !changed.isEmpty else { return }
     if !isCut {
+      // Beyond this, the whole content is made again. So a change costs at most half more than the
+      // limit.
+      var limits = limits
+      limits.contentCostMax = max(1, limits.contentCostMax / 2)
       var evaluation = ContentEvaluation(record, limits, for: program, as: shownFamily)
       root.update(program.root, path: "", changed, in: &slots, &evaluation)
       // The text of problems may have used the room for nodes.

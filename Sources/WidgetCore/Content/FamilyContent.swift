@@ -114,7 +114,7 @@ struct ContentReader {
 
   /// Whether the reader has spent its budget for this turn.
   func isFull(with stateBytes: Int, bytesMax: Int) -> Bool {
-    stateBytes + meter.bytes > bytesMax || meter.cost > limits.contentCostMax
+    stateBytes + meter.bytes > bytesMax || meter.cost > limits.contentCostMax / 2
   }
 
   /// Whether content may have to be made for the reader.

@@ -5,13 +5,19 @@ extension WidgetStore {
   mutating func accept(
     _ draft: EventDraft, by caller: Caller, at now: Timestamp
   ) throws(StoreError) -> UInt64 {
+    try accept(draft, by: caller, at: now, spending: limits.eventCostMax)
+  }
+
+  private mutating func accept(
+    _ draft: EventDraft, by caller: Caller, at now: Timestamp, spending costMax: Int
+  ) throws(StoreError) -> UInt64 {
     guard let slot = slot(of: draft.widgetID), let record = records[slot] else {
       throw .widgetNotFound(draft.widgetID)
     }
     try validate(draft)
-    var budget = limits.eventCostMax
+    var budget = costMax
     if let inner = try embedded(draft, on: record, spending: &budget) {
-      return try accept(inner, by: caller, at: now)
+      return try accept(inner, by: caller, at: now, spending: budget)
     }
     let node = try standing(of: draft, on: record, spending: &budget)
     var draft = try schemas[record.kind]?.fitted(draft, on: node?.type) ?? draft
