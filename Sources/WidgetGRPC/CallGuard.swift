@@ -31,6 +31,7 @@
     typealias OutboundIn = HTTP2Frame.FramePayload
     typealias OutboundOut = HTTP2Frame.FramePayload
 
+    private let streamID: UInt32
     private let number: String
     private let connection: CallerConnection
     private let onEnd: () -> Void
@@ -79,7 +80,10 @@
       "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
     ]
 
-    init(number: String, connection: CallerConnection, onEnd: @escaping () -> Void) {
+    init(
+      _ streamID: UInt32, number: String, connection: CallerConnection, onEnd: @escaping () -> Void
+    ) {
+      self.streamID = streamID
       self.number = number
       self.connection = connection
       self.onEnd = onEnd
@@ -216,6 +220,7 @@
     /// Answers with an error and ends the stream.
     private func refuse(_ status: RPCStatus, _ context: ChannelHandlerContext) {
       isRefused = true
+      if !isComplete { connection.onRefusedCall?(streamID) }
       _ = hold(message: 0, stream: 0)
       // A second head, or a head after the end, would be an error of the connection.
       var headers: HPACKHeaders =

@@ -60,7 +60,8 @@
         state.lastNumber += 1
         return String(state.lastNumber)
       }
-      let call = CallGuard(number: number, connection: connection) { [weak self, weak connection] in
+      let call = CallGuard(streamID, number: number, connection: connection) {
+        [weak self, weak connection] in
         _ = self?.state.withLock { $0.calls.removeValue(forKey: number) }
         connection?.remove(streamID)
       }
@@ -94,8 +95,12 @@
     let metadataBytesMax: Int
     /// The memory of incomplete requests, and of requests whose calls wait for the peer to read.
     var receivingBytes = 0
+    /// The maximum number of open streams.
+    let streamsMax: Int
     /// Called when HTTP/2 begins to refuse new streams.
     var onRefusal: (() -> Void)?
+    /// Called when a call is refused before the end of its request.
+    var onRefusedCall: ((_ streamID: UInt32) -> Void)?
     /// The calls that the present input has begun.
     private var begun: [CallGuard] = []
     /// Bytes of answers that were made and not taken.
@@ -124,6 +129,7 @@
     init(client: InProcessClient, _ limits: ServerLimits) {
       self.client = client
       metadataBytesMax = limits.metadataBytesMax
+      streamsMax = limits.streamsPerConnectionMax
       resets = ResetAllowance(maximum: limits.streamResetsMax)
       unsent = client.unsentAccount()
       unsent.onRoom = { [weak self] in self?.roomCame() }

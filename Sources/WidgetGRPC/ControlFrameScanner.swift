@@ -82,6 +82,12 @@
       buffer.writeBytes([0, 0, UInt8(FrameHead.pingBytes), FrameHead.ping, 1, 0, 0, 0, 0])
       buffer.writeInteger(payload)
     }
+
+    /// The frame that gives so many bytes back to the window of the connection.
+    static func writeWindowUpdate(of byteCount: Int, into buffer: inout ByteBuffer) {
+      buffer.writeBytes([0, 0, 4, FrameHead.windowUpdate, 0, 0, 0, 0, 0])
+      buffer.writeInteger(UInt32(byteCount))
+    }
   }
 
   /// The head of an HTTP/2 frame.
@@ -100,6 +106,7 @@
     static let settings: UInt8 = 4
     static let pushPromise: UInt8 = 5
     static let ping: UInt8 = 6
+    static let windowUpdate: UInt8 = 8
     static let continuation: UInt8 = 9
     static let pingBytes = 8
     static let resetBytes = 4

@@ -18,11 +18,21 @@
     private var newestStreamID: UInt32 = 0
     /// The newest stream that HTTP/2 accepts. nil while it accepts all.
     private var lastAcceptedID: UInt32?
+    /// The latest streams that the daemon has refused, the oldest first.
+    private var refusedIDs = CircularBuffer<UInt32>()
+    /// The maximum number of `refusedIDs`: the streams that a peer may have open. It knows of the
+    /// refusal of the older ones.
+    private let streamsMax: Int
+    /// The bytes of data that were dropped since the last call of `takeDroppedBytes`.
+    private var droppedBytes = 0
     /// Whether a frame of the last piece begins or ends a stream, or has data of one.
     private(set) var pieceIsOfStream = false
 
     /// - Parameter openingBytes: The length of the connection preface.
-    init(openingBytes: Int = 24) { passing = openingBytes }
+    init(openingBytes: Int = 24, streamsMax: Int = 1_024) {
+      passing = openingBytes
+      self.streamsMax = streamsMax
+    }
 
     /// Whether there is another piece.
     var hasMore: Bool {
@@ -36,6 +46,23 @@
     /// (`ConnectionStreamsState.swift` of swift-nio-http2 1.46).
     mutating func refuseNewStreams() {
       if lastAcceptedID == nil { lastAcceptedID = newestStreamID }
+    }
+
+    /// Drops the data of a refused stream that was on its way when its peer got the refusal.
+    ///
+    /// NIO's HTTP/2 remembers 32 streams that it has reset. It takes data of an older one for an
+    /// error of the connection, and ends all calls (`defaultMaximumRecentlyResetFrames` in
+    /// `HTTP2ChannelHandler.swift` of swift-nio-http2 1.46). grpc-swift has no setting for this.
+    mutating func refuse(_ streamID: UInt32) {
+      if refusedIDs.count >= streamsMax { _ = refusedIDs.popFirst() }
+      refusedIDs.append(streamID)
+    }
+
+    /// The bytes of data that were dropped since the last call. HTTP/2 does not know of them, so
+    /// they must be given back to the window of the connection.
+    mutating func takeDroppedBytes() -> Int {
+      defer { droppedBytes = 0 }
+      return droppedBytes
     }
 
     mutating func receive(_ bytes: ByteBuffer) {
@@ -85,11 +112,13 @@
         dropping -= count
         guard dropping == 0, let head = arrived.peekHead(), isDropped(head) else { return }
         dropping = FrameHead.bytes + head.length
+        if head.type == FrameHead.data { droppedBytes += head.length }
       }
     }
 
     /// The head of a refused stream must pass: it changes the state of HPACK.
     private func isDropped(_ head: FrameHead) -> Bool {
+      if head.type == FrameHead.data, refusedIDs.contains(head.streamID) { return true }
       guard let lastAcceptedID, head.streamID > lastAcceptedID else { return false }
       return head.type != FrameHead.headers && head.type != FrameHead.continuation
     }

@@ -19,19 +19,27 @@
     typealias OutboundOut = ByteBuffer
 
     private let connection: CallerConnection
-    private var cutter = FrameCutter()
+    private var cutter: FrameCutter
     private var context: ChannelHandlerContext?
     /// Whether the next piece waits for the service.
     private var isWaiting = false
     /// Whether the channel is reading. Then it completes the read itself.
     private var isReading = false
     private var isReadPending = false
+    /// Dropped data that was not given back to the window of the connection.
+    private var droppedBytes = 0
+    /// Less than this waits for more, so that small frames cause no frame each.
+    private static let droppedBytesMin = 4 << 10
 
-    init(connection: CallerConnection) { self.connection = connection }
+    init(connection: CallerConnection) {
+      self.connection = connection
+      cutter = FrameCutter(streamsMax: connection.streamsMax)
+    }
 
     func handlerAdded(context: ChannelHandlerContext) {
       self.context = context
       connection.onRefusal = { [weak self] in self?.cutter.refuseNewStreams() }
+      connection.onRefusedCall = { [weak self] in self?.cutter.refuse($0) }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
@@ -62,11 +70,32 @@
 
     /// Passes one piece on.
     private func pass() {
-      guard let context, let piece = cutter.next() else { return }
+      guard let context else { return }
+      let piece = cutter.next()
+      droppedBytes += cutter.takeDroppedBytes()
+      giveBack(context)
+      guard let piece else { return }
       // A stream that begins, ends or gets a message makes the tasks of its call work.
       if cutter.pieceIsOfStream { connection.client.expectTasks() }
       context.fireChannelRead(wrapInboundOut(piece))
       if !isReading { completeRead(context) }
+    }
+
+    /// Gives dropped data back to the window of the connection. Otherwise the peer could send less
+    /// and less on its other streams.
+    private func giveBack(_ context: ChannelHandlerContext) {
+      // The frames would have no bound if a peer did not read them.
+      guard droppedBytes >= InputTurns.droppedBytesMin, context.channel.isWritable else { return }
+      var frame = ByteBuffer()
+      let byteCount = min(droppedBytes, Int(Int32.max))
+      ControlFrameScanner.writeWindowUpdate(of: byteCount, into: &frame)
+      droppedBytes -= byteCount
+      context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+      giveBack(context)
+      context.fireChannelWritabilityChanged()
     }
 
     private func completeRead(_ context: ChannelHandlerContext) {

@@ -83,6 +83,23 @@
       }
     }
 
+    @Test func `have no data of refused streams, as many as a peer may have open`() {
+      func data(_ id: UInt8) -> [UInt8] { Self.body.prefix(8) + [id] + Self.body.dropFirst(9) }
+      var cutter = FrameCutter(openingBytes: 0, streamsMax: 2)
+      var passed: [UInt8] = []
+      func take(_ bytes: [UInt8]) {
+        cutter.receive(ByteBuffer(bytes: bytes))
+        while cutter.hasMore {
+          if let piece = cutter.next() { passed += Array(piece.readableBytesView) }
+        }
+      }
+      for id: UInt32 in [1, 3, 5] { cutter.refuse(id) }
+      take(data(1) + data(3) + data(5) + data(7) + data(3) + Self.reset)
+      #expect(passed == data(1) + data(7) + Self.reset)
+      #expect(cutter.takeDroppedBytes() == 300)
+      #expect(cutter.takeDroppedBytes() == 0)
+    }
+
     @Test func `tell whether they make the tasks of a call work`() {
       var cutter = FrameCutter(openingBytes: 0)
       for (bytes, isOfStream) in [

@@ -146,7 +146,7 @@
       let guarded: CallGuard
 
       init(_ number: Int, of connection: CallerConnection, messageBytes: Int = 0) throws {
-        guarded = CallGuard(number: "\(number)", connection: connection) {}
+        guarded = CallGuard(1, number: "\(number)", connection: connection) {}
         try channel.connect(to: SocketAddress(unixDomainSocketPath: "/x")).wait()
         try channel.pipeline.syncOperations.addHandler(guarded)
         try channel.writeInbound(

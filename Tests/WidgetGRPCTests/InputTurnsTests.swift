@@ -17,6 +17,7 @@
     private struct Connection {
       let service: ServiceLoop
       let channel = EmbeddedChannel()
+      let caller: CallerConnection
       let passed = Passed()
       let reads = Reads()
 
@@ -25,10 +26,11 @@
         // All turns of a test are in one pass of the loop.
         service.turn.loopPass = nil
         let client = InProcessClient(peer: .current, service: service)
+        caller = CallerConnection(client: client, service.context.limits)
         try channel.connect(to: SocketAddress(unixDomainSocketPath: "/x")).wait()
         try channel.pipeline.syncOperations.addHandlers([
           reads,
-          InputTurns(connection: CallerConnection(client: client, service.context.limits)), passed,
+          InputTurns(connection: caller), passed,
         ])
         reads.count = 0
       }
@@ -125,6 +127,26 @@
             service.turn.finish()
           }
           #expect(connection.passed.bytes.count == before)
+        }
+      }
+    }
+
+    @Test func `gives the window of dropped data back`() async throws {
+      try await withServer { server in
+        try server.onLoop { service in
+          let connection = try Connection(service)
+          connection.setTime(of: .zero)
+          connection.receive(Self.opening)
+          connection.caller.onRefusal?()
+          let head: [UInt8] = [0, 0, 1, 1, 4, 0, 0, 0, 3, 0x82]
+          let data = RawHTTP2.frame(0, stream: 3, payload: [UInt8](repeating: 0, count: 3_000))
+          connection.receive(head + data)
+          // Small amounts are given back together.
+          #expect(try connection.channel.readOutbound(as: ByteBuffer.self) == nil)
+          connection.receive(data)
+          #expect(connection.hasPassed(Self.opening + head))
+          let sent = try connection.channel.readOutbound(as: ByteBuffer.self)
+          #expect(sent.map { Array($0.readableBytesView) } == RawHTTP2.windowUpdate(0, 6_000))
         }
       }
     }
