@@ -48,6 +48,16 @@ struct StoreFolderTests {
     #expect(found == example.found)
   }
 
+  @Test func `a backup says that a socket does not choose the store`() {
+    let note = BackupCommand.note(on: "/var/lib/widgetd", named: nil, socket: "/tmp/w/socket")
+    #expect(
+      note == "the socket /tmp/w/socket does not choose the store; if its daemon has another "
+        + "folder than /var/lib/widgetd, name that folder with --state-directory")
+    #expect(BackupCommand.note(on: "/s", named: "/s", socket: "/tmp/w/socket") == nil)
+    #expect(BackupCommand.note(on: "/s", named: nil, socket: nil) == nil)
+    #expect(BackupCommand.note(on: "/s", named: nil, socket: "") == nil)
+  }
+
   @Test func `a time becomes part of a file name`() {
     #expect(RestoreCommand.stamp(0) == "19700101-000000")
     #expect(RestoreCommand.stamp(1_769_865_307) == "20260131-131507")

@@ -22,7 +22,7 @@ struct BackupCommand: AsyncParsableCommand {
     abstract: "Copy the whole store to a file, even while the daemon runs.",
     discussion: """
       The command reads the files of the store, not the socket, so run it as the daemon's user or \
-      as root. The file has the state of one moment. The command checks the file, and replaces no \
+      as root. It prints the folder of the store. The file has the state of one moment. The command checks the file, and replaces no \
       existing file. `restore` puts the state back, and `doctor --store FILE` checks it again.
 
       Examples:
@@ -40,13 +40,29 @@ struct BackupCommand: AsyncParsableCommand {
     do throws(StoreCopyError) {
       let summary = try StoreCopies.backUp(stateDirectory: folder, to: file)
       global.storePrinter.print(summary.document(file: file, folder: folder)) {
-        "backed up revision \(summary.revision), \(summary.what), to \(file.safeForTerminal)\n"
+        "backed up revision \(summary.revision), \(summary.what), from \(folder.safeForTerminal) "
+          + "to \(file.safeForTerminal)\n"
+      }
+      let socket = global.socket ?? Terminal.environment("WIDGETD_SOCKET")
+      let named = StoreFolder.named(store.stateDirectory)
+      if let note = BackupCommand.note(on: folder, named: named, socket: socket) {
+        Output.writeError("widgetctl: note: \(note)\n")
       }
     } catch { throw CommandFailure(error) }
   }
 }
 
-/// `restore`: replaces the store by a backup.
+extension BackupCommand {
+  /// The words about a folder that was found without its name, although the socket of a daemon is
+  /// named: this daemon may have another store. Nil if there is no such doubt.
+  static func note(on folder: String, named: String?, socket: String?) -> String? {
+    guard named == nil, let socket, !socket.isEmpty else { return nil }
+    return "the socket \(socket.safeForTerminal) does not choose the store; if its daemon has "
+      + "another folder than \(folder.safeForTerminal), name that folder with --state-directory"
+  }
+}
+
+/// `restore`: puts a backup in the place of the store.
 struct RestoreCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "restore",

@@ -25,10 +25,7 @@ struct StoreFolder {
     named: String?, isNew: Bool = false, environment: (String) -> String? = variable,
     isStore: (String) -> Bool = hasStore
   ) throws(CommandFailure) -> String {
-    if let named { return named }
-    for name in ["WIDGETD_STATE_DIRECTORY", "STATE_DIRECTORY"] {
-      if let path = environment(name), !path.isEmpty { return path }
-    }
+    if let path = self.named(named, environment: environment) { return path }
     let places = places(environment)
     let found = places.filter(isStore)
     switch found.count {
@@ -44,6 +41,15 @@ struct StoreFolder {
         .usage,
         "there are stores at \(found.joined(separator: " and ")); name one with --state-directory")
     }
+  }
+
+  /// The folder that the option or the environment names; nil if neither does.
+  static func named(
+    _ option: String?, environment: (String) -> String? = variable
+  ) -> String? {
+    if let option { return option }
+    return ["WIDGETD_STATE_DIRECTORY", "STATE_DIRECTORY"].lazy.compactMap(environment)
+      .first { !$0.isEmpty }
   }
 
   static func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
