@@ -26,6 +26,8 @@ struct CoreBenchmark {
     report([10, 10_000].map { size in Case(size: size, sample: bound(among: size)) })
     print("the same with 100 keys, watched in its own family and in N others")
     report([0, 1, 3].map { size in Case(size: size, sample: bound(among: 100, families: size)) })
+    print("an event of the highest cost at the default limits")
+    CostliestEvents.report()
   }
 
   struct Case {
@@ -234,7 +236,7 @@ struct CoreBenchmark {
 
 extension Double {
   /// With two decimals.
-  fileprivate var hundredths: String {
+  var hundredths: String {
     let value = Int(self * 100 + 0.5)
     return "\(value / 100).\(value % 100 < 10 ? "0" : "")\(value % 100)"
   }

@@ -273,6 +273,11 @@ def churn(path, seconds):
 # An expression that comes near the limits of one event, and one that comes near that of one look.
 LONG = "[" + ",".join(str(number) for number in range(30)) + "]"
 HEAVY = f"{LONG}.all(a, {LONG}.all(b, {LONG}.exists(c, c == 29 || a + b + c == data.n)))"
+# Types of nodes.
+STACK, LABEL = 8, 1
+# An expression of a content that costs more than the content may.
+ENDLESS = (f"{LONG}.exists(a, {LONG}.exists(b, {LONG}.exists(c, {LONG}.exists(d, "
+           "a + b + c + d + data.n < 0)))) ? 'a' : 'b'")
 TYPICAL = "data.n + 1 > 2 ? 'a' : string(data.n)"
 LOOK = f"{LONG}.all(a, {LONG}.exists(b, a + b == data.n || b > 8))"
 
@@ -298,6 +303,16 @@ def prepare_events(connection, _):
     connection.call("ApplyKinds", kinds=[{
         "name": "heavy", "open": True,
         "reducers": [{"event": "go", "set": {"m": HEAVY}}]}])
+    connection.call("CreateWidget", widget={
+        "id": "heavy", "kind": "heavy", "data": values({"n": 1})})
+
+
+def prepare_contents(connection, _):
+    connection.call("ApplyKinds", kinds=[{
+        "name": "heavy", "open": True, "reducers": [{"event": "go", "set": {"n": "data.n + 1"}}],
+        "content": [{"root": {"id": "top", "type": STACK, "children": [
+            {"id": f"label{number}", "type": LABEL,
+             "properties": {"text": {"expression": ENDLESS}}} for number in range(100)]}}]}])
     connection.call("CreateWidget", widget={
         "id": "heavy", "kind": "heavy", "data": values({"n": 1})})
 
@@ -347,6 +362,10 @@ ATTACKS = {
         "500 events of the highest cost, at once",
         lambda path: flood(path, 1, frames("SendEvent", 500, widget_id="heavy", name="go"), 500),
         prepare_events),
+    "contents": Attack(
+        "500 events on the costliest content",
+        lambda path: flood(path, 1, frames("SendEvent", 500, widget_id="heavy", name="go"), 500),
+        prepare_contents),
     "scans": Attack(
         "16 x 1,500 lists that find nothing",
         lambda path: flood(path, 16, frames("ListWidgets", 1_500, selector={
