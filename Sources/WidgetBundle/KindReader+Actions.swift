@@ -179,7 +179,7 @@ extension KindReader {
     let unset = dataKeys(object["unset"])
     if !unset.isEmpty { steps.append(.unset(unset)) }
     for key in unset where set.values.contains(where: { $0.key == key }) {
-      reading.report(object.item, "\"\(key)\" is both set and unset", hint: "do one of the two")
+      reading.report(object.item, "\"\(key)\" is both set and unset", hint: "remove one of them")
     }
     return steps
   }

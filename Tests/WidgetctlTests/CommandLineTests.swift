@@ -482,8 +482,7 @@ struct FailureTests {
   }
 
   @Test func `a value is printed raw, and a missing one is an error`() throws {
-    let document = Samples.widget.document()
-    let id = Samples.widget.id
+    let (document, id) = (Samples.widget.document(), Samples.widget.id)
     #expect(try GetCommand.text(of: "data.text", in: document, id: id, escapes: false) == "12:00")
     #expect(try GetCommand.text(of: "data.n", in: document, id: id, escapes: false) == "1")
     #expect(
