@@ -71,8 +71,10 @@ struct BarCommand: AsyncParsableCommand {
   @Option(
     parsing: .unconditional,
     help: ArgumentHelp(
-      "Maximum width of a widget's text, in columns. The tooltip has the whole text.",
-      valueName: "columns"))
+      """
+      Maximum width of a widget's text, in columns. The tooltip has the whole text, up to 4096 \
+      bytes.
+      """, valueName: "columns"))
   var maxLength = 60
 
   @Option(
