@@ -209,6 +209,15 @@ import WidgetProto
     #expect(text.hasPrefix("[{") && text.hasSuffix("}]\n"), "\(text)")
   }
 
+  @Test func `there is no text before the first state`() throws {
+    var empty = board()
+    #expect(empty.next(dates) == nil)
+    #expect(!empty.hasText)
+    var full = try synced(board(), [LiveSamples.widget("a", says: "x")])
+    _ = full.next(dates)
+    #expect(full.hasText)
+  }
+
   @Test func `a section of i3blocks with another name is still a click on the only widget`() throws
   {
     let click = try #require(I3Click(.map(["name": .string("b"), "button": .int(1)])))

@@ -99,6 +99,9 @@ struct BarBoard: Sendable {
     return line
   }
 
+  /// Whether there was a text to write.
+  var hasText: Bool { printed != nil }
+
   /// The text to write once at the start. Empty for most bars.
   var header: String {
     switch encoder.format {

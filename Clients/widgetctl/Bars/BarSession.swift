@@ -69,7 +69,8 @@ struct BarSession: Sendable {
   /// Writes a text at every change. Runs until it is cancelled, or after one text with `isOnce`.
   ///
   /// Everything runs on the thread that reads the socket. While a bar does not read, that thread waits
-  /// in write(2) and reads no frames, so the daemon conflates.
+  /// in write(2) and reads no frames, so the daemon conflates. The frames that the socket holds by then are
+  /// applied together, and drawn once; see `DrawPace`.
   func run(_ board: BarBoard) async throws {
     try await withTaskExecutorPreference(executor) { try await follow(board) }
   }
@@ -106,19 +107,19 @@ struct BarSession: Sendable {
     if !board.header.isEmpty, !isOnce { Output.write(board.header) }
     var state = State(
       board: board, timer: WakeTimer(session.client) { post.yield(.timeHasPassed) })
+    var pace = DrawPace()
     for await happened in news {
+      var step = pace.step
       switch happened {
       case .frame(let frame):
         if isOnce, case .disconnected(let error) = frame { return try end(&state, with: error) }
         try state.board.take(frame, at: Terminal.now)
         // Kinds may have changed while the connection was lost, and a query may have failed.
         if case .opened = frame { state.forgetKinds() }
-        state.look(self, post)
-        state.lookForSelected(self, post)
-        state.lookForProviders(self, post)
-        state.lookForNames(self, post)
+        state.hasNewFrame = true
         if case .synced = frame { await state.noteIfEmpty(self) }
         take.yield()
+        step = pace.frame(at: .now)
       case .kinds(let kinds):
         for kind in kinds { state.board.describe(kind) }
       case .unknown(let kinds):
@@ -136,10 +137,11 @@ struct BarSession: Sendable {
         state.lookForProviders(self, post)
       case .timeHasPassed:
         state.timer.hasFired()
-        if !state.board.unknownKinds.isEmpty {
+        if !state.board.unknownKinds.isEmpty, !pace.isWaiting {
           state.hasAsked = false
           state.lookForSelected(self, post)
         }
+        step = pace.timeHasPassed(at: .now)
       case .clicked(let line):
         if let pending = click(line, state.board) { queue.yield(pending) }
         continue
@@ -147,7 +149,13 @@ struct BarSession: Sendable {
       case .failed(let error):
         return try end(&state, with: error)
       }
-      guard state.isShown, !(isOnce && state.isWaitingForAnswers) else { continue }
+      guard state.isShown else { continue }
+      if case .wait(let time) = step {
+        state.timer.set(time)
+        continue
+      }
+      state.lookAround(self, post)
+      if isOnce, state.isWaitingForAnswers { continue }
       if state.board.encoder.format == .yambar, !Output.isTaken {
         // yambar 1.9 aborts if several states come at once, for example after it was suspended.
         state.timer.set(state.untakenPause)
@@ -155,12 +163,14 @@ struct BarSession: Sendable {
         continue
       }
       state.untakenPause = Self.untakenPause
+      let start = ContinuousClock.now
       let dates = DateText(now: Terminal.now)
       state.board.advance(to: dates.now)
       if let text = state.board.next(dates) {
         Output.write(text)
         if isOnce { return try endOnce(&state) }
       }
+      if state.board.hasText { pace.hasDrawn(from: start, to: .now) }
       let quiet = state.board.quiet(dates)
       let isWaiting = !state.board.unknownKinds.isEmpty
       state.timer.set(
@@ -209,6 +219,20 @@ struct BarSession: Sendable {
     init(board: BarBoard, timer: WakeTimer) { (self.board, self.timer) = (board, timer) }
 
     mutating func forgetKinds() { (asked, hasAsked) = ([], false) }
+
+    /// Whether a frame has come since the last drawing.
+    var hasNewFrame = false
+
+    /// Asks the daemon what a drawing of new frames needs. Costs as much as a look at all widgets, so it is
+    /// not done for each frame.
+    mutating func lookAround(_ bar: BarSession, _ post: AsyncStream<News>.Continuation) {
+      guard hasNewFrame else { return }
+      hasNewFrame = false
+      look(bar, post)
+      lookForSelected(bar, post)
+      lookForProviders(bar, post)
+      lookForNames(bar, post)
+    }
 
     /// Asks whether the kinds of the selection exist.
     mutating func lookForSelected(_ bar: BarSession, _ post: AsyncStream<News>.Continuation) {
