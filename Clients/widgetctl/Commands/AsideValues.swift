@@ -17,9 +17,9 @@ struct AsideValues: Hashable {
     /// The same without the widget.
     var words: String {
       "\(field.path): the value \(JSONWriter.compact(value)) is set aside until it fits the "
-        + "kind again, or somebody sets the field; it was set by "
-        + "\(field.ownerName(Facts.name(ofUser:))); `widgetctl set \(widget) --release \(field.path)` "
-        + "discards it"
+        + "kind again, or somebody sets the field. The value was set by "
+        + "\(field.ownerName(Facts.name(ofUser:))). `widgetctl set \(widget) --release \(field.path)` "
+        + "discards the value."
     }
 
     /// `c: data.note has its value "mine" again…`
