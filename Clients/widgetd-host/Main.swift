@@ -36,8 +36,9 @@ struct HostCommand: AsyncParsableCommand {
     abstract: "Run bundles: widgets from files, without code.",
     discussion: """
       A bundle is a folder with a bundle.json, bundle.yaml or bundle.yml, in one of the folders of \
-      bundles. The program creates the bundle's kinds and widgets, and removes them when the folder \
-      is removed. It follows every change of the files. If a changed file has a mistake, the \
+      bundles. The program creates the bundle's kinds and widgets, and removes them when \
+      the folder has been missing for 30 seconds. If a folder of --bundles is missing or cannot be \
+      read, the widgets of its bundles stay, and are stale. The program follows every change of the files. If a changed file has a mistake, the \
       program reports the mistake and keeps the bundle as it was before the change.
 
       For each bundle, a widget of kind `bundle` shows the state of the bundle: \

@@ -244,6 +244,7 @@ public struct BundleInstaller: Sendable {
           + BundleInstaller.clashes(of: bundle, with: others))
     }
     let former = try replace(bundle.id, by: rootName, in: bundles)
+    try? bundles.remove(BundleRemovalMark.name(of: bundle.id))
     fsync(bundles.descriptor)
     return Outcome(
       bundle: bundle, former: former.version, wasThere: former.wasThere, digest: digest,
@@ -306,6 +307,7 @@ public struct BundleInstaller: Sendable {
       guard unlinkat(bundles.descriptor, id, 0) == 0 else {
         throw Folder.failure("remove", "\(path)/\(id)")
       }
+      mark(id, in: bundles)
       return
     }
     if isLive { try checkIsBundle(id, in: bundles) }
@@ -334,10 +336,20 @@ public struct BundleInstaller: Sendable {
       }
       try bundles.remove(aside)
     }
+    mark(id, in: bundles)
     guard versions != nil else { return }
     let all = try bundles.folder(BundleInstaller.versionsName)
     try all.remove(id)
     if try all.names().isEmpty { try bundles.remove(BundleInstaller.versionsName) }
+  }
+
+  /// Tells the host that the bundle was removed on purpose. Without the mark, the host waits before
+  /// it removes the widgets. The mark comes last, because the host deletes marks of bundles that it
+  /// misses.
+  private func mark(_ id: String, in bundles: Folder) {
+    let name = BundleRemovalMark.name(of: id)
+    try? bundles.remove(name)
+    try? bundles.write(name, WholeBytes([]), isExecutable: false)
   }
 
   /// The folder of bundles, if it may have this bundle.

@@ -232,7 +232,7 @@ import WidgetModel
       scratch.listing("bundles/.versions/desk").filter { $0.hasSuffix("/bundle.yaml") }
         == ["bundles/.versions/desk/3-1.2.0/bundle.yaml"])
     try installer.remove("desk")
-    #expect(scratch.listing("bundles") == ["bundles/.lock"])
+    #expect(scratch.listing("bundles") == ["bundles/.lock", "bundles/.removed-desk"])
   }
 
   @Test func `a bundle without a version before cannot be rolled back`() throws {
@@ -273,7 +273,16 @@ import WidgetModel
     #expect(scratch.read("bundles/desk/data/own.json") == "[2]")
     #expect(scratch.read("bundles/desk/data/items.json") == nil)
     try installer.remove("desk", force: true)
-    #expect(scratch.listing("bundles") == ["bundles/.lock"])
+    #expect(scratch.listing("bundles") == ["bundles/.lock", "bundles/.removed-desk"])
+  }
+
+  @Test func `a removal leaves a mark for the host, until the next installation`() throws {
+    for _ in 0..<2 {
+      _ = try installer.install(bytes: archive("desk"), name: "a.tar")
+      #expect(!scratch.listing("bundles").contains("bundles/.removed-desk"))
+      try installer.remove("desk")
+      #expect(scratch.listing("bundles") == ["bundles/.lock", "bundles/.removed-desk"])
+    }
   }
 
   @Test func `installing the same archive again keeps the former version`() throws {
@@ -307,7 +316,7 @@ import WidgetModel
     }
     rename("\(scratch.path)/bundles/desk", "\(scratch.path)/gone too")
     try installer.remove("desk")
-    #expect(scratch.listing("bundles") == ["bundles/.lock"])
+    #expect(scratch.listing("bundles") == ["bundles/.lock", "bundles/.removed-desk"])
   }
 
   @Test func `a new version gets the hidden files, links and permissions of a hand-made bundle`()

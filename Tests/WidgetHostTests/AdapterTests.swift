@@ -320,7 +320,7 @@ struct AdapterTests {
     await reload(1..<51)
     let before = openFiles()
     await reload(51..<rounds)
-    await host.tell(nil, in: folder.path)
+    await host.tell(nil, in: folder.path, absence: .removed)
     await host.settle()
     #expect(await host.machine.daemon.retiring.isEmpty)
     let load = await host.load

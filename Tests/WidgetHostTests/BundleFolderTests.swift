@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import Testing
 import WidgetBundle
+import WidgetModel
 
 @testable import WidgetHost
 
@@ -124,6 +125,46 @@ struct BundleFolderTests {
     #expect(failure?.message.contains("hard link to a file of another user") == true)
     // A path that the bundle declares may have any owner and other names.
     #expect(try read(secret, allowed: [place.path]) == Array("secret".utf8))
+  }
+
+  private func absence(of id: String, in place: Place, loaded: Timestamp? = nil)
+    -> HostState.Absence
+  {
+    BundleFolders.absence(
+      of: .init(id: id, path: place.bundle, loaded: loaded), in: place.path, roots: [place.path])
+  }
+
+  @Test func `a missing bundle is told from a folder of bundles that cannot be read`() throws {
+    let place = try Place(nil)
+    #expect(absence(of: "desk", in: place) == .missing)
+    rmdir(place.bundle)
+    #expect(absence(of: "desk", in: place) == .missing)
+    for mode in [0o000, 0o600, 0o100] as [mode_t] {
+      chmod(place.path, mode)
+      let reason = "widgetd-host cannot read \(place.path): Permission denied"
+      #expect(try asNobody { absence(of: "desk", in: place) } == .unavailable(reason))
+    }
+    chmod(place.path, 0o700)
+    rmdir(place.path)
+    #expect(absence(of: "desk", in: place) == .unavailable("\(place.path) does not exist"))
+    try Data().write(to: URL(fileURLWithPath: place.path))
+    #expect(absence(of: "desk", in: place) == .unavailable("\(place.path) is not a folder"))
+  }
+
+  @Test func `a mark of a removal counts once, and only after the bundle's start`() throws {
+    let place = try Place(nil)
+    func mark() throws {
+      let path = "\(place.path)/\(BundleRemovalMark.name(of: "desk"))"
+      try Data().write(to: URL(fileURLWithPath: path))
+    }
+    try mark()
+    #expect(absence(of: "other", in: place) == .missing)
+    #expect(absence(of: "../desk", in: place) == .missing)
+    #expect(absence(of: "desk", in: place, loaded: .latest) == .missing)
+    #expect(absence(of: "desk", in: place, loaded: .epoch) == .removed)
+    #expect(absence(of: "desk", in: place) == .missing)
+    try mark()
+    #expect(absence(of: "desk", in: place) == .removed)
   }
 
   @Test func `an unreadable folder of bundles is reported like a bundle's folder`() throws {

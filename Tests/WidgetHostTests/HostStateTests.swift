@@ -26,7 +26,7 @@ struct HostStateTests {
     _ = state.found(bundle("b"), in: "/b/x", at: now)
     _ = state.found(bundle("b"), in: "/b/a", at: now)
     #expect(standing("a")?.state == .failed)
-    #expect(state.remembered([(id: "a", path: "/b/a")]).withdrawn == ["a"])
+    #expect(state.remembered([.init(id: "a", path: "/b/a")], at: now).withdrawn == ["a"])
   }
 
   @Test mutating func `a folder with a bundle makes it run`() {
@@ -70,11 +70,11 @@ struct HostStateTests {
 
   @Test mutating func `the removal of a folder removes its bundle`() {
     let first = state.found(bundle(), in: "/b/x", at: now)
-    let outputs = state.lost("/b/x", at: now)
+    let outputs = state.lost("/b/x", .removed, at: now)
     #expect(outputs.closed == first.generations)
     #expect(outputs.withdrawn == ["a"])
     #expect(state.standings.isEmpty)
-    #expect(state.lost("/b/x", at: now).isEmpty)
+    #expect(state.lost("/b/x", .removed, at: now).isEmpty)
   }
 
   @Test
@@ -85,7 +85,7 @@ struct HostStateTests {
     #expect(second.reports.first?.contains("/b/x") == true)
     #expect(standing("a")?.state == .running)
     #expect(standing("y")?.state == .failed)
-    let outputs = state.lost("/b/x", at: now)
+    let outputs = state.lost("/b/x", .removed, at: now)
     #expect(outputs.opened == ["a 1.0.0"])
     #expect(outputs.withdrawn.isEmpty)
     #expect(state.standings.map(\.id) == ["a"])
@@ -169,9 +169,11 @@ struct HostStateTests {
   {
     _ = state.found(bundle(), in: "/b/x", at: now)
     _ = state.found(broken(), in: "/b/y", at: now)
-    let outputs = state.remembered([
-      (id: "a", path: "/b/x"), (id: "old", path: "/b/old"), (id: "clock", path: "/b/y"),
-    ])
+    let outputs = state.remembered(
+      [
+        .init(id: "a", path: "/b/x"), .init(id: "old", path: "/b/old"),
+        .init(id: "clock", path: "/b/y"),
+      ], at: now)
     #expect(outputs.withdrawn == ["old"])
     #expect(standing("clock")?.state == .failed)
     #expect(
@@ -181,11 +183,12 @@ struct HostStateTests {
   @Test mutating func `the widgets of a broken bundle are removed with its folder`() {
     _ = state.found(broken(), in: "/b/y", at: now)
     _ = state.found(broken(), in: "/b/z", at: now)
-    _ = state.remembered([(id: "clock", path: "/b/y"), (id: "desk", path: "/b/z")])
-    #expect(state.lost("/b/y", at: now).withdrawn == ["clock"])
+    _ = state.remembered(
+      [.init(id: "clock", path: "/b/y"), .init(id: "desk", path: "/b/z")], at: now)
+    #expect(state.lost("/b/y", .removed, at: now).withdrawn == ["clock"])
     // The file is right again, and has another bundle.
     #expect(state.found(bundle(), in: "/b/z", at: now).withdrawn == ["desk"])
-    #expect(state.lost("/b/z", at: now).withdrawn == ["a"])
+    #expect(state.lost("/b/z", .removed, at: now).withdrawn == ["a"])
   }
 
   @Test(arguments: [
@@ -277,35 +280,35 @@ struct HostStateTests {
 }
 
 extension [HostState.Output] {
-  fileprivate var opened: [String] {
+  var opened: [String] {
     compactMap {
       if case .open(_, let bundle) = $0 { "\(bundle.id) \(bundle.version)" } else { nil }
     }
   }
 
   /// The refused versions that wait for a retry, by bundle; nil for a bundle that waits no more.
-  fileprivate var refused: [String?] {
+  var refused: [String?] {
     compactMap { if case .refused(_, let bundle) = $0 { .some(bundle?.version) } else { nil } }
   }
 
-  fileprivate var generations: [UInt64] {
+  var generations: [UInt64] {
     compactMap { if case .open(let generation, _) = $0 { generation } else { nil } }
   }
 
-  fileprivate var closed: [UInt64] {
+  var closed: [UInt64] {
     compactMap { if case .close(let generation) = $0 { generation } else { nil } }
   }
 
-  fileprivate var withdrawn: [String] {
+  var withdrawn: [String] {
     compactMap { if case .withdraw(let id) = $0 { id } else { nil } }
   }
 
-  fileprivate var reports: [String] {
+  var reports: [String] {
     compactMap { if case .report(let text) = $0 { text } else { nil } }
   }
 
   /// The last reported state of bundles.
-  fileprivate var shown: [String] {
+  var shown: [String] {
     for case .standing(let specs) in reversed() {
       return specs.map { spec in
         func text(_ key: String) -> String {

@@ -1,5 +1,6 @@
 import Glibc
 import WidgetBundle
+import WidgetModel
 
 /// Looks for bundles in folders. The calls block, so use it only on threads that may block.
 enum BundleFolders {
@@ -38,6 +39,54 @@ enum BundleFolders {
       if status.st_mode & S_IFMT == S_IFDIR || isStray(path, status) { found.append(path) }
     }
     return found
+  }
+
+  /// The reason why the content of a folder of bundles is unknown; nil if it can be read.
+  static func trouble(with root: String) -> String? {
+    var status = stat()
+    // The entry "." needs the permission to search the folder, too.
+    guard stat("\(root)/.", &status) == 0, let directory = opendir(root) else {
+      switch errno {
+      case ENOENT: return "\(root) does not exist"
+      case ENOTDIR: return "\(root) is not a folder"
+      default: return "widgetd-host cannot read \(root): \(errorText())"
+      }
+    }
+    defer { closedir(directory) }
+    errno = 0
+    while readdir(directory) != nil { errno = 0 }
+    return errno == 0 ? nil : "widgetd-host cannot read \(root): \(errorText())"
+  }
+
+  /// The reason why a bundle's folder has no bundle's file.
+  ///
+  /// - Parameter roots: all folders of bundles; `root` is the one that had this bundle.
+  static func absence(
+    of bundle: HostState.Remembered, in root: String? = nil, roots: [String]
+  ) -> HostState.Absence {
+    let parent = Paths.parent(bundle.path)
+    for folder in Set(roots + [parent]) where takeMark(of: bundle, in: folder) { return .removed }
+    var status = stat()
+    let isThere = stat(bundle.path, &status) == 0
+    let reason =
+      root.flatMap(trouble(with:)) ?? trouble(with: parent)
+      ?? (isThere ? trouble(with: bundle.path) : nil)
+    return reason.map { .unavailable($0) } ?? .missing
+  }
+
+  /// Whether a mark says that somebody has removed the bundle. Deletes the mark if possible.
+  ///
+  /// A mark from before the bundle's last start does not count: the bundle has come back since.
+  private static func takeMark(of bundle: HostState.Remembered, in folder: String) -> Bool {
+    guard BundleRemovalMark.canHave(bundle.id) else { return false }
+    let mark = "\(folder)/\(BundleRemovalMark.name(of: bundle.id))"
+    var status = stat()
+    guard lstat(mark, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return false }
+    let made = Timestamp(
+      seconds: Int64(status.st_mtim.tv_sec), nanoseconds: Int32(status.st_mtim.tv_nsec))
+    guard let made, made >= bundle.loaded ?? .epoch else { return false }
+    unlink(mark)
+    return true
   }
 
   /// Whether this is a bundle's file in a place where only folders may be.

@@ -64,10 +64,10 @@ extension Host {
     } else {
       session = call.session.flatMap { sessions[$0]?.session }
     }
-    calls[id] = Task { [daemon] in
+    calls[id] = Task { [daemon, roots = options.roots] in
       let result: Result<DaemonAnswer, Failure>
       do throws(Failure) {
-        result = .success(try await Host.perform(call, session, daemon))
+        result = .success(try await Host.perform(call, session, daemon, roots: roots))
       } catch {
         result = .failure(error)
       }
@@ -81,7 +81,8 @@ extension Host {
   }
 
   private static func perform(
-    _ call: DaemonCall, _ session: (any DaemonSession)?, _ daemon: any DaemonConnection
+    _ call: DaemonCall, _ session: (any DaemonSession)?, _ daemon: any DaemonConnection,
+    roots: [String]
   ) async throws(Failure) -> DaemonAnswer {
     switch call {
     case .ready: return .kinds(try await session?.ready() ?? [])
@@ -103,9 +104,15 @@ extension Host {
     case .widgets(let kinds): return .widgets(try await daemon.widgets(kinds: kinds))
     case .standing(let kinds, let widgets):
       return .standing(try await daemon.standing(kinds: kinds, widgets: widgets))
-    case .folders(let paths):
-      return .folders(
-        await Host.blocking { Set(paths.filter { BundleFolders.isBundle($0) }) })
+    case .folders(let bundles):
+      return .absences(
+        await Host.blocking { () -> [String: HostState.Absence] in
+          var absences: [String: HostState.Absence] = [:]
+          for bundle in bundles where !BundleFolders.isBundle(bundle.path) {
+            absences[bundle.path] = BundleFolders.absence(of: bundle, roots: roots)
+          }
+          return absences
+        })
     }
     return .done
   }

@@ -58,49 +58,76 @@ extension Host {
     }
   }
 
+  /// The content of a folder that the host has looked into.
+  private struct Look: Sendable {
+    let path: String
+    /// Nil if the folder has no bundle's file, for the reason `absence`.
+    let found: HostState.Found?
+    let absence: HostState.Absence
+  }
+
   /// Reads folders, and tells the state machine their content.
   func look(into keys: Set<FileWatcher.Key>) async {
     let roots = options.roots
     let isRoot = keys.contains { if case .root = $0 { true } else { false } }
     let named = Set(keys.compactMap { if case .folder(let path) = $0 { path } else { nil } })
-    let known = machine.bundles.knownFolders
-    let read = read
-    let before = watchedFolders
-    let (all, found) = await Host.blocking { () -> ([String], [(String, HostState.Found?)]) in
-      var all: [String] = []
+    let known = Dictionary(machine.bundles.occupants.map { ($0.path, $0) }) { first, _ in first }
+    let (read, before, former) = (read, watchedFolders, rootOfFolder)
+    let (all, looks) = await Host.blocking { () -> ([(path: String, root: String)], [Look]) in
+      var all: [(path: String, root: String)] = []
       var folders = named
       if isRoot {
         for root in roots {
-          for path in BundleFolders.subfolders(of: root) where !all.contains(path) {
-            all.append(path)
+          for path in BundleFolders.subfolders(of: root)
+          where !all.contains(where: { $0.path == path }) {
+            all.append((path, root))
           }
         }
-        folders.formUnion(all.filter { !before.contains($0) })
-        folders.formUnion(known.filter { !all.contains($0) })
+        folders.formUnion(all.map(\.path).filter { !before.contains($0) })
+        folders.formUnion(known.keys.filter { path in !all.contains { $0.path == path } })
       }
       // In the order of the roots, then by name. The order decides which folder has a bundle.
-      let sorted = all.filter { folders.contains($0) } + folders.subtracting(all).sorted()
-      return (all, sorted.map { ($0, BundleFolders.look(into: $0, read)) })
+      let paths = all.map(\.path)
+      let sorted = paths.filter { folders.contains($0) } + folders.subtracting(paths).sorted()
+      return (
+        all,
+        sorted.map { path in
+          let found =
+            !isRoot || paths.contains(path) ? BundleFolders.look(into: path, read) : nil
+          guard found == nil, let bundle = known[path] else {
+            return Look(path: path, found: found, absence: .missing)
+          }
+          let absence = BundleFolders.absence(of: bundle, in: former[path], roots: roots)
+          return Look(path: path, found: nil, absence: absence)
+        }
+      )
     }
     guard !machine.isStopped else { return }
     if isRoot {
-      for path in before.subtracting(all) {
+      let paths = Set(all.map(\.path))
+      for path in before.subtracting(paths) {
         watcher.unwatch(.folder(path))
         watchedFolders.remove(path)
       }
-      for path in all where !before.contains(path) {
+      for (path, root) in all {
+        rootOfFolder[path] = root
+        guard !before.contains(path) else { continue }
         watchedFolders.insert(path)
         watch(.folder(path), path)
         // A change between the first look and the watch causes no event.
         watcher.touch(.folder(path))
       }
     }
-    for (path, result) in found { tell(!isRoot || all.contains(path) ? result : nil, in: path) }
+    for look in looks { tell(look.found, in: look.path, absence: look.absence) }
+    let kept = Set(machine.bundles.knownFolders).union(watchedFolders)
+    rootOfFolder = rootOfFolder.filter { kept.contains($0.key) }
   }
 
-  /// Takes the content of a folder; nil if it is missing.
-  func tell(_ found: HostState.Found?, in path: String) {
-    handle(machine.found(found, in: path, at: now))
+  /// Takes the content of a folder; nil if it has no bundle's file, for the reason `absence`.
+  func tell(
+    _ found: HostState.Found?, in path: String, absence: HostState.Absence = .missing
+  ) {
+    handle(machine.found(found, in: path, absence: absence, at: now))
   }
 
   /// Runs blocking code on a thread that may block.

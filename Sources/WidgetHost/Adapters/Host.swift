@@ -83,6 +83,8 @@ public actor Host {
   private var alarm: (deadline: Duration, task: Task<Void, Never>)?
   /// The folders in which bundles can be, that are watched.
   var watchedFolders: Set<String> = []
+  /// The folder of bundles that has, or had, each of these folders.
+  var rootOfFolder: [String: String] = [:]
   private(set) var hasEnded = false
   /// The reason why the daemon does not accept this host.
   private var refusal: Failure?
@@ -349,14 +351,21 @@ public actor Host {
       deadline,
       Task {
         do { try await clock.sleep(until: instant) } catch { return }
-        self.alarmRings(deadline)
+        await self.alarmRings(deadline)
       }
     )
   }
 
-  private func alarmRings(_ deadline: Duration) {
+  private func alarmRings(_ deadline: Duration) async {
     guard !hasEnded, alarm?.deadline == deadline else { return }
     alarm = nil
+    // After a suspension of the machine, the alarm can come before the news that a folder is back.
+    let due = machine.bundles.absentFolders(dueAt: now)
+    if !due.isEmpty {
+      let folders = due.map { FileWatcher.Key.folder($0) }
+      await look(into: Set(folders + options.roots.map { FileWatcher.Key.root($0) }))
+    }
+    guard !hasEnded else { return }
     handle(machine.tick(at: now))
   }
 }

@@ -311,9 +311,11 @@ extension BundleInstance {
     deadlines[.stale(id, index)] = now.uptime + left
   }
 
-  /// Whether a source of the widget has failed for so long that its data may be old.
+  /// Whether the widget's data may be old: a source of the widget has failed for long, or the
+  /// bundle's folder is missing.
   func isStale(_ id: WidgetID) -> Bool {
-    widgets[id]?.failures.keys.contains { key in
+    if isAbsent { return true }
+    return widgets[id]?.failures.keys.contains { key in
       if case .source(let index) = key { isStale(id, index) } else { false }
     } ?? false
   }

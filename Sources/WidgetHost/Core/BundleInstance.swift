@@ -46,6 +46,8 @@ public struct BundleInstance: Sendable {
   private var lastNumber: UInt64 = 0
   /// The problem of the bundle's file now, while this version keeps running.
   private(set) var problem: String?
+  /// Whether the bundle's folder is missing.
+  private(set) var isAbsent = false
   /// Changes whenever `failures` may have changed.
   var failuresVersion: UInt64 = 0
   /// The chains of events that led to events of this bundle's steps. Before such an event comes
@@ -155,10 +157,18 @@ public struct BundleInstance: Sendable {
   }
 
   /// Shows the error of the bundle's file on all widgets, or clears it.
-  public mutating func setProblem(_ problem: String?, at now: HostTime) -> [Effect] {
+  ///
+  /// - Parameter isAbsent: whether the bundle's folder is missing, so that its widgets are stale.
+  public mutating func setProblem(
+    _ problem: String?, isAbsent: Bool = false, at now: HostTime
+  ) -> [Effect] {
     begin(at: now)
     self.problem = problem
-    for id in widgets.keys { touched.insert(id) }
+    self.isAbsent = isAbsent
+    for id in sortedIDs {
+      touched.insert(id)
+      showStaleness(id)
+    }
     return finish()
   }
 

@@ -55,9 +55,9 @@ public enum DaemonCall: Sendable {
   case widgets([KindName])
   /// Answered with `standing`.
   case standing(kinds: [KindName], widgets: [WidgetID])
-  /// The folders that hold a bundle. This is no call to the daemon, but it has an answer.
-  /// Answered with `folders`.
-  case folders([String])
+  /// Whether the folders of these bundles still hold a bundle. This is no call to the daemon, but
+  /// it has an answer. Answered with `absences`.
+  case folders([HostState.Remembered])
 }
 
 /// The answer to a call.
@@ -70,7 +70,8 @@ public enum DaemonAnswer: Sendable {
   case widget(Widget)
   case widgets([Widget])
   case standing(Circumstances)
-  case folders(Set<String>)
+  /// The folders without a bundle, with the reason.
+  case absences([String: HostState.Absence])
 }
 
 /// Work for the adapter of the daemon.

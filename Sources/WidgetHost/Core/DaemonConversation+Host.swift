@@ -243,7 +243,7 @@ extension DaemonConversation {
       standing.attempts = 0
       switch (phase, answer) {
       case (.listing, .widgets(let widgets)): listed(widgets)
-      case (.looking, .folders(let folders)): looked(inside: folders)
+      case (.looking, .absences(let absences)): looked(finding: absences)
       case (.declaring(let version), _):
         standing.declared = version
         standing.refusal = nil
@@ -266,34 +266,36 @@ extension DaemonConversation {
 
   private mutating func listed(_ widgets: [Widget]) {
     standing.known = widgets.filter { $0.applySet == HostState.provider }
-    let paths = standing.known.compactMap(\.bundle?.path).filter {
-      !standing.knownFolders.contains($0)
+    let bundles = standing.known.compactMap(\.bundle).filter {
+      !standing.knownFolders.contains($0.path)
     }
-    guard !paths.isEmpty else { return looked(inside: []) }
+    guard !bundles.isEmpty else { return looked(finding: [:]) }
     standing.phase = .looking
-    standing.call = call(.folders(paths), for: .standing)
+    standing.call = call(.folders(bundles), for: .standing)
   }
 
-  private mutating func looked(inside folders: Set<String>) {
+  private mutating func looked(finding absences: [String: HostState.Absence]) {
     let told = Set(standing.elsewhere.map(\.id))
     standing.isDaemonKnown = true
     standing.elsewhere = []
-    var known: [(id: String, path: String)] = []
+    var known: [HostState.Remembered] = []
     for widget in standing.known {
-      guard let bundle = widget.bundle else { continue }
-      guard folders.contains(bundle.path), !standing.knownFolders.contains(bundle.path) else {
+      guard var bundle = widget.bundle else { continue }
+      let isOwn = standing.knownFolders.contains(bundle.path)
+      bundle.absence = isOwn ? nil : absences[bundle.path]
+      guard !isOwn, bundle.absence == nil else {
         known.append(bundle)
         continue
       }
       // A bundle whose folder still exists belongs to another host, or to this host with other
       // settings.
+      let words = "\(bundle.path) is not in a folder of this host"
       if !told.contains(widget.id) {
-        report(
-          "bundle \(bundle.id) in \(bundle.path) is not in a folder of this host;"
-            + " its widgets stay, stale")
+        report("bundle \(bundle.id) in \(words); its widgets stay, stale")
       }
       var data = widget.data
       data["state"] = .string(HostState.Standing.State.stopped.rawValue)
+      data["problem"] = .string(words)
       standing.elsewhere.append(
         WidgetSpec(id: widget.id, kind: widget.kind, family: .small, data: data))
     }
@@ -325,10 +327,11 @@ extension DaemonConversation {
 
 extension Widget {
   /// The bundle that a widget of kind `bundle` shows.
-  fileprivate var bundle: (id: String, path: String)? {
+  fileprivate var bundle: HostState.Remembered? {
     guard case .string(let id)? = data["id"], case .string(let path)? = data["path"] else {
       return nil
     }
-    return (id, path)
+    let loaded: Timestamp? = if case .timestamp(let time)? = data["loaded"] { time } else { nil }
+    return HostState.Remembered(id: id, path: path, loaded: loaded)
   }
 }

@@ -20,7 +20,7 @@ struct DaemonConversation: Sendable {
     /// Retry the version of this bundle that the daemon has refused.
     case retry(id: String)
     /// The bundles that the daemon has, from an earlier host perhaps.
-    case remembered([(id: String, path: String)])
+    case remembered([HostState.Remembered])
     /// Somebody sent an event to a widget of the host.
     case event(Event)
     /// A client asks for a snapshot of a bundle's kind.

@@ -111,6 +111,9 @@ public struct HostLimits: Hashable, Sendable {
   public var refusalLookInterval = Duration.seconds(1)
   public var refusalRetryInterval = Duration.seconds(30)
 
+  /// The time for which the widgets of a bundle outlive its missing folder.
+  public var absenceMax = Duration.seconds(30)
+
   /// The first and the longest wait after a transient failure of a call to the daemon. The wait
   /// doubles with each further failure.
   public var daemonWaitInitial = Duration.milliseconds(200)

@@ -74,15 +74,16 @@ struct HostMachine: Sendable {
     return drain(at: now)
   }
 
-  /// The host has looked into a folder. nil: the folder is gone, or has no bundle's file any more.
+  /// The host has looked into a folder. nil: it has no bundle's file, for the reason `absence`.
   mutating func found(
-    _ found: HostState.Found?, in path: String, at now: HostTime
+    _ found: HostState.Found?, in path: String, absence: HostState.Absence = .missing,
+    at now: HostTime
   ) -> [Output] {
     guard !isStopped else { return [] }
     if let found {
       pass(bundles.found(found, in: path, at: now), at: now)
     } else {
-      pass(bundles.lost(path, at: now), at: now)
+      pass(bundles.lost(path, absence, at: now), at: now)
     }
     daemon.standing.knownFolders = Set(bundles.knownFolders)
     return drain(at: now)
@@ -176,7 +177,9 @@ struct HostMachine: Sendable {
       guard !isStopped else { return }
       pass(bundles.declared(generation: generation, refusal: refusal, at: now), at: now)
     case .retry(let id): pass(bundles.retry(id, at: now), at: now)
-    case .remembered(let known): pass(bundles.remembered(known), at: now)
+    case .remembered(let known):
+      pass(bundles.remembered(known, at: now), at: now)
+      daemon.standing.knownFolders = Set(bundles.knownFolders)
     case .event(let event): trace(event, at: now)
     case .preview(let question, let generation, let session):
       guard !isStopped, let (bundle, instance) = bundles.preview(of: generation) else { return }

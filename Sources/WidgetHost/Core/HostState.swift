@@ -64,7 +64,7 @@ public struct HostState: Sendable {
     public var remarks: [String] = []
   }
 
-  private struct Folder: Sendable {
+  struct Folder: Sendable {
     var digest: UInt64
     /// The digest of the file of the running version; nil if the daemon refused that version.
     var goodDigest: UInt64?
@@ -75,13 +75,17 @@ public struct HostState: Sendable {
     var fallbackID: String
     /// The bundle that an earlier host ran in the folder, before this host has read a valid file.
     var rememberedID: String?
+    /// The reason why the folder has no bundle's file now; nil if it has one.
+    var absence: Absence?
+    /// The time at which the widgets of the missing bundle are removed; nil for never.
+    var removeAt: Duration?
 
     var id: String { bundle?.id ?? fallbackID }
   }
 
-  private struct Running: Sendable {
+  struct Running: Sendable {
     var instance: BundleInstance
-    let folder: String
+    var folder: String
     let loaded: Timestamp
     /// The former version, until the daemon has taken this one.
     var previous: Bundle?
@@ -96,12 +100,12 @@ public struct HostState: Sendable {
   private let programFolders: [String]
   private var numbers: SeededNumbers
   private var lastGeneration: UInt64 = 0
-  private var folders: [String: Folder] = [:]
+  var folders: [String: Folder] = [:]
   /// The folders in the order in which they were found. The order decides which folder has a
   /// bundle.
-  private var order: [String] = []
+  var order: [String] = []
   /// By bundle id.
-  private var running: [String: Running] = [:]
+  var running: [String: Running] = [:]
   /// The bundles of which the daemon has kinds or widgets, but which no folder has.
   private var isStopping = false
   private var told: [WidgetSpec]?
@@ -138,11 +142,17 @@ public struct HostState: Sendable {
       guard isNew || folder.digest != digest || folder.problem != problem else { return [] }
       folder.digest = digest
       folder.problem = problem
+      (folder.absence, folder.removeAt) = (nil, nil)
       folders[path] = folder
       outputs.append(.report(problem))
       if let id = owned(by: path) { outputs += setProblem(problem, of: id, at: now) }
+      if let id = folder.rememberedID { outputs.append(.mark(id: id, problem: problem)) }
     case .bundle(let bundle, let digest):
-      guard isNew || folder.digest != digest else { return [] }
+      guard isNew || folder.digest != digest || folder.absence != nil else { return [] }
+      if folder.absence != nil {
+        outputs.append(.note("bundle \(bundle.id) is back in \(path)"))
+      }
+      (folder.absence, folder.removeAt) = (nil, nil)
       let before = folder.bundle
       let isMended = folder.goodDigest == digest && running[bundle.id]?.folder == path
       let remembered = folder.rememberedID
@@ -156,6 +166,7 @@ public struct HostState: Sendable {
         outputs += letGo(before.id, at: now)
       }
       if let remembered, remembered != bundle.id { outputs += forget(remembered) }
+      leaveAbsent(bundle.id, for: path)
       if let holder = running[bundle.id], holder.folder != path {
         let problem =
           "\(path): the bundle \"\(bundle.id)\" already exists in \(holder.folder);"
@@ -171,32 +182,20 @@ public struct HostState: Sendable {
     return outputs + standing()
   }
 
-  /// A folder is gone, or has no bundle's file any more.
-  public mutating func lost(_ path: String, at now: HostTime) -> [Output] {
-    guard let folder = folders[path] else { return [] }
-    let id = owned(by: path)
-    folders[path] = nil
-    order.removeAll { $0 == path }
-    var outputs: [Output] = []
-    if let id { outputs += letGo(id, at: now) }
-    if let remembered = folder.rememberedID { outputs += forget(remembered) }
-    return outputs + standing()
-  }
-
   /// Withdraws a bundle that an earlier host left behind, unless this host runs it.
-  private func forget(_ id: String) -> [Output] {
+  func forget(_ id: String) -> [Output] {
     guard running[id] == nil else { return [] }
-    return [.withdraw(id: id), .note("bundle \(id) removed")]
+    return [.withdraw(id: id), .note("bundle \(id) removed with its widgets and their data")]
   }
 
   /// The folders that are known.
   public var knownFolders: [String] { order }
 
-  private func owned(by path: String) -> String? {
+  func owned(by path: String) -> String? {
     running.first { $0.value.folder == path }?.key
   }
 
-  private mutating func start(_ bundle: Bundle, in path: String, at now: HostTime) -> [Output] {
+  mutating func start(_ bundle: Bundle, in path: String, at now: HostTime) -> [Output] {
     var outputs: [Output] = []
     let before = running[bundle.id]
     if before?.refused != nil { outputs.append(.refused(id: bundle.id, nil)) }
@@ -228,7 +227,7 @@ public struct HostState: Sendable {
   }
 
   /// Ends a bundle. If another folder has the same bundle, that folder counts from now on.
-  private mutating func letGo(_ id: String, at now: HostTime) -> [Output] {
+  mutating func letGo(_ id: String, at now: HostTime) -> [Output] {
     guard var ended = running.removeValue(forKey: id) else { return [] }
     let given: [Output] = ended.refused == nil ? [] : [.refused(id: id, nil)]
     var outputs: [Output] = given + ended.instance.stop().map { .effect($0) }
@@ -239,13 +238,14 @@ public struct HostState: Sendable {
       return outputs + start(bundle, in: path, at: now)
     }
     outputs.append(.withdraw(id: id))
-    outputs.append(.note("bundle \(id) removed"))
+    outputs.append(.note("bundle \(id) removed" + removalWords(of: ended.instance)))
     return outputs
   }
 
-  private mutating func setProblem(_ problem: String?, of id: String, at now: HostTime) -> [Output]
-  {
-    running[id]?.instance.setProblem(problem, at: now).map { .effect($0) } ?? []
+  mutating func setProblem(
+    _ problem: String?, of id: String, isAbsent: Bool = false, at now: HostTime
+  ) -> [Output] {
+    running[id]?.instance.setProblem(problem, isAbsent: isAbsent, at: now).map { .effect($0) } ?? []
   }
 
   private static func id(ofFolder path: String) -> String {
@@ -335,8 +335,8 @@ public struct HostState: Sendable {
 
   /// Tells the time to all bundles whose deadline has come.
   public mutating func tick(at now: HostTime) -> [Output] {
-    var outputs: [Output] = []
-    var hasChanged = false
+    var outputs = removeAbsent(at: now)
+    var hasChanged = !outputs.isEmpty
     for id in running.keys.sorted() {
       guard let deadline = running[id]?.instance.nextDeadline, deadline <= now.uptime else {
         continue
@@ -349,7 +349,8 @@ public struct HostState: Sendable {
   }
 
   public var nextDeadline: Duration? {
-    running.values.compactMap(\.instance.nextDeadline).min()
+    (running.values.compactMap(\.instance.nextDeadline) + folders.values.compactMap(\.removeAt))
+      .min()
   }
 
   /// A running bundle, and an instance of it for a preview.
@@ -363,30 +364,6 @@ public struct HostState: Sendable {
 
   private func id(of generation: UInt64) -> String? {
     running.first { $0.value.instance.generation == generation }?.key
-  }
-
-  /// The daemon has widgets of kind `bundle`, perhaps from an earlier host. Those without a folder
-  /// are removed with everything that belongs to them.
-  public mutating func remembered(_ bundles: [(id: String, path: String)]) -> [Output] {
-    var outputs: [Output] = []
-    for (id, path) in bundles {
-      // The bundle of a folder with a broken file is not known, so use the remembered id.
-      guard let folder = folders[path], folder.bundle == nil, let problem = folder.problem else {
-        continue
-      }
-      folders[path]?.fallbackID = id
-      folders[path]?.rememberedID = id
-      outputs.append(.mark(id: id, problem: problem))
-    }
-    // A folder with a broken file may have any bundle. Other folders count by their bundles, not by
-    // their names.
-    let unread = order.compactMap { folders[$0]?.bundle == nil ? folders[$0]?.id : nil }
-    let known = Set(running.keys).union(unread)
-    for (id, _) in bundles where !known.contains(id) {
-      outputs.append(.withdraw(id: id))
-      outputs.append(.note("bundle \(id) was removed; removing its widgets and kinds"))
-    }
-    return outputs + standing()
   }
 
   /// Ends everything. Returns the effects to cancel, and the bundles' widgets to show.
@@ -439,7 +416,7 @@ public struct HostState: Sendable {
     return result
   }
 
-  private mutating func standing() -> [Output] {
+  mutating func standing() -> [Output] {
     let specs = standings.compactMap(HostState.spec)
     guard specs != told else { return [] }
     told = specs

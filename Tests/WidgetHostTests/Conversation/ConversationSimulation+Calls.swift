@@ -64,7 +64,7 @@ extension DaemonCall {
     case .widget(let id): "widget \(id)"
     case .widgets(let kinds): "widgets \(kinds.map(\.rawValue))"
     case .standing(let kinds, let ids): "standing \(kinds.map(\.rawValue)) \(ids.map(\.rawValue))"
-    case .folders(let paths): "folders \(paths)"
+    case .folders(let bundles): "folders \(bundles.map(\.path))"
     }
   }
 }

@@ -9,8 +9,13 @@ extension ConversationSimulation {
   /// Undoes the harm, delivers everything, and compares the daemon with the folders.
   mutating func settle() {
     log.note("everything is mended")
+    isMended = true
     daemon.isUp = true
     daemon.isFull = false
+    // The folder of bundles can be read again, so each host looks into it.
+    for host in processes.indices {
+      processes[host]?.folders.formUnion(ConversationSimulation.paths)
+    }
     daemon.holders = daemon.holders.filter { $0.value.session != nil }
     daemon.removeKinds(stranger.map(\.kind).filter { daemon.kinds[$0] == "stranger" })
     for widget in daemon.sortedWidgets where widget.applySet.isEmpty { daemon.remove(widget.id) }

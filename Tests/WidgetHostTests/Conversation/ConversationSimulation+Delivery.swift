@@ -98,8 +98,15 @@ extension ConversationSimulation {
       processes[host]?.folders.remove(path)
       let found = disk[path].map { choices[$0] }
       log.note("host \(host) finds \(disk[path] ?? -1) in \(path)")
-      input(host) { $0.found(found, in: path, at: $1) }
+      let absence = absence()
+      input(host) { $0.found(found, in: path, absence: absence, at: $1) }
     }
+  }
+
+  /// Why a folder has no bundle: any reason, until everything is mended.
+  private mutating func absence() -> HostState.Absence {
+    guard !isMended else { return .missing }
+    return [.removed, .missing, .unavailable("/b does not exist")][roll(3)]
   }
 
   mutating func connect(_ id: SessionID, _ host: Int) {
@@ -159,7 +166,10 @@ extension ConversationSimulation {
         result = .failure(failure)
       }
     case .flush, .answer, .acknowledgeMissed: break
-    case .folders(let paths): result = .success(.folders(Set(paths.filter { disk[$0] != nil })))
+    case .folders(let bundles):
+      var absences: [String: HostState.Absence] = [:]
+      for bundle in bundles where disk[bundle.path] == nil { absences[bundle.path] = absence() }
+      result = .success(.absences(absences))
     default:
       if let failure = call.failure {
         result = .failure(failure)

@@ -93,6 +93,8 @@ struct ConversationSimulation {
   var counts = Counts()
   /// Whether the widget that tells the next host of a bundle may be gone while the bundle is not.
   var canLeaveRemains = false
+  /// Whether the history is over, and nothing does harm any more.
+  var isMended = false
   let log: Log
 
   /// The steps, for a failure's report.
@@ -326,6 +328,6 @@ extension HostMachine {
     for holder in other.rests.keys {
       if case .version = holder { other.rests[holder] = nil }
     }
-    return other.nextDeadline != nil || !daemon.host.isServing
+    return other.nextDeadline != nil || bundles.nextDeadline != nil || !daemon.host.isServing
   }
 }

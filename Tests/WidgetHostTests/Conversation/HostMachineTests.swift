@@ -74,7 +74,7 @@ struct HostMachineTests {
     throws
   {
     _ = try serve()
-    outputs = machine.found(nil, in: "/b/a", at: time)
+    outputs = machine.found(nil, in: "/b/a", absence: .removed, at: time)
     outputs = machine.stop(at: time)
     var ids: [String] = []
     for case .declare(let specs, _) in calls.map(\.call) { ids = specs.compactMap(\.id?.rawValue) }

@@ -1,0 +1,10 @@
+/// The file that tells the host that a bundle was removed on purpose, so that the host removes its
+/// widgets at once. Without the mark, the folder of a bundle may be away only for a moment.
+///
+/// `widgetctl bundle rm` makes the mark beside the bundle's folder. The host deletes it.
+public enum BundleRemovalMark {
+  /// Whether a text can be the id of a bundle, so that it is safe in a path.
+  public static func canHave(_ id: String) -> Bool { BundleReader.isID(id) }
+
+  public static func name(of id: String) -> String { ".removed-\(id)" }
+}

@@ -1,0 +1,178 @@
+import WidgetBundle
+public import WidgetModel
+
+// Bundles whose folder or file is missing. It may be away for a moment only, during an unmount, a
+// checkout or a copy. So the widgets, with all that users have entered, outlive it.
+extension HostState {
+  /// The reason why a folder has no bundle's file.
+  public enum Absence: Hashable, Sendable {
+    /// `widgetctl bundle rm` or `DeleteBundle` has removed the bundle, so its widgets go at once.
+    case removed
+    /// The folder or the file is missing. The widgets go after `HostLimits.absenceMax`.
+    case missing
+    /// The folder of bundles is missing or cannot be read, for this reason. Nobody knows what is in
+    /// it, so the widgets stay.
+    case unavailable(String)
+  }
+
+  /// A bundle that the daemon has, perhaps from an earlier host.
+  public struct Remembered: Hashable, Sendable {
+    public var id: String
+    public var path: String
+    /// The load time of the version that ran last.
+    public var loaded: Timestamp?
+    /// Nil if the host has looked into the folder by itself.
+    public var absence: Absence?
+
+    public init(
+      id: String, path: String, loaded: Timestamp? = nil, absence: Absence? = nil
+    ) {
+      self.id = id
+      self.path = path
+      self.loaded = loaded
+      self.absence = absence
+    }
+  }
+
+  /// The bundles whose folders are known, for a look for the marks of removed bundles.
+  var occupants: [Remembered] {
+    order.compactMap { path in
+      folders[path].map { folder in
+        let id = owned(by: path)
+        return Remembered(
+          id: id ?? folder.rememberedID ?? folder.id, path: path,
+          loaded: id.flatMap { running[$0]?.loaded })
+      }
+    }
+  }
+
+  /// A folder is gone, or has no bundle's file any more.
+  public mutating func lost(_ path: String, _ absence: Absence, at now: HostTime) -> [Output] {
+    guard let folder = folders[path], folder.absence != absence else { return [] }
+    let id = owned(by: path)
+    let hasOther = order.contains { $0 != path && id != nil && folders[$0]?.bundle?.id == id }
+    guard absence != .removed, !hasOther, let shown = id ?? folder.rememberedID else {
+      return remove(path, at: now) + standing()
+    }
+    let problem = note(absence, of: path, at: now)
+    var outputs: [Output] = [.report("bundle \(shown): \(problem)")]
+    if id == nil {
+      outputs.append(.mark(id: shown, problem: problem))
+    } else {
+      outputs += setProblem(problem, of: shown, isAbsent: true, at: now)
+    }
+    return outputs + standing()
+  }
+
+  /// Notes that a folder is missing. Returns the problem, for people.
+  private mutating func note(_ absence: Absence, of path: String, at now: HostTime) -> String {
+    let problem: String
+    switch absence {
+    case .unavailable(let reason):
+      folders[path]?.removeAt = nil
+      problem =
+        "\(reason), so \(path) cannot be read; the widgets of the bundle stay, stale; bring the"
+        + " folder back"
+    case .missing, .removed:
+      folders[path]?.removeAt = now.uptime + limits.absenceMax
+      problem =
+        "\(path) is missing or has no bundle's file; put it back within"
+        + " \(limits.absenceMax.components.seconds) seconds, or the widgets of the bundle are"
+        + " removed with their data"
+    }
+    folders[path]?.absence = absence
+    folders[path]?.problem = problem
+    return problem
+  }
+
+  private mutating func remove(_ path: String, at now: HostTime) -> [Output] {
+    let id = owned(by: path)
+    let folder = folders.removeValue(forKey: path)
+    order.removeAll { $0 == path }
+    var outputs: [Output] = []
+    if let id { outputs += letGo(id, at: now) }
+    if let remembered = folder?.rememberedID { outputs += forget(remembered) }
+    return outputs
+  }
+
+  /// The missing folders whose widgets are removed now.
+  func absentFolders(dueAt now: HostTime) -> [String] {
+    order.filter { path in folders[path]?.removeAt.map { $0 <= now.uptime } ?? false }
+  }
+
+  /// Removes the bundles that have been missing for too long.
+  mutating func removeAbsent(at now: HostTime) -> [Output] {
+    var outputs: [Output] = []
+    for path in absentFolders(dueAt: now) { outputs += remove(path, at: now) }
+    return outputs
+  }
+
+  /// Lets the folder `path` have a bundle whose former folder is missing: somebody has renamed the
+  /// folder. The bundle keeps its widgets.
+  mutating func leaveAbsent(_ id: String, for path: String) {
+    for former in order where former != path && folders[former]?.absence != nil {
+      guard owned(by: former) == id || folders[former]?.rememberedID == id else { continue }
+      folders[former] = nil
+      order.removeAll { $0 == former }
+      running[id]?.folder = path
+    }
+  }
+
+  /// The daemon has widgets of kind `bundle`, perhaps from an earlier host. Those without a folder
+  /// are removed with everything that belongs to them.
+  public mutating func remembered(_ bundles: [Remembered], at now: HostTime) -> [Output] {
+    var outputs: [Output] = []
+    for known in bundles {
+      // The bundle of a folder with a broken file is not known, so use the remembered id.
+      guard let folder = folders[known.path], folder.bundle == nil, let problem = folder.problem
+      else { continue }
+      folders[known.path]?.fallbackID = known.id
+      folders[known.path]?.rememberedID = known.id
+      outputs.append(.mark(id: known.id, problem: problem))
+    }
+    // A folder with a broken file may have any bundle. Other folders count by their bundles, not by
+    // their names.
+    let unread = order.compactMap { folders[$0]?.bundle == nil ? folders[$0]?.id : nil }
+    let loaded = Set(running.keys).union(unread)
+    for known in bundles where !loaded.contains(known.id) {
+      guard let absence = known.absence, absence != .removed, folders[known.path] == nil else {
+        outputs += forget(known.id)
+        continue
+      }
+      folders[known.path] = Folder(
+        digest: 0, goodDigest: nil, problem: nil, bundle: nil, fallbackID: known.id,
+        rememberedID: known.id)
+      order.append(known.path)
+      let problem = note(absence, of: known.path, at: now)
+      outputs.append(.report("bundle \(known.id): \(problem)"))
+      outputs.append(.mark(id: known.id, problem: problem))
+    }
+    return outputs + standing()
+  }
+
+  /// `: 2 widgets, with data that users or actions had set: list data.items`
+  func removalWords(of instance: BundleInstance) -> String {
+    let bundle = instance.bundle
+    let count = bundle.widgets.count
+    var lost: [String] = []
+    for id in instance.sortedIDs {
+      guard let widget = instance.widgets[id]?.view,
+        widget.applySet == HostState.provider(of: bundle.id),
+        let kind = bundle.kinds.first(where: { $0.kind.name == widget.kind })
+      else { continue }
+      let read = Set(kind.sources.flatMap { $0.assignments.values.map(\.key) })
+      let declared = bundle.widgets.first { $0.id == id }?.data
+      for field in kind.kind.data where !read.contains(field.name) {
+        guard let value = widget.data[field.name],
+          value != (declared?[field.name] ?? field.defaultValue ?? .null)
+        else { continue }
+        lost.append("\(id) data.\(field.name)")
+      }
+    }
+    let words = ": \(count) widget\(count == 1 ? "" : "s")"
+    guard !lost.isEmpty else { return words }
+    return words + ", with data that users or actions had set: "
+      + lost.prefix(limits.othersShownMax).joined(separator: ", ")
+      + (lost.count > limits.othersShownMax ? ", …" : "")
+  }
+}
