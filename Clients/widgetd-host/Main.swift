@@ -89,8 +89,8 @@ struct HostCommand: AsyncParsableCommand {
       let zones = SystemTimeZones()
       host = try Host(
         Host.Options(
-          roots: roots, home: home, programFolders: programFolders, variables: variables,
-          isStub: stub),
+          roots: roots, areRootsUsual: bundles.isEmpty, home: home, programFolders: programFolders,
+          variables: variables, isStub: stub),
         daemon: ClientConnection(WidgetClient(socketPath: socketPath)),
         read: { [variables] text, settings in
           do throws(InvalidBundle) {

@@ -167,6 +167,16 @@ struct BundleFolderTests {
     #expect(absence(of: "desk", in: place) == .removed)
   }
 
+  @Test(arguments: [(true, false), (false, true)])
+  func `only a folder that somebody has named must exist`(isUsual: Bool, isProblem: Bool) throws {
+    let place = try Place()
+    #expect(BundleFolders.problem(of: place.path, isUsual: isUsual) == nil)
+    let missing = BundleFolders.problem(of: "\(place.path)/none", isUsual: isUsual)
+    #expect((missing?.contains("/none does not exist; make it") ?? false) == isProblem)
+    let file = BundleFolders.problem(of: "\(place.bundle)/bundle.yaml", isUsual: isUsual)
+    #expect(file?.contains("is not a folder; ") == true)
+  }
+
   @Test func `an unreadable folder of bundles is reported like a bundle's folder`() throws {
     let place = try Place()
     chmod(place.path, 0o700)

@@ -85,6 +85,10 @@ struct DoctorTests {
     (.missing(), "none in /b, and no widgetd-host runs", .ok),
     (.running(folders: ["/a"], stub: true), "widgetd-host runs /a with --stub", .warn),
     (.returning(folders: ["/a"]), BundleHost.waiting, .warn),
+    (
+      .running(folders: ["/a"], problem: "/a does not exist"),
+      "widgetd-host: /a does not exist", .warn
+    ),
   ])
   func `the host has a line, also without bundles in the usual folder`(
     host: BundleHost, found: String, grade: Finding.Grade

@@ -192,6 +192,10 @@ struct StatusTests {
   @Test(arguments: [
     (BundleHost.running(folders: ["/a", "/b"]), "   Bundles: widgetd-host runs /a, /b\n"),
     (.running(folders: ["/a"], stub: true), "   Bundles: widgetd-host runs /a with --stub\n"),
+    (
+      .running(folders: ["/a"], problem: "/a does not exist"),
+      "   Bundles: widgetd-host runs /a\n            /a does not exist\n"
+    ),
     (.missing(), "   Bundles: no widgetd-host runs\n"),
     (.returning(folders: ["/a"]), "   Bundles: \(BundleHost.waiting)\n"),
   ])

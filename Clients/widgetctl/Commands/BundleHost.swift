@@ -5,7 +5,8 @@ import WidgetModel
 /// The host of a folder's bundles, as far as the daemon knows.
 enum BundleHost: Hashable {
   /// A host runs these folders. With `stub`, it gives stub values, and has no effects outside.
-  case running(folders: [String], stub: Bool = false)
+  /// `problem` says which folders it cannot read.
+  case running(folders: [String], stub: Bool = false, problem: String = "")
   /// The daemon has restarted, and the host of these folders has not returned yet. The daemon gives
   /// it some time before it marks the widgets as stale.
   case returning(folders: [String])
@@ -56,7 +57,8 @@ enum BundleHost: Hashable {
       self = .returning(folders: folders)
       return
     }
-    self = .running(folders: folders, stub: widget.data["stub"] == .bool(true))
+    let problem = if case .string(let text)? = widget.data["problem"] { text } else { "" }
+    self = .running(folders: folders, stub: widget.data["stub"] == .bool(true), problem: problem)
   }
 
   /// Whether the daemon has no host.
@@ -65,7 +67,7 @@ enum BundleHost: Hashable {
   /// Whether the bundles in a folder are live; nil if this is unknown.
   func runs(_ folder: String) -> Bool? {
     switch self {
-    case .running(let folders, _):
+    case .running(let folders, _, _):
       folders.contains { BundleHost.resolved($0) == BundleHost.resolved(folder) }
     case .missing: false
     case .returning, .silent, .unknown: nil
@@ -83,7 +85,7 @@ enum BundleHost: Hashable {
 
   /// The folders that the host runs, and how: `/a, /b with --stub`; nil if no host is known to run.
   var words: String? {
-    guard case .running(let folders, let stub) = self else { return nil }
+    guard case .running(let folders, let stub, _) = self else { return nil }
     return (folders.isEmpty ? "no folder" : folders.joined(separator: ", "))
       + (stub ? " with --stub" : "")
   }
@@ -91,8 +93,11 @@ enum BundleHost: Hashable {
   /// The reason why the bundles in a folder are not live, and the next step; nil if they are live.
   func problem(of folder: String) -> String? {
     switch self {
-    case .running(let folders, let stub):
+    case .running(let folders, let stub, let problem):
       guard runs(folder) != true else {
+        if let problem = BundleStanding.firstLine(of: problem).nonEmpty {
+          return "widgetd-host: \(problem)"
+        }
         guard stub else { return nil }
         return
           "widgetd-host runs \(folder) with --stub: sources and actions give their stub values; "
@@ -123,7 +128,7 @@ enum BundleHost: Hashable {
   /// The place of a bundle that a folder lacks, and the option for this place. Nil if the host runs
   /// no other folder.
   func place(of id: String, besides folder: String) -> String? {
-    guard case .running(let folders, _) = self, runs(folder) != true, let first = folders.first
+    guard case .running(let folders, _, _) = self, runs(folder) != true, let first = folders.first
     else { return nil }
     if let place = folders.first(where: { access("\($0)/\(id)", F_OK) == 0 }) {
       return "widgetd-host runs it in \(place): add --dir \(place.asArgument)"
@@ -136,7 +141,7 @@ enum BundleHost: Hashable {
   func folder(insteadOf named: String) -> String? {
     let folders: [String] =
       switch self {
-      case .running(let folders, _), .returning(let folders), .silent(_, let folders),
+      case .running(let folders, _, _), .returning(let folders), .silent(_, let folders),
         .missing(let folders):
         folders
       case .unknown: []
@@ -149,7 +154,7 @@ enum BundleHost: Hashable {
   /// The message for a folder without bundles. If the host does not run that folder, names the
   /// folders that it runs.
   func nothing(in folder: String) -> String {
-    guard case .running(let folders, _) = self, runs(folder) != true, !folders.isEmpty else {
+    guard case .running(let folders, _, _) = self, runs(folder) != true, !folders.isEmpty else {
       return "no bundles in \(folder)\n"
     }
     let list = folders.map { "  widgetctl bundle ls --dir \($0.asArgument)\n" }.joined()

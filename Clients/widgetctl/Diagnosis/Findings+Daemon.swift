@@ -224,7 +224,9 @@ extension Facts {
       case .silent(let process, _):
         return .warn(check, process.words("widgetd-host"), mend: process.mend)
       case .missing: return .ok(check, "none in \(bundles.folder), and no widgetd-host runs")
-      case .running(let folders, stub: true):
+      case .running(let folders, _, let problem) where !problem.isEmpty:
+        return .warn(check, bundles.host.problem(of: folders.first ?? "") ?? problem, mend: nil)
+      case .running(let folders, stub: true, _):
         let stubbed = bundles.host.problem(of: folders.first ?? "") ?? ""
         return .warn(check, stubbed, mend: nil)
       case .running: return runningFinding(bundles, bundles.host.words ?? "")

@@ -155,8 +155,9 @@ extension StatusReport {
       "Events",
       "the next one gets the number \(stats.lastSequence + 1); a restart can skip numbers")
     switch host {
-    case .running:
+    case .running(_, _, let problem):
       line("Bundles", "widgetd-host runs \(host.words ?? "")")
+      for text in problem.split(whereSeparator: \.isNewline) { line("", "\(text)", .bad) }
       if let words = BundleStanding.words(forFailing: failingBundles) {
         line("", "\(words); `widgetctl bundle ls --remote`", .bad)
       }
@@ -290,10 +291,10 @@ extension StatusReport {
     if let failing { map["failing"] = failing.document }
     guard stats != nil else { return .map(map) }
     switch host {
-    case .running(let folders, let stub):
+    case .running(let folders, let stub, let problem):
       map["host"] = .map([
         "running": .bool(true), "folders": .list(folders.map { .string($0) }),
-        "stub": .bool(stub), "failing": .list(failingBundles.map { .string($0) }),
+        "stub": .bool(stub), "problem": .string(problem), "failing": .list(failingBundles.map { .string($0) }),
       ])
     case .silent(let process, let folders):
       map["host"] = .map([

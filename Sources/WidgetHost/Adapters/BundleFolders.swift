@@ -58,6 +58,15 @@ enum BundleFolders {
     return errno == 0 ? nil : "widgetd-host cannot read \(root): \(errorText())"
   }
 
+  /// The problem of a folder of bundles for its user, with the next step; nil if there is none.
+  ///
+  /// - Parameter isUsual: whether nobody has named the folder, so that it may be missing.
+  static func problem(of root: String, isUsual: Bool) -> String? {
+    if let complaint = complaint(about: root) { return complaint }
+    if isUsual, access(root, F_OK) != 0, errno == ENOENT { return nil }
+    return trouble(with: root).map { "\($0); make it a folder that widgetd-host can read" }
+  }
+
   /// The reason why a bundle's folder has no bundle's file.
   ///
   /// - Parameter roots: all folders of bundles; `root` is the one that had this bundle.

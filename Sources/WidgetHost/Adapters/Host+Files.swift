@@ -104,6 +104,8 @@ extension Host {
     }
     guard !machine.isStopped else { return }
     if isRoot {
+      await lookAtRoots()
+      guard !machine.isStopped else { return }
       let paths = Set(all.map(\.path))
       for path in before.subtracting(paths) {
         watcher.unwatch(.folder(path))
@@ -121,6 +123,16 @@ extension Host {
     for look in looks { tell(look.found, in: look.path, absence: look.absence) }
     let kept = Set(machine.bundles.knownFolders).union(watchedFolders)
     rootOfFolder = rootOfFolder.filter { kept.contains($0.key) }
+  }
+
+  private func lookAtRoots() async {
+    let (roots, isUsual) = (options.roots, options.areRootsUsual)
+    let problems = await Host.blocking { () -> [String: String] in
+      var problems: [String: String] = [:]
+      for root in roots { problems[root] = BundleFolders.problem(of: root, isUsual: isUsual) }
+      return problems
+    }
+    handle(machine.looked(atRoots: problems, at: now))
   }
 
   /// Takes the content of a folder; nil if it has no bundle's file, for the reason `absence`.

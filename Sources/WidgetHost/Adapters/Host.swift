@@ -26,6 +26,8 @@ public actor Host {
   public struct Options: Sendable {
     /// Folders that hold bundles' folders. They need not exist yet.
     public var roots: [String]
+    /// Whether nobody has named the roots, so that it is no problem if they are missing.
+    public var areRootsUsual: Bool
     public var home: String
     /// The folders in which programs are found by name. Also the `PATH` of programs.
     public var programFolders: [String]
@@ -40,12 +42,13 @@ public actor Host {
     public var seed: UInt64
 
     public init(
-      roots: [String], home: String,
+      roots: [String], areRootsUsual: Bool = false, home: String,
       programFolders: [String] = BundlePermissions.systemFolders,
       variables: [String: String] = [:], isStub: Bool = false, limits: HostLimits = HostLimits(),
       seed: UInt64 = .random(in: 0 ... .max)
     ) {
       self.roots = roots
+      self.areRootsUsual = areRootsUsual
       self.home = home
       self.programFolders = programFolders
       self.variables = variables

@@ -31,6 +31,8 @@ struct HostMachine: Sendable {
   private let limits: HostLimits
   private let roots: [String]
   private let isStub: Bool
+  /// The folders of bundles that cannot be read, with the reason and its beginning.
+  private var rootProblems: [String: (reason: String, since: Timestamp)] = [:]
   /// The user of the host, who may trace bundles.
   private let uid: UInt32
   /// The held reports. Nil from the time when the host knows that no other host serves the daemon.
@@ -62,7 +64,10 @@ struct HostMachine: Sendable {
   /// The widget that shows this host.
   private func hostWidget(isStopped: Bool = false) -> [WidgetSpec] {
     let spec = HostWidget.spec(
-      folders: roots, standings: bundles.standings, isStopped: isStopped, isStub: isStub)
+      folders: roots, standings: bundles.standings, isStopped: isStopped, isStub: isStub,
+      problem: roots.compactMap { root in
+        rootProblems[root].map { "\($0.reason) (since \(RFC3339.text($0.since.wholeSeconds)))" }
+      }.joined(separator: "\n"))
     return spec.map { [$0] } ?? []
   }
 
@@ -86,6 +91,17 @@ struct HostMachine: Sendable {
       pass(bundles.lost(path, absence, at: now), at: now)
     }
     daemon.standing.knownFolders = Set(bundles.knownFolders)
+    return drain(at: now)
+  }
+
+  /// The host has looked into all folders of bundles. `problems` has the reasons why some cannot be
+  /// read.
+  mutating func looked(atRoots problems: [String: String], at now: HostTime) -> [Output] {
+    guard !isStopped, problems != rootProblems.mapValues(\.reason) else { return [] }
+    for root in roots where problems[root] != rootProblems[root]?.reason {
+      rootProblems[root] = problems[root].map { ($0, now.wall) }
+    }
+    daemon.setStanding(hostWidget() + bundles.standings.compactMap(HostState.spec))
     return drain(at: now)
   }
 

@@ -27,6 +27,9 @@ public enum HostWidget {
           Field(
             name: "stub", type: .bool, defaultValue: .bool(false),
             summary: "Whether sources and actions give their stub values (--stub)."),
+          Field(
+            name: "problem", type: .string, defaultValue: .string(""),
+            summary: "The folders that cannot be read, each with the reason and the time."),
         ], content: [ContentTemplate(root: content)],
         sample: [
           "state": .string("running"), "folders": .list([.string("/home/ann/widgets")]),
@@ -53,12 +56,16 @@ public enum HostWidget {
           id: "folders", type: .label,
           properties: ["text": Binding("data.folders.join('\\n')")],
           condition: "data.folders != []"),
+        NodeTemplate(
+          id: "problem", type: .label, properties: ["text": Binding("data.problem")],
+          condition: "data.problem != ''"),
       ])
   }
 
   /// All characters of the name are allowed in ids, so the id is never nil.
   static func spec(
-    folders: [String], standings: [HostState.Standing], isStopped: Bool, isStub: Bool = false
+    folders: [String], standings: [HostState.Standing], isStopped: Bool, isStub: Bool = false,
+    problem: String = ""
   ) -> WidgetSpec? {
     guard let id = WidgetID(name), let kind = KindName(name) else { return nil }
     return WidgetSpec(
@@ -68,6 +75,7 @@ public enum HostWidget {
         "folders": .list(folders.map { .string($0) }),
         "bundles": .int(Int64(standings.count)),
         "failed": .int(Int64(standings.count { $0.state == .failed })), "stub": .bool(isStub),
+        "problem": .string(problem),
       ])
   }
 }

@@ -70,6 +70,31 @@ struct HostMachineTests {
     #expect(notes.isEmpty == isTaken)
   }
 
+  @Test mutating func `the host's widget says which folder of bundles cannot be read, since when`()
+    throws
+  {
+    machine = HostMachine(roots: ["/b", "/c"], home: "/home/me", uid: 0, seed: 1)
+    _ = try serve()
+    func problem() -> [Value?] {
+      calls.compactMap {
+        if case .declare(let specs, _) = $0.call {
+          specs.first { $0.id?.rawValue == HostWidget.name }?.data["problem"]
+        } else {
+          nil
+        }
+      }
+    }
+    let reason = "/c does not exist; make it a folder that widgetd-host can read"
+    outputs = machine.looked(atRoots: ["/c": reason], at: time)
+    #expect(problem() == [.string("\(reason) (since 1970-01-01T00:00:00Z)")])
+    try answer()
+    outputs = machine.looked(
+      atRoots: ["/c": reason], at: HostTime(wall: Timestamp(nanosecondsSinceEpoch: 9), uptime: now))
+    #expect(outputs.isEmpty)
+    outputs = machine.looked(atRoots: [:], at: time)
+    #expect(problem() == [.string("")])
+  }
+
   @Test mutating func `a host that stops before a bundle is removed leaves the bundle's widget`()
     throws
   {
