@@ -23,6 +23,22 @@ import WidgetModel
     #expect(host.problem(of: "/c")?.contains("widgetd-host runs /a, /b") == true)
   }
 
+  @Test func `a connected host without its widget runs, and nothing else is known`() {
+    let host = BundleHost.running(folders: [], problem: BundleHost.unreported)
+    #expect(host.runs("/a") == nil && !host.isMissing && host.mend == nil)
+    #expect(host.problem(of: "/a")?.hasPrefix("widgetd-host runs, but it could not report") == true)
+    #expect(host.nothing(in: "/a") == "no bundles in /a\n")
+  }
+
+  @Test func `a host that cannot read its folder is reported`() throws {
+    let host = BundleHost(
+      try widget([
+        "state": .string("running"), "folders": .list([.string("/a")]),
+        "problem": .string("/a does not exist"),
+      ]))
+    #expect(host.problem(of: "/a") == "widgetd-host: /a does not exist")
+  }
+
   @Test func `a host that runs with --stub is reported`() throws {
     let host = BundleHost(
       try widget([

@@ -37,8 +37,30 @@ enum BundleHost: Hashable {
       let widget = try await client.getWidget(request, options: options).widget
       return BundleHost(widget, await HostSession.ask(client, widget.kind, options))
     } catch {
-      return error.reason == "WIDGET_NOT_FOUND" ? .missing() : .unknown
+      guard error.reason == "WIDGET_NOT_FOUND" else { return .unknown }
+      return await withoutWidget(client, CallOptions(timeout: limit))
     }
+  }
+
+  /// The host, if the daemon has no widget that shows it: a connected host has its session, but the
+  /// daemon may have no room for its widget.
+  private static func withoutWidget(
+    _ client: WidgetClient, _ options: CallOptions
+  ) async -> BundleHost {
+    guard let name = KindName(widget) else { return .missing() }
+    let kind = try? await client.getKind(GetKindRequest(name: name), options: options).kind
+    guard let kind, kind.isAttended, kind.isProviderConnected else { return .missing() }
+    return .running(folders: [], problem: unreported)
+  }
+
+  /// The problem of a connected host that has no widget.
+  static let unreported =
+    "it could not report its folders and bundles; `widgetctl status` shows the limits of the daemon"
+    + " that are reached, and the log of widgetd-host the reason"
+
+  /// Whether the host runs, and nothing else is known.
+  private var isUnreported: Bool {
+    self == .running(folders: [], problem: BundleHost.unreported)
   }
 
   init(_ widget: Widget, _ session: HostSession = .connected) {
@@ -67,6 +89,7 @@ enum BundleHost: Hashable {
   /// Whether the bundles in a folder are live; nil if this is unknown.
   func runs(_ folder: String) -> Bool? {
     switch self {
+    case .running where isUnreported: nil
     case .running(let folders, _, _):
       folders.contains { BundleHost.resolved($0) == BundleHost.resolved(folder) }
     case .missing: false
@@ -86,6 +109,7 @@ enum BundleHost: Hashable {
   /// The folders that the host runs, and how: `/a, /b with --stub`; nil if no host is known to run.
   var words: String? {
     guard case .running(let folders, let stub, _) = self else { return nil }
+    if isUnreported { return "folders that it could not report" }
     return (folders.isEmpty ? "no folder" : folders.joined(separator: ", "))
       + (stub ? " with --stub" : "")
   }
@@ -94,6 +118,7 @@ enum BundleHost: Hashable {
   func problem(of folder: String) -> String? {
     switch self {
     case .running(let folders, let stub, let problem):
+      if isUnreported { return "widgetd-host runs, but \(problem)" }
       guard runs(folder) != true else {
         if let problem = BundleStanding.firstLine(of: problem).nonEmpty {
           return "widgetd-host: \(problem)"

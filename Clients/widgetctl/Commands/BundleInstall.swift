@@ -160,11 +160,12 @@ struct BundleListCommand: AsyncParsableCommand {
         failing   a source, an action or the content of its widgets has failed
         failed    the file has a mistake, or the host or the daemon refuses it
         stopped   widgetd-host has ended
+        unknown   no daemon answers, or widgetd-host has not reported the bundle
 
       If the usual folder has no bundles, the command lists a folder that widgetd-host runs.
 
-      The reason follows the state. STATE is "not running" if no host runs the folder of bundles, \
-      and "unknown" if no daemon answers. If the file has a mistake, STATE shows the mistake. \
+      The reason follows the state. STATE is "not running" if no host runs the folder of bundles. \
+      If the file has a mistake, STATE shows the mistake. \
       "+2 of others" means that others have created 2 widgets of the bundle's kinds. The first ids \
       follow. A note below the table names each field whose value in the file has no effect, \
       because another user or program has set the field.
@@ -208,7 +209,7 @@ struct BundleListCommand: AsyncParsableCommand {
     let isLive = host.runs(installer.path)
     let unlisted: Table.Cell =
       switch isLive {
-      case true: .init("ok", .good)
+      case true: .init(BundleListCommand.unreported, .warning, reason: BundleListCommand.unreported)
       case false: .init("not running", .bad)
       case nil: .init("unknown", .warning)
       }
@@ -248,6 +249,9 @@ struct BundleListCommand: AsyncParsableCommand {
         .map { "note: \($0.safeForTerminal)\n" }.joined()
     }
   }
+
+  /// The state of a bundle without a widget that shows it, in a folder of the host.
+  static let unreported = "unknown: widgetd-host has not reported this bundle; its log shows why"
 
   /// A line for each remark on the files of running bundles.
   static func remarks(_ standings: [BundleStanding]) -> [String] {

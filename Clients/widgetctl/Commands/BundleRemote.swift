@@ -136,11 +136,13 @@ enum BundleRemote {
       guard !bundles.isEmpty else { return "no bundles in \(answer.folder) of widgetd-host\n" }
       var table = Table("ID", "VERSION", "KINDS", "WIDGETS", "STATE")
       for bundle in bundles {
-        let standing = standings[bundle.folder]
-        let isBad = !bundle.problem.isEmpty || standing?.isBad == true
+        let standing =
+          standings[bundle.folder]
+          ?? BundleStanding.resolved(bundle.folder).flatMap { standings[$0] }
+        let isBad = !bundle.problem.isEmpty || standing?.isBad != false
         let state =
           bundle.problem.isEmpty
-          ? standing?.text ?? "ok"
+          ? standing?.text ?? BundleListCommand.unreported
           : "\(standing?.state ?? "failed"): \(BundleStanding.firstLine(of: bundle.problem))"
         table.add(
           .init(bundle.id), .init(bundle.version.isEmpty ? "-" : bundle.version),
