@@ -197,7 +197,7 @@ struct BundleListCommand: AsyncParsableCommand {
         "there are no bundles in \(installer.path); this is the folder of widgetd-host: \(other)")
       (installer, installed) = (theirs, list)
     }
-    if !installed.isEmpty, host != .unknown, let problem = host.problem(of: installer.path) {
+    if !installed.isEmpty, let problem = host.problem(of: installer.path) {
       BundleText.warn(problem)
     }
     let printer = global.session(socketPath: "").printer
