@@ -87,6 +87,8 @@ import WidgetModel
     let runs = BundleStanding(try widget(data))
     #expect((runs.text, runs.isBad) == ("running", false))
     #expect((runs.version, runs.widgetCount) == ("1.0.0", 2))
+    let elsewhere = BundleStanding(try widget(["state": .string("stopped")]))
+    #expect(elsewhere.isElsewhere && elsewhere.isBad && !elsewhere.hasFailed)
     let killed = BundleStanding(try widget(data, isStale: true))
     #expect((killed.text, killed.isBad) == ("stopped: widgetd-host is not running", true))
   }

@@ -110,6 +110,17 @@ struct DoctorTests {
     #expect(facts.finding("bundles")?.mend?.contains("bundle ls --remote") == true)
   }
 
+  @Test func `bundles that are not in a folder of the host are stopped, and have not failed`() {
+    let facts = Facts.sound.with {
+      $0.bundles = .init(
+        folder: "/b", count: 1, host: .running(folders: ["/b"]), stopped: ["desk"])
+    }
+    #expect(
+      facts.finding("bundles")?.found
+        == "widgetd-host runs /b; stopped: not in a folder of this host: desk")
+    #expect(facts.finding("bundles")?.mend?.contains("ls --kind bundle") == true)
+  }
+
   @Test(arguments: [
     ([], 0, "--bundles /b"), (["/x"], 0, "--bundles /x"), (["/x"], 1, "--bundles /x --bundles /b"),
     (["/x y", "/b"], 1, "--bundles '/x y' --bundles /b"),

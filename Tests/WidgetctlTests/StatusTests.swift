@@ -68,6 +68,15 @@ struct StatusTests {
 
         """))
     #expect("\(report.document)".contains("feed"))
+    report.failingBundles = []
+    report.stoppedBundles = ["clock"]
+    #expect(
+      report.text(Samples.plain).contains(
+        """
+        Bundles: widgetd-host runs /b
+                    stopped: not in a folder of this host: clock; `widgetctl ls --kind bundle`
+
+        """))
   }
 
   @Test

@@ -15,6 +15,11 @@ struct BundleStanding: Hashable, Sendable {
   var othersFirst: [String] = []
   /// Possible mistakes in its file.
   var remarks: [String] = []
+  /// Whether a host runs, and this bundle is not in its folders.
+  private(set) var isElsewhere = false
+
+  /// Whether it fails, or should run and does not.
+  var hasFailed: Bool { isBad && !isElsewhere }
 
   var isBad: Bool { state != "running" }
 
@@ -46,6 +51,7 @@ struct BundleStanding: Hashable, Sendable {
     case .away: (told, reason) = ("waiting", BundleHost.waiting)
     case .connected: (told, reason) = (text("state"), text("problem"))
     }
+    isElsewhere = session == .connected && text("state") == "stopped"
     let isFrozen = store != nil && ["running", "failing"].contains(told)
     state = isFrozen ? "failing" : told
     problem = [isFrozen ? store?.text : nil, reason.nonEmpty].compactMap(\.self)
@@ -74,6 +80,11 @@ struct BundleStanding: Hashable, Sendable {
     guard !ids.isEmpty else { return nil }
     let count = ids.count == 1 ? "a bundle has" : "\(ids.count) bundles have"
     return "\(count) failed: \(ids.joined(separator: ", "))"
+  }
+
+  /// `stopped: not in a folder of this host: clock`. Nil if there are none.
+  static func words(forStopped ids: [String]) -> String? {
+    ids.isEmpty ? nil : "stopped: not in a folder of this host: \(ids.joined(separator: ", "))"
   }
 
   /// The first of several problems, with the number of the others.

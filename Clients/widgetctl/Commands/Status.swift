@@ -50,8 +50,9 @@ struct StatusCommand: AsyncParsableCommand {
       if answers.stats != nil {
         report.host = await BundleHost.ask(global)
         if case .running = report.host {
-          report.failingBundles = await BundleStanding.all(at: choice.path).filter(\.isBad)
-            .map(\.id)
+          let standings = await BundleStanding.all(at: choice.path)
+          report.failingBundles = standings.filter(\.hasFailed).map(\.id)
+          report.stoppedBundles = standings.filter(\.isElsewhere).map(\.id)
         }
       }
       if answers.level == .owner || answers.level == .client {

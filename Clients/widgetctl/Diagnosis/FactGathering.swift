@@ -54,7 +54,8 @@ extension Facts {
     return Bundles(
       folder: folder, count: installed.count, host: host,
       declared: host.isMissing ? standings.count : 0,
-      failing: host.isMissing ? [] : standings.filter(\.isBad).map(\.id))
+      failing: host.isMissing ? [] : standings.filter(\.hasFailed).map(\.id),
+      stopped: host.isMissing ? [] : standings.filter(\.isElsewhere).map(\.id))
   }
 
   // MARK: - Files

@@ -120,6 +120,8 @@ struct Facts: Hashable {
     var declared = 0
     /// The ids of the bundles that a host runs and that have failed.
     var failing: [String] = []
+    /// The ids of the bundles that are not in a folder of the running host.
+    var stopped: [String] = []
   }
 
   /// A process that listens.

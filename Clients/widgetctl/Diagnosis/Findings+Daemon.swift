@@ -255,12 +255,13 @@ extension Facts {
   /// The bundles that a host runs, and those that have failed.
   private func runningFinding(_ bundles: Facts.Bundles, _ folders: String) -> Finding {
     let runs = "widgetd-host runs \(folders)"
-    guard let words = BundleStanding.words(forFailing: bundles.failing) else {
-      return .ok("bundles", runs)
-    }
+    let failing = BundleStanding.words(forFailing: bundles.failing)
+    let stopped = BundleStanding.words(forStopped: bundles.stopped)
+    guard failing != nil || stopped != nil else { return .ok("bundles", runs) }
+    let mend = failing == nil ? "ls --kind bundle" : "bundle ls --remote"
     return .warn(
-      "bundles", "\(runs); \(words)",
-      mend: choice.command("bundle ls --remote"))
+      "bundles", [runs, failing, stopped].compactMap(\.self).joined(separator: "; "),
+      mend: choice.command(mend))
   }
 
   var errorsFinding: Finding? {

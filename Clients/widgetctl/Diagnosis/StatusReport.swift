@@ -31,6 +31,8 @@ struct StatusReport: Hashable {
   var host = BundleHost.unknown
   /// The ids of the bundles that the host runs, or should run, and that have failed.
   var failingBundles: [String] = []
+  /// The ids of the bundles that are not in a folder of the running host.
+  var stoppedBundles: [String] = []
   /// The widgets that fail; nil if they are not known.
   var failing: FailingWidgets?
   var now: Timestamp
@@ -160,6 +162,9 @@ extension StatusReport {
       for text in problem.split(whereSeparator: \.isNewline) { line("", "\(text)", .bad) }
       if let words = BundleStanding.words(forFailing: failingBundles) {
         line("", "\(words); `widgetctl bundle ls --remote`", .bad)
+      }
+      if let words = BundleStanding.words(forStopped: stoppedBundles) {
+        line("", "\(words); `widgetctl ls --kind bundle`", .warning)
       }
     case .returning: line("Bundles", BundleHost.waiting, .warning)
     case .silent(let process, _): line("Bundles", process.words("widgetd-host"), .bad)
@@ -294,7 +299,9 @@ extension StatusReport {
     case .running(let folders, let stub, let problem):
       map["host"] = .map([
         "running": .bool(true), "folders": .list(folders.map { .string($0) }),
-        "stub": .bool(stub), "problem": .string(problem), "failing": .list(failingBundles.map { .string($0) }),
+        "stub": .bool(stub), "problem": .string(problem),
+        "failing": .list(failingBundles.map { .string($0) }),
+        "stopped": .list(stoppedBundles.map { .string($0) }),
       ])
     case .silent(let process, let folders):
       map["host"] = .map([
