@@ -137,8 +137,6 @@ public final class WidgetServer: Sendable {
     _ loop: NIOLoopBound<ServiceLoop>
   ) async throws -> [any Channel] {
     let bootstrap = ServerBootstrap(group: group)
-      // NIO calls `listen` again, also for a socket that listens already.
-      .serverChannelOption(.backlog, value: Int32(backlog))
       .childChannelOption(.maxMessagesPerRead, value: 1)
       .childChannelOption(
         .recvAllocator,
@@ -150,6 +148,8 @@ public final class WidgetServer: Sendable {
     var listeners: [any Channel] = []
     for socket in sockets {
       listeners.append(try await bootstrap.withBoundSocket(socket).get())
+      // NIO has called `listen` with its own backlog, also for a socket that listened already.
+      _ = Glibc.listen(socket, backlog)
     }
     return listeners
   }
