@@ -92,17 +92,17 @@ import WidgetProto
     let gate = Gate()
     let guest = EchoGuest { await gate.pass() }
     let server = try await startServer(folder: try TestFolder(), guests: [guest])
-    let hasBegun = Box(false)
+    let begun = Gate()
     async let read: Bool = onThread {
       let client = try server.connect()
       try client.send(guest.opening)
       while !guest.calls.get().contains("start") { sched_yield() }
-      hasBegun.set(true)
+      begun.open()
       while !guest.calls.get().contains("beginShutdown") { sched_yield() }
       gate.open()
       return try client.fill()
     }
-    while !hasBegun.get() { await Task.yield() }
+    await begun.pass()
     try await server.server.stop()
     #expect(try await !read)
     #expect(guest.peers.get().isEmpty)
