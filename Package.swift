@@ -126,7 +126,7 @@ let package = Package(
 
     // YAML, read by libyaml. Yams needs all of Foundation and with it 36 MB of ICU.
     .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
-    .target(name: "WidgetYAML", dependencies: ["CYAML"]),
+    .target(name: "WidgetYAML", dependencies: ["CYAML", "WidgetModel"]),
 
     // Bundles: widgets without code, read and checked.
     .target(
@@ -156,7 +156,7 @@ let package = Package(
     .target(
       name: "WidgetBar", dependencies: ["WidgetLayout", "WidgetModel"]),
     // The terminal of a live view: modes, keys, size, putting it right.
-    .target(name: "WidgetTerminal", dependencies: ["WidgetRender"]),
+    .target(name: "WidgetTerminal", dependencies: ["WidgetModel", "WidgetRender"]),
 
     // Messages: generated C, its runtime guards, and conversion to the domain.
     .systemLibrary(

@@ -256,8 +256,7 @@ struct BundleFileReader {
       permissions.environment.append(text)
     }
     for (text, item) in reading.texts(object["sockets"], of: "paths") {
-      let marks = text.split(separator: "${environment.").dropFirst(
-        text.hasPrefix("${environment.") ? 0 : 1)
+      let marks = text.parts(between: "${environment.").dropFirst().filter { !$0.isEmpty }
       for name in marks.map({ String($0.prefix { $0 != "}" }) })
       where !permissions.allowVariable(name) {
         reading.report(

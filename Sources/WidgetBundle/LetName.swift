@@ -95,7 +95,7 @@ extension Reading {
     } catch {
       guard let problem = error.problems.first else { return nil }
       if let index = ends.firstIndex(where: { problem.offset < $0 }) {
-        let parts = problem.message.split(separator: "; ", maxSplits: 1).map(String.init)
+        let parts = problem.message.parts(between: "; ", maxSplits: 1).map(String.init)
         report(
           item,
           "\"\(used[index].name)\" cannot be used here: \(parts.first ?? problem.message)",

@@ -1,3 +1,5 @@
+import WidgetModel
+
 /// Paths as bundles write them.
 enum PathText {
   static let bundle = "${bundle}"

@@ -101,7 +101,7 @@ extension Reading {
     _ problem: ExpressionError.Problem, skipping skipped: Int, of text: String, _ item: Item
   ) {
     let place = position(of: problem.offset + skipped, in: text, item.node)
-    let parts = problem.message.split(separator: "; ", maxSplits: 1).map(String.init)
+    let parts = problem.message.parts(between: "; ", maxSplits: 1).map(String.init)
     let unknown =
       place == nil ? " (at \(problem.position.line):\(problem.position.column))" : ""
     report(
@@ -138,7 +138,7 @@ extension Reading {
   ) -> Bool {
     for doubt in compiled.doubts {
       let place = position(of: doubt.offset + skipped, in: text, item.node)
-      let parts = doubt.message.split(separator: "; ", maxSplits: 1).map(String.init)
+      let parts = doubt.message.parts(between: "; ", maxSplits: 1).map(String.init)
       let (line, column) = (place?.line ?? item.node.line, place?.column ?? item.node.column)
       let problem = BundleProblem(
         line: line, column: column, path: item.path, message: parts.first ?? doubt.message,

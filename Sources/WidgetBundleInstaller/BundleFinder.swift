@@ -1,6 +1,7 @@
 import Glibc
 import WidgetBundle
 import WidgetExpression
+import WidgetModel
 
 /// Finds the bundle in a file, a folder or an archive, and reads it.
 struct BundleFinder {

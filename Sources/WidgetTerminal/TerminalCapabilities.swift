@@ -1,3 +1,4 @@
+import WidgetModel
 public import WidgetRender
 
 /// The capabilities of a terminal, from its environment.

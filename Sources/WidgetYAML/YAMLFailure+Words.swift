@@ -1,3 +1,5 @@
+import WidgetModel
+
 extension YAMLFailure {
   private static let quotes =
     "put the value in quotes: a text with a comma, a bracket, a brace or \": \" needs them, as in "

@@ -1,4 +1,5 @@
 import WidgetExpression
+import WidgetModel
 import WidgetYAML
 
 /// The places of fields in a file, for messages that show the line of a mistake.

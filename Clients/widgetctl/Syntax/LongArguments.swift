@@ -1,3 +1,5 @@
+import WidgetModel
+
 extension String {
   /// The text with long arguments cut, so that an error about an argument of 5,000 characters still
   /// shows the mistake.
