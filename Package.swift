@@ -25,12 +25,22 @@ let unchecked: [SwiftSetting] = [
 /// compiler marks the tables of types as retained, also for `--gc-sections`
 /// (https://github.com/swiftlang/swift/pull/72061). If a program calls a module that is left out, the program
 /// does not link.
-func release(withoutModules modules: [String] = []) -> [LinkerSetting] {
-  let packed = ["-z", "pack-relative-relocs"]
-  let leftOut = modules.map { "--remap-inputs=*/\($0).build/*=/dev/null" }
+///
+/// A program without Foundation has `CFoundationStubs` instead. Of a program without unwinding,
+/// debuggers guess the backtraces; only a short-lived program is linked so.
+func release(
+  withoutModules modules: [String] = [], withoutFoundation: Bool = false,
+  withoutUnwinding: Bool = false
+) -> [LinkerSetting] {
+  var options = ["-z", "pack-relative-relocs"]
+  options += modules.map { "--remap-inputs=*/\($0).build/*=/dev/null" }
+  if withoutFoundation { options.append("--remap-inputs=*/libFoundationEssentials.a=/dev/null") }
+  if withoutUnwinding {
+    options.append("--script=\(Context.packageDirectory)/scripts/lib/without-unwinding.ld")
+  }
   return [
     .unsafeFlags(
-      ["-use-ld=lld"] + (packed + leftOut).flatMap { ["-Xlinker", $0] },
+      ["-use-ld=lld"] + options.flatMap { ["-Xlinker", $0] },
       .when(platforms: [.linux], configuration: .release))
   ]
 }
@@ -104,6 +114,11 @@ let package = Package(
     .target(name: "CTimerFile"),
     .target(
       name: "TaskThreads", dependencies: ["CTimerFile", collections, heaps]),
+
+    // Releases of some programs have it in place of FoundationEssentials.
+    .target(
+      name: "CFoundationStubs",
+      cSettings: [.define("WIDGETD_RELEASE", .when(platforms: [.linux], configuration: .release))]),
 
     // The domain, free of I/O. These import no Foundation, NIO or protobuf.
     .target(
@@ -223,18 +238,20 @@ let package = Package(
         "TaskThreads", "WidgetBar", "WidgetBundle", "WidgetBundleInstaller", "WidgetCairo",
         "WidgetClient", "WidgetDrawing", "WidgetExpression", "WidgetLayout", "WidgetModel",
         "WidgetProto", "WidgetRender", "WidgetStorage", "WidgetTerminal", "WidgetTimeZones",
-        "WidgetYAML", arguments,
+        "WidgetYAML", arguments, "CFoundationStubs",
       ],
       path: "Clients/widgetctl",
-      linkerSettings: release()),
+      // It has a hundred commands and no hot path.
+      swiftSettings: [.unsafeFlags(["-Osize"], .when(configuration: .release))],
+      linkerSettings: release(withoutFoundation: true, withoutUnwinding: true)),
     .executableTarget(
       name: "widgetd-sysmon",
       dependencies: [
         "TaskThreads", "WidgetClient", "WidgetModel", "WidgetProcess", "WidgetProvider",
-        "WidgetSystemd", arguments,
+        "WidgetSystemd", arguments, "CFoundationStubs",
       ],
       path: "Clients/widgetd-sysmon",
-      linkerSettings: release()),
+      linkerSettings: release(withoutFoundation: true)),
 
     // Bundles, run. What it touches is in the adapters; the rest is a state machine.
     .target(name: "CHostSystem"),

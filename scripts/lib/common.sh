@@ -12,17 +12,22 @@ test_packages=(protobuf-compiler protobuf-c-compiler libprotobuf-dev golang-go
 say() { printf '%s\n' "$*"; }
 
 # How a release is built; Package.swift has more for its linker. All symbols are bound when a program starts,
-# so that its table of them can be read-only (full RELRO). Nothing is exported, so that the linker leaves out
-# unused functions. The code and its libraries do not check that accesses to memory exclude each other. Debug
-# builds have these checks, and all tests use debug builds. Without the checks, a read takes 12 % fewer
-# instructions.
+# so that its table of them can be read-only (full RELRO). Nothing is exported, all declarations are internal to
+# the program, and each function has a section, so that the linker leaves out unused functions. The code and its
+# libraries do not check that accesses to memory exclude each other. Debug builds have these checks, and all tests
+# use debug builds. Without the checks, a read takes 12 % fewer instructions.
 release_flags=(-c release --static-swift-stdlib -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now
-  -Xlinker --no-export-dynamic -Xswiftc -enforce-exclusivity=unchecked)
+  -Xlinker --no-export-dynamic -Xswiftc -enforce-exclusivity=unchecked
+  -Xswiftc -Xfrontend -Xswiftc -internalize-at-link -Xswiftc -Xfrontend -Xswiftc -function-sections)
 
-# Adds a flag that needs gcc, so call this after `need_packages`. The part of libstdc++ that Swift's runtime
-# needs is small, and loading all of it takes a tenth of a start.
+# Adds flags that need gcc and Python, so call this after `need_packages`. Of Swift's static libraries, the linker
+# leaves out unused functions too. The part of libstdc++ that Swift's runtime needs is small, and loading all of it
+# takes a tenth of a start.
 add_release_flags() {
-  local archive
+  local archive libraries=$PWD/.build/collectable
+  command -v python3 >/dev/null || die "there is no python3; install the package python3"
+  scripts/lib/collectable "$libraries" || die "cannot copy Swift's static libraries; see above"
+  release_flags+=(-Xlinker "--remap-inputs-file=$libraries/inputs")
   archive=$(gcc -print-file-name=libstdc++.a 2>/dev/null) || return 0
   [ ! -f "$archive" ] || release_flags+=(-Xlinker "--remap-inputs=*/libstdc++.so=$archive")
 }
