@@ -5,17 +5,22 @@ import WidgetModel
 /// What a change to the next entry costs the store, among few entries and among many, and what loading and
 /// walking many entries costs. `run` reads the lines.
 ///
-/// Every widget has `entriesPerWidget` entries. The dates are spread so that each second one widget goes to
-/// its next entry. All sizes take turns, so that the load of the machine is the same for all. The figures
-/// are CPU time of the thread. A flip is that of the fastest round, because others also wait for caches.
+/// The dates are spread so that each second one widget goes to its next entry. The two sizes have the same number
+/// of widgets, and differ in the entries of each widget. A third case has the entries of the small one in a single
+/// widget, which stays in the processor's caches. All cases take turns, so that the load of the machine is the same
+/// for all. The figures are CPU time of the thread. A flip is that of the fastest round, because other programs
+/// compete for the caches.
 @main
 struct TimelineBenchmark {
-  static let entriesPerWidget = 1_000
+  static let widgets = 1_000
   static let rounds = 15
   static let flipsPerRound = 5_000
 
   static func main() {
-    let cases = [1_000, 1_000_000].map { FlipCase(entries: $0) }
+    let cases = [
+      FlipCase(entries: 1_000, widgets: widgets), FlipCase(entries: 1_000_000, widgets: widgets),
+      FlipCase(entries: 1_000, widgets: 1),
+    ]
     var fastest = [Double](repeating: .infinity, count: cases.count)
     for item in cases { _ = item.sample(flipsPerRound) }
     for _ in 0..<rounds {
@@ -24,19 +29,23 @@ struct TimelineBenchmark {
         fastest[index] = min(fastest[index], flip)
       }
     }
-    for (item, time) in zip(cases, fastest) { print("flip \(item.entries) \(Int(time))") }
-    walk(entries: 100_000)
+    for (item, time) in zip(cases, fastest) {
+      print("flip \(item.entries)/\(item.widgets) \(Int(time))")
+    }
+    walk(entries: 100_000, widgets: 100)
   }
 
   /// A store whose widgets go to their next entries one after another.
   final class FlipCase {
     let entries: Int
+    let widgets: Int
     private var store: WidgetStore
     private var second: Int64 = 0
 
-    init(entries: Int) {
+    init(entries: Int, widgets: Int) {
       self.entries = entries
-      store = TimelineBenchmark.store(entries: entries)
+      self.widgets = widgets
+      store = TimelineBenchmark.store(entries: entries, widgets: widgets)
     }
 
     /// The nanoseconds of so many flips. When all entries were shown, the timelines are set again, which is
@@ -56,15 +65,15 @@ struct TimelineBenchmark {
         left -= flips
         guard second == Int64(entries) else { continue }
         second = 0
-        store = TimelineBenchmark.store(entries: entries)
+        store = TimelineBenchmark.store(entries: entries, widgets: widgets)
       }
       return total
     }
   }
 
   /// Opens a store with so many entries, and shows each of them once.
-  static func walk(entries: Int) {
-    let image = image(of: store(entries: entries, isRevocable: true))
+  static func walk(entries: Int, widgets: Int) {
+    let image = image(of: store(entries: entries, widgets: widgets, isRevocable: true))
     var opened: WidgetStore?
     let load = measure {
       opened = WidgetStore(image: image, limits: limits, isRevocable: false)
@@ -111,7 +120,7 @@ struct TimelineBenchmark {
   }
 
   /// Widgets with entries. In each second from 1 on, one of them goes to its next entry.
-  static func store(entries: Int, isRevocable: Bool = false) -> WidgetStore {
+  static func store(entries: Int, widgets: Int, isRevocable: Bool = false) -> WidgetStore {
     var store = WidgetStore(
       image: StoreImage(epoch: 1), limits: limits, isRevocable: isRevocable)
     guard let name = KindName("clock") else { preconditionFailure("a bad kind") }
@@ -122,7 +131,7 @@ struct TimelineBenchmark {
           root: NodeTemplate(
             id: "text", type: .label, properties: ["text": Binding("'entry ' + string(entry.n)")]))
       ], entry: [Field(name: "n", type: .int, defaultValue: .int(0))])
-    let widgets = entries / entriesPerWidget
+    let entriesPerWidget = entries / widgets
     do {
       _ = try store.apply(
         .applyKinds(KindDeclaration(provider: "benchmark", kinds: [kind])), by: Caller(),
