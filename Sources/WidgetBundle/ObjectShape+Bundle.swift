@@ -150,7 +150,9 @@ extension ObjectShape {
         "date", .text, "Time from which the entry is current, such as `2026-01-01T08:00:00Z`.",
         isRequired: true),
       Key("values", .map(.constant), "Values of the fields that the kind declares under `entry`."),
-      Key("score", .constant, "Relevance in smart stacks, 0 to 1,000,000. Default: 0."),
+      Key(
+        "score", .constant,
+        "Relevance for widgets of the kind `smart-stack`, 0 to 1,000,000. Default: 0."),
       Key(
         "duration", .duration,
         "How long the score counts. Default: as long as the entry is current."),

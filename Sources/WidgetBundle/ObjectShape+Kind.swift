@@ -29,12 +29,12 @@ extension ObjectShape {
         "entry", .shape("fields"),
         "Values of a timeline's entries. Content reads the current entry as `entry`."),
       Key(
-        "schedule", .shape("schedule"), "Entries that the daemon computes, at certain times."
+        "schedule", .shape("schedule"), "Entries of a timeline, which the daemon computes."
       ),
       Key(
         "sample", .map(.constant),
-        "Data that shows what the kind looks like, for the placeholder. Other fields have their "
-          + "default."),
+        "Example data, which `widgetctl gallery` and `widgetctl placeholder` show. Other fields "
+          + "have their default."),
       Key(
         "recommendations", .map(.shape("recommendation")),
         "Named sets of parameters to choose from."),
@@ -63,8 +63,8 @@ extension ObjectShape {
 
   public static let field = ObjectShape(
     "field",
-    "A parameter, a data key, or a detail of an event. In an object of fields, you "
-      + "can write only the default. Its type is then the field's type.",
+    "A parameter, a data key, or a detail of an event. In an object of fields, the "
+      + "default alone is enough: its type is then the field's type.",
     [
       Key("name", .text, "Name, if fields are a list: letters, digits and `_`."),
       Key(

@@ -87,7 +87,7 @@ extension NodeType {
         "Whether viewers can hide the node, as view --redact does."),
       .init(
         "dismissed", .field(.bool), .bool(false),
-        "Set on the root node. True closes a viewer that shows only this widget."),
+        "On the root node: true closes a viewer that shows only this widget."),
     ]
   }
 

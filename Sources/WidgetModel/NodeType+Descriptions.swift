@@ -174,16 +174,16 @@ extension NodeType {
           ),
           .init(
             "more", .field(.bool), .bool(false),
-            "Whether more rows exist. Clients send the event more when users reach the end."
+            "Whether more rows exist. When users reach the end, clients send the event `more`."
           ),
           .init("divider", .field(.bool), .bool(false), "Whether lines separate the rows."),
           .init(
             "selection", .choice(["none", "single", "multiple"]), .string("none"),
-            "How many rows users can select. Clients send the event select."),
+            "How many rows users can select. At each selection, clients send the event `select`."),
           .init("selected", .field(.list(.string)), nil, "Keys of the selected rows."),
           .init(
             "deletable", .field(.bool), .bool(false),
-            "Whether users can delete rows. Clients send the event delete."),
+            "Whether users can delete rows. At each deletion, clients send the event `delete`."),
           .init(
             "scroll", .field(.bool), .bool(false),
             "Whether users can scroll to content that does not fit."),
@@ -198,8 +198,8 @@ extension NodeType {
         ])
     case .date:
       NodeDescription(
-        "A point in time, which clients keep up to date: `date`. With `type: date`, the point in "
-          + "time.",
+        "A point in time, whose text clients update: `date`. If `type` is `date`, this key has the "
+          + "point in time.",
         role: .date, main: "date",
         properties: [
           .init("date", .field(.timestamp), nil, "Point in time."),
@@ -249,8 +249,9 @@ extension NodeType {
           .init("widget", .field(.string), .string(""), "Id of the widget to show."),
           .init(
             "family", .choice(Family.allCases.map(\.name)), nil,
-            "Family in which the widget is shown. Default: the family of the outer widget. If the "
-              + "inner kind does not support it, the inner widget's own family."),
+            "Family in which the widget is shown. Default: the family of the widget with "
+              + "the embed, if the other widget's kind supports it; else the other widget's own "
+              + "family."),
           .init(
             "fallback", .field(.string), nil,
             "Text that is shown if the widget cannot be shown. Default: the reason."),
