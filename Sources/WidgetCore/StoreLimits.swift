@@ -62,7 +62,7 @@ public struct StoreLimits: Hashable, Sendable {
   public var contentBytesMax = 256 << 10
   /// The maximum cost of making a widget's content, in evaluation steps (approximate). One
   /// expression may use half of the steps that are left.
-  public var contentCostMax = 250_000
+  public var contentCostMax = 150_000
   /// The maximum cost of the contents that one command makes for several widgets, in evaluation
   /// steps (approximate). A node that is made counts `ContentEvaluation.nodeCost`.
   public var contentCostPerCommandMax = 40_000_000
