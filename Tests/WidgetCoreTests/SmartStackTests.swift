@@ -113,6 +113,17 @@ struct SmartStackTests {
     #expect(Set(seen) == ["a", "b"])
   }
 
+  @Test func `at the last timestamp, no turn follows and the check ends`() throws {
+    var store = try store([
+      "widgets": .list([.string("a"), .string("b")]), "rotate": .string("10s"),
+    ])
+    store.advance(to: .latest)
+    store.settleEmbeds(at: .latest, costMax: 10_000)
+    #expect(!store.needsSettling)
+    #expect(shown(store) != nil)
+    #expect(store.nextDate == nil)
+  }
+
   @Test func `without a hold, a choice is refused with the reason`() throws {
     var store = try store(["widgets": .list([.string("a"), .string("b")]), "hold": .string("0s")])
     let draft = EventDraft(widgetID: "stack", name: "next")

@@ -48,6 +48,15 @@ struct TimelineRetryTests {
     #expect(store.checkInvariants() == [])
   }
 
+  @Test func `at the last timestamp, the provider is asked once`() throws {
+    var store = try store()
+    store.advance(to: .latest)
+    #expect(store.takeRefreshes() == ["t"])
+    #expect(store.nextDate == nil)
+    store.advance(to: .latest)
+    #expect(store.takeRefreshes() == [])
+  }
+
   @Test func `a widget is fresh again if the clock is set back before its stale time`() throws {
     var store = try store()
     store.advance(to: .at(299))

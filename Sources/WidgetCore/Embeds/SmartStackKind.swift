@@ -205,7 +205,9 @@ struct StackChoice {
     let period = rotate.components.seconds
     let turn = (now.seconds - Timestamp.earliest.seconds) / period
     current = candidates[Int(turn % Int64(candidates.count))]
-    dates.append(Timestamp.earliest.advanced(by: .seconds((turn + 1) * period)))
+    let end = Timestamp.earliest.advanced(by: .seconds((turn + 1) * period))
+    // At the last time that a timestamp can have, no turn follows.
+    if end > now { dates.append(end) }
   }
 }
 

@@ -135,8 +135,9 @@ extension ContentMaker {
     }
     moment.isPlaced = true
     let staleTime = status.staleTime.flatMap { $0 > now ? $0 : nil }
-    moment.duty = [status.refreshTime, staleTime].compactMap { $0 }.min()
-    moment.due = [status.nextTime, moment.duty].compactMap { $0 }.min()
+    // A time that is not after `now` would be due for ever: nothing follows the last timestamp.
+    moment.duty = [status.refreshTime, staleTime].compactMap { $0 }.filter { $0 > now }.min()
+    moment.due = [status.nextTime, moment.duty].compactMap { $0 }.filter { $0 > now }.min()
     if status != moment.status { (moment.status, moment.revision) = (status, revision) }
     state.moment = moment
   }
