@@ -153,6 +153,23 @@ class HangingDaemonTests(DaemonCase):
         self.assertEqual(names([first.result()]), ["Opened"])
         watch.close()
 
+    def test_a_watch_that_waits_at_the_start_logs_the_reason_once(self):
+        policy = widgetd.LivenessPolicy(answer_max=0.2)
+        attempts = widgetd.RetryPolicy(0.0, 0.0, attempts_max=2)
+        arguments = dict(wait=True, retry=attempts, liveness=policy)
+        self.relay.hang()
+        for run in (self.sync, self.asynchronous):
+            with self.assertLogs("widgetd", "WARNING") as logged:
+                with self.assertRaises(widgetd.Unresponsive):
+                    run(**arguments)
+            self.assertEqual(
+                [record.getMessage() for record in logged.records],
+                [
+                    f"waiting for the daemon: the daemon at {self.relay.path} does not answer "
+                    "within 0.2 s: it hangs, is stopped, or is overloaded; continue or restart it"
+                ],
+            )
+
     def test_a_silent_daemon_that_answers_stays_connected(self):
         asked = threading.Event()
         count = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import re
 import select
@@ -59,6 +60,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     for stream in streams:
         stream.reconfigure(errors="backslashreplace")
     options = _parser().parse_args(arguments)
+    logging.basicConfig(format="widgetd: %(message)s")
     try:
         with Client(options.socket, timeout=options.timeout) as client:
             status: int = options.run(client, options)

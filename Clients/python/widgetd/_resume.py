@@ -11,6 +11,7 @@ carry them out. docs/PROTOCOL.md requires these invariants of a client:
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from dataclasses import dataclass, field
@@ -46,6 +47,8 @@ from .frames import (
 from .widgets import Event
 from .theme import Theme
 from .upcoming import Upcoming, UpcomingEntries
+
+_log = logging.getLogger("widgetd")
 
 F = TypeVar("F", bound=Union[Frame, EventFrame])
 
@@ -103,6 +106,8 @@ class Session(Generic[F]):
         # The resets since the last whole frame.
         self._restarts = 0
         self._owes_reconnected = False
+        # The reason that was logged last, before the stream first opened.
+        self._logged = ""
 
     # The common part of the two kinds of watch: open, receive, fail.
 
@@ -130,7 +135,7 @@ class Session(Generic[F]):
     def fail(self, error: WidgetdError) -> tuple[list[F], float]:
         """The stream failed. Returns what to deliver, and the seconds before the next attempt.
 
-        Raises the error if a retry cannot help.
+        Raises the error if a retry cannot help. Before the stream first opened, logs each new reason.
         """
         if self.is_open and self._now() - self._opened_at > self._retry.delay_max:
             self._attempt = 0
@@ -152,7 +157,12 @@ class Session(Generic[F]):
         if delay is None:
             raise error
         self._attempt += 1
-        if self._owes_reconnected or not self._ever_opened:
+        if not self._ever_opened:
+            if str(error) != self._logged:
+                self._logged = str(error)
+                _log.warning("waiting for the daemon: %s", error)
+            return [], delay
+        if self._owes_reconnected:
             return [], delay
         self._owes_reconnected = True
         return [Disconnected(error)], delay  # type: ignore[list-item]

@@ -97,7 +97,8 @@ class WatchCalls(BaseCalls):
         progress_interval  seconds without another frame after which a Progress comes; at least 0.1
         retry              the backoff after a lost connection
         liveness           how to notice a daemon that does not answer; None: not at all
-        wait               wait if there is no daemon at the beginning, instead of raising
+        wait               wait if there is no daemon at the beginning, or if it hangs, instead of
+                           raising; the logger `widgetd` warns of the reason
         content_family     send the content for this family instead of each widget's own; widgets
                            whose kind does not support it have none
         passive            do not count as a watcher that providers are told about
