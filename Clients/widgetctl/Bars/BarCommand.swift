@@ -146,7 +146,8 @@ struct BarCommand: AsyncParsableCommand {
     if let click { return try await send(click) }
     guard let format else { return }
     if printConfig {
-      return Output.write(configuration(format).text)
+      Output.write(configuration(format).text)
+      return await noteMissing()
     }
     // If a command fails, i3blocks shows no output of it. So a block without a daemon prints its problem.
     let follow = FollowOptions(global: global, waits: !once || format == .i3blocks)
@@ -175,6 +176,25 @@ struct BarCommand: AsyncParsableCommand {
     }
     let (running, first) = (bar, board)
     try await follow.limited { try await running.run(first) }
+  }
+
+  /// The longest wait for the daemon that knows whether the widgets of a configuration exist.
+  private static let lookMax = Duration.seconds(2)
+
+  /// Reports ids and kinds of a configuration that do not exist. A configuration does not need the
+  /// daemon.
+  private func noteMissing() async {
+    guard !ids.isEmpty || !selection.kinds.isEmpty, let session = try? global.session() else {
+      return
+    }
+    let request = ListWidgetsRequest(selector: Selector(ids: ids), readMask: .idsOnly)
+    guard
+      let found = try? await session.client.listWidgets(
+        request, options: CallOptions(timeout: BarCommand.lookMax))
+    else { return }
+    await FollowOptions.noteMissing(
+      of: ids, among: Set(found.widgets.map(\.widget.id)), waits: false, session)
+    await selection.noteUnregisteredKinds(in: session)
   }
 
   private func send(_ button: Int) async throws {
