@@ -146,4 +146,14 @@ struct ThemeTests {
     let nothing = ThemeCommand.text(from: Self.state, to: Self.state, isDryRun: true)
     #expect(nothing == "nothing changed\n")
   }
+
+  @Test func `a new token like a known one is refused`() {
+    let message = ThemeSetCommand.misspelt("color.primry", in: Self.state)?.message
+    #expect(
+      message == "the theme has no token \"color.primry\"; did you mean \"color.primary\"? "
+        + "--new adds a token with this name")
+    for token in ["color.primary", "color.brand", "offset.gutter"] {
+      #expect(ThemeSetCommand.misspelt(token, in: Self.state) == nil)
+    }
+  }
 }

@@ -79,7 +79,8 @@ struct ThemeSetCommand: AsyncParsableCommand {
       .high-contrast set the colour for one appearance. A length is a number of points. A font \
       has the parts size (points), weight (regular, bold, light), italic and monospace (true, \
       false). The command adds a token that is not in the standard theme, such as color.brand. \
-      All values change, or none.
+      It refuses a new token that is probably a misspelt one; --new adds it. All values change, \
+      or none.
 
       Examples:
         widgetctl theme set color.primary=#00aa44
@@ -93,6 +94,9 @@ struct ThemeSetCommand: AsyncParsableCommand {
     completion: themeTokenCompletion, transform: parseThemeAssignment)
   var assignments: [ThemeAssignment]
 
+  @Flag(name: .customLong("new"), help: "Also add tokens whose names are like known ones.")
+  var addsSimilar = false
+
   @Flag(help: "Print the changes without making them.")
   var dryRun = false
 
@@ -101,21 +105,32 @@ struct ThemeSetCommand: AsyncParsableCommand {
   func run() async throws {
     let session = try global.session()
     let theme = try await session.client.getTheme(options: session.options).theme
+    if !addsSimilar {
+      for token in assignments.map(\.token) {
+        if let failure = ThemeSetCommand.misspelt(token, in: theme) { throw failure }
+      }
+    }
     let values: [String: ThemeValue]
     do throws(SyntaxFailure) {
       values = try ThemeAssignment.values(assignments, over: theme.values)
     } catch {
       throw CommandFailure(.invalidArgument, "\(error)")
     }
-    for token in values.keys.sorted() where theme.values[token] == nil {
-      guard let known = ThemeToken.nearest(to: token, in: theme.theme) else { continue }
-      Output.writeError("widgetctl: warning: \(token) is a new token; did you mean \(known)?\n")
-    }
     try await session.change(
       UpdateThemeRequest(
         set: values, validateOnly: dryRun,
         etag: assignments.contains(where: \.readsValue) ? theme.etag : "",
         requestID: global.requestId ?? ""), from: theme)
+  }
+
+  /// The failure for a token that the theme lacks, and whose name is like that of a known one.
+  static func misspelt(_ token: String, in theme: ThemeState) -> CommandFailure? {
+    guard theme.values[token] == nil,
+      let known = ThemeToken.nearest(to: token, in: theme.theme)
+    else { return nil }
+    return CommandFailure(
+      .notFound, "the theme has no token \"\(token)\"; --new adds a token with this name"
+    ).suggesting(known)
   }
 }
 
@@ -200,6 +215,10 @@ struct ThemeImportCommand: AsyncParsableCommand {
     }
     let session = try global.session()
     let theme = try await session.client.getTheme(options: session.options).theme
+    for token in values.keys.sorted() where theme.values[token] == nil {
+      guard let known = ThemeToken.nearest(to: token, in: theme.theme) else { continue }
+      Output.writeError("widgetctl: warning: \(token) is a new token; did you mean \(known)?\n")
+    }
     try await session.change(
       UpdateThemeRequest(
         set: values, replace: true, validateOnly: dryRun, requestID: global.requestId ?? ""),
