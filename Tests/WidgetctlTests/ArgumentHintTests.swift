@@ -22,4 +22,34 @@ struct ArgumentHintTests {
     #expect(failure.adding("write it").message == "data zone: no such field; write it")
     #expect(CommandFailure(.invalidArgument, "no.").adding("do").message == "no; do")
   }
+
+  private static let fields = [
+    Field(name: "text", type: .string), Field(name: "at", type: .timestamp),
+    Field(name: "pause", type: .duration), Field(name: "list", type: .list(.any)),
+  ]
+
+  @Test(arguments: [
+    ("text=2026-01-01", Value.string("2026-01-01")), ("text=5", .string("5")),
+    ("at=1970-01-01T00:00:00Z", .timestamp(.epoch)), ("pause=1m30s", .duration(.seconds(90))),
+    ("list=[1]", .list([.int(1)])),
+  ])
+  func `a written value has the type of its field`(written: String, value: Value) throws {
+    let assignment = try Assignment(written)
+    let values = try [assignment].values().typed([assignment], in: Self.fields)
+    #expect(values == [assignment.key: value])
+  }
+
+  @Test(arguments: [
+    ("at=2026-01-01", "write the date, the time and the zone: at=2026-01-01T00:00:00Z"),
+    ("at=2026-01-01T09:30:00", "write the date, the time and the zone: at=2026-01-01T09:30:00Z"),
+    ("at=noon", "write the date, the time and the zone: at=2026-01-31T12:00:00Z"),
+    ("pause=long", "write a number with its unit: pause=1m30s, pause=500ms"),
+    ("list=a", #"write a list as JSON: list='["a", "b"]'"#),
+  ])
+  func `a text of another type has a hint how to write the value`(
+    written: String, hint: String
+  ) throws {
+    let kind = Kind(name: Samples.kind("k"), data: Self.fields)
+    #expect(Session.hint([try Assignment(written)], [], in: kind) == hint)
+  }
 }

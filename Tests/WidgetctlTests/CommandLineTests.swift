@@ -93,10 +93,10 @@ struct CommandLineTests {
       Field(name: "zip", type: .string), Field(name: "n", type: .int),
       Field(name: "on", type: .string),
     ]
-    let values = try assignments.values().asText(assignments, in: fields)
+    let values = try assignments.values().typed(assignments, in: fields)
     #expect(values == ["zip": .string("01"), "n": .int(1), "on": .bool(true)])
     let twice = try [Assignment("zip=01"), Assignment("zip==2")]
-    #expect(try twice.values().asText(twice, in: fields) == ["zip": .string("2")])
+    #expect(try twice.values().typed(twice, in: fields) == ["zip": .string("2")])
   }
 
   @Test(

@@ -3,7 +3,7 @@ import WidgetModel
 
 extension Session {
   /// Makes a change with values of the command line. If the daemon refuses a value, makes the change again,
-  /// with the written text for each guessed value whose field has the type string: `zip=12345`.
+  /// with the written text read as the type of its field, for each guessed value: `zip=12345`.
   ///
   /// - Parameter kind: Finds the widget's kind, for the second try.
   func change<Answer>(
@@ -17,8 +17,8 @@ extension Session {
       else { throw error }
       let kind = declared.kind.kind
       let texts = (
-        data: values.data.asText(data, in: kind.data),
-        parameters: values.parameters.asText(parameters, in: kind.parameters)
+        data: values.data.typed(data, in: kind.data),
+        parameters: values.parameters.typed(parameters, in: kind.parameters)
       )
       guard texts != values else {
         if let hint = Session.hint(data, parameters, in: kind) {
@@ -30,8 +30,8 @@ extension Session {
     }
   }
 
-  /// The hint for a data value that the kind declares as a parameter, or the reverse; nil if there is
-  /// none.
+  /// The hint for a data value that the kind declares as a parameter, or the reverse, or for a text
+  /// where the kind declares another type; nil if there is none.
   static func hint(_ data: [Assignment], _ parameters: [Assignment], in kind: Kind) -> String? {
     func declares(_ fields: [Field], _ key: String) -> Bool { fields.contains { $0.name == key } }
     if let key = data.map(\.key).first(where: {
@@ -43,6 +43,14 @@ extension Session {
       !declares(kind.parameters, $0) && declares(kind.data, $0)
     }) {
       return "\"\(key)\" is data of the kind: write \(key)=VALUE without --param"
+    }
+    for (assignments, fields) in [(data, kind.data), (parameters, kind.parameters)] {
+      for assignment in assignments {
+        guard let field = fields.first(where: { $0.name == assignment.key }),
+          let advice = assignment.advice(for: field.type)
+        else { continue }
+        return advice
+      }
     }
     return nil
   }
@@ -56,15 +64,15 @@ extension Session {
 }
 
 extension ValueMap {
-  /// The same with the written text for each guessed value whose field has the type string.
-  func asText(_ assignments: [Assignment], in fields: [Field]) -> ValueMap {
+  /// The same with the written text of each guessed value read as the type of its field.
+  func typed(_ assignments: [Assignment], in fields: [Field]) -> ValueMap {
     var values = self
     for (index, assignment) in assignments.enumerated()
     where !assignments[(index + 1)...].contains(where: { $0.key == assignment.key }) {
-      guard let text = assignment.asText,
-        fields.contains(where: { $0.name == assignment.key && $0.type == .string })
+      guard let field = fields.first(where: { $0.name == assignment.key }),
+        let value = assignment.value(as: field.type)
       else { continue }
-      values[assignment.key] = text
+      values[assignment.key] = value
     }
     return values
   }

@@ -46,16 +46,14 @@ struct SendTarget: Sendable {
   ) throws(CommandFailure) -> ValueMap {
     var payload = payload
     for detail in details {
-      guard let text = detail.asText else { continue }
-      let takesText: Bool =
+      let type: FieldType? =
         if let node {
           detail.key == "value"
-            && nodes.contains { $0.id == node && SendTarget.takesText($0) }
+            && nodes.contains { $0.id == node && SendTarget.takesText($0) } ? .string : nil
         } else {
           events.first { $0.name == event }?.payload.first { $0.name == detail.key }?.type
-            == .string
         }
-      if takesText { payload[detail.key] = text }
+      if let value = type.flatMap({ detail.value(as: $0) }) { payload[detail.key] = value }
     }
     guard case .map(var submitted)? = payload["values"] else { return payload }
     for value in values {

@@ -63,6 +63,34 @@ struct Assignment: Hashable {
   /// The value for a field of type string: the written text, if the type was a guess.
   var asText: Value? { guessed.map { .string($0) } }
 
+  /// The value for a field of this type, if the written text is one and its type was a guess:
+  /// `zip=12345`, `at=2026-01-01T12:00:00Z`, `pause=1m30s`.
+  func value(as type: FieldType) -> Value? {
+    switch type {
+    case .string: asText
+    case .timestamp: guessed.flatMap(RFC3339.timestamp).map { .timestamp($0) }
+    case .duration: guessed.flatMap(DurationSyntax.parse).map { .duration($0) }
+    default: nil
+    }
+  }
+
+  /// How to write a value of a type that the written text does not have. Nil if there is no advice.
+  func advice(for type: FieldType) -> String? {
+    guard let guessed, value(as: type) == nil, case .value(.string) = source else { return nil }
+    switch type {
+    case .timestamp:
+      let isDate = RFC3339.timestamp("\(guessed)T00:00:00Z") != nil
+      let isLocal = RFC3339.timestamp("\(guessed)Z") != nil
+      let time = isDate ? "\(guessed)T00:00:00Z" : isLocal ? "\(guessed)Z" : "2026-01-31T12:00:00Z"
+      return "write the date, the time and the zone: \(key)=\(time)"
+    case .duration: return "write a number with its unit: \(key)=1m30s, \(key)=500ms"
+    case .bytes: return "write \(key):='{\"$bytes\": \"BASE64\"}'"
+    case .list: return "write a list as JSON: \(key)='[\"a\", \"b\"]'"
+    case .map: return "write a map as JSON: \(key)='{\"a\": 1}'"
+    default: return nil
+    }
+  }
+
   /// JSON if the whole text is JSON, else text. A whole number outside 64 bits is an error rather
   /// than text, so that a key's type does not depend on a number's size. Text that begins like an
   /// object, or like a list of objects or texts, is an error too: a mistake in JSON must not become
