@@ -223,4 +223,23 @@ import WidgetTerminal
     }
     #expect(board.overlay == nil && !board.isFiltering && !board.look.isPrivate)
   }
+
+  @Test func `a missing widget beside others is named, with the nearest id`() throws {
+    var board = try LiveSamples.board([LiveSamples.widget("clock")]) {
+      $0.ids = [Samples.id("clock"), Samples.id("clokc"), Samples.id("x")]
+    }
+    #expect(
+      board.notice
+        == #"no widget "clokc" yet; waiting for it; another id without a widget"#)
+    board.suggest(among: ["clock", "cpu"])
+    #expect(
+      board.notice == #"no widget "clokc" yet; waiting for it; did you mean "clock"?"#
+        + "; another id without a widget")
+    var empty = try LiveSamples.board([]) { $0.ids = [Samples.id("clokc")] }
+    empty.suggest(among: ["clock"])
+    #expect(
+      LiveSamples.lines(&empty).contains {
+        $0.contains(#"no widget "clokc" yet; waiting for it; did you mean "clock"?"#)
+      })
+  }
 }

@@ -82,6 +82,8 @@ private actor ViewScreen {
   /// The named widgets that have existed.
   private var seen: Set<WidgetID> = []
   private var wasOpen = false
+  /// The ids of all widgets, if named ones were missing at first.
+  private var knownIDs: [String] = []
   private var printed: String?
   private let images = PictureCache()
   private var dismissals: Dismissals
@@ -129,9 +131,13 @@ private actor ViewScreen {
       try await kinds.look(for: view.widgets(in: mirror), view.session)
     } catch {}
     self.kinds = kinds
-    if !wasSynced, terminal == nil {
-      await FollowOptions.noteMissing(
-        of: view.ids, among: Set(mirror.widgets.map(\.id)), waits: true, view.session)
+    if !wasSynced {
+      if terminal == nil {
+        await FollowOptions.noteMissing(
+          of: view.ids, among: Set(mirror.widgets.map(\.id)), waits: true, view.session)
+      } else if knownIDs.isEmpty, !missingIDs.isEmpty {
+        knownIDs = await view.session.ids()
+      }
     }
     try draw()
   }
@@ -168,7 +174,8 @@ private actor ViewScreen {
     guard let terminal else { return print(page) }
     let size = terminal.size
     page.width = size.columns
-    page.height = max(size.rows - (loss == nil ? 0 : 1), 1)
+    let notice = notice(page)
+    page.height = max(size.rows - (notice == nil ? 0 : 1), 1)
     page.fillsHeight = false
     var canvas = CellGrid(width: size.columns, height: size.rows)
     let widgets = view.widgets(in: mirror)
@@ -177,11 +184,8 @@ private actor ViewScreen {
     } else if mirror.isSynced {
       canvas.draw(page.grid(line: missing), column: 0, row: 0)
     }
-    if let loss {
-      let words =
-        wasOpen || loss.absence.isEmpty
-        ? "\(loss.words) for \(page.dates.age(of: loss.since)); \(loss.next)" : loss.absence
-      canvas.draw(page.grid(problem: words), column: 0, row: size.rows - 1)
+    if let notice {
+      canvas.draw(page.grid(problem: notice), column: 0, row: size.rows - 1)
     }
     let text = screen.next(canvas)
     if !text.isEmpty { try terminal.write(text) }
@@ -196,9 +200,29 @@ private actor ViewScreen {
     timer.set((delays + rest).compactMap(\.self).min())
   }
 
+  /// The last line of the screen: the lost connection, or a missing widget beside others.
+  private func notice(_ page: PicturePage) -> String? {
+    if let loss {
+      return wasOpen || loss.absence.isEmpty
+        ? "\(loss.words) for \(page.dates.age(of: loss.since)); \(loss.next)" : loss.absence
+    }
+    guard missingIDs.count < view.ids.count else { return nil }
+    return missingIDs.first.map(missingText)
+  }
+
+  private var missingIDs: [WidgetID] {
+    mirror.isSynced ? view.ids.filter { mirror[$0] == nil } : []
+  }
+
+  private func missingText(of id: WidgetID) -> String {
+    seen.contains(id)
+      ? "no widget \"\(id)\" any more; waiting for it"
+      : FollowOptions.missingText(of: id, among: knownIDs, waits: true)
+  }
+
   private var missing: String {
     guard let id = view.ids.first else { return "no visible widgets" }
-    return "no widget \"\(id)\" \(seen.contains(id) ? "any more" : "yet"); waiting for it; q quits"
+    return "\(missingText(of: id)); q quits"
   }
 
   private func print(_ page: PicturePage) {

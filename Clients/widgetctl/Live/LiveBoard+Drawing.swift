@@ -321,12 +321,7 @@ extension LiveBoard {
 
   /// The message on a board without widgets.
   private var nothing: String {
-    let missing = options.ids.filter { mirror[$0] == nil }
-    if let first = missing.first {
-      return missing.count == 1
-        ? "there is no widget \"\(first)\" yet"
-        : "there are no widgets of these \(missing.count) ids"
-    }
+    if let words = wordsForMissing { return words }
     return options.isSelection
       ? "no visible widget matches the selection"
       : "no visible widgets; `widgetctl add KIND` creates one"

@@ -105,6 +105,8 @@ struct LiveBoard {
   var asked: [LiveFocus: Int] = [:]
   /// Whether widgets were added or removed since the last redraw.
   var hasComings = false
+  /// The ids of all widgets, if ids of the command line were missing at first.
+  var knownIDs: [String] = []
   /// Whether the last write to the terminal was slow. Then nothing is animated.
   var isLinkSlow = false
   /// The cache of painted panes: a redraw repaints only panes that changed.
@@ -191,14 +193,6 @@ struct LiveBoard {
     // Most changes leave every pane where it is.
     if isSettling || !keepsPlaces { arrange() }
     focusFirst()
-  }
-
-  /// Names the first widget of the command line that does not exist, if others are shown.
-  private mutating func nameMissing() {
-    let missing = options.ids.filter { mirror[$0] == nil }
-    guard let first = missing.first, missing.count < options.ids.count else { return }
-    let others = missing.count > 1 ? ", nor \(missing.count - 1) others" : ""
-    notice = "there is no widget \"\(first)\"\(others) yet"
   }
 
   /// Lays out a changed widget in its frame. Returns whether all frames stay valid: its height is

@@ -21,6 +21,8 @@ struct LiveSession {
     case refused(LiveEvent, String)
     case said(String)
     case described(ProviderFacts)
+    /// The ids of all widgets.
+    case known([String])
     case picture(String, LivePictures.State)
     case failed(any Error)
 
@@ -170,6 +172,8 @@ struct LiveSession {
     private var drawnAt = ContinuousClock.now - LiveSession.framePause
     private var isDrawingLater = false
     private var isStepping = false
+    /// Whether the missing ids of the first snapshot were looked for.
+    private var hasAskedForNames = false
     /// Fires at the next change that time alone causes.
     private var timer: WakeTimer
     /// Debounced events: the last one of each node, and its number. Earlier ones are dropped.
@@ -208,6 +212,11 @@ struct LiveSession {
           throw error
         }
         try board.take(frame, from: feed)
+        if !hasAskedForNames, board.mirror.isSynced {
+          hasAskedForNames = true
+          if !board.missing.isEmpty { live.askForNames(post) }
+        }
+      case .known(let ids): board.suggest(among: ids)
       case .terminal(.ended): return false
       case .terminal(.resized(let size)):
         measureCells(terminal)
@@ -411,6 +420,11 @@ struct LiveSession {
       }
       post.yield(.described(facts))
     }
+  }
+
+  /// Asks for the ids of all widgets.
+  private func askForNames(_ post: AsyncStream<News>.Continuation) {
+    Task { post.yield(.known(await session.ids())) }
   }
 
   /// Uploads the event's files. Returns the payload with blob ids in place of their paths.
