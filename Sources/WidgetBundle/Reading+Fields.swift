@@ -42,7 +42,10 @@ extension Reading {
 
   /// A name and an object, or a name and its default, which gives the type.
   private func field(_ entry: Named, mayBeRequired: Bool) -> Field? {
-    if case .map = entry.item.node.content {
+    // `{}` is the default of a map, as `[]` is that of a list.
+    if case .map(let entries) = entry.item.node.content,
+      mayBeRequired || form == .long || !entries.isEmpty
+    {
       guard let object = object(entry.item, .field) else { return nil }
       if let item = object["name"] {
         report(item, "the key is already the name", hint: "leave out name")

@@ -37,6 +37,17 @@ import WidgetModel
     }
   }
 
+  @Test func `an empty object or list is the default of its field`() throws {
+    let set = try DeclaredSet.read(
+      "{kinds: {k: {data: {m: {}, l: []}}}, widgets: {w: {kind: k, data: {m: {}, l: []}}}}")
+    #expect(
+      set.kinds?.first?.data == [
+        Field(name: "m", type: .map(.any), defaultValue: .map([:])),
+        Field(name: "l", type: .list(.any), defaultValue: .list([])),
+      ])
+    #expect(set.widgets?.first?.data == ["m": .map([:]), "l": .list([])])
+  }
+
   @Test func `undeclared fields of a document are nil`() throws {
     let set = try DeclaredSet.read("{widgets: {w: {kind: gauge}}}")
     #expect(set.name == nil && set.kinds == nil && set.widgets?.count == 1)
