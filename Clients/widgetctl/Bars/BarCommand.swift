@@ -175,7 +175,15 @@ struct BarCommand: AsyncParsableCommand {
       bar.noteNothing = { await selection.noteNothing(in: session, ending) }
     }
     let (running, first) = (bar, board)
-    try await follow.limited { try await running.run(first) }
+    do {
+      try await follow.limited { try await running.run(first) }
+    } catch let failure as CommandFailure
+      where failure.exit == .timedOut && once && format == .i3blocks
+    {
+      board.fail(failure.message)
+      if let text = board.next(DateText(now: Terminal.now)) { Output.write(text) }
+      Output.writeError("widgetctl: \(failure.message)\n")
+    }
   }
 
   /// The longest wait for the daemon that knows whether the widgets of a configuration exist.

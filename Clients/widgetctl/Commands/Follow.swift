@@ -80,19 +80,53 @@ struct FollowOptions: Sendable {
     return missing + (id.rawValue.closest(among: all).map { "; did you mean \"\($0)\"?" } ?? "")
   }
 
-  /// Runs the work, for as long as `--timeout` allows.
+  /// Runs the work, for as long as `--timeout` allows. At the end of the time, the failure says
+  /// whether the daemon answers.
   func limited(_ work: @escaping @Sendable () async throws -> Void) async throws {
     guard let limit = global.limit else { return try await work() }
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { try await work() }
       group.addTask {
-        try await Task.sleep(for: limit)
-        throw CommandFailure(
-          .timedOut, "not done within \(DurationSyntax.seconds(limit)); allow more with --timeout")
+        let start = ContinuousClock.now
+        let answerMax = min(limit / 2, FollowOptions.lastAnswerMax)
+        try await Task.sleep(for: limit - answerMax)
+        let problem = await self.problem(within: answerMax)
+        try await Task.sleep(until: start + limit, clock: .continuous)
+        throw FollowOptions.timedOut(after: limit, problem)
       }
       defer { group.cancelAll() }
       try await group.next()
     }
+  }
+
+  /// The longest wait for the answer that tells a daemon that hangs from one without news.
+  private static let lastAnswerMax = Duration.seconds(1)
+
+  /// Why the daemon does not answer. Nil if it does.
+  private func problem(within limit: Duration) async -> ClientError? {
+    guard let session = try? session() else { return nil }
+    do throws(ClientError) {
+      _ = try await session.client.getTheme(options: CallOptions(timeout: limit))
+      return nil
+    } catch {
+      switch error {
+      case .deadlineExceeded:
+        return .unresponsive(socketPath: session.client.socketPath, answerMax: limit)
+      case .unavailable: return error
+      default: return nil
+      }
+    }
+  }
+
+  /// The failure at the end of `--timeout`.
+  ///
+  /// - Parameter problem: why the daemon does not answer; nil if it does.
+  static func timedOut(after limit: Duration, _ problem: ClientError?) -> CommandFailure {
+    let start = "not done within \(DurationSyntax.seconds(limit))"
+    guard let problem else {
+      return CommandFailure(.timedOut, "\(start); allow more with --timeout")
+    }
+    return CommandFailure(.timedOut, "\(start): \(CommandFailure(problem).message)")
   }
 }
 

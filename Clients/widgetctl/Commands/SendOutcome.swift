@@ -49,7 +49,8 @@ struct OutcomeWait: Sendable {
     do {
       try await follow.limited { try await self.wait(sent) }
     } catch let failure as CommandFailure where failure.exit == .timedOut {
-      throw await timedOut(sent.answer.withLock { $0 })
+      guard let answer = sent.answer.withLock({ $0 }) else { throw failure.unsent }
+      throw await timedOut(answer)
     } catch let error as ClientError where error.reason == "REDUCER_FAILED" {
       // A reducer is a part of what the event starts.
       throw CommandFailure(error, socket: global.socket).exiting(.actionFailed)
@@ -58,12 +59,8 @@ struct OutcomeWait: Sendable {
 
   /// The failure at the end of the time. It says whether the event is stored, and whether a host
   /// runs.
-  private func timedOut(_ answer: SendEventResponse?) async -> CommandFailure {
+  private func timedOut(_ answer: SendEventResponse) async -> CommandFailure {
     let time = DurationSyntax.seconds(limit ?? .zero)
-    guard let answer else {
-      return CommandFailure(
-        .timedOut, "the event was not sent within \(time); allow more with --timeout")
-    }
     let options = CallOptions(timeout: .seconds(2))
     let widget = try? await session.client.getWidget(
       GetWidgetRequest(id: request.widgetID), options: options
@@ -280,6 +277,13 @@ extension OutcomeWait {
     (failure.code, failure.reason) = (StatusCode.invalidArgument.name, "INVALID_FIELD")
     failure.violations = violations
     return failure
+  }
+}
+
+extension CommandFailure {
+  /// The failure at the end of the time, before the daemon has taken the event.
+  fileprivate var unsent: CommandFailure {
+    saying("the event was not sent: \(message)")
   }
 }
 
