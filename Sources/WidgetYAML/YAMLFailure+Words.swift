@@ -20,6 +20,12 @@ extension YAMLFailure {
         YAMLFailure.putInQuotes(syntax.value), syntax.valuePlace
       )
     }
+    if YAMLFailure.isBracketOpen(problem), let comment = HidingComment(upTo: place, in: text) {
+      return (
+        "\"#\" begins a comment here, which hides the closing bracket",
+        YAMLFailure.putInQuotes(comment.text), comment.place
+      )
+    }
     let (message, hint) = YAMLFailure.words(for: problem, syntax)
     return (message, hint, place)
   }
@@ -102,6 +108,11 @@ extension YAMLFailure {
   /// Whether this message of libyaml means that a quoted text has no end.
   static func isQuoteOpen(_ problem: String) -> Bool {
     problem.contains("end of stream") || problem.contains("unexpected document indicator")
+  }
+
+  /// Whether this message of libyaml can mean that a list or an object in brackets has no end.
+  private static func isBracketOpen(_ problem: String) -> Bool {
+    problem.contains("expected ',' or") || problem.contains("node content")
   }
 
   private static func words(

@@ -117,6 +117,10 @@ private func flow(_ node: YAMLNode) -> String {
   private static let syntax: [Mistake] = [
     Mistake("x: [", "1:5", "a bracket or brace is not closed", "close it"),
     Mistake("x: [\n\n", "1:5", "a bracket or brace is not closed", "close it"),
+    Mistake("x: {color: #fff}", "1:12", "\"#\" begins a comment here", "quotes: '#fff'"),
+    Mistake("x: {c: #fff, b: 2}\ny: {d: 1}", "1:8", "begins a comment here", "quotes: '#fff'"),
+    Mistake("x: ['#1', #2 ]\ny: 1", "1:11", "begins a comment here", "quotes: '#2'"),
+    Mistake("x: {a: 1 # no\ny: [1]", "2:1", "a comma or the closing", "put the value in quotes"),
     Mistake("name: ]", "1:7", "a value cannot begin with \"]\"", "put the text in quotes"),
     Mistake("name: |x", "1:8", "a block of text begins in the line after", "quotes: '|x'"),
     Mistake("if: !data.a || data.b", "1:5", "begins with \"!\"", "quotes: '!data.a || data.b'"),
