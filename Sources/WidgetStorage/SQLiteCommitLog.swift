@@ -40,6 +40,28 @@ public final class SQLiteCommitLog: CommitLog {
     public var reserveBytes = 8 << 20
 
     public init() {}
+
+    /// The same for a file system of this size: the write-ahead log takes at most a quarter of a
+    /// small one.
+    func fitted(toDiskBytes bytes: Int) -> Options {
+      let pages = bytes / Opening.pageBytes
+      var options = self
+      options.walPagesMax = min(walPagesMax, max(Options.walPagesMin, pages / 4))
+      options.checkpointPages = min(checkpointPages, max(Options.walPagesMin / 4, pages / 16))
+      return options
+    }
+
+    /// The size of the file system of a folder. Nil if it is unknown.
+    fileprivate static func diskBytes(of path: String) -> Int? {
+      var disk = statvfs()
+      guard statvfs(path, &disk) == 0, disk.f_blocks > 0 else { return nil }
+      let (bytes, isLarge) = UInt64(disk.f_blocks).multipliedReportingOverflow(
+        by: UInt64(disk.f_frsize))
+      return isLarge ? nil : Int(clamping: bytes)
+    }
+
+    /// The bound of the log on the smallest file system: 1 MiB.
+    private static let walPagesMin = 256
   }
 
   /// Counters since the log was opened, and gauges.
@@ -113,6 +135,8 @@ public final class SQLiteCommitLog: CommitLog {
   ) throws(StorageError) {
     path = directory.path + "/" + SQLiteCommitLog.databaseFileName
     guard directory.isLocked else { throw .closed(path: path) }
+    let disk = Options.diskBytes(of: directory.path)
+    let options = disk.map { options.fitted(toDiskBytes: $0) } ?? options
     self.options = options
     let codec = WireCodec(limits: SQLiteCommitLog.wireLimits)
     self.codec = codec

@@ -87,4 +87,15 @@ import WidgetModel
     let waits = (Array(1...50) + [3, 25]).filter { pacer.mustWait(atPages: $0) }
     #expect(waits == [25, 35, 45, 25])
   }
+
+  @Test(arguments: [
+    (6 << 20, 384, 96), (1 << 20, 256, 64), (64 << 20, 4_096, 1_000), (1 << 40, 8_000, 1_000),
+  ])
+  func `the write-ahead log takes at most a quarter of a small disk`(
+    disk: Int, pagesMax: Int, checkpointPages: Int
+  ) {
+    let fitted = SQLiteCommitLog.Options().fitted(toDiskBytes: disk)
+    #expect(fitted.walPagesMax == pagesMax)
+    #expect(fitted.checkpointPages == checkpointPages)
+  }
 }
