@@ -43,6 +43,9 @@ public struct BundleInstaller: Sendable {
   public struct Installed: Sendable {
     /// The folder's name, which is the bundle's id.
     public let id: String
+    /// The id in the bundle's file, which differs from the name of a misnamed folder. Nil if the
+    /// file cannot be used.
+    let declaredID: String?
     /// The file that describes it.
     public let file: String
     /// The bundle, or the reason why the file cannot be used.
@@ -98,27 +101,36 @@ public struct BundleInstaller: Sendable {
       guard BundleInstaller.fileNames.contains(where: { inner.entry($0) != nil }) else { continue }
       let bundle: Result<Bundle, BundleInstallerError>
       var file = inner.path
+      var declaredID: String?
       do throws(BundleInstallerError) {
         let found = try read(in: inner)
         file = found.file
+        declaredID = found.bundle.id
         bundle =
           found.bundle.id == name
           ? .success(found.bundle)
-          : .failure(
-            .refused(
-              "\(inner.path) holds the bundle \"\(found.bundle.id)\"",
-              hint: folder.entry(found.bundle.id) == nil
-                ? "rename the folder to \(found.bundle.id)"
-                : "\(folder.path)/\(found.bundle.id) already exists; "
-                  + (BundleReader.isID(name) ? "write bundle: \(name) in the file, or " : "")
-                  + "remove one of the folders"))
+          : .failure(BundleInstaller.misnamed(name, at: inner.path, found.bundle, in: folder))
       } catch { bundle = .failure(error) }
       result.append(
         Installed(
-          id: name, file: file, bundle: bundle, digest: BundleOrigin(in: inner)?.digest,
+          id: name, declaredID: declaredID, file: file, bundle: bundle,
+          digest: BundleOrigin(in: inner)?.digest,
           former: former(of: name, in: folder)))
     }
     return result
+  }
+
+  /// The error about a folder whose name is not the id of its bundle.
+  static func misnamed(
+    _ name: String, at path: String, _ bundle: Bundle, in bundles: Folder
+  ) -> BundleInstallerError {
+    .refused(
+      "\(path) holds the bundle \"\(bundle.id)\"",
+      hint: bundles.entry(bundle.id) == nil
+        ? "rename the folder to \(bundle.id)"
+        : "\(bundles.path)/\(bundle.id) already exists; "
+          + (BundleReader.isID(name) ? "write bundle: \(name) in the file, or " : "")
+          + "remove one of the folders")
   }
 
   /// The target of a link in the folder of bundles. The host runs its bundle, too.
@@ -294,20 +306,22 @@ public struct BundleInstaller: Sendable {
 
   /// Removes a bundle and its former versions, also an invalid bundle.
   ///
+  /// - Parameter id: also the name of a folder that `list` has and that is not an id.
   /// - Parameter force: also files that the installer did not write. There may be no other copy of
   ///   them.
   public func remove(_ id: String, force: Bool = false) throws(BundleInstallerError) {
-    let bundles = try existing(id)
+    let bundles = try existing(id, mayBeMisnamed: true)
     let lock = try InstallerLock(bundles)
     defer { lock.release() }
     let versions = try self.versions(of: id, in: bundles)
     let isLive = versions == nil || bundles.entry(id) != nil
+    let declared = try declaredID(ofFolder: id)
     if versions == nil, linked(id, bundles) != nil {
       // The bundle itself is elsewhere, and stays.
       guard unlinkat(bundles.descriptor, id, 0) == 0 else {
         throw Folder.failure("remove", "\(path)/\(id)")
       }
-      mark(id, in: bundles)
+      mark(declared, in: bundles)
       return
     }
     if isLive { try checkIsBundle(id, in: bundles) }
@@ -336,25 +350,44 @@ public struct BundleInstaller: Sendable {
       }
       try bundles.remove(aside)
     }
-    mark(id, in: bundles)
+    mark(declared, in: bundles)
     guard versions != nil else { return }
     let all = try bundles.folder(BundleInstaller.versionsName)
     try all.remove(id)
     if try all.names().isEmpty { try bundles.remove(BundleInstaller.versionsName) }
   }
 
+  /// The id of the bundle in a folder, by which the host knows it. Nil if another folder has the
+  /// same bundle, which stays.
+  private func declaredID(ofFolder name: String) throws(BundleInstallerError) -> String? {
+    let all = try list()
+    let id = all.first { $0.id == name }?.declaredID ?? name
+    return all.contains { $0.id != name && $0.declaredID == id } ? nil : id
+  }
+
   /// Tells the host that the bundle was removed on purpose. Without the mark, the host waits before
   /// it removes the widgets. The mark comes last, because the host deletes marks of bundles that it
   /// misses.
-  private func mark(_ id: String, in bundles: Folder) {
+  ///
+  /// - Parameter id: nil for no mark.
+  private func mark(_ id: String?, in bundles: Folder) {
+    guard let id, BundleRemovalMark.canHave(id) else { return }
     let name = BundleRemovalMark.name(of: id)
     try? bundles.remove(name)
     try? bundles.write(name, WholeBytes([]), isExecutable: false)
   }
 
   /// The folder of bundles, if it may have this bundle.
-  func existing(_ id: String) throws(BundleInstallerError) -> Folder {
+  ///
+  /// - Parameter mayBeMisnamed: whether the id may be the name of a listed folder that is no id.
+  func existing(
+    _ id: String, mayBeMisnamed: Bool = false
+  ) throws(BundleInstallerError) -> Folder {
     guard BundleReader.isID(id) else {
+      if let listed = try list().first(where: { $0.id == id }) {
+        if mayBeMisnamed { return try Folder(path) }
+        if case .failure(let error) = listed.bundle { throw error }
+      }
       throw .refused(
         "\"\(id.prefix(80))\" is not a bundle's id",
         hint: "use 1 to 64 lowercase letters, digits and -")
@@ -366,7 +399,7 @@ public struct BundleInstaller: Sendable {
   /// Throws if there is no folder of this id, or if the folder holds no bundle.
   func checkIsBundle(_ id: String, in bundles: Folder) throws(BundleInstallerError) {
     guard let entry = bundles.entry(id) else {
-      throw BundleInstaller.noBundle(id, try list().map(\.id))
+      throw BundleInstaller.noBundle(id, try list())
     }
     if let target = bundles.textOfLink(id) { throw BundleInstaller.isLink("\(path)/\(id)", target) }
     guard entry == .folder, try isBundleFolder(try bundles.folder(id)) else {
@@ -380,8 +413,13 @@ public struct BundleInstaller: Sendable {
       hint: "change the bundle there, or remove the link with `widgetctl bundle rm`")
   }
 
-  private static func noBundle(_ id: String, _ known: [String]) -> BundleInstallerError {
-    let near = id.closest(among: known)
+  private static func noBundle(_ id: String, _ listed: [Installed]) -> BundleInstallerError {
+    if let misnamed = listed.first(where: { $0.declaredID == id }),
+      case .failure(let error) = misnamed.bundle
+    {
+      return error
+    }
+    let near = id.closest(among: listed.map(\.id))
     return .notFound(
       "there is no bundle \"\(id)\"",
       hint: (near.map { "did you mean \"\($0)\"? " } ?? "")

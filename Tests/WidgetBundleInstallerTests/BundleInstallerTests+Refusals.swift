@@ -358,4 +358,31 @@ extension BundleInstallerTests {
     _ = try installer.install(bytes: archive("desk"), name: "a.tar")
     #expect(!scratch.listing("bundles").contains { $0.contains("staging") })
   }
+
+  @Test func `a folder with another name than its bundle is named, and can be removed`() throws {
+    _ = scratch.write("bundles/My_Folder/bundle.yaml", Texts.bundle("inner"))
+    _ = scratch.write("bundles/outer/bundle.yaml", Texts.bundle("other"))
+    _ = scratch.write("bundles/twin/bundle.yaml", Texts.bundle("other"))
+    #expect(try installer.list().map(\.id) == ["My_Folder", "outer", "twin"])
+    for id in ["inner", "My_Folder"] {
+      let refusal = refusal { () throws(BundleInstallerError) in
+        _ = try installer.configured(id)
+      }
+      #expect(refusal.hasSuffix("My_Folder holds the bundle \"inner\""), "\(refusal)")
+    }
+    let unknown = refusal { () throws(BundleInstallerError) in
+      _ = try installer.rollback("inner")
+    }
+    #expect(unknown.hasSuffix("holds the bundle \"inner\""), "\(unknown)")
+    try installer.remove("My_Folder", force: true)
+    try installer.remove("twin", force: true)
+    #expect(try installer.list().map(\.id) == ["outer"])
+    // The host knows the bundles by their ids, and the other folder still has "other".
+    let marks = scratch.listing("bundles").filter { $0.contains("removed") }
+    #expect(marks == ["bundles/.removed-inner"])
+    let outside = refusal { () throws(BundleInstallerError) in
+      try installer.remove("../bundles", force: true)
+    }
+    #expect(outside == "\"../bundles\" is not a bundle's id")
+  }
 }
