@@ -2,6 +2,7 @@
 # packages have things, seen from usr/share/doc/PACKAGE.
 /^<!-- test:.*-->$/d
 s|](\.\./Protos|](Protos|g
+s| The \[gallery\](gallery\.md) has pictures of the bundles\.||
 s|\[Clients/bundles\](\.\./Clients/bundles)|[Examples](../widgetd-host/examples/bundles)|g
 s|\[Clients/bars\](\.\./Clients/bars)|[Examples](../widgetctl/examples/bars)|g
 s|](\.\./README\.md[^)]*)|](service.md)|g
