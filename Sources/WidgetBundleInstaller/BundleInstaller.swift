@@ -315,7 +315,7 @@ public struct BundleInstaller: Sendable {
     defer { lock.release() }
     let versions = try self.versions(of: id, in: bundles)
     let isLive = versions == nil || bundles.entry(id) != nil
-    let declared = try declaredID(ofFolder: id)
+    let declared = declaredID(ofFolder: id)
     if versions == nil, linked(id, bundles) != nil {
       // The bundle itself is elsewhere, and stays.
       guard unlinkat(bundles.descriptor, id, 0) == 0 else {
@@ -359,8 +359,9 @@ public struct BundleInstaller: Sendable {
 
   /// The id of the bundle in a folder, by which the host knows it. Nil if another folder has the
   /// same bundle, which stays.
-  private func declaredID(ofFolder name: String) throws(BundleInstallerError) -> String? {
-    let all = try list()
+  private func declaredID(ofFolder name: String) -> String? {
+    // A folder that cannot be read must not prevent the removal of another one.
+    let all = (try? list()) ?? []
     let id = all.first { $0.id == name }?.declaredID ?? name
     return all.contains { $0.id != name && $0.declaredID == id } ? nil : id
   }
