@@ -233,10 +233,13 @@ public struct BundleInstaller: Sendable {
     try fill(staging)
     // An archive usually has the folder in it, not its files.
     let (root, rootName) = try BundleFinder.root(of: staging, stagingName)
-    let bundle: Bundle
-    do throws(BundleInstallerError) { bundle = try read(in: root).bundle } catch {
+    let found: Found
+    do throws(BundleInstallerError) { found = try read(in: root) } catch {
       throw error.withoutFolder(root.path)
     }
+    let bundle = found.bundle
+    let file = found.file.replacing(root.path, with: "\(path)/\(bundle.id)")
+    let remarks = bundle.remarks.map { "\(file):\($0)" }
     // The publisher must not decide these files: the installer and the user write them.
     for name in [BundleOrigin.name, BundleDefaults.fileName] where root.entry(name) != nil {
       try root.remove(name)
@@ -252,16 +255,14 @@ public struct BundleInstaller: Sendable {
       // the former version.
       return Outcome(
         bundle: bundle, former: bundle.version, wasThere: true, digest: digest,
-        warnings: bundle.remarks.map(\.description)
-          + BundleInstaller.clashes(of: bundle, with: others))
+        warnings: remarks + BundleInstaller.clashes(of: bundle, with: others))
     }
     let former = try replace(bundle.id, by: rootName, in: bundles)
     try? bundles.remove(BundleRemovalMark.name(of: bundle.id))
     fsync(bundles.descriptor)
     return Outcome(
       bundle: bundle, former: former.version, wasThere: former.wasThere, digest: digest,
-      warnings: bundle.remarks.map(\.description)
-        + BundleInstaller.clashes(of: bundle, with: others) + former.warnings)
+      warnings: remarks + BundleInstaller.clashes(of: bundle, with: others) + former.warnings)
   }
 
   func isBundleFolder(_ folder: Folder) throws(BundleInstallerError) -> Bool {

@@ -393,6 +393,15 @@ import WidgetModel
       ])
   }
 
+  @Test func `a possible mistake is reported with its file and line`() throws {
+    let text = Texts.bundle("desk").replacing("{n: 0}", with: "{n: int}")
+    let warnings = try installer.install(scratch.write("a.yaml", text)).warnings
+    #expect(warnings.count == 1)
+    #expect(
+      warnings.first?.hasPrefix("\(scratch.path)/bundles/desk/bundle.yaml:4:") == true,
+      "\(warnings)")
+  }
+
   @Test func `executable files of an archive stay executable`() throws {
     var tar = Tar()
     tar.add("bundle.yaml", Texts.bundle("desk"))

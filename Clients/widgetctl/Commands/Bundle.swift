@@ -315,7 +315,7 @@ struct BundleValidateCommand: AsyncParsableCommand {
       } catch {
         switch error {
         case .invalid(let file, let invalid):
-          problems += BundleText.problems(invalid, file: file)
+          problems += "widgetctl: " + BundleText.problems(invalid, file: file)
           failure = failure ?? CommandFailure(.invalidArgument, "")
           documents.append(
             .map([
@@ -324,8 +324,9 @@ struct BundleValidateCommand: AsyncParsableCommand {
             ]))
         case .unread(let other):
           problems +=
-            other.message.contains(source)
-            ? "\(other.message)\n" : "\(source): \(other.message)\n"
+            "widgetctl: "
+            + (other.message.contains(source)
+              ? "\(other.message)\n" : "\(source): \(other.message)\n")
           failure = other
           let problem = BundleProblem(line: 1, column: 1, message: other.message)
           documents.append(
