@@ -122,6 +122,7 @@ struct BarSession: Sendable {
         step = pace.frame(at: .now)
       case .kinds(let kinds):
         for kind in kinds { state.board.describe(kind) }
+        state.isAskingForKinds = false
       case .unknown(let kinds):
         state.board.unknownKinds = kinds
         state.isAsking = false
@@ -156,6 +157,8 @@ struct BarSession: Sendable {
       }
       state.lookAround(self, post)
       if isOnce, state.isWaitingForAnswers { continue }
+      // The first line has the actions of the kinds, so a bar gets no second line at once.
+      if !state.board.hasText, state.isAskingForKinds { continue }
       if state.board.encoder.format == .yambar, !Output.isTaken {
         // yambar 1.9 aborts if several states come at once, for example after it was suspended.
         state.timer.set(state.untakenPause)
@@ -286,7 +289,12 @@ struct BarSession: Sendable {
     }
 
     /// Whether an answer that the text depends on has not come yet.
-    var isWaitingForAnswers: Bool { isAsking || isAskingForProviders || isAskingForNames }
+    var isWaitingForAnswers: Bool {
+      isAsking || isAskingForProviders || isAskingForNames || isAskingForKinds
+    }
+
+    /// Whether the text depends on kinds that the daemon has not described yet.
+    var isAskingForKinds = false
 
     /// Whether the daemon has not answered about providers yet.
     var isAskingForProviders = false
@@ -309,6 +317,7 @@ struct BarSession: Sendable {
       let new = Set(board.widgets.map(\.kind)).subtracting(asked)
       guard !new.isEmpty else { return }
       asked.formUnion(new)
+      isAskingForKinds = board.encoder.format == .polybar
       Task(executorPreference: bar.executor) {
         var kinds: [Kind] = []
         for name in new {
