@@ -4,7 +4,8 @@ import WidgetModel
 /// changes of records.
 ///
 /// Every structural change appends its inverse while recording is on. Undoing runs the inverses in
-/// reverse order, so each finds the store exactly as it left it.
+/// reverse order, so each finds the store exactly as it left it. Of revisions in a row, only the
+/// first one is kept.
 struct Journal {
   enum Inverse {
     /// The store's former revision.
@@ -28,6 +29,18 @@ struct Journal {
   /// Whether changes can be taken back.
   var isRecording: Bool
   var inverses: [Inverse] = []
+  /// The savepoint of the innermost `atomically`, or 0: `undo` goes back to it, or further.
+  var savepointInForce = 0
 
   init(isRecording: Bool) { self.isRecording = isRecording }
+
+  mutating func append(_ inverse: Inverse) {
+    guard isRecording else { return }
+    if case .revision = inverse, inverses.count > savepointInForce,
+      case .revision? = inverses.last
+    {
+      return
+    }
+    inverses.append(inverse)
+  }
 }

@@ -8,9 +8,10 @@ extension WidgetStore {
   ) throws(StoreError) -> Commit {
     contents.beginCommand(at: now)
     records.beginCommand()
-    // The cost of contents is known only after they are made, so the command may have to be taken
-    // back.
-    guard isRecording || command.changesMany || isNearContentQuota else {
+    // All checks come before the first change. Only two sorts of commands may have to be taken
+    // back: commands that change several widgets, and commands near the quota for contents, because
+    // the size of contents is known only after they are made.
+    guard command.changesMany || isNearContentQuota else {
       return try carryOut(command, by: caller, at: now)
     }
     return try atomically { (store) throws(StoreError) in

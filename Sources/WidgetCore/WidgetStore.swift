@@ -88,7 +88,8 @@ public struct WidgetStore: ~Copyable {
 
   /// A store that continues an image, or an empty one from an empty image.
   ///
-  /// `isRevocable` makes `rollbackGroup` possible and costs a copy of each record that changes.
+  /// `isRevocable` makes `rollbackGroup` possible. It costs a copy of each record that changes in a
+  /// group.
   ///
   /// `timeZones` gives the rules of a zone by its name; without it expressions know only UTC and
   /// fixed offsets.

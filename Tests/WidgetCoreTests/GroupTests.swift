@@ -58,6 +58,18 @@ struct GroupTests {
       .update("d", .with { $0.error = .some(WidgetError(reason: "R", message: "")) }),
       .update("d", .with { $0.unsetLabels = ["on"] }, transition: .slow),
     ],
+    [
+      .update("b", .set(["n": .int(5)])), .update("a", .set(["x": .int(5)])),
+      .update("b", .set(["n": .int(6)], unset: ["y"])), .update("c", .set(["x": .int(5)])),
+      .update("a", .set(["x": .int(6)])), .move("b", to: .last), .delete("a"),
+      .update("b", .set(["n": .int(7)])), .update("c", .set(["x": .int(6)])), .delete("c"),
+    ],
+    [
+      .create(WidgetSpec(id: "new", kind: "k")), .update("a", .set(["x": .int(5)])),
+      .update("new", .set(["x": .int(5)])), .setPresence(.ids(["a", "new", "b"]), .toggle),
+      .update("a", .set(["x": .int(6)])), .update("b", .set(["y": .int(6)])),
+      .setPresence(.ids(["b", "a"]), .toggle), .update("new", .set(["x": .int(6)])),
+    ],
   ]
 
   @Test(arguments: histories)
@@ -177,6 +189,47 @@ struct GroupTests {
     let before = store.observation()
     store.rollbackGroup()
     #expect(store.observation() == before)
+  }
+
+  @Test func `many changes of a few widgets in a group are saved once for each widget`() throws {
+    var store = try GroupTests.makeStore()
+    let before = store.observation()
+    for value in 10..<42 {
+      try store.set("a", ["x": .int(Int64(value))])
+      try store.set("b", ["n": .int(Int64(value))])
+    }
+    // One inverse for each widget, and one for the revision.
+    #expect(store.journalCount == 3)
+    #expect(store.pendingGroup().upserts.map(\.widget.id) == ["a", "b"])
+    store.rollbackGroup()
+    #expect(store.observation() == before)
+    #expect(store.checkInvariants() == [])
+  }
+
+  @Test func `a refused command takes back only its own changes of widgets that changed before`()
+    throws
+  {
+    var store = try GroupTests.makeStore()
+    let start = store.observation()
+    for value in 10..<14 {
+      for id in ["c", "a", "b"] as [WidgetID] { try store.set(id, ["x": .int(Int64(value))]) }
+      let before = store.observation()
+      let specs: [WidgetSpec] = [
+        WidgetSpec(id: "b", kind: "k", parameters: ["n": .int(Int64(value))]),
+        WidgetSpec(id: "d", kind: "k", parameters: ["n": .int(Int64(value))]),
+        WidgetSpec(id: "c", kind: "k", parameters: ["n": .int(Int64(value))]),
+      ]
+      #expect(
+        store.refusal(
+          of: .apply(Declaration(widgets: specs + [WidgetSpec(id: "a", kind: "other")])))
+          == .kindMismatch("a", is: "k", declared: "other"))
+      #expect(store.observation() == before)
+      #expect(store.checkInvariants() == [])
+      try store.declare(specs)
+    }
+    store.rollbackGroup()
+    #expect(store.observation() == start)
+    #expect(store.checkInvariants() == [])
   }
 
   @Test func `a store that cannot be rolled back keeps no journal`() throws {

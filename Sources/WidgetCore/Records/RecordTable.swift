@@ -17,6 +17,8 @@ final class Record {
   /// The neighbours in order of `revision`: slots, or -1.
   fileprivate(set) var older: Int32 = -1
   fileprivate(set) var newer: Int32 = -1
+  /// The number of the latest inverse that takes back its changes; -1 for none.
+  fileprivate var inverseNumber = -1
 
   init(
     id: WidgetID, kind: KindName, ownerUID: UInt32, createdRevision: Revision,
@@ -37,7 +39,7 @@ final class Record {
       id: other.id, kind: other.kind, ownerUID: other.ownerUID,
       createdRevision: other.createdRevision, createTime: other.createTime, state: other.state,
       shown: other.shown)
-    (older, newer) = (other.older, other.newer)
+    (older, newer, inverseNumber) = (other.older, other.newer, other.inverseNumber)
   }
 
   /// Caches content of another family that was made for a reader.
@@ -60,9 +62,11 @@ final class FamilyContentUsage {
 /// to oldest, the usage of each owner, and the content of each widget.
 ///
 /// Records change only through `insert`, `modify` and `remove`. Each call keeps all parts
-/// consistent, and records the inverse while `isRecording`. `undo` runs the inverses newest first,
-/// so each inverse finds the table as the change left it. Only for this reason can a record's
-/// neighbours be restored.
+/// consistent. While `isRecording`, `insert` and `remove` record their inverses, and `modify` saves
+/// the former record. Further changes of this record need no inverse until the next savepoint,
+/// because `undo` goes back to before the first one. `undo` runs the inverses newest first, and
+/// puts each record in front of its former older neighbour. That neighbour is at its former place,
+/// because all records that are still changed are newer.
 ///
 /// Invariants, checked by `checkInvariants` in tests: `index` maps every record's id to its slot;
 /// `order` holds every record once by its position; the links `newest…oldest` hold every record
@@ -95,6 +99,10 @@ struct RecordTable: ~Copyable {
   let embeds: EmbedLinks
   /// The inverses of changes, newest last.
   private(set) var inverses: [Inverse] = []
+  /// The number of the first inverse.
+  private var firstInverseNumber = 0
+  /// The savepoint of the innermost `atomically`, or 0: `undo` goes back to it, or further.
+  var savepointInForce = 0
   /// Whether changes can be taken back.
   var isRecording = false
 
@@ -103,18 +111,6 @@ struct RecordTable: ~Copyable {
     fileprivate(set) var widgets = 0
     fileprivate(set) var bytes = 0
     fileprivate(set) var contentBytes = 0
-  }
-
-  enum Inverse {
-    /// The former record of the slot. Here and below, `chunk` is the former revision of the slot's
-    /// chunk.
-    case replace(slot: Int32, with: Record, chunk: Revision)
-    /// A record was inserted into a slot.
-    case remove(slot: Int32, chunk: Revision)
-    /// A record was removed from a slot.
-    case restore(slot: Int32, Record, chunk: Revision)
-    /// The record in a slot must be stored again, although it has not changed.
-    case storeAgain(slot: Int32)
   }
 
   init() { (familyUsage, embeds) = (FamilyContentUsage(), EmbedLinks()) }
@@ -138,6 +134,7 @@ struct RecordTable: ~Copyable {
     familyUsage = FamilyContentUsage(bytes: other.familyUsage.bytes)
     embeds = other.embeds.copy()
     isRecording = other.isRecording
+    (firstInverseNumber, savepointInForce) = (other.firstInverseNumber, other.savepointInForce)
     inverses = other.inverses.map { inverse in
       switch inverse {
       case .replace(let slot, let record, let chunk):
@@ -201,7 +198,7 @@ struct RecordTable: ~Copyable {
     noteChange(of: record)
     linkNewest(slot)
     if isRecording {
-      inverses.append(.remove(slot: slot, chunk: chunkRevisions[chunk(of: slot)]))
+      append(.remove(slot: slot, chunk: chunkRevisions[chunk(of: slot)]), for: record)
     }
     chunkRevisions[chunk(of: slot)] = revision
     return Int(slot)
@@ -217,10 +214,10 @@ struct RecordTable: ~Copyable {
     guard let old = slots[slot] else { return }
     var record = old
     let chunk = chunk(of: Int32(slot))
-    if isRecording {
+    if isRecording, !hasInverse(old) {
       record = Record(copying: old)
       slots[slot] = record
-      inverses.append(.replace(slot: Int32(slot), with: old, chunk: chunkRevisions[chunk]))
+      append(.replace(slot: Int32(slot), with: old, chunk: chunkRevisions[chunk]), for: record)
     }
     let (oldCost, oldPosition) = (record.costBytes, record.position)
     let (oldContentBytes, oldFamilyBytes) = (record.contentBytes, record.familyBytes)
@@ -304,6 +301,16 @@ struct RecordTable: ~Copyable {
   /// A point to which `undo` can go back.
   var savepoint: Int { inverses.count }
 
+  /// Whether an inverse since the savepoint takes back all changes of a record.
+  private func hasInverse(_ record: Record) -> Bool {
+    record.inverseNumber >= firstInverseNumber + savepointInForce
+  }
+
+  private mutating func append(_ inverse: Inverse, for record: Record) {
+    record.inverseNumber = firstInverseNumber + inverses.count
+    inverses.append(inverse)
+  }
+
   /// Runs the inverses after a savepoint, newest first.
   mutating func undo(to savepoint: Int) {
     while inverses.count > savepoint, let inverse = inverses.popLast() {
@@ -338,6 +345,7 @@ struct RecordTable: ~Copyable {
 
   /// Drops the inverses, so that earlier changes can no longer be taken back.
   mutating func forgetInverses() {
+    firstInverseNumber += inverses.count
     inverses.removeAll(keepingCapacity: inverses.count < 256)
   }
 
@@ -479,10 +487,13 @@ struct RecordTable: ~Copyable {
     }
   }
 
-  /// Puts a record back between its recorded neighbours.
+  /// Puts a record back before its recorded older neighbour. Its newer neighbour can be another one
+  /// than then, if that one has changed again.
   private mutating func relink(_ slot: Int32) {
     guard let record = slots[Int(slot)] else { return }
-    if record.older >= 0 { slots[Int(record.older)]?.newer = slot } else { oldest = slot }
+    let older = record.older
+    record.newer = older >= 0 ? slots[Int(older)]?.newer ?? -1 : oldest
+    if older >= 0 { slots[Int(older)]?.newer = slot } else { oldest = slot }
     if record.newer >= 0 { slots[Int(record.newer)]?.older = slot } else { newest = slot }
   }
 }

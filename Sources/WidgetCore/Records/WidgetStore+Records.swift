@@ -133,10 +133,13 @@ extension WidgetStore {
     _ body: (inout WidgetStore) throws(StoreError) -> (result: R, keep: Bool)
   ) throws(StoreError) -> R {
     let wasRecording = isRecording
+    let former = (records.savepointInForce, journal.savepointInForce)
     let start = savepoint
     isRecording = true
+    (records.savepointInForce, journal.savepointInForce) = (start.records, start.others)
     defer {
       isRecording = wasRecording
+      (records.savepointInForce, journal.savepointInForce) = former
       if !wasRecording {
         records.forgetInverses()
         journal.inverses.removeAll()
@@ -158,7 +161,5 @@ extension WidgetStore {
     set { (journal.isRecording, records.isRecording) = (newValue, newValue) }
   }
 
-  mutating func addInverse(_ inverse: Journal.Inverse) {
-    if journal.isRecording { journal.inverses.append(inverse) }
-  }
+  mutating func addInverse(_ inverse: Journal.Inverse) { journal.append(inverse) }
 }

@@ -13,6 +13,8 @@ struct Simulation {
   private var groupStart: Model
   private var image = StoreImage(epoch: 7)
   private var readers: [Reader] = []
+  /// The chance that a group ends after a command, in percent.
+  private let groupEndChance: Int
   private var now: Int64 = 0
   /// The widgets in each chunk at each of its revisions.
   private var chunks: [[Revision: [Widget]]] = []
@@ -61,6 +63,7 @@ struct Simulation {
 
   init(seed: UInt64) throws {
     workload = Workload(seed: seed)
+    groupEndChance = workload.rng.pick([60, 60, 15])
     let limits = workload.limits()
     store = Store(image: image, limits: limits, isRevocable: true)
     model = Model(limits: limits)
@@ -77,7 +80,7 @@ struct Simulation {
       applyCommand()
       if workload.rng.chance(15) { useRequestID() }
       if workload.rng.chance(10) { checkEvents() }
-      if workload.rng.chance(60) { endGroup() }
+      if workload.rng.chance(groupEndChance) { endGroup() }
       violations += store.checkInvariants()
       if !violations.isEmpty { return ["in step \(step):"] + violations }
     }
