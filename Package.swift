@@ -410,19 +410,41 @@ let package = Package(
   ]
 )
 
-// The fuzz targets, for scripts/fuzz alone: it builds them with libFuzzer, in a folder of their own. Of
-// WidgetGRPC they have what needs no gRPC, and the build is short.
+// The fuzz targets, for scripts/fuzz alone: it builds them with libFuzzer, in a folder of their own. The package
+// then has only the modules and dependencies that they need, and only its modules are instrumented. Of WidgetGRPC
+// they have what needs no gRPC.
 if Context.environment["WIDGETD_FUZZ"] != nil {
-  package.targets.removeAll { $0.type == .test || $0.name == "widgetd" }
-  package.products.removeAll { $0.name == "widgetd" }
   for target in package.targets where target.name == "WidgetGRPC" {
     target.dependencies = [nioCore]
     target.sources = ["ControlFrameScanner.swift", "FrameCutter.swift", "MessageScanner.swift"]
   }
-  package.targets.append(
-    .executableTarget(
-      name: "widgetd-fuzz", dependencies: fuzzed + ["WidgetGRPC"],
-      path: "Tests/Fuzz", exclude: ["Corpus", "CorpusTests.swift", "Mutation.swift"]))
+  package.targets.append(.target(name: "FuzzMain", path: "Tests/Support/FuzzMain"))
+  let fuzzer = Target.executableTarget(
+    name: "widgetd-fuzz", dependencies: fuzzed + ["FuzzMain", "WidgetGRPC"],
+    path: "Tests/Fuzz", exclude: ["Corpus", "CorpusTests.swift", "Mutation.swift"],
+    linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address"])])
+  var needed = [fuzzer]
+  var index = 0
+  while index < needed.count {
+    for case .byNameItem(let name, _) in needed[index].dependencies
+    where !needed.contains(where: { $0.name == name }) {
+      needed += package.targets.filter { $0.name == name }
+    }
+    index += 1
+  }
+  for target in needed where target.type != .system {
+    target.swiftSettings =
+      (target.swiftSettings ?? [])
+      + [.unsafeFlags(["-sanitize=fuzzer,address", "-enforce-exclusivity=checked"])]
+    target.cSettings =
+      (target.cSettings ?? []) + [.unsafeFlags(["-fsanitize=fuzzer-no-link,address"])]
+  }
+  package.targets = needed
+  package.products = []
+  package.dependencies.removeAll {
+    guard case .sourceControl(_, let location, _) = $0.kind else { return true }
+    return !location.hasSuffix("/swift-nio") && !location.hasSuffix("/swift-collections")
+  }
 }
 
 // C targets ignore them.
