@@ -181,9 +181,11 @@ extension WidgetStore {
   /// Whether one more change of one widget could exceed the content quota of its owner.
   var isNearContentQuota: Bool {
     // The problems of nodes may take as much room as the nodes.
-    records.usage.values.contains {
-      (limits.contentBytesPerUIDMax - $0.contentBytes) / 3 <= limits.contentBytesMax
+    func isNear(_ used: Int) -> Bool {
+      (limits.contentBytesPerUIDMax - used) / 3 <= limits.contentBytesMax
     }
+    // An owner without widgets has no usage yet.
+    return isNear(0) || records.usage.values.contains { isNear($0.contentBytes) }
   }
 
   private func admit(keys: Int, labels: Int) throws(StoreError) {

@@ -88,6 +88,17 @@ struct ContentBoundsTests: ContentSamples {
     #expect(store.checkInvariants() == [])
   }
 
+  @Test(arguments: [true, false])
+  func `the limit counts for the first widget of all, too`(isRevocable: Bool) throws {
+    var store = Store(isRevocable: isRevocable)
+    try store.register([Self.growingKind("data.suffix + string(data.count)")])
+    store.commitGroup(at: .at(0))
+    store.limits.contentBytesPerUIDMax = 5
+    #expect(
+      store.refusal(of: .create(WidgetSpec(id: "a", kind: "list")))
+        == .quotaExceeded(limit: "content_bytes_per_uid_max", maximum: 5))
+  }
+
   @Test func `a change that makes contents smaller is not refused, and frees room`() throws {
     var store = try store()
     try store.set("a", ["items": .list((0..<5).map { Self.item("\($0)", "n") })])

@@ -65,8 +65,8 @@ final class FamilyContentUsage {
 /// consistent. While `isRecording`, `insert` and `remove` record their inverses, and `modify` saves
 /// the former record. Further changes of this record need no inverse until the next savepoint,
 /// because `undo` goes back to before the first one. `undo` runs the inverses newest first, and
-/// puts each record in front of its former older neighbour. That neighbour is at its former place,
-/// because all records that are still changed are newer.
+/// puts each record in front of its former older neighbour. The last inverse of a record to run puts
+/// it at its former place, because all records that are still changed are newer.
 ///
 /// Invariants, checked by `checkInvariants` in tests: `index` maps every record's id to its slot;
 /// `order` holds every record once by its position; the links `newest…oldest` hold every record
