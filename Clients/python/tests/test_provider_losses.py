@@ -5,7 +5,7 @@ from unittest import mock
 import widgetd
 from widgetd import messages as pb
 
-from .fake import widget
+from .fake import Status, widget
 from .provider_case import Doing, event, ProviderCase
 
 
@@ -63,6 +63,41 @@ class ProviderLossTest(ProviderCase):
         second, _ = self.daemon.session()
         second.accept()
         self.assertIsNone(provider.answer(old, {"n": 1}))
+
+    def test_a_frame_that_is_too_large_is_an_error_of_its_call(self):
+        provider, session = self.begin()
+        attempts = []
+        delay = widgetd.RetryPolicy.delay
+
+        def noted(policy, attempt, least=0.0):
+            attempts.append(attempt)
+            return delay(policy, attempt, least)
+
+        too_large = Status(8, "the frame is longer than 4 MiB", "PROTOCOL_ERROR")
+        with mock.patch.object(widgetd.RetryPolicy, "delay", noted):
+            for _ in range(2):
+                asked = self.ask(provider, session, "a")
+                doing = Doing(lambda: provider.answer(asked, {"n": 1}))
+                session.hear("answer")
+                with self.assertLogs("widgetd", "WARNING") as logs:
+                    session.end(too_large)
+                    with self.assertRaises(widgetd.ResourceExhausted):
+                        doing.result()
+                self.assertIn("longer than 4 MiB", logs.output[0])
+                self.assertIsInstance(next(provider), widgetd.Disconnected)
+                session, _ = self.daemon.session()
+                session.accept()
+                self.assertIsInstance(next(provider), widgetd.Connected)
+                doing = Doing(lambda: provider.update("a", {"n": 1}))
+                session.hear("update")
+                session.end(too_large)
+                with self.assertRaises(widgetd.ResourceExhausted):
+                    doing.result()
+                self.assertIsInstance(next(provider), widgetd.Disconnected)
+                session, _ = self.daemon.session()
+                session.accept()
+                self.assertIsInstance(next(provider), widgetd.Connected)
+        self.assertEqual(attempts, [0, 1, 2, 3])
 
     def test_an_obsolete_answer_returns_none(self):
         provider, session = self.begin()

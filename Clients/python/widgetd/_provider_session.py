@@ -32,7 +32,7 @@ from ._provider_requests import (
 from ._provider_state import Acknowledgements, Known, Unread
 from ._resume import RetryPolicy
 from ._values import _text, from_values, seconds, to_duration
-from .errors import CallError, Code, ConnectionLost, WidgetdError
+from .errors import CallError, Code, ConnectionLost, ResourceExhausted, WidgetdError
 from .frames import Disconnected, Gap
 from .enums import Family
 from .widgets import Event, Widget
@@ -184,7 +184,9 @@ class Session:
             with self.condition:
                 if self._is_over:
                     return
-                if self._is_ready:
+                # A program may send a frame that is too large again, so this ends no backoff.
+                is_exhausted = isinstance(failure, ResourceExhausted)
+                if self._is_ready and not is_exhausted:
                     attempt = 0
                 least = self._least_delay(failure)
                 if least is not None and self._is_displaced(failure):
@@ -193,6 +195,8 @@ class Session:
                 if delay is None:
                     break
                 attempt += 1
+                if self._is_ready and is_exhausted:
+                    _log.warning("%r was interrupted: %s", self._options.name, failure)
                 self._lose(failure)
                 until = time.monotonic() + delay
                 while not self._is_over and (left := until - time.monotonic()) > 0:
@@ -365,7 +369,8 @@ class Session:
             [pending.failed for pending in waiting if pending.failed is not None],
             any(pending.is_update for pending in waiting),
         )
-        self._fail_pending(self._lost())
+        # After a frame that is too large, waiting for the connection does not help the caller.
+        self._fail_pending(error if isinstance(error, ResourceExhausted) else self._lost())
         if not self._is_loss_told:
             self._is_loss_told = True
             # The daemon sends all requests again.
