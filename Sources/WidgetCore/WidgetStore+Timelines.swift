@@ -212,8 +212,7 @@ extension WidgetStore {
       spec.parameters = parameters
       spec = try schema.fitted(spec, .new)
     } else {
-      // A sample needs no parameters, not even the required ones.
-      spec = try schema.fitted(spec, .sample)
+      spec = try schema.fittedSample(spec)
     }
     guard let id = WidgetID("preview") else { throw .kindNotFound(kind) }
     var maker = contents
@@ -231,7 +230,8 @@ extension WidgetStore {
     }
     return Preview(
       kind: kind, family: record.family, parameters: spec.parameters, data: spec.data,
-      content: content(of: shown, .own)?.content, isSample: data == nil)
+      content: content(of: shown, .own)?.content, isSample: data == nil,
+      reason: parameters == nil ? schema.missingParameter(of: spec) ?? "" : "")
   }
 
   // MARK: - Checks
@@ -276,5 +276,31 @@ extension WidgetStore {
     result = result.ordered
     result.setTime = contents.now ?? .epoch
     return result
+  }
+}
+
+extension KindSchema {
+  /// A sample. If the kind requires parameters, the sample has those of the first recommendation.
+  /// If the kind has none that fits, the sample has no required parameters.
+  fileprivate func fittedSample(_ spec: WidgetSpec) throws(StoreError) -> WidgetSpec {
+    guard kind.parameters.contains(where: \.isRequired), let first = kind.recommendations.first
+    else { return try fitted(spec, .sample) }
+    var recommended = spec
+    recommended.parameters = first.parameters
+    do throws(StoreError) {
+      return try fitted(recommended, .sample)
+    } catch {
+      return try fitted(spec, .sample)
+    }
+  }
+
+  /// The missing required parameter of a sample, in words. Nil if none is missing.
+  fileprivate func missingParameter(of spec: WidgetSpec) -> String? {
+    kind.parameters.first { $0.isRequired && (spec.parameters[$0.name] ?? .null) == .null }.map {
+      """
+      The required parameter "\($0.name)" has no value; give the kind a recommendation with this \
+      parameter.
+      """
+    }
   }
 }

@@ -9,8 +9,9 @@ struct GalleryCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "gallery", abstract: "Show what kinds look like, with their samples.",
     discussion: """
-      The command shows each kind in each of its families, with the kind's sample as data. It asks \
-      no provider, and creates no widget. Below the pictures of a kind are its recommendations: \
+      The command shows each kind in each of its families, with the kind's sample as data. If a \
+      kind requires parameters, they are those of its first recommendation. The command asks no \
+      provider, and creates no widget. Below the pictures of a kind are its recommendations: \
       named sets of parameters. `add KIND --recommendation NAME` adds such a widget.
 
       With --recommendation, the command shows snapshots with these parameters. So it asks the \
@@ -79,7 +80,7 @@ struct GalleryCommand: AsyncParsableCommand {
       }
       previews.append((kind, made))
     }
-    if recommendation != nil { noteSamples(previews.flatMap(\.previews)) }
+    noteSamples(previews.flatMap(\.previews).filter { recommendation != nil || !$0.reason.isEmpty })
     let theme =
       (try? await session.client.getTheme(options: session.options))?.theme.theme ?? .standard
     if let folder { return try write(previews.flatMap(\.previews), to: folder, theme) }
