@@ -137,12 +137,10 @@ struct GalleryCommand: AsyncParsableCommand {
     }
   }
 
-  /// The families to show. Medium for a kind without families.
+  /// The families to show. A kind without families has all of them.
   private func families(of kind: Kind) -> [Family] {
-    guard family.isEmpty else {
-      return family.filter { kind.families.isEmpty || kind.families.contains($0) }
-    }
-    return kind.families.isEmpty ? [.medium] : kind.families
+    let all = kind.families.isEmpty ? Family.allCases : kind.families
+    return family.isEmpty ? all : family.filter(all.contains)
   }
 
   // MARK: - Text
