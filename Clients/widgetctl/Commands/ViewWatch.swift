@@ -121,6 +121,7 @@ private actor ViewScreen {
     seen.formUnion(view.ids.filter { mirror[$0] != nil })
     if case .theme = frame, mirror.isSynced { return try draw() }
     if wasLost != (loss != nil), terminal != nil || printed != nil { return try draw() }
+    if case .upcoming = frame, mirror.isSynced { return setTimer(view.page(theme)) }
     guard changed, mirror.isSynced else { return }
     for id in view.ids {
       mirror[id].map { dismissals.look(at: $0, revision: mirror.revision, now: Terminal.now) }
@@ -189,15 +190,17 @@ private actor ViewScreen {
     }
     let text = screen.next(canvas)
     if !text.isEmpty { try terminal.write(text) }
-    setTimer(page, widgets)
+    setTimer(page)
   }
 
-  private func setTimer(_ page: PicturePage, _ widgets: [Widget]) {
-    let delays = widgets.map { page.dates.untilChange(of: $0, kinds.providers) }
-    let rest = [
-      mirror.untilNextDate(Terminal.now), loss.map { page.dates.untilAgeChanges(of: $0.since) },
-    ]
-    timer.set((delays + rest).compactMap(\.self).min())
+  private func setTimer(_ page: PicturePage) {
+    var delays = [mirror.untilNextDate(Terminal.now)]
+    // In a pipe, the text changes without a frame only at entries of timelines.
+    if terminal != nil {
+      delays += view.widgets(in: mirror).map { page.dates.untilChange(of: $0, kinds.providers) }
+      delays.append(loss.map { page.dates.untilAgeChanges(of: $0.since) })
+    }
+    timer.set(delays.compactMap(\.self).min())
   }
 
   /// The last line of the screen: the lost connection, or a missing widget beside others.
@@ -226,8 +229,7 @@ private actor ViewScreen {
   }
 
   private func print(_ page: PicturePage) {
-    // In a pipe, the text changes without a frame only at entries of timelines.
-    timer.set(mirror.untilNextDate(Terminal.now))
+    setTimer(page)
     let end = loss.map { "\($0.words); reconnecting\n" } ?? ""
     let text = page.text(of: view.widgets(in: mirror), kinds: kinds) + end
     guard text != printed else { return }

@@ -70,6 +70,7 @@ private actor RenderedFile {
     let changed = try mirror.apply(frame) != nil
     if case .theme = frame, mirror.isSynced { return try draw() }
     if wasLost != (loss != nil), written != nil { return try draw() }
+    if case .upcoming = frame, mirror.isSynced { return setTimer() }
     guard changed, mirror.isSynced else { return }
     // A failed query is repeated at the next change. Until then, draw with the known kinds.
     var kinds = kinds
@@ -99,14 +100,19 @@ private actor RenderedFile {
       removed = Set(watch.ids.filter { mirror[$0] == nil && known[$0] != nil })
       widgets = watch.ids.compactMap { known[$0] }
     }
-    let dates = DateText(now: Terminal.now)
-    let delays = widgets.map { dates.untilChange(of: $0, kinds.providers) }
-    let rest = [mirror.untilNextDate(dates.now), loss.map { dates.untilAgeChanges(of: $0.since) }]
-    timer.set((delays + rest).compactMap(\.self).min())
+    setTimer()
     let bytes = try watch.output.bytes(
       of: widgets, kinds: kinds, theme: theme, loss: loss, removed: removed)
     guard let bytes, bytes != written else { return }
     try watch.output.file.write(bytes)
     written = bytes
+  }
+
+  private func setTimer() {
+    let dates = DateText(now: Terminal.now)
+    let widgets = watch.ids.isEmpty ? watch.widgets(in: mirror) : Array(known.values)
+    let delays = widgets.map { dates.untilChange(of: $0, kinds.providers) }
+    let rest = [mirror.untilNextDate(dates.now), loss.map { dates.untilAgeChanges(of: $0.since) }]
+    timer.set((delays + rest).compactMap(\.self).min())
   }
 }
