@@ -23,6 +23,8 @@ extension BundleInstaller {
     let bundles = try existing(id)
     let lock = try InstallerLock(bundles)
     defer { lock.release() }
+    try removeRemains(in: bundles)
+    try removeRemains(of: id, in: bundles)
     let versions = try self.versions(of: id, in: bundles)
     if versions == nil || bundles.entry(id) != nil { try checkIsBundle(id, in: bundles) }
     guard let versions, let name = try latest(in: versions, version) else {
@@ -57,7 +59,7 @@ extension BundleInstaller {
       throw Folder.failure("keep", "\(versions.path)/\(next)")
     }
     try moveOver(carried, from: try versions.folder(next), to: try bundles.folder(id))
-    try prune(versions)
+    try prune(id, in: bundles)
     fsync(bundles.descriptor)
     return Outcome(
       bundle: bundle, former: former, wasThere: true,
@@ -99,7 +101,7 @@ extension BundleInstaller {
           + "`widgetctl bundle rollback \(id)\(version.map { " --to \($0)" } ?? "")` brings it back"
       )
     }
-    try prune(versions)
+    try prune(id, in: bundles)
     return (version, !isEmpty, warnings)
   }
 
@@ -261,12 +263,27 @@ extension BundleInstaller {
       .joined(separator: ", ")
   }
 
-  /// The names of versions, the oldest first.
+  /// The names of complete versions, the oldest first.
   private func numbered(_ versions: Folder) throws(BundleInstallerError) -> [String] {
-    try versions.names().filter {
-      BundleInstaller.number(of: $0) != nil && versions.entry($0) == .folder
+    var names: [String] = []
+    for name in try versions.names() where try isVersion(name, in: versions) == true {
+      names.append(name)
     }
-    .sorted { (BundleInstaller.number(of: $0) ?? 0) < (BundleInstaller.number(of: $1) ?? 0) }
+    return names.sorted {
+      (BundleInstaller.number(of: $0) ?? 0) < (BundleInstaller.number(of: $1) ?? 0)
+    }
+  }
+
+  /// Whether a kept version is complete. A version without a bundle file is what is left of a
+  /// version whose deletion was interrupted. Nil for entries that are no versions.
+  private func isVersion(
+    _ name: String, in versions: Folder
+  ) throws(BundleInstallerError) -> Bool? {
+    guard BundleInstaller.number(of: name) != nil, versions.entry(name) == .folder else {
+      return nil
+    }
+    let version = try versions.folder(name)
+    return BundleInstaller.fileNames.contains { version.entry($0) != nil }
   }
 
   private static func number(of name: String) -> Int? { Int(name.prefix { $0 != "-" }) }
@@ -279,10 +296,42 @@ extension BundleInstaller {
   }
 
   /// Deletes surplus versions, the oldest first, except those with files of a user.
-  private func prune(_ versions: Folder) throws(BundleInstallerError) {
+  private func prune(_ id: String, in bundles: Folder) throws(BundleInstallerError) {
+    try removeRemains(of: id, in: bundles)
+    guard let versions = try versions(of: id, in: bundles) else { return }
     for name in try numbered(versions).dropLast(BundleInstaller.versionsKeptMax)
     where try BundleOrigin.valuable(in: try versions.folder(name)).isEmpty {
-      try versions.remove(name)
+      try discard("\(BundleInstaller.versionsName)/\(id)/\(name)", in: bundles)
+    }
+  }
+
+  // MARK: Deletion
+
+  /// Deletes a folder. First it gets a staging name, so that it is gone at once for every reader.
+  /// If this process is killed meanwhile, the next one deletes the rest.
+  ///
+  /// - Parameter name: the path of the folder, relative to `bundles`.
+  func discard(_ name: String, in bundles: Folder) throws(BundleInstallerError) {
+    let aside = "\(BundleInstaller.stagingPrefix)\(getpid())-deleted"
+    try bundles.remove(aside)
+    guard renameat(bundles.descriptor, name, bundles.descriptor, aside) == 0 else {
+      throw Folder.failure("remove", "\(path)/\(name)")
+    }
+    try bundles.remove(aside)
+  }
+
+  /// Deletes the staging folders of former holders of the lock that were killed.
+  func removeRemains(in bundles: Folder) throws(BundleInstallerError) {
+    for name in try bundles.names() where name.hasPrefix(BundleInstaller.stagingPrefix) {
+      try bundles.remove(name)
+    }
+  }
+
+  /// Deletes the incomplete versions of a bundle.
+  func removeRemains(of id: String, in bundles: Folder) throws(BundleInstallerError) {
+    guard let versions = try versions(of: id, in: bundles) else { return }
+    for name in try versions.names() where try isVersion(name, in: versions) == false {
+      try discard("\(BundleInstaller.versionsName)/\(id)/\(name)", in: bundles)
     }
   }
 }

@@ -28,7 +28,9 @@ public struct BundleInstaller: Sendable {
 
   /// The possible names of a bundle's file.
   public static let fileNames = ["bundle.yaml", "bundle.yml", "bundle.json"]
-  private static let stagingPrefix = ".staging-"
+  /// The prefix of the installer's own folders. A folder of this name is incomplete or is being
+  /// deleted.
+  static let stagingPrefix = ".staging-"
 
   /// A bundle that was read, from any place.
   public struct Found: Sendable {
@@ -223,10 +225,7 @@ public struct BundleInstaller: Sendable {
     let bundles = try Folder(path)
     let lock = try InstallerLock(bundles)
     defer { lock.release() }
-    // A former holder of the lock may have been killed, and may have left its staging folder.
-    for name in try bundles.names() where name.hasPrefix(BundleInstaller.stagingPrefix) {
-      try bundles.remove(name)
-    }
+    try removeRemains(in: bundles)
     let stagingName = BundleInstaller.stagingPrefix + String(getpid())
     defer { try? bundles.remove(stagingName) }
     let staging = try bundles.making(stagingName)
@@ -246,6 +245,7 @@ public struct BundleInstaller: Sendable {
     }
     let origin = try BundleOrigin(digest: digest, of: root)
     try root.write(BundleOrigin.name, WholeBytes(Array(origin.text.utf8)), isExecutable: false)
+    try removeRemains(of: bundle.id, in: bundles)
     let others = try list().filter { $0.id != bundle.id }
     if let live = try? bundles.folder(bundle.id), BundleOrigin(in: live)?.files == origin.files,
       try BundleOrigin.valuable(in: live).isEmpty,
@@ -314,6 +314,8 @@ public struct BundleInstaller: Sendable {
     let bundles = try existing(id, mayBeMisnamed: true)
     let lock = try InstallerLock(bundles)
     defer { lock.release() }
+    try removeRemains(in: bundles)
+    try removeRemains(of: id, in: bundles)
     let versions = try self.versions(of: id, in: bundles)
     let isLive = versions == nil || bundles.entry(id) != nil
     let declared = declaredID(ofFolder: id)
@@ -342,19 +344,11 @@ public struct BundleInstaller: Sendable {
           hint: "move these files elsewhere, or delete them with --force")
       }
     }
-    // The bundle disappears at once for programs that watch the folder. Then its files are removed.
-    if isLive {
-      let aside = "\(BundleInstaller.stagingPrefix)\(getpid())"
-      try bundles.remove(aside)
-      guard rename("\(path)/\(id)", "\(path)/\(aside)") == 0 else {
-        throw Folder.failure("remove", "\(path)/\(id)")
-      }
-      try bundles.remove(aside)
-    }
+    if isLive { try discard(id, in: bundles) }
     mark(declared, in: bundles)
     guard versions != nil else { return }
+    try discard("\(BundleInstaller.versionsName)/\(id)", in: bundles)
     let all = try bundles.folder(BundleInstaller.versionsName)
-    try all.remove(id)
     if try all.names().isEmpty { try bundles.remove(BundleInstaller.versionsName) }
   }
 
