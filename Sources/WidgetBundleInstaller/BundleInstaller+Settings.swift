@@ -6,6 +6,8 @@ public import WidgetModel
 extension BundleInstaller {
   /// The maximum size of a file of settings, in bytes.
   static let settingsBytesMax = 1 << 16
+  /// The name of the file of settings until it is complete.
+  static let newSettingsName = BundleDefaults.fileName + ".new"
 
   /// An installed bundle with its settings.
   ///
@@ -74,11 +76,13 @@ extension BundleInstaller {
         "the settings would have \(text.utf8.count) bytes; the limit is "
           + "\(BundleInstaller.settingsBytesMax)", hint: "choose shorter values")
     }
-    let new = "\(name).new"
+    let new = BundleInstaller.newSettingsName
     if folder.entry(new) != nil { try folder.remove(new) }
     try folder.write(new, WholeBytes(Array(text.utf8)), isExecutable: false)
     guard renameat(folder.descriptor, new, folder.descriptor, name) == 0 else {
-      throw Folder.failure("write", "\(folder.path)/\(name)")
+      let failure = Folder.failure("write", "\(folder.path)/\(name)")
+      try? folder.remove(new)
+      throw failure
     }
     fsync(folder.descriptor)
   }

@@ -240,9 +240,9 @@ public struct BundleInstaller: Sendable {
     let file = found.file.replacing(root.path, with: "\(path)/\(bundle.id)")
     let remarks = bundle.remarks.map { "\(file):\($0)" }
     // The publisher must not decide these files: the installer and the user write them.
-    for name in [BundleOrigin.name, BundleDefaults.fileName] where root.entry(name) != nil {
-      try root.remove(name)
-    }
+    for name in [
+      BundleOrigin.name, BundleDefaults.fileName, BundleInstaller.newSettingsName,
+    ] where root.entry(name) != nil { try root.remove(name) }
     let origin = try BundleOrigin(digest: digest, of: root)
     try root.write(BundleOrigin.name, WholeBytes(Array(origin.text.utf8)), isExecutable: false)
     try removeRemains(of: bundle.id, in: bundles)

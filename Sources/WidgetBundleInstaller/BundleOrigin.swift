@@ -50,9 +50,12 @@ struct BundleOrigin: Hashable {
     return paths.sorted()
   }
 
-  /// The same without the user's settings, because `bundle set` can write them again.
+  /// The same without the user's settings, because `bundle set` can write them again, and without
+  /// what is left of an interrupted `bundle set`.
   static func valuable(in folder: Folder) throws(BundleInstallerError) -> [String] {
-    try written(in: folder).filter { $0 != BundleDefaults.fileName }
+    try written(in: folder).filter {
+      $0 != BundleDefaults.fileName && $0 != BundleInstaller.newSettingsName
+    }
   }
 
   /// The paths of the executable files.

@@ -133,7 +133,7 @@ final class Folder {
     }
   }
 
-  /// A new file, written as a whole, that everybody can read.
+  /// A new file, written as a whole, that everybody can read. After an error there is no file.
   func write(
     _ name: String, _ bytes: some ContiguousBytesSource, isExecutable: Bool
   ) throws(BundleInstallerError) {
@@ -152,17 +152,22 @@ final class Folder {
       throw Folder.failure("write", "\(path)/\(name)")
     }
     defer { close(file) }
-    while let chunk = try bytes.next() {
-      var rest = chunk[...]
-      while !rest.isEmpty {
-        let count = rest.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
-        if count < 0, errno == EINTR { continue }
-        guard count > 0 else { throw Folder.failure("write", "\(path)/\(name)") }
-        rest = rest.dropFirst(count)
+    do throws(BundleInstallerError) {
+      while let chunk = try bytes.next() {
+        var rest = chunk[...]
+        while !rest.isEmpty {
+          let count = rest.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
+          if count < 0, errno == EINTR { continue }
+          guard count > 0 else { throw Folder.failure("write", "\(path)/\(name)") }
+          rest = rest.dropFirst(count)
+        }
       }
-    }
-    guard access.give(to: file), fsync(file) == 0 else {
-      throw Folder.failure("write", "\(path)/\(name)")
+      guard access.give(to: file), fsync(file) == 0 else {
+        throw Folder.failure("write", "\(path)/\(name)")
+      }
+    } catch {
+      unlinkat(descriptor, name, 0)
+      throw error
     }
   }
 

@@ -58,6 +58,15 @@ extension BundleInstallerTests {
     #expect(removed.first == UInt32(IN_MOVE_SELF))
   }
 
+  @Test func `what is left of interrupted settings is not a file of the user`() throws {
+    _ = try installer.install(bytes: archive("desk"), name: "a.tar")
+    scratch.write("bundles/desk/.settings.json.new", "")
+    _ = try installer.install(bytes: archive("desk", version: "2.0.0"), name: "a.tar")
+    scratch.write("bundles/desk/.settings.json.new", "")
+    try installer.remove("desk")
+    #expect(scratch.listing("bundles") == ["bundles/.lock", "bundles/.removed-desk"])
+  }
+
   /// Moves and deletions of folders, in their order.
   private final class Events {
     private let descriptor = inotify_init1(CInt(IN_NONBLOCK) | CInt(IN_CLOEXEC))
