@@ -31,7 +31,7 @@ enum ExitStatus: Int32, CaseIterable, Error {
     case .permissionDenied: "permission denied"
     case .unavailable: "the daemon cannot be reached or is not serving"
     case .timedOut: "timeout (--timeout)"
-    case .quotaExceeded: "a limit is exceeded"
+    case .quotaExceeded: "a limit is exceeded, or a disk is full"
     case .invalidArgument: "a file, value or expression has a mistake, or an expression fails"
     case .actionFailed: "an action or a handler of the event has failed (`send --wait`)"
     case .actionCancelled: "an action of the event was cancelled (`send --wait`)"
@@ -67,6 +67,7 @@ enum ExitStatus: Int32, CaseIterable, Error {
       switch errno {
       case ENOENT, ENOTDIR: .notFound
       case EACCES, EPERM, EROFS: .permissionDenied
+      case ENOSPC, EDQUOT: .quotaExceeded
       default: .otherError
       }
   }

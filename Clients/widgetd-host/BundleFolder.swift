@@ -131,8 +131,9 @@ struct BundleFolder: Sendable {
       return status(.notFound, "BUNDLE_NOT_FOUND", BundleInstallerError.text(message, hint: hint))
     case .system(let message, let number):
       return status(
-        .failedPrecondition, "BUNDLE_FOLDER_FAILED",
-        "widgetd-host: \(message): \(String(cString: strerror(number)))")
+        BundleInstallerError.isFull(number) ? .resourceExhausted : .failedPrecondition,
+        "BUNDLE_FOLDER_FAILED",
+        "widgetd-host: \(BundleInstallerError.text(message, errno: number))")
     }
   }
 }

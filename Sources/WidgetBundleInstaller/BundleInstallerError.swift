@@ -1,3 +1,4 @@
+import Glibc
 public import WidgetBundle
 
 /// Why a bundle could not be installed, read or removed. After an error the folder has not changed.
@@ -15,6 +16,16 @@ public enum BundleInstallerError: Error, Sendable {
   public static func text(_ message: String, hint: String) -> String {
     hint.isEmpty ? message : "\(message); \(hint)"
   }
+
+  /// A message about a failed system call, with its reason.
+  public static func text(_ message: String, errno: Int32) -> String {
+    text(
+      "\(message): \(String(cString: strerror(errno)))",
+      hint: isFull(errno) ? "make room on its file system, and try again" : "")
+  }
+
+  /// Whether a system call failed because a disk or a quota is full.
+  public static func isFull(_ errno: Int32) -> Bool { errno == ENOSPC || errno == EDQUOT }
 }
 
 /// The limits of a bundle, so that no archive fills a disk or keeps a machine busy.

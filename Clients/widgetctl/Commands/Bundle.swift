@@ -134,9 +134,7 @@ extension CommandFailure {
     case .notFound(let message, let hint):
       self.init(.notFound, BundleInstallerError.text(message, hint: hint))
     case .system(let message, let number):
-      self.init(
-        ExitStatus(errno: number),
-        "\(message): \(String(cString: strerror(number)))")
+      self.init(ExitStatus(errno: number), BundleInstallerError.text(message, errno: number))
     }
   }
 }
