@@ -416,28 +416,13 @@ struct BundleNewCommand: ParsableCommand {
     for end in path.indices.dropFirst() where path[end] == "/" {
       mkdir(String(path[..<end]), 0o755)
     }
-    guard mkdir(path, 0o755) == 0 || errno == EEXIST else {
-      throw CommandFailure(
-        ExitStatus(errno: errno), "cannot create \(path): \(String(cString: strerror(errno)))")
-    }
-    let descriptor = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
-    guard descriptor >= 0 else {
-      guard errno == EEXIST else {
-        throw CommandFailure(
-          ExitStatus(errno: errno), "cannot write \(file): \(String(cString: strerror(errno)))")
-      }
-      throw CommandFailure(.alreadyExists, "\(file) already exists; choose another id or --dir")
-    }
-    defer { close(descriptor) }
-    var rest = Array(BundleScaffold.text(id: id).utf8)[...]
-    while !rest.isEmpty {
-      let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else {
-        throw CommandFailure(
-          ExitStatus(errno: errno), "cannot write \(file): \(String(cString: strerror(errno)))")
-      }
-      rest = rest.dropFirst(count)
+    let isNew = mkdir(path, 0o755) == 0
+    guard isNew || errno == EEXIST else { throw BundleNewCommand.failure("create", path) }
+    do throws(CommandFailure) {
+      try BundleNewCommand.write(BundleScaffold.text(id: id), to: file)
+    } catch {
+      if isNew { rmdir(path) }
+      throw error
     }
     let isLive = BundleNewCommand.isLive(
       folder,
@@ -459,6 +444,34 @@ struct BundleNewCommand: ParsableCommand {
 
         """.safeLines
     }
+  }
+
+  /// Writes a new file. After an error there is no file.
+  private static func write(_ text: String, to file: String) throws(CommandFailure) {
+    let descriptor = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+    guard descriptor >= 0 else {
+      guard errno == EEXIST else { throw failure("write", file) }
+      throw CommandFailure(.alreadyExists, "\(file) already exists; choose another id or --dir")
+    }
+    defer { close(descriptor) }
+    var rest = Array(text.utf8)[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else {
+        let failure = failure("write", file)
+        unlink(file)
+        throw failure
+      }
+      rest = rest.dropFirst(count)
+    }
+  }
+
+  private static func failure(_ what: String, _ path: String) -> CommandFailure {
+    let number = errno
+    return CommandFailure(
+      ExitStatus(errno: number),
+      BundleInstallerError.text("cannot \(what) \(path)", errno: number))
   }
 
   /// Whether a folder is one of those that widgetd-host runs by default.
