@@ -11,7 +11,7 @@ struct RunCommand: AsyncParsableCommand {
       The command keeps the terminal for its input, output and errors. widgetctl passes signals on \
       to the command. The exit status is the status of the command. If a signal ends the command, \
       the same signal ends widgetctl. If the daemon cannot be reached, the command runs without a \
-      widget.
+      widget. If the daemon hangs, the widget may appear later.
 
       The widget shows the time since the start, the progress, and at the end the outcome. The \
       command can report its progress in two ways, with these variables of its environment:
@@ -33,8 +33,8 @@ struct RunCommand: AsyncParsableCommand {
 
   @Option(
     help: """
-      The widget's id. The next run with this id replaces this run. Default: the daemon chooses an \
-      id.
+      The widget's id. The next run with this id replaces this run. Default: a random id, such as \
+      run-3w5e11264sgsf.
       """, transform: parseID)
   var id: WidgetID?
 
@@ -118,7 +118,12 @@ struct RunCommand: AsyncParsableCommand {
         id: id, kind: .activity, family: family, labels: labels.labels,
         parameters: ["title": .string(activity)])
       return try await RunActivity.start(
-        spec, staleAfter: staleAfter, dismissal.dismissal, client)
+        spec, staleAfter: staleAfter, dismissal.dismissal, client
+      ) { error in
+        warn(
+          "the command runs, and its widget may appear later: "
+            + RunCommand.words(for: error, global))
+      }
     } catch {
       warn("the command runs without a widget: \(RunCommand.words(for: error, global))")
       return nil
