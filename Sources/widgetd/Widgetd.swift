@@ -1,4 +1,5 @@
 import ArgumentParser
+import WidgetModel
 import WidgetServer
 
 /// The daemon's command line.
@@ -101,9 +102,11 @@ struct Widgetd: AsyncParsableCommand {
     }
     for limit in limits {
       let parts = limit.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      guard parts.count == 2, ServerLimits.names.contains(where: { $0.name == parts[0] }) else {
+      let known = ServerLimits.names.map(\.name)
+      guard parts.count == 2, known.contains(String(parts[0])) else {
+        let nearest = parts.count == 2 ? String(parts[0]).closest(among: known) : nil
         throw ValidationError(
-          "--limit \(limit): unknown limit; run `widgetd --print-limits`")
+          "\(UnknownLimit(name: "--limit \(limit)", nearest: nearest))")
       }
     }
   }
