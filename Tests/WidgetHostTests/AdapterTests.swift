@@ -152,17 +152,6 @@ struct AdapterTests {
     watcher.close()
   }
 
-  @Test func `files of one folder share a watch`() throws {
-    let watcher = try FileWatcher()
-    for number in 0..<100 {
-      try watcher.watch(
-        .request(RequestID(generation: 1, number: UInt64(number))),
-        path: "\(folder.path)/f\(number)")
-    }
-    #expect(watcher.watchCount == 1)
-    watcher.close()
-  }
-
   // MARK: Nothing is left behind
 
   /// A daemon that accepts all calls, and reports the declared widgets.

@@ -6,8 +6,9 @@ import Synchronization
 ///
 /// It watches a file's folder. So it notices a missing file that is created, and a file that is
 /// replaced by another, as editors do. For a missing folder it watches the nearest existing parent.
-/// Changes are collected by key until they are taken. So their memory is bounded by the number of
-/// keys.
+/// It also watches the way to this folder: a folder that is moved, and a symbolic link that gets
+/// another target. Changes are collected by key until they are taken. So their memory is bounded by
+/// the number of keys.
 final class FileWatcher: Sendable {
   enum Key: Hashable, Sendable {
     case request(RequestID)
@@ -17,20 +18,37 @@ final class FileWatcher: Sendable {
     case root(String)
   }
 
+  /// A kernel watch of a folder, for a reason.
+  private struct Link: Hashable {
+    let descriptor: CInt
+    let interest: PathWalk.Interest
+  }
+
   private struct Watched {
     let path: String
     /// Whether the entries of the path are watched, and not the path itself.
     let isFolder: Bool
-    var descriptor: CInt
-    /// The name that matters in the watched folder; nil for all.
-    var name: String?
-    /// Whether the path or its folder is watched, not a folder above.
-    var isNearest: Bool
+    var walk: PathWalk
+    var links: Set<Link>
+  }
+
+  /// A folder that the kernel watches. Several keys can share it.
+  private struct Kernel {
+    let path: String
+    var users: [Key: Int] = [:]
+    /// The keys for the entries of one name.
+    var named: [String: [Key: Int]] = [:]
+    /// The keys for all entries.
+    var all: Set<Key> = []
+    /// The number of links that need the mask.
+    var masks: [UInt32: Int] = [:]
+
+    var mask: UInt32 { masks.keys.reduce(0, |) }
   }
 
   private struct State {
     var watched: [Key: Watched] = [:]
-    var keys: [CInt: Set<Key>] = [:]
+    var kernel: [CInt: Kernel] = [:]
     var changed: Set<Key> = []
     var waiter: CheckedContinuation<Set<Key>, Never>?
     var isClosed = false
@@ -40,10 +58,21 @@ final class FileWatcher: Sendable {
   private let source: any DispatchSourceRead
   private let state = Mutex(State())
 
-  private static let mask =
-    UInt32(IN_CREATE) | UInt32(IN_CLOSE_WRITE) | UInt32(IN_MODIFY) | UInt32(IN_DELETE)
-    | UInt32(IN_MOVED_FROM) | UInt32(IN_MOVED_TO) | UInt32(IN_ATTRIB) | UInt32(IN_DELETE_SELF)
-    | UInt32(IN_MOVE_SELF) | UInt32(IN_ONLYDIR)
+  private static let selfMask = UInt32(IN_DELETE_SELF) | UInt32(IN_MOVE_SELF)
+  private static let stepMask =
+    selfMask | UInt32(IN_CREATE) | UInt32(IN_DELETE) | UInt32(IN_MOVED_FROM)
+    | UInt32(IN_MOVED_TO) | UInt32(IN_ATTRIB)
+  private static let contentMask = stepMask | UInt32(IN_CLOSE_WRITE) | UInt32(IN_MODIFY)
+
+  /// The kernel's events for an interest. A folder that is only on the way causes no events for
+  /// its entries.
+  private static func mask(_ interest: PathWalk.Interest) -> UInt32 {
+    switch interest {
+    case .itself: selfMask
+    case .step: stepMask
+    case .target, .entries: contentMask
+    }
+  }
 
   init() throws(Failure) {
     inotify = inotify_init1(CInt(IN_NONBLOCK) | CInt(IN_CLOEXEC))
@@ -63,16 +92,17 @@ final class FileWatcher: Sendable {
   deinit { source.cancel() }
 
   /// The number of used kernel watches, for tests.
-  var watchCount: Int { state.withLock { $0.keys.count } }
+  var watchCount: Int { state.withLock { $0.kernel.count } }
 
   /// Begins to watch. For a folder, every entry counts; for a file, only the file. A key that is
   /// watched already is watched at the new path.
   func watch(_ key: Key, path: String, isFolder asked: Bool = false) throws(Failure) {
     let isFolder = if case .request = key { asked } else { true }
     let result: Result<Void, Failure> = state.withLock { state in
-      release(key, &state)
       defer { wake(&state) }
-      return arm(key, path, isFolder: isFolder, &state)
+      let result = arm(key, path, isFolder: isFolder, &state)
+      if case .failure = result { release(key, &state) }
+      return result
     }
     try result.get()
   }
@@ -124,24 +154,50 @@ final class FileWatcher: Sendable {
 
   // MARK: In the lock
 
+  /// Watches the way to a path. The key's former watches end if they are not needed any more.
   private func arm(
     _ key: Key, _ path: String, isFolder: Bool, _ state: inout State
   ) -> Result<Void, Failure> {
-    var folder = isFolder ? path : Paths.parent(path)
-    var name: String? = isFolder ? nil : String(Paths.lastComponent(path))
-    var isNearest = true
-    while true {
-      let descriptor = inotify_add_watch(inotify, folder, FileWatcher.mask)
-      if descriptor >= 0 {
-        // The key counts as changed, because a file may have been created in between.
-        if !isNearest, let name, access("\(folder)/\(name)", F_OK) == 0 {
-          state.changed.insert(key)
+    var joined = state.watched[key]?.links ?? []
+    let linked = if case .folder = key { BundleFolders.fileNames } else { [String]() }
+    var walk = PathWalk(path, isFolder: isFolder, linked: linked)
+    var links: Set<Link> = []
+    var failure: Failure?
+    // A folder or link can change while it is not watched yet. Then the way is another one.
+    for _ in 0..<FileWatcher.walksMax {
+      links = []
+      for place in walk.places {
+        switch add(place, path) {
+        case .success(let found):
+          guard let (link, folder) = found else { continue }
+          links.insert(link)
+          if joined.insert(link).inserted { join(key, link, folder, &state) }
+        case .failure(let reason): failure = reason
         }
-        state.watched[key] = Watched(
-          path: path, isFolder: isFolder, descriptor: descriptor, name: name,
-          isNearest: isNearest)
-        state.keys[descriptor, default: []].insert(key)
-        return .success(())
+      }
+      let again = PathWalk(path, isFolder: isFolder, linked: linked)
+      guard again != walk, failure == nil else { break }
+      walk = again
+    }
+    for link in joined.subtracting(links) { leave(key, link, &state) }
+    state.watched[key] = Watched(path: path, isFolder: isFolder, walk: walk, links: links)
+    return failure.map { .failure($0) } ?? .success(())
+  }
+
+  private static let walksMax = 4
+
+  /// Adds a kernel watch, in the nearest folder above if this process may not read the folder.
+  /// Nil if a folder on the way cannot be watched itself.
+  private func add(
+    _ place: PathWalk.Place, _ path: String
+  ) -> Result<(Link, folder: String)?, Failure> {
+    var (folder, interest) = (place.folder, place.interest)
+    while true {
+      // Another key may need more events of the same folder.
+      let mask = FileWatcher.mask(interest) | UInt32(IN_ONLYDIR) | UInt32(IN_MASK_ADD)
+      let descriptor = inotify_add_watch(inotify, folder, mask)
+      if descriptor >= 0 {
+        return .success((Link(descriptor: descriptor, interest: interest), folder))
       }
       guard errno == ENOENT || errno == ENOTDIR || errno == EACCES, folder != "/" else {
         return .failure(
@@ -150,29 +206,79 @@ final class FileWatcher: Sendable {
             "\(path) cannot be watched: \(errorText());"
               + " see /proc/sys/fs/inotify/max_user_watches"))
       }
-      name = String(Paths.lastComponent(folder))
+      if interest == .itself { return .success(nil) }
+      interest = .step(String(Paths.lastComponent(folder)))
       folder = Paths.parent(folder)
-      isNearest = false
     }
+  }
+
+  private func join(_ key: Key, _ link: Link, _ folder: String, _ state: inout State) {
+    var kernel = state.kernel.removeValue(forKey: link.descriptor) ?? Kernel(path: folder)
+    kernel.users[key, default: 0] += 1
+    kernel.masks[FileWatcher.mask(link.interest), default: 0] += 1
+    switch link.interest {
+    case .itself: break
+    case .step(let name), .target(let name): kernel.named[name, default: [:]][key, default: 0] += 1
+    case .entries: kernel.all.insert(key)
+    }
+    state.kernel[link.descriptor] = kernel
+  }
+
+  /// Ends a link. Call it when the key has all its new links.
+  private func leave(_ key: Key, _ link: Link, _ state: inout State) {
+    guard var kernel = state.kernel.removeValue(forKey: link.descriptor) else { return }
+    let former = kernel.mask
+    FileWatcher.reduce(&kernel.users, key)
+    FileWatcher.reduce(&kernel.masks, FileWatcher.mask(link.interest))
+    switch link.interest {
+    case .itself: break
+    case .step(let name), .target(let name):
+      FileWatcher.reduce(&kernel.named[name, default: [:]], key)
+      if kernel.named[name]?.isEmpty == true { kernel.named[name] = nil }
+    case .entries: kernel.all.remove(key)
+    }
+    guard !kernel.users.isEmpty else {
+      inotify_rm_watch(inotify, link.descriptor)
+      return
+    }
+    state.kernel[link.descriptor] = kernel
+    if kernel.mask != former { narrow(link.descriptor, kernel, &state) }
+  }
+
+  /// Tells the kernel that a watch needs fewer events.
+  private func narrow(_ descriptor: CInt, _ kernel: Kernel, _ state: inout State) {
+    let got = inotify_add_watch(inotify, kernel.path, kernel.mask | UInt32(IN_ONLYDIR))
+    guard got >= 0, got != descriptor else { return }
+    // The path leads to another folder by now.
+    guard let other = state.kernel[got] else {
+      inotify_rm_watch(inotify, got)
+      return
+    }
+    _ = inotify_add_watch(
+      inotify, kernel.path, other.mask | UInt32(IN_ONLYDIR) | UInt32(IN_MASK_ADD))
+    state.changed.formUnion(other.users.keys)
+  }
+
+  private static func reduce<Counted>(_ counts: inout [Counted: Int], _ counted: Counted) {
+    guard let count = counts[counted] else { return }
+    counts[counted] = count > 1 ? count - 1 : nil
   }
 
   private func release(_ key: Key, _ state: inout State) {
     guard let watched = state.watched.removeValue(forKey: key) else { return }
-    state.keys[watched.descriptor]?.remove(key)
-    if state.keys[watched.descriptor]?.isEmpty == true {
-      state.keys[watched.descriptor] = nil
-      inotify_rm_watch(inotify, watched.descriptor)
-    }
+    for link in watched.links { leave(key, link, &state) }
   }
 
   private func read() {
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
     state.withLock { state in
+      var moved: Set<Key> = []
       while true {
         let count = Glibc.read(inotify, &buffer, buffer.count)
         guard count > 0 else { break }
-        handle(buffer[..<count], &state)
+        handle(buffer[..<count], &moved, &state)
       }
+      for key in moved { armAgain(key, &state) }
       wake(&state)
     }
   }
@@ -183,7 +289,10 @@ final class FileWatcher: Sendable {
     state.changed = []
   }
 
-  private func handle(_ bytes: ArraySlice<UInt8>, _ state: inout State) {
+  /// - Parameter moved: takes the keys whose way may be another one.
+  private func handle(
+    _ bytes: ArraySlice<UInt8>, _ moved: inout Set<Key>, _ state: inout State
+  ) {
     var rest = bytes
     let headSize = MemoryLayout<inotify_event>.size
     while rest.count >= headSize {
@@ -198,31 +307,34 @@ final class FileWatcher: Sendable {
       rest = rest.dropFirst(headSize + length)
       if mask & UInt32(IN_Q_OVERFLOW) != 0 {
         // Notifications were lost, so every key may have changed.
-        state.changed.formUnion(state.watched.keys)
-        for key in Array(state.watched.keys) { armAgain(key, &state) }
+        moved.formUnion(state.watched.keys)
+        continue
+      }
+      guard let kernel = state.kernel[descriptor] else { continue }
+      if mask & FileWatcher.endMask != 0 {
+        moved.formUnion(kernel.users.keys)
+        if mask & UInt32(IN_IGNORED) != 0 { state.kernel[descriptor] = nil }
         continue
       }
       let name = String(decoding: nameBytes, as: UTF8.self)
-      let isItself =
-        mask & (UInt32(IN_DELETE_SELF) | UInt32(IN_MOVE_SELF) | UInt32(IN_IGNORED)) != 0
-      for key in state.keys[descriptor] ?? [] {
-        guard let watched = state.watched[key] else { continue }
-        guard isItself || watched.name == nil || watched.name == name else { continue }
+      let isNew = mask & (UInt32(IN_CREATE) | UInt32(IN_MOVED_TO)) != 0
+      let step = Link(descriptor: descriptor, interest: .step(name))
+      for key in kernel.all.union((kernel.named[name] ?? [:]).keys) {
         state.changed.insert(key)
-        // The folder was removed, or a folder nearer to the path was created.
-        if isItself || !watched.isNearest { armAgain(key, &state) }
+        // A new entry can be a symbolic link.
+        if isNew || state.watched[key]?.links.contains(step) == true { moved.insert(key) }
       }
-      if mask & UInt32(IN_IGNORED) != 0 { state.keys[descriptor] = nil }
     }
   }
 
+  /// The events after which a folder is not at its place any more.
+  private static let endMask = selfMask | UInt32(IN_IGNORED) | UInt32(IN_UNMOUNT)
+
   private func armAgain(_ key: Key, _ state: inout State) {
     guard let watched = state.watched[key] else { return }
-    release(key, &state)
-    if case .failure = arm(key, watched.path, isFolder: watched.isFolder, &state) {
-      // The kernel has no more watches. The next request tries again.
-      state.changed.insert(key)
-    }
+    state.changed.insert(key)
+    // If the kernel has no more watches, the next request tries again.
+    _ = arm(key, watched.path, isFolder: watched.isFolder, &state)
   }
 }
 
