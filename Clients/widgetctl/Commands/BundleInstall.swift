@@ -201,12 +201,15 @@ struct BundleListCommand: AsyncParsableCommand {
       BundleText.warn(problem)
     }
     let printer = global.session(socketPath: "").printer
-    let standings = installed.isEmpty ? [:] : await BundleStanding.all(global)
+    let isLive = host.runs(installer.path)
+    let standings =
+      installed.isEmpty && isLive != true ? [:] : await BundleStanding.all(global)
+    let missing = BundleStanding.missing(
+      among: standings, in: installer.path, besides: installed.map(\.id))
     let kept = standings.isEmpty ? [] : await BundleStanding.keptFields(global)
     func standing(_ item: BundleInstaller.Installed) -> BundleStanding? {
       BundleStanding.resolved("\(installer.path)/\(item.id)").flatMap { standings[$0] }
     }
-    let isLive = host.runs(installer.path)
     let unlisted: Table.Cell =
       switch isLive {
       case true: .init(BundleListCommand.unreported, .warning, reason: BundleListCommand.unreported)
@@ -214,10 +217,13 @@ struct BundleListCommand: AsyncParsableCommand {
       case nil: .init("unknown", .warning)
       }
     printer.print(
-      list: installed.map { BundleListCommand.document($0, standing($0), isLive: isLive) },
+      list: installed.map { BundleListCommand.document($0, standing($0), isLive: isLive) }
+        + missing.map { $0.document(isLive: isLive) },
       around: { .map(["bundles": $0]) }
     ) {
-      guard !installed.isEmpty else { return host.nothing(in: installer.path) }
+      guard !installed.isEmpty || !missing.isEmpty else {
+        return host.nothing(in: installer.path)
+      }
       var table = Table("ID", "VERSION", "KINDS", "WIDGETS", "STATE")
       for item in installed {
         switch item.bundle {
@@ -243,6 +249,11 @@ struct BundleListCommand: AsyncParsableCommand {
               standing.map { "\(isTold ? $0.state + ":" : $0.text + ";") \(reason)" } ?? reason,
               .bad, reason: reason))
         }
+      }
+      for standing in missing {
+        table.add(
+          .init(standing.id), .init(standing.version.nonEmpty ?? "-"), .init("-"),
+          .init("\(standing.widgetCount)"), .init(standing.text, .bad, reason: standing.text))
       }
       return table.text(width: printer.width, printer.painter)
         + (BundleListCommand.remarks(installed.compactMap { standing($0) }) + kept)

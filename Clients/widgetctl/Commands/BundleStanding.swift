@@ -183,6 +183,30 @@ struct BundleStanding: Hashable, Sendable {
     }
   }
 
+  /// The bundles whose folders are missing, and whose widgets the host keeps for a while.
+  ///
+  /// - Parameter standings: by the folder of each bundle.
+  static func missing(
+    among standings: [String: BundleStanding], in folder: String, besides there: [String]
+  ) -> [BundleStanding] {
+    guard let place = BundleStanding.resolved(folder) else { return [] }
+    let found = standings.filter { path, standing in
+      guard standing.state == "failed", let slash = path.lastIndex(of: "/") else { return false }
+      return path[..<slash] == place
+        && !there.contains(String(path[path.index(after: slash)...]))
+    }
+    return found.values.sorted { $0.id < $1.id }
+  }
+
+  /// The entry of a bundle without a folder in `bundle ls -o json`.
+  func document(isLive: Bool?) -> Value {
+    .map([
+      "id": .string(id), "version": .string(version), "ok": .bool(false),
+      "reason": .string(problem), "live": isLive.map { .bool($0) } ?? .null,
+      "state": .string(state), "problem": .string(problem), "failures": failures,
+    ])
+  }
+
   /// A folder without symbolic links, as the host calls it.
   static func resolved(_ folder: String) -> String? {
     guard let resolved = realpath(folder, nil) else { return nil }
