@@ -33,6 +33,9 @@ struct KindText {
       text += "Transition: \(TransitionSyntax.text(transition))\n"
     }
     if kind.isOpen { text += "Also takes undeclared data, parameters and events.\n" }
+    if kind.hasLosableEvents {
+      text += "Events: lost if the provider is away (losableEvents)\n"
+    }
     if let schedule = kind.schedule { text += "Schedule: \(KindText.words(schedule))\n" }
     if let budget = registered.refreshBudget {
       text += "Refreshes: \(KindText.words(budget))\n"
