@@ -12,7 +12,7 @@ import WidgetProto
 /// the activity when its lifetime is over.
 ///
 /// A daemon that hangs receives the start later, perhaps after the end of the command. So the start
-/// has a short stale time, and is *unconfirmed* until an answer shows that the activity is this one.
+/// has a short stale time. It is *unconfirmed* until an answer shows that the activity is this one.
 actor RunActivity {
   nonisolated let id: WidgetID
   /// The path of the daemon's socket.
