@@ -10,6 +10,13 @@ struct OutputFile: Hashable, Sendable {
   /// `-` and no name are standard output.
   init(_ name: String?) { path = name == "-" ? nil : name }
 
+  /// Whether the target is standard output, or exists and is no regular file.
+  var isSpecial: Bool {
+    guard let path else { return true }
+    var facts = stat()
+    return stat(path, &facts) == 0 && facts.st_mode & S_IFMT != S_IFREG
+  }
+
   /// Replaces the file in one step. A special file, such as a pipe, is written to instead.
   func write(_ bytes: [UInt8]) throws(CommandFailure) {
     guard let path else { return Output.write(bytes) }

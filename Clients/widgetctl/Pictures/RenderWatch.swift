@@ -5,6 +5,8 @@ import WidgetModel
 struct RenderWatch: Sendable {
   /// The minimum time between two pictures. The later picture has all changes in between.
   static let pause = Duration.milliseconds(100)
+  /// The time between two attempts to write a file.
+  static let retryPause = Duration.seconds(10)
 
   let ids: [WidgetID]
   /// Whether to show the status widgets of hosts and bundles that run without errors.
@@ -13,7 +15,8 @@ struct RenderWatch: Sendable {
   let session: Session
   let watch: WatchOptions
 
-  /// Draws at every change until the daemon answers with an error, or the file cannot be written.
+  /// Draws at every change until the daemon answers with an error, or the first picture cannot be
+  /// written. If a later one cannot be written, reports that, and retries.
   func run(_ follow: FollowOptions) async throws {
     let file = RenderedFile(self)
     try await withThrowingTaskGroup(of: Void.self) { group in
@@ -46,6 +49,8 @@ private actor RenderedFile {
   private var kinds = KindNames()
   private var theme: Theme?
   private var written: [UInt8]?
+  /// Why the last picture could not be written. Empty if it was written.
+  private var problem = ""
   /// The last state of the named widgets.
   private var known: [WidgetID: Widget] = [:]
   /// Nil while the connection is up.
@@ -104,8 +109,16 @@ private actor RenderedFile {
     let bytes = try watch.output.bytes(
       of: widgets, kinds: kinds, theme: theme, loss: loss, removed: removed)
     guard let bytes, bytes != written else { return }
-    try watch.output.file.write(bytes)
-    written = bytes
+    do throws(CommandFailure) {
+      try watch.output.file.write(bytes)
+      written = bytes
+      problem = ""
+    } catch {
+      guard written != nil, !watch.output.file.isSpecial else { throw error }
+      if error.message != problem { Output.writeError("widgetctl: \(error.message)\n") }
+      problem = error.message
+      setTimer()
+    }
   }
 
   private func setTimer() {
@@ -113,6 +126,7 @@ private actor RenderedFile {
     let widgets = watch.ids.isEmpty ? watch.widgets(in: mirror) : Array(known.values)
     let delays = widgets.map { dates.untilChange(of: $0, kinds.providers) }
     let rest = [mirror.untilNextDate(dates.now), loss.map { dates.untilAgeChanges(of: $0.since) }]
-    timer.set((delays + rest).compactMap(\.self).min())
+    let retry = problem.isEmpty ? nil : RenderWatch.retryPause
+    timer.set((delays + rest + [retry]).compactMap(\.self).min())
   }
 }
