@@ -130,6 +130,33 @@ extension AdapterTests {
     watcher.close()
   }
 
+  /// Whether this process may mount file systems.
+  private static let canMount: Bool = {
+    guard geteuid() == 0, let folder = try? Folder() else { return false }
+    guard mount("none", folder.path, "tmpfs", 0, nil) == 0 else { return false }
+    return umount(folder.path) == 0
+  }()
+
+  @Test(.enabled(if: canMount, "it needs the right to mount"))
+  func `a file is noticed when a file system with it is mounted and unmounted`() async throws {
+    makeFolders("stick", "other")
+    let watcher = try watching("stick/x")
+    let path = "\(folder.path)/stick"
+    // A mount elsewhere does not concern the file.
+    try #require(mount("none", "\(folder.path)/other", "tmpfs", 0, nil) == 0)
+    defer { umount("\(folder.path)/other") }
+    try #require(mount("none", path, "tmpfs", 0, nil) == 0)
+    defer { umount2(path, CInt(MNT_DETACH)) }
+    #expect(await watcher.next() == [Self.key])
+    try folder.write("stick/x", "hello")
+    #expect(await watcher.next() == [Self.key])
+    umount2(path, CInt(MNT_DETACH))
+    #expect(await watcher.next() == [Self.key])
+    try folder.write("stick/x", "below")
+    #expect(await watcher.next() == [Self.key])
+    watcher.close()
+  }
+
   @Test func `the target of a bundle's linked file is watched`() async throws {
     makeFolders("bundle", "store")
     try folder.write("store/bundle.yaml", "1")

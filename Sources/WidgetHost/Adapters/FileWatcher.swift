@@ -6,9 +6,9 @@ import Synchronization
 ///
 /// It watches a file's folder. So it notices a missing file that is created, and a file that is
 /// replaced by another, as editors do. For a missing folder it watches the nearest existing parent.
-/// It also watches the way to this folder: a folder that is moved, and a symbolic link that gets
-/// another target. Changes are collected by key until they are taken. So their memory is bounded by
-/// the number of keys.
+/// It also watches the way to this folder: a folder that is moved, a symbolic link that gets another
+/// target, and a file system that is mounted. Changes are collected by key until they are taken. So
+/// their memory is bounded by the number of keys.
 final class FileWatcher: Sendable {
   enum Key: Hashable, Sendable {
     case request(RequestID)
@@ -52,6 +52,7 @@ final class FileWatcher: Sendable {
     var changed: Set<Key> = []
     var waiter: CheckedContinuation<Set<Key>, Never>?
     var isClosed = false
+    var mounts: MountWatch?
   }
 
   private let inotify: CInt
@@ -87,6 +88,8 @@ final class FileWatcher: Sendable {
     let descriptor = inotify
     source.setCancelHandler { Glibc.close(descriptor) }
     source.activate()
+    let mounts = MountWatch { [weak self] in self?.walkAgain() }
+    state.withLock { $0.mounts = mounts }
   }
 
   deinit { source.cancel() }
@@ -147,6 +150,7 @@ final class FileWatcher: Sendable {
   func close() {
     state.withLock { state in
       state.isClosed = true
+      state.mounts = nil
       state.waiter.take()?.resume(returning: [])
     }
     source.cancel()
@@ -159,8 +163,7 @@ final class FileWatcher: Sendable {
     _ key: Key, _ path: String, isFolder: Bool, _ state: inout State
   ) -> Result<Void, Failure> {
     var joined = state.watched[key]?.links ?? []
-    let linked = if case .folder = key { BundleFolders.fileNames } else { [String]() }
-    var walk = PathWalk(path, isFolder: isFolder, linked: linked)
+    var walk = walk(key, path, isFolder)
     var links: Set<Link> = []
     var failure: Failure?
     // A folder or link can change while it is not watched yet. Then the way is another one.
@@ -175,7 +178,7 @@ final class FileWatcher: Sendable {
         case .failure(let reason): failure = reason
         }
       }
-      let again = PathWalk(path, isFolder: isFolder, linked: linked)
+      let again = self.walk(key, path, isFolder)
       guard again != walk, failure == nil else { break }
       walk = again
     }
@@ -281,6 +284,22 @@ final class FileWatcher: Sendable {
       for key in moved { armAgain(key, &state) }
       wake(&state)
     }
+  }
+
+  /// Reports the keys whose way has changed without an event, and watches their new way.
+  private func walkAgain() {
+    state.withLock { state in
+      for (key, watched) in state.watched
+      where walk(key, watched.path, watched.isFolder) != watched.walk {
+        armAgain(key, &state)
+      }
+      wake(&state)
+    }
+  }
+
+  private func walk(_ key: Key, _ path: String, _ isFolder: Bool) -> PathWalk {
+    let linked = if case .folder = key { BundleFolders.fileNames } else { [String]() }
+    return PathWalk(path, isFolder: isFolder, linked: linked)
   }
 
   private func wake(_ state: inout State) {
