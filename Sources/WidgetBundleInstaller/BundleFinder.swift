@@ -56,7 +56,9 @@ struct BundleFinder {
     -> BundleInstaller.Found
   {
     let name = try BundleFinder.fileName(in: folder)
-    let bytes = try folder.read(name, bytesMax: 4 * BundleReader.bytesMax)
+    // The host runs a bundle whose file is a link, too. An archive cannot have links.
+    let bytes = try folder.read(
+      name, bytesMax: 4 * BundleReader.bytesMax, followingLink: true)
     return try found(bytes, file: "\(folder.path)/\(name)", settings: settings)
   }
 

@@ -172,8 +172,11 @@ final class Folder {
   }
 
   /// The content of a file. A file with more than `bytesMax` bytes is refused.
-  func read(_ name: String, bytesMax: Int) throws(BundleInstallerError) -> [UInt8] {
-    let file = openat(descriptor, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+  func read(
+    _ name: String, bytesMax: Int, followingLink: Bool = false
+  ) throws(BundleInstallerError) -> [UInt8] {
+    let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | (followingLink ? 0 : O_NOFOLLOW)
+    let file = openat(descriptor, name, flags)
     guard file >= 0 else { throw Folder.failure("read", "\(path)/\(name)") }
     defer { close(file) }
     // The check is on the opened file, so nobody can exchange the file in between.

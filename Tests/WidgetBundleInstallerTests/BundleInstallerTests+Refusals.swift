@@ -45,6 +45,18 @@ extension BundleInstallerTests {
     #expect(scratch.read("bundles/desk/bundle.yaml")?.contains("version: 1.0.0") == true)
   }
 
+  @Test func `a linked file of a bundle is read, and not installed`() throws {
+    scratch.write("store/bundle.yaml", Texts.bundle("desk"))
+    scratch.write("bundles/desk/notes.txt", "mine")
+    let folder = "\(scratch.path)/bundles/desk"
+    symlink("../../store/bundle.yaml", "\(folder)/bundle.yaml")
+    #expect(try installer.read(at: folder).bundle.id == "desk")
+    #expect(try installer.list().map { try $0.bundle.get().id } == ["desk"])
+    let other = BundleInstaller(path: "\(scratch.path)/other")
+    let message = refusal { () throws(BundleInstallerError) in _ = try other.install(folder) }
+    #expect(message.contains("bundle.yaml is a link or a device"), "\(message)")
+  }
+
   @Test func `a name that is not UTF-8 is refused`() {
     var tar = Tar()
     tar.add("bundle.yaml", Texts.bundle("desk"))
