@@ -53,6 +53,29 @@ extension AdapterTests {
     #expect(try await run("head -c 1", input: String(repeating: "x", count: 1 << 20)) == "x")
   }
 
+  @Test(arguments: [
+    (0o644, "#!/bin/sh\n", "is not executable for widgetd-host; make it executable with `chmod +x "),
+    (0o755, "#! /none/sh -e\n", "its interpreter /none/sh does not exist; install it"),
+    (0o755, "#!/bin/sh\r\n", "its first line ends with a carriage return"),
+  ] as [(mode_t, String, String)])
+  func `a script that cannot be started is a failure with the reason`(
+    mode: mode_t, text: String, words: String
+  ) async throws {
+    try folder.write("script", text)
+    let path = "\(folder.path)/script"
+    chmod(path, mode)
+    do throws(Failure) {
+      _ = try await ProcessRunner(home: "/").run(
+        CommandRequest(
+          program: path, arguments: [], input: [], timeout: .seconds(60), outputBytesMax: 64,
+          stderrBytesMax: 64, isContinuous: false, permissions: permissions(commands: [path]))
+      ) { _ in }
+      Issue.record("it runs")
+    } catch {
+      #expect(error.message.contains(path) && error.message.contains(words), "\(error.message)")
+    }
+  }
+
   @Test func `a socket gets its greeting and gives lines until it is closed`() async throws {
     let path = "\(folder.path)/s"
     let listener = try listen(path)

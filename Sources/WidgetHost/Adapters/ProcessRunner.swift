@@ -139,10 +139,20 @@ final class ProcessRunner: Sendable {
   /// The program's path: the first place that has it, if permissions name that place.
   private static func find(_ request: CommandRequest) throws(Failure) -> String {
     let permitted = Set(request.permissions.commandCandidates.compactMap { canonical($0) })
+    var plain: String?
     for candidate in request.permissions.candidates(request.program) {
-      guard let path = canonical(candidate), access(path, X_OK) == 0 else { continue }
+      guard let path = canonical(candidate) else { continue }
+      guard access(path, X_OK) == 0 else {
+        if plain == nil, errno == EACCES, access(path, F_OK) == 0 { plain = path }
+        continue
+      }
       guard permitted.contains(path) else { throw request.permissions.programRefused(path) }
       return path
+    }
+    if let plain {
+      throw Failure(
+        "FAILED_PRECONDITION",
+        "\(plain) is not executable for widgetd-host; make it executable with `chmod +x \(plain)`")
     }
     throw Failure("NOT_FOUND", "there is no program \(request.program) that can be run")
   }
@@ -188,7 +198,8 @@ final class ProcessRunner: Sendable {
         return (code, process)
       }
       guard code == 0 else {
-        throw Failure("UNAVAILABLE", "\(program) cannot be run: \(String(cString: strerror(code)))")
+        let reason = ProcessRunner.reason(code, program)
+        throw Failure("UNAVAILABLE", "\(program) cannot be run: \(reason)")
       }
       started.process = process
       started.ending = host_pidfd_open(process)
@@ -197,6 +208,36 @@ final class ProcessRunner: Sendable {
       started.close()
       throw error
     }
+  }
+
+  /// The reason why the kernel does not start an existing program. The kernel's reason does not
+  /// tell the program from its interpreter.
+  private static func reason(_ code: CInt, _ program: String) -> String {
+    let reason = String(cString: strerror(code))
+    guard code == ENOENT || code == EACCES, let interpreter = interpreter(of: program) else {
+      return reason
+    }
+    if interpreter.hasSuffix("\r") {
+      return "its first line ends with a carriage return; save the file with line feeds only"
+    }
+    guard access(interpreter, X_OK) != 0 else { return reason }
+    return access(interpreter, F_OK) == 0
+      ? "its interpreter \(interpreter) is not executable; name another one in its first line"
+      : "its interpreter \(interpreter) does not exist; install it, or correct the first line"
+  }
+
+  /// The program that the first line of a script names, after `#!`. Nil if the file is no script.
+  private static func interpreter(of program: String) -> String? {
+    let file = open(program, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+    guard file >= 0 else { return nil }
+    defer { close(file) }
+    var bytes = [UInt8](repeating: 0, count: 256)
+    let count = read(file, &bytes, bytes.count)
+    guard count > 2, bytes.starts(with: "#!".utf8) else { return nil }
+    let line = bytes[2..<count].prefix { $0 != UInt8(ascii: "\n") }
+    let blanks = " \t".utf8
+    let path = line.drop { blanks.contains($0) }.prefix { !blanks.contains($0) }
+    return path.isEmpty ? nil : String(decoding: path, as: UTF8.self)
   }
 
   /// Reaps the ended process, and kills the rest of its group.
