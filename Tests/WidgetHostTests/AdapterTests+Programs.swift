@@ -53,11 +53,15 @@ extension AdapterTests {
     #expect(try await run("head -c 1", input: String(repeating: "x", count: 1 << 20)) == "x")
   }
 
-  @Test(arguments: [
-    (0o644, "#!/bin/sh\n", "is not executable for widgetd-host; make it executable with `chmod +x "),
-    (0o755, "#! /none/sh -e\n", "its interpreter /none/sh does not exist; install it"),
-    (0o755, "#!/bin/sh\r\n", "its first line ends with a carriage return"),
-  ] as [(mode_t, String, String)])
+  @Test(
+    arguments: [
+      (
+        0o644, "#!/bin/sh\n",
+        "is not executable for widgetd-host; make it executable with `chmod +x "
+      ),
+      (0o755, "#! /none/sh -e\n", "its interpreter /none/sh does not exist; install it"),
+      (0o755, "#!/bin/sh\r\n", "its first line ends with a carriage return"),
+    ] as [(mode_t, String, String)])
   func `a script that cannot be started is a failure with the reason`(
     mode: mode_t, text: String, words: String
   ) async throws {
