@@ -50,8 +50,8 @@ extension ObjectShape {
 
   public static let step = ObjectShape(
     "step",
-    "A step. A step can also be an action's name, which runs it; a source's name, "
-      + "which reads it again; or an action without a name (an object with `do`).",
+    "A step. The name of an action runs this action. The name of a source "
+      + "reads this source again. An object with `do` is an action without a name.",
     [
       Key(
         "set", .map(.expression),

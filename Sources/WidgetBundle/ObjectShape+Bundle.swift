@@ -16,8 +16,8 @@ extension ObjectShape {
       lets, transforms,
       Key(
         "kinds", .any([.map(.shape("kind")), .list(.shape("kind"))]),
-        "Kinds of widgets, by name. `sources`, `actions`, and steps other than `set` and `unset` "
-          + "need a bundle."),
+        "Kinds of widgets, by name. `sources`, `actions`, steps other than `set` and `unset`, and "
+          + "keys such as `else` need a bundle."),
       Key(
         "widgets", .any([.list(.shape("widget")), .map(.shape("widget"))]), "Widgets, by id."),
     ])
@@ -28,7 +28,7 @@ extension ObjectShape {
       Key("$schema", .text, "Path or URL of the schema, for editors. The host ignores it."),
       Key(
         "bundle", .name(pattern: "^[a-z0-9][a-z0-9-]{0,63}$"),
-        "Id: 1 to 64 lowercase letters, digits and `-`. Also the name of the bundle's "
+        "Id: 1 to 64 lowercase letters, digits and `-`. `bundle install` gives this name to the "
           + "folder.",
         isRequired: true),
       Key("format", .words(["1"]), "Format of this file: 1.", isRequired: true),
@@ -107,7 +107,9 @@ extension ObjectShape {
     "widget", "A widget that exists as long as the bundle is installed.",
     [
       Key("id", .text, "Id, if widgets are a list."),
-      Key("kind", .text, "Kind: one of the bundle's, or `help`.", isRequired: true),
+      Key(
+        "kind", .text, "Kind: one of the bundle's, or the daemon's `help` or `smart-stack`.",
+        isRequired: true),
       Key("family", .words(Family.allCases.map(\.name)), "Family."),
       Key("labels", .map(.text), "Labels."),
       Key(

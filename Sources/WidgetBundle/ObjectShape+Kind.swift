@@ -40,7 +40,7 @@ extension ObjectShape {
         "Named sets of parameters to choose from."),
       Key(
         "refreshesPerHour", .int,
-        "Number of times in an hour that `widgetctl refresh` can ask for data of the kind. Default: "
+        "Maximum number of `widgetctl refresh` calls for the kind in an hour. Default: "
           + "the daemon's `refreshes_per_hour_max`."),
       Key(
         "events", .any([.list(.shape("event")), .map(.shape("event"))]),
@@ -76,7 +76,7 @@ extension ObjectShape {
       Key(
         "required", .bool,
         "Whether a value must be given. Not for data, and not with a default. Default: false."),
-      Key("choices", .list(.constant), "The values that it can have. Default: all of its type."),
+      Key("choices", .list(.constant), "Allowed values. Default: all values of the type."),
     ])
 
   public static let schedule = ObjectShape(
@@ -119,7 +119,7 @@ extension ObjectShape {
     ])
 
   public static let reducer = ObjectShape(
-    "reducer", "The effect of an event on the data, in one change with the event.",
+    "reducer", "The effect of an event on the data, in one commit with the event.",
     [
       Key("event", .text, "Name of the event.", isRequired: true),
       Key("nodeId", .text, "Node of the event. Default: any node."),
@@ -142,7 +142,7 @@ extension ObjectShape {
       Key("children", .oneOrMore(.shape("node")), "Child nodes."),
       Key(
         "on", .map(.any([.shape("handler"), .steps])),
-        "Steps for events that users cause on the node, by event."),
+        "Steps for the node's events, by the name of the event."),
     ]
       + NodeType.allCases.map { type in
         Key(type.name, mainType(type), type.summary)

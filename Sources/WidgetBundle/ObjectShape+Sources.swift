@@ -30,7 +30,9 @@ extension ObjectShape {
       Key(
         "start", .bool,
         "Whether to read when the widget is created or the bundle is loaded. Default: true."),
-      Key("when", .expression, "Condition: the source is read only while it is true."),
+      Key(
+        "when", .expression,
+        "Condition: the source is read only while it is true, and at once when it becomes true."),
       Key(
         "filter", .expression,
         "Of a socket, of a command with `lines`, of `properties` and `signal`: condition for a "

@@ -129,7 +129,7 @@ public indirect enum KeyType: Hashable, Sendable {
     case .expression: "expression"
     case .constant: "value"
     case .template: "template"
-    case .textTemplate: "template, text"
+    case .textTemplate: "text template"
     case .name: "name"
     case .words(let words): words.map { "`\($0)`" }.joined(separator: ", ")
     case .list(let type): "list of \(type.words)"

@@ -250,7 +250,7 @@ extension NodeType {
           .init(
             "family", .choice(Family.allCases.map(\.name)), nil,
             "Family in which the widget is shown. Default: the family of the widget with "
-              + "the embed, if the other widget's kind supports it; else the other widget's own "
+              + "the embed, if the shown widget's kind supports it; else the shown widget's "
               + "family."),
           .init(
             "fallback", .field(.string), nil,
