@@ -22,6 +22,14 @@ extension WidgetStore {
     return test.selection.picks(record)
   }
 
+  /// The same. Takes the cost of the test from a budget: a step of the expression costs 1. The result is
+  /// right even if the budget is spent.
+  public func passes(_ id: WidgetID, _ test: WidgetTest, spending budget: inout Int) -> Bool {
+    guard test.ids?.contains(id) ?? true, let slot = slot(of: id), let record = records[slot]
+    else { return false }
+    return test.selection.picks(record, spending: &budget)
+  }
+
   /// Scans the widgets from a slot on, until the closure returns false. A widget keeps its slot
   /// until it is removed.
   ///

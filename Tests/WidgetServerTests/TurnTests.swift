@@ -59,4 +59,24 @@ struct TurnTests {
     loop.advanceTime(by: .milliseconds(5))
     #expect(ended == 2)
   }
+
+  @Test func `a timer that is due in the pass that set it waits until the loop has read`() {
+    let loop = EmbeddedEventLoop()
+    let turn = Turn(eventLoop: loop, remembersCalls: false)
+    var (pass, ended) = (UInt64(1), 0)
+    turn.loopPass = { pass }
+    turn.atEnd = {
+      ended += 1
+      turn.close(hasMore: false)
+    }
+    turn.open(afterPass: 1)
+    loop.advanceTime(by: .milliseconds(5))
+    #expect(ended == 0)
+    pass += 1
+    loop.advanceTime(by: .milliseconds(5))
+    #expect(ended == 1)
+    turn.open(afterPass: 1)
+    loop.run()
+    #expect(ended == 2)
+  }
 }

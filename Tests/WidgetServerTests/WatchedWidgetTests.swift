@@ -160,6 +160,21 @@ import WidgetStorage
     }
   }
 
+  @Test func `a test costs more if its expression takes more steps`() throws {
+    let store = try Self.store(1)
+    func cost(_ expression: String) throws -> Int {
+      var selectors = WatchedSelectors()
+      selectors.add(Selector(expression: expression), in: store)
+      var cost = 0
+      _ = selectors.select(try .make("w0"), try .make("gauge"), in: store, cost: &cost)
+      return cost
+    }
+    let long = "[1, 2, 3, 4, 5, 6, 7, 8].exists(n, n * n > 100)"
+    let plain = try cost("widget.id == 'none'")
+    #expect(try cost(long) > plain + 5)
+    #expect(try cost("\(long) || \(long) || \(long)") > plain + 15)
+  }
+
   @Test func `only changed widgets are tested again, after the interval`() throws {
     var store = try Self.store(3)
     var selectors = WatchedSelectors()

@@ -106,7 +106,7 @@ final class ProviderAudience {
     guard !sessions.isEmpty else { return }
     var next: NIODeadline?
     if watched.isBehind(context.store.revision) {
-      // A timer that is due at once would run before any read: the pause lets the loop read.
+      // The pause leaves time for calls between the parts of a pass.
       next = watched.isInPass ? .now() + WatchedWidgets.pause : watched.nextLookAt
     }
     for session in sessions.values {
@@ -116,9 +116,10 @@ final class ProviderAudience {
     guard let next, next < timerAt || timer == nil else { return }
     timer?.cancel()
     timerAt = next
+    let pass = context.turn.loopPass?()
     timer = context.schedule(at: next) {
       self.timer = nil
-      self.context.turn.open()
+      self.context.turn.open(afterPass: pass)
     }
   }
 

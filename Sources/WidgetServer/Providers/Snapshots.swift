@@ -9,6 +9,8 @@ final class Snapshots {
   private let context: ServiceContext
   private var waiting: [UInt64: Waiting] = [:]
   private var lastNumber: UInt64 = 0
+  /// The number of calls that have ended without the provider, and wait to be answered.
+  private var endedCount = 0
 
   /// Makes the answer of a call, from the provider's data, or from nil and the reason.
   typealias Completion = (SnapshotData?, String) throws(RPCStatus) -> GetSnapshotResponse
@@ -44,14 +46,21 @@ final class Snapshots {
         call, responder, complete, nil, "The kind's provider does not support snapshots.",
         now: false)
     }
-    guard waiting.count < Snapshots.waitingMax else {
+    // The daemon keeps no questions for a provider that does not read: its output is limited, and its
+    // user's connections share the limit.
+    guard session.sink.isWritable else {
+      return respond(
+        call, responder, complete, nil, "The kind's provider does not read the daemon's frames.",
+        now: false)
+    }
+    guard waiting.count + endedCount < Snapshots.waitingMax else {
       return respond(
         call, responder, complete, nil, "Too many snapshots are being made; try again.", now: false)
     }
     lastNumber += 1
     let number = lastNumber
     let timer = context.schedule(in: Snapshots.patience) {
-      self.end(number, nil, "The provider did not answer within 2 s.")
+      self.giveUp(number, "The provider did not answer within 2 s.")
     }
     waiting[number] = Waiting(
       call: call, responder: responder, session: session, timer: timer, complete: complete)
@@ -75,8 +84,21 @@ final class Snapshots {
   /// Ends the calls that wait for a session that is over.
   func endAll(of session: ServedSession) {
     for (number, asked) in waiting where asked.session === session {
-      end(number, nil, "The provider left before it answered.")
+      giveUp(number, "The provider left before it answered.")
     }
+  }
+
+  /// Ends a call without the provider. The sample can be costly to make, and many calls can end at once.
+  /// So each is answered in a slice of its caller's time.
+  private func giveUp(_ number: UInt64, _ reason: String) {
+    guard let asked = waiting.removeValue(forKey: number) else { return }
+    asked.timer.cancel()
+    endedCount += 1
+    context.work.enqueue(
+      EndedSnapshot(uid: asked.responder.peer.uid) { [self] in
+        endedCount -= 1
+        respond(asked.call, asked.responder, asked.complete, nil, reason, now: true)
+      })
   }
 
   private func end(_ number: UInt64, _ data: SnapshotData?, _ reason: String) {
@@ -108,4 +130,22 @@ final class Snapshots {
     }
     if now { responder.answerNow(send) } else { send() }
   }
+}
+
+/// The answer to a snapshot's call, without data of the provider.
+private final class EndedSnapshot: SlicedWork {
+  let share: WorkShare
+  private let answer: () -> Void
+
+  init(uid: UInt32, _ answer: @escaping () -> Void) {
+    share = WorkShare(uid: uid)
+    self.answer = answer
+  }
+
+  func work(_ slice: TimeSlice) -> Bool {
+    answer()
+    return false
+  }
+
+  func abandon() {}
 }

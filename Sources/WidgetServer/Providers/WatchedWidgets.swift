@@ -17,11 +17,14 @@ struct WatchedSelectors {
     var count: Int
   }
 
-  /// The cost of a test with an expression. A test without one costs 1.
+  /// The cost of a test with an expression, without the steps of the expression. A test without one
+  /// costs 1.
   static let expressionCost = 16
+  /// The steps of an expression that cost as much as a test without one.
+  static let stepsOfTest = 8
   /// The limit of different selectors with expressions. Beyond it, all widgets count as watched, so
   /// the cost of one widget stays bounded.
-  static let expressionsMax = 1_024
+  static let expressionsMax = 256
   /// The same limit for selectors without expressions.
   static let plainMax = 4_096
 
@@ -103,8 +106,11 @@ struct WatchedSelectors {
     }
     guard expressions.count <= WatchedSelectors.expressionsMax else { return true }
     for counted in expressions.values {
-      cost += WatchedSelectors.expressionCost
-      if store.passes(id, counted.test) { return true }
+      var budget = Int.max
+      let passes = store.passes(id, counted.test, spending: &budget)
+      cost +=
+        WatchedSelectors.expressionCost + (Int.max - budget) / WatchedSelectors.stepsOfTest
+      if passes { return true }
     }
     return false
   }

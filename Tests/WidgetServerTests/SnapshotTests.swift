@@ -1,0 +1,67 @@
+import Testing
+import WidgetCore
+import WidgetModel
+import WidgetProto
+
+@testable import WidgetServer
+
+/// Snapshots of a provider that does not answer.
+extension Providers {
+  private static let timelines = "widgetd.v1.TimelineService"
+
+  /// Opens a session that answers snapshots of a kind with one parameter.
+  private func opened(_ server: TestServer) throws -> RawProvider {
+    let provider = try RawProvider(server.connect())
+    try provider.send(.open(ProvideOpen(provider: "hung", answersSnapshots: true)))
+    guard case .opened = try provider.next() else { throw TestFault("not opened") }
+    guard case .synced = try provider.next() else { throw TestFault("not synced") }
+    let kind = Kind(
+      name: try .make("page"), parameters: [Field(name: "text", type: .string)], isOpen: true)
+    try provider.send(.kinds(ProvideKinds(id: 1, kinds: [kind])))
+    #expect(try provider.result().error == nil)
+    return provider
+  }
+
+  @Test func `snapshots of a provider that does not read fill no memory`() async throws {
+    try await withServer { server in
+      let provider = try self.opened(server)
+      let text = String(repeating: "x", count: 1 << 18)
+      let request = GetSnapshotRequest(
+        kind: try .make("page"), parameters: ["text": .string(text)])
+      let calls = try (0..<40).map { _ in
+        let client = try server.connect()
+        return (client, try client.start("GetSnapshot", request, service: Self.timelines))
+      }
+      var refused = 0
+      for (client, call) in calls {
+        let answer = try client.answer(to: call, as: GetSnapshotResponse.self)
+        if answer.preview.reason.contains("does not read") { refused += 1 }
+      }
+      // The kernel takes some requests. Of the others, the daemon keeps one that the kernel has not taken
+      // whole, and one that waited for the flush.
+      #expect(refused > 30)
+      let unsent = try server.onLoop { $0.unsentBytes.bytes(of: Peer.current.uid) }
+      #expect(unsent < 3 << 18)
+      provider.client.close()
+    }
+  }
+
+  @Test func `all snapshots of a provider that leaves are answered`() async throws {
+    try await withServer { server in
+      let provider = try self.opened(server)
+      let client = try server.connect()
+      let calls = try (0..<100).map { _ in
+        try client.start(
+          "GetSnapshot", GetSnapshotRequest(kind: try .make("page")), service: Self.timelines)
+      }
+      for _ in calls {
+        guard case .snapshotRequest = try provider.next() else { throw TestFault("no request") }
+      }
+      try provider.halfClose()
+      for call in calls {
+        let answer = try client.answer(to: call, as: GetSnapshotResponse.self)
+        #expect(answer.preview.reason.contains("The provider left before it answered"))
+      }
+    }
+  }
+}
