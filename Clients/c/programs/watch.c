@@ -25,6 +25,8 @@
 #define ONCE_BYTES_MAX ((size_t)1 << 30)
 /* The time for each question about a missing widget or kind. */
 #define QUESTION_MILLISECONDS 2000
+/* The longest time, before the end of --timeout, for the question whether the daemon answers. */
+#define LAST_QUESTION_MILLISECONDS 1000
 
 enum { LABELS, KIND, FAMILY, WHERE, FIELD, ONCE, EVENTS, REDACTED, MIN_INTERVAL, WAIT, SOCKET, TIMEOUT, HELP,
        VERSION };
@@ -107,28 +109,47 @@ typedef struct follower {
 
 /* --- Time --- */
 
+/* The message at the end of --timeout, and the cause that `find_cause` has found. The handler of the
+ * signal writes them. It may come at any time, so the cause is set with one assignment. */
 static char timed_out[128];
+static const char *volatile cause = "; allow more with --timeout\n";
+/* Whether the end of --timeout is near, so that `find_cause` must ask. */
+static volatile sig_atomic_t is_ending;
+/* The time between the signal for the last question and the end, in milliseconds. */
+static int last_question;
 
 static void end_in_time(int number) {
   (void)number;
+  if (!is_ending) {
+    struct itimerval rest = {.it_value = {.tv_sec = last_question / 1000,
+                                          .tv_usec = last_question % 1000 * 1000}};
+    is_ending = 1;
+    if (last_question > 0) {
+      setitimer(ITIMER_REAL, &rest, NULL);
+      return;
+    }
+  }
   ssize_t written = write(STDERR_FILENO, timed_out, strlen(timed_out));
+  written = write(STDERR_FILENO, cause, strlen(cause));
   (void)written;
   _exit(STATUS_TIMED_OUT);
 }
 
 static void set_limit(int64_t nanoseconds) {
-  struct itimerval limit = {.it_value = {.tv_sec = nanoseconds / 1000000000,
-                                         .tv_usec = nanoseconds % 1000000000 / 1000}};
   if (nanoseconds == 0) return;
-  if (nanoseconds < 1000) limit.it_value.tv_usec = 1;
+  int64_t half = nanoseconds / 2000000;
+  last_question = half < LAST_QUESTION_MILLISECONDS ? (int)half : LAST_QUESTION_MILLISECONDS;
+  int64_t first = nanoseconds - (int64_t)last_question * 1000000;
+  struct itimerval limit = {.it_value = {.tv_sec = first / 1000000000,
+                                         .tv_usec = first % 1000000000 / 1000}};
+  if (first < 1000) limit.it_value.tv_usec = 1;
   char seconds[32];
   snprintf(seconds, sizeof seconds, "%lld.%09lld", (long long)(nanoseconds / 1000000000),
            (long long)(nanoseconds % 1000000000));
   size_t length = strlen(seconds);
   while (seconds[length - 1] == '0') seconds[--length] = 0;
   if (seconds[length - 1] == '.') seconds[--length] = 0;
-  snprintf(timed_out, sizeof timed_out,
-           "widgetd-watch: not done within %ss; allow more with --timeout\n", seconds);
+  snprintf(timed_out, sizeof timed_out, "widgetd-watch: not done within %ss", seconds);
   sigaction(SIGALRM, &(struct sigaction){.sa_handler = end_in_time}, NULL);
   setitimer(ITIMER_REAL, &limit, NULL);
 }
@@ -308,11 +329,44 @@ static void set_liveness(wc_watch *watch) {
     wc_watch_set_liveness(watch, quiet, answer);
 }
 
+/* The daemon's failure to answer, or a named widget that does not exist. */
+static void find_cause(follower *to) {
+  static text words;
+  Widgetd__V1__GetThemeRequest request = WIDGETD__V1__GET_THEME_REQUEST__INIT;
+  Widgetd__V1__GetThemeResponse *answer = NULL;
+  wc_error error;
+  /* The rest of the time is for the message. */
+  int most = last_question - last_question / 4;
+  wc_client *client = wc_connect_within(to->socket, most > 0 ? most : 1, &error);
+  bool answers = client != NULL && wc_call(client, "GetTheme", &request, &answer, &error) == WC_OK;
+  wc_free(answer);
+  if (client != NULL) wc_close(client);
+  if (!answers && !error.from_daemon) {
+    if (error.code == WC_DEADLINE_EXCEEDED)
+      snprintf(error.message, sizeof error.message,
+               "the daemon does not answer: it hangs, is stopped, or is overloaded; continue or "
+               "restart it");
+    addf(&words, ": %s\n", error_words(&error, to->socket));
+  } else if (answers) {
+    for (size_t n = 0; n < to->selector.n_ids && words.count == 0; n++)
+      if (lacks_widget(to, to->selector.ids[n]))
+        addf(&words, ": there is no widget \"%s\"; allow more with --timeout\n",
+             to->selector.ids[n]);
+  }
+  if (words.count > 0) cause = words.bytes;
+}
+
 /* Waits for the descriptor, for a maximum time; below 0 without a limit. If the output is closed
  * meanwhile, the process ends at once, not at the next change. */
-static void wait_for(int descriptor, int milliseconds) {
+static void wait_for(follower *to, int descriptor, int milliseconds) {
+  static bool has_asked;
   struct pollfd wanted[] = {{.fd = STDOUT_FILENO}, {.fd = descriptor, .events = POLLIN}};
-  if (poll(wanted, 2, milliseconds) < 0) return;
+  bool was_interrupted = poll(wanted, 2, milliseconds) < 0;
+  if (is_ending && !has_asked) {
+    has_asked = true;
+    find_cause(to);
+  }
+  if (was_interrupted) return;
   if (wanted[0].revents & (POLLERR | POLLHUP | POLLNVAL)) exit(STATUS_OK);
 }
 
@@ -326,7 +380,7 @@ static wc_watch *make_watch(follower *to) {
     if (strcmp(error.reason, "SOCKET_NOT_FOUND") != 0) fail_error(&error, to->socket);
     if (!to->owes_reconnected) lost(to, &error);
     if (wait > LAST_WAIT_MILLISECONDS) wait = LAST_WAIT_MILLISECONDS;
-    wait_for(-1, wait);
+    wait_for(to, -1, wait);
   }
 }
 
@@ -410,7 +464,7 @@ int main(int count, char **words) {
   wc_watch_set_memory_max(watch, ONCE_BYTES_MAX);
   set_liveness(watch);
   while (wc_watch_process(watch, &error) == WC_OK && !wc_watch_is_over(watch))
-    wait_for(wc_watch_fd(watch), -1);
+    wait_for(&to, wc_watch_fd(watch), -1);
   wc_watch_free(watch);
   free(to.line.bytes);
   if (error.code != WC_OK) fail_error(&error, to.socket);
