@@ -135,6 +135,7 @@ final class Reading {
       return nil
     }
     if !shape.isOpen { checkKeys(entries, item, shape) }
+    warnOfComments(entries, item)
     return Object(
       item: item, shape: shape,
       entries: Dictionary(entries.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first }))
@@ -145,6 +146,22 @@ final class Reading {
   func reportMissing(_ key: String, of object: Object, _ message: String, hint: String) {
     guard !object.misspells([key]) else { return }
     report(object.item, message, hint: hint)
+  }
+
+  /// Warns of keys with a comment in place of a value: `title: # 1`.
+  private func warnOfComments(_ entries: [SourceNode.Entry], _ item: Item) {
+    for entry in entries {
+      guard case .scalar("", isPlain: true) = entry.value.content,
+        let line = lines[entry.value.line]?.unicodeScalars
+      else { continue }
+      let rest = line.dropFirst(entry.value.column - 1).drop { $0 == " " || $0 == "\t" }
+      guard rest.first == "#" else { continue }
+      remark(
+        Item(
+          node: entry.value, path: item.path.isEmpty ? entry.key : "\(item.path).\(entry.key)"),
+        "\"\(entry.key.prefix(64))\" has no value, because \"#\" begins a comment",
+        hint: "put the text in quotes, or remove the key")
+    }
   }
 
   private func checkKeys(_ entries: [SourceNode.Entry], _ item: Item, _ shape: ObjectShape) {
@@ -166,6 +183,7 @@ final class Reading {
       report(item, "expected an object of \(what), not \(item.node.words)")
       return nil
     }
+    warnOfComments(entries, item)
     return entries.filter { $0.key != ObjectShape.remark }.map { entry in
       let path = item.path.isEmpty ? entry.key : "\(item.path).\(entry.key)"
       let name = SourceNode(

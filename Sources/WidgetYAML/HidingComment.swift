@@ -1,3 +1,34 @@
+/// A `#` that begins a comment where a value is missing: `color: #fff`. The author probably meant
+/// the comment as the value. A comment in prose has a blank after the `#`.
+struct HiddenValue {
+  let place: YAMLPlace
+  let text: String
+
+  /// - Parameters:
+  ///   - line: The line of the missing value.
+  ///   - place: The end of the `:` or `-` before it.
+  init?(after place: YAMLPlace, in line: [Unicode.Scalar]) {
+    guard place.column >= 2, line.count >= place.column,
+      ":-".unicodeScalars.contains(line[place.column - 2])
+    else { return nil }
+    let rest = line[(place.column - 1)...]
+    guard let start = rest.firstIndex(where: { $0 != " " && $0 != "\t" }),
+      line[start] == "#", start > rest.startIndex, start + 1 < line.endIndex,
+      !" \t\r#!".unicodeScalars.contains(line[start + 1])
+    else { return nil }
+    self.place = YAMLPlace(line: place.line, column: start + 1)
+    var text = line[start...]
+    // A comment after the value.
+    for index in text.indices.dropFirst()
+    where text[index] == "#" && " \t".unicodeScalars.contains(text[index - 1]) {
+      text = text[..<index]
+      break
+    }
+    while let last = text.last, " \t\r".unicodeScalars.contains(last) { text.removeLast() }
+    self.text = String(String.UnicodeScalarView(text))
+  }
+}
+
 /// A `#` that begins a comment inside brackets and hides their end: `{color: #fff}`.
 struct HidingComment {
   let place: YAMLPlace

@@ -62,6 +62,8 @@ extension YAMLFailure {
       return ("there are more than \(max) values", "make the file smaller, or use fewer aliases")
     case .tooDeep(let max):
       return ("this nests deeper than \(max) levels", "")
+    case .hiddenValue(let text):
+      return ("\"#\" begins a comment here, so there is no value", YAMLFailure.putInQuotes(text))
     case .severalDocuments:
       return ("there is more than one document", "put each document into a file")
     case .value(let message):

@@ -56,6 +56,8 @@ public struct YAMLFailure: Error, Hashable, Sendable {
     case unknownAlias(String)
     case tooManyNodes(max: Int)
     case tooDeep(max: Int)
+    /// A comment stands where a value is missing, and was probably meant as that value: `#fff`.
+    case hiddenValue(String)
     /// There is more than one document.
     case severalDocuments
     /// A value that the reader of the document rejects, with the reader's message.

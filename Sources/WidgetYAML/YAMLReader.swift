@@ -56,6 +56,8 @@ public struct YAMLReader: ~Copyable {
   private var deepest = 0
   /// The anchored nodes of this document, by anchor.
   private var anchors: [String: Anchored] = [:]
+  /// The offsets of the lines in the text; nil until they are needed.
+  private var lineStarts: [Int]?
 
   private struct Anchored {
     var node: YAMLNode
@@ -248,7 +250,9 @@ public struct YAMLReader: ~Copyable {
     case .sequenceStart:
       var elements: [YAMLNode] = []
       while let element = try nextElement() {
-        elements.append(try node(element, depth: depth + 1))
+        let element = try node(element, depth: depth + 1)
+        try checkHidden(element)
+        elements.append(element)
       }
       return .sequence(elements)
     case .mappingStart:
@@ -261,7 +265,9 @@ public struct YAMLReader: ~Copyable {
         {
           throw YAMLFailure(place: token.place, reason: .duplicateKey(name, first: first))
         }
-        entries.append(.init(key: key, value: try node(next(), depth: depth + 1)))
+        let value = try node(next(), depth: depth + 1)
+        try checkHidden(value, of: key)
+        entries.append(.init(key: key, value: value))
       }
       return .mapping(entries)
     case .scalar(let text, let isPlain):
@@ -269,6 +275,30 @@ public struct YAMLReader: ~Copyable {
     default:
       throw YAMLFailure(place: token.place, reason: .syntax("this is not YAML"))
     }
+  }
+
+  /// Refuses a missing value with a comment that was probably meant as the value.
+  private mutating func checkHidden(
+    _ value: YAMLNode, of key: YAMLNode? = nil
+  ) throws(YAMLFailure) {
+    guard value.content == .scalar("", isPlain: true) else { return }
+    var place = value.place
+    // In braces, libyaml puts a missing value at the end of the comment.
+    if let key, case .scalar(let name, isPlain: true) = key.content {
+      place = key.place
+      place.column += name.unicodeScalars.count + 1
+    }
+    guard let hidden = HiddenValue(after: place, in: scalars(ofLine: place.line)) else { return }
+    throw YAMLFailure(place: hidden.place, reason: .hiddenValue(hidden.text))
+  }
+
+  private mutating func scalars(ofLine number: Int) -> [Unicode.Scalar] {
+    let newline = UInt8(ascii: "\n")
+    let starts = lineStarts ?? [0] + bytes.indices.filter { bytes[$0] == newline }.map { $0 + 1 }
+    lineStarts = starts
+    guard starts.indices.contains(number - 1) else { return [] }
+    let line = bytes[starts[number - 1]...].prefix { $0 != newline }
+    return Array(String(decoding: line, as: UTF8.self).unicodeScalars)
   }
 
   /// The start of the next element; nil at the end of the sequence or mapping.

@@ -41,6 +41,18 @@ import WidgetModel
   }
 
   @Test(arguments: [
+    ("displayName: # 1", "\"displayName\" has no value, because \"#\" begins a comment"),
+    ("parameters: {n: 0, # m\n  m: 1}", nil), ("displayName: 'a' # b", nil), ("displayName:", nil),
+    ("parameters: # fields\n  n: 0", nil),
+    ("parameters:\n  n: # none", "\"n\" has no value, because \"#\" begins a comment"),
+  ])
+  func `a comment in place of a value causes a remark`(body: String, message: String?) throws {
+    let bundle = try Samples.read(Samples.kind(body))
+    #expect(bundle.remarks.map(\.message) == (message.map { [$0] } ?? []))
+    if message != nil { #expect(bundle.remarks.first?.hint.contains("quotes") == true) }
+  }
+
+  @Test(arguments: [
     ("{s.success: {set: {q: data.q + 1}}}", true), ("{s.success: b}", true),
     ("{s.success: {do: {run: b}}}", true), ("{s.success: c}", false), ("{press: b}", false),
   ])

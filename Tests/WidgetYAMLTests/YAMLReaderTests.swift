@@ -120,6 +120,10 @@ private func flow(_ node: YAMLNode) -> String {
     Mistake("x: {color: #fff}", "1:12", "\"#\" begins a comment here", "quotes: '#fff'"),
     Mistake("x: {c: #fff, b: 2}\ny: {d: 1}", "1:8", "begins a comment here", "quotes: '#fff'"),
     Mistake("x: ['#1', #2 ]\ny: 1", "1:11", "begins a comment here", "quotes: '#2'"),
+    Mistake("color: #fff", "1:8", "\"#\" begins a comment here, so there is no", "'#fff'"),
+    Mistake("a:\n  - b\n  - #c d # no\n", "3:5", "begins a comment here", "quotes: '#c d'"),
+    Mistake("title:\t#1\r\nb: 2", "1:8", "so there is no value", "quotes: '#1'"),
+    Mistake("é: {\n a: #b\n}", "2:5", "so there is no value", "quotes: '#b'"),
     Mistake("x: {a: 1 # no\ny: [1]", "2:1", "a comma or the closing", "put the value in quotes"),
     Mistake("name: ]", "1:7", "a value cannot begin with \"]\"", "put the text in quotes"),
     Mistake("name: |x", "1:8", "a block of text begins in the line after", "quotes: '|x'"),
@@ -138,6 +142,14 @@ private func flow(_ node: YAMLNode) -> String {
     Mistake("a: 1\nb: 2\na: 3", "3:1", "\"a\" appears twice: it is in line 1 too", "remove"),
     Mistake("{\n \"a\": 1,\n \"a\": 3}", "3:2", "\"a\" appears twice: it is in line 2", "remove"),
   ]
+
+  @Test(arguments: [
+    "a: # no", "a: #", "a: #!no", "a:\n  #b: c\nd: 1", "a: #b\n  c: d", "- # no\n- b", "a: 1 #b",
+    "a: '' #b", "a: null #b", "a: |\n  #b",
+  ])
+  func `a comment that is no value is no mistake`(text: String) {
+    #expect(failure(text) == nil)
+  }
 
   @Test(arguments: tags + syntax)
   func `a mistake has a place, words and advice`(mistake: Mistake) throws {
