@@ -89,6 +89,31 @@ extension AdapterTests {
     watcher.close()
   }
 
+  @Test func `a folder of bundles notices links that its entries lead over`() async throws {
+    makeFolders("bundles", "releases", "releases/v1", "releases/v2")
+    makeFolders("releases/v1/q", "releases/v2/q")
+    link("releases/current", "v1")
+    link("bundles/q", "../releases/current/q")
+    let root = FileWatcher.Key.root("bundles")
+    let watcher = try watching("bundles", root, isFolder: true)
+    link("releases/next", "v2")
+    move("releases/next", "releases/current")
+    #expect(await watcher.next() == [root])
+    // The new way is watched, too. Files in the bundle's folder do not count.
+    try folder.write("releases/v2/q/val", "1")
+    link("releases/next", "v1")
+    move("releases/next", "releases/current")
+    #expect(await watcher.next() == [root])
+    // A link that comes later belongs to the way.
+    link("bundles/r", "../releases/current/q")
+    #expect(await watcher.next() == [root])
+    Folder.remove("\(folder.path)/releases/current")
+    #expect(await watcher.next() == [root])
+    watcher.unwatch(root)
+    #expect(watcher.watchCount == 0)
+    watcher.close()
+  }
+
   @Test func `a file is noticed when the target of its link changes`() async throws {
     makeFolders("store")
     try folder.write("store/a", "1")

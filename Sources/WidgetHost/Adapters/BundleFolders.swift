@@ -41,6 +41,22 @@ enum BundleFolders {
     return found
   }
 
+  /// The names of the symbolic links in a folder of bundles.
+  static func links(in root: String) -> [String] {
+    guard let directory = opendir(root) else { return [] }
+    defer { closedir(directory) }
+    var names: [String] = []
+    while let entry = readdir(directory), names.count < countMax {
+      let type = Int(entry.pointee.d_type)
+      guard type == Int(DT_LNK) || type == Int(DT_UNKNOWN) else { continue }
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      if !name.hasPrefix(".") { names.append(name) }
+    }
+    return names.sorted()
+  }
+
   /// The reason why the content of a folder of bundles is unknown; nil if it can be read.
   static func trouble(with root: String) -> String? {
     var status = stat()

@@ -298,7 +298,13 @@ final class FileWatcher: Sendable {
   }
 
   private func walk(_ key: Key, _ path: String, _ isFolder: Bool) -> PathWalk {
-    let linked = if case .folder = key { BundleFolders.fileNames } else { [String]() }
+    let linked =
+      switch key {
+      case .request: [String]()
+      case .folder: BundleFolders.fileNames
+      // An entry can lead over links in other folders: `q -> ../releases/current/q`.
+      case .root: BundleFolders.links(in: path)
+      }
     return PathWalk(path, isFolder: isFolder, linked: linked)
   }
 
