@@ -5,7 +5,22 @@ import WidgetModel
 extension ClientError {
   /// The loss of a connection, in a few words. Viewers add its time.
   var loss: String {
-    if case .unresponsive = self { "widgetd does not answer" } else { "widgetd is away" }
+    switch self {
+    case .unresponsive: "widgetd does not answer"
+    case _ where isOfForeignServer: "another program answers at widgetd's socket"
+    default: "widgetd is away"
+    }
+  }
+
+  /// Whether the answer does not follow the protocol: another program probably listens at the
+  /// socket.
+  var isOfForeignServer: Bool {
+    switch self {
+    case .protocolViolation, .wire: true
+    // Another server of ttrpc does not have widgetd's services.
+    case .status(let status): status.code == .unimplemented && reason == nil
+    default: false
+    }
   }
 
   /// The reason why there is no connection, and the next step. Nil if a connection was lost: this
@@ -13,6 +28,7 @@ extension ClientError {
   var absence: String? {
     switch self {
     case .unavailable, .socketNotFound, .unresponsive: CommandFailure(self).message
+    case _ where isOfForeignServer: "\(loss): \(CommandFailure(self).message)"
     default: nil
     }
   }

@@ -46,6 +46,28 @@ public enum ClientError: Error, Hashable, Sendable {
   }
 }
 
+extension ClientError {
+  /// The cause of a lost connection, as far as a reader tells causes apart: failed attempts with the
+  /// same cause are one.
+  enum Cause: Hashable {
+    case away
+    case unresponsive
+    case refusal(StatusCode)
+    case other
+  }
+
+  var lossCause: Cause {
+    switch self {
+    case .unavailable, .socketNotFound, .connectionLost: .away
+    case .unresponsive, .deadlineExceeded: .unresponsive
+    // A daemon that starts or stops.
+    case .status(let status) where status.code == .unavailable: .away
+    case .status(let status): .refusal(status.code)
+    case .cancelled, .closed, .protocolViolation, .wire, .requestTooLong: .other
+    }
+  }
+}
+
 /// The reason why no connection could be made.
 public enum ConnectFailure: Hashable, Sendable {
   /// There is no such socket: the daemon never ran, or its directory is gone.

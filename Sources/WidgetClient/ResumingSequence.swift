@@ -19,6 +19,8 @@ struct ResumingIterator<R: Resumption> {
   private var wait: Duration?
   /// Whether the reader has got `disconnected`, so that it must get `reconnected`.
   private var owesReconnected = false
+  /// The reason of the last `disconnected`.
+  private var toldCause: ClientError.Cause?
   /// The next frame for the reader, before all others.
   private var next: R.Frame?
 
@@ -61,6 +63,7 @@ struct ResumingIterator<R: Resumption> {
     attempt = 0
     guard owesReconnected else { return frame }
     owesReconnected = false
+    toldCause = nil
     next = frame
     return R.reconnected
   }
@@ -78,8 +81,11 @@ struct ResumingIterator<R: Resumption> {
       }
       wait = delay
       attempt += 1
-      guard !owesReconnected else { return nil }
+      // Without this, a reader that waits for a daemon is never told that the daemon hangs.
+      let cause = error.lossCause
+      guard !owesReconnected || cause != toldCause else { return nil }
       owesReconnected = true
+      toldCause = cause
       return R.disconnected(error)
     case .fail:
       finish()

@@ -5,8 +5,9 @@ public import WidgetProto
 /// connection. `WidgetMirror` turns frames into state.
 ///
 /// A watch starts with `opened`, snapshots, `synced`, and continues with changes. When the
-/// connection is lost, `disconnected` comes. After the retries, `reconnected` and `opened` come,
-/// and the stream continues where it stopped. If the daemon no longer has the changes in between,
+/// connection is lost, `disconnected` comes, and again if the retries fail for another cause, such
+/// as a daemon that hangs. Then `reconnected` and `opened` come, and the stream continues where it
+/// stopped. If the daemon no longer has the changes in between,
 /// `reset` comes before that `opened`, and a new snapshot after it.
 public enum WatchFrame: Hashable, Sendable {
   /// The daemon opened the stream.

@@ -142,6 +142,31 @@ import WidgetTransport
     try await daemon.stop()
   }
 
+  @Test func `a watch that waits for a daemon is told that the daemon hangs`() async throws {
+    let path = FakeDaemon.freshPath()
+    let client = WidgetClient(socketPath: path)
+    let answerMax = Duration.milliseconds(200)
+    let reader = Reader(
+      client.watch(
+        WatchOptions(
+          retry: WatchTests.retry(),
+          liveness: LivenessPolicy(quietMax: .seconds(3600), answerMax: answerMax))))
+    #expect(
+      try await reader.take(1) == [.disconnected(.unavailable(.noSuchFile, socketPath: path))])
+    let daemon = try await FakeDaemon(at: path)
+    // The second silent attempt is no news.
+    #expect(
+      try await reader.take(1)
+        == [.disconnected(.unresponsive(socketPath: path, answerMax: answerMax))])
+    var calls = daemon.calls
+    for _ in 0..<2 { try await calls.expect("WatchWidgets").connectionEnded() }
+    let call = try await calls.expect("WatchWidgets")
+    try WatchTests.open(call, token: 1)
+    call.end()
+    #expect(try await reader.rest() == [.reconnected] + WatchTests.opening(token: 1))
+    try await daemon.stop()
+  }
+
   @Test func `a watch fails after the attempts of its policy`() async throws {
     let path = FakeDaemon.freshPath()
     let client = WidgetClient(socketPath: path)

@@ -26,6 +26,21 @@ struct ConnectionLossTests {
     #expect(loss(after: begun + [.synced(WatchSynced(revision: 1))]) == nil)
   }
 
+  @Test func `a further attempt changes the reason, and not the time`() {
+    var loss = ConnectionLoss.after(
+      .disconnected(.unavailable(.noSuchFile, socketPath: "/s")), nil, at: .epoch)
+    #expect(loss?.words == "widgetd is away")
+    for (error, words) in [
+      (ClientError.unresponsive(socketPath: "/s", answerMax: .seconds(5)), "does not answer"),
+      (.protocolViolation("no"), "another program answers"),
+    ] {
+      loss = .after(.disconnected(error), loss, at: Timestamp.epoch.advanced(by: .seconds(9)))
+      #expect(loss?.words.contains(words) == true)
+      #expect(loss?.absence.isEmpty == false)
+      #expect(loss?.since == .epoch)
+    }
+  }
+
   @Test func `a reset without a lost connection is not a loss`() {
     #expect(loss(after: [.reset(.compacted), opened]) == nil)
   }

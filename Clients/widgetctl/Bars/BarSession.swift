@@ -41,6 +41,8 @@ struct BarSession: Sendable {
   static let upcomingEntries = 30
   /// Retries without end: a bar often starts before the daemon.
   static let retry = RetryPolicy(delayInitial: .milliseconds(50), delayMax: .seconds(5))
+  /// The interval of attempts while another program answers at the socket.
+  static let foreignPause = Duration.seconds(5)
   /// The maximum number of clicks that wait for the daemon. Further clicks are dropped.
   static let clicksWaitingMax = 64
   /// The maximum size of a click's line, in bytes. Longer lines are dropped.
@@ -82,17 +84,29 @@ struct BarSession: Sendable {
       selector: selector, minInterval: Self.pause, retry: Self.retry, contentFamily: family,
       includeTheme: true, upcomingEntries: isOnce ? 0 : Self.upcomingEntries,
       isRedacted: isRedacted, batchDelay: Self.batchDelay)
+    let isOnce = isOnce
     let watch = Task(executorPreference: executor) {
-      do {
-        // Backpressure: the watch reads its next frame after the last one was handled. Meanwhile
-        // the daemon conflates changes.
-        var taken = taken.makeAsyncIterator()
-        for try await frame in session.client.watch(options) {
-          post.yield(.frame(frame))
+      // Backpressure: the watch reads its next frame after the last one was handled. Meanwhile
+      // the daemon conflates changes.
+      var taken = taken.makeAsyncIterator()
+      while !Task.isCancelled {
+        do {
+          for try await frame in session.client.watch(options) {
+            post.yield(.frame(frame))
+            await taken.next()
+          }
+          return
+        } catch let error as ClientError where error.isOfForeignServer && !isOnce {
+          // The daemon can get its socket back. The next watch begins with a snapshot.
+          post.yield(.frame(.disconnected(error)))
           await taken.next()
+          post.yield(.frame(.reset(.epochChanged)))
+          await taken.next()
+          try? await Task.sleep(for: Self.foreignPause)
+        } catch {
+          post.yield(.failed(error))
+          return
         }
-      } catch {
-        post.yield(.failed(error))
       }
     }
     let (clicks, queue) = AsyncStream<PendingClick>.makeStream(

@@ -136,6 +136,7 @@ struct ConnectionNotes {
   private let follow: FollowOptions
   private var wasOpen = false
   private var isLost = false
+  private var isHanging = false
 
   init(_ follow: FollowOptions) { self.follow = follow }
 
@@ -147,9 +148,14 @@ struct ConnectionNotes {
 
   private mutating func lost(_ error: ClientError) throws(ClientError) {
     guard wasOpen || follow.waits else { throw error }
-    guard !isLost else { return }
+    let wasHanging = isHanging
+    isHanging = if case .unresponsive = error { true } else { false }
+    guard !isLost else {
+      // The reason has changed.
+      if isHanging, !wasHanging { say("\(error.loss); reconnecting…") }
+      return
+    }
     isLost = true
-    let isHanging = if case .unresponsive = error { true } else { false }
     say(
       wasOpen
         ? (isHanging ? error.loss : "lost the connection to widgetd") + "; reconnecting…"
@@ -159,7 +165,7 @@ struct ConnectionNotes {
   private mutating func opened(_ place: String) {
     if isLost { say(wasOpen ? "resumed at \(place)" : "connected") }
     wasOpen = true
-    isLost = false
+    (isLost, isHanging) = (false, false)
   }
 
   mutating func note(_ frame: WatchFrame) throws(ClientError) {

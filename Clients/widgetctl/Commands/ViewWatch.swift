@@ -108,7 +108,7 @@ private actor ViewScreen {
 
   func take(_ frame: WatchFrame) async throws {
     let wasSynced = mirror.isSynced
-    let wasLost = loss != nil
+    let formerLoss = loss?.words
     switch frame {
     case .theme(let state): theme = state.theme
     case .disconnected(let error):
@@ -120,7 +120,7 @@ private actor ViewScreen {
     let changed = try mirror.apply(frame) != nil
     seen.formUnion(view.ids.filter { mirror[$0] != nil })
     if case .theme = frame, mirror.isSynced { return try draw() }
-    if wasLost != (loss != nil), terminal != nil || printed != nil { return try draw() }
+    if formerLoss != loss?.words, terminal != nil || printed != nil { return try draw() }
     if case .upcoming = frame, mirror.isSynced { return setTimer(view.page(theme)) }
     guard changed, mirror.isSynced else { return }
     for id in view.ids {

@@ -69,12 +69,12 @@ private actor RenderedFile {
 
   func take(_ frame: WatchFrame) async throws {
     let wasSynced = mirror.isSynced
-    let wasLost = loss != nil
+    let formerLoss = loss?.words
     if case .theme(let state) = frame { theme = state.theme }
     loss = .after(frame, loss, at: Terminal.now)
     let changed = try mirror.apply(frame) != nil
     if case .theme = frame, mirror.isSynced { return try draw() }
-    if wasLost != (loss != nil), written != nil { return try draw() }
+    if formerLoss != loss?.words, written != nil { return try draw() }
     if case .upcoming = frame, mirror.isSynced { return setTimer() }
     guard changed, mirror.isSynced else { return }
     // A failed query is repeated at the next change. Until then, draw with the known kinds.

@@ -6,9 +6,9 @@ import WidgetModel
 struct ConnectionLoss: Hashable, Sendable {
   let since: Timestamp
   /// The event in a few words. Viewers add its time.
-  let words: String
+  private(set) var words: String
   /// The reason why there was no connection, and the next step. Empty if a connection was lost.
-  let absence: String
+  private(set) var absence: String
   /// Whether the new connection sends a snapshot. Until it is complete, the state is the old one.
   private var waitsForSnapshot = false
   /// Whether the connection is up, and the store takes no changes.
@@ -32,7 +32,8 @@ struct ConnectionLoss: Hashable, Sendable {
     isOfStore = true
   }
 
-  /// The loss after another frame. Further attempts do not change it.
+  /// The loss after another frame. Further attempts do not change its time. They change its reason,
+  /// if they fail for another one.
   static func after(_ frame: WatchFrame, _ loss: ConnectionLoss?, at now: Timestamp)
     -> ConnectionLoss?
   {
@@ -46,6 +47,8 @@ struct ConnectionLoss: Hashable, Sendable {
       }
     }
     switch frame {
+    case .disconnected(let error):
+      (loss.words, loss.absence) = (error.loss, error.absence ?? loss.absence)
     case .store(let store): loss.store = store.failure
     case .reset: loss.waitsForSnapshot = true
     case .opened where !loss.waitsForSnapshot: return nil
