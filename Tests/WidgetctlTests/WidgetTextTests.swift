@@ -144,6 +144,29 @@ struct WidgetTextTests {
         == ["! top: x: first", "! a: text: no such\\u{1b} key", "! a: tooltip: none"])
   }
 
+  @Test func `files of images that cannot be read are told, also if a fallback is shown`() {
+    func image(_ properties: ValueMap) -> [String] {
+      let node = Node(id: "a", type: .image, properties: properties)
+      return PictureFile.problemLines(of: Content(rootID: "a", nodes: [node]))
+    }
+    let missing = "/nonexistent/a.png"
+    let line = "! a: source: \(missing): No such file or directory"
+    #expect(image(["source": .string(missing)]) == [line])
+    #expect(
+      image(["source": .string(missing), "fallback": .string("/etc/passwd")])
+        == ["\(line); its fallback is shown"])
+    #expect(
+      image(["source": .string(missing), "fallback": .string("/nonexistent/b.png")])
+        == [line, "! a: fallback: /nonexistent/b.png: No such file or directory"])
+    #expect(image(["source": .string(missing), "fallback": .string("weather-clear")]) == [line])
+    for properties: ValueMap in [
+      ["source": .string("/etc/passwd")], ["source": .string("weather-clear")], [:],
+      ["source": .string(missing), "visible": .bool(false)],
+    ] {
+      #expect(image(properties) == [])
+    }
+  }
+
   @Test func `tokens that the theme lacks are named with a similar one`() {
     let node = Node(
       id: "a", type: .label,

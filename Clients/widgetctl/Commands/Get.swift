@@ -148,7 +148,7 @@ struct GetCommand: AsyncParsableCommand {
   }
 
   /// A line for each problem of a widget: its errors, its staleness, failed parts of its content,
-  /// and values that are set aside.
+  /// pictures that are missing, and values that are set aside.
   ///
   /// - Parameter namesWidget: Whether each line begins with the widget's id.
   static func problems(
@@ -158,7 +158,8 @@ struct GetCommand: AsyncParsableCommand {
     let asides = owners.filter(\.isAside).map { AsideValues.Entry(widget: widget.id, field: $0) }
     let lines =
       widget.failures(DateText(now: now), providers) + widget.statusFailures
-      + (widget.content?.problemLines(tellsAll: false) ?? []) + asides.map(\.words)
+      + (widget.content?.problemLines(tellsAll: false) ?? [])
+      + (widget.content.map { PictureFile.problemLines(of: $0) } ?? []) + asides.map(\.words)
     let start = namesWidget ? "  \(widget.id): " : "  "
     return lines.map { "\(start)\($0)\n" }.joined().safeLines
   }

@@ -76,15 +76,31 @@ struct PictureFile: Sendable {
 
   /// Why a node has no picture: its source names a file that cannot be opened, and its fallback does
   /// not help. Nil if one of them can be opened, or if none names a file: then it is an icon.
-  static func absence(of node: Node) -> String? {
-    absence(of: node) { source in
-      switch open(source) {
-      case .success(let opened):
-        close(opened.file)
-        return nil
-      case .failure(let problem): return problem.reason
-      }
+  static func absence(of node: Node) -> String? { absence(of: node, reason) }
+
+  /// Why a source cannot be opened; nil if it can.
+  private static func reason(_ source: String) -> String? {
+    switch open(source) {
+    case .success(let opened):
+      close(opened.file)
+      return nil
+    case .failure(let problem): return problem.reason
     }
+  }
+
+  /// The files of a node that cannot be opened, with the reasons: its source, and its fallback if the
+  /// source cannot be opened.
+  static func misses(of node: Node) -> [String] {
+    var misses: [String] = []
+    for property in ["source", "fallback"] {
+      let source = node.text(property)
+      guard namesFile(source) else { continue }
+      guard let reason = reason(source) else {
+        return misses.map { "\($0); its fallback is shown" }
+      }
+      misses.append("\(property): \(source): \(reason)")
+    }
+    return misses
   }
 
   /// - Parameter reason: The reason why a source has no picture; nil if it has one.
@@ -105,6 +121,14 @@ struct PictureFile: Sendable {
     let endings = [".png", ".svg", ".jpg", ".jpeg", ".gif", ".webp"]
     return source.contains("/") || source.contains(":")
       || endings.contains { source.lowercased().hasSuffix($0) }
+  }
+
+  /// A line that begins with `!` for each file of a content's images that cannot be opened.
+  static func problemLines(of content: Content) -> [String] {
+    content.nodes.filter { $0.role == .image && $0.properties["visible"] != .bool(false) }
+      .flatMap { node in
+        misses(of: node).map { "! \(node.id.safeForTerminal): \($0.onOneLine)" }
+      }
   }
 
   private static func path(_ source: String) -> String? {
