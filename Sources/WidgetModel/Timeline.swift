@@ -265,7 +265,8 @@ public struct Preview: Hashable, Sendable {
   public var content: Content?
   /// Whether `data` is the kind's sample.
   public var isSample: Bool
-  /// For a sample in place of a snapshot: the reason.
+  /// Of a snapshot: the reason for a sample in its place. Of a placeholder: the required parameter
+  /// that has no value. Empty for no reason.
   public var reason: String
 
   public init(

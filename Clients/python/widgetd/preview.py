@@ -23,7 +23,8 @@ class Preview:
     content: Optional[Content]
     #: Whether `data` is the kind's sample.
     sample: bool
-    #: For a sample in place of a snapshot: the reason.
+    #: Of a snapshot: the reason for a sample in its place. Of a placeholder: the required parameter
+    #: that has no value. "" for no reason.
     reason: str
 
     @staticmethod
