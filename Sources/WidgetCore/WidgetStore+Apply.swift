@@ -156,14 +156,41 @@ extension WidgetStore {
   ) -> [ApplyResult] {
     let declared = Set(declaration.widgets.compactMap(\.id))
     var results: [ApplyResult] = []
+    var room = ApplyResult.lostFieldsMax
     for slot in records.order.entries.map({ Int($0.slot) }) {
       guard let record = records[slot], record.applySet == declaration.applySet,
         !declared.contains(record.id)
       else { continue }
+      let lost = record.lostFields(atMost: room)
+      room -= lost.count
       removeWidget(slot, transition)
-      results.append(ApplyResult(id: record.id, action: .deleted))
+      results.append(ApplyResult(id: record.id, action: .deleted, keptFields: lost))
     }
     return results
+  }
+}
+
+extension ApplyResult {
+  /// The maximum number of fields that a result names for removed widgets.
+  fileprivate static let lostFieldsMax = 256
+  /// The maximum size of a named value, in bytes.
+  fileprivate static let lostValueBytesMax = 1 << 10
+}
+
+extension Record {
+  /// The fields that others than the widget's set have set, with their values.
+  fileprivate func lostFields(atMost count: Int) -> [FieldOwner] {
+    guard count > 0, let ownership else { return [] }
+    let lost = ownership.all.lazy.filter { [applySet] in $0.isLost(with: applySet) }
+    return lost.compactMap { entry -> FieldOwner? in
+      var value = entry.declared
+      if !entry.isAside {
+        value = FieldOwner.parse(entry.path).flatMap { self.value($0.part, $0.key) }
+      }
+      guard let value else { return nil }
+      let isSmall = value.costBytes <= ApplyResult.lostValueBytesMax
+      return FieldOwner(path: entry.path, owner: entry.owner, declared: isSmall ? value : nil)
+    }.prefix(count).map(\.self)
   }
 }
 

@@ -39,6 +39,14 @@ public struct FieldOwner: Hashable, Sendable {
   /// declares it with another type, or without this choice.
   public var isAside: Bool { manager.isEmpty && declared != nil }
 
+  /// Whether the value is lost with the widget, if its set removes the widget: somebody else has
+  /// set the value, and no provider sets it again.
+  ///
+  /// - Parameter set: The declared set of the widget.
+  public func isLost(with set: String) -> Bool {
+    owner != set && !owner.hasPrefix("provider ") && path != FieldOwner.position
+  }
+
   /// Whether the owner is a user.
   public var isUsers: Bool { owner.hasPrefix("user ") }
 

@@ -187,7 +187,7 @@ public struct ApplyResult: Hashable, Sendable {
   /// For a declaration that owns its fields: the fields that got another value or were removed.
   public var changedFields: [String]
   /// The fields that have a new declared value, but keep another one because they have another
-  /// owner.
+  /// owner. For a removed widget: the fields that others had set, which are gone.
   public var keptFields: [FieldOwner]
 
   public init(

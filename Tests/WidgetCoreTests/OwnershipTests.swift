@@ -300,6 +300,26 @@ struct OwnershipTests: ContentSamples {
     #expect(store.checkInvariants() == [])
   }
 
+  @Test func `the result of a removed widget names the values of others`() throws {
+    var store = try store(spec(data: ["count": .int(1), "note": .string("n")]))
+    try store.set("c", ["count": .int(7)])
+    try store.update("c", .with { $0.setLabels = ["mine": "1"] })
+    store.commitGroup(at: .at(0))
+    let gone = [
+      FieldOwner(path: "data.count", owner: "user 1000", declared: .int(7)),
+      FieldOwner(path: "labels.mine", owner: "user 1000", declared: .string("1")),
+    ]
+    for isDryRun in [true, false] {
+      let commit = try store.declare([], in: Self.manager, prunes: true, isDryRun: isDryRun)
+      guard case .applied(let results) = commit.outcome else {
+        Issue.record("\(commit.outcome)")
+        return
+      }
+      #expect(results == [ApplyResult(id: "c", action: .deleted, keptFields: gone)])
+    }
+    #expect(store.checkInvariants() == [])
+  }
+
   @Test func `a set that takes a widget over also takes over the fields`() throws {
     var store = try store(
       spec(data: ["count": .int(1), "note": .string("n")], labels: ["room": "hall", "at": "1"]))

@@ -195,13 +195,17 @@ struct AdapterTests {
       throw Failure("NOT_FOUND", "no blob")
     }
 
-    func declare(widgets specs: [WidgetSpec], set: String) async throws(Failure) {
+    @discardableResult
+    func declare(
+      widgets specs: [WidgetSpec], set: String
+    ) async throws(Failure) -> [ApplyResult] {
       for spec in specs {
         guard let id = spec.id else { continue }
         widgets[id] = Widget(id: id, kind: spec.kind, data: spec.data, revision: 1, applySet: set)
       }
       for waiter in declaring { waiter.resume() }
       declaring = []
+      return []
     }
 
     func remove(_ id: WidgetID) { widgets[id] = nil }
@@ -213,7 +217,6 @@ struct AdapterTests {
 
     func own(widgets: [WidgetSpec], set: String) async throws(Failure) -> [ApplyResult] {
       try await declare(widgets: widgets, set: set)
-      return []
     }
 
     func update(

@@ -265,7 +265,10 @@ struct ApplyCommand: AsyncParsableCommand {
     results.map { result in
       (result.changedFields.map { "  \(result.id): \($0) \(dryRun ? "changes" : "changed")" }
         + result.keptFields.map { field in
-          "  \(result.id): \(field.path) stays; it was set by "
+          guard result.action != .deleted else {
+            return "  " + LostValues.text(field, of: result.id)
+          }
+          return "  \(result.id): \(field.path) stays; it was set by "
             + "\(field.ownerName(Facts.name(ofUser:))); "
             + "`widgetctl set \(result.id) --release \(field.path)` gives it back"
         }).map { $0.safeForTerminal + "\n" }.joined()
@@ -293,7 +296,10 @@ struct ApplyCommand: AsyncParsableCommand {
           var result: ValueMap = [
             "id": .string($0.id.rawValue), "action": .string($0.action.name),
           ]
-          if own {
+          if $0.action == .deleted, !$0.keptFields.isEmpty {
+            result["lostFields"] = .list($0.keptFields.map(\.document))
+          }
+          if own, $0.action != .deleted {
             result["changedFields"] = .list($0.changedFields.map { .string($0) })
             result["keptFields"] = .list($0.keptFields.map(\.document))
           }

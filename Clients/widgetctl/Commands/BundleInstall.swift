@@ -360,7 +360,8 @@ struct BundleRemoveCommand: AsyncParsableCommand {
     commandName: "rm", abstract: "Remove installed bundles with their widgets.",
     discussion: """
       The command deletes the bundle's folder and the kept versions. Files that you wrote into the \
-      folder may be the only copy, so the command deletes them only with --force.
+      folder may be the only copy, so the command deletes them only with --force. The output names \
+      the values of the widgets that somebody had set, because they are gone.
 
       Examples:
         widgetctl bundle rm clock
@@ -382,14 +383,18 @@ struct BundleRemoveCommand: AsyncParsableCommand {
   func run() async throws {
     if remote.remote { return try await BundleRemote.remove(ids, force: force, global) }
     let installer = try folder.installer()
+    let lost = await LostValues.ask(
+      of: ids, in: BundleStanding.resolved(installer.path) ?? installer.path,
+      try? global.session())
     for id in ids {
       try await folder.carryOut(installer, having: id, global) { () throws(BundleInstallerError) in
         try installer.remove(id, force: force)
       }
     }
-    global.session(socketPath: "").printer.print(
-      .map(["removed": .list(ids.map { .string($0) })])
-    ) { ids.map { "bundle \($0) removed\n" }.joined() }
+    let printer = global.session(socketPath: "").printer
+    printer.print(LostValues.document(removed: ids, lost)) {
+      LostValues.text(removed: ids, lost)
+    }
   }
 }
 

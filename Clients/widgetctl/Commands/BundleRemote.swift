@@ -167,14 +167,15 @@ enum BundleRemote {
 
   static func remove(_ ids: [String], force: Bool, _ global: GlobalOptions) async throws {
     let session = try global.session()
+    let lost = await LostValues.ask(of: ids, session)
     for id in ids {
       _ = try await advising(global) { () async throws(ClientError) in
         try await session.client.deleteBundle(
           DeleteBundleRequest(id: id, force: force), options: session.options)
       }
     }
-    session.printer.print(.map(["removed": .list(ids.map { .string($0) })])) {
-      ids.map { "bundle \($0) removed\n" }.joined()
+    session.printer.print(LostValues.document(removed: ids, lost)) {
+      LostValues.text(removed: ids, lost)
     }
   }
 

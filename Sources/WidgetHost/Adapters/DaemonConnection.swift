@@ -19,7 +19,9 @@ public protocol DaemonConnection: Sendable {
   /// Removes all kinds of a provider.
   func removeKinds(of provider: String) async throws(Failure)
   /// Declares the widgets of a set, and removes widgets of the set that are not in `widgets`.
-  func declare(widgets: [WidgetSpec], set: String) async throws(Failure)
+  ///
+  /// - Returns: the result for each widget.
+  func declare(widgets: [WidgetSpec], set: String) async throws(Failure) -> [ApplyResult]
   /// Declares the widgets of a set, which owns its fields: fields that somebody else owns, or that
   /// are not declared, stay as they are. Removes widgets of the set that are not in `widgets`.
   ///
@@ -119,10 +121,13 @@ public struct ClientConnection: DaemonConnection {
     }
   }
 
-  public func declare(widgets: [WidgetSpec], set: String) async throws(Failure) {
+  public func declare(
+    widgets: [WidgetSpec], set: String
+  ) async throws(Failure) -> [ApplyResult] {
     do throws(ClientError) {
-      _ = try await client.applyWidgets(
-        ApplyWidgetsRequest(applySet: set, widgets: widgets, prune: true), options: options)
+      return try await client.applyWidgets(
+        ApplyWidgetsRequest(applySet: set, widgets: widgets, prune: true), options: options
+      ).results
     } catch {
       throw Failure(error)
     }

@@ -91,7 +91,8 @@ extension Host {
     case .close: await session?.close()
     case .answer(_, let id, let patch): try await session?.answer(id, patch)
     case .acknowledgeMissed(_, let last): try await session?.acknowledge(missed: last)
-    case .declare(let specs, let set): try await daemon.declare(widgets: specs, set: set)
+    case .declare(let specs, let set):
+      return .results(try await daemon.declare(widgets: specs, set: set))
     case .own(let specs, let set):
       return .results(try await daemon.own(widgets: specs, set: set))
     case .removeKinds(let provider): try await daemon.removeKinds(of: provider)

@@ -49,16 +49,30 @@ struct BundleClaims: Sendable {
 
   // MARK: Fields
 
-  /// A field whose value in a bundle's file has no effect, because it has another owner.
+  /// A field that somebody else has set: its value in a bundle's file has no effect, or it is gone
+  /// with its widget.
   struct KeptField: Hashable {
     let widget: WidgetID
     let field: FieldOwner
+    /// Whether the widget is removed, so that the value is lost.
+    var isLost = false
 
-    /// - Parameter names: the name of a user; nil if no user has the number.
+    /// - Parameters:
+    ///   - bundle: empty to leave out the bundle, if the value is lost.
+    ///   - names: the name of a user; nil if no user has the number.
     func message(by bundle: String, names: (UInt32) -> String? = { _ in nil }) -> String {
-      "bundle \(bundle): widget \(widget): the file's \(field.path) has no effect: it was set by "
-        + "\(field.ownerName(names)); \"widgetctl set \(widget) --release \(field.path)\" gives it"
-        + " back to the file"
+      guard !isLost else {
+        let value = field.declared.map { value in
+          let text = JSONText.write(value)
+          return ", \(text.count > 80 ? text.prefix(80) + "…" : text[...])"
+        }
+        return (bundle.isEmpty ? "" : "bundle \(bundle): ")
+          + "widget \(widget) is removed, and with it the value of "
+          + "\(field.path)\(value ?? ""), which was set by \(field.ownerName(names))"
+      }
+      return "bundle \(bundle): widget \(widget): the file's \(field.path) has no effect: "
+        + "it was set by \(field.ownerName(names)); \"widgetctl set \(widget) --release"
+        + " \(field.path)\" gives it back to the file"
     }
   }
 
@@ -179,8 +193,15 @@ struct BundleClaims: Sendable {
 
   /// The fields whose values in the file have no effect.
   static func kept(_ results: [ApplyResult]) -> [KeptField] {
-    results.flatMap { result in
+    results.filter { $0.action != .deleted }.flatMap { result in
       result.keptFields.map { KeptField(widget: result.id, field: $0) }
+    }
+  }
+
+  /// The values that are gone with removed widgets.
+  static func lost(_ results: [ApplyResult]) -> [KeptField] {
+    results.filter { $0.action == .deleted }.flatMap { result in
+      result.keptFields.map { KeptField(widget: result.id, field: $0, isLost: true) }
     }
   }
 }

@@ -40,6 +40,7 @@ public enum DaemonCall: Sendable {
   case answer(SessionID, WidgetID, WidgetPatch)
   /// Acknowledges that all events up to a number are lost.
   case acknowledgeMissed(SessionID, UInt64)
+  /// Answered with `results`.
   case declare([WidgetSpec], set: String)
   /// Answered with `results`.
   case own([WidgetSpec], set: String)

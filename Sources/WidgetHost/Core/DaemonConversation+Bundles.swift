@@ -245,7 +245,9 @@ extension DaemonConversation {
     case .success(.standing(let standing)):
       guard case .inspecting(_, let refusal) = work else { return }
       clear(standing, refusal, generation, at: now)
-    case .success where work.isClearing: links[generation]?.cleared()
+    case .success(let answer) where work.isClearing:
+      reportLosses(answer, of: link.bundle.id)
+      links[generation]?.cleared()
     case .success(.widgets(let known)):
       if let conflict = BundleClaims(of: link.bundle).conflict(with: known) {
         refused(Failure("ALREADY_EXISTS", conflict), isKinds: false, generation, at: now)
@@ -253,6 +255,7 @@ extension DaemonConversation {
         own(known, generation)
       }
     case .success(.results(let results)):
+      reportLosses(.results(results), of: link.bundle.id)
       let kept = BundleClaims.kept(results)
       // A bundle is declared again after each edit and reconnect: report each field once.
       for field in kept where toldKept[link.bundle.id]?.contains(field) != true {
@@ -280,6 +283,12 @@ extension DaemonConversation {
       links[generation]?.retryWork(
         isKinds: work.isKinds, at: now.uptime + limits.daemonWait(link.workAttempts + 1))
     }
+  }
+
+  /// Reports the values of others that are gone with removed widgets.
+  mutating func reportLosses(_ answer: DaemonAnswer, of bundle: String) {
+    guard case .results(let results) = answer else { return }
+    for field in BundleClaims.lost(results) { outputs.append(.kept(field, bundle: bundle)) }
   }
 
   /// Reports values of widgets that do not fit the bundle's kinds any more. The daemon names them

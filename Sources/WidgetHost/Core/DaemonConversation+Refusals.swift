@@ -148,6 +148,7 @@ extension DaemonConversation {
   ) {
     guard var withdrawal = withdrawals[id] else { return }
     withdrawal.call = nil
+    if case .success(let answer) = result { reportLosses(answer, of: id) }
     switch result {
     case _ where withdrawal.isUnwanted:
       withdrawals[id] = nil

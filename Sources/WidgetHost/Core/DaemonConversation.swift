@@ -33,7 +33,7 @@ struct DaemonConversation: Sendable {
     case reportNow(String)
     /// Another host serves the daemon: drop the held reports.
     case discard
-    /// A field of a bundle's file has no effect.
+    /// A field of a bundle's file has no effect, or a value is gone with its widget.
     case kept(BundleClaims.KeptField, bundle: String)
     /// The daemon does not accept this host. `stop` must follow.
     case refused(Failure)

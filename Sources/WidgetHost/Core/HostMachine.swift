@@ -17,7 +17,7 @@ struct HostMachine: Sendable {
     case report(String)
     /// Print the host's progress.
     case note(String)
-    /// A field of a bundle's file has no effect.
+    /// A field of a bundle's file has no effect, or a value is gone with its widget.
     case kept(BundleClaims.KeptField, bundle: String)
     /// The number of running bundles, and of broken ones.
     case status(running: Int, failed: Int)
@@ -205,7 +205,9 @@ struct HostMachine: Sendable {
     case .release: release()
     case .reportNow(let text): outputs.append(.report(text))
     case .discard: held?.discard()
-    case .kept(let field, let bundle): outputs.append(.kept(field, bundle: bundle))
+    case .kept(let field, let bundle):
+      outputs.append(.kept(field, bundle: bundle))
+      if field.isLost { pass(bundles.lost(field, of: bundle), at: now) }
     case .refused(let failure):
       guard !isStopped else { return }
       refusal = failure

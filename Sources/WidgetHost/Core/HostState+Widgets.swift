@@ -53,7 +53,8 @@ extension HostState {
               + " without events that the daemon handles with reducers."),
           Field(
             name: "remarks", type: .list(.string), defaultValue: .list([]),
-            summary: "Possible mistakes in its file, with line and column: the first 10."),
+            summary: "Values that are gone with removed widgets, and possible mistakes in its file,"
+              + " with line and column: the first 10 of each."),
         ],
         events: [
           EventType(

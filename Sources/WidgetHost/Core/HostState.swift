@@ -60,7 +60,8 @@ public struct HostState: Sendable {
     /// The events that its kinds react to, by kind, without events of nodes and events that the
     /// daemon handles.
     public var handled: [KindName: [String]] = [:]
-    /// Possible mistakes in the bundle's file, with the place.
+    /// Values that are gone with removed widgets, and possible mistakes in the bundle's file, with
+    /// the place.
     public var remarks: [String] = []
   }
 
@@ -92,6 +93,8 @@ public struct HostState: Sendable {
     var refusal: String?
     /// The version in the folder, which the daemon has refused.
     var refused: Bundle?
+    /// The values of others that this version has removed with their widgets, for people.
+    var losses: [String] = []
   }
 
   let limits: HostLimits
@@ -411,9 +414,19 @@ public struct HostState: Sendable {
           otherCount: others.count,
           others: Array(others.map(\.rawValue).sorted().prefix(limits.othersShownMax)),
           handled: current?.instance.bundle.handledEvents ?? [:],
-          remarks: (shown?.remarks ?? []).prefix(limits.failuresShownMax).map(\.description)))
+          remarks: (current?.losses ?? [])
+            + (shown?.remarks ?? []).prefix(limits.failuresShownMax).map(\.description)))
     }
     return result
+  }
+
+  /// Notes a value that is gone with its widget, so that the bundle's widget shows it.
+  mutating func lost(_ field: BundleClaims.KeptField, of id: String) -> [Output] {
+    guard let current = running[id], current.losses.count < limits.failuresShownMax else {
+      return []
+    }
+    running[id]?.losses.append(field.message(by: ""))
+    return standing()
   }
 
   mutating func standing() -> [Output] {

@@ -174,8 +174,9 @@ struct Draft {
     var pruned: [ApplyResult] = []
     if declaration.prunes {
       for id in order where !ids.contains(id) && widgets[id]?.applySet == declaration.applySet {
+        let lost = widgets[id].flatMap { owners[id]?.lost(with: $0) } ?? []
         remove(id)
-        pruned.append(ApplyResult(id: id, action: .deleted))
+        pruned.append(ApplyResult(id: id, action: .deleted, keptFields: lost))
       }
     }
     for (index, (id, spec)) in zip(ids, declaration.widgets).enumerated() {

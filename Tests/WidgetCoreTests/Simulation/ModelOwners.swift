@@ -57,6 +57,17 @@ struct ModelOwners: Equatable {
     }
   }
 
+  /// The values of others that go with the widget.
+  func lost(with widget: Widget) -> [FieldOwner] {
+    all.compactMap { entry in
+      guard entry.owner != widget.applySet, !entry.owner.hasPrefix("provider "),
+        let value = ModelOwners.value(entry.path, of: widget)
+      else { return nil }
+      return FieldOwner(
+        path: entry.path, owner: entry.owner, declared: value.costBytes > 1024 ? nil : value)
+    }
+  }
+
   /// The caller of a change owns the changed fields.
   mutating func changed(from old: Widget, to new: Widget, by name: String) {
     let before = ModelOwners.places(old.data, old.labels, old.parameters)

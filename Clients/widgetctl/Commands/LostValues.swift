@@ -1,0 +1,72 @@
+import WidgetClient
+import WidgetModel
+
+/// The values of a bundle's widgets that somebody has set, and that are gone with the widgets.
+enum LostValues {
+  struct Entry {
+    let widget: WidgetID
+    let field: FieldOwner
+  }
+
+  /// The values that the removal of some bundles would lose. None if the daemon does not answer.
+  ///
+  /// - Parameter folder: The folder of bundles; nil for the host's. A host may run the bundles from
+  ///   another folder.
+  static func ask(
+    of bundles: [String], in folder: String? = nil, _ session: Session?
+  ) async -> [Entry] {
+    let paths = ["owners", "data", "parameters", "labels", "apply_set"]
+    guard let session, let mask = try? ReadMask(paths: paths),
+      let widgets = try? await session.list(Selector(), mask: mask).widgets
+    else { return [] }
+    let run = Set(
+      bundles.filter { bundle in
+        guard let folder else { return true }
+        let shown = widgets.first { $0.widget.id.rawValue == "bundle/\(bundle)" }?.widget
+        return shown?.data["path"]?.plainText.hasPrefix("\(folder)/") == true
+      })
+    return widgets.flatMap { tagged -> [Entry] in
+      guard let bundle = RemoveCommand.bundle(of: tagged.widget.applySet), run.contains(bundle)
+      else { return [] }
+      return entries(of: tagged.widget, tagged.owners)
+    }
+  }
+
+  /// The values that are gone with a widget.
+  static func entries(of widget: Widget, _ owners: [FieldOwner]) -> [Entry] {
+    owners.compactMap { field in
+      guard field.isLost(with: widget.applySet),
+        let value = field.isAside ? field.declared : field.value(in: widget)
+      else { return nil }
+      return Entry(
+        widget: widget.id,
+        field: FieldOwner(path: field.path, owner: field.owner, declared: value))
+    }
+  }
+
+  /// `clock: data.note is gone: it was "mine", set by user ann (1000)`.
+  static func text(_ field: FieldOwner, of widget: WidgetID) -> String {
+    "\(widget): \(field.path) is gone with the widget: it was "
+      + (field.declared.map { JSONWriter.compact($0) + ", " } ?? "")
+      + "set by \(field.ownerName(Facts.name(ofUser:)))"
+  }
+
+  static func text(removed ids: [String], _ lost: [Entry]) -> String {
+    ids.map { "bundle \($0) removed\n" }.joined()
+      + lost.map { "  \(text($0.field, of: $0.widget))".safeForTerminal + "\n" }.joined()
+  }
+
+  static func document(removed ids: [String], _ lost: [Entry]) -> Value {
+    var map: ValueMap = ["removed": .list(ids.map { .string($0) })]
+    if !lost.isEmpty {
+      map["lostFields"] = .list(
+        lost.map { entry in
+          .map([
+            "widget": .string(entry.widget.rawValue), "field": .string(entry.field.path),
+            "value": entry.field.declared ?? .null, "owner": .string(entry.field.owner),
+          ])
+        })
+    }
+    return .map(map)
+  }
+}
