@@ -39,6 +39,8 @@ public struct BarReader: Sendable {
   public var imageProblem: @Sendable (Node) -> String? = { _ in nil }
   /// The problems of a widget, one line each.
   public var failures: @Sendable (Widget) -> [String]
+  /// The words for the start of a node's problem: `since 1 May, 10:00`.
+  public var sinceText: @Sendable (Timestamp) -> String = { _ in "" }
   /// Whether the kind of a widget is not registered. Such a widget has the mark of a failed one.
   public var isUnregistered: @Sendable (Widget) -> Bool = { _ in false }
 
@@ -93,7 +95,7 @@ public struct BarReader: Sendable {
       line.append(parts.isEmpty ? [BarPart("")] : parts)
       short = line
     }
-    let failures = failures(widget) + (reading?.problems ?? [])
+    let failures = failures(widget) + (reading?.datedProblems ?? [])
     // The mark and the reason stand outside of a text that is cut.
     if isolatesTexts {
       line.completeDirections()
@@ -227,6 +229,8 @@ private struct Reading {
   var background: ThemeColor?
   /// The problems of the nodes that were read, each once.
   var problems: [String] = []
+  /// The starts of these problems, as far as they are known.
+  private var problemTimes: [String: Timestamp] = [:]
   /// Whether a node with a problem shows nothing, or an embedded widget fails.
   var isMarked = false
 
@@ -268,14 +272,23 @@ private struct Reading {
       if parts.count == count { isMarked = true }
     }
     guard !node.problem.isEmpty else { return }
-    note(node.problem)
+    note(node.problem, since: node.problemSince)
     let isEmpty = parts.count == count && !node.problems.allSatisfy(Node.isOfLook)
     if isEmpty || node.isEmbedOfFailure { isMarked = true }
   }
 
-  private mutating func note(_ problem: String) {
+  private mutating func note(_ problem: String, since: Timestamp? = nil) {
     let problem = BarReader.onOneLine(problem)
     if !problems.contains(problem) { problems.append(problem) }
+    if let since { problemTimes[problem] = min(problemTimes[problem] ?? since, since) }
+  }
+
+  /// The problems with their starts, for the tooltip.
+  var datedProblems: [String] {
+    problems.map { problem in
+      let since = problemTimes[problem].map(reader.sinceText) ?? ""
+      return since.isEmpty ? problem : "\(problem) (\(since))"
+    }
   }
 
   private func readFont(_ value: Value?, _ around: inout Surroundings) {
@@ -420,20 +433,6 @@ private struct Reading {
       node: around.node)
     parts.append(part)
     shortParts.append(part)
-  }
-}
-
-extension WidgetFailure {
-  /// The message; without one, the reason in words.
-  fileprivate var reasonText: String {
-    switch self {
-    case .error(let error):
-      error.message.isEmpty
-        ? String(error.reason.lowercased().map { $0 == "_" ? " " : $0 }) : error.message
-    case .timeline(let problem): problem
-    case .activity(let status): status.isEmpty ? "failed" : status
-    case .content(_, let problem): problem
-    }
   }
 }
 

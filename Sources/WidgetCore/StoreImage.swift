@@ -160,14 +160,21 @@ public struct RecordImage: Hashable, Sendable {
   public var dataKeysRevision: Revision
   /// The timeline that was set, with its time.
   public var timeline: Timeline?
+  /// The starts of the failures of its content.
+  public var failures: [FailureImage]
+  /// The start of the problem of its timeline or schedule; nil for none.
+  public var timelineProblemTime: Timestamp?
 
   public init(
     widget: Widget, data: [RevisedEntry], parameters: [RevisedEntry], labelsRevision: Revision,
     presenceRevision: Revision, positionRevision: Revision, statusRevision: Revision,
     transition: Transition?, transitionRevision: Revision, contentRevision: Revision = 0,
     contentIsCut: Bool = false, owners: [FieldOwner]? = nil,
-    dataKeysRevision: Revision = 0, timeline: Timeline? = nil
+    dataKeysRevision: Revision = 0, timeline: Timeline? = nil, failures: [FailureImage] = [],
+    timelineProblemTime: Timestamp? = nil
   ) {
+    self.failures = failures
+    self.timelineProblemTime = timelineProblemTime
     self.timeline = timeline
     self.dataKeysRevision = dataKeysRevision
     self.owners = owners
@@ -182,6 +189,20 @@ public struct RecordImage: Hashable, Sendable {
     self.statusRevision = statusRevision
     self.transition = transition
     self.transitionRevision = transitionRevision
+  }
+}
+
+/// The start of the failure of a part of a node.
+public struct FailureImage: Hashable, Sendable {
+  public var nodeID: String
+  /// The property, or `condition`.
+  public var part: String
+  public var since: Timestamp
+
+  public init(nodeID: String, part: String, since: Timestamp) {
+    self.nodeID = nodeID
+    self.part = part
+    self.since = since
   }
 }
 
@@ -234,7 +255,9 @@ extension RecordImage {
       transition: record.transition, transitionRevision: record.transitionRevision,
       contentRevision: record.contentRevision,
       contentIsCut: record.content?.table.isCut ?? false, owners: record.ownership?.all,
-      dataKeysRevision: record.data.keysRevision, timeline: record.timeline)
+      dataKeysRevision: record.data.keysRevision, timeline: record.timeline,
+      failures: record.content?.table.failureTimes.images ?? [],
+      timelineProblemTime: record.moment?.problemTime)
   }
 }
 
@@ -264,10 +287,15 @@ extension Record {
     state.ownership = image.owners.map { Ownership($0) }
     state.timeline = image.timeline
     state.activity = widget.activity
+    if let time = image.timelineProblemTime {
+      state.moment = Moment(revision: widget.revision, problemTime: time)
+    }
     state.costBytes = state.cost
+    var failures = FailureTimes()
+    for failure in image.failures { failures[failure.nodeID, failure.part] = failure.since }
     self.init(
       id: widget.id, kind: widget.kind, ownerUID: widget.ownerUID,
       createdRevision: widget.createdRevision, createTime: widget.createTime, state: state,
-      shown: ShownContent(revision: image.contentRevision))
+      shown: ShownContent(revision: image.contentRevision, failures: failures))
   }
 }

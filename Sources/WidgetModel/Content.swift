@@ -114,18 +114,21 @@ public struct Node: Hashable, Sendable, Identifiable {
   public var childIDs: [String]
   /// The problem of one of its bindings, for the kind's author; empty for none.
   public var problem: String
+  /// The start of the oldest part of the problem. Nil if there is none, or if it is not known.
+  public var problemSince: Timestamp?
   /// The events that it takes, if it is visible and enabled: those of its type first.
   public var events: [String]
 
   public init(
     id: String, type: NodeType?, properties: ValueMap = [:], childIDs: [String] = [],
-    problem: String = "", events: [String] = []
+    problem: String = "", problemSince: Timestamp? = nil, events: [String] = []
   ) {
     self.id = id
     self.type = type
     self.properties = properties
     self.childIDs = childIDs
     self.problem = problem
+    self.problemSince = problemSince
     self.events = events
   }
 }

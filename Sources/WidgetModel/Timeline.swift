@@ -164,16 +164,19 @@ public struct TimelineStatus: Hashable, Sendable {
   public var staleTime: Timestamp?
   /// The problem of the kind's schedule for this widget; empty for none.
   public var problem: String
+  /// The start of the problem; nil if there is none.
+  public var problemSince: Timestamp?
 
   public init(
     current: TimelineEntry? = nil, nextTime: Timestamp? = nil, refreshTime: Timestamp? = nil,
-    staleTime: Timestamp? = nil, problem: String = ""
+    staleTime: Timestamp? = nil, problem: String = "", problemSince: Timestamp? = nil
   ) {
     self.current = current
     self.nextTime = nextTime
     self.refreshTime = refreshTime
     self.staleTime = staleTime
     self.problem = problem
+    self.problemSince = problemSince
   }
 }
 

@@ -6,12 +6,21 @@ public enum WidgetFailure: Hashable, Sendable {
   /// The error that a provider, a user or the daemon has set.
   case error(WidgetError)
   /// The problem of the schedule, or of the timeline.
-  case timeline(String)
-  /// The activity has ended with the outcome `failed`. Has its last status, which may be empty.
-  case activity(status: String)
+  case timeline(String, since: Timestamp?)
+  /// The activity has ended with the outcome `failed`. Has its last status, which may be empty, and
+  /// the time of its end.
+  case activity(status: String, since: Timestamp?)
   /// An expression of the content has failed, and the node has no placeholder for its value. Has the
   /// id of the node, and the failed property with the reason.
-  case content(node: String, problem: String)
+  case content(node: String, problem: String, since: Timestamp?)
+
+  /// The start of the failure. Nil if it is not known.
+  public var since: Timestamp? {
+    switch self {
+    case .error(let error): error.since
+    case .timeline(_, let since), .activity(_, let since), .content(_, _, let since): since
+    }
+  }
 
   /// The failures of a widget with these parts: the error, the timeline, the activity.
   ///
@@ -22,10 +31,12 @@ public enum WidgetFailure: Hashable, Sendable {
   ) -> [WidgetFailure] {
     var failures: [WidgetFailure] = []
     if let error { failures += error.all.map { .error($0) } }
-    if let problem = timeline?.problem, !problem.isEmpty { failures.append(.timeline(problem)) }
+    if let timeline, !timeline.problem.isEmpty {
+      failures.append(.timeline(timeline.problem, since: timeline.problemSince))
+    }
     if activity?.state == .ended, datum("outcome") == .string("failed") {
       let status = if case .string(let text)? = datum("status") { text } else { "" }
-      failures.append(.activity(status: status))
+      failures.append(.activity(status: status, since: activity?.endTime))
     }
     return failures
   }
@@ -59,7 +70,9 @@ extension Widget {
 extension Content {
   /// The failures of the nodes.
   public var failures: [WidgetFailure] {
-    nodes.flatMap { node in node.failures.map { .content(node: node.id, problem: $0) } }
+    nodes.flatMap { node in
+      node.failures.map { .content(node: node.id, problem: $0, since: node.problemSince) }
+    }
   }
 }
 

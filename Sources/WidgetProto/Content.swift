@@ -26,6 +26,7 @@ extension Node: ConvertibleMessage {
       properties: try reader.values("properties", c.pointee.n_properties, c.pointee.properties),
       childIDs: reader.strings(c.pointee.n_child_ids, c.pointee.child_ids),
       problem: reader.string(c.pointee.problem),
+      problemSince: try reader.timestamp("problem_since", c.pointee.problem_since),
       events: reader.strings(c.pointee.n_events, c.pointee.events))
   }
 
@@ -38,6 +39,7 @@ extension Node: ConvertibleMessage {
     c.pointee.n_child_ids = childIDs.count
     c.pointee.child_ids = try writer.strings("child_ids", childIDs)
     if !problem.isEmpty { c.pointee.problem = try writer.string("problem", problem) }
+    if let problemSince { c.pointee.problem_since = try writer.timestamp(problemSince) }
     guard !events.isEmpty else { return }
     c.pointee.n_events = events.count
     c.pointee.events = try writer.strings("events", events)

@@ -194,7 +194,8 @@ extension Content: DirectMessage {
 extension Node: DirectMessage {
   func writeFields(to output: DirectOutput) -> Bool {
     typealias Number = FieldNumber.Node
-    return output.texts(Number.events, events) && output.text(Number.problem, problem)
+    return problemSince.map({ output.timestamp(Number.problemSince, $0) }) ?? true
+      && output.texts(Number.events, events) && output.text(Number.problem, problem)
       && output.texts(Number.childIds, childIDs) && output.values(Number.properties, properties)
       && output.number(Number.type, UInt64(type?.rawValue ?? 0)) && output.text(Number.id, id)
   }

@@ -35,14 +35,21 @@ public struct StoredWidget: Hashable, Sendable {
   public var dataKeysRevision: Revision
   /// The timeline that was set, with its time.
   public var timeline: Timeline?
+  /// The starts of the failures of its content.
+  public var failures: [StoredFailure]
+  /// The start of the problem of its timeline or schedule; nil for none.
+  public var timelineProblemTime: Timestamp?
 
   public init(
     widget: Widget, data: [StoredEntry] = [], parameters: [StoredEntry] = [],
     labelsRevision: Revision = 0, presenceRevision: Revision = 0, positionRevision: Revision = 0,
     statusRevision: Revision = 0, transition: Transition? = nil, transitionRevision: Revision = 0,
     contentRevision: Revision = 0, contentIsCut: Bool = false, owners: [FieldOwner]? = nil,
-    dataKeysRevision: Revision = 0, timeline: Timeline? = nil
+    dataKeysRevision: Revision = 0, timeline: Timeline? = nil, failures: [StoredFailure] = [],
+    timelineProblemTime: Timestamp? = nil
   ) {
+    self.failures = failures
+    self.timelineProblemTime = timelineProblemTime
     self.timeline = timeline
     self.dataKeysRevision = dataKeysRevision
     self.owners = owners
@@ -80,6 +87,11 @@ extension StoredWidget: ConvertibleMessage {
     timeline?.asides = try reader.list(
       "timeline_asides", c.pointee.n_timeline_asides, c.pointee.timeline_asides
     ) { element throws(WireError) in try TimelineEntry(c: element, reader) }
+    failures = try reader.list("failures", c.pointee.n_failures, c.pointee.failures) {
+      element throws(WireError) in try StoredFailure(c: element, reader)
+    }
+    timelineProblemTime = try reader.timestamp(
+      "timeline_problem_time", c.pointee.timeline_problem_time)
     if c.pointee.has_owners != 0 {
       owners = try reader.owners("owners", c.pointee.n_owners, c.pointee.owners)
     }
@@ -112,11 +124,48 @@ extension StoredWidget: ConvertibleMessage {
       c.pointee.n_timeline_asides = timeline.asides.count
       c.pointee.timeline_asides = try writer.list("timeline_asides", timeline.asides)
     }
+    if !failures.isEmpty {
+      c.pointee.n_failures = failures.count
+      c.pointee.failures = try writer.list("failures", failures)
+    }
+    if let timelineProblemTime {
+      c.pointee.timeline_problem_time = try writer.timestamp(timelineProblemTime)
+    }
     if let owners {
       c.pointee.has_owners = 1
       c.pointee.n_owners = owners.count
       c.pointee.owners = try writer.list("owners", owners)
     }
+  }
+}
+
+/// The start of the failure of a part of a node.
+public struct StoredFailure: Hashable, Sendable {
+  public var nodeID: String
+  /// The property, or "condition".
+  public var part: String
+  public var since: Timestamp
+
+  public init(nodeID: String, part: String, since: Timestamp) {
+    self.nodeID = nodeID
+    self.part = part
+    self.since = since
+  }
+}
+
+extension StoredFailure: ConvertibleMessage {
+  init(c: UnsafePointer<Widgetd__Storage__V1__StoredFailure>, _ reader: Reader) throws(WireError) {
+    self.init(
+      nodeID: reader.string(c.pointee.node_id), part: reader.string(c.pointee.part),
+      since: try reader.timestamp("since", c.pointee.since) ?? .epoch)
+  }
+
+  func fill(
+    _ c: UnsafeMutablePointer<Widgetd__Storage__V1__StoredFailure>, _ writer: Writer
+  ) throws(WireError) {
+    c.pointee.node_id = try writer.string("node_id", nodeID)
+    c.pointee.part = try writer.string("part", part)
+    c.pointee.since = try writer.timestamp(since)
   }
 }
 

@@ -52,7 +52,8 @@ extension TimelineStatus: ConvertibleMessage {
       nextTime: try reader.timestamp("next_time", c.pointee.next_time),
       refreshTime: try reader.timestamp("refresh_time", c.pointee.refresh_time),
       staleTime: try reader.timestamp("stale_time", c.pointee.stale_time),
-      problem: reader.string(c.pointee.problem))
+      problem: reader.string(c.pointee.problem),
+      problemSince: try reader.timestamp("problem_since", c.pointee.problem_since))
   }
 
   func fill(
@@ -63,6 +64,7 @@ extension TimelineStatus: ConvertibleMessage {
     if let refreshTime { c.pointee.refresh_time = try writer.timestamp(refreshTime) }
     if let staleTime { c.pointee.stale_time = try writer.timestamp(staleTime) }
     c.pointee.problem = try writer.string("problem", problem)
+    if let problemSince { c.pointee.problem_since = try writer.timestamp(problemSince) }
   }
 }
 

@@ -12,7 +12,10 @@ extension StoredWidget {
       statusRevision: image.statusRevision, transition: image.transition,
       transitionRevision: image.transitionRevision, contentRevision: image.contentRevision,
       contentIsCut: image.contentIsCut, owners: image.owners,
-      dataKeysRevision: image.dataKeysRevision, timeline: image.timeline)
+      dataKeysRevision: image.dataKeysRevision, timeline: image.timeline,
+      failures: image.failures.map {
+        StoredFailure(nodeID: $0.nodeID, part: $0.part, since: $0.since)
+      }, timelineProblemTime: image.timelineProblemTime)
   }
 }
 
@@ -33,7 +36,10 @@ extension RecordImage {
       transition: stored.transition, transitionRevision: stored.transitionRevision,
       contentRevision: stored.contentRevision, contentIsCut: stored.contentIsCut,
       owners: stored.owners, dataKeysRevision: stored.dataKeysRevision,
-      timeline: stored.timeline)
+      timeline: stored.timeline,
+      failures: stored.failures.map {
+        FailureImage(nodeID: $0.nodeID, part: $0.part, since: $0.since)
+      }, timelineProblemTime: stored.timelineProblemTime)
   }
 }
 

@@ -19,12 +19,12 @@ struct WidgetFailureTests {
   @Test func `an expression of the content that fails is a failure`() throws {
     #expect(
       failures(node("a", "text: division by zero"), node("b", ""))
-        == [.content(node: "a", problem: "text: division by zero")])
+        == [.content(node: "a", problem: "text: division by zero", since: nil)])
     #expect(
       failures(node("a", "rows: no such key\nb.condition: no such key"))
         == [
-          .content(node: "a", problem: "rows: no such key"),
-          .content(node: "a", problem: "b.condition: no such key"),
+          .content(node: "a", problem: "rows: no such key", since: nil),
+          .content(node: "a", problem: "b.condition: no such key", since: nil),
         ])
     let id = try #require(WidgetID("w"))
     let kind = try #require(KindName("k"))
@@ -41,7 +41,8 @@ struct WidgetFailureTests {
     #expect(failures(node("a", "text: no such key", ["text": .string("-")])) == [])
     #expect(failures(node("a", "color: no such key")) == [])
     #expect(
-      failures(node("a", "color: no\ntext: no")) == [.content(node: "a", problem: "text: no")])
+      failures(node("a", "color: no\ntext: no"))
+        == [.content(node: "a", problem: "text: no", since: nil)])
   }
 
   @Test func `the failures of an embedded widget are its own`() {
@@ -57,7 +58,7 @@ struct WidgetFailureTests {
     for children in [[], ["e::problem"]] {
       #expect(
         failures(node("e", reason, type: .embed, children: children))
-          == [.content(node: "e", problem: reason)])
+          == [.content(node: "e", problem: reason, since: nil)])
     }
   }
 }

@@ -79,7 +79,8 @@ extension RandomMessages {
   mutating func timelineStatus() -> TimelineStatus {
     TimelineStatus(
       current: maybe { $0.dated() }, nextTime: maybe { $0.time() },
-      refreshTime: maybe { $0.time() }, staleTime: maybe { $0.time() }, problem: text())
+      refreshTime: maybe { $0.time() }, staleTime: maybe { $0.time() }, problem: text(),
+      problemSince: maybe { $0.time() })
   }
 
   mutating func schedule() -> EntrySchedule {
@@ -242,7 +243,8 @@ extension RandomMessages {
   mutating func node() -> Node {
     Node(
       id: text(), type: pick(NodeType.allCases + [nil]), properties: map(),
-      childIDs: many { $0.text() }, problem: text(), events: many { $0.text() })
+      childIDs: many { $0.text() }, problem: text(), problemSince: maybe { $0.time() },
+      events: many { $0.text() })
   }
 
   mutating func contentChange() -> ContentChange {
@@ -352,6 +354,10 @@ extension RandomMessages {
   mutating func owner() -> FieldOwner {
     FieldOwner(
       path: text(), owner: text(), manager: text(), declared: maybe { $0.value() })
+  }
+
+  mutating func storedFailure() -> StoredFailure {
+    StoredFailure(nodeID: text(), part: text(), since: time())
   }
 
   mutating func entry() -> StoredEntry {

@@ -165,8 +165,9 @@ struct RandomMessages {
           statusRevision: number(), transition: maybe { $0.transition() },
           transitionRevision: number(), contentRevision: number(), contentIsCut: flag(),
           owners: maybe { $0.many { $0.owner() } }, dataKeysRevision: number(),
-          timeline: maybe { $0.storedTimeline() })),
-      Sample(owner()),
+          timeline: maybe { $0.storedTimeline() }, failures: many { $0.storedFailure() },
+          timelineProblemTime: maybe { $0.time() })),
+      Sample(storedFailure()), Sample(owner()),
       Sample(entry()),
       Sample(
         StoredTombstone(

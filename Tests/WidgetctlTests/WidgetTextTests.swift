@@ -167,6 +167,28 @@ struct WidgetTextTests {
     }
   }
 
+  @Test func `a failure of the content, the timeline or the activity has its age`() {
+    let dates = Self.dates
+    let since = Self.now.advanced(by: .seconds(-300))
+    var widget = Samples.widget
+    widget.content = Content(
+      rootID: "a",
+      nodes: [Node(id: "a", type: .label, problem: "text: no such key", problemSince: since)])
+    widget.timeline = TimelineStatus(problem: "no such zone", problemSince: since)
+    #expect(
+      widget.failures.map { $0.words { "for \(dates.age(of: $0))" } }
+        == ["timeline: no such zone (for 5m)", "a: text: no such key (for 5m)"])
+    #expect(
+      widget.content?.problemLines(tellsAll: false, dates)
+        == ["! a: text: no such key (for 5m)"])
+    #expect(widget.failureSummary(dates) == "timeline: no such zone (for 5m) (and 1 more)")
+    guard case .map(let map)? = widget.failures.last?.document else {
+      Issue.record("no document")
+      return
+    }
+    #expect(map["since"] == .string(RFC3339.text(since)))
+  }
+
   @Test func `tokens that the theme lacks are named with a similar one`() {
     let node = Node(
       id: "a", type: .label,

@@ -80,6 +80,7 @@ static void add_nodes(text *to, Widgetd__V1__Node *const *nodes, size_t count) {
     if (node->n_events > 0) strings_member(to, "events", node->events, node->n_events);
     string_member(to, "id", node->id);
     if (node->problem[0] != 0) string_member(to, "problem", node->problem);
+    if (node->problem_since != NULL) time_member(to, "problemSince", node->problem_since);
     if (node->n_properties > 0)
       map_member(to, "properties", node->properties, node->n_properties);
     enum_member(to, "type", &widgetd__v1__node_type__descriptor, strlen("NODE_TYPE_"),
@@ -111,6 +112,7 @@ static void timeline_member(text *to, const Widgetd__V1__TimelineStatus *timelin
   if (timeline->current != NULL) entry_member(to, "current", timeline->current);
   if (timeline->next_time != NULL) time_member(to, "nextTime", timeline->next_time);
   if (timeline->problem[0] != 0) string_member(to, "problem", timeline->problem);
+  if (timeline->problem_since != NULL) time_member(to, "problemSince", timeline->problem_since);
   if (timeline->refresh_time != NULL) time_member(to, "refreshTime", timeline->refresh_time);
   if (timeline->stale_time != NULL) time_member(to, "staleTime", timeline->stale_time);
   add(to, "}");

@@ -4,6 +4,7 @@ import copy
 import pickle
 import random
 import unittest
+from datetime import datetime, timezone
 
 import widgetd
 from widgetd import Content, ContentDifference, Node, NodeType, _json
@@ -210,6 +211,20 @@ class DocumentTests(unittest.TestCase):
         )
         self.assertNotIn("content", _json.widget(thing, ["data"]))
         self.assertNotIn("content", _json.widget(widgetd.Widget("a", "k")))
+
+    def test_a_problem_has_its_start(self):
+        made = pb.Node(id="n", type=pb.NODE_TYPE_LABEL, problem="text: no such key")
+        self.assertIsNone(widgetd.Node.from_pb(made).problem_since)
+        made.problem_since.seconds = 60
+        node = widgetd.Node.from_pb(made)
+        minute = datetime(1970, 1, 1, 0, 1, tzinfo=timezone.utc)
+        self.assertEqual(node.problem_since, minute)
+        self.assertEqual(_json.node(node)["problemSince"], "1970-01-01T00:01:00Z")
+        status = pb.TimelineStatus(problem="no such zone")
+        status.problem_since.seconds = 60
+        thing = widgetd.Widget.from_pb(pb.Widget(id="a", kind="k", timeline=status))
+        self.assertEqual(thing.timeline.problem_since, minute)
+        self.assertEqual(_json.widget(thing)["timeline"]["problemSince"], "1970-01-01T00:01:00Z")
 
     def test_a_change_of_content_is_printed_as_widgetctl_does(self):
         change = updated("a", 2)

@@ -148,6 +148,8 @@ def _timeline(status: TimelineStatus) -> Document:
             document[name] = time_text(time)
     if status.problem:
         document["problem"] = status.problem
+    if status.problem_since is not None:
+        document["problemSince"] = time_text(status.problem_since)
     return document
 
 
@@ -169,6 +171,8 @@ def node(thing: Node) -> Document:
         document["childIds"] = list(thing.child_ids)
     if thing.problem:
         document["problem"] = thing.problem
+    if thing.problem_since is not None:
+        document["problemSince"] = time_text(thing.problem_since)
     if thing.events:
         document["events"] = list(thing.events)
     return document

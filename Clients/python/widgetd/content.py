@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from datetime import datetime
 from typing import Any, Iterable, Iterator, Optional, Union
 
 from ._nodes import ContentDifference, NodeTable, compare
 from ._proto.v1 import node_pb2
-from ._values import from_values
+from ._values import from_timestamp, from_values
 from .enums import NodeType
 
 
@@ -33,6 +34,8 @@ class Node:
     problem: str = ""
     #: The events that it takes if it is visible and enabled. If empty, users cannot press or change it.
     events: tuple[str, ...] = ()
+    #: The start of the oldest part of the problem. None if there is none, or if it is not known.
+    problem_since: Optional[datetime] = None
 
     @property
     def failed(self) -> bool:
@@ -54,6 +57,9 @@ class Node:
             child_ids=tuple(message.child_ids),
             problem=message.problem,
             events=tuple(message.events),
+            problem_since=(
+                from_timestamp(message.problem_since) if message.HasField("problem_since") else None
+            ),
         )
 
 

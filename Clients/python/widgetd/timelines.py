@@ -98,6 +98,8 @@ class TimelineStatus:
     stale_time: Optional[datetime] = None
     #: What is wrong with the kind's schedule for this widget; "" if nothing is.
     problem: str = ""
+    #: The start of the problem. None if there is none.
+    problem_since: Optional[datetime] = None
 
     @staticmethod
     def from_pb(message: timeline_pb2.TimelineStatus) -> TimelineStatus:
@@ -111,6 +113,7 @@ class TimelineStatus:
             time("refresh_time"),
             time("stale_time"),
             message.problem,
+            time("problem_since"),
         )
 
 

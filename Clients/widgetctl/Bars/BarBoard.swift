@@ -128,6 +128,7 @@ struct BarBoard: Sendable {
       dateText: { dates.text(of: $0) },
       failures: { BarBoard.failures(of: $0, providers.staleness(of: $0), dates) })
     reader.isUnregistered = { $0.isOfUnknownKind }
+    reader.sinceText = { BarBoard.since($0, dates) }
     reader.showsReasons = !encoder.format.showsTooltips
     reader.isolatesTexts = encoder.format.usesPango
     reader.imageProblem = { PictureFile.absence(of: $0) }

@@ -23,8 +23,8 @@ enum FailureWarnings {
     let causes = widget.failures.compactMap { failure -> String? in
       switch failure {
       case .error, .activity: nil
-      case .timeline(let problem): "its timeline: \(problem.onOneLine.withoutFinalPeriod)"
-      case .content(let node, let problem):
+      case .timeline(let problem, _): "its timeline: \(problem.onOneLine.withoutFinalPeriod)"
+      case .content(let node, let problem, _):
         "its node \"\(node)\": \(problem.onOneLine.withoutFinalPeriod)"
       }
     }

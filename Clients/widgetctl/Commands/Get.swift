@@ -156,9 +156,10 @@ struct GetCommand: AsyncParsableCommand {
     now: Timestamp = Terminal.now, namesWidget: Bool = false
   ) -> String {
     let asides = owners.filter(\.isAside).map { AsideValues.Entry(widget: widget.id, field: $0) }
+    let dates = DateText(now: now)
     let lines =
-      widget.failures(DateText(now: now), providers) + widget.statusFailures
-      + (widget.content?.problemLines(tellsAll: false) ?? [])
+      widget.failures(dates, providers) + widget.statusFailures
+      + (widget.content?.problemLines(tellsAll: false, dates) ?? [])
       + (widget.content.map { PictureFile.problemLines(of: $0) } ?? []) + asides.map(\.words)
     let start = namesWidget ? "  \(widget.id): " : "  "
     return lines.map { "\(start)\($0)\n" }.joined().safeLines

@@ -186,7 +186,7 @@ struct TimelineText {
     let absences = content.nodes.filter { $0.role == .image }.compactMap { node in
       PictureFile.absence(of: node).map { "\(node.id.onOneLine): \($0.onOneLine)" }
     }
-    let problems = content.failures.map { $0.words { _ in "" } } + absences
+    let problems = content.failures.map(\.reason) + absences
     let words = [text] + problems.map { "! \($0)" }
     return words.allSatisfy(\.isEmpty)
       ? "(no text)" : words.filter { !$0.isEmpty }.joined(separator: " ")

@@ -144,20 +144,23 @@ struct FailingWidgets: Hashable {
 }
 
 extension WidgetFailure {
-  /// `{type, reason, message}` or `{type, node, message}`.
+  /// `{type, reason, message, since}` or `{type, node, message, since}`.
   var document: Value {
-    switch self {
-    case .error(let error):
-      .map([
-        "type": .string("error"), "reason": .string(error.reason),
-        "message": .string(error.message),
-      ])
-    case .timeline(let problem):
-      .map(["type": .string("timeline"), "message": .string(problem)])
-    case .activity(let status):
-      .map(["type": .string("activity"), "message": .string(status)])
-    case .content(let node, let problem):
-      .map(["type": .string("content"), "node": .string(node), "message": .string(problem)])
-    }
+    var map: ValueMap =
+      switch self {
+      case .error(let error):
+        [
+          "type": .string("error"), "reason": .string(error.reason),
+          "message": .string(error.message),
+        ]
+      case .timeline(let problem, _):
+        ["type": .string("timeline"), "message": .string(problem)]
+      case .activity(let status, _):
+        ["type": .string("activity"), "message": .string(status)]
+      case .content(let node, let problem, _):
+        ["type": .string("content"), "node": .string(node), "message": .string(problem)]
+      }
+    if let since { map["since"] = .string(RFC3339.text(since)) }
+    return .map(map)
   }
 }

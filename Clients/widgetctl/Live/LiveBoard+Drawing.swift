@@ -216,20 +216,18 @@ extension LiveBoard {
         .map { ($0, "color.error") }
     }
     for failure in widget.untoldFailures {
-      var (words, age) = (failure.words { _ in "" }, "")
-      if case .error(let error) = failure {
-        words = error.words
-        age = error.since.map { " (for \(dates.age(of: $0)))" } ?? ""
-      }
+      let words = if case .error(let error) = failure { error.words } else { failure.reason }
+      let age = failure.since.map { " (for \(dates.age(of: $0)))" } ?? ""
       lines += LiveBoard.lines("! " + words, end: age, room, most: LiveBoard.errorRowsMax)
         .map { ($0, "color.error") }
     }
     // The nodes have marks. The first reason is shown here, and all reasons are in the details.
     let failures = widget.content?.failures ?? []
     if let first = failures.first {
+      let age = first.since.map { " (for \(dates.age(of: $0)))" } ?? ""
       let more = failures.count > 1 ? " (and \(failures.count - 1) more)" : ""
       lines += LiveBoard.lines(
-        "! " + first.words { _ in "" }, end: more, room, most: LiveBoard.contentRowsMax
+        "! " + first.reason, end: age + more, room, most: LiveBoard.contentRowsMax
       ).map { ($0, "color.error") }
     }
     for words in pictureTroubles(of: id) {

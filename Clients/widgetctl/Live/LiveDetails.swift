@@ -151,7 +151,7 @@ struct LiveDetails {
   private var errors: [Line] {
     let others = widget.untoldFailures.compactMap { failure -> Line? in
       if case .error = failure { return nil }
-      return Line(text: failure.words { _ in "" }, token: "color.error")
+      return Line(text: failure.words { "for \(dates.age(of: $0))" }, token: "color.error")
     }
     let lines = (widget.error?.all ?? []).flatMap { error in
       [error.reason.onOneLine + (error.since.map { ", since \(ago($0))" } ?? "")]
@@ -210,9 +210,10 @@ struct LiveDetails {
 
   private var problems: [Line] {
     each { node in
+      let age = node.problemSince.map { " (for \(dates.age(of: $0)))" } ?? ""
       let told = node.problems.enumerated().map { index, line in
         Line(
-          text: (index == 0 ? "\(node.id.onOneLine): " : "  ") + String(line).onOneLine,
+          text: (index == 0 ? "\(node.id.onOneLine): " : "  ") + String(line).onOneLine + age,
           token: "color.error")
       }
       let unknown = node.unknownTokens(of: theme).map {

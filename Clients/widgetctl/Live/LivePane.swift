@@ -152,7 +152,7 @@ struct LivePane {
   var followsTime: Bool { traits?.followsTime ?? true }
   /// The time until a date or an error's age reads differently. Nil for never.
   func nextChange(_ dates: DateText) -> Duration? {
-    let error = widget.error?.all.compactMap(\.since).map { dates.untilAgeChanges(of: $0) }.min()
+    let error = widget.failures.compactMap(\.since).map { dates.untilAgeChanges(of: $0) }.min()
     guard followsTime else { return error }
     let nodes = (0..<table.indexEnd).lazy.compactMap { table[$0]?.node }
       .compactMap { dates.untilChange(of: $0) }

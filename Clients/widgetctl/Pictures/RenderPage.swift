@@ -62,7 +62,7 @@ struct RenderPage: Sendable {
       + (notice.map { [$0] } ?? [])
     if let content = widget.content {
       notes.problems +=
-        content.problemLines(tellsAll: tellsAll, theme: theme)
+        content.problemLines(tellsAll: tellsAll, theme: theme, dates)
         + (tellsAll ? widget.statusFailures : [])
     } else if let advice = kinds.advice(for: widget, family: family) {
       notes.problems.append(advice)

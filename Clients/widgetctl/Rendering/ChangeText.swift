@@ -55,11 +55,11 @@ enum ChangeText {
   private static func failures(_ before: Content?, _ after: Content?) -> [String] {
     let (old, new) = (before?.failures ?? [], after?.failures ?? [])
     guard old != new else { return [] }
-    let known = Set(old)
+    let known = Set(old.map(\.reason))
     let failing = Set(new.compactMap(\.node))
     var told: Set<String> = []
     let mended = old.compactMap(\.node).filter { !failing.contains($0) && told.insert($0).inserted }
-    return new.filter { !known.contains($0) }.map { "! \($0.words { _ in "" })" }
+    return new.map(\.reason).filter { !known.contains($0) }.map { "! \($0)" }
       + mended.map { "\($0.safeForTerminal): works now" }
   }
 
@@ -104,6 +104,6 @@ enum ChangeText {
 extension WidgetFailure {
   /// The node of a failure of the content; nil for other failures.
   fileprivate var node: String? {
-    if case .content(let node, _) = self { node } else { nil }
+    if case .content(let node, _, _) = self { node } else { nil }
   }
 }

@@ -48,7 +48,7 @@ struct DateText: Sendable {
     of widget: Widget, _ providers: ProviderFacts = ProviderFacts()
   ) -> Duration? {
     let dates = (widget.content?.nodes ?? []).compactMap { untilChange(of: $0) }
-    let failure = widget.error?.all.compactMap(\.since).map { untilAgeChanges(of: $0) }.min()
+    let failure = widget.failures.compactMap(\.since).map { untilAgeChanges(of: $0) }.min()
     let staleness = providers.staleness(of: widget).map { untilAgeChanges(of: $0.since) }
     let kind = widget.isOfUnknownKind ? untilAgeChanges(of: widget.updateTime) : nil
     return (dates + [failure, staleness, kind].compactMap(\.self)).min()

@@ -172,6 +172,7 @@ extension Node {
     if !childIDs.isEmpty { map["childIds"] = .list(childIDs.map { .string($0) }) }
     if !events.isEmpty { map["events"] = .list(events.map { .string($0) }) }
     if !problem.isEmpty { map["problem"] = .string(problem) }
+    if let problemSince { map["problemSince"] = .string(RFC3339.text(problemSince)) }
     return .map(map)
   }
 }

@@ -81,7 +81,7 @@ struct PicturePage: Sendable {
     }
     let top = grids(above)
     let problems =
-      content.problemLines(tellsAll: tellsAll, theme: theme)
+      content.problemLines(tellsAll: tellsAll, theme: theme, dates)
       + (isPrivate ? [] : images.problems(in: content, tellsAll: tellsAll))
       + (tellsAll ? widget.statusFailures : [])
     let below = grids(problems.map { PicturePage.problem($0) })

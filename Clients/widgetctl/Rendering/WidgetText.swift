@@ -92,12 +92,21 @@ extension Widget {
 extension Content {
   /// A line that begins with `!` for each problem of a node, and for each token that the theme lacks.
   ///
-  /// - Parameter tellsAll: Whether to include problems that a placeholder hides.
-  func problemLines(tellsAll: Bool, theme: Theme = .standard) -> [String] {
+  /// - Parameters:
+  ///   - tellsAll: Whether to include problems that a placeholder hides.
+  ///   - dates: The words for the age of a problem; nil for no ages.
+  func problemLines(
+    tellsAll: Bool, theme: Theme = .standard, _ dates: DateText? = nil
+  ) -> [String] {
     nodes.flatMap { node in
       let told = node.problems.filter { tellsAll || !node.hasPlaceholder(for: $0) }
-      return (told + node.unknownTokens(of: theme).map(\.description))
-        .map { "! \(node.id.safeForTerminal): \($0.onOneLine)" }
+      let age = dates.flatMap { dates in
+        node.problemSince.map { " (for \(dates.age(of: $0)))" }
+      }
+      return
+        (told.map { $0.onOneLine + (age ?? "") }
+        + node.unknownTokens(of: theme).map(\.description.onOneLine))
+        .map { "! \(node.id.safeForTerminal): \($0)" }
     }
   }
 }
@@ -172,20 +181,21 @@ extension WidgetError {
 extension WidgetFailure {
   /// The failure on one line, without its age.
   var reason: String {
-    if case .error(let error) = self { error.failure } else { words { _ in "" } }
+    switch self {
+    case .error(let error): error.failure
+    case .timeline(let problem, _): "timeline: \(problem.onOneLine)"
+    case .activity(let status, _): status.isEmpty ? "failed" : "failed: \(status.onOneLine)"
+    case .content(let node, let problem, _): "\(node.safeForTerminal): \(problem.onOneLine)"
+    }
   }
 
-  /// The failure on one line: `failed: no answer (for 5m)`, `timeline: …`, `failed: status 1`.
+  /// The failure on one line: `failed: no answer (for 5m)`, `timeline: … (for 5m)`.
   ///
   /// - Parameters:
   ///   - most: The maximum number of characters of an error's message.
   ///   - span: The words for the time since then: `for 5m`.
   func words(most: Int = .max, _ span: (Timestamp) -> String) -> String {
-    switch self {
-    case .error(let error): error.words(most: most, span)
-    case .timeline(let problem): "timeline: \(problem.onOneLine)"
-    case .activity(let status): status.isEmpty ? "failed" : "failed: \(status.onOneLine)"
-    case .content(let node, let problem): "\(node.safeForTerminal): \(problem.onOneLine)"
-    }
+    if case .error(let error) = self { return error.words(most: most, span) }
+    return reason + (since.map { " (\(span($0)))" } ?? "")
   }
 }

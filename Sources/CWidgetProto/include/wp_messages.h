@@ -94,6 +94,8 @@ wp_descriptor_widgetd__storage__v1__handover(void) { return &widgetd__storage__v
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__storage__v1__stored_entry(void) { return &widgetd__storage__v1__stored_entry__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
+wp_descriptor_widgetd__storage__v1__stored_failure(void) { return &widgetd__storage__v1__stored_failure__descriptor; }
+static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__storage__v1__stored_tombstone(void) { return &widgetd__storage__v1__stored_tombstone__descriptor; }
 static inline const ProtobufCMessageDescriptor *_Nonnull
 wp_descriptor_widgetd__storage__v1__stored_widget(void) { return &widgetd__storage__v1__stored_widget__descriptor; }

@@ -165,7 +165,7 @@ extension NodeSlots {
     _ name: String, _ message: String?, on slot: Int32, _ evaluation: inout ContentEvaluation
   ) -> Bool {
     let (isNews, hasRoom) = setFailure(
-      name, to: message, on: slot, at: evaluation.revision,
+      name, to: message, on: slot, at: evaluation.revision, time: evaluation.time,
       bytesMax: evaluation.limits.contentBytesMax)
     if !hasRoom { evaluation.meetLimit() }
     return isNews

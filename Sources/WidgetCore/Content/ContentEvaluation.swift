@@ -14,10 +14,17 @@ struct ContentEvaluation {
   private(set) var spent = 0
   let limits: StoreLimits
   let revision: Revision
+  /// The start of failures that this evaluation finds.
+  let time: Timestamp
   /// The number of rows around the current place.
   private(set) var depth = 0
 
-  init(_ record: Record, _ limits: StoreLimits, for program: ContentProgram, as family: Family?) {
+  /// - Parameter time: The time of the evaluation; nil for the time of the widget's change, or of
+  ///   its current entry.
+  init(
+    _ record: Record, _ limits: StoreLimits, for program: ContentProgram, as family: Family?,
+    at time: Timestamp? = nil
+  ) {
     bindings = SlotBindings([
       .map(ExpressionMap(RecordMap(record.data))),
       .map(ExpressionMap(RecordMap(record.parameters))),
@@ -32,6 +39,8 @@ struct ContentEvaluation {
     self.limits = limits
     budget = limits.contentCostMax
     revision = record.revision
+    self.time =
+      time ?? max(record.updateTime, record.moment?.status.current?.date ?? record.updateTime)
   }
 
   /// Enters a row: its element and place become variables.

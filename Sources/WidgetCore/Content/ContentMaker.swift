@@ -11,8 +11,13 @@ struct ShownContent {
   fileprivate(set) var isPlain = false
   /// The cached content for other families that are watched.
   var families: [FamilyContent] = []
+  /// The stored starts of failures, until the content is made.
+  private var storedFailures: FailureTimes
 
-  init(revision: Revision = 0) { self.revision = revision }
+  init(revision: Revision = 0, failures: FailureTimes = FailureTimes()) {
+    self.revision = revision
+    storedFailures = failures
+  }
 
   /// The size of `families` in bytes.
   var familyBytes: Int { families.reduce(0) { $0 + $1.bytes } }
@@ -57,7 +62,12 @@ struct ShownContent {
       if own != nil { (own, revision) = (nil, record.revision) }
       return 0
     }
-    return ContentBox.refresh(&own, program, of: record, limits: limits)
+    guard !storedFailures.isEmpty else {
+      return ContentBox.refresh(&own, program, of: record, limits: limits)
+    }
+    defer { storedFailures = FailureTimes() }
+    return ContentBox.refresh(
+      &own, program, of: record, limits: limits, knowing: storedFailures)
   }
 }
 
@@ -80,9 +90,11 @@ final class ContentBox {
   }
 
   /// Updates a content to the state. Returns the cost, which depends on the changes.
+  ///
+  /// - Parameter known: The starts of the failures of the content before a restart.
   static func refresh(
     _ content: inout ContentBox?, _ program: ContentProgram, of record: Record,
-    as family: Family? = nil, limits: StoreLimits
+    as family: Family? = nil, limits: StoreLimits, knowing known: FailureTimes = FailureTimes()
   ) -> Int {
     if content?.table.program === program {
       if !isKnownUniquelyReferenced(&content), let shared = content {
@@ -90,7 +102,9 @@ final class ContentBox {
       }
       content?.table.refresh(record, limits: limits)
     } else {
-      var table = ContentTable(program, of: record, as: family, limits: limits)
+      var table = ContentTable(
+        program, of: record, as: family, limits: limits,
+        knowing: content?.table.failureTimes ?? known)
       if let old = content?.table, old.content == table.content { table.inheritHistory(of: old) }
       content = ContentBox(table)
     }

@@ -32,19 +32,25 @@ struct ContentTable {
   private(set) var embedDepth = 0
 
   /// The whole content of a widget, for its family or another one.
+  ///
+  /// - Parameters:
+  ///   - known: The starts of the failures of the widget's former content.
+  ///   - time: The time at which other failures begin; nil for the widget's change.
   init(
     _ program: ContentProgram, of record: Record, as shownFamily: Family? = nil,
-    limits: StoreLimits
+    limits: StoreLimits, knowing known: FailureTimes = FailureTimes(), at time: Timestamp? = nil
   ) {
     self.program = program
     self.shownFamily = shownFamily
     evaluatedAt = record.revision
     family = record.family
-    var evaluation = ContentEvaluation(record, limits, for: program, as: shownFamily)
-    var slots = NodeSlots(at: record.revision)
+    var evaluation = ContentEvaluation(record, limits, for: program, as: shownFamily, at: time)
+    var slots = NodeSlots(at: record.revision, knowing: known)
     root = BlockInstance(program.root, path: "", parent: -1, in: &slots, &evaluation)
     // Readers without this revision get everything.
     slots.begin(at: record.revision)
+    // Embeds fail later, in `resolveEmbeds`.
+    if !program.hasEmbeds { slots.forgetKnownFailures() }
     self.slots = slots
     (cost, isCut, ranOut) = (evaluation.spent, evaluation.metLimit, evaluation.ranOut)
   }
@@ -67,6 +73,9 @@ struct ContentTable {
 
   /// The whole content.
   var content: Content { slots.content(below: root.top) }
+
+  /// The starts of the failures of its nodes. O(nodes that fail).
+  var failureTimes: FailureTimes { slots.failureTimes }
 
   /// The changes after a cursor; nil for none. O(changes).
   func change(since cursor: Revision) -> ContentChange? {
@@ -94,8 +103,11 @@ struct ContentTable {
   func origin(of id: String) -> String? { slots.origin(of: id) }
 
   /// Shows in each embed the result of `find`. Returns whether that changed anything.
+  ///
+  /// - Parameter time: The start of failures that this finds.
   mutating func resolveEmbeds(
-    at revision: Revision, limits: StoreLimits, _ find: (EmbedRequest) -> EmbedResult
+    at revision: Revision, time: Timestamp?, limits: StoreLimits,
+    _ find: (EmbedRequest) -> EmbedResult
   ) -> Bool {
     guard program.hasEmbeds else { return false }
     let before = (slots.changeCount, embedDepth)
@@ -104,13 +116,15 @@ struct ContentTable {
     let shown = Set(requests.map(\.slot))
     // Removals come first, because they make room for new nodes.
     for slot in slots.embedSlots where !shown.contains(slot) {
-      _ = slots.show(.hidden, inEmbed: slot, at: revision, limits: limits)
+      _ = slots.show(.hidden, inEmbed: slot, at: revision, time: time, limits: limits)
     }
     for (slot, request) in requests {
-      let depth = slots.show(find(request), inEmbed: slot, at: revision, limits: limits)
+      let depth = slots.show(
+        find(request), inEmbed: slot, at: revision, time: time, limits: limits)
       embedDepth = max(embedDepth, depth)
     }
     let isOther = before != (slots.changeCount, embedDepth)
+    slots.forgetKnownFailures()
     slots.trimLog()
     return isOther
   }
@@ -141,7 +155,8 @@ struct ContentTable {
   /// Makes the whole content again, and records only the differences as changes.
   private mutating func makeAgain(_ record: Record, _ limits: StoreLimits) {
     let old = self
-    self = ContentTable(program, of: record, as: shownFamily, limits: limits)
+    self = ContentTable(
+      program, of: record, as: shownFamily, limits: limits, knowing: old.failureTimes)
     cost += old.cost
     slots.replace(old.slots, at: record.revision)
   }

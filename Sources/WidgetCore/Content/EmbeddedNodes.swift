@@ -22,7 +22,9 @@ struct EmbeddedNodes {
       var entry = NodeEntry(
         id: id, type: node.type ?? .stack, properties: node.properties, parent: slot,
         events: node.events, origin: node.id)
-      if !node.problem.isEmpty { entry.failures[NodeFailures.ofOthers] = node.problem }
+      if !node.problem.isEmpty {
+        entry.failures.set(NodeFailures.ofOthers, to: node.problem, since: node.problemSince)
+      }
       entries.append(entry)
     }
     (self.entries, self.ids) = (entries, ids)

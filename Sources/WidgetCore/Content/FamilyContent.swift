@@ -37,7 +37,10 @@ struct FamilyContent {
   init(_ family: Family, _ program: ContentProgram?, of record: Record, limits: StoreLimits) {
     self.family = family
     content = program.map {
-      ContentBox(ContentTable($0, of: record, as: family, limits: limits))
+      ContentBox(
+        ContentTable(
+          $0, of: record, as: family, limits: limits,
+          knowing: record.content?.table.failureTimes ?? FailureTimes()))
     }
     revision = record.revision
   }

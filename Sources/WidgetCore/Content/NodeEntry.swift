@@ -59,7 +59,13 @@ struct NodeEntry {
 
 /// The problems of a node, by the part that has the problem.
 struct NodeFailures: Equatable {
-  private var messages: [String: String] = [:]
+  private struct Failure: Equatable {
+    var message: String
+    /// Nil if the start is not known.
+    var since: Timestamp?
+  }
+
+  private var parts: [String: Failure] = [:]
 
   /// The maximum length of the text of one problem, in bytes.
   private static let messageBytesMax = 512
@@ -76,14 +82,25 @@ struct NodeFailures: Equatable {
   /// The name for the failures of a node of another widget, which are text already.
   static let ofOthers = ""
 
-  var isEmpty: Bool { messages.isEmpty }
+  var isEmpty: Bool { parts.isEmpty }
 
-  subscript(_ name: String) -> String? {
-    get { messages[name] }
-    set { messages[name] = newValue }
+  subscript(_ name: String) -> String? { parts[name]?.message }
+
+  /// The start of the failure of a part.
+  func start(of name: String) -> Timestamp? { parts[name]?.since }
+
+  /// Records, or (with nil) clears, the problem of a part. A part that fails already keeps its
+  /// start.
+  mutating func set(_ name: String, to message: String?, since time: Timestamp?) {
+    guard let message else {
+      parts[name] = nil
+      return
+    }
+    let known = parts[name]
+    parts[name] = Failure(message: message, since: known == nil ? time : known?.since)
   }
 
-  var costBytes: Int { messages.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } }
+  var costBytes: Int { parts.reduce(0) { $0 + $1.key.utf8.count + $1.value.message.utf8.count } }
 
   static func costBytes(of message: String?, as name: String) -> Int {
     message.map { $0.utf8.count + name.utf8.count } ?? 0
@@ -96,8 +113,41 @@ struct NodeFailures: Equatable {
 
   /// The problems in order of their names.
   var inOrder: [(name: String, message: String)] {
-    guard !messages.isEmpty else { return [] }
-    return messages.sorted { $0.key.precedesByBytes($1.key) }.map { ($0.key, $0.value) }
+    guard !parts.isEmpty else { return [] }
+    return parts.sorted { $0.key.precedesByBytes($1.key) }.map { ($0.key, $0.value.message) }
+  }
+}
+
+/// The starts of the failures of a content, by node and part.
+///
+/// A content that is made again takes the starts of the failures that it still has.
+struct FailureTimes: Equatable {
+  struct Part: Hashable {
+    let node: String
+    let name: String
+  }
+
+  private(set) var times: [Part: Timestamp] = [:]
+
+  /// The maximum number of stored starts of a widget. The others are lost at a restart.
+  static let storedMax = 100
+
+  var isEmpty: Bool { times.isEmpty }
+
+  subscript(_ node: String, _ name: String) -> Timestamp? {
+    get { times.isEmpty ? nil : times[Part(node: node, name: name)] }
+    set { times[Part(node: node, name: name)] = newValue }
+  }
+
+  /// The starts to store, in order of the nodes and parts.
+  var images: [FailureImage] {
+    guard !times.isEmpty else { return [] }
+    return times.sorted {
+      $0.key.node == $1.key.node
+        ? $0.key.name.precedesByBytes($1.key.name) : $0.key.node.precedesByBytes($1.key.node)
+    }.prefix(FailureTimes.storedMax).map {
+      FailureImage(nodeID: $0.key.node, part: $0.key.name, since: $0.value)
+    }
   }
 }
 
@@ -105,9 +155,12 @@ struct NodeFailures: Equatable {
 struct ProblemList {
   private var lines: [String] = []
   private var count = 0
+  /// The start of the oldest problem. Nil if none is known.
+  private(set) var since: Timestamp?
 
-  mutating func add(_ name: @autoclosure () -> String, _ message: String) {
+  mutating func add(_ name: @autoclosure () -> String, _ message: String, since: Timestamp?) {
     count += 1
+    if let since { self.since = min(self.since ?? since, since) }
     guard count <= NodeFailures.listedMax else { return }
     lines.append(
       "\(name()): " + message.split(whereSeparator: \.isNewline).joined(separator: " "))
@@ -118,4 +171,17 @@ struct ProblemList {
     let rest = count - lines.count
     return (rest > 0 ? lines + ["and \(rest) more"] : lines).joined(separator: "\n")
   }
+}
+
+/// The state of a node for users.
+struct NodeStanding {
+  let type: NodeType
+  /// The node, and all nodes above it, are shown.
+  let isVisible: Bool
+  /// The node, and all nodes above it, take events.
+  let isEnabled: Bool
+  /// An input for a number.
+  let takesNumber: Bool
+  /// For an embed: the id of its widget, as the node has it.
+  var embeddedWidget: String?
 }

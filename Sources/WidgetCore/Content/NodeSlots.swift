@@ -10,20 +10,30 @@ import WidgetModel
 ///
 /// Invariants: `index` has the id of every slot that is not free; the children of a live entry are
 /// live; `liveCount` counts entries that are not dead; `bytes` is the sum of their `costBytes`;
-/// `embeds` has the slots of this widget's live embeds, without those from other widgets.
+/// `embeds` has the slots of this widget's live embeds, without those from other widgets, and
+/// `failing` the slots of its live nodes with failures.
 struct NodeSlots {
-  private var entries = RevertibleArray<NodeEntry>()
-  private var index: [String: Int32] = [:]
-  private var free: [Int32] = []
-  private var log: NodeLog
+  private(set) var entries = RevertibleArray<NodeEntry>()
+  private(set) var index: [String: Int32] = [:]
+  private(set) var free: [Int32] = []
+  private(set) var log: NodeLog
   private(set) var liveCount = 0
   private(set) var bytes = 0
   private var embeds: [Int32] = []
+  /// The slots of this widget's live nodes with failures.
+  private(set) var failing: Set<Int32> = []
+  /// The starts of failures of an earlier content with the same nodes.
+  private var knownFailures: FailureTimes
   /// Increases with every change of a node.
   private(set) var changeCount: UInt32 = 0
 
   /// No nodes, for readers that hold nothing from before a revision.
-  init(at revision: Revision) { log = NodeLog(at: revision) }
+  ///
+  /// - Parameter known: The starts of the failures of an earlier content.
+  init(at revision: Revision, knowing known: FailureTimes = FailureTimes()) {
+    log = NodeLog(at: revision)
+    knownFailures = known
+  }
 
   // MARK: - History
 
@@ -116,26 +126,51 @@ struct NodeSlots {
 
   private func node(_ slot: Int32) -> Node {
     let entry = entries[Int(slot)]
+    let problem = problem(of: entry)
     return Node(
       id: entry.id, type: entry.type, properties: entry.properties,
       childIDs: entry.children.compactMap { child in
         entries[Int(child)].isShown ? entries[Int(child)].id : nil
       },
-      problem: problem(of: entry), events: entry.events)
+      problem: problem.text, problemSince: problem.since, events: entry.events)
   }
 
   /// The problems of a node, and those of the conditions of its children, because a missing child
   /// cannot show them.
-  private func problem(of entry: NodeEntry) -> String {
-    if entry.origin != nil { return entry.failures[NodeFailures.ofOthers] ?? "" }
+  private func problem(of entry: NodeEntry) -> (text: String, since: Timestamp?) {
+    if entry.origin != nil {
+      let name = NodeFailures.ofOthers
+      return (entry.failures[name] ?? "", entry.failures.start(of: name))
+    }
     var problems = ProblemList()
-    for own in entry.failures.inOrder { problems.add(own.name, own.message) }
+    for own in entry.failures.inOrder {
+      problems.add(own.name, own.message, since: entry.failures.start(of: own.name))
+    }
     for child in entry.children where !entries[Int(child)].isShown {
-      if let message = entries[Int(child)].failures[NodeFailures.condition] {
-        problems.add("\(entries[Int(child)].id).\(NodeFailures.condition)", message)
+      let (name, failures) = (NodeFailures.condition, entries[Int(child)].failures)
+      if let message = failures[name] {
+        problems.add(
+          "\(entries[Int(child)].id).\(name)", message, since: failures.start(of: name))
       }
     }
-    return problems.text
+    return (problems.text, problems.since)
+  }
+
+  /// The starts of the failures of this widget's nodes. O(nodes that fail).
+  var failureTimes: FailureTimes {
+    var times = FailureTimes()
+    for slot in failing {
+      let entry = entries[Int(slot)]
+      for failure in entry.failures.inOrder {
+        times[entry.id, failure.name] = entry.failures.start(of: failure.name)
+      }
+    }
+    return times
+  }
+
+  /// Forgets the failures of the earlier content: later failures begin at their time.
+  mutating func forgetKnownFailures() {
+    if !knownFailures.isEmpty { knownFailures = FailureTimes() }
   }
 
   /// The changes after a cursor; nil for none. `root` is the top node. O(changes).
@@ -242,6 +277,7 @@ struct NodeSlots {
       for child in entries[Int(slot)].children { remove(child, at: revision) }
     }
     liveCount -= 1
+    if !failing.isEmpty { failing.remove(slot) }
     bytes -= entries[Int(slot)].costBytes
     entries[Int(slot)].die()
     mark(slot, at: revision)
@@ -285,7 +321,8 @@ struct NodeSlots {
   /// Records, or (with nil) clears, the problem of a part of a node. Returns whether that changed
   /// it, and whether there was room for the text.
   mutating func setFailure(
-    _ name: String, to message: String?, on slot: Int32, at revision: Revision, bytesMax: Int
+    _ name: String, to message: String?, on slot: Int32, at revision: Revision, time: Timestamp?,
+    bytesMax: Int
   ) -> (isNews: Bool, hasRoom: Bool) {
     guard slot >= 0, message != nil || !entries[Int(slot)].failures.isEmpty else {
       return (false, true)
@@ -300,7 +337,9 @@ struct NodeSlots {
     guard old != message else { return (false, hasRoom) }
     bytes +=
       NodeFailures.costBytes(of: message, as: name) - NodeFailures.costBytes(of: old, as: name)
-    entries[Int(slot)].failures[name] = message
+    entries[Int(slot)].failures.set(
+      name, to: message, since: knownFailures[entries[Int(slot)].id, name] ?? time)
+    if entries[Int(slot)].failures.isEmpty { failing.remove(slot) } else { failing.insert(slot) }
     mark(slot, at: revision)
     return (true, hasRoom)
   }
@@ -316,19 +355,6 @@ struct NodeSlots {
   mutating func markParent(of slot: Int32, at revision: Revision) {
     mark(entries[Int(slot)].parent, at: revision)
   }
-}
-
-/// The state of a node for users.
-struct NodeStanding {
-  let type: NodeType
-  /// The node, and all nodes above it, are shown.
-  let isVisible: Bool
-  /// The node, and all nodes above it, take events.
-  let isEnabled: Bool
-  /// An input for a number.
-  let takesNumber: Bool
-  /// For an embed: the id of its widget, as the node has it.
-  var embeddedWidget: String?
 }
 
 // MARK: - Embeds
@@ -359,32 +385,35 @@ extension NodeSlots {
   /// Puts the nodes of another widget, or the reason for their absence, into an embed. Returns the
   /// depth of nested embeds, including this embed.
   mutating func show(
-    _ result: EmbedResult, inEmbed slot: Int32, at revision: Revision, limits: StoreLimits
+    _ result: EmbedResult, inEmbed slot: Int32, at revision: Revision, time: Timestamp?,
+    limits: StoreLimits
   ) -> Int {
     switch result {
     case .hidden:
       _ = embed(nil, in: slot, at: revision, limits)
-      setEmbedFailure(nil, slot, at: revision, limits)
+      setEmbedFailure(nil, slot, at: revision, time: time, limits)
       return 1
     case .content(let content, let depth, let problem):
       if embed(content, in: slot, at: revision, limits) {
-        setEmbedFailure(problem.isEmpty ? nil : problem, slot, at: revision, limits)
+        setEmbedFailure(problem.isEmpty ? nil : problem, slot, at: revision, time: time, limits)
         return depth + 1
       }
       showFailure(
         "There is no room for it: a widget's content has at most \(limits.contentNodesMax) nodes "
           + "(content_nodes_max) and \(limits.contentBytesMax) bytes (content_bytes_max).",
-        in: slot, at: revision, limits)
-    case .failure(let reason): showFailure(reason, in: slot, at: revision, limits)
+        in: slot, at: revision, time: time, limits)
+    case .failure(let reason):
+      showFailure(reason, in: slot, at: revision, time: time, limits)
     }
     return 1
   }
 
   /// Shows the reason for an empty embed, so that users see it too.
   private mutating func showFailure(
-    _ reason: String, in slot: Int32, at revision: Revision, _ limits: StoreLimits
+    _ reason: String, in slot: Int32, at revision: Revision, time: Timestamp?,
+    _ limits: StoreLimits
   ) {
-    setEmbedFailure(reason, slot, at: revision, limits)
+    setEmbedFailure(reason, slot, at: revision, time: time, limits)
     var text = reason
     if case .string(let fallback)? = entries[Int(slot)].properties["fallback"] { text = fallback }
     let label = Node(
@@ -397,10 +426,12 @@ extension NodeSlots {
   }
 
   private mutating func setEmbedFailure(
-    _ reason: String?, _ slot: Int32, at revision: Revision, _ limits: StoreLimits
+    _ reason: String?, _ slot: Int32, at revision: Revision, time: Timestamp?,
+    _ limits: StoreLimits
   ) {
     _ = setFailure(
-      NodeFailures.embedded, to: reason, on: slot, at: revision, bytesMax: limits.contentBytesMax)
+      NodeFailures.embedded, to: reason, on: slot, at: revision, time: time,
+      bytesMax: limits.contentBytesMax)
   }
 
   /// Makes the nodes in an embed match a content, and records the changes. Returns false, and
@@ -453,39 +484,5 @@ extension NodeSlots {
     entries[Int(slot)] = entry
     mark(slot, at: revision)
     return slot
-  }
-}
-
-extension NodeSlots {
-  /// The violated invariants, in words; for tests.
-  func checkInvariants() -> [String] {
-    var violations: [String] = []
-    let isFree = Set(free)
-    var live = 0
-    var sum = 0
-    for slot in 0..<Int32(entries.count) where !isFree.contains(slot) {
-      let entry = entries[Int(slot)]
-      if index[entry.id] != slot { violations.append("\(entry.id) is not where the index says") }
-      if entry.isDead {
-        if !log.has(slot, at: entry.revision) {
-          violations.append("nothing will forget \(entry.id)")
-        }
-        continue
-      }
-      live += 1
-      sum += entry.costBytes
-      for child in entry.children {
-        if entries[Int(child)].isDead { violations.append("\(entry.id) has a dead child") }
-        if entries[Int(child)].parent != slot { violations.append("a child has another parent") }
-      }
-      if entry.revision > log.start, entry.revision != log.lastRevision(of: slot) {
-        violations.append("the log does not know of \(entry.id)")
-      }
-    }
-    if live != liveCount { violations.append("liveCount is \(liveCount) of \(live)") }
-    if sum != bytes { violations.append("bytes is \(bytes) of \(sum)") }
-    if index.count != entries.count - free.count { violations.append("the index has others") }
-    if !log.isInOrder { violations.append("the log is out of order") }
-    return violations
   }
 }

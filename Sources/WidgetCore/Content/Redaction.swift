@@ -17,7 +17,7 @@ enum Redaction {
 
   static func withoutProblem(_ node: Node) -> Node {
     var node = node
-    node.problem = ""
+    (node.problem, node.problemSince) = ("", nil)
     return node
   }
 

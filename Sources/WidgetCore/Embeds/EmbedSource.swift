@@ -134,10 +134,10 @@ struct EmbedSource {
       switch failures.first {
       case .error(let error):
         ("has an error", error.message.isEmpty ? error.reason : error.message)
-      case .timeline(let problem): ("has a problem of its timeline", problem)
+      case .timeline(let problem, _): ("has a problem of its timeline", problem)
       // The content of the built-in kind has the outcome.
       case .activity where record.kind == .activity: ("", "")
-      case .activity(let status): ("has failed", status)
+      case .activity(let status, _): ("has failed", status)
       // The nodes of the content show their problems.
       case .content: ("", "")
       case nil: ("", "")
@@ -208,9 +208,13 @@ struct EmbedSource {
     }
     var limits = limits
     limits.contentCostMax -= min(limits.contentCostMax, look.cost)
-    var table = ContentTable(program, of: record, as: family, limits: limits)
+    var table = ContentTable(
+      program, of: record, as: family, limits: limits,
+      knowing: record.content?.table.failureTimes ?? FailureTimes())
     look.cost += table.cost
-    _ = resolve(&table, of: record, in: family, at: record.revision, limits: limits, look)
+    _ = resolve(
+      &table, of: record, in: family, at: record.revision, time: record.updateTime,
+      limits: limits, look)
     let made = (table.content, table.embedDepth)
     look.made[place] = made
     return made
@@ -219,10 +223,10 @@ struct EmbedSource {
   /// Updates the embeds of a content. Returns whether that changed it.
   func resolve(
     _ table: inout ContentTable, of record: Record, in family: Family, at revision: Revision,
-    limits: StoreLimits, _ look: Look
+    time: Timestamp?, limits: StoreLimits, _ look: Look
   ) -> Bool {
     var count = 0
-    return table.resolveEmbeds(at: revision, limits: limits) { request in
+    return table.resolveEmbeds(at: revision, time: time, limits: limits) { request in
       count += 1
       guard count <= EmbedSource.countMax else {
         return .failure("A widget shows at most \(EmbedSource.countMax) others.")
@@ -240,7 +244,9 @@ struct EmbedSource {
     guard table.program.hasEmbeds else { return 0 }
     let look = Look(record.id, as: family)
     let direct = table.embedTargets
-    _ = resolve(&table, of: record, in: family, at: record.revision, limits: limits, look)
+    _ = resolve(
+      &table, of: record, in: family, at: record.revision, time: record.updateTime,
+      limits: limits, look)
     links.addTargets(of: record.id, direct.union(look.furtherTargets), isKept: isKept)
     return look.cost
   }

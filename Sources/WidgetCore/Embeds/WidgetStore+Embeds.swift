@@ -97,6 +97,7 @@ extension WidgetStore {
     var further: Set<WidgetID> = []
     var cost = 0
     let limits = limitsForAdvance(of: slot)
+    let time = contents.now
     let isOther = records.resolveEmbeds(slot) { record, table, family in
       let look = EmbedSource.Look(id, as: family ?? record.family)
       defer {
@@ -104,7 +105,7 @@ extension WidgetStore {
         cost += look.cost
       }
       return source.resolve(
-        &table, of: record, in: look.family, at: next, limits: limits, look)
+        &table, of: record, in: look.family, at: next, time: time, limits: limits, look)
     }
     contents.count(cost)
     return (isOther, further)

@@ -102,7 +102,11 @@ extension WidgetStore {
       if isOther { markOtherFamilies(slot, at: revision, time: time) }
       return false
     }
-    var table = program.map { ContentTable($0, of: record, limits: limits) }
+    var table = program.map {
+      ContentTable(
+        $0, of: record, limits: limits,
+        knowing: record.content?.table.failureTimes ?? FailureTimes(), at: time)
+    }
     if let table { contents.count(table) }
     if let old = record.content?.table, old.content == table?.content {
       // No reader can see a difference, so the change needs no inverse.

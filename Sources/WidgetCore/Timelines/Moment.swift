@@ -29,6 +29,8 @@ struct Moment {
   fileprivate var staleFor: Timestamp?
   /// Whether the widget is stale only because that time has come.
   fileprivate var isStaleByTime = false
+  /// The start of the problem of the timeline or the schedule; nil for none.
+  fileprivate(set) var problemTime: Timestamp?
 
   /// Whether the provider was asked for a new timeline and has not answered.
   var awaitsTimeline: Bool { attempts != nil }
@@ -58,7 +60,11 @@ struct Moment {
     return moment
   }
 
-  init(revision: Revision) { self.revision = revision }
+  /// - Parameter problemTime: The start of the problem before a restart.
+  init(revision: Revision, problemTime: Timestamp? = nil) {
+    self.revision = revision
+    self.problemTime = problemTime
+  }
 
   /// The moment of a smart stack, which shows another widget at a time. It has no entries.
   init(stackUntil date: Timestamp?, revision: Revision, after former: Moment?) {
@@ -134,6 +140,8 @@ extension ContentMaker {
       guard follow(schedule, state, &moment, &status, at: now, revision, limits) else { return }
     }
     moment.isPlaced = true
+    moment.problemTime = status.problem.isEmpty ? nil : moment.problemTime ?? now
+    status.problemSince = moment.problemTime
     let staleTime = status.staleTime.flatMap { $0 > now ? $0 : nil }
     // A time that is not after `now` would be due for ever: nothing follows the last timestamp.
     moment.duty = [status.refreshTime, staleTime].compactMap { $0 }.filter { $0 > now }.min()

@@ -183,25 +183,29 @@ extension BundleInstance {
     guard !problem.isEmpty else {
       return forgetFailure(id, .timeline, because: "works now")
     }
+    let since = state.view.timeline?.problemSince
     failed(
       id, .timeline,
       ActionStatus(
-        state: .failure, title: "Timeline failed", message: problem, code: "FAILED_PRECONDITION"))
+        state: .failure, title: "Timeline failed", message: problem, code: "FAILED_PRECONDITION",
+        since: since), since: since)
   }
 
   /// Follows the failures of the widget's content, which the daemon reports. The first one counts.
   mutating func followContent(_ id: WidgetID) {
     guard let state = widgets[id] else { return }
     var words = ""
-    if case .content(let node, let problem)? = state.view.content?.failures.first {
-      words = "\(node): \(problem)"
+    var since: Timestamp?
+    if case .content(let node, let problem, let time)? = state.view.content?.failures.first {
+      (words, since) = ("\(node): \(problem)", time)
     }
     guard words != state.failures[.content]?.status.message ?? "" else { return }
     guard !words.isEmpty else { return forgetFailure(id, .content, because: "works now") }
     failed(
       id, .content,
       ActionStatus(
-        state: .failure, title: "Content failed", message: words, code: "FAILED_PRECONDITION"))
+        state: .failure, title: "Content failed", message: words, code: "FAILED_PRECONDITION",
+        since: since), since: since)
   }
 
   /// Follows the failed reducers of the widget's kind, which the daemon reports.

@@ -127,6 +127,10 @@ extension Widgetd__Storage__V1__StoredEntry: CValueEntry {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__storage__v1__stored_entry() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__storage__v1__stored_entry__init(message) }
 }
+extension Widgetd__Storage__V1__StoredFailure: CMessage {
+  static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__storage__v1__stored_failure() }
+  static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__storage__v1__stored_failure__init(message) }
+}
 extension Widgetd__Storage__V1__StoredTombstone: CMessage {
   static var descriptor: UnsafePointer<ProtobufCMessageDescriptor> { wp_descriptor_widgetd__storage__v1__stored_tombstone() }
   static func initialize(_ message: UnsafeMutablePointer<Self>) { widgetd__storage__v1__stored_tombstone__init(message) }

@@ -63,6 +63,7 @@ enum FieldNumber {
     static let childIds: UInt32 = 4
     static let problem: UInt32 = 5
     static let events: UInt32 = 6
+    static let problemSince: UInt32 = 7
   }
   /// `widgetd.v1.Presence`
   enum Presence {

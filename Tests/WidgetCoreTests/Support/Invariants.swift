@@ -52,7 +52,8 @@ extension WidgetStore {
         ? [] : ["\(record.id) has content without a template, or none with one"]
     }
     var violations = table.checkInvariants()
-    var fresh = ContentTable(program, of: record, limits: limits)
+    var fresh = ContentTable(
+      program, of: record, limits: limits, knowing: table.failureTimes)
     _ = embedSource.resolve(&fresh, of: record, as: record.family, isKept: true)
     // Until the check of embeds, an embed may show the former content.
     if !needsSettling, table.content != fresh.content {
@@ -62,7 +63,9 @@ extension WidgetStore {
     for kept in record.familyContents {
       let program = ContentMaker.program(of: record.kind, for: kept.family, in: schemas)
       let fresh = program.map {
-        var table = ContentTable($0, of: record, as: kept.family, limits: limits)
+        var table = ContentTable(
+          $0, of: record, as: kept.family, limits: limits,
+          knowing: kept.content?.table.failureTimes ?? FailureTimes())
         _ = embedSource.resolve(&table, of: record, as: kept.family, isKept: true)
         return table.content
       }

@@ -11,10 +11,11 @@ from google.protobuf import symbol_database as _symbol_database
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from widgetd._proto.v1 import value_pb2 as widgetd_dot_python_dot_v1_dot_value__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cwidgetd/python/v1/node.proto\x12\x11widgetd.python.v1\x1a\x1dwidgetd/python/v1/value.proto\"B\n\x07\x43ontent\x12\x0f\n\x07root_id\x18\x01 \x01(\t\x12&\n\x05nodes\x18\x02 \x03(\x0b\x32\x17.widgetd.python.v1.Node\"\xfb\x01\n\x04Node\x12\n\n\x02id\x18\x01 \x01(\t\x12)\n\x04type\x18\x02 \x01(\x0e\x32\x1b.widgetd.python.v1.NodeType\x12;\n\nproperties\x18\x03 \x03(\x0b\x32\'.widgetd.python.v1.Node.PropertiesEntry\x12\x11\n\tchild_ids\x18\x04 \x03(\t\x12\x0f\n\x07problem\x18\x05 \x01(\t\x12\x0e\n\x06\x65vents\x18\x06 \x03(\t\x1aK\n\x0fPropertiesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.widgetd.python.v1.Value:\x02\x38\x01\"w\n\rContentChange\x12\x0f\n\x07replace\x18\x01 \x01(\x08\x12\x0f\n\x07root_id\x18\x02 \x01(\t\x12*\n\tset_nodes\x18\x03 \x03(\x0b\x32\x17.widgetd.python.v1.Node\x12\x18\n\x10removed_node_ids\x18\x04 \x03(\t*\xf5\x02\n\x08NodeType\x12\x19\n\x15NODE_TYPE_UNSPECIFIED\x10\x00\x12\x13\n\x0fNODE_TYPE_LABEL\x10\x01\x12\x13\n\x0fNODE_TYPE_IMAGE\x10\x02\x12\x14\n\x10NODE_TYPE_BUTTON\x10\x03\x12\x14\n\x10NODE_TYPE_TOGGLE\x10\x04\x12\x13\n\x0fNODE_TYPE_INPUT\x10\x05\x12\x13\n\x0fNODE_TYPE_GAUGE\x10\x06\x12\x13\n\x0fNODE_TYPE_CHART\x10\x07\x12\x13\n\x0fNODE_TYPE_STACK\x10\x08\x12\x12\n\x0eNODE_TYPE_GRID\x10\t\x12\x13\n\x0fNODE_TYPE_TABLE\x10\n\x12\x13\n\x0fNODE_TYPE_SPACE\x10\x0b\x12\x12\n\x0eNODE_TYPE_DATE\x10\x0c\x12\x12\n\x0eNODE_TYPE_FORM\x10\r\x12\x15\n\x11NODE_TYPE_SPINNER\x10\x0e\x12\x12\n\x0eNODE_TYPE_LINK\x10\x0f\x12\x13\n\x0fNODE_TYPE_EMBED\x10\x10\x42\x46\n\x0e\x63om.widgetd.v1B\tNodeProtoP\x01Z\x14widgetd/v1;widgetdv1\xa2\x02\x03WXX\xaa\x02\nWidgetd.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cwidgetd/python/v1/node.proto\x12\x11widgetd.python.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dwidgetd/python/v1/value.proto\"B\n\x07\x43ontent\x12\x0f\n\x07root_id\x18\x01 \x01(\t\x12&\n\x05nodes\x18\x02 \x03(\x0b\x32\x17.widgetd.python.v1.Node\"\xae\x02\n\x04Node\x12\n\n\x02id\x18\x01 \x01(\t\x12)\n\x04type\x18\x02 \x01(\x0e\x32\x1b.widgetd.python.v1.NodeType\x12;\n\nproperties\x18\x03 \x03(\x0b\x32\'.widgetd.python.v1.Node.PropertiesEntry\x12\x11\n\tchild_ids\x18\x04 \x03(\t\x12\x0f\n\x07problem\x18\x05 \x01(\t\x12\x0e\n\x06\x65vents\x18\x06 \x03(\t\x12\x31\n\rproblem_since\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x1aK\n\x0fPropertiesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.widgetd.python.v1.Value:\x02\x38\x01\"w\n\rContentChange\x12\x0f\n\x07replace\x18\x01 \x01(\x08\x12\x0f\n\x07root_id\x18\x02 \x01(\t\x12*\n\tset_nodes\x18\x03 \x03(\x0b\x32\x17.widgetd.python.v1.Node\x12\x18\n\x10removed_node_ids\x18\x04 \x03(\t*\xf5\x02\n\x08NodeType\x12\x19\n\x15NODE_TYPE_UNSPECIFIED\x10\x00\x12\x13\n\x0fNODE_TYPE_LABEL\x10\x01\x12\x13\n\x0fNODE_TYPE_IMAGE\x10\x02\x12\x14\n\x10NODE_TYPE_BUTTON\x10\x03\x12\x14\n\x10NODE_TYPE_TOGGLE\x10\x04\x12\x13\n\x0fNODE_TYPE_INPUT\x10\x05\x12\x13\n\x0fNODE_TYPE_GAUGE\x10\x06\x12\x13\n\x0fNODE_TYPE_CHART\x10\x07\x12\x13\n\x0fNODE_TYPE_STACK\x10\x08\x12\x12\n\x0eNODE_TYPE_GRID\x10\t\x12\x13\n\x0fNODE_TYPE_TABLE\x10\n\x12\x13\n\x0fNODE_TYPE_SPACE\x10\x0b\x12\x12\n\x0eNODE_TYPE_DATE\x10\x0c\x12\x12\n\x0eNODE_TYPE_FORM\x10\r\x12\x15\n\x11NODE_TYPE_SPINNER\x10\x0e\x12\x12\n\x0eNODE_TYPE_LINK\x10\x0f\x12\x13\n\x0fNODE_TYPE_EMBED\x10\x10\x42\x46\n\x0e\x63om.widgetd.v1B\tNodeProtoP\x01Z\x14widgetd/v1;widgetdv1\xa2\x02\x03WXX\xaa\x02\nWidgetd.V1b\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'widgetd.python.v1.node_pb2', globals())
@@ -24,14 +25,14 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   DESCRIPTOR._serialized_options = b'\n\016com.widgetd.v1B\tNodeProtoP\001Z\024widgetd/v1;widgetdv1\242\002\003WXX\252\002\nWidgetd.V1'
   _NODE_PROPERTIESENTRY._options = None
   _NODE_PROPERTIESENTRY._serialized_options = b'8\001'
-  _NODETYPE._serialized_start=526
-  _NODETYPE._serialized_end=899
-  _CONTENT._serialized_start=82
-  _CONTENT._serialized_end=148
-  _NODE._serialized_start=151
-  _NODE._serialized_end=402
-  _NODE_PROPERTIESENTRY._serialized_start=327
-  _NODE_PROPERTIESENTRY._serialized_end=402
-  _CONTENTCHANGE._serialized_start=404
-  _CONTENTCHANGE._serialized_end=523
+  _NODETYPE._serialized_start=610
+  _NODETYPE._serialized_end=983
+  _CONTENT._serialized_start=115
+  _CONTENT._serialized_end=181
+  _NODE._serialized_start=184
+  _NODE._serialized_end=486
+  _NODE_PROPERTIESENTRY._serialized_start=411
+  _NODE_PROPERTIESENTRY._serialized_end=486
+  _CONTENTCHANGE._serialized_start=488
+  _CONTENTCHANGE._serialized_end=607
 # @@protoc_insertion_point(module_scope)

@@ -17,7 +17,7 @@ from widgetd._proto.v1 import node_pb2 as widgetd_dot_python_dot_v1_dot_node__pb
 from widgetd._proto.v1 import value_pb2 as widgetd_dot_python_dot_v1_dot_value__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n widgetd/python/v1/timeline.proto\x12\x11widgetd.python.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cwidgetd/python/v1/node.proto\x1a\x1dwidgetd/python/v1/value.proto\"\xec\x01\n\x05\x45ntry\x12(\n\x04\x64\x61te\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x34\n\x06values\x18\x02 \x03(\x0b\x32$.widgetd.python.v1.Entry.ValuesEntry\x12\r\n\x05score\x18\x03 \x01(\x01\x12+\n\x08\x64uration\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x1aG\n\x0bValuesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.widgetd.python.v1.Value:\x02\x38\x01\"\xca\x01\n\x08Timeline\x12)\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x18.widgetd.python.v1.Entry\x12\x31\n\x06policy\x18\x02 \x01(\x0e\x32!.widgetd.python.v1.TimelinePolicy\x12\x30\n\x0crefresh_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstale_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xdd\x01\n\x0eTimelineStatus\x12)\n\x07\x63urrent\x18\x01 \x01(\x0b\x32\x18.widgetd.python.v1.Entry\x12-\n\tnext_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0crefresh_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstale_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07problem\x18\x05 \x01(\t\"\x8c\x01\n\x08Schedule\x12(\n\x05\x65very\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12)\n\x06offset\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0c\n\x04\x63ron\x18\x03 \x01(\t\x12\x0c\n\x04zone\x18\x04 \x01(\t\x12\x0f\n\x07\x65ntries\x18\x05 \x01(\t\"b\n\nShownEntry\x12\'\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x18.widgetd.python.v1.Entry\x12+\n\x07\x63ontent\x18\x02 \x01(\x0b\x32\x1a.widgetd.python.v1.Content*\x83\x01\n\x0eTimelinePolicy\x12\x1f\n\x1bTIMELINE_POLICY_UNSPECIFIED\x10\x00\x12\x1a\n\x16TIMELINE_POLICY_AT_END\x10\x01\x12\x19\n\x15TIMELINE_POLICY_AFTER\x10\x02\x12\x19\n\x15TIMELINE_POLICY_NEVER\x10\x03\x42J\n\x0e\x63om.widgetd.v1B\rTimelineProtoP\x01Z\x14widgetd/v1;widgetdv1\xa2\x02\x03WXX\xaa\x02\nWidgetd.V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n widgetd/python/v1/timeline.proto\x12\x11widgetd.python.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cwidgetd/python/v1/node.proto\x1a\x1dwidgetd/python/v1/value.proto\"\xec\x01\n\x05\x45ntry\x12(\n\x04\x64\x61te\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x34\n\x06values\x18\x02 \x03(\x0b\x32$.widgetd.python.v1.Entry.ValuesEntry\x12\r\n\x05score\x18\x03 \x01(\x01\x12+\n\x08\x64uration\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x1aG\n\x0bValuesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\'\n\x05value\x18\x02 \x01(\x0b\x32\x18.widgetd.python.v1.Value:\x02\x38\x01\"\xca\x01\n\x08Timeline\x12)\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x18.widgetd.python.v1.Entry\x12\x31\n\x06policy\x18\x02 \x01(\x0e\x32!.widgetd.python.v1.TimelinePolicy\x12\x30\n\x0crefresh_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstale_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x90\x02\n\x0eTimelineStatus\x12)\n\x07\x63urrent\x18\x01 \x01(\x0b\x32\x18.widgetd.python.v1.Entry\x12-\n\tnext_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x30\n\x0crefresh_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstale_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07problem\x18\x05 \x01(\t\x12\x31\n\rproblem_since\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x8c\x01\n\x08Schedule\x12(\n\x05\x65very\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12)\n\x06offset\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0c\n\x04\x63ron\x18\x03 \x01(\t\x12\x0c\n\x04zone\x18\x04 \x01(\t\x12\x0f\n\x07\x65ntries\x18\x05 \x01(\t\"b\n\nShownEntry\x12\'\n\x05\x65ntry\x18\x01 \x01(\x0b\x32\x18.widgetd.python.v1.Entry\x12+\n\x07\x63ontent\x18\x02 \x01(\x0b\x32\x1a.widgetd.python.v1.Content*\x83\x01\n\x0eTimelinePolicy\x12\x1f\n\x1bTIMELINE_POLICY_UNSPECIFIED\x10\x00\x12\x1a\n\x16TIMELINE_POLICY_AT_END\x10\x01\x12\x19\n\x15TIMELINE_POLICY_AFTER\x10\x02\x12\x19\n\x15TIMELINE_POLICY_NEVER\x10\x03\x42J\n\x0e\x63om.widgetd.v1B\rTimelineProtoP\x01Z\x14widgetd/v1;widgetdv1\xa2\x02\x03WXX\xaa\x02\nWidgetd.V1b\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'widgetd.python.v1.timeline_pb2', globals())
@@ -27,8 +27,8 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   DESCRIPTOR._serialized_options = b'\n\016com.widgetd.v1B\rTimelineProtoP\001Z\024widgetd/v1;widgetdv1\242\002\003WXX\252\002\nWidgetd.V1'
   _ENTRY_VALUESENTRY._options = None
   _ENTRY_VALUESENTRY._serialized_options = b'8\001'
-  _TIMELINEPOLICY._serialized_start=1093
-  _TIMELINEPOLICY._serialized_end=1224
+  _TIMELINEPOLICY._serialized_start=1144
+  _TIMELINEPOLICY._serialized_end=1275
   _ENTRY._serialized_start=182
   _ENTRY._serialized_end=418
   _ENTRY_VALUESENTRY._serialized_start=347
@@ -36,9 +36,9 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _TIMELINE._serialized_start=421
   _TIMELINE._serialized_end=623
   _TIMELINESTATUS._serialized_start=626
-  _TIMELINESTATUS._serialized_end=847
-  _SCHEDULE._serialized_start=850
-  _SCHEDULE._serialized_end=990
-  _SHOWNENTRY._serialized_start=992
-  _SHOWNENTRY._serialized_end=1090
+  _TIMELINESTATUS._serialized_end=898
+  _SCHEDULE._serialized_start=901
+  _SCHEDULE._serialized_end=1041
+  _SHOWNENTRY._serialized_start=1043
+  _SHOWNENTRY._serialized_end=1141
 # @@protoc_insertion_point(module_scope)

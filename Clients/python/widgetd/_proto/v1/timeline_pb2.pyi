@@ -73,14 +73,16 @@ class TimelineStatus(_message.Message):
     CURRENT_FIELD_NUMBER: _ClassVar[int]
     NEXT_TIME_FIELD_NUMBER: _ClassVar[int]
     PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    PROBLEM_SINCE_FIELD_NUMBER: _ClassVar[int]
     REFRESH_TIME_FIELD_NUMBER: _ClassVar[int]
     STALE_TIME_FIELD_NUMBER: _ClassVar[int]
     current: Entry
     next_time: _timestamp_pb2.Timestamp
     problem: str
+    problem_since: _timestamp_pb2.Timestamp
     refresh_time: _timestamp_pb2.Timestamp
     stale_time: _timestamp_pb2.Timestamp
-    def __init__(self, current: _Optional[_Union[Entry, _Mapping[str, object]]] = ..., next_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., refresh_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., stale_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., problem: _Optional[str] = ...) -> None: ...
+    def __init__(self, current: _Optional[_Union[Entry, _Mapping[str, object]]] = ..., next_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., refresh_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., stale_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ..., problem: _Optional[str] = ..., problem_since: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping[str, object]]] = ...) -> None: ...
 
 class TimelinePolicy(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__: tuple[str, ...] = ()

@@ -251,7 +251,7 @@ const ProtobufCMessageDescriptor widgetd__v1__node__properties_entry__descriptor
   (ProtobufCMessageInit) widgetd__v1__node__properties_entry__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__node__field_descriptors[6] =
+static const ProtobufCFieldDescriptor widgetd__v1__node__field_descriptors[7] =
 {
   {
     "id",
@@ -325,19 +325,32 @@ static const ProtobufCFieldDescriptor widgetd__v1__node__field_descriptors[6] =
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "problem_since",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__Node, problem_since),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__node__field_indices_by_name[] = {
   3,   /* field[3] = child_ids */
   5,   /* field[5] = events */
   0,   /* field[0] = id */
   4,   /* field[4] = problem */
+  6,   /* field[6] = problem_since */
   2,   /* field[2] = properties */
   1,   /* field[1] = type */
 };
 static const ProtobufCIntRange widgetd__v1__node__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 6 }
+  { 0, 7 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__node__descriptor =
 {
@@ -347,7 +360,7 @@ const ProtobufCMessageDescriptor widgetd__v1__node__descriptor =
   "Widgetd__V1__Node",
   "widgetd.v1",
   sizeof(Widgetd__V1__Node),
-  6,
+  7,
   widgetd__v1__node__field_descriptors,
   widgetd__v1__node__field_indices_by_name,
   1,  widgetd__v1__node__number_ranges,

@@ -444,7 +444,7 @@ const ProtobufCMessageDescriptor widgetd__v1__timeline__descriptor =
   (ProtobufCMessageInit) widgetd__v1__timeline__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor widgetd__v1__timeline_status__field_descriptors[5] =
+static const ProtobufCFieldDescriptor widgetd__v1__timeline_status__field_descriptors[6] =
 {
   {
     "current",
@@ -506,18 +506,31 @@ static const ProtobufCFieldDescriptor widgetd__v1__timeline_status__field_descri
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "problem_since",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__V1__TimelineStatus, problem_since),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__v1__timeline_status__field_indices_by_name[] = {
   0,   /* field[0] = current */
   1,   /* field[1] = next_time */
   4,   /* field[4] = problem */
+  5,   /* field[5] = problem_since */
   2,   /* field[2] = refresh_time */
   3,   /* field[3] = stale_time */
 };
 static const ProtobufCIntRange widgetd__v1__timeline_status__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 5 }
+  { 0, 6 }
 };
 const ProtobufCMessageDescriptor widgetd__v1__timeline_status__descriptor =
 {
@@ -527,7 +540,7 @@ const ProtobufCMessageDescriptor widgetd__v1__timeline_status__descriptor =
   "Widgetd__V1__TimelineStatus",
   "widgetd.v1",
   sizeof(Widgetd__V1__TimelineStatus),
-  5,
+  6,
   widgetd__v1__timeline_status__field_descriptors,
   widgetd__v1__timeline_status__field_indices_by_name,
   1,  widgetd__v1__timeline_status__number_ranges,

@@ -87,10 +87,11 @@ struct  Widgetd__V1__TimelineStatus
   Google__Protobuf__Timestamp *refresh_time;
   Google__Protobuf__Timestamp *stale_time;
   char *problem;
+  Google__Protobuf__Timestamp *problem_since;
 };
 #define WIDGETD__V1__TIMELINE_STATUS__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__v1__timeline_status__descriptor) \
-    , NULL, NULL, NULL, NULL, (char *)protobuf_c_empty_string }
+    , NULL, NULL, NULL, NULL, (char *)protobuf_c_empty_string, NULL }
 
 
 struct  Widgetd__V1__Schedule

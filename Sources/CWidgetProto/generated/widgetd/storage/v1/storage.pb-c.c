@@ -53,6 +53,51 @@ void   widgetd__storage__v1__stored_widget__free_unpacked
   assert(message->base.descriptor == &widgetd__storage__v1__stored_widget__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   widgetd__storage__v1__stored_failure__init
+                     (Widgetd__Storage__V1__StoredFailure         *message)
+{
+  static const Widgetd__Storage__V1__StoredFailure init_value = WIDGETD__STORAGE__V1__STORED_FAILURE__INIT;
+  *message = init_value;
+}
+size_t widgetd__storage__v1__stored_failure__get_packed_size
+                     (const Widgetd__Storage__V1__StoredFailure *message)
+{
+  assert(message->base.descriptor == &widgetd__storage__v1__stored_failure__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t widgetd__storage__v1__stored_failure__pack
+                     (const Widgetd__Storage__V1__StoredFailure *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &widgetd__storage__v1__stored_failure__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t widgetd__storage__v1__stored_failure__pack_to_buffer
+                     (const Widgetd__Storage__V1__StoredFailure *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &widgetd__storage__v1__stored_failure__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Widgetd__Storage__V1__StoredFailure *
+       widgetd__storage__v1__stored_failure__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Widgetd__Storage__V1__StoredFailure *)
+     protobuf_c_message_unpack (&widgetd__storage__v1__stored_failure__descriptor,
+                                allocator, len, data);
+}
+void   widgetd__storage__v1__stored_failure__free_unpacked
+                     (Widgetd__Storage__V1__StoredFailure *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &widgetd__storage__v1__stored_failure__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   widgetd__storage__v1__stored_entry__init
                      (Widgetd__Storage__V1__StoredEntry         *message)
 {
@@ -143,7 +188,7 @@ void   widgetd__storage__v1__stored_tombstone__free_unpacked
   assert(message->base.descriptor == &widgetd__storage__v1__stored_tombstone__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_widget__field_descriptors[17] =
+static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_widget__field_descriptors[19] =
 {
   {
     "widget",
@@ -349,12 +394,37 @@ static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_widget__field
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "failures",
+    19,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Widgetd__Storage__V1__StoredWidget, n_failures),
+    offsetof(Widgetd__Storage__V1__StoredWidget, failures),
+    &widgetd__storage__v1__stored_failure__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "timeline_problem_time",
+    20,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__Storage__V1__StoredWidget, timeline_problem_time),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned widgetd__storage__v1__stored_widget__field_indices_by_name[] = {
   10,   /* field[10] = content_is_cut */
   9,   /* field[9] = content_revision */
   1,   /* field[1] = data */
   13,   /* field[13] = data_keys_revision */
+  17,   /* field[17] = failures */
   11,   /* field[11] = has_owners */
   3,   /* field[3] = labels_revision */
   12,   /* field[12] = owners */
@@ -364,6 +434,7 @@ static const unsigned widgetd__storage__v1__stored_widget__field_indices_by_name
   6,   /* field[6] = status_revision */
   14,   /* field[14] = timeline */
   16,   /* field[16] = timeline_asides */
+  18,   /* field[18] = timeline_problem_time */
   15,   /* field[15] = timeline_set_time */
   7,   /* field[7] = transition */
   8,   /* field[8] = transition_revision */
@@ -373,7 +444,7 @@ static const ProtobufCIntRange widgetd__storage__v1__stored_widget__number_range
 {
   { 1, 0 },
   { 18, 16 },
-  { 0, 17 }
+  { 0, 19 }
 };
 const ProtobufCMessageDescriptor widgetd__storage__v1__stored_widget__descriptor =
 {
@@ -383,11 +454,75 @@ const ProtobufCMessageDescriptor widgetd__storage__v1__stored_widget__descriptor
   "Widgetd__Storage__V1__StoredWidget",
   "widgetd.storage.v1",
   sizeof(Widgetd__Storage__V1__StoredWidget),
-  17,
+  19,
   widgetd__storage__v1__stored_widget__field_descriptors,
   widgetd__storage__v1__stored_widget__field_indices_by_name,
   2,  widgetd__storage__v1__stored_widget__number_ranges,
   (ProtobufCMessageInit) widgetd__storage__v1__stored_widget__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_failure__field_descriptors[3] =
+{
+  {
+    "node_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__Storage__V1__StoredFailure, node_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "part",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__Storage__V1__StoredFailure, part),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "since",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Widgetd__Storage__V1__StoredFailure, since),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned widgetd__storage__v1__stored_failure__field_indices_by_name[] = {
+  0,   /* field[0] = node_id */
+  1,   /* field[1] = part */
+  2,   /* field[2] = since */
+};
+static const ProtobufCIntRange widgetd__storage__v1__stored_failure__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor widgetd__storage__v1__stored_failure__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "widgetd.storage.v1.StoredFailure",
+  "StoredFailure",
+  "Widgetd__Storage__V1__StoredFailure",
+  "widgetd.storage.v1",
+  sizeof(Widgetd__Storage__V1__StoredFailure),
+  3,
+  widgetd__storage__v1__stored_failure__field_descriptors,
+  widgetd__storage__v1__stored_failure__field_indices_by_name,
+  1,  widgetd__storage__v1__stored_failure__number_ranges,
+  (ProtobufCMessageInit) widgetd__storage__v1__stored_failure__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor widgetd__storage__v1__stored_entry__field_descriptors[3] =

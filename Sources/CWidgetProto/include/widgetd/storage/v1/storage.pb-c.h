@@ -21,6 +21,7 @@ PROTOBUF_C__BEGIN_DECLS
 #include "widgetd/v1/widget.pb-c.h"
 
 typedef struct Widgetd__Storage__V1__StoredWidget Widgetd__Storage__V1__StoredWidget;
+typedef struct Widgetd__Storage__V1__StoredFailure Widgetd__Storage__V1__StoredFailure;
 typedef struct Widgetd__Storage__V1__StoredEntry Widgetd__Storage__V1__StoredEntry;
 typedef struct Widgetd__Storage__V1__StoredTombstone Widgetd__Storage__V1__StoredTombstone;
 
@@ -54,10 +55,25 @@ struct  Widgetd__Storage__V1__StoredWidget
   Google__Protobuf__Timestamp *timeline_set_time;
   size_t n_timeline_asides;
   Widgetd__V1__Entry **timeline_asides;
+  size_t n_failures;
+  Widgetd__Storage__V1__StoredFailure **failures;
+  Google__Protobuf__Timestamp *timeline_problem_time;
 };
 #define WIDGETD__STORAGE__V1__STORED_WIDGET__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&widgetd__storage__v1__stored_widget__descriptor) \
-    , NULL, 0,NULL, 0,NULL, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0,NULL, 0, NULL, NULL, 0,NULL }
+    , NULL, 0,NULL, 0,NULL, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0,NULL, 0, NULL, NULL, 0,NULL, 0,NULL, NULL }
+
+
+struct  Widgetd__Storage__V1__StoredFailure
+{
+  ProtobufCMessage base;
+  char *node_id;
+  char *part;
+  Google__Protobuf__Timestamp *since;
+};
+#define WIDGETD__STORAGE__V1__STORED_FAILURE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&widgetd__storage__v1__stored_failure__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
 
 
 struct  Widgetd__Storage__V1__StoredEntry
@@ -105,6 +121,25 @@ Widgetd__Storage__V1__StoredWidget *
 void   widgetd__storage__v1__stored_widget__free_unpacked
                      (Widgetd__Storage__V1__StoredWidget *message,
                       ProtobufCAllocator *allocator);
+/* Widgetd__Storage__V1__StoredFailure methods */
+void   widgetd__storage__v1__stored_failure__init
+                     (Widgetd__Storage__V1__StoredFailure         *message);
+size_t widgetd__storage__v1__stored_failure__get_packed_size
+                     (const Widgetd__Storage__V1__StoredFailure   *message);
+size_t widgetd__storage__v1__stored_failure__pack
+                     (const Widgetd__Storage__V1__StoredFailure   *message,
+                      uint8_t             *out);
+size_t widgetd__storage__v1__stored_failure__pack_to_buffer
+                     (const Widgetd__Storage__V1__StoredFailure   *message,
+                      ProtobufCBuffer     *buffer);
+Widgetd__Storage__V1__StoredFailure *
+       widgetd__storage__v1__stored_failure__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   widgetd__storage__v1__stored_failure__free_unpacked
+                     (Widgetd__Storage__V1__StoredFailure *message,
+                      ProtobufCAllocator *allocator);
 /* Widgetd__Storage__V1__StoredEntry methods */
 void   widgetd__storage__v1__stored_entry__init
                      (Widgetd__Storage__V1__StoredEntry         *message);
@@ -148,6 +183,9 @@ void   widgetd__storage__v1__stored_tombstone__free_unpacked
 typedef void (*Widgetd__Storage__V1__StoredWidget_Closure)
                  (const Widgetd__Storage__V1__StoredWidget *message,
                   void *closure_data);
+typedef void (*Widgetd__Storage__V1__StoredFailure_Closure)
+                 (const Widgetd__Storage__V1__StoredFailure *message,
+                  void *closure_data);
 typedef void (*Widgetd__Storage__V1__StoredEntry_Closure)
                  (const Widgetd__Storage__V1__StoredEntry *message,
                   void *closure_data);
@@ -161,6 +199,7 @@ typedef void (*Widgetd__Storage__V1__StoredTombstone_Closure)
 /* --- descriptors --- */
 
 extern const ProtobufCMessageDescriptor widgetd__storage__v1__stored_widget__descriptor;
+extern const ProtobufCMessageDescriptor widgetd__storage__v1__stored_failure__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__storage__v1__stored_entry__descriptor;
 extern const ProtobufCMessageDescriptor widgetd__storage__v1__stored_tombstone__descriptor;
 
