@@ -9,7 +9,7 @@ static const size_t first_bytes = 4 << 10;
 /* More than this is given back when it is no longer used. */
 static const size_t kept_bytes_max = 256 << 10;
 
-static bool grow(wp_output *output, size_t count) {
+bool wp_output_grow(wp_output *output, size_t count) {
   size_t used = wp_output_count(output), capacity = (size_t)(output->end - output->begin);
   if (count > SIZE_MAX / 4 || capacity > SIZE_MAX / 4) return false;
   size_t wanted = capacity == 0 ? first_bytes : capacity * 2;
@@ -24,76 +24,31 @@ static bool grow(wp_output *output, size_t count) {
   return true;
 }
 
-/* Room for `count` bytes in front of the output; NULL if there is no memory. */
-static inline uint8_t *claim(wp_output *output, size_t count) {
-  if ((size_t)(output->at - output->begin) < count && !grow(output, count)) return NULL;
-  return output->at -= count;
-}
-
-static bool put_long_varint(wp_output *output, uint64_t value) {
+bool wp_encode_long_number(wp_output *output, uint64_t value) {
   size_t count = (size_t)(63 - __builtin_clzll(value | 1)) / 7 + 1;
-  uint8_t *at = claim(output, count);
+  uint8_t *at = wp_output_claim(output, count);
   if (at == NULL) return false;
   for (; value >= 0x80; value >>= 7) *at++ = (uint8_t)value | 0x80;
   *at = (uint8_t)value;
   return true;
 }
 
-static inline bool put_varint(wp_output *output, uint64_t value) {
-  if (value >= 0x80) return put_long_varint(output, value);
-  uint8_t *at = claim(output, 1);
-  if (at == NULL) return false;
-  *at = (uint8_t)value;
-  return true;
-}
-
-static inline bool put_tag(wp_output *output, uint32_t number, ProtobufCWireType type) {
-  return put_varint(output, (uint64_t)number << 3 | type);
-}
-
 static inline bool put_fixed32(wp_output *output, uint32_t value) {
-  uint8_t *at = claim(output, 4);
+  uint8_t *at = wp_output_claim(output, 4);
   if (at == NULL) return false;
   for (unsigned index = 0; index < 4; index++) at[index] = (uint8_t)(value >> (8 * index));
   return true;
 }
 
 static inline bool put_fixed64(wp_output *output, uint64_t value) {
-  uint8_t *at = claim(output, 8);
+  uint8_t *at = wp_output_claim(output, 8);
   if (at == NULL) return false;
   for (unsigned index = 0; index < 8; index++) at[index] = (uint8_t)(value >> (8 * index));
   return true;
 }
 
-bool wp_encode_bytes(wp_output *output, const uint8_t *bytes, size_t count) {
-  uint8_t *at = claim(output, count);
-  if (at == NULL) return count == 0;
-  if (count > 0) memcpy(at, bytes, count);
-  return true;
-}
-
-bool wp_encode_field(wp_output *output, uint32_t number, size_t count) {
-  if (number < 16 && count < 0x80) {  /* most fields */
-    uint8_t *at = claim(output, 2);
-    if (at == NULL) return false;
-    at[0] = (uint8_t)(number << 3 | PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED);
-    at[1] = (uint8_t)count;
-    return true;
-  }
-  return put_varint(output, count) && put_tag(output, number, PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED);
-}
-
-bool wp_encode_varint(wp_output *output, uint32_t number, uint64_t value) {
-  return put_varint(output, value) && put_tag(output, number, PROTOBUF_C_WIRE_TYPE_VARINT);
-}
-
 bool wp_encode_fixed64(wp_output *output, uint32_t number, uint64_t value) {
-  return put_fixed64(output, value) && put_tag(output, number, PROTOBUF_C_WIRE_TYPE_64BIT);
-}
-
-bool wp_encode_text(wp_output *output, uint32_t number, const uint8_t *bytes, size_t count) {
-  if (count > 0 && memchr(bytes, 0, count) != NULL) return false;
-  return wp_encode_bytes(output, bytes, count) && wp_encode_field(output, number, count);
+  return put_fixed64(output, value) && wp_encode_tag(output, number, PROTOBUF_C_WIRE_TYPE_64BIT);
 }
 
 void wp_output_truncate(wp_output *output, size_t count) {
@@ -117,20 +72,21 @@ static inline uint64_t load64(const void *member) { return *(const uint64_t *)me
 static inline bool put_number(wp_output *output, ProtobufCType type, const void *member) {
   switch (type) {
   case PROTOBUF_C_TYPE_INT32:
-  case PROTOBUF_C_TYPE_ENUM: return put_varint(output, (uint64_t)(int64_t)(int32_t)load32(member));
-  case PROTOBUF_C_TYPE_UINT32: return put_varint(output, load32(member));
+  case PROTOBUF_C_TYPE_ENUM:
+    return wp_encode_number(output, (uint64_t)(int64_t)(int32_t)load32(member));
+  case PROTOBUF_C_TYPE_UINT32: return wp_encode_number(output, load32(member));
   case PROTOBUF_C_TYPE_SINT32: {
     uint32_t value = load32(member);
-    return put_varint(output, (value << 1) ^ (0 - (value >> 31)));
+    return wp_encode_number(output, (value << 1) ^ (0 - (value >> 31)));
   }
   case PROTOBUF_C_TYPE_INT64:
-  case PROTOBUF_C_TYPE_UINT64: return put_varint(output, load64(member));
+  case PROTOBUF_C_TYPE_UINT64: return wp_encode_number(output, load64(member));
   case PROTOBUF_C_TYPE_SINT64: {
     uint64_t value = load64(member);
-    return put_varint(output, (value << 1) ^ (0 - (value >> 63)));
+    return wp_encode_number(output, (value << 1) ^ (0 - (value >> 63)));
   }
   case PROTOBUF_C_TYPE_BOOL:
-    return put_varint(output, *(const protobuf_c_boolean *)member != 0);
+    return wp_encode_number(output, *(const protobuf_c_boolean *)member != 0);
   case PROTOBUF_C_TYPE_FIXED32:
   case PROTOBUF_C_TYPE_SFIXED32:
   case PROTOBUF_C_TYPE_FLOAT: return put_fixed32(output, load32(member));
@@ -167,7 +123,7 @@ static inline bool put_field(wp_output *output, const ProtobufCFieldDescriptor *
   }
   default:
     return put_number(output, field->type, member)
-           && put_tag(output, field->id, wp_wire_type(field->type));
+           && wp_encode_tag(output, field->id, wp_wire_type(field->type));
   }
 }
 
