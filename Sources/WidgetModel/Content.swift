@@ -4,15 +4,19 @@
 ///
 /// A content that was made from a list of nodes keeps the list. `makeTable` and `apply` turn it
 /// into a `NodeTable`, as a `WidgetMirror` does with each new content. Then looking up a node costs
-/// O(1), a change O(changed nodes), and `nodes` O(nodes).
+/// O(1), a change O(changed nodes), and `nodes` O(nodes). A content that was made from a
+/// `DataTable` makes its nodes for each read.
 public struct Content: Sendable {
   private enum Form: Sendable {
     case list(rootID: String, nodes: [Node])
     case table(NodeTable)
+    case data(DataTable)
   }
   private var form: Form
 
   public init(rootID: String, nodes: [Node]) { form = .list(rootID: rootID, nodes: nodes) }
+
+  public init(_ table: DataTable) { form = .data(table) }
 
   /// The content of a table; nil if the table has none.
   public init?(_ table: NodeTable) {
@@ -25,17 +29,19 @@ public struct Content: Sendable {
     switch form {
     case .list(let rootID, _): rootID
     case .table(let table): table.rootID
+    case .data: DataTable.rootID
     }
   }
 
   /// Each node before its children. Every child is in the list, and has exactly one parent.
   ///
-  /// - Complexity: O(nodes) for a table, O(1) for a list. Setting it makes a list.
+  /// - Complexity: O(1) for a list, O(nodes) for other forms. Setting it makes a list.
   public var nodes: [Node] {
     get {
       switch form {
       case .list(_, let nodes): nodes
       case .table(let table): table.nodes
+      case .data(let table): table.nodes
       }
     }
     set { form = .list(rootID: rootID, nodes: newValue) }
@@ -43,28 +49,29 @@ public struct Content: Sendable {
 
   /// The node with this id; nil if it is missing.
   ///
-  /// - Complexity: O(1) for a table, O(nodes) for a list.
+  /// - Complexity: O(1) for a table, O(nodes) for other forms.
   public subscript(id: String) -> Node? {
     switch form {
-    case .list(_, let nodes): nodes.first { $0.id == id }
+    case .list, .data: nodes.first { $0.id == id }
     case .table(let table): table.index(of: id).flatMap { table[$0]?.node }
     }
   }
 
   /// The nodes with their places in the tree.
   ///
-  /// - Complexity: O(1) for a table, O(nodes) for a list.
+  /// - Complexity: O(1) for a table, O(nodes) for other forms.
   public var table: NodeTable {
     switch form {
-    case .list: NodeTable(replacing: self)
+    case .list, .data: NodeTable(replacing: self)
     case .table(let table): table
     }
   }
 
-  /// Turns a list into a table. Nodes that the tree does not reach are dropped. O(nodes).
-  public mutating func makeTable() {
-    if case .list = form { form = .table(table) }
-  }
+  /// The rows that it was made from; nil for other forms.
+  public var dataTable: DataTable? { if case .data(let table) = form { table } else { nil } }
+
+  /// Makes it a table. Nodes that the tree does not reach are dropped. O(nodes) for other forms.
+  public mutating func makeTable() { form = .table(table) }
 
   /// Applies a change, and returns the changed nodes. `replaces` adds or removes the content.
   ///

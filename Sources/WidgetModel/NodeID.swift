@@ -20,7 +20,8 @@ public enum NodeID {
 
   /// A row's key as written in ids.
   public static func encoded(key: String) -> String {
-    if key.utf8.allSatisfy(isPlain) { return key }
+    var bytes = key
+    if bytes.withUTF8({ $0.allSatisfy(isPlain) }) { return key }
     var result: [UInt8] = []
     for byte in key.utf8 {
       if isPlain(byte) {

@@ -77,6 +77,19 @@ struct DirectOutput {
       && wp_encode_field(output, field, bytes.count)
   }
 
+  // MARK: Parts of a field
+
+  /// The characters of a part of a text, without a tag.
+  func characters(_ text: String) -> Bool {
+    var text = text
+    return text.withUTF8 { wp_encode_characters(output, $0.baseAddress, $0.count) }
+  }
+
+  @inline(__always)
+  func characters(_ text: StaticString) -> Bool {
+    wp_encode_bytes(output, text.utf8Start, text.utf8CodeUnitCount)
+  }
+
   // MARK: Messages
 
   /// A message field.
@@ -138,7 +151,7 @@ struct DirectOutput {
   }
 
   /// The fields of each entry of a map.
-  private enum MapEntry {
+  enum MapEntry {
     static let key: UInt32 = 1
     static let value: UInt32 = 2
   }
@@ -186,8 +199,10 @@ extension DirectOutput {
 extension Content: DirectMessage {
   func writeFields(to output: DirectOutput) -> Bool {
     typealias Number = FieldNumber.Content
-    return output.each(nodes) { output.message(Number.nodes, $0) }
-      && output.text(Number.rootId, rootID)
+    let areWritten =
+      dataTable?.writeNodes(to: output)
+      ?? output.each(nodes) { output.message(Number.nodes, $0) }
+    return areWritten && output.text(Number.rootId, rootID)
   }
 }
 
@@ -232,24 +247,23 @@ extension Widget: DirectMessage {
   /// - Parameter tagged: the widget with the fields that only answers have; nil for other messages.
   fileprivate func writeFields(to output: DirectOutput, tagged: TaggedWidget?) -> Bool {
     typealias Number = FieldNumber.Widget
-    let mask = output.mask
-    let isAll = mask.isEverything
-    func wants(_ field: ReadMask.Field) -> Bool { isAll || mask.wants(field) }
+    let isAll = output.mask.isEverything
+    func wants(_ field: ReadMask.Field) -> Bool { isAll || output.mask.wants(field) }
 
     let (parameters, data) =
       isAll
       ? (parameters, data)
       : (
-        output.writer.wanted(parameters, .parameters, mask.parameterKeys),
-        output.writer.wanted(data, .data, mask.dataKeys)
+        output.writer.wanted(parameters, .parameters, output.mask.parameterKeys),
+        output.writer.wanted(data, .data, output.mask.dataKeys)
       )
     return
-      (tagged?.storedTimeline == nil || !mask.wants(.storedTimeline)
+      (tagged?.storedTimeline == nil || !output.mask.wants(.storedTimeline)
       || output.message(Number.storedTimeline, struct: tagged?.storedTimeline))
       && (!wants(.activity) || output.message(Number.activity, struct: activity))
       && (!wants(.timeline) || output.message(Number.timeline, struct: timeline))
       && (tagged.map {
-        $0.owners.isEmpty || !mask.wants(.owners)
+        $0.owners.isEmpty || !output.mask.wants(.owners)
           || output.each($0.owners) { output.message(Number.owners, struct: $0) }
       } ?? true)
       && (!wants(.content) || output.message(Number.content, content))

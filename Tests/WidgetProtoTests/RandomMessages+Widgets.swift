@@ -237,7 +237,14 @@ extension RandomMessages {
   }
 
   mutating func content() -> Content {
-    Content(rootID: text(), nodes: many { $0.node() })
+    pick([Content(rootID: text(), nodes: many { $0.node() }), Content(dataTable())])
+  }
+
+  mutating func dataTable() -> DataTable {
+    DataTable(
+      kind: kind(),
+      rows: many { DataTable.Row(path: "/\($0.name())", key: $0.text(), value: $0.text()) },
+      moreCount: pick([0, 0, 7]))
   }
 
   mutating func node() -> Node {

@@ -1,8 +1,7 @@
 import WidgetExpression
 import WidgetModel
 
-/// The content of a widget whose kind is not registered: its data as a table of keys and values,
-/// and a line that says that the kind is not registered.
+/// The content of a widget whose kind is not registered: a `DataTable`.
 ///
 /// The store does not keep this content. It makes the content from the record for each read, and
 /// the difference from the changed keys. So this content adds no cost to an update of the widget.
@@ -16,60 +15,12 @@ enum PlainContent {
 
   static func content(of record: Record) -> Content {
     let rowCount = min(record.data.liveCount, rowsMax)
-    let more = record.data.liveCount - rowCount
-    var top: [String] = []
-    top.reserveCapacity(3)
-    var nodes: [Node] = []
-    nodes.reserveCapacity(3 * rowCount + 4)
-    // The children of these two are known at the end.
-    nodes.append(Node(id: "plain", type: .stack))
-    if rowCount > 0 {
-      top.append("table")
-      nodes.append(Node(id: "table", type: .table, properties: columns))
-      var rows: [String] = []
-      rows.reserveCapacity(rowCount)
-      record.data.forEachLive(rowsMax) { key, value in
-        let path = path(of: key)
-        let row = "row" + path
-        rows.append(row)
-        nodes.append(
-          Node(
-            id: row, type: .stack, properties: horizontal,
-            childIDs: ["key" + path, "value" + path]))
-        nodes.append(label("key" + path, cut(key, keyLengthMax)))
-        nodes.append(valueNode(path, value))
-      }
-      nodes[1].childIDs = rows
-    }
-    if more > 0 {
-      top.append("more")
-      nodes.append(label("more", "and \(more) more"))
-    }
-    top.append("kind")
-    nodes[0].childIDs = top
-    nodes.append(
-      Node(
-        id: "kind", type: .label,
-        properties: ValueMap([
-          caption, .init(key: "text", value: .string(notRegistered(record.kind))),
-        ])))
-    return Content(rootID: "plain", nodes: nodes)
+    var rows: [DataTable.Row] = []
+    rows.reserveCapacity(rowCount)
+    record.data.forEachLive(rowsMax) { key, value in rows.append(row(key, value)) }
+    return Content(
+      DataTable(kind: record.kind, rows: rows, moreCount: record.data.liveCount - rowCount))
   }
-
-  /// The line about the kind. Each read of a widget makes it, so it takes one allocation.
-  private static func notRegistered(_ kind: KindName) -> String {
-    var line = ""
-    line.reserveCapacity(kind.rawValue.utf8.count + 32)
-    line += "The kind \""
-    line += kind.rawValue
-    line += "\" is not registered."
-    return line
-  }
-
-  // The properties that every table has.
-  private static let columns: ValueMap = ["columns": .list([.string("Key"), .string("Value")])]
-  private static let horizontal: ValueMap = ["axis": .string("horizontal")]
-  private static let caption = ValueMap.Entry(key: "font", value: .string("caption"))
 
   /// The approximate size of the content in frames, in bytes. O(1).
   static func sizeBytes(of record: Record) -> Int {
@@ -84,18 +35,13 @@ enum PlainContent {
     var change = ContentChange()
     for entry in record.data.changes(since: cursor).set.entries {
       if let last, last.precedesByBytes(entry.key) { continue }
-      change.setNodes.append(valueNode(path(of: entry.key), entry.value))
+      change.setNodes.append(row(entry.key, entry.value).valueNode)
     }
     return change.setNodes.isEmpty ? nil : change
   }
 
-  private static func valueNode(_ path: String, _ value: Value) -> Node {
-    label("value" + path, text(of: value))
-  }
-
-  private static func label(_ id: String, _ text: String) -> Node {
-    Node(
-      id: id, type: .label, properties: ValueMap([.init(key: "text", value: .string(text))]))
+  private static func row(_ key: String, _ value: Value) -> DataTable.Row {
+    DataTable.Row(path: path(of: key), key: cut(key, keyLengthMax), value: text(of: value))
   }
 
   /// The last part of the ids of a row's nodes.
@@ -107,10 +53,17 @@ enum PlainContent {
   }
 
   private static func cut(_ text: String, _ lengthMax: Int) -> String {
-    if isPrintable(text, upTo: lengthMax + 1) {
-      guard text.utf8.count > lengthMax else { return text }
-      return text[..<text.utf8.index(text.startIndex, offsetBy: lengthMax - 1)] + "…"
-    }
+    cutPrintable(text, lengthMax) ?? cutCharacters(text, lengthMax)
+  }
+
+  /// The text, cut by its bytes. Nil if the shown part is not all printable ASCII.
+  private static func cutPrintable(_ text: String, _ lengthMax: Int) -> String? {
+    guard isPrintable(text, upTo: lengthMax + 1) else { return nil }
+    guard text.utf8.count > lengthMax else { return text }
+    return text[..<text.utf8.index(text.startIndex, offsetBy: lengthMax - 1)] + "…"
+  }
+
+  private static func cutCharacters(_ text: String, _ lengthMax: Int) -> String {
     guard let end = text.index(text.startIndex, offsetBy: lengthMax, limitedBy: text.endIndex),
       end < text.endIndex
     else { return text }
@@ -146,9 +99,8 @@ enum PlainContent {
 
   /// A text in one line.
   private static func line(_ text: String) -> String {
-    let shown = cut(text, valueLengthMax)
-    if isPrintable(text, upTo: valueLengthMax) { return shown }
-    return String(shown.map { $0.isNewline ? " " : $0 })
+    if let line = cutPrintable(text, valueLengthMax) { return line }
+    return String(cutCharacters(text, valueLengthMax).map { $0.isNewline ? " " : $0 })
   }
 
   private static func append(_ value: Value, isInside: Bool, to text: inout String) {
