@@ -111,41 +111,35 @@ extension WidgetStore {
     inChunk chunk: Int, from slot: Int, bytesMax: Int, selecting selector: Selector = Selector(),
     taking content: ContentChoice = .own
   ) -> (widgets: [Widget], next: Int?) {
-    let (pieces, next) = snapshot(
-      ofChunk: chunk, from: slot, bytesMax: bytesMax, selecting: selector, taking: content
-    ) { _, _ in false }
-    let widgets = pieces.compactMap { piece in
-      if case .widget(let widget, _) = piece { widget } else { nil }
-    }
+    var widgets: [Widget] = []
+    let next = forEachWidget(
+      ofChunk: chunk, from: slot, bytesMax: bytesMax, selecting: selector, taking: content,
+      unless: { _, _ in false }
+    ) { widget, _ in widgets.append(widget) }
     return (widgets, next)
   }
 
-  /// A selected widget of a chunk.
-  public enum SnapshotPiece: Hashable, Sendable {
-    case widget(Widget, slot: Int)
-    /// The reader has this widget at its revision, so its value was not made.
-    case known(slot: Int)
-  }
-
-  /// The same as `widgets(inChunk:from:bytesMax:selecting:taking:)`, without the widgets that the
-  /// reader already has.
+  /// Calls a closure with each widget of a page, and its slot; see
+  /// `widgets(inChunk:from:bytesMax:selecting:taking:)`. A widget exists only during its call,
+  /// because a page has hundreds of them. Returns the next slot; nil at the chunk's end.
   ///
   /// - Parameters:
   ///   - countMax: The maximum number of widgets, at least 1.
-  ///   - isKnown: Whether the reader has the widget of a slot at this revision.
-  public func snapshot(
+  ///   - isKnown: Whether the reader has the widget of a slot at this revision. The widget is then
+  ///     not made. It counts as a widget of the page.
+  public func forEachWidget(
     ofChunk chunk: Int, from slot: Int, bytesMax: Int, countMax: Int = .max,
     selecting selector: Selector = Selector(), taking content: ContentChoice = .own,
-    knowing isKnown: (Int, Revision) -> Bool
-  ) -> (pieces: [SnapshotPiece], next: Int?) {
+    unless isKnown: (Int, Revision) -> Bool, _ body: (Widget, Int) -> Void
+  ) -> Int? {
     let (selection, reader) = (selection(selector), reader(content))
     return piece(
       ofChunk: chunk, from: slot, bytesMax: bytesMax, countMax: countMax, selecting: selector,
       taking: reader, where: { selection.picks($0, spending: &$1) }
-    ) { slot, record, _ in
-      isKnown(slot, record.revision)
-        ? .known(slot: slot) : .widget(record.widget(reader), slot: slot)
-    }
+    ) { slot, record, _ -> Void? in
+      if !isKnown(slot, record.revision) { body(record.widget(reader), slot) }
+      return ()
+    }.next
   }
 
   /// A page of the changes of a chunk's widgets; see `changes(inChunk:since:selecting:)` and

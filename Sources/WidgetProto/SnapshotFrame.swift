@@ -1,3 +1,6 @@
+import CWidgetProto
+public import WidgetModel
+
 /// A frame of WatchWidgets with a part of the snapshot, made of encoded `SnapshotChunk`s.
 ///
 /// The chunks follow each other without a separator. A reader decodes them as one chunk with all
@@ -15,7 +18,7 @@ public enum SnapshotFrame {
 
   /// Writes a frame of `byteCount(of: byteCount)` bytes. The caller makes sure that there is room.
   public static func write(
-    joining chunks: some Sequence<[UInt8]>, byteCount: Int, to destination: UnsafeMutableRawPointer
+    joining chunks: ArraySlice<[UInt8]>, byteCount: Int, to destination: UnsafeMutableRawPointer
   ) {
     var at = destination
     func put(_ byte: UInt8) {
@@ -40,5 +43,24 @@ public enum SnapshotFrame {
 
   private static func varintBytes(_ value: Int) -> Int {
     max(1, (Int.bitWidth - value.leadingZeroBitCount + 6) / 7)
+  }
+}
+
+extension WireCodec {
+  /// A widget as a `SnapshotChunk`, for a `SnapshotFrame`. The same bytes as `encode` gives for a
+  /// chunk with this widget alone.
+  public func encodeChunk(of widget: Widget, mask: ReadMask = .all) throws(WireError) -> [UInt8] {
+    let position = wp_arena_mark(arena)
+    defer { wp_arena_reset(arena, position) }
+    let direct = DirectOutput(writer: Writer(codec: self, mask: mask))
+    let before = direct.count
+    defer { wp_output_truncate(output, before) }
+    if direct.message(FieldNumber.SnapshotChunk.widgets, widget),
+      direct.count - before <= limits.arenaBytesMax
+    {
+      return PackedMessage(output: output, byteCount: direct.count - before).bytes
+    }
+    wp_output_truncate(output, before)
+    return try encode(SnapshotChunk(widgets: [widget]), mask: mask)
   }
 }

@@ -29,8 +29,6 @@ struct EncodedWidgets {
     return entry.chunk
   }
 
-  func chunk(at slot: Int) -> [UInt8]? { entry(at: slot)?.chunk }
-
   /// Keeps the widget of a slot, if there is room.
   mutating func keep(_ chunk: [UInt8], at slot: Int, _ revision: Revision) {
     let bytes = byteCount - (entry(at: slot)?.chunk.count ?? 0) + chunk.count

@@ -114,17 +114,6 @@ final class FrameMaker {
     return upcomingMessages(group, of: widgets.map { .added($0, nil) })
   }
 
-  private func upcomingMessages(
-    _ group: WatchGroup, of pieces: [WidgetStore.SnapshotPiece]
-  ) -> [EncodedMessage] {
-    guard group.filter.upcomingEntries > 0 else { return [] }
-    return upcomingMessages(
-      group,
-      of: pieces.compactMap { piece in
-        if case .widget(let widget, _) = piece { widget } else { nil }
-      })
-  }
-
   private func filter(_ changes: [WidgetChange], _ mask: ReadMask) -> [WidgetChange] {
     guard !mask.isEverything else { return changes }
     return changes.compactMap { change in
@@ -176,13 +165,29 @@ final class FrameMaker {
     }
     let sharesWidgets = group.sharesWidgets
     if sharesWidgets { keepEncodedWidgets() }
-    let (pieces, next) = context.store.snapshot(
+    let (mask, getsUpcoming) = (group.filter.mask, group.filter.upcomingEntries > 0)
+    var widgets: [Widget] = []
+    // Nil after a widget that is too large for a frame.
+    var chunks: [[UInt8]]? = []
+    let next = context.store.forEachWidget(
       ofChunk: chunk, from: slot, bytesMax: context.limits.eagerBytesMax,
-      countMax: group.widgetsAtOnceMax, selecting: selector, taking: group.content
-    ) { sharesWidgets && encodedWidgets.chunk(at: $0, $1) != nil }
+      countMax: group.widgetsAtOnceMax, selecting: selector, taking: group.content,
+      unless: { slot, revision in
+        guard sharesWidgets, let kept = encodedWidgets.chunk(at: slot, revision) else {
+          return false
+        }
+        chunks?.append(kept)
+        return true
+      }
+    ) { widget, slot in
+      if getsUpcoming { widgets.append(widget) }
+      guard chunks != nil, let chunk = encoded(widget, mask) else { return chunks = nil }
+      if sharesWidgets { encodedWidgets.keep(chunk, at: slot, widget.revision) }
+      chunks?.append(chunk)
+    }
     transfer.advance(to: next)
-    guard var messages = snapshotMessages(pieces, of: group) else { return nil }
-    messages += upcomingMessages(group, of: pieces)
+    guard let chunks else { return nil }
+    let messages = snapshotMessages(joining: chunks) + upcomingMessages(group, of: widgets)
     if slot == 0, next == nil {
       group.snapshots.keep(messages, of: chunk, at: context.store.revision)
     }
@@ -303,32 +308,10 @@ final class FrameMaker {
   }
 
   private func encoded(_ widget: Widget, _ mask: ReadMask) -> [UInt8]? {
-    let chunk = SnapshotChunk(widgets: [widget])
-    guard let bytes = try? context.codec.encode(chunk, mask: mask),
+    guard let bytes = try? context.codec.encodeChunk(of: widget, mask: mask),
       SnapshotFrame.byteCount(of: bytes.count) <= FrameHeader.frameDataBytesMax
     else { return nil }
     return bytes
-  }
-
-  /// Frames of a snapshot; nil if a widget is too large for a frame.
-  private func snapshotMessages(
-    _ pieces: [WidgetStore.SnapshotPiece], of group: WatchGroup
-  ) -> [EncodedMessage]? {
-    var chunks: [[UInt8]] = []
-    chunks.reserveCapacity(pieces.count)
-    for piece in pieces {
-      switch piece {
-      case .known(let slot):
-        // The widget was kept when the store asked about it.
-        guard let chunk = encodedWidgets.chunk(at: slot) else { return nil }
-        chunks.append(chunk)
-      case .widget(let widget, let slot):
-        guard let chunk = encoded(widget, group.filter.mask) else { return nil }
-        if group.sharesWidgets { encodedWidgets.keep(chunk, at: slot, widget.revision) }
-        chunks.append(chunk)
-      }
-    }
-    return snapshotMessages(joining: chunks)
   }
 
   /// Frames with as many parts as fit into `frameBytesTarget`, but at least one part each.
