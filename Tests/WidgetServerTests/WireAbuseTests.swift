@@ -267,6 +267,29 @@ import WidgetTransport
     }
   }
 
+  @Test func `is freed when it ends, however it ends`() async throws {
+    try await withServer { server in
+      var clients = try (0..<4).map { _ in try server.connect() }
+      for client in clients { #expect(try client.health() == .serving) }
+      let connections = try server.onLoop { service in
+        service.connections.toHandOver(atMost: .max).map { WeakBox($0 as AnyObject) }
+      }
+      #expect(connections.count == 4)
+      // One breaks the protocol, one is in the middle of a frame, one has a stream.
+      _ = clients[0].trySend([UInt8](repeating: 0xff, count: 10))
+      _ = clients[1].trySend([0, 0])
+      try Watcher(clients[2]).sync()
+      clients = []
+      let client = try server.connect()
+      try waitUntil("all connections are over") { try client.stats().connections == 1 }
+      // One more turn releases the last references of the former one.
+      #expect(try client.health() == .serving)
+      #expect(try client.health() == .serving)
+      let left = try server.onLoop { _ in connections.filter { $0.value != nil }.count }
+      #expect(left == 0)
+    }
+  }
+
   @Test func `may send random bytes`() async throws {
     try await withServer { server in
       var random = SeededGenerator(seed: 99)

@@ -64,16 +64,22 @@ final class TTRPCConnection: ChannelDuplexHandler, CallResponder, ServerConnecti
     incomplete = service.incompleteRequests.account(of: peer)
     unsent = service.unsentBytes.account(of: peer)
     streams = ServerStreams(openStreamsMax: service.context.limits.streamsPerConnectionMax)
-    incomplete.isLate = { [weak self] in self?.closeLate() ?? true }
-    unsent.onRoom = { [weak self] in self?.becameWritable() }
   }
 
   // MARK: - Channel
 
-  func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+    // The references are strong, and end by hand in `handlerRemoved`, because weak references make
+    // all reference counts of the connection slow.
+    incomplete.isLate = closeLate
+    unsent.onRoom = becameWritable
+  }
 
   func handlerRemoved(context: ChannelHandlerContext) {
     self.context = nil
+    incomplete.isLate = { true }
+    unsent.onRoom = {}
     unsent.close()
     service.connections.closed(self)
   }
