@@ -194,7 +194,7 @@ extension Checker {
   private func resolves(_ name: String, _ isAbsolute: Bool) -> Bool {
     var rest = Substring(name)
     while true {
-      if candidates(String(rest), isAbsolute).contains(where: { variables[$0] != nil }) {
+      if candidates(String(rest), isAbsolute).contains(where: { variable($0) != nil }) {
         return true
       }
       guard let dot = rest.lastIndex(of: ".") else { return false }

@@ -87,7 +87,7 @@ extension Checker {
     var name = parts.map(\.name).joined(separator: ".")
     for count in stride(from: parts.count, through: 1, by: -1) {
       for candidate in candidates(name, isAbsolute) {
-        if let index = variables[candidate] {
+        if let index = variable(candidate) {
           let variable = environment.variables[index]
           let code = builder.emit(.variable(Int32(index)), at: offset)
           return (

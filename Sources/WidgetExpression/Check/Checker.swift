@@ -14,8 +14,6 @@ struct Checker {
   let source: SourceText
   let environment: ExpressionEnvironment
   let functions: FunctionTable
-  /// Index in the environment by name.
-  let variables: [String: Int]
   var solver = TypeSolver()
   var builder = ProgramBuilder()
   var references: Set<ExpressionReference> = []
@@ -56,9 +54,12 @@ struct Checker {
     source = SourceText(text)
     self.environment = environment
     functions =
-      environment.functions.isEmpty ? .standard : FunctionTable(adding: environment.functions)
-    variables = Dictionary(
-      environment.variables.enumerated().map { ($1.name, $0) }, uniquingKeysWith: { $1 })
+      environment.functions.isEmpty ? .standard : FunctionTable(adding: environment.functions)  }
+
+  /// The index of a variable in the environment. There are few, so each expression searches them: a
+  /// table would take longer to make.
+  func variable(_ name: String) -> Int? {
+    environment.variables.lastIndex { $0.name == name }
   }
 
   // MARK: Nodes
@@ -243,15 +244,15 @@ struct Checker {
   /// common result of all overloads that fit, or `dyn`.
   mutating func resolve(
     _ signatures: [FunctionDefinition.Signature], _ arguments: [Typed], _ name: String,
-    at offset: Int, usage: String? = nil
+    at offset: Int, usage: @autoclosure () -> String? = nil
   ) -> ExpressionType {
     let types = arguments.map(\.type)
     let isUnambiguous = types.allSatisfy { isKnown($0) }
     var found: ExpressionType?
     for signature in signatures {
       let mark = solver.mark
-      let fresh = solver.instantiate(signature.parameters + [signature.result])
-      guard solver.fit(types, Array(fresh.dropLast())), let result = fresh.last else { continue }
+      let (parameters, result) = solver.instantiate(signature)
+      guard solver.fit(types, parameters) else { continue }
       if let known = found {
         if solver.final(known) != solver.final(result) {
           solver.rewind(to: mark)
@@ -267,7 +268,7 @@ struct Checker {
     if wantsProblems {
       let given = types.map { solver.final($0).description }
       let message =
-        usage.map {
+        usage().map {
           "no overload of '\(name)' takes (\(given.joined(separator: ", "))); it has \($0)"
         }
         ?? operatorMessage(name, given)

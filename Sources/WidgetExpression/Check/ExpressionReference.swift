@@ -53,6 +53,7 @@ public struct ExpressionReference: Hashable, Sendable, CustomStringConvertible {
 
   /// The references that are not parts of others, sorted by their text.
   static func minimal(_ references: Set<ExpressionReference>) -> [ExpressionReference] {
+    guard references.count > 1 else { return Array(references) }
     let sorted = references.sorted {
       ($0.path.count, $0.description) < ($1.path.count, $1.description)
     }

@@ -15,10 +15,14 @@ struct TypeSolver {
     return .parameter(next)
   }
 
-  /// A signature's types with its parameters replaced by fresh ones, the same for all of them.
-  mutating func instantiate(_ types: [ExpressionType]) -> [ExpressionType] {
+  /// A signature's types with its type parameters replaced by fresh ones, the same for all of them.
+  mutating func instantiate(
+    _ signature: FunctionDefinition.Signature
+  ) -> (parameters: [ExpressionType], result: ExpressionType) {
+    guard signature.isGeneric else { return (signature.parameters, signature.result) }
     var replacements: [Int: ExpressionType] = [:]
-    return types.map { instantiate($0, &replacements) }
+    let parameters = signature.parameters.map { instantiate($0, &replacements) }
+    return (parameters, instantiate(signature.result, &replacements))
   }
 
   private mutating func instantiate(
@@ -56,7 +60,10 @@ struct TypeSolver {
 
   /// Whether a value of type `from` can be used as `to`. If so, binds parameters.
   mutating func fits(_ from: ExpressionType, _ to: ExpressionType) -> Bool {
-    fit([from], [to])
+    let mark = self.mark
+    guard !unify(from, to) else { return true }
+    rewind(to: mark)
+    return false
   }
 
   /// Whether each type fits its counterpart.
@@ -74,6 +81,7 @@ struct TypeSolver {
   var mark: Int { trail.count }
 
   mutating func rewind(to mark: Int) {
+    guard trail.count > mark else { return }
     for number in trail[mark...] { bound[number] = nil }
     trail.removeSubrange(mark...)
   }

@@ -14,6 +14,14 @@ final class FunctionDefinition: Sendable {
   struct Signature: Sendable {
     let parameters: [ExpressionType]
     let result: ExpressionType
+    /// Whether it has type parameters.
+    let isGeneric: Bool
+
+    init(parameters: [ExpressionType], result: ExpressionType) {
+      self.parameters = parameters
+      self.result = result
+      isGeneric = result.isGeneric || parameters.contains(where: \.isGeneric)
+    }
   }
 
   enum Body: Sendable {
@@ -83,6 +91,16 @@ public struct ExpressionFunction: Sendable {
 }
 
 extension ExpressionType {
+  /// Whether it has type parameters.
+  var isGeneric: Bool {
+    switch self {
+    case .parameter: true
+    case .list(let element): element.isGeneric
+    case .map(let key, let value): key.isGeneric || value.isGeneric
+    default: false
+    }
+  }
+
   /// Whether a value of this kind can be of this type, elements aside.
   func admits(_ kind: ExpressionKind) -> Bool {
     switch self {

@@ -104,16 +104,12 @@ struct Lexer {
 
   private mutating func symbol(_ byte: UInt8) throws(ParseFailure) -> Token.Symbol {
     let start = offset
-    if let second = peek(1), second < 128,
-      let symbol = Token.Symbol(rawValue: String(decoding: [byte, second], as: UTF8.self))
-    {
+    if let second = peek(1), let symbol = Token.Symbol(byte, second) {
       offset += 2
       return symbol
     }
     offset += 1
-    if byte < 128, let symbol = Token.Symbol(rawValue: String(decoding: [byte], as: UTF8.self)) {
-      return symbol
-    }
+    if let symbol = Token.Symbol(byte) { return symbol }
     switch byte {
     case UInt8(ascii: "="): throw ParseFailure("write == to compare", at: start)
     case UInt8(ascii: "&"): throw ParseFailure("write && for 'and'", at: start)

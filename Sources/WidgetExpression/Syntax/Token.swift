@@ -43,6 +43,46 @@ enum Token: Hashable {
   }
 }
 
+extension Token.Symbol {
+  /// A symbol of one byte.
+  init?(_ byte: UInt8) {
+    switch byte {
+    case UInt8(ascii: "("): self = .leftParen
+    case UInt8(ascii: ")"): self = .rightParen
+    case UInt8(ascii: "["): self = .leftBracket
+    case UInt8(ascii: "]"): self = .rightBracket
+    case UInt8(ascii: "{"): self = .leftBrace
+    case UInt8(ascii: "}"): self = .rightBrace
+    case UInt8(ascii: "."): self = .dot
+    case UInt8(ascii: ","): self = .comma
+    case UInt8(ascii: ":"): self = .colon
+    case UInt8(ascii: "?"): self = .question
+    case UInt8(ascii: "+"): self = .plus
+    case UInt8(ascii: "-"): self = .minus
+    case UInt8(ascii: "*"): self = .star
+    case UInt8(ascii: "/"): self = .slash
+    case UInt8(ascii: "%"): self = .percent
+    case UInt8(ascii: "!"): self = .not
+    case UInt8(ascii: "<"): self = .less
+    case UInt8(ascii: ">"): self = .greater
+    default: return nil
+    }
+  }
+
+  /// A symbol of two bytes.
+  init?(_ first: UInt8, _ second: UInt8) {
+    switch (first, second) {
+    case (UInt8(ascii: "<"), UInt8(ascii: "=")): self = .lessEqual
+    case (UInt8(ascii: ">"), UInt8(ascii: "=")): self = .greaterEqual
+    case (UInt8(ascii: "="), UInt8(ascii: "=")): self = .equal
+    case (UInt8(ascii: "!"), UInt8(ascii: "=")): self = .notEqual
+    case (UInt8(ascii: "&"), UInt8(ascii: "&")): self = .and
+    case (UInt8(ascii: "|"), UInt8(ascii: "|")): self = .or
+    default: return nil
+    }
+  }
+}
+
 extension Token {
   var isNumber: Bool {
     switch self {
@@ -71,13 +111,25 @@ extension Token {
   var comparison: Comparison? {
     switch self {
     case .in_: .isIn
-    case .symbol(let symbol): Comparison(rawValue: symbol.rawValue)
+    case .symbol(.equal): .equal
+    case .symbol(.notEqual): .notEqual
+    case .symbol(.less): .less
+    case .symbol(.lessEqual): .lessEqual
+    case .symbol(.greater): .greater
+    case .symbol(.greaterEqual): .greaterEqual
     default: nil
     }
   }
 
   var arithmetic: Arithmetic? {
-    if case .symbol(let symbol) = self { Arithmetic(rawValue: symbol.rawValue) } else { nil }
+    switch self {
+    case .symbol(.plus): .add
+    case .symbol(.minus): .subtract
+    case .symbol(.star): .multiply
+    case .symbol(.slash): .divide
+    case .symbol(.percent): .remainder
+    default: nil
+    }
   }
 
   /// The name of the token in messages.
