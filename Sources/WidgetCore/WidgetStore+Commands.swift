@@ -265,12 +265,16 @@ extension WidgetStore {
         if let slot = slot(of: record.id) { slots.append(slot) }
       }
     }
-    let changing = slots.filter { slot in
-      records[slot].map { $0.presence.applying(action) != $0.presence } ?? false
-    }.sorted { records[$0]?.position ?? 0 < records[$1]?.position ?? 0 }
+    var changing: [(position: Int64, slot: Int)] = []
+    for slot in slots {
+      guard let record = records[slot], record.presence.applying(action) != record.presence
+      else { continue }
+      changing.append((record.position, slot))
+    }
     guard !changing.isEmpty else { return [] }
+    changing.sort { $0.position < $1.position }
     let revision = advanceRevision()
-    for slot in changing {
+    for (_, slot) in changing {
       let transition = transition ?? defaultTransition(slot)
       modify(slot) { state in
         state.presence = state.presence.applying(action)
@@ -279,7 +283,7 @@ extension WidgetStore {
       }
       if changing.count > 1 { try checkContents() }
     }
-    return changing.compactMap { records[$0]?.id }
+    return changing.compactMap { records[$0.slot]?.id }
   }
 
   // MARK: - Move

@@ -3,8 +3,10 @@ import WidgetModel
 
 /// The rules of a kind for its widgets, ready for checks.
 ///
-/// A schema is made once, when the kind is registered.
-struct KindSchema {
+/// A schema is made once, when the kind is registered, and never changes. This is a class, because a
+/// command about a kind reads the schema for each of its widgets: a copy of the parts takes longer than
+/// most of the reads.
+final class KindSchema: Sendable {
   let kind: Kind
   let reducers: KindReducers
   let content: KindContent
