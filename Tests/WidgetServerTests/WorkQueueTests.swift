@@ -121,6 +121,33 @@ import WidgetProto
     #expect(small.done == 5_001)
   }
 
+  /// The answers of a turn are sent when all of its work is done.
+  @Test func `a part that is longer than a turn is done in a turn of its own`() {
+    let long = parts(uid: 1, cost: .milliseconds(10))
+    queue.submit(long)
+    queue.serve()
+    for _ in 0..<20 {
+      let start = clock.now
+      let small = parts(uid: 2, cost: .microseconds(10), count: 1)
+      queue.submit(small)
+      queue.serve()
+      #expect(small.done == 1)
+      #expect(clock.now - start < WorkQueue.turnMax)
+      let before = long.done
+      queue.serve()
+      #expect(long.done == before + 1)
+    }
+  }
+
+  @Test func `a long part is not put off for ever by small work`() {
+    let long = parts(uid: 1, cost: .milliseconds(10))
+    let small = parts(uid: 2, cost: .microseconds(100))
+    for work in [long, small] { queue.submit(work) }
+    for _ in 0..<1_000 { queue.serve() }
+    let share = Double(long.used.nanoseconds) / Double((long.used + small.used).nanoseconds)
+    #expect((0.45...0.55).contains(share))
+  }
+
   @Test func `a user with many connections gets no more than a user with one`() {
     let many = (0..<16).map { _ in parts(uid: 1, cost: .microseconds(300)) }
     let one = parts(uid: 2, cost: .microseconds(40))

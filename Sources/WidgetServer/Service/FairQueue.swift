@@ -43,6 +43,9 @@ struct FairQueue<Member> {
         start: max(clock, account.used), last: account.last, arrival: arrivals, member: member))
   }
 
+  /// The member with the lowest cost.
+  var first: Member? { entries.min?.member }
+
   /// Removes the member with the lowest cost.
   mutating func next() -> Member? {
     guard let entry = entries.popMin() else { return nil }

@@ -40,7 +40,8 @@ struct TimeSlice {
 ///
 /// If no workload waits, a new one is done at once. Otherwise the workload with the lowest cost
 /// gets the next slice of time. One pass of the loop has a bound, so that it reads again soon. A peer
-/// with little work waits for about one turn, however much others have sent.
+/// with little work waits for about one turn, however much others have sent. Work in parts that are
+/// longer than the bound has passes of its own: otherwise the answers of the pass wait for it.
 ///
 /// Confined to the event loop.
 final class WorkQueue {
@@ -93,11 +94,19 @@ final class WorkQueue {
     let share = workload.share
     guard share.state == .idle else { return nil }
     renewTime()
-    guard !hasMore, spent < WorkQueue.turnMax else {
+    guard !hasMore, fits(share) else {
       enqueue(workload)
       return nil
     }
     return begin(share)
+  }
+
+  /// Whether the pass has time for the next slice of a workload, which probably costs as much as the
+  /// last one. If the pass has done nothing else, nobody waits for its end.
+  private func fits(_ share: WorkShare) -> Bool {
+    guard spent > .zero else { return true }
+    let expected = spent + .nanoseconds(Int64(share.account.last))
+    return spent < WorkQueue.turnMax && expected <= WorkQueue.turnMax + WorkQueue.sliceMax
   }
 
   private func begin(_ share: WorkShare) -> TimeSlice {
@@ -133,7 +142,9 @@ final class WorkQueue {
   /// Works as long as the turn may. Called when everything readable was read.
   func serve() {
     renewTime()
-    while spent < WorkQueue.turnMax, let uid = queue.next() {
+    while spent < WorkQueue.turnMax, let uid = queue.first {
+      if let workload = users[uid]?.workloads.first, !fits(workload.share) { break }
+      _ = queue.next()
       guard let workload = users[uid]?.workloads.next() else { continue }
       users[uid]?.isWaiting = false
       let slice = begin(workload.share)
