@@ -99,7 +99,7 @@ public final class WidgetServer: Sendable {
           sockets.append(
             try lock.listen(
               mode: configuration.socketMode, clientGID: configuration.policy.clientGID,
-              backlog: backlog))
+              backlog: Acceptor.backlog))
         }
         let listeners = try await listen(on: sockets, waiting, group, loop)
         return WidgetServer(
@@ -128,30 +128,53 @@ public final class WidgetServer: Sendable {
     self.socketPath = socketPath
   }
 
-  /// The number of connections that can wait in the kernel, if it allows so many.
-  private static let backlog: CInt = 1024
-
   /// Accepts the connections of sockets that listen.
   private static func listen(
     on sockets: [CInt], _ guests: NIOLoopBound<[Guest]>, _ group: MultiThreadedEventLoopGroup,
     _ loop: NIOLoopBound<ServiceLoop>
   ) async throws -> [any Channel] {
     let bootstrap = ServerBootstrap(group: group)
+      // The `Acceptor` accepts the others.
+      .serverChannelOption(.maxMessagesPerRead, value: 1)
       .childChannelOption(.maxMessagesPerRead, value: 1)
-      .childChannelOption(
-        .recvAllocator,
-        value: AdaptiveRecvByteBufferAllocator(minimum: 256, initial: 512, maximum: 65_536)
-      )
+      .childChannelOption(.recvAllocator, value: recvAllocator)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture { try accept(channel, loop.value, guests.value) }
       }
     var listeners: [any Channel] = []
     for socket in sockets {
-      listeners.append(try await bootstrap.withBoundSocket(socket).get())
+      let listener = try await bootstrap.serverChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try channel.pipeline.syncOperations.addHandler(
+            Acceptor(listener: socket, service: loop.value) {
+              _ = open($0, guests, group, loop)
+            })
+        }
+      }.withBoundSocket(socket).get()
+      listeners.append(listener)
       // NIO has called `listen` with its own backlog, also for a socket that listened already.
-      _ = Glibc.listen(socket, backlog)
+      _ = Glibc.listen(socket, Acceptor.backlog)
     }
     return listeners
+  }
+
+  private static let recvAllocator = AdaptiveRecvByteBufferAllocator(
+    minimum: 256, initial: 512, maximum: 65_536)
+
+  /// Makes a channel of a connected socket.
+  private static func open(
+    _ socket: CInt, _ guests: NIOLoopBound<[Guest]>, _ group: MultiThreadedEventLoopGroup,
+    _ loop: NIOLoopBound<ServiceLoop>, former: HandedConnection? = nil
+  ) -> EventLoopFuture<any Channel> {
+    ClientBootstrap(group: group)
+      .channelOption(.maxMessagesPerRead, value: 1)
+      .channelOption(.recvAllocator, value: recvAllocator)
+      .channelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try accept(channel, loop.value, guests.value, former: former)
+        }
+      }
+      .withConnectedSocket(socket)
   }
 
   /// Continues the connections of another server.
@@ -164,19 +187,7 @@ public final class WidgetServer: Sendable {
     var sockets = handed.sockets
     for connection in connections {
       guard let socket = sockets.removeValue(forKey: connection.name) else { continue }
-      _ = try? await ClientBootstrap(group: group)
-        .channelOption(.maxMessagesPerRead, value: 1)
-        .channelOption(
-          .recvAllocator,
-          value: AdaptiveRecvByteBufferAllocator(minimum: 256, initial: 512, maximum: 65_536)
-        )
-        .channelInitializer { channel in
-          channel.eventLoop.makeCompletedFuture {
-            try accept(channel, loop.value, guests.value, former: connection)
-          }
-        }
-        .withConnectedSocket(socket)
-        .get()
+      _ = try? await open(socket, guests, group, loop, former: connection).get()
     }
     HandedOver(description: [], sockets: sockets).discard()
   }
@@ -187,25 +198,8 @@ public final class WidgetServer: Sendable {
   ) throws {
     let pipeline = channel.pipeline.syncOperations
     let socket = try pipeline.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { $0 }
-    guard let socket, let peer = Peer(socket: socket) else {
-      service.context.counters.countRefusedConnection()
-      let status = RPCStatus(
-        .unauthenticated, "PEER_UNKNOWN",
-        "A connection was refused, because the kernel does not tell its user.")
-      service.context.keep(status, area: "connections", at: service.context.clock.now)
-      throw RefusedConnection(reason: "the kernel does not tell its user")
-    }
-    if let refusal = service.connections.admit(peer) {
-      let (limit, maximum) = (refusal.limit, refusal.maximum)
-      service.context.counters.countRefusedConnection()
-      service.context.keep(
-        .quotaExceeded(limit, maximum), area: "connections", uid: peer.uid,
-        at: service.context.clock.now)
-      service.context.log(
-        .warning, "refusing a connection", about: "refusing", of: peer.uid,
-        ["limit": "\(limit)=\(maximum)"])
-      throw RefusedConnection(reason: "\(limit) = \(maximum) is reached")
-    }
+    guard let socket else { throw RefusedConnection.unknownPeer }
+    let peer = try service.connections.admit(socket)
     service.connections.limitTime(of: channel, peer)
     if let former, !former.isUndecided {
       let connection = TTRPCConnection(
@@ -322,10 +316,4 @@ public final class WidgetServer: Sendable {
     try await group.shutdownGracefully()
     lock?.release()
   }
-}
-
-/// The error of a connection that is closed before it is served.
-struct RefusedConnection: Error, CustomStringConvertible {
-  let reason: String
-  var description: String { reason }
 }

@@ -40,7 +40,8 @@ struct ConnectionShares {
     return nil
   }
 
-  private func refusal(
+  /// The limit that one more connection exceeds; nil for none.
+  func refusal(
     of uid: UInt32, _ level: AccessPolicy.Level, _ limits: ServerLimits
   ) -> Refusal? {
     let connectionsMax =

@@ -13,6 +13,23 @@ final class Connections {
   var onClosed: () -> Void = {}
   /// The caller that waits for connections to close.
   private var drain: Drain?
+  /// The last refusal of a user, in words. To make words takes longer than to refuse a connection.
+  private var reports: [UInt32: Report] = [:]
+
+  private struct Report {
+    let refusal: ConnectionShares.Refusal
+    let status: RPCStatus
+    let metadata: Logger.Metadata
+
+    init(_ refusal: ConnectionShares.Refusal) {
+      self.refusal = refusal
+      status = .quotaExceeded(refusal.limit, refusal.maximum)
+      metadata = ["limit": "\(refusal.limit)=\(refusal.maximum)"]
+    }
+  }
+
+  /// With more users than this, the words are made again.
+  private static let reportsMax = 64
 
   private struct Drain {
     let promise: EventLoopPromise<Void>
@@ -27,11 +44,50 @@ final class Connections {
 
   // MARK: - Counting
 
-  /// Admits a connection, or returns the limit that it exceeds.
-  func admit(_ peer: Peer) -> ConnectionShares.Refusal? {
-    let refusal = shares.admit(peer.uid, policy.level(of: peer), context.limits)
-    if refusal == nil { context.counters.countAcceptedConnection() }
-    return refusal
+  /// Why a new connection is refused; nil if it is not. A refusal is counted and reported.
+  func refusal(of socket: CInt) -> RefusedConnection? {
+    do throws(RefusedConnection) { _ = try peer(of: socket) } catch { return error }
+    return nil
+  }
+
+  /// Counts a new connection. Throws if it is refused, which is counted and reported.
+  func admit(_ socket: CInt) throws(RefusedConnection) -> Peer {
+    let peer = try peer(of: socket)
+    _ = shares.admit(peer.uid, policy.level(of: peer), context.limits)
+    context.counters.countAcceptedConnection()
+    return peer
+  }
+
+  private func peer(of socket: CInt) throws(RefusedConnection) -> Peer {
+    guard let peer = Peer(socket: socket) else {
+      context.counters.countRefusedConnection()
+      let status = RPCStatus(
+        .unauthenticated, "PEER_UNKNOWN",
+        "A connection was refused, because the kernel does not tell its user.")
+      context.keep(status, area: "connections", at: context.clock.now)
+      throw .unknownPeer
+    }
+    if let refusal = shares.refusal(of: peer.uid, policy.level(of: peer), context.limits) {
+      context.counters.countRefusedConnection()
+      report(refusal, of: peer.uid)
+      throw .exceeds(refusal)
+    }
+    return peer
+  }
+
+  private func report(_ refusal: ConnectionShares.Refusal, of uid: UInt32) {
+    let report = report(about: refusal, of: uid)
+    context.keep(report.status, area: "connections", uid: uid, at: context.clock.now)
+    context.log(
+      .warning, "refusing a connection", about: "refusing", of: uid, report.metadata)
+  }
+
+  private func report(about refusal: ConnectionShares.Refusal, of uid: UInt32) -> Report {
+    if let known = reports[uid], known.refusal == refusal { return known }
+    let report = Report(refusal)
+    if reports.count >= Connections.reportsMax { reports.removeAll() }
+    reports[uid] = report
+    return report
   }
 
   /// Closes a connection after a short time if its peer may only ask for health.
@@ -112,4 +168,11 @@ final class Connections {
     let idle = all.filter { $0.streamCount == 0 }
     return Array((watching + idle).prefix(countMax))
   }
+}
+
+/// Why a connection is closed before it is served.
+enum RefusedConnection: Error {
+  /// The kernel does not tell its user.
+  case unknownPeer
+  case exceeds(ConnectionShares.Refusal)
 }
