@@ -61,6 +61,8 @@ final class Acceptor: ChannelInboundHandler {
       if socket < 0 {
         guard errno == EINTR else { return }
       } else if service.connections.refusal(of: socket) == nil {
+        // Programs that this process starts do not inherit the socket, as with NIO's own accept.
+        _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
         open(socket)
       } else {
         close(socket)
