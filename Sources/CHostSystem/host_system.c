@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434 /* The same on every architecture. */
+#define SYS_pidfd_open 434 /* The number is the same on every architecture. */
 #endif
 #ifndef SYS_close_range
 #define SYS_close_range 436
@@ -42,7 +42,7 @@ int host_silence(int descriptor) {
     return result < 0 ? -1 : 0;
 }
 
-/* Runs in the new process until it executes the program. Of a process with threads only this one is left,
+/* Runs in the new process until it executes the program. Only this thread of the process is left,
  * so nothing here may take a lock or memory. Returns only on failure, with errno. */
 static void become(const char *program, char *const arguments[], char *const environment[],
                    const char *folder, int input, int output, int errors, pid_t parent) {
@@ -52,12 +52,12 @@ static void become(const char *program, char *const arguments[], char *const env
     if (getppid() != parent) _exit(127);
     struct sigaction usual = {.sa_handler = SIG_DFL};
     for (int number = 1; number < NSIG; number++) sigaction(number, &usual, NULL);
-    /* Above the numbers that they are to have, so that none is lost by giving another its number. */
+    /* The copies have numbers above 2, so that dup2 below overwrites none of them. */
     const int from[3] = {fcntl(input, F_DUPFD_CLOEXEC, 3), fcntl(output, F_DUPFD_CLOEXEC, 3),
                          fcntl(errors, F_DUPFD_CLOEXEC, 3)};
     for (int number = 0; number < 3; number++)
         if (from[number] < 0 || dup2(from[number], number) < 0) return;
-    /* All are close-on-exec where they are made; this is for those of libraries. */
+    /* Our descriptors are close-on-exec from the start. Those of libraries may not be. */
     syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
     if (chdir(folder) != 0) return;
     sigset_t none;
@@ -70,7 +70,7 @@ int host_spawn(const char *program, char *const arguments[], char *const environ
                const char *folder, int input, int output, int errors, pid_t *process) {
     int report[2];
     if (pipe2(report, O_CLOEXEC) != 0) return errno;
-    /* Also if this process was started without some of its first three. */
+    /* 3 or more, even if this process was started without one of the descriptors 0 to 2. */
     const int writing = fcntl(report[1], F_DUPFD_CLOEXEC, 3);
     const int duplication = errno;
     close(report[1]);

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Functions of libarchive, by the types that its header gives them. */
+/* Functions of libarchive, with the types in its header. */
 static struct {
   __typeof__(archive_read_new) *read_new;
   __typeof__(archive_read_free) *read_free;
@@ -44,7 +44,7 @@ struct clibarchive {
 static void *library;
 
 static bool find(const char *name, void *place) {
-  /* ISO C knows no conversion from an object's address to a function's; POSIX says how it is done. */
+  /* ISO C cannot convert an object pointer to a function pointer. POSIX allows it in this form. */
   *(void **)place = dlsym(library, name);
   return *(void **)place != NULL;
 }

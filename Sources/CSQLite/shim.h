@@ -5,8 +5,8 @@
 #include <string.h>
 
 /*
- * sqlite3_db_config is variadic, which Swift cannot call. These set one boolean option each and
- * return a result code.
+ * Swift cannot call sqlite3_db_config, because it is variadic. Each of these functions sets one
+ * boolean option, and returns a result code.
  */
 
 /* Whether closing the last connection moves the write-ahead log into the database. */
@@ -20,8 +20,8 @@ static inline int csqlite_set_defensive(sqlite3 *db, int on) {
 }
 
 /*
- * The error number that reading or writing last failed with, 0 if unknown. sqlite3_system_errno
- * often has lost it: more system calls follow the one that failed.
+ * The errno of the last failed read or write; 0 if unknown. sqlite3_system_errno is often wrong,
+ * because more system calls follow the failed one.
  */
 static inline int csqlite_last_errno(sqlite3 *db) {
   int operations[2] = {SQLITE_FCNTL_JOURNAL_POINTER, SQLITE_FCNTL_FILE_POINTER};
@@ -47,7 +47,7 @@ static inline uint64_t csqlite_load(const uint8_t *bytes, int count) {
   return x;
 }
 
-/* XXH64, as in the specification of xxHash: 8 bytes that tell changed bytes from the ones before. */
+/* XXH64 of the specification of xxHash: a checksum of 8 bytes. */
 static inline uint64_t csqlite_hash(const void *start, long count, uint64_t seed) {
   const uint64_t p1 = 0x9E3779B185EBCA87u, p2 = 0xC2B2AE3D27D4EB4Fu, p3 = 0x165667B19E3779F9u,
                  p4 = 0x85EBCA77C2B2AE63u, p5 = 0x27D4EB2F165667C5u;

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* Chunks double from the size of the first one up to this, so that a large message takes few. */
+/* The largest size of a chunk. Chunks double until then, so that a large message takes few. */
 static const size_t chunk_bytes_max = 1 << 20;
 
 _Static_assert(sizeof(wp_chunk) % 16 == 0, "what follows the header must be aligned");

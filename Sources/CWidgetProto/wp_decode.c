@@ -4,7 +4,7 @@
 
 #include "wp_fields.h"
 
-/* The wire types that protobuf-c has no names for. */
+/* Wire types without a name in protobuf-c. */
 enum { WIRE_TYPE_GROUP_START = 3, WIRE_TYPE_GROUP_END = 4 };
 
 /* Reads a varint of at most 64 bits and moves the cursor past it. */
@@ -89,15 +89,15 @@ static wp_fault_code check_text(const uint8_t *bytes, size_t count) {
   return WP_FAULT_NONE;
 }
 
-/* The state that all levels of one message share. */
+/* The common state of all levels of a message. */
 typedef struct decoding {
-  /* Where the structs are made; NULL if the bytes are only checked. */
+  /* The arena of the structs. NULL: only check the bytes. */
   wp_arena *arena;
   unsigned depth_max;
   wp_fault *fault;
 } decoding;
 
-/* Notes the fault at this level; the levels above add their own names on the way out. */
+/* Stores the fault of this level. On the return, the levels above add their names. */
 static wp_fault_code fail(decoding *decoding, wp_fault_code code, unsigned level,
                           const ProtobufCFieldDescriptor *field) {
   wp_fault *fault = decoding->fault;
@@ -107,8 +107,8 @@ static wp_fault_code fail(decoding *decoding, wp_fault_code code, unsigned level
   return code;
 }
 
-/* Room for one more element of a repeated field, which the caller writes. NULL if the budget is
- * spent. The array doubles: it has room for 4, 8, 16, ... elements. */
+/* Room for one more element of a repeated field, which the caller writes. NULL above the
+ * budget. The array doubles: it has room for 4, 8, 16, ... elements. */
 static void *append(wp_arena *arena, ProtobufCMessage *message,
                     const ProtobufCFieldDescriptor *field) {
   size_t *count = (size_t *)((uint8_t *)message + field->quantifier_offset);
@@ -124,7 +124,7 @@ static void *append(wp_arena *arena, ProtobufCMessage *message,
   return *elements + used * stride;
 }
 
-/* Writes a number into a member. `value` is what a varint or fixed bytes hold. */
+/* Writes a number into a member. `value` is the content of a varint or of fixed bytes. */
 static inline void store_number(ProtobufCType type, void *member, uint64_t value) {
   switch (type) {
   case PROTOBUF_C_TYPE_SINT32: {
@@ -149,7 +149,7 @@ static inline uint64_t load_fixed(const uint8_t *at, unsigned count) {
   return value;
 }
 
-/* Reads the elements of a packed field; without a message it only checks them. */
+/* Reads the elements of a packed field. Without a message, only checks them. */
 static wp_fault_code decode_packed(wp_arena *arena, ProtobufCMessage *message,
                                    const ProtobufCFieldDescriptor *field, const uint8_t *at,
                                    size_t count) {
@@ -174,7 +174,8 @@ static wp_fault_code decode_packed(wp_arena *arena, ProtobufCMessage *message,
   return WP_FAULT_NONE;
 }
 
-/* Reads a message into the arena, if there is one. Returns what is wrong, and where in the fault. */
+/* Reads a message into the arena, if there is one. Returns the code of the fault. `fault` has the
+ * path. */
 static wp_fault_code decode(decoding *decoding, const ProtobufCMessageDescriptor *descriptor,
                             const uint8_t *at, size_t count, unsigned level,
                             ProtobufCMessage **result) {
@@ -188,7 +189,7 @@ static wp_fault_code decode(decoding *decoding, const ProtobufCMessageDescriptor
   }
   *result = message;
   const uint8_t *end = at + count;
-  /* Which singular sub-messages were seen, one bit for each field of this message. */
+  /* The singular sub-messages so far, one bit for each field of this message. */
   uint64_t seen = 0;
   const ProtobufCFieldDescriptor *field = NULL;
   uint32_t number = 0;

@@ -6,7 +6,7 @@
 #include "wp_fields.h"
 
 static const size_t first_bytes = 4 << 10;
-/* More than this is given back when it is no longer used. */
+/* A larger unused buffer is freed. */
 static const size_t kept_bytes_max = 256 << 10;
 
 bool wp_output_grow(wp_output *output, size_t count) {
@@ -141,7 +141,7 @@ static bool put_repeated(wp_output *output, const ProtobufCFieldDescriptor *fiel
   return wp_encode_field(output, field->id, wp_output_count(output) - before);
 }
 
-/* Whether a member of no oneof has another value than a field that is not there. */
+/* Whether a member outside of a oneof has another value than its default. */
 static inline bool is_set(const ProtobufCFieldDescriptor *field, const void *member) {
   switch (field->type) {
   case PROTOBUF_C_TYPE_STRING: {
@@ -162,7 +162,7 @@ static inline bool is_set(const ProtobufCFieldDescriptor *field, const void *mem
   }
 }
 
-/* Whether a member of a oneof is the one that is there. */
+/* Whether a member of a oneof is the set one. */
 static inline bool is_chosen(const ProtobufCFieldDescriptor *field, uint32_t chosen,
                              const void *member) {
   if (chosen != field->id) return false;

@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 /*
- * Reading zip and tar archives with libarchive, which is loaded when the first one is read: it brings
- * nine libraries with it, and a program that is started a hundred times an hour should not wait for
- * them each time.
+ * Reads zip and tar archives with libarchive. The first archive loads the library. It brings nine
+ * other libraries, and a program that starts a hundred times an hour should not load them each
+ * time.
  */
 
 /* Whether libarchive is installed. */
@@ -28,12 +28,12 @@ struct clibarchive_entry {
 };
 
 /*
- * Begins to read an archive; the bytes must stay where they are. NULL if libarchive or memory is
- * missing. Whether it is an archive at all comes out with the first entry.
+ * Begins to read an archive. The bytes must stay valid until the close. NULL if libarchive or
+ * memory is missing. Only clibarchive_next shows whether it is an archive.
  */
 struct clibarchive *clibarchive_open(const void *bytes, size_t count);
 
-/* The same for a gzip stream: it has one entry, which is what it was made of. */
+/* The same for a gzip stream. Its one entry is the uncompressed content. */
 struct clibarchive *clibarchive_open_gzip(const void *bytes, size_t count);
 void clibarchive_close(struct clibarchive *archive);
 
@@ -48,7 +48,7 @@ ptrdiff_t clibarchive_read(struct clibarchive *archive, void *buffer, size_t cou
 const char *clibarchive_error(struct clibarchive *archive);
 
 /*
- * Exchanges what two paths lead to, at once: nobody sees a moment without either. 0, or -1 with errno
- * (EINVAL or ENOSYS where it is not possible).
+ * Exchanges the entries at two paths in one step, so that both paths always exist. 0, or -1
+ * with errno: EINVAL or ENOSYS if the file system or the kernel cannot do it.
  */
 int clibarchive_exchange(const char *one, const char *other);

@@ -1,13 +1,12 @@
 /*
- * An arena: memory handed out by moving a pointer and taken back all at once.
+ * An arena: an allocation moves a pointer, and one reset frees all allocations.
  *
- * A message takes a small allocation for each of its strings, sub-messages and arrays. Taking them
- * from an arena is faster than malloc, makes releasing a message one
- * assignment, and puts a bound on what a hostile message can make the process allocate: past
- * `budget` bytes every request fails, and `exhausted` says that this was why.
+ * A message takes a small allocation for each of its strings, sub-messages and arrays. An arena is
+ * faster than malloc, and frees a message with one assignment. It also bounds the memory that a
+ * hostile message can take: above `budget` bytes every allocation fails, and `exhausted` is true.
  *
- * Invariants: `total` never exceeds `budget`. What is allocated after wp_arena_mark() is gone after
- * wp_arena_reset() to that mark, and nothing else is; so uses may nest, in the order of a stack.
+ * Invariants: `total` never exceeds `budget`. wp_arena_reset() to a mark frees exactly the
+ * allocations after that wp_arena_mark(). So uses may nest, like a stack.
  * Every allocation is aligned to 16 bytes. Not thread-safe.
  */
 #ifndef WP_ARENA_H
@@ -22,21 +21,21 @@ typedef struct wp_chunk {
   struct wp_chunk *_Nullable previous;
   size_t capacity;
   size_t used;
-  /* Makes the header a multiple of 16, so that what follows it is aligned. */
+  /* Makes the header a multiple of 16, so that the bytes after it are aligned. */
   size_t padding;
 } wp_chunk;
 
 typedef struct wp_arena {
-  /* Where the next allocation comes from. The first chunk stays for the arena's life. */
+  /* The chunk of the next allocation. The first chunk stays for the arena's life. */
   wp_chunk *_Nonnull current;
-  /* Bytes handed out and not yet taken back, rounded up to 16 each. */
+  /* The size of the present allocations, each rounded up to 16 bytes. */
   size_t total;
   size_t budget;
-  /* An allocation failed since this was last cleared. */
+  /* Whether an allocation failed since the last wp_arena_reset. */
   bool exhausted;
 } wp_arena;
 
-/* A moment to go back to. */
+/* A position for wp_arena_reset. */
 typedef struct wp_arena_position {
   wp_chunk *_Nonnull chunk;
   size_t used;
@@ -50,10 +49,10 @@ void wp_arena_free(wp_arena *_Nullable arena);
 /* The slow path of wp_arena_alloc: checks the budget and takes another chunk. */
 void *_Nullable wp_arena_alloc_slowly(wp_arena *_Nonnull arena, size_t rounded_bytes);
 
-/* Releases the chunks taken since the position. */
+/* Frees the chunks that were added after the position. */
 void wp_arena_release_chunks(wp_arena *_Nonnull arena, wp_chunk *_Nonnull chunk);
 
-/* Returns NULL past the budget or without memory, and notes it in `exhausted`. Not zeroed. */
+/* Returns NULL, and sets `exhausted`, above the budget or without memory. Not zeroed. */
 static inline void *_Nullable wp_arena_alloc(wp_arena *_Nonnull arena, size_t bytes) {
   size_t rounded = (bytes + 15) & ~(size_t)15;
   wp_chunk *chunk = arena->current;
@@ -66,8 +65,8 @@ static inline void *_Nullable wp_arena_alloc(wp_arena *_Nonnull arena, size_t by
   return result;
 }
 
-/* A NUL-terminated copy of the text. Returns NULL if there is no room, or if the text itself holds a
- * NUL, which sets `has_nul`. */
+/* A NUL-terminated copy of the text. Returns NULL if there is no room. Returns NULL and sets
+ * `has_nul` if the text has a NUL. */
 static inline char *_Nullable wp_arena_text(wp_arena *_Nonnull arena,
                                             const uint8_t *_Nullable bytes, size_t count,
                                             bool *_Nonnull has_nul) {

@@ -1,19 +1,19 @@
 /*
- * Decoding that is safe with bytes from a stranger.
+ * Decoding that is safe with untrusted bytes.
  *
- * One walk over the bytes, guided by the descriptor of the message they should hold, makes the
- * structs of protobuf-c in an arena. protobuf_c_message_unpack by itself recurses without a limit,
- * accepts text that is not UTF-8, cuts a string at a NUL, merges a sub-message that appears twice in
- * its own way, and walks over each level three times. For messages that both accept, the result is
- * the same, but for unknown fields, which are skipped here. Who needs messages in memory of their
- * own scans the bytes first, and has protobuf-c unpack what passes.
+ * One walk over the bytes, guided by the descriptor of the message, makes the structs of protobuf-c
+ * in an arena. protobuf_c_message_unpack recurses without a limit, accepts text that is not UTF-8,
+ * and cuts a string at a NUL. It merges a repeated sub-message in a non-standard way, and walks
+ * over each level three times. For messages that both accept, the result is the same, except that
+ * this decoder skips unknown fields. A caller that needs messages outside the arena scans the bytes
+ * first, and then unpacks them with protobuf-c.
  *
  * Deliberately stricter than the specification:
  *  - A sub-message that is not repeated may appear only once (WP_FAULT_REPEATED_MESSAGE); the
  *    specification would merge the two. No known encoder writes it twice. A member of a oneof
  *    counts too.
  *  - A known field with the wrong wire type is WP_FAULT_WIRE_TYPE; the specification would treat it
- *    as unknown. It means that the peers disagree about the schema, which silence would hide.
+ *    as unknown. It means that the peers have different schemas, and this must be visible.
  *  - Groups, gone since proto2, are WP_FAULT_GROUP.
  */
 #ifndef WP_DECODE_H
@@ -40,7 +40,7 @@ typedef enum wp_fault_code {
   WP_FAULT_NUL,
   WP_FAULT_REPEATED_MESSAGE,
   WP_FAULT_BUDGET,
-  /* protobuf-c refused what the scan let pass. */
+  /* protobuf-c refused a message that the scan accepted. */
   WP_FAULT_UNPACK,
 } wp_fault_code;
 
@@ -52,8 +52,8 @@ typedef struct wp_fault {
 } wp_fault;
 
 /*
- * Checks the bytes of a message without allocating: O(bytes) time, stack bounded by depth_max. What
- * passes is well-formed to the last byte. Returns fault->code.
+ * Checks the bytes of a message without allocating: O(bytes) time, stack bounded by depth_max.
+ * An accepted message is well-formed to the last byte. Returns fault->code.
  */
 wp_fault_code wp_scan(const ProtobufCMessageDescriptor *_Nonnull descriptor,
                       const uint8_t *_Nullable bytes, size_t count, unsigned depth_max,

@@ -2,12 +2,12 @@
  * Encoding from the last byte to the first.
  *
  * A message on the wire has its length before it. protobuf_c_message_pack finds the length of each
- * message, and of all messages in it, before it writes. Written backwards, a message is there when
- * its length is needed: one walk over the tree is enough, and what encloses the message is put in
- * front of it.
+ * message, and of all messages in it, before it writes. If a message is written backwards, it is
+ * complete when its length is needed. So one walk over the tree is enough: the enclosing message is
+ * put in front of it.
  *
- * The bytes are those of protobuf_c_message_pack. Messages must not have unknown fields; the ones
- * that are built here have none.
+ * The bytes are those of protobuf_c_message_pack. Messages must not have unknown fields. The
+ * messages of this package have none.
  *
  * Invariant: the last `wp_output_count` bytes of the memory are written. Growing moves them, so a
  * pointer to them is valid until the next byte is put in front. Not thread-safe.
@@ -22,13 +22,13 @@
 #include <string.h>
 
 typedef struct wp_output {
-  /* The first byte that is written. */
+  /* The first written byte. */
   uint8_t *_Nullable at;
   uint8_t *_Nullable begin;
   uint8_t *_Nullable end;
 } wp_output;
 
-/* How many bytes are written. */
+/* The number of written bytes. */
 static inline size_t wp_output_count(const wp_output *_Nonnull output) {
   return (size_t)(output->end - output->at);
 }
@@ -116,8 +116,7 @@ static inline bool wp_encode_text(wp_output *_Nonnull output, uint32_t number,
   return wp_encode_characters(output, bytes, count) && wp_encode_field(output, number, count);
 }
 
-/* Takes the first bytes back, up to the last `count`. Releases the memory if it is large and
- * nothing is left. */
+/* Removes the first bytes and keeps the last `count`. Frees a large buffer if no bytes are left. */
 void wp_output_truncate(wp_output *_Nonnull output, size_t count);
 
 void wp_output_release(wp_output *_Nonnull output);

@@ -1,5 +1,5 @@
 /*
- * The .proto files of the services, as protoc describes them: what reflection hands out.
+ * The descriptors of the .proto files of the services, for reflection.
  */
 #ifndef WP_FILES_H
 #define WP_FILES_H
@@ -24,7 +24,7 @@ typedef struct wp_file {
 extern const wp_file wp_files[];
 extern const size_t wp_file_count;
 
-/* Swift imports a global array as a tuple; this gives one element. */
+/* One element. Swift imports a global array as a tuple, which has no index. */
 static inline const wp_file *_Nonnull wp_file_at(size_t index) { return &wp_files[index]; }
 
 #endif
