@@ -1,5 +1,5 @@
-# Makes pages of the source tree those of a package: what tests read goes, and links lead to where
-# packages have things, seen from usr/share/doc/PACKAGE.
+# Changes pages of the source tree for a package. It removes the lines for tests. Links lead to the
+# files of the packages, as seen from usr/share/doc/PACKAGE.
 /^<!-- test:.*-->$/d
 s|](\.\./Protos|](Protos|g
 s| The \[gallery\](gallery\.md) has pictures of the bundles\.||
