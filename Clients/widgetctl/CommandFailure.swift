@@ -3,7 +3,7 @@ import WidgetClient
 import WidgetModel
 
 extension ClientError {
-  /// The loss of a connection, in a few words. Viewers add its time.
+  /// The loss of a connection, in a few words.
   var loss: String {
     switch self {
     case .unresponsive: "widgetd does not answer"
@@ -21,6 +21,11 @@ extension ClientError {
     case .status(let status): status.code == .unimplemented && reason == nil
     default: false
     }
+  }
+
+  /// The loss for viewers, which add its time: `widgetd has not answered since 12:00`.
+  var timedLoss: String {
+    if case .unresponsive = self { "widgetd has not answered" } else { loss }
   }
 
   /// The reason why there is no connection, and the next step. Nil if a connection was lost: this
@@ -158,7 +163,7 @@ struct CommandFailure: Error, Hashable {
           + "update and restart it"
       }
     case "BUNDLE_HOST_MISSING":
-      return "no widgetd-host is connected, which installs and runs bundles; start it with "
+      return "no widgetd-host is connected, so nothing installs and runs bundles; start it with "
         + "`\(HostStart.ofProcess.command())`"
     case "BUNDLE_HOST_SILENT":
       let metadata = status.errorInfo?.metadata ?? [:]

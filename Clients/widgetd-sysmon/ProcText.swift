@@ -32,7 +32,7 @@ struct LoadAverage: Hashable {
     var averages: [Double] = []
     for word in words.prefix(3) {
       guard let value = Double(word), value.isFinite, value >= 0 else {
-        throw ProcTextError(path: LoadAverage.path, problem: "\"\(word)\" is no load average")
+        throw ProcTextError(path: LoadAverage.path, problem: "\"\(word)\" is not a load average")
       }
       averages.append(value)
     }
@@ -40,7 +40,7 @@ struct LoadAverage: Hashable {
     guard tasks.count == 2, let runnable = Int64(tasks[0]), let total = Int64(tasks[1]),
       runnable >= 0, total >= 0
     else {
-      throw ProcTextError(path: LoadAverage.path, problem: "\"\(words[3])\" is no pair of tasks")
+      throw ProcTextError(path: LoadAverage.path, problem: "\"\(words[3])\" is not RUNNING/TOTAL")
     }
     (one, five, fifteen) = (averages[0], averages[1], averages[2])
     (self.runnable, self.total) = (runnable, total)

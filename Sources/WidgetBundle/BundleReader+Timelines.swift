@@ -41,7 +41,8 @@ extension BundleFileReader {
       reading.report(
         object["refreshTime"] ?? item,
         timeline.policy == .after
-          ? "the policy after needs a refreshTime" : "only the policy after has a refreshTime",
+          ? "the policy \"after\" needs a refreshTime"
+          : "only the policy \"after\" has a refreshTime",
         hint: timeline.policy == .after ? "add refreshTime: TIME" : "leave it out")
     }
     return timeline

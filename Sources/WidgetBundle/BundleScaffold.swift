@@ -10,7 +10,7 @@ public enum BundleScaffold {
     name: \(id)
     description: The load of this machine, and a counter.
 
-    # What it may touch; everything else is refused.
+    # The files that the bundle may read. The host refuses everything else.
     permissions:
       read: [/proc/loadavg]
 
@@ -19,7 +19,7 @@ public enum BundleScaffold {
         displayName: \(id)
         description: Shows the load, and counts clicks.
         parameters:
-          step: {type: int, default: 1, description: What a click adds.}
+          step: {type: int, default: 1, description: The number that a click adds.}
         data:
           load: {type: double, description: The load over the last minute; null while unknown.}
           clicks: 0

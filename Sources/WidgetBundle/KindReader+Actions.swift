@@ -92,7 +92,7 @@ extension KindReader {
         if isStep, !entries.contains(where: { $0.key == "do" }) {
           let key = entries.first { ObjectShape.action.keys.contains($0.key) }?.key ?? ""
           reading.report(
-            item, "\"\(key)\" cannot stand beside a step", hint: "put the step under do:")
+            item, "\"\(key)\" and a step cannot be in one object", hint: "put the step under do:")
           return []
         }
         return action(item, variables).map { [.action($0)] } ?? []
@@ -162,7 +162,8 @@ extension KindReader {
     }
     if object.has("unset") || (object.has("set") && !KindReader.resultVerbs.contains(verb)) {
       reading.report(
-        object.item, "\"\(object.has("unset") ? "unset" : "set")\" cannot stand beside \(verb)",
+        object.item,
+        "\"\(object.has("unset") ? "unset" : "set")\" cannot be in the same step as \(verb)",
         hint: "make a list of two steps")
     }
     guard let item = object[verb] else {

@@ -34,7 +34,7 @@ extension KindReader {
       if case .properties = work {
       } else {
         reading.report(
-          item, "only properties can be read of several services",
+          item, "only properties can be read from several services",
           hint: "write the full name of one service")
       }
     }

@@ -89,7 +89,8 @@ extension KindReader {
     let isOptional = reading.bool(object["optional"]) ?? false
     if isOptional, !KindReader.optionalInputs.contains(inputName), let item = object["optional"] {
       reading.report(
-        item, "\"optional\" is for what may be missing on a machine, and not for \"\(inputName)\"",
+        item,
+        "\"optional\" is for inputs that can be missing on a machine, not for \"\(inputName)\"",
         hint: "leave it out")
     }
     guard let input else { return nil }
@@ -156,7 +157,7 @@ extension KindReader {
         item,
         isAlone
           ? "the source changes data that it reads, so the host reads it again and again"
-          : "sources have one another read again and again: \(names)",
+          : "these sources read each other again and again: \(names)",
         hint:
           "let \(isAlone ? "it" : "one of them") read something else; while the values change, "
           + "\(isAlone ? "it" : "each") is read ten times a second")

@@ -163,7 +163,7 @@ final class KindReader {
       Field(
         name: BundleScope.statusKey, type: .map(.any),
         defaultValue: .map(ValueMap(names.map { .init(key: $0, value: idle) })),
-        summary: "How its sources and actions stand, by name."))
+        summary: "State of its sources and actions, by name."))
   }
 
   private func names(_ item: Item?, of what: String, besides others: [Named] = []) -> [Named] {

@@ -23,7 +23,7 @@ public enum LifePhase: String, CaseIterable, Sendable {
     switch self {
     case .start, .ready: []
     case .progress: [Field(name: "progress", type: .double, summary: "The share, from 0 to 1.")]
-    case .success: [Field(name: "message", type: .string, summary: "What is said after success.")]
+    case .success: [Field(name: "message", type: .string, summary: "Message after success.")]
     case .error:
       ["code", "title", "message"].map { Field(name: $0, type: .string) }
     }
@@ -57,7 +57,7 @@ extension KindReader {
     if !kind.events.isEmpty {
       kind.events.append(
         EventType(
-          name: name, summary: "Told by the host: \(life.phase) of \(life.name).",
+          name: name, summary: "Sent by the host: \(life.phase) of \(life.name).",
           payload: life.phase.payload))
     }
     return true

@@ -351,7 +351,7 @@ final class Reading {
     if text.hasPrefix("==") { return .string(String(text.dropFirst())) }
     if text.hasPrefix("="), text != "=" {
       report(
-        item, "an expression cannot stand here: this is always the same",
+        item, "an expression is not allowed here, because this value is constant",
         hint: "write == for text that begins with =")
       return nil
     }

@@ -63,7 +63,7 @@ final class TemplateReader {
     if let item = object["if"] {
       if isRoot {
         reading.report(
-          item, "the node at the top is always there", hint: "put it into a stack")
+          item, "the node at the top cannot have a condition", hint: "put it into a stack")
       }
       // A node with rows evaluates its condition for each row.
       node.condition =
@@ -189,7 +189,8 @@ final class TemplateReader {
       if !name.isFieldName || taken.contains(name) || taken.contains(name + "Index") {
         reading.report(
           item, "\"\(name.prefix(64))\" cannot be the name of a row",
-          hint: name.isFieldName ? "that means something else here" : name.fieldNameHint)
+          hint: name.isFieldName
+            ? "choose another name, because this one is already in use here" : name.fieldNameHint)
       } else {
         rows.name = name
       }
@@ -228,7 +229,7 @@ final class TemplateReader {
       }
     }
     if let explicit, ofMain != nil {
-      reading.report(explicit, "the children stand in two places", hint: "keep one of them")
+      reading.report(explicit, "the children are in two places", hint: "keep one of them")
     }
     return reading.oneOrMore(ofMain ?? explicit)
   }

@@ -81,7 +81,7 @@ extension BundleInstaller {
     if let target = bundles.textOfLink(id) { throw BundleInstaller.isLink(to, target) }
     guard entry == .folder, let former = try? bundles.folder(id), try isBundleFolder(former) else {
       throw .refused(
-        "\(to) is there, and is not a bundle", hint: "move it elsewhere, and install again")
+        "\(to) already exists, and is not a bundle", hint: "move it elsewhere, and install again")
     }
     let version = (try? read(in: former))?.bundle.version
     let isEmpty = try former.names().isEmpty

@@ -399,7 +399,7 @@ public struct BundleInstaller: Sendable {
     }
     if let target = bundles.textOfLink(id) { throw BundleInstaller.isLink("\(path)/\(id)", target) }
     guard entry == .folder, try isBundleFolder(try bundles.folder(id)) else {
-      throw .refused("\(path)/\(id) is not a bundle", hint: "remove it by other means")
+      throw .refused("\(path)/\(id) is not a bundle", hint: "if nobody needs it, delete it with rm")
     }
   }
 
@@ -419,7 +419,7 @@ public struct BundleInstaller: Sendable {
     return .notFound(
       "there is no bundle \"\(id)\"",
       hint: (near.map { "did you mean \"\($0)\"? " } ?? "")
-        + "see what there is with `widgetctl bundle ls`")
+        + "`widgetctl bundle ls` lists the bundles")
   }
 }
 

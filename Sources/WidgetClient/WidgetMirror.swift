@@ -54,7 +54,7 @@ public struct WidgetMirror: Hashable, Sendable {
 
     public var description: String {
       switch self {
-      case .unknownWidget(let id): "the widget \(id) changed, but it is not there"
+      case .unknownWidget(let id): "the widget \(id) changed, but the mirror does not have it"
       case .unexpectedRevision(let from, let visible):
         "changes after revision \(from) came at revision \(visible)"
       case .notSynced: "changes came before the snapshot was complete"

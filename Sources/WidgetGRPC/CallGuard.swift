@@ -127,7 +127,8 @@
         guard !CallGuard.isOver(timeout) else {
           return refuse(
             .refused(
-              .deadlineExceeded, "DEADLINE_EXCEEDED", "The call's time was over when it began."),
+              .deadlineExceeded, "DEADLINE_EXCEEDED",
+              "The call's deadline had passed when the call began."),
             context)
         }
       }
@@ -193,7 +194,8 @@
           return refuse(
             .refused(
               .internalError, "PROTOCOL_ERROR",
-              "The message says that it is compressed, and no grpc-encoding says how. Send it plain."
+              "The message is marked as compressed, but the call has no grpc-encoding. Send "
+                + "it plain."
             ),
             context)
         }

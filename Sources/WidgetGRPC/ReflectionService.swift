@@ -79,7 +79,7 @@
         index(of: type) == nil
           ? .error(.notFound, "There is no type \"\(type)\" here.")
           : .extensionNumbers(ofType: type, [])
-      case nil: .error(.invalidArgument, "The request asks nothing that is known here.")
+      case nil: .error(.invalidArgument, "This service does not know the question in the request.")
       }
     }
 

@@ -102,7 +102,7 @@ package enum DataDocument {
       throw Failure(
         tag: entry.key,
         expected: "another name ($bytes, $timestamp, $duration, $double), or a "
-          + "second $ if it is meant literally")
+          + "second $ for a key that begins with $")
     }
   }
 }

@@ -38,7 +38,7 @@ extension ProvideRequest: ConvertibleMessage {
         path: "frame",
         description:
           "must be open, kinds, update, acknowledge, answer, keep_alive, bundle_answer or snapshot; "
-          + "one that this daemon does not know may be of a newer version")
+          + "a frame that this daemon does not know may be from a newer version")
     }
   }
 

@@ -17,11 +17,11 @@ public enum PNGDecoder {
       switch self {
       case .notPNG(let name?): "there is no decoder for \(name); use PNG"
       case .notPNG(nil): "it is not a PNG"
-      case .interlaced: "it is an interlaced PNG; save it without"
+      case .interlaced: "it is an interlaced PNG; save it without interlacing"
       case .tooLarge(let width, let height, let most):
         "\(width) x \(height) pixels are more than \(most)"
       case .tooLong(let width, let height):
-        "of \(width) x \(height) pixels one side is longer than \(PNGDecoder.sideMax)"
+        "\(width) x \(height) pixels have a side longer than \(PNGDecoder.sideMax)"
       case .damaged: "the PNG is damaged or cut off"
       }
     }

@@ -37,7 +37,7 @@ struct Loader {
         "table widgets, row '\(id)'")
       let stored = try decode(StoredWidget.self, rows.blob(1), what: "widget '\(id)'")
       guard stored.widget.id.rawValue == id, stored.widget.revision <= saved.revision else {
-        throw corrupt("the row of widget '\(id)' holds another one")
+        throw corrupt("the row of widget '\(id)' has the data of another widget")
       }
       records.append(RecordImage(stored, compactRevision: saved.compactRevision))
     }
@@ -56,7 +56,7 @@ struct Loader {
         "table kinds, row '\(name)'")
       var registered = try decode(RegisteredKind.self, rows.blob(1), what: "kind '\(name)'")
       guard registered.kind.name.rawValue == name, registered.revision <= saved.revision else {
-        throw corrupt("the row of kind '\(name)' holds another one")
+        throw corrupt("the row of kind '\(name)' has the data of another kind")
       }
       registered.isAttended = rows.number(2) != 0
       kinds.append(registered)
@@ -92,7 +92,7 @@ struct Loader {
       let event = try decode(Event.self, rows.blob(2), what: "event \(sequence)")
       guard event.sequence == sequence, sequence >= 1, sequence <= saved.eventSequenceCeiling,
         let kind = KindName(rows.text(1))
-      else { throw corrupt("the row of event \(sequence) holds another one") }
+      else { throw corrupt("the row of event \(sequence) has the data of another event") }
       images.append(EventImage(kind: kind, event: event))
     }
     return images
@@ -149,7 +149,7 @@ struct Loader {
         3, "table tombstones, row '\(id)' of revision \(revision)")
       let stored = try decode(StoredTombstone.self, rows.blob(2), what: "tombstone '\(id)'")
       guard stored.id.rawValue == id, stored.revision == revision, revision <= saved.revision
-      else { throw corrupt("the row of tombstone '\(id)' holds another one") }
+      else { throw corrupt("the row of tombstone '\(id)' has the data of another tombstone") }
       tombstones.append(TombstoneImage(stored))
     }
     return tombstones

@@ -36,7 +36,7 @@ extension SystemdError: CustomStringConvertible {
     case .timedOut(let operation):
       "\(operation): no answer in time."
     case .tooLarge(let what, let bytes, let bytesMax):
-      "\(what) has \(bytes) bytes; the most is \(bytesMax)."
+      "\(what) has \(bytes) bytes; the limit is \(bytesMax)."
     case .notSealed:
       "The memory file is not sealed, so others can change it while it is read."
     }

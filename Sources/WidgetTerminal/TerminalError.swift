@@ -14,7 +14,8 @@ public enum TerminalError: Error, Hashable, Sendable, CustomStringConvertible {
     case .notATerminal(let which):
       "\(which) is not a terminal; run the command in one, without a pipe or redirection"
     case .cannotMoveCursor:
-      "the terminal cannot move its cursor (TERM is \"dumb\" or not set); set TERM to what it is"
+      "the terminal cannot move its cursor (TERM is \"dumb\" or not set); set TERM to the type "
+        + "of your terminal"
     case .inUse: "the terminal is in use by this process; end the other session first"
     case .system(let call, let reason): "the terminal cannot be set up: \(call): \(reason)"
     }

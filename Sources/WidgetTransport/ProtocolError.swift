@@ -44,8 +44,8 @@ public struct ProtocolError: Error, Hashable, Sendable, CustomStringConvertible 
   static func oversize(_ header: FrameHeader) -> ProtocolError {
     ProtocolError(
       code: .resourceExhausted,
-      message: "message length \(header.dataBytes) exceeds the maximum of "
-        + "\(FrameHeader.frameDataBytesMax) bytes, and was dropped unread, so its method and fields "
+      message: "the message has \(header.dataBytes) bytes, and the maximum is "
+        + "\(FrameHeader.frameDataBytesMax). The daemon did not read it, so its method and fields "
         + "are not known; \(FrameHeader.oversizeAdvice)")
   }
 }

@@ -189,7 +189,8 @@ struct ServiceManager {
     do throws(SystemdError) {
       for state in states { _ = try notifier.notify(state) }
     } catch {
-      logger.warning("cannot tell the service manager", metadata: ["error": "\(error)"])
+      logger.warning(
+        "cannot send a message to the service manager", metadata: ["error": "\(error)"])
     }
   }
 }

@@ -44,7 +44,7 @@ struct Widgetd: AsyncParsableCommand {
   @Option(
     name: .long,
     help: """
-      The folder of the store. Default: the first that is set of $STATE_DIRECTORY, \
+      The folder of the store. Default: the first set variable of $STATE_DIRECTORY, \
       $XDG_STATE_HOME/widgetd and $HOME/.local/state/widgetd, else /var/lib/widgetd.
       """)
   var stateDirectory: String?
@@ -57,8 +57,9 @@ struct Widgetd: AsyncParsableCommand {
   @Option(
     name: .long,
     help: """
-      What an answered change survives. process: the end of the process, even with kill -9. power: \
-      also a power cut, which costs a disk flush for each group of changes. Default: process.
+      The failures that an answered change survives. process: the end of the process, even with \
+      kill -9. power: also a power cut, which costs a disk flush for each group of changes. \
+      Default: process.
       """)
   var durability: String?
 

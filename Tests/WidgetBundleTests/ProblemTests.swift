@@ -57,14 +57,14 @@ import WidgetModel
       "parameters: {a: {type: int, default: x}}", "1:38", "type int, not string"),
     Mistake(
       "parameters: {a: {required: true, default: 1}}", "1:28", "cannot be required"),
-    Mistake("parameters: {a: =now}", "1:17", "an expression cannot stand here", hint: "=="),
+    Mistake("parameters: {a: =now}", "1:17", "an expression is not allowed here", hint: "=="),
     Mistake("parameters: [{name: a}, {name: a}]", "1:32", "\"a\" appears twice"),
     // Expressions.
     Mistake(
       "content: {label: =data.txt}", "1:24", "unknown field 'txt'", hint: "did you mean 'text'?"),
     Mistake("content: {label: '=data.txt'}", "1:25", "unknown field 'txt'"),
     Mistake("content: {label: =data.list}", "1:19", "gives list(dyn)", hint: "string("),
-    Mistake("content: {label: x, if: data.n > 1}", "1:25", "the top is always there"),
+    Mistake("content: {label: x, if: data.n > 1}", "1:25", "the top cannot have a condition"),
     Mistake("content: {label: x, id: -a}", "1:25", "cannot be a node's id"),
     Mistake(
       "content: {small: {label: x, id: a}, large: {image: x, id: a}}", "1:59",

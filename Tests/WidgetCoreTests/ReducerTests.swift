@@ -351,7 +351,7 @@ struct ReducerTests {
   @Test(arguments: [
     (Reducer(event: ""), "event", "Name the event"),
     (Reducer(event: "clik"), "event", "did you mean \"click\"?"),
-    (Reducer(event: "click", nodeID: "-"), "node_id", "alphabet"),
+    (Reducer(event: "click", nodeID: "-"), "node_id", "a-z, A-Z, 0-9"),
     (Reducer(event: "click", condition: "data.count +"), "condition", "^"),
     (Reducer(event: "click", condition: "data.count"), "condition", "bool"),
     (Reducer(event: "click", condition: "data.cuont > 1"), "condition", "count"),

@@ -249,7 +249,7 @@ struct SmartStackTests {
       store.refusal(of: .sendEvent(draft))
         == .invalid(
           field: "payload[widget]",
-          description: "\"nobody\" is none of the widgets of \"stack\": a, b, c."))
+          description: "\"nobody\" is not one of the widgets of \"stack\": a, b, c."))
   }
 
   @Test func `widgets that are hidden, missing, or show the stack are left out`() throws {

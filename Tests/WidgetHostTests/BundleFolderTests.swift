@@ -61,7 +61,7 @@ struct BundleFolderTests {
     let found = BundleFolders.subfolders(of: place.path).filter { $0.hasSuffix(name) }
     #expect(found.count == (isTold ? 1 : 0))
     for path in found {
-      #expect(look(into: path).contains("is not in a folder for one bundle"))
+      #expect(look(into: path).contains("is a file in the folder of bundles"))
       #expect(look(into: path).contains("widgetctl bundle install"))
     }
   }

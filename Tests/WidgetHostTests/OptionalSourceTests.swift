@@ -146,6 +146,7 @@ struct OptionalSourceTests {
     #expect(scene.status("s") == .string("missing"))
     #expect(
       scene.status("s", "message")
-        == .string("no path: the host's environment lacks NONE; start the host with it set"))
+        == .string(
+          "no path: the host's environment lacks NONE; start the host with these variables"))
   }
 }

@@ -59,7 +59,7 @@ import WidgetStorage
     let error = await #expect(throws: SocketError.self) {
       _ = try await startServer(folder: folder)
     }
-    let reason = isSymbolic ? "it is a link" : "it has another name too"
+    let reason = isSymbolic ? "it is a link" : "it has a second hard link"
     #expect(error == .cannotUse(lock.path, reason: reason))
     #expect(try Data(contentsOf: precious) == Data("precious".utf8))
   }

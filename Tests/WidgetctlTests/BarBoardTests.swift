@@ -84,7 +84,7 @@ import WidgetProto
     var board = try synced(board(.waybar), [LiveSamples.widget("a", says: "x")])
     try board.take(.disconnected(hangs), at: .epoch)
     let line = board.next(dates) ?? ""
-    let tooltip = #""tooltip":"widgetd does not answer since 1970-01-01 00:00""#
+    let tooltip = #""tooltip":"widgetd has not answered since 1970-01-01 00:00""#
     #expect(line.contains(tooltip), "\(line)")
     #expect(line.contains("stale"), "\(line)")
     board = self.board(.waybar)

@@ -124,7 +124,7 @@ import WidgetModel
     #expect(host == .silent(process, folders: ["/a"]))
     #expect(host.runs("/a") == nil)
     let words =
-      "widgetd-host (process 42) does not answer since 1970-01-01T00:00:00Z: "
+      "widgetd-host (process 42) has not answered since 1970-01-01T00:00:00Z: "
       + (isStopped
         ? "it is stopped by a signal; continue it with `kill -CONT 42`" : "it hangs; restart it")
     #expect(host.problem(of: "/a") == words)
@@ -261,7 +261,8 @@ import WidgetModel
       ),
       (
         nil, nil, .unknown,
-        "whether it is stored is not known; the daemon does not answer: run `widgetctl doctor`"
+        "the daemon has not said whether it is stored; the daemon does not answer: "
+          + "run `widgetctl doctor`"
       ),
     ] as [(Bool?, Bool?, BundleHost, String)])
   func `the timeout message says whether the event is stored`(
@@ -297,7 +298,7 @@ import WidgetModel
     let words = OutcomeWait.words(
       event: 7, of: Samples.id("w"), within: "1s", isStored: true, isReduced: true,
       isProvided: false, host: .missing())
-    #expect(words.hasPrefix("the daemon has set the data as the event says (event 7, "))
+    #expect(words.hasPrefix("the daemon has changed the data (event 7, "))
     #expect(words.contains("no widgetd-host runs"))
   }
 }

@@ -72,7 +72,7 @@ extension DoctorTests {
       $0.connection = .answered(Facts.Answers(health: .serving, level: .unknown))
     },
     Case(
-      "versions differ", "version", .warn, "the client is 1.0.0, the daemon 0.9.0",
+      "versions differ", "version", .warn, "the client is 1.0.0, and the daemon is 0.9.0",
       "sudo systemctl restart widgetd.service"
     ) {
       $0.connection = .answered(
@@ -88,7 +88,7 @@ extension DoctorTests {
     },
     Case(
       "the program of a daemon without units was replaced by another version", "version", .warn,
-      "the daemon 0.9.0, but the daemon's program was replaced", "ps -ww -o user=,args= -p 0"
+      "the daemon is 0.9.0, but the daemon's program was replaced", "ps -ww -o user=,args= -p 0"
     ) {
       $0.choice = .named("/x", .flag)
       $0.isDaemonReplaced = true

@@ -108,8 +108,8 @@ struct StatusTests {
     report.host = .silent(process, folders: ["/a"])
     #expect(
       report.text(Samples.plain).contains(
-        "Bundles: widgetd-host (process 7) does not answer since 1970-01-01T00:19:00Z: it is stopped "
-          + "by a signal; continue it with `kill -CONT 7`\n"))
+        "Bundles: widgetd-host (process 7) has not answered since 1970-01-01T00:19:00Z: it is "
+          + "stopped by a signal; continue it with `kill -CONT 7`\n"))
     #expect(JSONWriter.compact(report.document).contains(#""silence":{"pid":7,"#))
   }
 

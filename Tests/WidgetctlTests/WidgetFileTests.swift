@@ -89,7 +89,7 @@ struct WidgetFileTests {
     ("{entries: [{values: {}}]}", "the entry has no date"),
     ("{entries: [{date: soon}]}", "1:46: entries[0].date: \"soon\" is not a time"),
     ("{entries: [], policy: later}", "there is: at-end, after, never"),
-    ("{entries: [], policy: after}", "the policy after needs a refreshTime"),
+    ("{entries: [], policy: after}", "the policy \"after\" needs a refreshTime"),
     ("{entries: [], stale: 1}", "1:42: unknown key \"stale\""),
     (
       "{entries: [{date: 2026-01-01T08:00:00Z, duration: x}]}",
@@ -109,8 +109,11 @@ struct WidgetFileTests {
     ("{entries: [{values: {}}]}", "the entry has no date"),
     ("{entries: [{date: soon}]}", "is not a time"),
     ("{entries: [], policy: nver}", "did you mean \"never\"?"),
-    ("{entries: [], policy: after}", "the policy after needs a refreshTime"),
-    ("{entries: [], refreshTime: 2026-01-01T08:00:00Z}", "only the policy after has a refreshTime"),
+    ("{entries: [], policy: after}", "the policy \"after\" needs a refreshTime"),
+    (
+      "{entries: [], refreshTime: 2026-01-01T08:00:00Z}",
+      "only the policy \"after\" has a refreshTime"
+    ),
     (
       "{entries: [{date: 2026-01-01T08:00:00Z, score: -1}]}",
       "entries[0].score: the score is not a number from 0"

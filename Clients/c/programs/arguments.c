@@ -221,7 +221,7 @@ void read_labels(const char *labels, Widgetd__V1__WidgetSelector *selector) {
   bool is_inside = false;
   for (const char *at = labels;; at++) {
     if (*at == '(' && is_inside) bad_labels(labels, "parentheses cannot be nested");
-    if (*at == ')' && !is_inside) bad_labels(labels, "there is no ( to a )");
+    if (*at == ')' && !is_inside) bad_labels(labels, "a ) has no (; add it, or remove the )");
     if (*at == 0 && is_inside) bad_labels(labels, "a ) is missing");
     is_inside = *at == '(' || (is_inside && *at != ')');
     if (*at != 0 && (*at != ',' || is_inside)) continue;

@@ -407,8 +407,8 @@ static const char *read_tag(value *of, const char *tag, const value *content) {
     of->kind_case = WIDGETD__V1__VALUE__KIND_DOUBLE_VALUE;
     of->double_value = number;
   } else {
-    return "another name ($bytes, $timestamp, $duration, $double), or a second $ if it is meant "
-           "literally";
+    return "another name ($bytes, $timestamp, $duration, $double), or a second $ for a key that "
+           "begins with $";
   }
   return NULL;
 }

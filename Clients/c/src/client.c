@@ -183,7 +183,8 @@ static wc_code perform(wc_client *client, const wc_method *method, const uint8_t
                    method->name);
   if (client->timeout_milliseconds < 0)
     return wc_fail(error, WC_DEADLINE_EXCEEDED, "DEADLINE_EXCEEDED",
-                   "the time for %s was over before it began; allow more with wc_set_timeout",
+                   "the timeout of %s had passed before the call began; allow more with "
+                   "wc_set_timeout",
                    method->name);
   int64_t timeout = (int64_t)client->timeout_milliseconds * 1000000;
   int64_t deadline = timeout == 0 ? INT64_MAX : wc_now() + timeout;

@@ -107,7 +107,7 @@ wc_code wc_fail_status(wc_error *error, const Google__Rpc__Status *status) {
   if (error == NULL) return code;
   error->from_daemon = true;
   copy_text(error->message, sizeof error->message,
-            status->message[0] == 0 ? "the daemon refused the call without a word; see its log"
+            status->message[0] == 0 ? "the daemon refused the call without a reason; see its log"
                                     : status->message);
   for (size_t i = 0; i < status->n_details; i++) {
     const Google__Protobuf__Any *any = status->details[i];

@@ -137,7 +137,7 @@ wc_incoming wc_incoming_read(const wc_frame *frame, uint32_t stream_id, bool is_
   if (frame->type == WC_FRAME_DATA) {
     if (!is_stream) return bad(error, "a call without a stream was answered with data");
     if (frame->flags & WC_FLAG_NO_DATA) {
-      if (frame->count != 0) return bad(error, "a frame that says it has no data has some");
+      if (frame->count != 0) return bad(error, "a frame with the no-data flag has data");
       return (wc_incoming){.kind = frame->flags & WC_FLAG_REMOTE_CLOSED ? WC_INCOMING_END
                                                                         : WC_INCOMING_OTHER};
     }

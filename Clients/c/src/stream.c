@@ -171,7 +171,8 @@ static wc_code put(wc_stream *stream, const ProtobufCMessage *request, wc_error 
   if (code == WC_OK) return WC_OK;
   if (code == WC_UNAVAILABLE)
     wc_fail(error, WC_UNAVAILABLE, "CONNECTION_LOST",
-            "the connection to the daemon at %s was lost; wc_stream_next has what came before",
+            "the connection to the daemon at %s was lost; wc_stream_next returns the earlier "
+            "messages",
             stream->path);
   /* No frame can follow half a frame. Data that has arrived can still be read. */
   free(stream->link.out);
@@ -185,7 +186,7 @@ wc_code wc_stream_send_message(wc_stream *stream, const ProtobufCMessage *reques
   if (stream->sent_type == request->descriptor) return put(stream, request, error);
   if (stream->sent_type == NULL)
     return wc_fail(error, WC_INVALID_ARGUMENT, "INVALID_CALL",
-                   "nothing can be sent on this stream, or nothing any more; open another one");
+                   "this stream takes no messages, or no more messages; open another stream");
   return wc_fail(error, WC_INVALID_ARGUMENT, "INVALID_CALL", "the stream takes a %s",
                  stream->sent_type->name);
 }

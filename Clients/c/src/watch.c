@@ -45,7 +45,8 @@ static void exchange(wc_watch *watch) {
     }
     if (result == WC_READ_NOTHING && alive) break;
     wc_fail(&error, WC_UNAVAILABLE, "CONNECTION_LOST",
-            "the connection to the daemon at %s was lost; it is made again by itself", watch->path);
+            "the connection to the daemon at %s was lost; the watch reconnects by itself",
+            watch->path);
     wc_watch_lose(watch, &error);
     return;
   }

@@ -107,7 +107,7 @@ class ProviderEndTest(ProviderCase):
         session.hear("update")
         with mock.patch.object(provider._session, "_receive", side_effect=KeyError("x")):
             session.say(synced=pb.ProvideSynced(revision=5))
-            with self.assertRaisesRegex(widgetd.WidgetdError, "broke off: KeyError"):
+            with self.assertRaisesRegex(widgetd.WidgetdError, "ended: KeyError"):
                 next(provider)
         with self.assertRaises(widgetd.WidgetdError):
             changing.result()

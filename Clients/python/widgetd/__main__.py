@@ -252,7 +252,9 @@ def label_requirements(text: str) -> list[LabelRequirement]:
     while at < len(text) or text.endswith(",") and at == len(text):
         match = _REQUIREMENT.match(text, at)
         if match is None or match.end() == at:
-            raise ValueError(f"{text!r} picks no labels; write 'a=b,c!=d,e in (x,y),f,!g'")
+            raise ValueError(
+                f"{text!r} selects nothing by labels; write 'a=b,c!=d,e in (x,y),f,!g'"
+            )
         at = match.end() + (1 if match.end() == len(text) and not text.endswith(",") else 0)
         if match["key"]:
             operator = LabelOperator.IN if match["word"] == "in" else LabelOperator.NOT_IN
@@ -273,7 +275,7 @@ def _payload(words: Sequence[str]) -> dict[str, Any]:
     for word in words:
         key, sign, text = word.partition("=")
         if not sign or not key:
-            raise ValueError(f"{word!r} is no payload; write KEY=VALUE")
+            raise ValueError(f"{word!r} is not a payload; write KEY=VALUE")
         try:
             payload[key] = json.loads(text)
         except (ValueError, RecursionError):

@@ -168,7 +168,7 @@ class Session:
             self._keep_open()
         except Exception as error:
             # Without this thread, all callers would wait for ever.
-            failure = WidgetdError(f"the provider {self._options.name!r} broke off: {error!r}")
+            failure = WidgetdError(f"the provider {self._options.name!r} ended: {error!r}")
             failure.__cause__ = error
             self.end(failure)
 

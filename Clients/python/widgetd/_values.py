@@ -97,7 +97,7 @@ def _text(text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"{text!r} cannot be sent: it is no valid Unicode text") from error
+        raise ValueError(f"{text!r} cannot be sent: it is not valid Unicode text") from error
     return text
 
 

@@ -260,7 +260,7 @@ def _take(held: dict[str, Widget], change: Change) -> tuple[str, Optional[Conten
         held.pop(change.id, None)
         return change.id, None
     if change.id not in held:
-        raise Inconsistent(f"the widget {change.id} changed, but it is not there")
+        raise Inconsistent(f"the widget {change.id} changed, but the mirror does not have it")
     held[change.id], nodes = updated(held[change.id], change.update)
     return change.id, nodes
 

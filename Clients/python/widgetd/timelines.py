@@ -162,7 +162,7 @@ class Schedule:
     def message_pb(self) -> timeline_pb2.Schedule:
         if _BARE_ZONE.fullmatch(self.zone):
             raise ValueError(
-                f"zone is an expression, and {self.zone} is none: write "
+                f"zone is an expression, and {self.zone} is not one: write "
                 f"""zone="'{self.zone}'" for the time zone with this name, or """
                 'zone="parameters.NAME" for a parameter'
             )

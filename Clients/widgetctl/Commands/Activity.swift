@@ -79,7 +79,8 @@ struct ScoreOption: ParsableArguments {
     help: ArgumentHelp(
       """
       The relevance in a smart stack, 0 to 1000000. The stack shows the widget with the highest \
-      score. It counts until the activity ends. Default: 0 for a new activity, else unchanged.
+      score. The score counts until the activity ends. Default: 0 for a new activity, else \
+      unchanged.
       """, valueName: "number"))
   var score: Double?
 

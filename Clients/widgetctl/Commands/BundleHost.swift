@@ -55,8 +55,8 @@ enum BundleHost: Hashable {
 
   /// The problem of a connected host that has no widget.
   static let unreported =
-    "it could not report its folders and bundles; `widgetctl status` shows the limits of the daemon"
-    + " that are reached, and the log of widgetd-host the reason"
+    "it could not report its folders and bundles; `widgetctl status` shows which limits of the "
+    + "daemon are reached, and the log of widgetd-host shows the reason"
 
   /// Whether the host runs, and nothing else is known.
   private var isUnreported: Bool {
@@ -231,9 +231,9 @@ struct SilentProcess: Hashable, Sendable {
   /// `kill -CONT 42`; nil if the process is not stopped.
   var mend: String? { isStopped ? "kill -CONT \(silence.pid)" : nil }
 
-  /// `widgetd-host (process 42) does not answer since …: …`
+  /// `widgetd-host (process 42) has not answered since …: …`
   func words(_ name: String) -> String {
-    "\(name) (process \(silence.pid)) does not answer since "
+    "\(name) (process \(silence.pid)) has not answered since "
       + "\(RFC3339.text(silence.since.wholeSeconds)): "
       + (mend.map { "it is stopped by a signal; continue it with `\($0)`" }
         ?? "it hangs; restart it")

@@ -401,7 +401,7 @@ struct RemoveCommand: AsyncParsableCommand {
         .refused,
         "widget \"\(id)\" shows the state of \(bundle.map { "the bundle \"\($0)\"" } ?? "widgetd-host"); "
           + (bundle.map { "remove the bundle with `\(removal ?? "widgetctl bundle rm \($0)")`" }
-            ?? "it is there while widgetd-host runs")
+            ?? "it exists while widgetd-host runs")
           + "; --force removes the widget until widgetd-host restores it")
     }
     guard let bundle = bundle(of: applySet) else { return nil }

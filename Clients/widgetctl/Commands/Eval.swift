@@ -160,7 +160,8 @@ struct EvalCommand: AsyncParsableCommand {
     guard let value = Value(result) else {
       throw CommandFailure(
         .invalidArgument,
-        "the result cannot be written: a uint beyond an int, or keys that become one")
+        "the result cannot be written as JSON: it has a uint above the largest int, or two keys "
+          + "with the same text")
     }
     return value
   }

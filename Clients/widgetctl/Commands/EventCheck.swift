@@ -136,8 +136,8 @@ struct EventCheck: Hashable, Sendable {
     }
     let what =
       handled == nil
-      ? "Kind \"\(kind.kind.name)\" does not declare the event \"\(name)\", and does nothing on it: only programs"
-        + " that follow its events notice it."
+      ? "Kind \"\(kind.kind.name)\" does not declare the event \"\(name)\", so nothing "
+        + "handles it. Only programs that follow its events notice it."
       : "Nothing handles the event \"\(name)\" of kind \"\(kind.kind.name)\"."
     return RequestWarning(
       reason: "EVENT_NOT_HANDLED", message: "\(what) \(hint)", metadata: metadata)

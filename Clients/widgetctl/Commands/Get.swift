@@ -185,7 +185,7 @@ struct GetCommand: AsyncParsableCommand {
             field.declared.map {
               JSONWriter.compact($0)
                 + (field.isAside
-                  ? " set aside, it does not fit the kind" : " by \(field.manager)")
+                  ? " set aside, because it does not fit the kind" : " by \(field.manager)")
             } ?? ""))
       }
       return table.text(width: session.printer.width, session.printer.painter)

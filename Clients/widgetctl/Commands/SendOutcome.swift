@@ -118,7 +118,7 @@ struct OutcomeWait: Sendable {
       switch isStored {
       case true?: "it is stored"
       case false?: "its kind stores no events"
-      case nil: "whether it is stored is not known"
+      case nil: "the daemon has not said whether it is stored"
       }
     let next: String
     switch host {
@@ -137,9 +137,9 @@ struct OutcomeWait: Sendable {
       next = "no widgetd-host runs; \(outcome): `\(host.mend ?? "widgetd-host")`"
       if isReduced {
         // The daemon does not know whether the bundle has more steps for the event.
-        return "the daemon has set the data as the event says (event \(event), "
-          + "`widgetctl get \(id) --field data` shows it); whether steps for widgetd-host are left is "
-          + "not known within \(time), because \(next)"
+        return "the daemon has changed the data (event \(event), "
+          + "`widgetctl get \(id) --field data` shows it), but did not report within \(time) "
+          + "whether widgetd-host has steps left: \(next)"
       }
     case .unknown:
       next = "the daemon does not answer: run `widgetctl doctor`"

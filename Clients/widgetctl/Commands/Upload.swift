@@ -22,7 +22,7 @@ enum Upload {
         switch status.st_mode & S_IFMT {
         case S_IFIFO: "a pipe, and its length is not known; write it to a file, and upload that"
         case S_IFDIR: "a folder; upload its files, or an archive of it"
-        default: "no regular file; upload a file"
+        default: "not a regular file; upload a file"
         }
       throw CommandFailure(.otherError, "cannot upload \(path): it is \(what)")
     }

@@ -143,7 +143,7 @@ extension Facts {
     }
     var found =
       isOther
-      ? "the client is \(clientVersion), the daemon \(stats.version)"
+      ? "the client is \(clientVersion), and the daemon is \(stats.version)"
       : "client and daemon are \(clientVersion)"
     if isDaemonReplaced {
       found += ", but the daemon's program was replaced or removed after the daemon started; "
@@ -154,7 +154,7 @@ extension Facts {
       // The socket works. If it is not restarted, it keeps the connections.
       let mend = "\(remedies.systemctl(manager)) restart widgetd.service"
       return .warn(
-        check, found + (isDaemonReplaced ? "restart it" : "and have the new daemon run"), mend: mend
+        check, found + (isDaemonReplaced ? "restart it" : "and start the new daemon"), mend: mend
       )
     }
     if isDaemonReplaced {

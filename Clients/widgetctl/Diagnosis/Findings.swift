@@ -26,12 +26,12 @@ extension Facts {
       switch choice.why {
       case .flag: "named by --socket"
       case .variable: "named by $\(SocketPath.variable)"
-      case .user: "your own daemon's, below $XDG_RUNTIME_DIR, which comes before the system's"
+      case .user: "your own daemon's, below $XDG_RUNTIME_DIR; it comes before the system's"
       case .system:
         choice.user.map { "the system's; there is no \($0.path)" }
           ?? "the system's; $XDG_RUNTIME_DIR is not set, so your own daemon is not looked for"
       case .nowhere:
-        choice.user.map { "the system's place, since there is none at \($0.path) either" }
+        choice.user.map { "the system's path, because there is no socket at \($0.path)" }
           ?? "the system's place; $XDG_RUNTIME_DIR is not set, so your own daemon is not looked for"
       }
     var found = "\(choice.path): \(reason)"
@@ -55,7 +55,7 @@ extension Facts {
     guard !choice.isTooLong else {
       return .fail(
         check,
-        "\(choice.path) has \(choice.path.utf8.count) bytes, and the path of a socket at most "
+        "\(choice.path) has \(choice.path.utf8.count) bytes, and the path of a socket has at most "
           + "\(SocketChoice.pathBytesMax)", mend: remedies.shorten)
     }
     switch file {

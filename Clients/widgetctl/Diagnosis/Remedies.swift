@@ -116,6 +116,6 @@ struct Remedies {
     }
     // With another folder, the daemon begins with another store, and the widgets seem to be lost.
     return "widgetd --socket \(choice.path.shellQuoted), "
-      + "with the --state-directory of before, if any"
+      + "with the same --state-directory as before, if it had one"
   }
 }

@@ -71,7 +71,7 @@ extension LiveBoard {
       if filter == nil { filter = LiveDraft("") }
     case .character("i"):
       guard let id = meantWidget ?? seen.first else {
-        notice = "there is no widget with details"
+        notice = "no widget is visible, so there are no details"
         return []
       }
       return showDetails(of: id)

@@ -119,13 +119,14 @@ struct LiveDetails {
     case .providerSilent(let provider):
       say(
         "Its provider \"\(provider.onOneLine)\" is connected. The provider has marked it stale, or has "
-          + "not updated it since its return.")
+          + "not updated the widget since the provider returned.")
       say("It became stale \(ago(widget.updateTime)) at the latest.")
       say("`widgetctl refresh \(widget.id)` asks the provider for new data.")
     case .provider(let provider):
       say(
-        "Its kind is declared by \"\(provider.onOneLine)\". If that is a program, it does not run, has not "
-          + "updated it since its restart, or has marked it.")
+        "Its kind is declared by \"\(provider.onOneLine)\". If that is a program, the "
+          + "program does not run, has not updated the widget since it restarted, or has marked the "
+          + "widget stale.")
       say("It became stale \(ago(widget.updateTime)) at the latest.")
       say(
         "Start the provider's program. If no program provides it, "

@@ -259,7 +259,7 @@ struct RenderOutput: Sendable {
   func check(isTerminal: Bool) throws(CommandFailure) {
     if format == .png, isTerminal {
       throw CommandFailure(
-        .usage, "a PNG file is nothing to read on a terminal; write it to a file with -o FILE")
+        .usage, "a terminal cannot show a PNG file; write it to a file with -o FILE")
     }
   }
 

@@ -21,7 +21,7 @@ struct ConnectionLoss: Hashable, Sendable {
 
   init(_ error: ClientError, at now: Timestamp) {
     since = now
-    words = error.loss
+    words = error.timedLoss
     absence = error.absence ?? ""
   }
 

@@ -85,7 +85,7 @@ struct KindText {
           seconds: time.seconds + (time.nanoseconds > 0 ? 1 : 0), nanoseconds: 0)
         return ", one more at \(RFC3339.text(second ?? time))"
       } ?? ""
-    return "\(budget.remaining) of \(budget.capacity) an hour left\(next)"
+    return "\(budget.remaining) left, of \(budget.capacity) an hour\(next)"
   }
 
   private func section(_ names: [WrittenBinding.Name], _ width: Int?) -> String {

@@ -137,7 +137,7 @@ struct Staleness: Sendable {
       return words + (first?.message.isEmpty == false ? ": \(first?.message ?? "")" : "") + more
     case .silent(let name, let process):
       let silence = process.silence
-      return "\(name) (process \(silence.pid)) does not answer \(span(silence.since))"
+      return "\(name) (process \(silence.pid)) has not answered \(span(silence.since))"
     case .hostEnded(let end): return "widgetd-host is away \(span(end))"
     case .noHost: return "not updated \(time): no widgetd-host runs"
     case .bundle(let state, let problem):

@@ -59,14 +59,14 @@ struct RunCommand: AsyncParsableCommand {
 
   @Argument(
     parsing: .postTerminator,
-    help: ArgumentHelp("The command, behind `--`, with its arguments.", valueName: "command"))
+    help: ArgumentHelp("The command with its arguments, after `--`.", valueName: "command"))
   var command: [String] = []
 
   @OptionGroup var global: GlobalOptions
 
   func validate() throws {
     guard !command.isEmpty else {
-      throw ValidationError("name the command behind --: widgetctl run --activity Build -- make")
+      throw ValidationError("name the command after --: widgetctl run --activity Build -- make")
     }
     guard staleAfter >= .milliseconds(300) else {
       throw ValidationError("--stale-after is at least 300ms")

@@ -30,7 +30,8 @@ enum SelectorSyntax {
       switch text[index] {
       case "(" where isInside: throw SyntaxFailure("\"\(text)\": parentheses cannot be nested")
       case "(": isInside = true
-      case ")" where !isInside: throw SyntaxFailure("\"\(text)\": there is no ( to this )")
+      case ")" where !isInside:
+        throw SyntaxFailure("\"\(text)\": a ) has no (; add it, or remove the )")
       case ")": isInside = false
       case "," where !isInside:
         parts.append(text[start..<index])

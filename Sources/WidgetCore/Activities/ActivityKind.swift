@@ -10,14 +10,14 @@ enum ActivityKind {
       parameters: [
         Field(
           name: "title", type: .string, defaultValue: .string("Activity"),
-          summary: "What the task is called.")
+          summary: "Name of the task.")
       ],
       // The fields have no defaults, because the state has only the values that the task sets.
       data: [
-        Field(name: "status", type: .string, summary: "What is going on, in a few words."),
+        Field(name: "status", type: .string, summary: "Present step, in a few words."),
         Field(
           name: "progress", type: .double,
-          summary: "How much is done, from 0 to 1. Without it, the widget shows that work goes on."),
+          summary: "Finished part, from 0 to 1. Without it, the widget shows that work goes on."),
         Field(
           name: "outcome", type: .string, summary: "How it ended.",
           choices: ["succeeded", "failed", "stopped"].map { .string($0) }),

@@ -33,7 +33,8 @@ struct ContentCompiler {
       throw Problem("\(place).rows", "the top node cannot have rows; put it into a stack or table")
     }
     guard root.condition.isEmpty else {
-      throw Problem("\(place).condition", "the node at the top is always there")
+      throw Problem(
+        "\(place).condition", "the node at the top cannot have a condition; put it into a stack")
     }
     let scope = Scope(environment: environment, rows: [])
     return ContentProgram(

@@ -23,7 +23,7 @@ enum SmartStackKind {
             + "Empty: the first one stays."),
         Field(
           name: "hold", type: .string, defaultValue: .string("10m"),
-          summary: "How long a widget stays that a user has chosen: 30s, 5m, 1h."),
+          summary: "How long a chosen widget stays: 30s, 5m, 1h."),
       ],
       data: [
         Field(
@@ -134,7 +134,7 @@ enum SmartStackKind {
       guard let found = members.firstIndex(of: wanted) else {
         throw .invalid(
           field: "payload[widget]",
-          description: "\"\(wanted)\" is none of the widgets of \"\(record.id)\": "
+          description: "\"\(wanted)\" is not one of the widgets of \"\(record.id)\": "
             + (members.isEmpty ? "it has none." : members.joined(separator: ", ") + "."))
       }
       place = found

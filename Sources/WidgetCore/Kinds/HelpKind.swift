@@ -20,7 +20,7 @@ enum HelpKind {
         Field(name: "kind", type: .string, summary: "The kind's name."),
         Field(
           name: "known", type: .bool, defaultValue: .bool(false),
-          summary: "Whether the kind is there."),
+          summary: "Whether the kind exists."),
         Field(name: "display_name", type: .string, summary: "What people call it."),
         Field(name: "description", type: .string, summary: "What it is for."),
         Field(name: "provider", type: .string, summary: "Whose it is."),

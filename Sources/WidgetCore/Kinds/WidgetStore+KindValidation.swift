@@ -155,7 +155,7 @@ extension WidgetStore {
       guard reducer.nodeID.isEmpty || reducer.nodeID.isIdentifier(lengthMax: WidgetID.lengthMax)
       else {
         throw .invalid(
-          field: "\(path).node_id", description: "Use at most 128 characters of an id's alphabet.")
+          field: "\(path).node_id", description: "Use at most 128 of a-z, A-Z, 0-9 and . _ - / :.")
       }
     }
   }

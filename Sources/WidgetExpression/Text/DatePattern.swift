@@ -63,7 +63,7 @@ enum DatePattern {
   }
 
   private static func unreadable(_ letter: Unicode.Scalar) -> ExpressionFailure {
-    failure("'%\(letter)' cannot be read; there are \(known) but for j u V Z")
+    failure("'%\(letter)' cannot be read; use one of \(known) without j, u, V and Z")
   }
 
   private static func failure(_ message: String) -> ExpressionFailure {

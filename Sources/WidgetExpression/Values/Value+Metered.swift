@@ -56,7 +56,7 @@ extension Value {
       return .bytes(bytes)
     default:
       guard let value = Value(value) else {
-        throw ExpressionFailure(.outOfRange, "a uint beyond an int cannot be kept")
+        throw ExpressionFailure(.outOfRange, "a uint above the largest int cannot be stored")
       }
       return value
     }

@@ -167,7 +167,7 @@ enum BundleFolders {
       if stat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFREG {
         let root = Paths.parent(folder)
         return .broken(
-          problem: "\(folder) is not in a folder for one bundle, so it does not run; install "
+          problem: "\(folder) is a file in the folder of bundles, so it does not run; install "
             + "it with `widgetctl bundle install \(folder) --dir \(root)`, and remove the file",
           digest: 0)
       }

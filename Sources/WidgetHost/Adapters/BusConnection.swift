@@ -149,7 +149,7 @@ final class BusConnection {
       Failure("PERMISSION_DENIED", "\(place) cannot be used: \(errorText(code: -code))")
     case ECONNRESET, ENOTCONN, EPIPE:
       Failure(
-        "UNAVAILABLE", "\(place) has ended the connection, and is connected to again",
+        "UNAVAILABLE", "\(place) has ended the connection; the host reconnects",
         isTransient: true)
     default:
       Failure(

@@ -227,7 +227,7 @@ struct ProgramConversation {
       return .failure(Failure("ABORTED", "\(name) failed with status \(code)\(said)"))
     }
     guard !request.isContinuous else {
-      return .failure(Failure("ABORTED", "\(name) has ended, and is started again\(said)"))
+      return .failure(Failure("ABORTED", "\(name) has ended; the host starts it again\(said)"))
     }
     return .success(output)
   }

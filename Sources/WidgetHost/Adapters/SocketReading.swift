@@ -96,7 +96,7 @@ enum SocketReading {
       }
       guard count > 0 else {
         return Failure(
-          "UNAVAILABLE", "\(path) has ended the connection, and is connected to again",
+          "UNAVAILABLE", "\(path) has ended the connection; the host reconnects",
           isTransient: true)
       }
       if conversation != nil {

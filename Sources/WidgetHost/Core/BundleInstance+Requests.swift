@@ -113,7 +113,7 @@ extension BundleInstance {
       namesMax: limits.busNamesMax, spacing: limits.fileSpacing)
     if request.isPattern, case .properties = work { return request }
     guard !request.isPattern else {
-      throw Failure("INVALID_ARGUMENT", "only properties can be read of several services")
+      throw Failure("INVALID_ARGUMENT", "only properties can be read from several services")
     }
     return request
   }
@@ -257,9 +257,8 @@ extension BundleInstance {
     guard let uid = user(behind: event) else {
       throw Failure(
         "FAILED_PRECONDITION",
-        "only steps of the event that a client sent, and of events that they emit to widgets of the"
-          + " same bundle, can send its blob; a source, an interval, and an event from elsewhere"
-          + " cannot")
+        "this step may not send the blob; send it in a step for the event that brought the blob, or"
+          + " for an event that such a step emits to a widget of the same bundle")
     }
     return uid
   }

@@ -291,7 +291,7 @@ extension DaemonConversation {
       // settings.
       let words = "\(bundle.path) is not in a folder of this host"
       if !told.contains(widget.id) {
-        report("bundle \(bundle.id) in \(words); its widgets stay, stale")
+        report("bundle \(bundle.id) in \(words); its widgets stay and are stale")
       }
       var data = widget.data
       data["state"] = .string(HostState.Standing.State.stopped.rawValue)

@@ -71,8 +71,8 @@ extension HostState {
     case .unavailable(let reason):
       folders[path]?.removeAt = nil
       problem =
-        "\(reason), so \(path) cannot be read; the widgets of the bundle stay, stale; bring the"
-        + " folder back"
+        "\(reason), so \(path) cannot be read; the widgets of the bundle stay and are stale;"
+        + " bring the folder back"
     case .missing, .removed:
       folders[path]?.removeAt = now.uptime + limits.absenceMax
       problem =

@@ -108,8 +108,9 @@ extension HostState {
           id: "others", type: .label,
           properties: [
             "text": Binding(
-              "'of these others created ' + string(data.others) + ': ' + data.othersFirst.join(', ')"
-                + " + (data.others > size(data.othersFirst) ? ', …' : '')")
+              "'others created ' + string(data.others) + ' of these: ' + "
+                + "data.othersFirst.join(', ') "
+                + "+ (data.others > size(data.othersFirst) ? ', …' : '')")
           ], condition: "data.others > 0"),
         NodeTemplate(
           id: "problem", type: .label, properties: ["text": Binding("data.problem")],

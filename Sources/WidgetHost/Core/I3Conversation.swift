@@ -69,7 +69,7 @@ struct I3Conversation {
     var step = Step()
     while bytes.count >= I3Conversation.headSize {
       guard bytes.starts(with: I3Conversation.magic) else {
-        throw Failure("INVALID_ARGUMENT", "what listens there is neither i3 nor sway")
+        throw Failure("INVALID_ARGUMENT", "the program at this socket is neither i3 nor sway")
       }
       let (length, type) = bytes.withUnsafeBytes {
         (
@@ -78,7 +78,7 @@ struct I3Conversation {
         )
       }
       guard length <= bytesMax else {
-        throw Failure("OUT_OF_RANGE", "the answer has \(length) bytes; \(bytesMax) are the most")
+        throw Failure("OUT_OF_RANGE", "the answer has \(length) bytes; the limit is \(bytesMax)")
       }
       let end = I3Conversation.headSize + length
       guard bytes.count >= end else { break }

@@ -56,7 +56,8 @@ public struct BundlePermissions: Hashable, Sendable {
       else { throw Failure("NOT_FOUND", "the path is empty") }
       let names = expression.environmentNames.joined(separator: " or ")
       throw Failure(
-        "NOT_FOUND", "no path: the host's environment lacks \(names); start the host with it set")
+        "NOT_FOUND",
+        "no path: the host's environment lacks \(names); start the host with these variables")
     }
     guard !expanded.utf8.contains(0), expanded.utf8.count < 4_096 else {
       throw Failure("INVALID_ARGUMENT", "\"\(text.prefix(100))\" is not a path")
@@ -84,7 +85,7 @@ public struct BundlePermissions: Hashable, Sendable {
     }
     throw Failure(
       "PERMISSION_DENIED",
-      "the permissions \(whose) do not allow asking \(address.authority);"
+      "the permissions \(whose) do not allow requests to \(address.authority);"
         + " add \"\(address.hostForRules)\" to permissions.hosts in its file")
   }
 

@@ -69,8 +69,8 @@ struct Previews: Sendable {
         guard bundle.knows(question.parameters, of: question.kind) else {
           throw Failure(
             "PERMISSION_DENIED",
-            "only owners may choose parameters that no widget of the kind has; take those of a widget"
-          )
+            "only owners may use parameters that no widget of the kind has; use the parameters of "
+              + "a widget")
         }
         allowance.refill(at: now.uptime)
         guard allowance.available >= 1 else {

@@ -49,7 +49,8 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
     ) {
       guard !self.isDecided else { return }
       self.refuse(
-        "in \(self.service.context.limits.firstByteMilliseconds) ms it did not open a protocol")
+        "in \(self.service.context.limits.firstByteMilliseconds) ms it sent no complete first "
+          + "bytes of a protocol")
     }
   }
 
@@ -65,7 +66,8 @@ final class AcceptedConnection: ChannelInboundHandler, RemovableChannelHandler, 
     } else if let guest = guests.first(where: { $0.opening.first == first }) {
       let seen = received.readableBytesView.prefix(guest.opening.count)
       guard guest.opening.starts(with: seen) else {
-        return refuse("its first bytes are not those of a protocol that begins with \(first)")
+        return refuse(
+          "its first byte is \(first), but the next bytes do not belong to that protocol")
       }
       guard seen.count == guest.opening.count else { return }
       decide()

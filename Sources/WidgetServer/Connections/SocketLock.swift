@@ -58,7 +58,7 @@ final class SocketLock: Sendable {
     guard fstat(file, &status) == 0 else { return String(cString: strerror(errno)) }
     if status.st_mode & S_IFMT != S_IFREG { return "it is not a plain file" }
     if status.st_uid != geteuid() { return "it belongs to user \(status.st_uid)" }
-    if status.st_nlink > 1 { return "it has another name too" }
+    if status.st_nlink > 1 { return "it has a second hard link" }
     return nil
   }
 
