@@ -1,14 +1,14 @@
 /*
- * The declarations that the library's files share. The layers, each of which uses only those above
- * it:
+ * The common declarations of the library's files. Each layer uses only the layers above it:
  *
- *   error    codes, wc_error, reading a google.rpc.Status
- *   socket   which socket, and connecting to it
- *   message  encoded and decoded messages, checked and bounded; which method takes which
+ *   error    codes and wc_error
+ *   socket   the path of the socket, and connecting to it
+ *   message  encoded and decoded messages, checked and bounded; the messages of each method
+ *   status   a google.rpc.Status as a wc_error
  *   link     one connection: frames in, frames out, never blocking
  *   content  the nodes of one widget, and a change of them; more in content.h
  *   mirror   the widgets of a watch; more in mirror.h
- *   client, calls, value, stream, watch    what widgetclient.h promises; more of watch in watch.h
+ *   client, calls, value, stream, watch    the functions of widgetclient.h; more of watch in watch.h
  *
  * Nothing here is exported. Errors: functions return a wc_code and fill a wc_error, which may be
  * NULL; wc_fail does both.
@@ -34,8 +34,8 @@
 wc_code wc_fail(wc_error *error, wc_code code, const char *reason, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 wc_code wc_fail_memory(wc_error *error);
-/* Fills the error from a status that the daemon sent, whose code must not be OK. */
-wc_code wc_fail_status(wc_error *error, const Google__Rpc__Status *status);
+/* Copies as much well-formed UTF-8 as fits, and a NUL. */
+void wc_copy_text(char *to, size_t size, const char *from);
 
 /* --- socket.c --- */
 
@@ -103,6 +103,11 @@ wc_code wc_copy_message(const ProtobufCMessage *message, ProtobufCMessage **copy
 
 /* The memory that a message takes. */
 size_t wc_message_cost(const ProtobufCMessage *message);
+
+/* --- status.c --- */
+
+/* Fills the error from a status that the daemon sent, whose code must not be OK. */
+wc_code wc_fail_status(wc_error *error, const Google__Rpc__Status *status);
 
 /* --- link.c --- */
 
