@@ -112,7 +112,7 @@ extension WidgetStore {
       guard let entry = owner ?? record.ownership?[aside: path] else {
         throw .invalid(
           field: "\(field).release[\(index)]",
-          description: "Widget \"\(record.id)\" records no owner of \(path), so there is nothing "
+          description: "Widget \"\(record.id)\" has no owner of \(path), so there is nothing "
             + "to give back; `widgetctl get \(record.id) --owners` shows the fields with an owner.")
       }
       guard let (part, key) = parsed else {
