@@ -3,7 +3,7 @@ import WidgetModel
 /// The inverses of changes outside the records, newest last. `RecordTable` keeps the inverses of
 /// changes of records.
 ///
-/// Every structural change appends its inverse while recording is on. Undoing runs the inverses in
+/// While `keepsInverses`, every structural change appends its inverse. Undoing runs the inverses in
 /// reverse order, so each finds the store exactly as it left it. Of revisions in a row, only the
 /// first one is kept.
 struct Journal {
@@ -26,16 +26,16 @@ struct Journal {
     case theme(RevisedTheme)
   }
 
-  /// Whether changes can be taken back.
-  var isRecording: Bool
+  /// Whether changes append their inverses, so that they can be taken back.
+  var keepsInverses: Bool
   var inverses: [Inverse] = []
   /// The savepoint of the innermost `atomically`, or 0: `undo` goes back to it, or further.
   var savepointInForce = 0
 
-  init(isRecording: Bool) { self.isRecording = isRecording }
+  init(keepsInverses: Bool) { self.keepsInverses = keepsInverses }
 
   mutating func append(_ inverse: Inverse) {
-    guard isRecording else { return }
+    guard keepsInverses else { return }
     if case .revision = inverse, inverses.count > savepointInForce,
       case .revision? = inverses.last
     {

@@ -38,13 +38,13 @@ extension WidgetStore {
     var result = Advance()
     guard let date = nextDate, date <= now else { return result }
     assert(!hasPendingGroup, "what time changes cannot be taken back with a group")
-    guard !isRecording || revision < revisionCeiling else {
+    guard !keepsInverses || revision < revisionCeiling else {
       result.needsReservation = true
       return result
     }
-    let wasRecording = isRecording
-    isRecording = false
-    defer { isRecording = wasRecording }
+    let keptInverses = keepsInverses
+    keepsInverses = false
+    defer { keepsInverses = keptInverses }
     contents.beginCommand(at: now)
     records.beginCommand()
     while contents.cost < costMax, !(result.isChange && isOver()),

@@ -106,7 +106,7 @@ public struct WidgetStore: ~Copyable {
     events = EventRing(lastSequence: image.eventSequenceCeiling)
     eventSequenceCeiling = image.eventSequenceCeiling
     revisionCeiling = image.revision
-    journal = Journal(isRecording: false)
+    journal = Journal(keepsInverses: false)
     // The kinds come before the widgets, because they make the widgets' content.
     for registered in image.kinds where !BuiltInKind.isBuiltIn(registered.kind.name) {
       setKind(
@@ -132,7 +132,7 @@ public struct WidgetStore: ~Copyable {
       unacknowledged.append(image.event, of: image.kind)
     }
     noteRestoredEmbeds()
-    isRecording = isRevocable
+    keepsInverses = isRevocable
   }
 
   /// A second store that continues from the same state. O(all).

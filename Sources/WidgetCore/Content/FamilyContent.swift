@@ -225,7 +225,7 @@ struct ContentReader {
     meter.cost += cost
     usage.readingCost += cost
     if keeps, usage.bytes + made.bytes <= limits.familyContentBytesMax {
-      record.keep(made, countingIn: usage)
+      usage.keep(made, of: record)
     }
     return made
   }

@@ -35,13 +35,13 @@ extension WidgetStore {
     var result = Advance()
     guard needsSettling else { return result }
     assert(!hasPendingGroup, "what embeds show cannot be taken back with a group")
-    guard !isRecording || revision < revisionCeiling else {
+    guard !keepsInverses || revision < revisionCeiling else {
       result.needsReservation = true
       return result
     }
-    let wasRecording = isRecording
-    isRecording = false
-    defer { isRecording = wasRecording }
+    let keptInverses = keepsInverses
+    keepsInverses = false
+    defer { keepsInverses = keptInverses }
     contents.beginCommand(at: now)
     records.beginCommand()
     let before = revision

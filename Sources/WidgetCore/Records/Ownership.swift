@@ -2,8 +2,8 @@ import WidgetModel
 
 /// The owners of a widget's fields, and the values that are set aside, in order of the paths.
 ///
-/// Only widgets that a manager has declared have owners. For other widgets, only values that are
-/// set aside are recorded.
+/// Only widgets that a manager has declared have owners. Other widgets have only values that are set
+/// aside.
 struct Ownership: Hashable {
   /// One entry for each field with an owner. No entry has a value that is set aside.
   private(set) var entries: [FieldOwner] = []

@@ -41,32 +41,36 @@ final class Record {
       shown: other.shown)
     (older, newer, inverseNumber) = (other.older, other.newer, other.inverseNumber)
   }
-
-  /// Caches content of another family that was made for a reader.
-  func keep(_ content: FamilyContent, countingIn usage: FamilyContentUsage) {
-    shown.families.append(content)
-    usage.bytes += content.bytes
-  }
 }
 
-/// The size of the cache for other families, and the cost of making content for readers. Readers
-/// share it with the store, because they fill the cache.
+/// The size of the cache for other families, and the cost of reading. Readers fill the cache.
 final class FamilyContentUsage {
   fileprivate(set) var bytes: Int
   /// The sum since the store began, which only grows.
   var readingCost = 0
-  init(bytes: Int = 0) { self.bytes = bytes }
+  fileprivate init(bytes: Int = 0) { self.bytes = bytes }
+
+  /// Caches content of another family that was made for a reader of a record.
+  func keep(_ content: FamilyContent, of record: Record) {
+    record.shown.families.append(content)
+    bytes += content.bytes
+  }
 }
 
 /// All records, and everything that follows from them: the index, the order, the links from newest
 /// to oldest, the usage of each owner, and the content of each widget.
 ///
-/// Records change only through `insert`, `modify` and `remove`. Each call keeps all parts
-/// consistent. While `isRecording`, `insert` and `remove` record their inverses, and `modify` saves
+/// Commands change records only through `insert`, `modify` and `remove`. Each call keeps all parts
+/// consistent. While `keepsInverses`, `insert` and `remove` keep their inverses, and `modify` keeps
 /// the former record. Further changes of this record need no inverse until the next savepoint,
 /// because `undo` goes back to before the first one. `undo` runs the inverses newest first, and
 /// puts each record in front of its former older neighbour. The last inverse of a record to run puts
 /// it at its former place, because all records that are still changed are newer.
+///
+/// The other writers have no inverse. Readers do not see the changes of `stayStale`, `appointAhead`,
+/// `purge` and `replaceContent`. `resolveEmbeds` runs between groups. `evictContent` and
+/// `FamilyContentUsage.keep` change a cache. The setters of a record are private to this file, so
+/// the compiler refuses every other writer.
 ///
 /// Invariants, checked by `checkInvariants` in tests: `index` maps every record's id to its slot;
 /// `order` holds every record once by its position; the links `newest…oldest` hold every record
@@ -82,7 +86,7 @@ struct RecordTable: ~Copyable {
   private(set) var order = OrderIndex()
   private(set) var newest: Int32 = -1
   private(set) var oldest: Int32 = -1
-  /// For each chunk of slots, the revision of the last change of its records, or a later one.
+  /// For each chunk of slots, the revision of its last change, or a later one.
   private(set) var chunkRevisions: [Revision] = []
   private(set) var usage: [UInt32: Usage] = [:]
   /// The growth of each user's contents by the current command.
@@ -103,8 +107,8 @@ struct RecordTable: ~Copyable {
   private var firstInverseNumber = 0
   /// The savepoint of the innermost `atomically`, or 0: `undo` goes back to it, or further.
   var savepointInForce = 0
-  /// Whether changes can be taken back.
-  var isRecording = false
+  /// Whether changes keep their inverses, so that `undo` can take them back.
+  var keepsInverses = false
 
   /// The usage of one user's widgets.
   struct Usage {
@@ -133,7 +137,7 @@ struct RecordTable: ~Copyable {
     activityAgenda = other.activityAgenda
     familyUsage = FamilyContentUsage(bytes: other.familyUsage.bytes)
     embeds = other.embeds.copy()
-    isRecording = other.isRecording
+    keepsInverses = other.keepsInverses
     (firstInverseNumber, savepointInForce) = (other.firstInverseNumber, other.savepointInForce)
     inverses = other.inverses.map { inverse in
       switch inverse {
@@ -159,8 +163,7 @@ struct RecordTable: ~Copyable {
 
   func slot(of id: WidgetID) -> Int? { index[id].map(Int.init) }
 
-  /// Visits the records that changed after a cursor, the newest first, until the closure returns
-  /// false. O(records looked at).
+  /// Visits the records after a cursor, newest first, until the closure returns false. O(visits).
   func forEachRecord(changedSince cursor: Revision, _ body: (Record) -> Bool) {
     var slot = newest
     while slot >= 0, let record = slots[Int(slot)], record.revision > cursor {
@@ -197,7 +200,7 @@ struct RecordTable: ~Copyable {
     appoint(record, in: slot)
     noteChange(of: record)
     linkNewest(slot)
-    if isRecording {
+    if keepsInverses {
       append(.remove(slot: slot, chunk: chunkRevisions[chunk(of: slot)]), for: record)
     }
     chunkRevisions[chunk(of: slot)] = revision
@@ -214,7 +217,7 @@ struct RecordTable: ~Copyable {
     guard let old = slots[slot] else { return }
     var record = old
     let chunk = chunk(of: Int32(slot))
-    if isRecording, !hasInverse(old) {
+    if keepsInverses, !hasInverse(old) {
       record = Record(copying: old)
       slots[slot] = record
       append(.replace(slot: Int32(slot), with: old, chunk: chunkRevisions[chunk]), for: record)
@@ -243,8 +246,7 @@ struct RecordTable: ~Copyable {
     linkNewest(Int32(slot))
   }
 
-  /// Replaces a widget's table with another one that has the same content. No reader can see the
-  /// difference, so there is nothing to take back.
+  /// Replaces a widget's table with another one that has the same content.
   mutating func replaceContent(of slot: Int, with content: ContentTable?) {
     guard let record = slots[slot] else { return }
     let oldBytes = record.contentBytes
@@ -260,7 +262,7 @@ struct RecordTable: ~Copyable {
     take(Int32(slot))
     noteChange(of: record)
     let chunk = chunk(of: Int32(slot))
-    if isRecording {
+    if keepsInverses {
       inverses.append(.restore(slot: Int32(slot), record, chunk: chunkRevisions[chunk]))
     }
     chunkRevisions[chunk] = revision
@@ -269,11 +271,10 @@ struct RecordTable: ~Copyable {
 
   /// Makes the next group store a record that does not change.
   mutating func storeAgain(_ slot: Int) {
-    if isRecording { inverses.append(.storeAgain(slot: Int32(slot))) }
+    if keepsInverses { inverses.append(.storeAgain(slot: Int32(slot))) }
   }
 
-  /// Forgets that a key was removed from a record at a revision. The record was created at
-  /// `created`. Cannot be taken back.
+  /// Forgets that a key was removed from a record at a revision. Cannot be taken back.
   mutating func purge(
     _ key: String, of part: WidgetStore.Removal.Part, in slot: Int32, createdAt created: Revision,
     removedAt revision: Revision
@@ -343,7 +344,7 @@ struct RecordTable: ~Copyable {
     }
   }
 
-  /// Drops the inverses, so that earlier changes can no longer be taken back.
+  /// Drops the inverses of earlier changes.
   mutating func forgetInverses() {
     firstInverseNumber += inverses.count
     inverses.removeAll(keepingCapacity: inverses.count < 256)
@@ -487,7 +488,7 @@ struct RecordTable: ~Copyable {
     }
   }
 
-  /// Puts a record back before its recorded older neighbour. Its newer neighbour can be another one
+  /// Puts a record back before its former older neighbour. Its newer neighbour can be another one
   /// than then, if that one has changed again.
   private mutating func relink(_ slot: Int32) {
     guard let record = slots[Int(slot)] else { return }

@@ -132,15 +132,15 @@ extension WidgetStore {
   mutating func atomically<R>(
     _ body: (inout WidgetStore) throws(StoreError) -> (result: R, keep: Bool)
   ) throws(StoreError) -> R {
-    let wasRecording = isRecording
+    let keptInverses = keepsInverses
     let former = (records.savepointInForce, journal.savepointInForce)
     let start = savepoint
-    isRecording = true
+    keepsInverses = true
     (records.savepointInForce, journal.savepointInForce) = (start.records, start.others)
     defer {
-      isRecording = wasRecording
+      keepsInverses = keptInverses
       (records.savepointInForce, journal.savepointInForce) = former
-      if !wasRecording {
+      if !keptInverses {
         records.forgetInverses()
         journal.inverses.removeAll()
       }
@@ -155,10 +155,10 @@ extension WidgetStore {
     }
   }
 
-  /// Whether changes can be taken back.
-  var isRecording: Bool {
-    get { journal.isRecording }
-    set { (journal.isRecording, records.isRecording) = (newValue, newValue) }
+  /// Whether changes keep their inverses, so that they can be taken back.
+  var keepsInverses: Bool {
+    get { journal.keepsInverses }
+    set { (journal.keepsInverses, records.keepsInverses) = (newValue, newValue) }
   }
 
   mutating func addInverse(_ inverse: Journal.Inverse) { journal.append(inverse) }
