@@ -54,10 +54,13 @@ def declared(data, scope, fields):
 def methods_in(file_set):
     """The methods that the daemon answers: a dict for each, in the order of files and services."""
     files = [content for number, _, _, content in fields_of(file_set) if number == 1]
-    home = {}
+    home, empty = {}, set()
     for data in files:
         name, _, symbols = described_file(data)
         home.update(("." + symbol, name) for symbol in symbols)
+        for message in (content for number, _, _, content in fields_of(data) if number == 4):
+            if not any(number == 2 for number, _, _, _ in fields_of(message)):
+                empty.add(".%s.%s" % (text_of(data, 2), text_of(message, 1)))
     methods = []
     for data in files:
         file, package = text_of(data, 1), text_of(data, 2)
@@ -79,9 +82,19 @@ def methods_in(file_set):
                     "case": case_of(name, texts[1]), "request": (home[texts[2]], texts[2]),
                     "response": (home[texts[3]], texts[3]),
                     "takes_stream": 5 in flags, "gives_stream": 6 in flags,
+                    "has_empty_request": texts[2] in empty,
                     "is_repeatable": 6 not in flags and level != IDEMPOTENCY_UNKNOWN,
                     "may_change": level != NO_SIDE_EFFECTS})
     return methods
+
+
+def comments_of_methods(proto):
+    """The comments of the methods in the text of a file: lists of lines, by the methods' full names."""
+    package = re.search(r"(?m)^package (.+);", proto)[1]
+    return {
+        "%s.%s/%s" % (package, service, name): re.findall(r"// ?(.*)", comment)
+        for service, body in re.findall(r"(?ms)^service (\w+) \{\n(.*?)^\}", proto)
+        for comment, name in re.findall(r"((?:^ *//.*\n)*)^ *rpc (\w+)\(", body, re.M)}
 
 
 def case_of(service, method):

@@ -1,4 +1,5 @@
-"""Swift code: the table of methods, numbers of fields, node types, and the conformances of C structs."""
+"""Swift code: the table of methods, the client's calls, numbers of fields, node types, and the conformances
+of C structs."""
 
 import re
 
@@ -73,15 +74,38 @@ def service_enum(case):
 NOT_IN_CLIENT = ("ListHealth",)
 
 
+# Requests whose default is the whole daemon, although they have fields.
+DEFAULT_REQUESTS = ("HealthCheckRequest",)
+
+
+def is_call(method):
+    """Whether WidgetClient has a function for the method that sends one message and returns one."""
+    return not (method["takes_stream"] or method["gives_stream"] or method["case"] in NOT_IN_CLIENT)
+
+
+def client_calls(methods, comments):
+    """The functions of WidgetClient: each joins a method to its request and response."""
+    lines = ["// %s" % NOTICE, "// swift-format-ignore-file", "", "public import WidgetProto", "",
+             "extension WidgetClient {"]
+    for method in filter(is_call, methods):
+        request, response = (method[part][1].split(".")[-1] for part in ("request", "response"))
+        is_optional = method["has_empty_request"] or request in DEFAULT_REQUESTS
+        lines += ["  /// %s" % line for line in comments["%(service)s/%(name)s" % method]]
+        lines += ["  public func %s(" % lower_first(method["case"]),
+                  "    _ request: %s%s, options: CallOptions = CallOptions()"
+                  % (request, " = %s()" % request if is_optional else ""),
+                  "  ) async throws(ClientError) -> %s {" % response,
+                  "    try await call(.%s, request, options)" % lower_first(method["case"]), "  }", ""]
+    return "\n".join(lines[:-1] + ["}", ""])
+
+
 def driver_calls(methods):
     """The functions of WidgetClient by the names of their methods, for the conformance suite."""
     lines = ["// %s" % NOTICE, "// swift-format-ignore-file", "", "import WidgetClient", "",
              "extension SocketClient {",
              "  /// The library's function for a method, by the method's full name.",
              "  static func function(of method: String) -> Call? {", "    switch method {"]
-    for method in methods:
-        if method["takes_stream"] or method["gives_stream"] or method["case"] in NOT_IN_CLIENT:
-            continue
+    for method in filter(is_call, methods):
         lines += ['    case "%s/%s":' % (method["service"], method["name"]),
                   "      typed { c, r, o throws(ClientError) in try await c.%s(r, options: o) }"
                   % lower_first(method["case"])]
