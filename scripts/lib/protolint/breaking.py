@@ -17,13 +17,12 @@ from google.protobuf.descriptor_pb2 import (
     DescriptorProto, EnumDescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileOptions)
 
 from protolint.source import (
-    FIELD, INPUT, OUTPUT, PACKAGE, RPC, SYNTAX, VALUE, EnumAt, Finding, MessageAt, ServiceAt,
+    FIELD, INPUT, OUTPUT, PACKAGE, RPC, VALUE, EnumAt, Finding, MessageAt, ServiceAt,
     Source, enums, map_entry, messages, real_oneofs, services)
 
 RULES = {
     "FILE_NO_DELETE": "no file is removed",
     "FILE_SAME_PACKAGE": "a file stays in its package",
-    "FILE_SAME_SYNTAX": "a file keeps its syntax",
     "FILE_SAME_OPTION": "a file keeps the options that decide what generated code looks like",
     "MESSAGE_NO_DELETE": "no message is removed, renamed, or moved to another file",
     "ENUM_NO_DELETE": "no enum is removed, renamed, or moved to another file",
@@ -77,9 +76,6 @@ def _file(now: Source, was: FileDescriptorProto, it: FileDescriptorProto) -> Ite
         yield now.finding("FILE_SAME_PACKAGE", it.name, (PACKAGE,),
                           f"the package was {was.package} and is {it.package}; leave this file as "
                           "it was, and put the new package beside it")
-    if was.syntax != it.syntax:
-        yield now.finding("FILE_SAME_SYNTAX", it.name, (SYNTAX,),
-                          f"the syntax was {was.syntax!r} and is {it.syntax!r}; restore it")
     for option in FileOptions.DESCRIPTOR.fields:
         if option.name not in FREE_OPTIONS:
             old, new = getattr(was.options, option.name), getattr(it.options, option.name)

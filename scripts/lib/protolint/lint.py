@@ -1,7 +1,7 @@
 """How .proto files are to be written: the rules that buf calls STANDARD, and some of our own.
 
 The rules have buf's names where buf has them, so that its documentation explains them. Ours are
-COMPILES, SYNTAX_PROTO3, COMMENT_FILE, LANGUAGE_OPTIONS, PACKAGE_SAME_OPTIONS and NUMBER_GAP.
+COMPILES, SYNTAX_PROTO3, COMMENT_FILE, LANGUAGE_OPTIONS and NUMBER_GAP.
 `scripts/lint-protos --help` says which of buf's rules they contain. A file cannot switch a rule off:
 change a rule that does not fit here.
 """
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from protolint.source import (
-    FIELD, IMPORT, INPUT, ONEOF, OUTPUT, PACKAGE, RPC, SYNTAX, VALUE, EnumAt, Finding, MessageAt,
+    FIELD, INPUT, ONEOF, OUTPUT, PACKAGE, RPC, SYNTAX, VALUE, EnumAt, Finding, MessageAt,
     ServiceAt, Source, enums, messages, real_oneofs, services)
 
 RULES = {
@@ -27,18 +27,13 @@ RULES = {
     "PACKAGE_LOWER_SNAKE_CASE": "the parts of a package's name are lower_snake_case",
     "PACKAGE_VERSION_SUFFIX": "a package ends in a version: v1, v2, v1beta1",
     "PACKAGE_DIRECTORY_MATCH": "the package a.b.v1 is in the folder a/b/v1",
-    "PACKAGE_NO_IMPORT_CYCLE": "packages do not import each other in a circle",
     "LANGUAGE_OPTIONS": "a file says what generated code is called, as buf's managed mode would",
-    "PACKAGE_SAME_OPTIONS": "all files of a package have the same options for other languages",
-    "IMPORT_NO_PUBLIC": "nothing is imported for others",
-    "IMPORT_NO_WEAK": "no import is weak",
     "IMPORT_USED": "what is imported is used",
     "MESSAGE_PASCAL_CASE": "a message's name is PascalCase",
     "FIELD_LOWER_SNAKE_CASE": "a field's name is lower_snake_case",
     "ONEOF_LOWER_SNAKE_CASE": "a oneof's name is lower_snake_case",
     "NUMBER_GAP": "each number below the highest is in use or reserved",
     "ENUM_PASCAL_CASE": "an enum's name is PascalCase",
-    "ENUM_NO_ALLOW_ALIAS": "no two values of an enum have the same number",
     "ENUM_VALUE_UPPER_SNAKE_CASE": "a value's name is UPPER_SNAKE_CASE",
     "ENUM_VALUE_PREFIX": "a value's name begins with the enum's",
     "ENUM_ZERO_VALUE_SUFFIX": "the value 0 ends in _UNSPECIFIED",
@@ -57,10 +52,6 @@ RULES = {
     "COMMENT_RPC": "a comment says what an RPC does",
 }
 
-# Options of a file that decide what generated code is called in some language.
-LANGUAGE_OPTIONS = (
-    "csharp_namespace", "go_package", "java_multiple_files", "java_package", "objc_class_prefix",
-    "php_namespace", "php_class_prefix", "ruby_package", "swift_prefix")
 # protobuf keeps these numbers for itself.
 RESERVED_BY_PROTOBUF = range(19_000, 20_000)
 
@@ -76,14 +67,12 @@ def findings(source: Source) -> list[Finding]:
     found = list(source.warnings)
     for file in own:
         found += _file(source, file)
-        found += _imports(source, file)
         for message in messages(file):
             found += _message(source, message)
         for enum in enums(file):
             found += _enum(source, enum)
         for service in services(file):
             found += _service(source, service, file.package)
-    found += _packages(source, own)
     found += _unique_messages(source, own)
     return sorted(found)
 
@@ -148,50 +137,6 @@ def _said(value: str | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else f'"{value}"'
 
 
-def _imports(source: Source, file: FileDescriptorProto) -> Iterator[Finding]:
-    for index, name in enumerate(file.dependency):
-        path = (IMPORT, index)
-        if index in file.public_dependency:
-            yield source.finding("IMPORT_NO_PUBLIC", file.name, path,
-                                 f"import \"{name}\" without `public`")
-        if index in file.weak_dependency:
-            yield source.finding("IMPORT_NO_WEAK", file.name, path,
-                                 f"import \"{name}\" without `weak`")
-
-
-def _packages(source: Source, own: list[FileDescriptorProto]) -> Iterator[Finding]:
-    first: dict[str, FileDescriptorProto] = {}
-    reaches: dict[str, set[str]] = {}
-    for file in own:
-        other = first.setdefault(file.package, file)
-        for option in LANGUAGE_OPTIONS:
-            here, there = getattr(file.options, option), getattr(other.options, option)
-            if here != there:
-                yield source.finding(
-                    "PACKAGE_SAME_OPTIONS", file.name, (PACKAGE,),
-                    f"{option} is {here!r}, and {there!r} in {other.name}; make them the same")
-        reaches.setdefault(file.package, set()).update(
-            source.everything[name].package for name in file.dependency)
-    for file in own:
-        for index, name in enumerate(file.dependency):
-            package = source.everything[name].package
-            if package != file.package and file.package in _all_reached(reaches, package):
-                yield source.finding(
-                    "PACKAGE_NO_IMPORT_CYCLE", file.name, (IMPORT, index),
-                    f"{file.package} imports {package}, which imports {file.package}; move what "
-                    "both need into a package of its own")
-
-
-def _all_reached(reaches: dict[str, set[str]], start: str) -> set[str]:
-    found: set[str] = set()
-    todo = [start]
-    while todo:
-        for package in reaches.get(todo.pop(), set()) - found:
-            found.add(package)
-            todo.append(package)
-    return found
-
-
 # --- Messages and enums ---------------------------------------------------------------------------
 
 
@@ -223,10 +168,6 @@ def _enum(source: Source, enum: EnumAt) -> Iterator[Finding]:
     if not PASCAL.fullmatch(it.name):
         yield source.finding("ENUM_PASCAL_CASE", file, path,
                              f"rename enum {it.name} to {pascal(it.name)}")
-    if it.options.allow_alias:
-        yield source.finding("ENUM_NO_ALLOW_ALIAS", file, path,
-                             f"give each value of {it.name} a number of its own, and remove "
-                             "allow_alias")
     yield from _commented(source, "COMMENT_ENUM", file, path, f"enum {it.name}")
     prefix = snake(it.name).upper() + "_"
     for index, value in enumerate(it.value):

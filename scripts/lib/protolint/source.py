@@ -26,7 +26,7 @@ FOREIGN = ("google/", "grpc/", "ttrpc/")
 Path = tuple[int, ...]
 
 # Numbers of the fields that paths are made of.
-PACKAGE, IMPORT, MESSAGE, ENUM, SERVICE, SYNTAX = 2, 3, 4, 5, 6, 12
+PACKAGE, MESSAGE, ENUM, SERVICE, SYNTAX = 2, 4, 5, 6, 12
 FIELD, NESTED, NESTED_ENUM, ONEOF = 2, 3, 4, 8
 NAME, VALUE, RPC, INPUT, OUTPUT = 1, 2, 2, 2, 3
 
