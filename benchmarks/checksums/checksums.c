@@ -1,8 +1,8 @@
-// What the checksum of each stored row costs: rows of the store's table of widgets, written and read
-// with SQLite, with and without the checksum. It uses the hash of Sources/CSQLite, and the settings of
-// the store: a write-ahead log, and 64 rows in a transaction.
+// The cost of the checksum of a stored row: SQLite writes and reads rows of the table of widgets, with
+// and without the checksum. The hash is that of Sources/CSQLite. The settings are those of the store: a
+// write-ahead log, and 64 rows in a transaction.
 //
-// The figure is the CPU time for a row, the median of the rounds. With and without take turns in each
+// The figure is the CPU time for a row, the median of the rounds. The two variants take turns in each
 // round. Usage: checksums FOLDER
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
-"""What one peer can do to take time and memory from all. See benchmarks/hostile.
+"""Attacks by which one peer takes time and memory from all others. See benchmarks/hostile.
 
-Each attack is a function of the socket's path that runs in a process of its own, and ends by itself.
+Each attack is a function of the socket's path. It runs in a separate process, and ends by itself.
 """
 
 import collections
@@ -17,7 +17,7 @@ from lib import http2
 from lib.protobuf import SCHEMA, values
 from lib.ttrpc import REQUEST, SERVICES
 
-# The attackers end by themselves; this is for a server that does not answer any more.
+# The attackers end by themselves. This timeout is for a server that has stopped answering.
 PATIENCE = 120
 # Users who are neither owners nor clients: "daemon" and "nobody" in Debian.
 STRANGERS = (1, 65_534)
@@ -118,7 +118,7 @@ def begin_over_grpc(path, connections, streams, seconds):
 
 
 def open_over_grpc(path, connections):
-    """Opens connections that have learned the server's settings, so that they may open many streams."""
+    """Opens connections and waits for the server's settings, which allow many streams."""
     peers = [connected(path) for _ in range(connections)]
     for peer in peers:
         peer.sendall(http2.PREFACE + http2.settings() + http2.window_update(0, 1 << 30))
@@ -130,8 +130,8 @@ def open_over_grpc(path, connections):
 
 
 def exchange(peer, rest):
-    """Sends what the peer takes, and reads what there is. Returns the unsent rest and the answers; no
-    answers, not even empty ones, if the connection is closed."""
+    """Sends the bytes that the peer takes, and reads the bytes that have arrived. Returns the unsent bytes
+    and the answers. The answers are None if the connection is closed."""
     try:
         rest = rest[peer.send(rest):]
     except BlockingIOError:
@@ -224,7 +224,7 @@ def break_over_grpc(path, seconds):
 
 
 def crowd(path, user, count, seconds):
-    """As this user: connects again and again, holds so many connections, and says nothing."""
+    """As this user, holds so many connections and sends nothing. Connects again if a connection is closed."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (2 * count, 2 * count))
     os.setgroups([])
     os.setgid(STRANGERS[-1])
@@ -238,7 +238,7 @@ def crowd(path, user, count, seconds):
 
 
 def lock_out(path, count, seconds):
-    """Holds so many connections of each of the users who may call nothing."""
+    """Holds so many connections of each user without the right to call."""
     crowds = [multiprocessing.Process(target=crowd, args=(path, user, count, seconds))
               for user in STRANGERS]
     for process in crowds:
@@ -250,7 +250,7 @@ def lock_out(path, count, seconds):
 
 
 def churn(path, seconds):
-    """Calls, watches, sessions of providers, and gRPC: all come and go."""
+    """Opens and ends calls, watches, sessions of providers, and gRPC connections."""
     end = time.monotonic() + seconds
     number = 0
     while time.monotonic() < end:
@@ -270,12 +270,12 @@ def churn(path, seconds):
                 peer.call("GetWidget", id="own")
 
 
-# An expression that comes near the limits of one event, and one that comes near that of one look.
+# An expression near the limit of one event, and an expression near the limit of one content.
 LONG = "[" + ",".join(str(number) for number in range(30)) + "]"
 HEAVY = f"{LONG}.all(a, {LONG}.all(b, {LONG}.exists(c, c == 29 || a + b + c == data.n)))"
 # Types of nodes.
 STACK, LABEL = 8, 1
-# An expression of a content that costs more than the content may.
+# An expression that costs more than the limit of a content.
 ENDLESS = (f"{LONG}.exists(a, {LONG}.exists(b, {LONG}.exists(c, {LONG}.exists(d, "
            "a + b + c + d + data.n < 0)))) ? 'a' : 'b'")
 TYPICAL = "data.n + 1 > 2 ? 'a' : string(data.n)"
@@ -283,7 +283,7 @@ LOOK = f"{LONG}.all(a, {LONG}.exists(b, a + b == data.n || b > 8))"
 
 
 def register(path, count, expressions):
-    """Registers kinds with many expressions; the daemon refuses those beyond the quota."""
+    """Registers kinds with many expressions. Above the quota, the daemon refuses them."""
     calls = b"".join(
         frames("ApplyKinds", 1, 1 + 2 * number, provider=f"p{number}", kinds=[{
             "name": f"k{number}", "open": True,
@@ -293,7 +293,7 @@ def register(path, count, expressions):
     flood(path, 1, calls, count)
 
 
-# --- What there is before an attack ---------------------------------------------------------------
+# --- Before an attack ----------------------------------------------------------------------------
 
 def prepare_nothing(_connection, _count):
     pass
@@ -338,7 +338,7 @@ class Attack:
     words: str
     run: Callable
     prepare: Callable = prepare_nothing
-    # What a documented quota lets one user take, in MiB.
+    # The documented quota of one user, in MiB.
     quota: int = 0
     # Whether others call over gRPC, and not over ttrpc.
     over_grpc: bool = False
@@ -353,7 +353,7 @@ MESSAGES, KINDS = 64, 64
 
 
 def streams_over_grpc(connections, streams):
-    """What subscriptions_per_uid_max lets so many streams take, and a connection's unsent messages."""
+    """The memory of so many streams by subscriptions_per_uid_max, and a connection's unsent messages."""
     return connections * (3 + streams * 22 // 1024)
 
 

@@ -1,4 +1,4 @@
-"""Builds what is measured and what measures it, into benchmarks/.build.
+"""Builds the servers and the load generators, into benchmarks/.build.
 
 The C programs are compiled each time: that takes two seconds. The C++ ones take a minute, so they
 are made only if a source is newer, and only if a gRPC column is wanted.
@@ -53,7 +53,7 @@ def build_c():
 
 
 def missing_for_grpc():
-    """What the C++ programs need and this machine lacks."""
+    """The missing packages of the C++ programs."""
     missing = [name for name in ("g++", "protoc", "grpc_cpp_plugin", "pkg-config")
                if not shutil.which(name)]
     if "pkg-config" not in missing:
@@ -78,8 +78,8 @@ def is_older(path, inputs):
 
 
 def build_grpc():
-    """Makes the load generator on gRPC and the C++ server. Returns their paths, or None, after a
-    line that says why."""
+    """Makes the load generator on gRPC and the C++ server. Returns their paths, or prints the reason and
+    returns None."""
     missing = missing_for_grpc()
     if missing:
         say(f"grpc and grpc-c++ are left out: there is no {', '.join(missing)} "
@@ -127,7 +127,7 @@ def build_swift(product):
 
 
 def find_widgetd():
-    """The daemon's path, built if need be; None, and a line that says why, if there is none."""
+    """Builds the daemon if necessary. Returns its path, or prints the reason and returns None."""
     given = os.environ.get("WIDGETD_BINARY")
     if given:
         if os.access(given, os.X_OK):

@@ -1,4 +1,4 @@
-"""Attacks on other servers that ask for about as much. See benchmarks/hostile."""
+"""Attacks on other servers with about the same work. See benchmarks/hostile."""
 
 import os
 import subprocess
@@ -19,8 +19,7 @@ def resp(*words):
 
 
 def flood_redis(path, connections, commands, lines):
-    """Sends all commands on every connection at once, and reads until there are so many lines of
-    answers on each."""
+    """Sends all commands on every connection at once, and reads so many lines of answers on each."""
     peers = [connected(path) for _ in range(connections)]
     for peer in peers:
         peer.sendall(commands)
@@ -53,7 +52,7 @@ def fill_redis(path, count):
         resp("SET", f"large{number}", "y" * (256 << 10)) for number in range(64)), 64)
 
 
-# Commands that keep redis about as busy as the calls keep the daemon.
+# Commands that cost redis about as much as the calls cost the daemon.
 LOOP = "local n = 0 for i = 1, 300000 do n = n + i % 7 end return n"
 SEARCH = ("local n = 0 for i = 0, 999 do "
           "if string.find(redis.call('GET', 'w' .. i), 'no') then n = n + 1 end end return n")

@@ -1,4 +1,4 @@
-"""The servers under test: how each is started, found ready, and stopped.
+"""The servers under test: the start, the wait for readiness, and the end of each.
 
 Every cell of the table gets a server of its own, fresh, in a folder of its own, so that memory
 figures carry no history and no peer profits from what another run left behind. Only processes that
@@ -18,7 +18,7 @@ STOP_SECONDS_MAX = 10.0
 
 
 class PeerFailed(Exception):
-    """A server did not start; the text says what it printed last."""
+    """A server did not start. The text has its last output."""
 
 
 class Peer:
@@ -75,8 +75,7 @@ def on_cpu(cpu, command):
 
 
 class Server:
-    """A running peer. Use it in a `with` statement: it is stopped and its folder removed at the
-    end, whatever happens in between."""
+    """A running peer. Use it in a `with` statement, which stops the peer and removes its folder at the end."""
 
     def __init__(self, peer, cpu):
         self.peer = peer

@@ -1,4 +1,4 @@
-"""What is run: one `Run` for each call of the load generator, and the table's lines made from it.
+"""The plan: one `Run` for each call of the load generator, and the lines of the table.
 
 An aim is a bound on one figure of widgetd: with the memory store, with SQLite or over gRPC. It is a ratio to a
 peer that was measured beside it, or a number of wake-ups, megabytes or milliseconds.
@@ -35,7 +35,7 @@ class Aim:
 
 @dataclass
 class Line:
-    """One line of the table: which figure of a report, in which unit."""
+    """One line of the table: a figure of a report, and its unit."""
 
     label: str
     unit: str
@@ -62,15 +62,15 @@ class Run:
     rounds: int = 5
     timeout: int = 60
     extra_peers: tuple = field(default=())
-    # None: not measured over gRPC. Else what these peers get after `arguments`, where it counts.
+    # None: not measured over gRPC. Else the arguments of these peers, which come after `arguments`.
     grpc_arguments: Optional[list] = None
-    # Calls something for widgetd before the load: a name of driver/setup.py.
+    # The setup of widgetd before the load: a name of driver/setup.py.
     setup: Optional[str] = None
     # Lines of the second table only.
     grpc_lines: list = field(default_factory=list)
 
     def all_peers(self):
-        """Everyone who takes part, in the order of the first round."""
+        """All peers, in the order of the first round."""
         return (*self.peers, *self.extra_peers, *(() if self.grpc_arguments is None else GRPC))
 
     def sample(self):
@@ -86,7 +86,7 @@ class Run:
         return workload, [*shape, *few, "--updates", "10", "--in-flight", "1"]
 
     def arguments_for(self, protocol):
-        """What the load generator gets; of an option given twice, the last counts."""
+        """The arguments of the load generator. Of a repeated option, the last counts."""
         more = self.grpc_arguments if protocol == "grpc" and self.grpc_arguments else []
         return [*self.arguments, *more]
 
@@ -104,7 +104,7 @@ def cpu(label, unit, *aims, grpc_aim=None, sqlite_aim=None):
 
 
 def late_joiner(which, *aims):
-    """The lines about somebody who gets all widgets."""
+    """The lines about a client that gets all widgets."""
     return [Line(f"late joiner: {which}", "ms CPU", figure("server_us_per_operation", 1e-3), aims),
             Line("  until up to date, p50", "ms", figure("latency_p50_us", 1e-3))]
 
@@ -114,7 +114,7 @@ def per_frame():
 
 
 def shapes(pick, rounds, visible):
-    """Other widgets than small ones with one key, and other readers than those of everything."""
+    """Large widgets, and readers of a part of the widgets."""
     updates = ["--in-flight", "1", "--updates", pick(10000, 3000)]
     small = ["--in-flight", "1", "--updates", pick(3000, 1000)]
     watched = ["--subscribers", "50", "--in-flight", "1", "--updates", pick(2000, 500)]
@@ -145,7 +145,7 @@ def shapes(pick, rounds, visible):
 
 
 def plan(quick):
-    """All runs, in the order in which they are run and printed."""
+    """All runs, in the order of the table."""
 
     def pick(full, small):
         return str(small if quick else full)
@@ -157,7 +157,7 @@ def plan(quick):
     stalled_updates = pick(200000, 50000)
     visible = "us/visible"
     batched = Aim(2, "grpc-c++")
-    # Half of what a call cost when this aim was set.
+    # Half of the cost of a call when this aim was set.
     unary_over_grpc = Aim(4, "grpc-c++")
     return [
         Run("update-1", "update", ["--updates", pick(10000, 3000), "--in-flight", "1"],

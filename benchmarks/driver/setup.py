@@ -1,4 +1,4 @@
-"""What a daemon has before a load: widgets that the load generator cannot make."""
+"""The setup of a daemon before a load: widgets that the load generator cannot make."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Turns the collected reports into plain-text tables, one for each wire, and what is said below."""
+"""Makes plain-text tables of the reports, one for each wire, and the notes below them."""
 
 import statistics
 
@@ -16,7 +16,7 @@ def ratio(a, b):
 
 
 def number(value):
-    """At most four characters of meaning: nobody needs the sixth digit of a noisy figure."""
+    """A figure with at most four characters, because more digits are noise."""
     if value is None:
         return "-"
     if value >= 100 or value == 0:
@@ -73,7 +73,7 @@ def grpc_rows(runs, results):
 def render(cells):
     cells = list(cells)
     widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
-    # What a name is, and what a unit is.
+    # Names and units.
     words = (0, 1)
     lines = []
     for index, row in enumerate(cells):
@@ -88,7 +88,7 @@ def render(cells):
 
 
 def verdict(line, aim, peer, by_peer, results, quick):
-    """What an aim has come to: met, MISSED or unknown, and the figure."""
+    """The result of an aim: met, MISSED or unknown, and the figure."""
     value = median_of(by_peer.get(peer), line.value)
     if value is None:
         return "unknown", "not measured"
@@ -127,7 +127,7 @@ def aims(runs, results, quick):
 
 
 def remarks(runs, results):
-    """What a reader has to know to read the figures right."""
+    """The notes that explain the figures."""
     for run in runs:
         by_peer = results[run.name]
         bound = [name for name, reports in by_peer.items()

@@ -1,19 +1,18 @@
-// floor: the least that any server has to do.
+// floor: the least work of any server.
 //
-// It accepts connections on a Unix socket, reads, and sends bytes of the right size back, with one
-// thread, epoll and no parsing beyond a frame's header. It keeps no widgets, checks nothing and
-// is of no use; what it costs is what the kernel costs. Beside it, a real server shows how much it
-// adds.
+// It accepts connections on a Unix socket, reads, and sends bytes of the right size back. It has one
+// thread and epoll, and parses only the header of a frame. It keeps no widgets and checks nothing, so
+// its cost is the cost of the kernel. The difference to a real server is the cost of that server.
 //
-//   unary      a request is answered with as many bytes as it asks for
-//   update     the same; its value is kept
-//   fan-out    the same; each subscriber gets a frame of as many bytes as the update asks for, and the
-//              frames of all updates of one read in one send
-//   late join  one blob of everything that was created, straight from memory
+//   unary      the answer has the size that the request names
+//   update     the same; the floor keeps the value
+//   fan-out    the same; each subscriber gets a frame of the size that the update names. One send has
+//              the frames of all updates of one read
+//   late join  one blob of all created widgets, from memory
 //
-// Invariants. Memory is bounded whatever a client does: a connection that does not take its answers
-// is not read from; a subscriber that does not take its frames keeps at most the rest of one send,
-// and gets the latest frame when it reads again.
+// Invariants. No client can make the memory grow without a limit. The floor does not read from a
+// connection that does not take its answers. A slow subscriber keeps at most the rest of one send, and
+// gets the latest frame when it reads again.
 
 #define _GNU_SOURCE
 #include "floor.h"
@@ -42,14 +41,14 @@ enum {
 
 struct client {
   int fd;
-  uint8_t *in;  // the beginning of a frame whose end has not come; NULL while there is none
+  uint8_t *in;  // the start of an incomplete frame; NULL for none
   size_t in_count;
   uint8_t *out;  // answers, or the rest of a send to a subscriber
   size_t out_start, out_count, out_capacity;
-  size_t blob_left;  // late join: how much of the blob is still to be sent
+  size_t blob_left;  // late join: the unsent bytes of the blob
   size_t blob_end;
   bool subscribed;
-  bool behind;      // frames were left out; the latest one is owed
+  bool behind;      // frames were left out; the latest one must still be sent
   bool wants_read, wants_write;
 };
 
@@ -100,13 +99,13 @@ static void put_frame(struct client *client, uint32_t stream, uint8_t type, size
   memset(at + headerBytes, 'y', total - headerBytes);
 }
 
-/// Sends once; returns how much went, 0 if the socket is full.
+/// Sends once. Returns the number of sent bytes, 0 if the socket is full.
 static size_t send_some(struct client *client, const uint8_t *bytes, size_t count) {
   ssize_t sent = send(client->fd, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL);
   return sent > 0 ? (size_t)sent : 0;
 }
 
-/// Sends what is owed: answers, then the blob, then the latest frame.
+/// Sends what waits: answers, then the blob, then the latest frame.
 static void flush(struct client *client) {
   for (;;) {
     if (client->out_start < client->out_count) {
@@ -153,7 +152,7 @@ static void fan_out(void) {
   }
 }
 
-/// Keeps an update, answers it, and makes the frame for subscribers. Returns false if a size is not sensible.
+/// Keeps an update, answers it, and makes the frame for subscribers. Returns false for an invalid size.
 static bool publish(struct client *client, const uint8_t *request, size_t total) {
   if (total < publishBytesMin) return false;
   const uint8_t *digits = request + headerBytes, *sizes = digits + digitBytes;
@@ -193,7 +192,7 @@ static void create(const uint8_t *body, size_t count) {
   write_header(blob + blobLastPart, (uint32_t)body_count, 1, floorPart);
 }
 
-/// Answers one frame that is no publish.
+/// Answers a frame that is not a publish.
 static void answer(struct client *client, const uint8_t *frame, size_t body) {
   uint32_t stream = read_u32(frame + 4);
   switch (frame[8]) {
@@ -228,7 +227,7 @@ static void drop(struct client *client) {
   free(client);
 }
 
-/// Reads once and does all that was asked. Returns false if the client is gone.
+/// Reads once and answers all requests. Returns false if the client is gone.
 static bool serve(struct client *client) {
   static uint8_t bytes[bufferBytes];
   size_t held = client->in_count;
@@ -244,7 +243,7 @@ static bool serve(struct client *client) {
     if (total > bufferBytes) return false;
     if (count - at < total) break;
     if (frame[8] == floorPublish) {
-      // What the last read has sent is needed until here, by subscribers that are behind.
+      // Slow subscribers need the frames of the last read until here.
       if (!publishes) framesCount = 0;
       publishes = true;
       if (!publish(client, frame, total)) return false;

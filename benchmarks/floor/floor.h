@@ -8,7 +8,7 @@ enum floor_type {
   // (both header included), then filler. Kept, answered, and passed on with the same digits.
   floorPublish = 0x11,
   floorSubscribe = 0x12,  // answered with floorSynced
-  floorJoin = 0x13,       // answered with all that was created, then floorSynced
+  floorJoin = 0x13,       // answered with all created widgets, then floorSynced
   floorCreate = 0x14,     // kept; answered
   floorReply = 0x20,
   floorPart = 0x21,

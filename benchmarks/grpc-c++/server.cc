@@ -1,19 +1,19 @@
-// grpc-c++: the echo and the fan-out of widgetd as a small server on Debian's C++ gRPC library, to
-// compare with. It speaks widgetd.v1 with code generated from Protos/, keeps widgets in memory and
-// has no quotas, no permissions, no read masks, no selectors, no resuming and no conflation.
+// grpc-c++: a counterpart of widgetd, a small server on Debian's C++ gRPC library. It speaks
+// widgetd.v1 with code generated from Protos/, and keeps widgets in memory. It has no quotas,
+// permissions, read masks, selectors, resumption or conflation.
 //
-// It is written to be as fast as the library lets it be on one CPU:
-//   - the asynchronous API with one completion queue and one thread, so that nothing is locked and
-//     no thread wakes another, as those of the callback API do;
-//   - many requests are awaited for each method, so that no call waits for its slot;
-//   - the answer of GetWidget is kept assembled; what a call costs is writing it out;
-//   - a change is encoded once and its bytes are shared by all streams, by reference count;
-//   - a stream with more to send tells the library so (buffer hint), which then gathers frames into
-//     one system call, as far as flow control permits;
-//   - a snapshot is encoded once and shared by all that join before the next change.
+// It is as fast as the library allows on one CPU:
+//   - The asynchronous API has one completion queue and one thread. So there are no locks, and no
+//     thread wakes another, unlike in the callback API.
+//   - Each method waits for many requests, so that no call waits for a slot.
+//   - The answer of GetWidget is kept assembled, so a call only writes it.
+//   - A change is encoded once. All streams share its bytes by reference count.
+//   - A stream with more messages sets the buffer hint. The library then joins frames into one system
+//     call, as far as flow control permits.
+//   - A snapshot is encoded once. All streams that join before the next change share it.
 //
-// A stream sends every change as a message of its own. One that is more than `framesBehindMax`
-// changes behind is ended with RESOURCE_EXHAUSTED.
+// A stream sends every change as a separate message. The server ends a stream that is more than
+// `framesBehindMax` changes behind with RESOURCE_EXHAUSTED.
 
 #include <grpcpp/grpcpp.h>
 
@@ -37,7 +37,7 @@ using namespace widgetd::v1;
 constexpr int requestsAwaited = 128;
 constexpr size_t framesBehindMax = 1'000'000;
 constexpr size_t snapshotChunkBytes = 64 * 1024;
-// What widgetd takes for these, so that messages have the same size.
+// The values of widgetd, so that messages have the same size.
 constexpr size_t tokenBytes = 24;
 constexpr size_t etagBytes = 15;
 
@@ -46,7 +46,7 @@ using UpdateService = WidgetService::WithAsyncMethod_UpdateWidget<WatchService>;
 using GetService = WidgetService::WithAsyncMethod_GetWidget<UpdateService>;
 using Service = WidgetService::WithAsyncMethod_CreateWidget<GetService>;
 
-/// What waits for a tag of the queue. The tag is its address.
+/// A waiter for a tag of the queue. The tag is its address.
 class Operation {
  public:
   virtual ~Operation() = default;
@@ -61,7 +61,7 @@ grpc::ByteBuffer encode(const google::protobuf::MessageLite &message) {
 
 class Watch;
 
-/// All widgets, and the changes that some stream has not sent yet.
+/// All widgets, and the changes that at least one stream has not sent.
 class Store {
  public:
   bool create(const WidgetSpec &spec, CreateWidgetResponse *answer) {
@@ -121,7 +121,7 @@ class Store {
     return true;
   }
 
-  /// The frames from `opened` to `synced`, shared until something changes.
+  /// The frames from `opened` to `synced`, shared until the next change.
   std::shared_ptr<const std::vector<grpc::ByteBuffer>> snapshot();
 
   uint64_t revision() const { return revision_; }
@@ -178,7 +178,7 @@ struct Server {
   Store store;
 };
 
-/// A unary call: awaited, answered, finished, and then a new one in its place.
+/// A unary call. After its end, it waits for the next call.
 template <typename Request, typename Answer>
 class Call final : public Operation {
  public:
@@ -241,7 +241,7 @@ void handleUpdate(Server &server, UpdateWidgetRequest &request,
     responder.FinishWithError(noWidget, tag);
 }
 
-/// A WatchWidgets stream: the snapshot, then every change from there on.
+/// A WatchWidgets stream: the snapshot, then every later change.
 class Watch final : public Operation {
  public:
   explicit Watch(Server &server) : server_(server), writer_(&context_) {
@@ -266,14 +266,14 @@ class Watch final : public Operation {
     delete this;
   }
 
-  /// Sends the next frame, if there is one and none is under way.
+  /// Sends the next frame, unless another frame is on its way.
   void proceed() {
     if (writing_ || step_ != Step::open) return;
     Store &store = server_.store;
     if (snapshot_) {
       const grpc::ByteBuffer &frame = (*snapshot_)[sent_++];
       bool more = sent_ < snapshot_->size();
-      // The first write carries the stream's headers, which wait for ever behind a hint.
+      // The first write has the stream's headers. With a hint, they would wait for ever.
       write(frame, sent_ > 1 && (more || next_ < store.end()));
       if (!more) snapshot_.reset();
     } else if (next_ < store.end()) {
@@ -336,7 +336,8 @@ void Store::publish(WatchWidgetsResponse &frame) {
   if (end() >= dropAt_) dropSentChanges();
 }
 
-/// Forgets what every stream has sent. Looks at all streams, so not after every change.
+/// Drops the changes that every stream has sent. Visits all streams, so it does not run after every
+/// change.
 void Store::dropSentChanges() {
   uint64_t least = end();
   for (const Watch *watch : watches_) least = std::min(least, watch->next());
@@ -373,7 +374,7 @@ std::shared_ptr<const std::vector<grpc::ByteBuffer>> Store::snapshot() {
   return snapshot_;
 }
 
-/// Ends the process, as little being lost as there is to lose.
+/// Ends the process. It has no state to save.
 void onSignal(int) { _exit(0); }
 
 }  // namespace

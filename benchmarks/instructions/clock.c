@@ -1,12 +1,12 @@
-// A clock for daemons in valgrind, loaded with LD_PRELOAD: it slows down to a thousandth when the first byte of the
-// file WIDGETD_SLOW_CLOCK is not zero.
+// A clock for daemons in valgrind, loaded with LD_PRELOAD. While the first byte of the file WIDGETD_SLOW_CLOCK is
+// not zero, the clock runs a thousand times slower.
 //
 // The daemon works in slices of milliseconds. In valgrind, a call takes milliseconds itself, so the load of the
 // machine decides how many slices some calls take. With this clock, all work of one operation is in one slice.
 // While the daemon starts, the clock is right, because the daemon gives memory back a second later.
 //
-// The timers of the kernel stay right. One that is set to a time of this clock fires after the same delay, which is
-// too early for this clock, and is set again.
+// The timers of the kernel keep the right time. So a timer that is set to a time of this clock fires too early, and is
+// set again.
 
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -37,8 +37,8 @@ static struct timespec time_of(int64_t nanoseconds) {
   return (struct timespec){.tv_sec = nanoseconds / second, .tv_nsec = nanoseconds % second};
 }
 
-/// How far this clock is behind the right one, which shows `now`. This clock never goes back: it shows
-/// `slowSince` and a thousandth of what has passed since.
+/// The difference to the right clock, which shows `now`. This clock never goes back: it shows `slowSince`, and a
+/// thousandth of the time since then.
 static int64_t delay(int64_t now) {
   if (!isSlow || !*isSlow) return 0;
   int64_t none = 0;

@@ -1,14 +1,14 @@
-// The steps that workloads share: connecting, creating widgets, sending updates, and counting what
-// became visible to whom.
+// The common steps of workloads: connecting, creating widgets, sending updates, and counting the updates that each
+// watcher has seen.
 //
-// Updates are numbered from 1. One connection sends all of them, in order, so the position of
-// update k is base + k: a sequence number that travels in the payload for redis and the floor, a
-// revision for widgetd (every commit takes exactly one). That the answers bear this out is checked
-// with every answer, and that the last frame really holds the last value with every watcher.
+// Updates are numbered from 1. One connection sends all of them in order, so the position of update k is base + k.
+// For redis and the floor, the position is a sequence number in the payload. For widgetd, it is a revision, because
+// every commit takes exactly one. Every answer is checked for its position. The last frame of every watcher is
+// checked for the last value.
 //
-// Where calls that are in flight together may overtake each other (gRPC), position base + k is that
-// of the update that was carried out as number k. It is checked that every position is answered
-// once. The last update is sent when all others are answered, so that it is the last.
+// In gRPC, calls in flight can overtake each other. There, base + k is the position of the update that the server
+// carried out as number k, and each position must be answered once. The last update is sent after all other answers,
+// so that it is the last.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #include "workload.h"
 
-/// Checks what an answer says about where update `number` took place.
+/// Checks the position of update `number` in an answer.
 static void check_position(struct bench *bench, uint64_t number, uint64_t position) {
   uint64_t place = position - bench->base;
   bool ordered = bench->options.protocol->ordered || number == bench->target;
@@ -43,12 +43,12 @@ static void on_reply(struct bench *bench, const struct message *message, uint64_
     histogram_add(&bench->latency, now - bench->sent_at[number]);
 }
 
-/// Whether a subscriber gets to see an update: all do, or each one that of another widget.
+/// Whether a subscriber sees an update: each sees all updates, or those of one widget.
 static bool is_for(const struct bench *bench, const struct connection *watcher, uint64_t number) {
   return !bench->options.sizes.excludes || number % bench->options.spread == watcher->index;
 }
 
-/// The last of the updates up to the target that a subscriber gets to see.
+/// The last update up to the target that a subscriber sees.
 static uint64_t last_update_for(const struct bench *bench, const struct connection *watcher) {
   uint64_t number = bench->target;
   if (number == UINT64_MAX) return number;
@@ -110,7 +110,7 @@ static void on_message(struct loop *loop, struct connection *connection,
   }
 }
 
-/// Sends a call that sets things up.
+/// Sends a call of the setup.
 static void set_up(struct bench *bench, size_t at) {
   connection_number(bench->options.protocol, bench->control, at);
   loop_flush(&bench->loop, bench->control);
@@ -130,7 +130,7 @@ void bench_begin(struct bench *bench, unsigned widgets) {
     set_up(bench, at);
   }
   loop_until(&bench->loop, &bench->other_replies, bench->control->calls_sent);
-  // Update 0: the number is patched in because an update that changes nothing is no update.
+  // Update 0. The number is patched in, because an update without a change makes no commit.
   struct request_template first = template_make(protocol, &bench->options.sizes, protocol->update);
   template_append(&first, bench->control, 0);
   buffer_free(&first.bytes);
@@ -169,7 +169,7 @@ void bench_subscribe_all(struct bench *bench) {
   for (unsigned index = 0; index < count; index++) bench->watchers[index] = bench_subscribe(bench, index);
 }
 
-/// Whether the next request must wait for all answers: the last one, where others may overtake it.
+/// Whether the next request must wait for all answers: the last request, if calls can overtake each other.
 static bool must_wait(const struct bench *bench, uint64_t target) {
   return !bench->options.protocol->ordered && bench->sent + 1 == target &&
          bench->replied < bench->sent;
@@ -205,8 +205,8 @@ uint64_t bench_send_due(struct bench *bench, uint64_t target, uint64_t due) {
   return due;
 }
 
-/// Sends one request every 1/rate seconds, whatever happens: if the server is late, latency shows
-/// it, because each update counts from when it was due.
+/// Sends a request every 1/rate seconds, also if the server is late. The latency of an update begins when the update
+/// is due, so it shows the delay.
 static void send_paced(struct bench *bench, uint64_t target) {
   uint64_t due = 0;
   while (bench->sent < target || bench->replied < target) {

@@ -1,6 +1,6 @@
-// A growing run of bytes. What the load generator builds requests in and reads answers into.
+// A growing buffer, for requests and answers.
 //
-// Running out of memory ends the program: a benchmark has nothing sensible to do then.
+// Without memory, the program ends.
 #pragma once
 
 #include <stddef.h>
@@ -8,17 +8,17 @@
 
 struct buffer {
   uint8_t *bytes;
-  size_t start;   // the first byte that was not consumed yet
+  size_t start;   // the first byte that is not consumed
   size_t length;  // the end of the bytes; start <= length <= capacity
   size_t capacity;
 };
 
-/// How many bytes wait to be consumed.
+/// The number of bytes that are not consumed.
 static inline size_t buffer_waiting(const struct buffer *buffer) {
   return buffer->length - buffer->start;
 }
 
-/// Makes room for `count` more bytes and returns where they go. `length` stays.
+/// Makes room for `count` more bytes and returns their place. Does not change `length`.
 uint8_t *buffer_reserve(struct buffer *buffer, size_t count);
 /// Appends bytes.
 void buffer_append(struct buffer *buffer, const void *bytes, size_t count);

@@ -1,4 +1,4 @@
-// What connections have in common, whatever carries their messages.
+// The common part of connections over sockets and over gRPC.
 
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,9 +1,8 @@
 // loadgen: puts one kind of load on one server and prints one line of JSON about it.
 //
-// One thread, one loop, requests encoded in advance: it should cost less than any server that it
-// measures, and where it does not, it says so (client_bound). What it compares is the server's CPU
-// time for an operation, which does not depend on how fast the load generator is, and latencies,
-// which do.
+// It has one thread and one loop, and encodes requests in advance, so that it costs less than the server. If it costs
+// more, the report has client_bound. The report has the server's CPU time for an operation, which does not depend on
+// the speed of the load generator. It also has latencies, which do.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -180,8 +179,7 @@ static void parse(int count, char **arguments, struct options *options) {
   options->command = arguments + optind;
 }
 
-/// The floor imitates the sizes that widgetd's messages have on the wire: about this much around
-/// the payload, unless the measured sizes are given.
+/// The floor imitates the sizes of widgetd's messages. Without measured sizes, this is the size without the payload.
 static void fill_sizes(struct sizes *sizes, const char *workload) {
   bool reads = !strcmp(workload, "unary") || !strcmp(workload, "pipelined") || !strcmp(workload, "start");
   if (!sizes->floor_request) sizes->floor_request = reads ? 60 : sizes->payload + 90;

@@ -1,5 +1,5 @@
-// Connections to the server under test, and one loop over all of them. Single-threaded: what the
-// load generator costs is one number, and no lock hides in it.
+// Connections to the server under test, and one loop over all of them. There is one thread, so the
+// cost of the load generator is one number without locks.
 //
 // There are two loops, for two programs: socket/loop.c reads and writes bytes with epoll, and
 // grpc/loop.cc makes the calls of the C++ library. Workloads see no difference.
@@ -48,13 +48,13 @@ struct connection *loop_connect(struct loop *);
 struct connection *loop_adopt(struct loop *, int fd);
 /// Closes and frees.
 void loop_disconnect(struct loop *, struct connection *);
-/// From here on nothing is read from this connection, and its hang-up is no error.
+/// Stops reading from this connection. A hang-up is then not an error.
 void loop_stall(struct loop *, struct connection *);
-/// Sends what is in `out`, as far as the socket takes it; the loop sends the rest.
+/// Sends the bytes of `out` that the socket takes. The loop sends the rest.
 void loop_flush(struct loop *, struct connection *);
-/// Waits at most until `deadline_ns` (0: without limit) and handles what there is.
+/// Waits until `deadline_ns` at most (0: no limit), and handles the events.
 void loop_turn(struct loop *, uint64_t deadline_ns);
-/// Handles what comes until `*counter` is at least `wanted`.
+/// Handles events until `*counter` is at least `wanted`.
 void loop_until(struct loop *, const uint64_t *counter, uint64_t wanted);
 
 /// Connects to a path. Returns the socket, or -1 with errno if nobody listens there.
@@ -64,8 +64,8 @@ pid_t connection_peer(const struct connection *);
 /// Bytes that wait in the socket, unread.
 uint64_t connection_unread(const struct connection *);
 
-/// A request to be sent often: encoded once, then only the stream id and the sequence number are
-/// patched in.
+/// A request that is sent often. It is encoded once, and each copy gets a stream id and a sequence
+/// number.
 struct request_template {
   struct buffer bytes;
   size_t sequence_at;  // 0: it has none
@@ -79,5 +79,5 @@ void template_append(const struct request_template *, struct connection *, uint6
 /// Gives a request that was just encoded at `at` in `out` the connection's next stream id.
 void connection_number(const struct protocol *, struct connection *, size_t at);
 
-/// Says what went wrong on stderr and ends the program with status 1.
+/// Prints the error on stderr, and ends the program with status 1.
 __attribute__((noreturn, format(printf, 1, 2))) void fail(const char *format, ...);

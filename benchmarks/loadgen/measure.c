@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/// From this share of one core on, the load generator counts as the bottleneck.
+/// If the load generator takes this share of a core, it counts as the bottleneck.
 static const double clientBoundShare = 0.9;
 
 static uint64_t clock_read(clockid_t clock) {
@@ -20,7 +20,7 @@ static uint64_t clock_read(clockid_t clock) {
 uint64_t clock_now(void) { return clock_read(CLOCK_MONOTONIC); }
 uint64_t clock_own_cpu(void) { return clock_read(CLOCK_PROCESS_CPUTIME_ID); }
 
-/// Reads a small file of /proc into `text`; false if it is not there (any more).
+/// Reads a small file of /proc into `text`. Returns false if the file is missing.
 static bool read_file(const char *path, char *text, size_t capacity) {
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
@@ -31,7 +31,7 @@ static bool read_file(const char *path, char *text, size_t capacity) {
   return true;
 }
 
-/// The number behind `name` in a status file; 0 if it is not there.
+/// The number after `name` in a status file. 0 if the name is missing.
 static uint64_t status_number(const char *status, const char *name) {
   const char *at = strstr(status, name);
   return at ? strtoull(at + strlen(name), NULL, 10) : 0;
@@ -65,8 +65,7 @@ struct usage usage_read(pid_t pid) {
   return usage;
 }
 
-/// A thread that ends between two looks takes its share with it; the sum is then too small, but it
-/// does not wrap around.
+/// If a thread ends between two readings, its share is lost. The sum is then too small, but it does not wrap around.
 static uint64_t grown(uint64_t before, uint64_t after) { return after > before ? after - before : 0; }
 
 uint64_t usage_rss_kib(pid_t pid) {

@@ -1,10 +1,9 @@
-// What is measured and how: clocks, a histogram of latencies, and what the kernel says a process
-// has used.
+// The measurements: clocks, a histogram of latencies, and the CPU time and memory of a process.
 //
-// CPU time of the server comes from /proc/PID/task/*/schedstat (nanoseconds on a CPU, kernel and
-// user together), because the clock-tick counters in /proc/PID/stat are too coarse for windows of
-// some milliseconds. A thread that is running while it is read may lack its last tick, so windows
-// are opened and closed while the server sleeps.
+// The CPU time of the server is in /proc/PID/task/*/schedstat: nanoseconds on a CPU, kernel and
+// user together. The counters of /proc/PID/stat are too coarse for windows of some milliseconds.
+// The file may lack the last tick of a running thread, so windows begin and end while the server
+// sleeps.
 #pragma once
 
 #include <stdbool.h>
@@ -14,10 +13,10 @@
 
 /// Nanoseconds of the monotonic clock.
 uint64_t clock_now(void);
-/// Nanoseconds of CPU that this process has used.
+/// The CPU time of this process, in nanoseconds.
 uint64_t clock_own_cpu(void);
 
-/// What a process has used so far.
+/// The use of a process since its start.
 struct usage {
   uint64_t cpu_ns;
   uint64_t switches;  // voluntary and involuntary context switches: how often it was woken or cut
@@ -30,7 +29,7 @@ struct usage {
 struct usage usage_read(pid_t pid);
 /// Resident memory now, in KiB; 0 if the process is gone. Cheap enough to call every 20 ms.
 uint64_t usage_rss_kib(pid_t pid);
-/// Begins a new high-water mark. Where the kernel refuses, the mark stays that of the whole life.
+/// Resets the high-water mark. If the kernel refuses, the mark is that of the whole life.
 void usage_reset_peak(pid_t pid);
 
 enum { histogramBuckets = 64 * 256 };
@@ -44,10 +43,10 @@ struct histogram {
 
 void histogram_add(struct histogram *histogram, uint64_t ns);
 void histogram_clear(struct histogram *histogram);
-/// The duration that `fraction` (0 to 1) of all are at or below; 0 if there are none.
+/// The quantile at `fraction` (0 to 1); 0 without durations.
 uint64_t histogram_quantile(const struct histogram *histogram, double fraction);
 
-/// Everything that is compared over one stretch of work.
+/// The figures of one stretch of work.
 struct window {
   pid_t server;
   uint64_t start_ns, start_own_ns;

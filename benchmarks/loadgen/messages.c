@@ -35,14 +35,14 @@ static void put_more_entries(struct buffer *out, unsigned field, const struct si
   }
 }
 
-/// Appends the id of a widget, which is field 1 wherever one is named.
+/// Appends the id of a widget, which is field 1 in all messages.
 static void put_id(struct buffer *out, unsigned number) {
   char id[32];
   snprintf(id, sizeof id, "bench-%u", number);
   put_text(out, 1, id);
 }
 
-/// Writes the label of a widget, and what the subscriber with this number selects.
+/// Writes the label of a widget, and the selector of the subscriber with this number.
 static void put_group(char group[32], const struct sizes *sizes, unsigned number) {
   if (sizes->excludes) snprintf(group, 32, "group-%u", number);
   else snprintf(group, 32, "all");

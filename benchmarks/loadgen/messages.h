@@ -1,4 +1,4 @@
-// The messages of widgetd.v1.WidgetService that a workload sends and reads, whatever carries them.
+// The messages of widgetd.v1.WidgetService that a workload sends and reads, for ttrpc and gRPC.
 // Field numbers are those of Protos/widgetd/v1.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Protobuf's wire format, written and read by hand: only the fields that a workload needs are
-// looked at; everything else is skipped by its wire type.
+// Protobuf's wire format, written and read by hand. Only the fields that a workload needs are read.
+// All others are skipped by their wire type.
 #pragma once
 
 #include <stdbool.h>
@@ -27,5 +27,5 @@ struct scanner {
 };
 
 struct scanner scan(const uint8_t *bytes, size_t count);
-/// Takes the next field; false at the end or at bytes that make no sense (`broken`).
+/// Takes the next field. Returns false at the end, and for invalid bytes (`broken`).
 bool take_field(struct scanner *, struct field *);

@@ -1,6 +1,5 @@
-// How to speak to one kind of server: which bytes ask for what, and what the bytes that come back
-// mean to a workload. A workload knows no protocol and a protocol knows no workload, so every peer
-// is driven by the very same loop.
+// The protocol of one kind of server: the bytes of requests, and the meaning of answers for a workload. A workload
+// knows no protocol, and a protocol knows no workload, so all peers have the same loop.
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +8,7 @@
 
 #include "buffer.h"
 
-/// What is asked for and answered: the sizes, and which widget.
+/// The sizes of requests and answers, and the widget.
 struct sizes {
   size_t payload;         // bytes of user data in a widget, 16 at least
   size_t floor_request;   // bytes of a unary request to the floor, header included
@@ -24,28 +23,28 @@ struct sizes {
 
 enum message_kind {
   MESSAGE_INCOMPLETE,  // more bytes are needed
-  MESSAGE_OTHER,       // nothing that a workload waits for
+  MESSAGE_OTHER,       // no workload waits for it
   MESSAGE_REPLY,       // the answer to call number `call` of this connection
   MESSAGE_PART,        // a part of the state that a joiner reads
-  MESSAGE_SYNCED,      // the subscription stands, or the joiner has all of the state
+  MESSAGE_SYNCED,      // the subscription is open, or the joiner has the whole state
   MESSAGE_CHANGE,      // everything up to `position` is now visible to this subscriber
-  MESSAGE_BROKEN,      // bytes that make no sense; `text` says why
+  MESSAGE_BROKEN,      // invalid bytes; `text` has the reason
 };
 
 /// One message from a server.
 struct message {
   enum message_kind kind;
-  const uint8_t *bytes;  // where it begins, header included
-  size_t length;      // how many bytes it took
-  uint64_t call;      // REPLY: which call it answers, counted from 0
+  const uint8_t *bytes;  // its first byte, header included
+  size_t length;      // its number of bytes
+  uint64_t call;      // REPLY: the number of its call, from 0
   uint64_t position;  // the server's count of updates at this point; see protocol.counts_updates
-  bool failed;        // REPLY: the answer is an error; `text` says which
+  bool failed;        // REPLY: the answer is an error, in `text`
   char text[200];
 };
 
-/// What a connection's parser has to remember between messages.
+/// The state of a connection's parser between messages.
 struct parser {
-  uint64_t replies;       // in-order protocols: how many were seen
+  uint64_t replies;       // in-order protocols: the number of replies
   uint64_t elements_left; // RESP: elements of a long array still to come
 };
 
@@ -74,10 +73,10 @@ struct protocol {
   void (*parse)(struct parser *, const uint8_t *bytes, size_t count, struct message *);
 };
 
-/// What this program speaks, the default first; ends with NULL.
+/// The protocols of this program, the default first; ends with NULL.
 extern const struct protocol *const protocols[];
 
-/// The length of a frame's header, and its fields: what ttrpc and the floor share.
+/// The length of a frame's header, and its fields, for ttrpc and the floor.
 enum { frameHeaderBytes = 10 };
 void frame_append(struct buffer *, uint32_t stream, uint8_t type, uint8_t flags,
                   const void *body, size_t count);

@@ -1,4 +1,4 @@
-// What a workload is given, and the parts that several share.
+// The options of workloads, and their common parts.
 #pragma once
 
 #include "loop.h"
@@ -13,18 +13,18 @@ struct options {
   unsigned subscribers, neighbours, widgets, joiners, pairs, runs;
   uint64_t updates;    // operations of unary, pipelined and update; updates of fanout and stalled
   unsigned in_flight;
-  unsigned spread;     // fanout: over how many widgets the updates go, round and round
+  unsigned spread;     // fanout: the number of widgets that the updates change in turn
   double rate;         // updates a second; 0 is as fast as they are acknowledged, or none (latejoin)
   double seconds;      // idle
   double settle;       // idle: seconds between the last subscriber and those that are measured
   unsigned warm_up;    // latejoin: joiners before the first one that counts
   bool leave;          // latejoin: each joiner leaves when it is up to date
   double pause;        // latejoin: seconds of nothing before each joiner
-  pid_t server;        // 0: whoever listens on the socket
-  char **command;      // start: how to start the server
+  pid_t server;        // 0: the listener of the socket
+  char **command;      // start: the command of the server
 };
 
-/// Everything a running workload holds.
+/// The state of a running workload.
 struct bench {
   struct options options;
   struct loop loop;
@@ -34,11 +34,11 @@ struct bench {
   struct histogram latency;
   struct report report;
 
-  struct request_template *requests;  // what the control connection sends over and over, in turn
+  struct request_template *requests;  // the control connection sends them in turn
   unsigned request_count;             // 0 while things are set up
   uint64_t sent, replied;             // calls of `requests`
   uint64_t *sent_at;                // when each was sent, by its number from 1
-  bool *taken;                    // which places, from 1, an answer has named
+  bool *taken;                    // the positions, from 1, that have an answer
   bool has_base;
   uint64_t base;                    // the position before update 1
 
@@ -60,22 +60,21 @@ void workload_start(struct bench *);
 
 // Shared steps
 
-/// Opens the control connection, finds the server's process and creates `widgets` widgets, then
-/// writes the first one once, so that `get` finds it and the position before update 1 is known.
+/// Opens the control connection, finds the server's process and creates `widgets` widgets. Then
+/// writes the first widget once, so that `get` finds it, and the position before update 1 is known.
 void bench_begin(struct bench *, unsigned widgets);
-/// Prepares to send what `encode` makes up to `updates` times in all, to each of options.spread
-/// widgets in turn.
+/// Prepares up to `updates` requests of `encode`, for options.spread widgets in turn.
 void bench_prepare(struct bench *, void (*encode)(struct buffer *, const struct sizes *),
                    uint64_t updates);
 /// Opens one stream and waits until it is up to date.
 struct connection *bench_subscribe(struct bench *, unsigned index);
 /// Opens options.subscribers streams, one after another.
 void bench_subscribe_all(struct bench *);
-/// Sends requests until `target` are sent, at most `in_flight` of them unanswered, and waits for
-/// all answers. With options.rate they are sent at that pace instead.
+/// Sends requests up to number `target`, with at most `in_flight` unanswered, and waits for all
+/// answers. With options.rate, it sends them at this rate.
 void bench_send(struct bench *, uint64_t target, unsigned in_flight);
-/// Sends the requests up to `target` that are due by options.rate. Returns when the next one is due.
-/// `due` is what the last call returned, or 0.
+/// Sends the requests up to `target` that are due by options.rate. Returns when the next one is
+/// due. `due` is what the last call returned, or 0.
 uint64_t bench_send_due(struct bench *, uint64_t target, uint64_t due);
 /// Waits until every watcher has seen update `target`.
 void bench_wait_visible(struct bench *, uint64_t target);

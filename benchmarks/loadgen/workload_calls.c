@@ -6,8 +6,8 @@
 
 #include "workload.h"
 
-/// Makes one call and returns how many bytes the answer had. With `get`, the answer must hold what
-/// was written before: an error that is quickly sent would look like a fast server.
+/// Makes one call and returns the size of the answer. With `get`, the answer must have the written
+/// value, because a quick error would look like a fast server.
 static uint64_t probe(struct bench *bench) {
   uint64_t before = bench->control->bytes;
   bench_send(bench, bench->sent + 1, 1);

@@ -1,9 +1,8 @@
-// fanout: one publisher, many subscribers, every one of which is to see every update.
+// fanout: one publisher and many subscribers. Every subscriber sees every update.
 //
-// The unit is an update made visible to one subscriber, whether it came in a frame of its own or
-// conflated with others: what a subscriber wants is to know the state, not to count frames. How
-// many frames it took is reported beside it. With --exclude, each subscriber is to see the updates of
-// one widget.
+// The unit is an update that becomes visible to one subscriber, in a separate frame or conflated with others. A
+// subscriber needs the state, not the frames. The report also has the number of frames. With --exclude, each
+// subscriber sees the updates of one widget.
 
 #include "workload.h"
 

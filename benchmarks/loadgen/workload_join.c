@@ -1,4 +1,4 @@
-// latejoin and idle: what it costs to hand over all of the state, and what it costs to do nothing.
+// latejoin and idle: the cost of a snapshot, and the cost of doing nothing.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -7,9 +7,9 @@
 
 #include "workload.h"
 
-/// The updates that go on while somebody joins.
+/// The updates during a join.
 struct traffic {
-  uint64_t target;  // as many as were prepared
+  uint64_t target;  // the number of prepared updates
   uint64_t due;     // when the next one is
 };
 
@@ -22,13 +22,13 @@ static void turn(struct bench *bench, struct traffic *traffic, uint64_t deadline
   loop_turn(&bench->loop, deadline);
 }
 
-/// Lets time pass, with the updates of it.
+/// Waits, and sends the updates of this time.
 static void pass(struct bench *bench, struct traffic *traffic, double seconds) {
   uint64_t end = clock_now() + (uint64_t)(seconds * 1e9);
   while (clock_now() < end) turn(bench, traffic, end);
 }
 
-/// Opens a stream on a connection and waits until it has everything. Returns the nanoseconds.
+/// Opens a stream on a connection and waits for the whole state. Returns the nanoseconds.
 static uint64_t join(struct bench *bench, struct traffic *traffic, struct connection *joiner) {
   uint64_t wanted = bench->synced + 1, start = clock_now();
   joiner->visible = bench->replied;
@@ -54,7 +54,7 @@ static uint64_t join_all(struct bench *bench, struct traffic *traffic, unsigned 
   return bytes;
 }
 
-/// The updates of `seconds`, prepared.
+/// Prepares the updates of `seconds`.
 static struct traffic prepare_traffic(struct bench *bench, double seconds) {
   struct traffic traffic = {.target = (uint64_t)(bench->options.rate * seconds)};
   bench->options.spread = 1;
@@ -106,8 +106,8 @@ void workload_idle(struct bench *bench) {
   struct options *options = &bench->options;
   bench_begin(bench, options->widgets);
   bench_subscribe_all(bench);
-  // For what the server puts off until it is idle. widgetd gives memory back up to 30 s after
-  // the last load: it looks every 15 s, and once more after a look that has found work.
+  // For work that the server does when it is idle. widgetd gives memory back up to 30 s after the
+  // last load: it checks every 15 s, and once more after a check that has found work.
   wait_for(options->settle);
 
   window_open(&bench->window, options->server);

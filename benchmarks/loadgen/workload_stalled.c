@@ -1,10 +1,11 @@
-// stalled: one subscriber never reads. What does that cost the server's memory, and the others?
+// stalled: the cost of a subscriber that never reads, in memory of the server and in latency of
+// others.
 //
-// Two measurements in one run. First, neighbours' latency, in pairs of short stretches without and
-// with a stalled subscriber whose socket is already full, so that whatever else the machine does
-// falls on both sides alike; a stretch sends the next update when every neighbour has the last.
-// Then memory: a fresh stalled subscriber, and options.updates updates past it as fast as they are
-// acknowledged. The ratio of the two p99 is the median over the pairs.
+// A run has two measurements. The first is the latency of neighbours, in pairs of short stretches:
+// one without, and one with a stalled subscriber whose socket is full. So other load of the machine
+// has the same effect on both. A stretch sends the next update when every neighbour has the last
+// one. The ratio of the two p99 is the median of the pairs. The second is the memory: with a new
+// stalled subscriber, options.updates updates are sent as fast as they are acknowledged.
 
 #include <stdlib.h>
 
@@ -27,7 +28,7 @@ static struct connection *add_staller(struct bench *bench) {
   return staller;
 }
 
-/// Updates until the staller's socket takes no more. Returns the bytes in it.
+/// Sends updates until the socket of the stalled subscriber is full. Returns its bytes.
 static uint64_t fill(struct bench *bench, struct connection *staller) {
   uint64_t before = 0;
   for (unsigned step = 0; step < fillStepsMax; step++) {
@@ -78,7 +79,7 @@ void workload_stalled(struct bench *bench) {
   if (!ratios) abort();
   for (unsigned pair = 0; pair < options->pairs; pair++) {
     uint64_t p99[2] = {0, 0};
-    // Which of the two comes first alternates, so that a drift favours neither.
+    // The two take turns as the first, so that a drift favours neither.
     for (unsigned half = 0; half < 2; half++) {
       bool stalls = (half == 0) == (pair % 2 == 0);
       struct connection *staller = stalls ? add_staller(bench) : NULL;
@@ -92,7 +93,7 @@ void workload_stalled(struct bench *bench) {
   }
   qsort(ratios, options->pairs, sizeof *ratios, compare_numbers);
 
-  // Everything that a connection needs once is in place before memory is measured.
+  // A first connection makes the allocations that happen only once.
   bench_send(bench, bench->sent + stretchUpdates, options->in_flight);
   bench_wait_visible(bench, bench->sent);
   struct connection *staller = add_staller(bench);

@@ -27,7 +27,7 @@ static pid_t launch(char **command) {
   _exit(127);
 }
 
-/// Tries to connect until it works. Returns the socket.
+/// Connects, with retries. Returns the socket.
 static int connect_when_ready(const char *path, pid_t child) {
   for (;;) {
     int fd = socket_connect(path), status;
@@ -37,7 +37,7 @@ static int connect_when_ready(const char *path, pid_t child) {
   }
 }
 
-/// An error is an answer too: there is no widget yet.
+/// An error is an answer, too, because there is no widget.
 static void on_answer(struct loop *loop, struct connection *connection,
                       const struct message *message, uint64_t now) {
   (void)connection, (void)now;

@@ -1,5 +1,6 @@
-"""What it costs the Python library that one text of a content of 1,000 nodes changes, beside making the
-content again of all its nodes; with looking the node up afterwards. Prints both, in microseconds."""
+"""The cost of one changed text in a content of 1,000 nodes, in the Python library. Prints the time to
+apply a change set, and the time to make the content of all nodes again, in microseconds. Both times
+include one look-up of the node."""
 
 import time
 

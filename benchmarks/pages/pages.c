@@ -1,9 +1,9 @@
-// What a group with one changed row costs in SQLite, with pages of different sizes and with the row and the
-// state of the store in different places. It uses the settings of the store: a write-ahead log, synchronous =
-// NORMAL, prepared statements.
+// The cost of a group with one changed row in SQLite, for different sizes of pages, and different places of the row
+// and of the store's state. The settings are those of the store: a write-ahead log, synchronous = NORMAL, prepared
+// statements.
 //
 //   again       `text`, and each group prepares its statements again, BEGIN and COMMIT too
-//   text        the store's tables: rows with a text as their key, and a state row in a table of its own
+//   text        the store's tables: rows with a text as their key, and a state row in a separate table
 //   integer     rows with an integer as their key, and the same state row
 //   in row      the same, and each row has the revision: no state row, so a group writes one page
 //   exclusive   `in row`, and the process keeps the lock of the database: no other process can read it
@@ -11,9 +11,9 @@
 // The figures are the CPU time of a group, the median of the rounds, and the pages that it writes to the log. A
 // checkpoint after 1,000 groups is a part of the time. The variants take turns in each round.
 //
-// The second table writes one row again and again, with a checkpoint after so many groups. SQLite finds the pages of
-// the log by a hash of their numbers. All frames of one page have the same hash, so each new one passes all
-// that were written since the last checkpoint.
+// The second table writes one row many times, with a checkpoint after so many groups. SQLite finds the pages of the
+// log by a hash of their numbers. All frames of one page have the same hash, so a new frame passes all frames since
+// the last checkpoint.
 //
 // Usage: pages FOLDER
 
@@ -137,7 +137,7 @@ static void write_group(struct store *store, enum variant variant, int row, cons
   step(store, store->commit);
 }
 
-/// Writes each row in a group of its own, and copies the log into the database. Returns the CPU time of a group in
+/// Writes each row in a separate group, and copies the log into the database. Returns the CPU time of a group in
 /// microseconds; `pages` is what a group has written to the log.
 static double write_rows(struct store *store, enum variant variant, char *body, int bytes, int round,
                          double *pages) {
@@ -201,7 +201,7 @@ static void measure_one_row(const char *folder) {
   printf("\nCPU time of a group that writes the same row, in us\n%21s", "groups to checkpoint");
   for (int variant = 0; variant < VARIANTS; variant++) {
     stores[variant] = open_store(folder, variant, 4096, 0);
-    // Checkpoints would wait for the disk most of the time.
+    // With a disk, checkpoints would mostly wait.
     run(stores[variant].db, "PRAGMA synchronous = OFF");
     printf(" %14s", names[variant]);
   }

@@ -1,10 +1,10 @@
-// The loop of loadgen-grpc: Debian's C++ gRPC library as the client, with messages as bare bytes
-// (generic stubs), one completion queue and one thread that reads it.
+// The loop of loadgen-grpc. The client is Debian's C++ gRPC library with generic stubs, one
+// completion queue and one thread.
 //
-// Each connection is a channel made from a socket of ours, so that it is exactly one connection,
-// its peer can be asked for, and nothing is resolved, balanced or reconnected in the background.
+// Each channel is made from a socket of the program. So it is exactly one connection with a known
+// peer, and the library does not resolve, balance or reconnect.
 //
-// A connection's bytes are those of its messages; what HTTP/2 adds is not counted.
+// The bytes of a connection are the bytes of its messages, without those of HTTP/2.
 
 #include <fcntl.h>
 #include <grpcpp/create_channel_posix.h>
@@ -38,13 +38,13 @@ const std::string methodNames[] = {
     "/widgetd.v1.WidgetService/WatchWidgets",
 };
 
-/// The one queue. Never shut down: the program ends with its report.
+/// The queue. It is never shut down, because the program ends after its report.
 grpc::CompletionQueue &queue() {
   static auto *const one = new grpc::CompletionQueue;
   return *one;
 }
 
-/// What waits for a tag of the queue. The tag is its address.
+/// A waiter for a tag of the queue. The tag is its address.
 class Operation {
  public:
   virtual ~Operation() = default;
@@ -58,7 +58,7 @@ struct Transport {
   std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<grpc::GenericStub> stub;
   unsigned calls = 0;      // under way
-  bool abandoned = false;  // to be freed with its last call
+  bool abandoned = false;  // freed after its last call
   std::vector<class UnaryCall *> idle;
 };
 
@@ -80,7 +80,7 @@ void failIfGone(const grpc::Status &status) {
     fail("the server closed a connection: %s", status.error_message().c_str());
 }
 
-/// A call with one answer. Kept for the connection's next call once it is done.
+/// A call with one answer. The connection uses it again for the next call.
 class UnaryCall final : public Operation {
  public:
   void start(struct connection *connection, unsigned method, uint64_t number,
@@ -142,7 +142,7 @@ Transport::~Transport() {
   for (UnaryCall *call : idle) delete call;
 }
 
-/// A subscription: one request, then messages until the server ends it, which it must not.
+/// A subscription: one request, then messages. The server must not end it.
 class WatchCall final : public Operation {
  public:
   WatchCall(struct connection *connection, const grpc::ByteBuffer &request)
@@ -220,13 +220,13 @@ struct connection *loop_adopt(struct loop *, int fd) {
   if (!connection) abort();
   if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0) fail("fcntl: %s", strerror(errno));
   grpc::ChannelArguments arguments;
-  // A channel whose server has gone is an error here, never a reason to try again.
+  // A lost connection is an error. There is no retry.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   arguments.SetMaxReceiveMessageSize(-1);
   auto *transport = new Transport;
   transport->channel = grpc::CreateCustomInsecureChannelFromFd("localhost", fd, arguments);
   transport->stub = std::make_unique<grpc::GenericStub>(transport->channel);
-  // The library owns the socket; this number stays good for questions about it.
+  // The library owns the socket. The descriptor stays valid for questions about the peer.
   connection->fd = fd;
   connection->transport = transport;
   return connection;

@@ -1,4 +1,4 @@
-// The methods that the load generator calls, by the number that stands in its records.
+// The methods of the load generator, by their numbers in its records.
 #pragma once
 
 enum grpc_method {

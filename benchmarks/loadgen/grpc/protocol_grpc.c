@@ -1,6 +1,6 @@
-// widgetd over gRPC. HTTP/2 is the library's business, so what is written here are not the bytes of
-// the wire but records that loop.cc turns into calls: the frame header of the other protocols, with
-// a number of methods.h as its type, and the bare message.
+// widgetd over gRPC. The library writes the bytes of HTTP/2. So this file writes records, and
+// loop.cc makes a call from each of them. A record has the frame header of the other protocols,
+// with a number of methods.h as its type, and the message.
 
 #include "methods.h"
 

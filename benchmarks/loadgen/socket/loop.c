@@ -65,7 +65,7 @@ void loop_flush(struct loop *loop, struct connection *connection) {
   }
 }
 
-/// Hands over every whole message in `bytes`; returns how many bytes that were.
+/// Hands over every complete message in `bytes`. Returns the number of their bytes.
 static size_t handle_messages(struct loop *loop, struct connection *connection,
                               const uint8_t *bytes, size_t count, uint64_t now) {
   size_t at = 0;

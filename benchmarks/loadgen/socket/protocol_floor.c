@@ -1,4 +1,4 @@
-// The floor's protocol: ttrpc's frame header, and types of its own. See floor/floor.c.
+// The floor's protocol: ttrpc's frame header with other types. See floor/floor.c.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +11,7 @@ static void write_u32be(uint8_t *at, size_t value) {
   at[2] = (uint8_t)(value >> 8), at[3] = (uint8_t)value;
 }
 
-/// Appends a frame of `total` bytes whose body begins with the sequence number's place and has room for `more`
-/// bytes after it.
+/// Appends a frame of `total` bytes. Its body has a place for the sequence number, and then room for `more` bytes.
 static void put_filled(struct buffer *out, uint8_t type, size_t total, size_t more) {
   size_t least = frameHeaderBytes + sequenceDigits + more;
   size_t count = (total > least ? total : least) - frameHeaderBytes;

@@ -72,7 +72,7 @@ static size_t read_line(const uint8_t *bytes, size_t count, size_t at, long long
   return (size_t)(end + 1 - (bytes + at));
 }
 
-/// Skips one value that is no array. Returns the bytes it took, 0 if it is incomplete.
+/// Skips a value that is not an array. Returns the bytes it took, 0 if it is incomplete.
 static size_t skip_scalar(const uint8_t *bytes, size_t count, size_t at) {
   long long number = 0;
   size_t line = read_line(bytes, count, at, &number);

@@ -52,7 +52,7 @@ static void ttrpc_join(struct buffer *out) { ttrpc_subscribe(out, &(struct sizes
 
 // Reading
 
-/// Reads a google.rpc.Status. Code 0 is no failure.
+/// Reads a google.rpc.Status. Code 0 is a success.
 static void read_status(const struct field *status, struct message *message) {
   struct scanner scanner = scan(status->bytes, status->count);
   struct field field;
@@ -67,7 +67,7 @@ static void read_status(const struct field *status, struct message *message) {
   snprintf(message->text, sizeof message->text, "status %llu: %s", (unsigned long long)code, words);
 }
 
-/// Reads a Response: its status, and what its payload says.
+/// Reads a Response: its status and its payload.
 static void read_response(const uint8_t *bytes, size_t count, struct message *message) {
   struct scanner scanner = scan(bytes, count);
   struct field field;
