@@ -197,7 +197,7 @@ private func block(_ text: String, node: String = "") -> BarBlock {
     #expect(text(encoder.output([empty, block("a"), empty, block("b"), empty])) == "a | b")
   }
 
-  @Test func `without blocks the text is empty`() {
+  @Test func `a bar without blocks has an empty text`() {
     for format in BarFormat.allCases where format != .yambar {
       #expect(text(BarEncoder(format: format).output([])) == "", "\(format)")
     }
@@ -217,7 +217,7 @@ private func block(_ text: String, node: String = "") -> BarBlock {
     #expect(BarClick(button: 1).event(for: widget, kind: nil)?.node == "mute")
   }
 
-  @Test func `a toggle flips`() {
+  @Test func `a click on a toggle sends the opposite value`() {
     let toggle = Node(
       id: "t", type: .toggle, properties: ["value": .bool(true)], events: ["change"])
     #expect(
@@ -304,7 +304,7 @@ private func block(_ text: String, node: String = "") -> BarBlock {
     #expect(I3Click(value, namesNodes: false)?.click == BarClick(button: 3))
   }
 
-  @Test func `lines of i3bar are clicks`() {
+  @Test func `a line of i3bar with leading or trailing commas is a click`() {
     #expect(I3Click.json(in: "[") == nil)
     #expect(I3Click.json(in: ",{\"a\":[1]}") == "{\"a\":[1]}")
     #expect(I3Click.json(in: "{\"button\":1},") == "{\"button\":1}")

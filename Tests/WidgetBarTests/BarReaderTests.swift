@@ -24,7 +24,7 @@ private let red = ThemeColor(red: 255, green: 0, blue: 0)
 @Suite struct BarReaderTests {
   private let reader = BarReader(failures: { $0.error.map { [$0.message] } ?? [] })
 
-  @Test func `children stand beside each other, with blanks between those that show something`() {
+  @Test func `children are side by side, with blanks only between visible ones`() {
     let nodes = stack([
       label("cpu", id: "a"), label("", id: "b"),
       label("hidden", id: "c", ["visible": .bool(false)]),
@@ -52,7 +52,7 @@ private let red = ThemeColor(red: 255, green: 0, blue: 0)
     #expect(block.text == "bat 83%")
   }
 
-  @Test func `the first percentage counts`() {
+  @Test func `the first percentage of a widget is that of its block`() {
     let gauge = Node(id: "g", type: .gauge, properties: ["value": .double(0.5)])
     let first = label("a", id: "a", ["percentage": .int(7)])
     #expect(reader.block(of: widget(stack([first, gauge]))).percentage == 7)
@@ -155,7 +155,7 @@ private let red = ThemeColor(red: 255, green: 0, blue: 0)
     #expect(block.tooltip.utf8.count <= BarReader.tooltipBytesMax)
   }
 
-  @Test func `no cut is wider than a line`() {
+  @Test func `a cut text is not wider than the bar`() {
     var narrow = reader
     narrow.columnsMax = 5
     let nodes = [label("abcde", id: "a"), label("f", id: "b")]

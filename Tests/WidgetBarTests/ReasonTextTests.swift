@@ -57,7 +57,7 @@ import WidgetLayout
       // A sentence ends where the next one begins.
       ("The zone is not a text. Times are in UTC, which is a default.", "The zone is not a text"),
     ])
-  func `the cause of a failure stays`(message: String, shown: String) {
+  func `a shortened reason keeps the cause of the failure`(message: String, shown: String) {
     #expect(ReasonText.shortened(message, to: 32) == shown)
   }
 

@@ -17,7 +17,7 @@ import WidgetModel
     return reader
   }
 
-  @Test func `each text with right-to-left letters stands in an isolate`() {
+  @Test func `each text with right-to-left letters is in an isolate`() {
     let nodes = stack([
       label(shalom, id: "a"), label("3/5", id: "b"), label("a \(salam)", id: "c"),
       label("x", id: "d"),
@@ -27,7 +27,7 @@ import WidgetModel
         == "\(start)\(shalom)\(end) 3/5 \(start)a \(salam)\(end) x")
   }
 
-  @Test func `text without them stays as it is`() {
+  @Test func `text without right-to-left letters gets no marks`() {
     let nodes = stack([label("caf\u{e9} \u{65e5}\u{672c}", id: "a"), label("3/5", id: "b")])
     #expect(reader().block(of: widget(nodes)).text == "caf\u{e9} \u{65e5}\u{672c} 3/5")
   }
@@ -61,7 +61,7 @@ import WidgetModel
         == "\(start)\(shalom)\(end) \(start)\(shalom.prefix(2))\(TextColumns.ellipsis)\(end)")
   }
 
-  @Test func `the mark of a failure stands behind the isolate of a text that is cut`() {
+  @Test func `the mark of a failure comes after the isolate of a cut text`() {
     let failing = widget(
       stack([label(shalom, id: "a"), label(shalom, id: "b")]),
       error: WidgetError(reason: "X", message: "y"))
@@ -70,7 +70,7 @@ import WidgetModel
     #expect(text.filter { $0 == "\u{2068}" }.count == text.filter { $0 == "\u{2069}" }.count)
   }
 
-  @Test func `marks in a widget's text cannot end the isolate`() {
+  @Test func `a mark in a widget's text cannot end its isolate`() {
     let block = reader().block(of: widget(stack([label("\(shalom)\u{2069}\u{202E}x", id: "a")])))
     #expect(block.text == "\(start)\(shalom)\\u{2069}\\u{202e}x\(end)")
   }

@@ -58,7 +58,7 @@ extension BundleInstallerTests {
     #expect(removed.first == UInt32(IN_MOVE_SELF))
   }
 
-  @Test func `what is left of interrupted settings is not a file of the user`() throws {
+  @Test func `a removal deletes the rest of an interrupted change of settings`() throws {
     _ = try installer.install(bytes: archive("desk"), name: "a.tar")
     scratch.write("bundles/desk/.settings.json.new", "")
     _ = try installer.install(bytes: archive("desk", version: "2.0.0"), name: "a.tar")

@@ -16,11 +16,11 @@ import WidgetBundleInstaller
       "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1"
     ),
   ])
-  func `digests are those of the standard's examples`(text: String, digest: String) {
+  func `digests are those of FIPS 180`(text: String, digest: String) {
     #expect(SHA256.hex(text.utf8) == digest)
   }
 
-  @Test func `a million letters have the digest of the standard's example`() {
+  @Test func `the digest of a million letters is that of FIPS 180`() {
     #expect(
       SHA256.hex(repeatElement(UInt8(ascii: "a"), count: 1_000_000))
         == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0")

@@ -97,7 +97,9 @@ import WidgetModel
     ("{}", "label: =defaults.unit", "unknown variable 'defaults'"),
     ("{n: 1}", "label: {from: defaults.n, transform: duration}", "cannot take this"),
   ])
-  func `settings are checked`(defaults: String, content: String, message: String) {
+  func `a wrong default of a setting is reported`(
+    defaults: String, content: String, message: String
+  ) {
     let problems = Samples.problems(
       "defaults: \(defaults)\n" + Samples.kind("content: {\(content)}", data: ""))
     #expect(problems.count == 1 && problems[0].message.contains(message), "\(problems)")
@@ -212,7 +214,7 @@ import WidgetModel
     ("commands: ['df -h']", "not a program"), ("commands: [bin/df]", "not an absolute path"),
     ("reed: []", "unknown key"),
   ])
-  func `permissions are checked`(permission: String, message: String) {
+  func `a wrong permission is reported`(permission: String, message: String) {
     let problems = Samples.problems(Samples.kind("displayName: K", permissions: "{\(permission)}"))
     #expect(problems.contains { $0.message.contains(message) }, "\(problems)")
   }

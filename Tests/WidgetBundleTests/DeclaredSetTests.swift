@@ -85,7 +85,7 @@ import WidgetModel
     #expect(invalid.problems.first?.hint.contains("title") == true, "\(invalid)")
   }
 
-  @Test func `handlers become reducers`() throws {
+  @Test func `a handler in a declared set becomes a reducer`() throws {
     let kind = try kind(
       """
       {data: {n: 0, text: ""}, let: {more: data.n + 1}, on: {click: {set: {n: more}},

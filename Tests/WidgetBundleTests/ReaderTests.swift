@@ -150,7 +150,7 @@ import WidgetModel
     #expect(typing.minLength == 1)
   }
 
-  @Test func `loading and intervals are triggers`() {
+  @Test func `a kind reads its sources at its load and at its intervals`() {
     let others = kind.triggers.filter {
       if case .event = $0.when { false } else { true }
     }
@@ -315,7 +315,7 @@ import WidgetModel
       ])
   }
 
-  @Test func `a row has its own condition`() throws {
+  @Test func `a condition beside rows is evaluated for each row`() throws {
     let bundle = try Samples.read(
       Samples.kind("content: {stack: [{label: =item, rows: data.list, if: item != null}]}"))
     let row = try #require(bundle.kinds.first?.kind.content.first?.root.children.first)

@@ -334,7 +334,7 @@ import WidgetTransport
     try await daemon.stop()
   }
 
-  @Test func `an answer that cannot be decoded fails that call alone`() async throws {
+  @Test func `an answer that cannot be decoded fails only its call`() async throws {
     let daemon = try await FakeDaemon()
     let client = WidgetClient(socketPath: daemon.socketPath)
     var calls = daemon.calls

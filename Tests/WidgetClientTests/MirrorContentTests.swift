@@ -122,7 +122,7 @@ import WidgetModel
     #expect(difference?.contents == [.of("w"): ContentDifference(changed: ["b"])])
   }
 
-  @Test func `content comes and goes`() throws {
+  @Test func `a mirror names the nodes of content that comes or goes`() throws {
     var mirror = try Self.synced()
     let difference = try mirror.apply(
       Self.set(

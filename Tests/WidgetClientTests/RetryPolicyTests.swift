@@ -28,7 +28,7 @@ import WidgetClient
     #expect(policy.delay(beforeAttempt: 0, least: .milliseconds(1)) == .milliseconds(100))
   }
 
-  @Test func `attempts are counted`() {
+  @Test func `a policy gives no delay after its last attempt`() {
     #expect(RetryPolicy.never.delay(beforeAttempt: 0) == nil)
     let policy = RetryPolicy(attemptsMax: 2)
     #expect(policy.delay(beforeAttempt: 1) != nil)

@@ -175,7 +175,7 @@ import WidgetClient
     #expect(try mirror.apply(.synced(WatchSynced(revision: 9)))?.isEmpty == true)
   }
 
-  @Test func `progress moves the revision and the token alone`() throws {
+  @Test func `a progress frame changes the revision and the token, but no widget`() throws {
     var mirror = try WidgetMirrorTests.synced()
     let before = mirror.widgets
     let progress = WatchProgress(revision: 11, resumeToken: [11])

@@ -151,7 +151,7 @@ struct ActivityTests {
     #expect(store.settle(to: .at(100_000)) == 0)
   }
 
-  @Test func `attributes do not change`() throws {
+  @Test func `an update of an activity's attributes is refused`() throws {
     var store = Store()
     try start(in: &store)
     let patch = WidgetPatch.with { $0.setParameters = ["title": .string("Other")] }

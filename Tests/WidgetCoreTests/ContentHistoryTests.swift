@@ -46,7 +46,7 @@ struct ContentHistoryTests: ContentSamples {
   }
 
   @Test(arguments: 0..<8, bounds)
-  func `content depends on the state alone and not on its history`(
+  func `content after many changes equals the content of the restored state`(
     seed: UInt64, limits: StoreLimits
   ) throws {
     var random = SeededGenerator(seed: seed)

@@ -26,7 +26,7 @@ struct EmbedReaderTests: EmbedSuite {
     #expect(events.map(\.nodeID) == ["plus", "plus"])
   }
 
-  @Test func `events go through everything around the node`() throws {
+  @Test func `an event through an embed is refused if the widget around it is disabled`() throws {
     var store = try store()
     try store.create("c", kind: "counter")
     try frame("f", showing: "c", &store)

@@ -137,7 +137,7 @@ struct EventTests {
     #expect(store.checkInvariants() == [])
   }
 
-  @Test func `kept events are bounded in bytes, too`() throws {
+  @Test func `kept events are dropped above their limit in bytes`() throws {
     // An event costs 64 bytes and its payload: here a key of 1 byte and text of 19 bytes.
     let limits = StoreLimits.with { $0.eventBytesKeptMax = 3 * 100 }
     var store = try Store(widgets: ["a"], limits: limits)

@@ -174,7 +174,7 @@ import WidgetModel
     #expect(store.refusal(of: event(node)) == .nodeNotFound("w0", node))
   }
 
-  @Test func `an event on a node of another family costs what finding it does`() throws {
+  @Test func `an event on an uncached node of another family counts the cost to find it`() throws {
     var store = try store(
       widgets: 1, rows: 500, families: [.small, .large, .inline],
       limits: .with { $0.eventCostMax = 1_000 })

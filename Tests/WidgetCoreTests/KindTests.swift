@@ -55,7 +55,7 @@ struct KindTests {
     #expect(results(again) == ["=clock"])
   }
 
-  @Test func `a set that prunes removes its own undeclared kinds, and no others`()
+  @Test func `a pruning set removes only the undeclared kinds of its provider`()
     throws
   {
     var store = Store()
@@ -362,7 +362,7 @@ struct KindTests {
     #expect(store.revision == revision)
   }
 
-  @Test func `a declared set again makes no commit, defaults or not`() throws {
+  @Test func `a set that is declared twice makes one commit, with and without defaults`() throws {
     var store = try store()
     let declared = [spec("a"), spec("b", data: ["drift": .int(1)])]
     try store.declare(declared)

@@ -282,7 +282,7 @@ struct ReducerTests {
     #expect(failure.place.hasPrefix("reducers["))
   }
 
-  @Test func `data cannot grow beyond the widget's quota`() throws {
+  @Test func `a reducer that makes a widget's data too large is refused`() throws {
     var store = Store(limits: .with { $0.widgetBytesMax = 1_000 })
     try store.register([
       Self.counter([

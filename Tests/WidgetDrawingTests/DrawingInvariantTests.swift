@@ -48,7 +48,7 @@ import WidgetModel
     "</text><script>alert(1)</script>", "\" onload=\"alert(1)", "]]>", "&lt;b&gt;", "<!--",
     "\u{0}\u{8}\u{1B}[31m", "\u{FFFE}\u{FFFF}", "a\u{202E}b",
   ])
-  func `hostile text stays text`(text: String) throws {
+  func `hostile text in a node adds no elements or attributes to an SVG`(text: String) throws {
     let node = Node(
       id: "l", type: .link,
       properties: [

@@ -172,7 +172,7 @@ struct CheckerTests {
     #expect(error?.message.contains("bool") == true)
   }
 
-  @Test func `the caret stands under the place, also after tabs and wide characters`() throws {
+  @Test func `the caret of an error is under its place after tabs and wide characters`() throws {
     func rendered(_ source: String) -> [String] {
       do {
         _ = try CompiledExpression(source, in: Sample.environment)

@@ -19,7 +19,7 @@ struct LanguageTests {
       ("'//'", "'/' + '/'"), ("1 // one\n+ 1", "2"), ("rb'\\x'", "b'\\\\x'"),
       ("[1, 2,]", "[1, 2]"), ("{'a': 1,}", "{'a': 1}"),
     ] as [(String, String)])
-  func `literals are read`(source: String, expected: String) throws {
+  func `each form of literal gives its value`(source: String, expected: String) throws {
     try expectSame(source, expected)
   }
 

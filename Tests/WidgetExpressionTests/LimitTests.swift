@@ -82,7 +82,7 @@ struct LimitTests {
     #expect(try #require(error).problems.count == 10)
   }
 
-  @Test func `a limit is exact`() throws {
+  @Test func `an expression at a limit is accepted, and one above it is refused`() throws {
     var environment = Sample.environment
     environment.limits.depthMax = 5
     #expect(Sample.reason("((((1))))", in: environment) == nil)

@@ -62,7 +62,7 @@ struct RegexTests {
     #expect(throws: ExpressionFailure.self) { try compile(pattern) }
   }
 
-  @Test func `groups nest to a limit`() {
+  @Test func `a pattern with groups that nest too deep is refused`() {
     func nested(_ depth: Int) -> String {
       String(repeating: "(", count: depth) + String(repeating: ")", count: depth)
     }

@@ -73,7 +73,7 @@
       }
     }
 
-    @Test func `fails in words that are not ASCII, as they are`() async throws {
+    @Test func `fails with a message of any characters, unchanged`() async throws {
       try await withServer { server in
         let service = "größe ☃ 100% \"\\\n"
         let ending = try server.connect().refusal(
@@ -146,7 +146,7 @@
       }
     }
 
-    @Test func `with a message in pieces is put together`() async throws {
+    @Test func `with a message in several frames is joined`() async throws {
       try await withServer { server in
         let client = try server.connect()
         let message = try RawHTTP2.prefixed(
@@ -185,7 +185,7 @@
       }
     }
 
-    @Test func `with too much metadata is refused alone, at the edge`() async throws {
+    @Test func `above the limit of metadata is refused, and no other call`() async throws {
       try await withServer(limits: .with { $0.metadataBytesMax = 20_000 }) { server in
         let client = try server.connect()
         let watch = try Watcher(client).sync()

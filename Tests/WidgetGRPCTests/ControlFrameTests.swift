@@ -54,7 +54,7 @@
       opening + settings + ping(1) + data + reset(1) + ping(2) + ping(3) + data + reset(3)
     private static let others = opening + settings + data + data
 
-    @Test func `are taken out, however the bytes are split`() {
+    @Test func `are taken out at every split of the bytes`() {
       let pings = [1, 2, 3].map { UInt64($0) * 0x0101_0101_0101_0101 }
       for first in 0...Self.conversation.count {
         for second in [0, 1, 8, 17, 40] {
@@ -71,7 +71,7 @@
       #expect(single.resets == [1, 3])
     }
 
-    @Test func `pass while they are not taken`() {
+    @Test func `pass unchanged if the handler does not answer pings`() {
       let result = Self.scan(Self.conversation, pieces: [], takes: false)
       #expect(result.passed == Self.conversation)
       #expect(result.pings.isEmpty)

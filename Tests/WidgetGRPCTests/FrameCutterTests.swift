@@ -100,7 +100,7 @@
       #expect(cutter.takeDroppedBytes() == 0)
     }
 
-    @Test func `tell whether they make the tasks of a call work`() {
+    @Test func `cause work of a call only if they belong to a stream`() {
       var cutter = FrameCutter(openingBytes: 0)
       for (bytes, isOfStream) in [
         (Self.settings, false), (Self.call, true), (Self.window, false), (Self.body, true),

@@ -86,7 +86,7 @@
       }
     }
 
-    @Test func `is refused beyond the bytes of its connection`() async throws {
+    @Test func `is refused above the bytes of its connection`() async throws {
       let limits = ServerLimits.with {
         $0.incompleteBytesPerUIDMax = 1 << 30
         $0.requestMilliseconds = 1_000_000

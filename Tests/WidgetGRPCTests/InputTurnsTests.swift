@@ -55,7 +55,7 @@
       func hasPassed(_ bytes: [UInt8]) -> Bool { passed.bytes == bytes }
     }
 
-    @Test func `passes at once if nobody waits`() async throws {
+    @Test func `passes at once if no other connection waits`() async throws {
       try await withServer { server in
         try server.onLoop { service in
           let connection = try Connection(service)

@@ -40,7 +40,7 @@
     }
 
     /// The status comes as trailers here, because the answer's head was sent before.
-    @Test func `a provider that sends too large a message ends alone`() async throws {
+    @Test func `a too large message ends only the session of its provider`() async throws {
       try await withServer { server in
         let client = try server.connect()
         let other = try Watcher(client).sync()

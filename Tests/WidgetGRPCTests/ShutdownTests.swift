@@ -138,7 +138,7 @@
       }
     }
 
-    @Test func `a connection that pings and takes no answers is closed, alone`() async throws {
+    @Test func `only the connection that pings without reading answers is closed`() async throws {
       try await withServer { server in
         let client = try server.connect()
         let other = try Watcher(server.connect()).sync()
@@ -185,7 +185,7 @@
       }
     }
 
-    @Test func `a connection that breaks HTTP/2 is closed, and no other is`() async throws {
+    @Test func `only the connection that breaks HTTP/2 is closed`() async throws {
       try await withServer { server in
         let other = try Watcher(server.connect()).sync()
         let preface = RawHTTP2.preface

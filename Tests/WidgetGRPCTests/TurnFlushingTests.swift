@@ -35,7 +35,7 @@
       _ = try channel.finish()
     }
 
-    @Test func `never happen without a request`() throws {
+    @Test func `never happen for a write without a flush`() throws {
       let (channel, below) = try makeChannel()
       channel.write(ByteBuffer(integer: UInt8(1)), promise: nil)
       channel.embeddedEventLoop.run()

@@ -110,7 +110,7 @@ struct EventChainTests {
     #expect(scene.instance.failures.isEmpty)
   }
 
-  @Test func `the chain of a refused event is forgotten`() throws {
+  @Test func `a refused event does not count for the next chain`() throws {
     var limits = HostLimits()
     limits.chainMax = 4
     var scene = try Scene(

@@ -90,7 +90,7 @@ struct RefusedChangeTests {
     #expect(refusals.refused(failure, at: .seconds(300)) != nil)
   }
 
-  @Test func `reasons that alternate are each in the log once`() {
+  @Test func `two alternating reasons are logged once each`() {
     var refusals = ChangeRefusals(HostLimits())
     let reasons = ["STORAGE_FAILED", "QUOTA_EXCEEDED"]
     var lines: [String] = []

@@ -213,7 +213,9 @@ struct RequestTests {
     ),
     (Parse(), #"{"a": "ü\u00fc\ud83d\ude00\n"}"#, .map(["a": .string("üü😀\n")])),
   ])
-  func `bytes become results`(parse: Parse, text: String, value: Value) throws {
+  func `the bytes of a result are parsed in the requested format`(
+    parse: Parse, text: String, value: Value
+  ) throws {
     #expect(
       try ResultParsing.value(
         of: Array(text.utf8), as: parse, hint: "application/json; charset=utf-8")

@@ -13,7 +13,7 @@ import WidgetModel
   }
 
   @Test(arguments: 0..<250 as Range<UInt64>)
-  func `everything has its place`(seed: UInt64) {
+  func `no node overlaps another or leaves its frame`(seed: UInt64) {
     checkPlaces(seed, RandomTree(seed: seed))
   }
 

@@ -33,7 +33,7 @@ extension LookTests {
     #expect(Tree(.table, ["columns": columns], words).drawn(20) == [" a        b  [ Go ]"])
   }
 
-  @Test func `a cell stands in the middle of a higher row`() {
+  @Test func `a low cell is centred in a higher row`() {
     let tree = Tree(
       .table, [.row(.label("one two three"), .label("5"), .button("Go"))])
     #expect(tree.drawn(18) == [" one", " two    5  [ Go ]", " three"])
@@ -57,7 +57,9 @@ extension LookTests {
     #expect(form.drawn(18).prefix(2) == [" Title:", " [              ]"])
   }
 
-  @Test func `a field goes back to its name when a longer one is gone`() throws {
+  @Test func `the fields of a form move back when the field with the longest name is removed`()
+    throws
+  {
     var table = NodeTable(
       Tree(
         .form, [:], id: "form",

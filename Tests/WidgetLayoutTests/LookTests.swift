@@ -63,7 +63,9 @@ import WidgetModel
     (Tree(nil, [.label("inside"), .label("what is new")]), 14, [" inside", " what is new"]),
     (Tree(.label, ["text": 5]), 14, [" 5"]),
   ])
-  func `a node alone`(_ tree: Tree, _ width: Int, _ lines: [String]) {
+  func `a node has its look in a narrow and in a wide row`(
+    _ tree: Tree, _ width: Int, _ lines: [String]
+  ) {
     #expect(Tree.column(tree).drawn(width) == lines)
   }
 
@@ -153,14 +155,14 @@ import WidgetModel
     #expect(toggle("end").drawn(20) == ["          [x] On  x"])
   }
 
-  @Test func `a row keeps between its least and its most width`() {
+  @Test func `a node in a row is never narrower than minWidth or wider than maxWidth`() {
     let tree = Tree.row(
       .label("a", ["minWidth": 80]), .label("b", ["grow": 1, "maxWidth": 40]),
       .label("c", ["width": 48]))
     #expect(tree.layout(60).placed.dropFirst().map(\.frame.width) == [10, 5, 6])
   }
 
-  @Test func `layers lie over each other`() {
+  @Test func `layers share one place`() {
     let tree = Tree.column(
       ["axis": "layered", "crossAlign": "start"], .label("below"), .label("up"))
     let placed = tree.layout(20).placed
@@ -231,7 +233,7 @@ import WidgetModel
     #expect(tree.drawn(20) == [" a text of   [ Go ]", " many words"])
   }
 
-  @Test func `margins and padding are around`() {
+  @Test func `margin is outside of a node, and padding inside`() {
     let tree = Tree.column(
       .label("a", ["margin": ["leading": 16, "top": 16], "padding": 8]), .label("b"))
     #expect(tree.drawn(9) == ["", "", "   a", "", " b"])
@@ -352,7 +354,7 @@ import WidgetModel
     #expect(result.placed.last?.parts.map(\.kind) == [.tooDeep])
   }
 
-  @Test func `no content has no layout`() {
+  @Test func `an empty content has no placed nodes`() {
     var engine = LayoutEngine(metrics: .cells())
     let result = engine.layout(NodeTable(), width: 20, height: 3)
     #expect(result.placed.isEmpty && result.size == LayoutSize(width: 20, height: 3))
@@ -360,7 +362,7 @@ import WidgetModel
     #expect(Tree.label("x").layout(0).size.width == 0)
   }
 
-  @Test func `points become cells, rounded half up`() {
+  @Test func `points are rounded half up to cells`() {
     let metrics = LayoutMetrics.cells()
     #expect([0, 3, 4, 11, 12].map { metrics.horizontal($0) } == [0, 0, 1, 1, 2])
     #expect([0, 4, 7, 8, 16, 24].map { metrics.vertical($0) } == [0, 0, 0, 1, 1, 2])

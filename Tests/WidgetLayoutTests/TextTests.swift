@@ -21,12 +21,12 @@ import WidgetModel
     ("\u{200B}", 0), ("\u{1B}", 0), ("\u{7F}", 0), ("\u{9B}", 0), ("\u{AD}", 0), ("\u{FEFF}", 0),
     ("▁▂▃", 3), ("─", 1), ("…", 1), ("█", 1), ("⏎", 1),
   ])
-  func `text takes columns`(_ text: String, _ columns: Int) {
+  func `wide, narrow and zero-width characters have their columns`(_ text: String, _ columns: Int) {
     #expect(TextColumns.width(of: text) == columns)
     #expect(TextColumns.width(of: text[...]) == columns)
   }
 
-  @Test func `a scalar that stands alone joins no other one, and is shown unchanged`() {
+  @Test func `a scalar that joins no other scalar is shown unchanged`() {
     // Scalars join by their category: if a scalar joins neither a letter nor itself, its category
     // joins no others.
     var wrong: [Unicode.Scalar] = []
@@ -82,7 +82,7 @@ import WidgetModel
     #expect(DisplayText.lines(of: text) == lines)
   }
 
-  @Test func `newlines on one line have a mark`() {
+  @Test func `a line break in a text of one line becomes a mark`() {
     #expect(DisplayText.onOneLine("a\nb") == "a ⏎ b")
     #expect(DisplayText.onOneLine("plain") == "plain")
   }

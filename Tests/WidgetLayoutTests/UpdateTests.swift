@@ -80,7 +80,7 @@ import WidgetModel
     #expect(result.placed[1].frame.width == 8 && result.placed[1].texts.map(\.text) == ["12 min"])
   }
 
-  @Test func `another content gets a complete layout`() {
+  @Test func `a replaced content leaves nothing of the old layout`() {
     var table = NodeTable(groups().content)
     var engine = LayoutEngine(metrics: .cells())
     _ = engine.layout(table, width: 60)

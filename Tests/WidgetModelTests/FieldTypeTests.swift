@@ -41,7 +41,7 @@ struct FieldTypeTests {
     }
   }
 
-  @Test func `types nest as deep as is allowed`() {
+  @Test func `a type at the deepest nesting is read`() {
     let depth = FieldType.depthMax - 1
     let text =
       String(repeating: "list(", count: depth) + "int" + String(repeating: ")", count: depth)

@@ -23,7 +23,7 @@ import WidgetModel
   }
 
   @Test(arguments: NodeType.allCases)
-  func `the ends of a range are numbers of the type`(type: NodeType) {
+  func `both ends of a range are numeric properties of the type`(type: NodeType) {
     for name in type.ranges.flatMap({ [$0.least, $0.most] }) {
       switch type.property(name)?.type {
       case .number, .whole, .length: break

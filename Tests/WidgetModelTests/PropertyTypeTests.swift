@@ -10,7 +10,7 @@ import WidgetModel
     if case .failure(let mismatch) = fitted(type, value) { mismatch.description } else { nil }
   }
 
-  @Test func `null fits every property`() {
+  @Test func `null is a value for every type of property`() {
     for property in NodeType.allCases.flatMap(\.allProperties) {
       #expect(fitted(property.type, .null) == .success(.null), "\(property.name)")
     }
@@ -93,7 +93,7 @@ import WidgetModel
         == "it is a length, not a value of type bool; write points, or a token like offset.basic")
   }
 
-  @Test func `edges name their lengths`() {
+  @Test func `a wrong side or length of edges is refused by name`() {
     #expect(
       fitted(.edges, .map(["top": .int(1), "all": .string("basic")]))
         == .success(.map(["top": .double(1), "all": .string("offset.basic")])))
@@ -118,7 +118,7 @@ import WidgetModel
         == "\"zzz\" is not a valid it; use a, b or c")
   }
 
-  @Test func `numbers keep to their range`() {
+  @Test func `a number outside of a property's range is refused`() {
     #expect(fitted(.whole(0...3), .int(3)) == .success(.int(3)))
     #expect(refusal(.whole(0...3), .int(4)) == "4 is not a valid it; use a whole number, 0 to 3")
     #expect(fitted(.number(0...1), .int(1)) == .success(.double(1)))

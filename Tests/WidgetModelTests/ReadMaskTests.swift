@@ -40,7 +40,7 @@ struct ReadMaskTests {
     return update
   }
 
-  @Test func `no paths mean everything`() throws {
+  @Test func `a mask without paths lets every field pass`() throws {
     let mask = try ReadMask(paths: [])
     #expect(mask == .all)
     #expect(mask.isEverything)
@@ -125,7 +125,7 @@ struct ReadMaskTests {
     #expect(mask.dataKeys.map { Array($0.utf8) } == [Array("\u{301}x".utf8)])
   }
 
-  @Test func `repeated paths count once`() throws {
+  @Test func `a path that a mask repeats counts once`() throws {
     let mask = try ReadMask(paths: ["data.a", "data.a", "labels", "labels"])
     #expect(mask.dataKeys == ["a"])
     #expect(mask == (try ReadMask(paths: ["labels", "data.a"])))

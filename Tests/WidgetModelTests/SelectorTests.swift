@@ -60,7 +60,7 @@ struct SelectorTests {
     #expect(try !matches(Selector(families: [.large])))
   }
 
-  @Test func `all conditions must hold`() throws {
+  @Test func `a selector with several conditions matches only if all hold`() throws {
     let (w, clock) = (try #require(WidgetID("w")), try #require(KindName("clock")))
     let room = LabelRequirement(key: "room", operator: .exists)
     let all = Selector(ids: [w], kinds: [clock], families: [.medium], labels: [room])

@@ -26,7 +26,7 @@ struct TextSearchTests {
       ("", "a"), ("abc", "abcd"), ("abc", "ac"), ("aab", "aaa"), ("cafe\u{301}", "e"),
       ("a\r\nb", "\n"), ("👨‍👩‍👧", "👨"),
     ])
-  func `another text is not found`(text: String, part: String) {
+  func `a text that only resembles a part is not found`(text: String, part: String) {
     #expect(text.firstRange(of: part) == nil)
     #expect(!text.contains(part))
     #expect(!text[...].contains(part))
@@ -47,7 +47,7 @@ struct TextSearchTests {
       ("a; b; c", "; ", ["a", "b", "c"]), ("; a; ", "; ", ["", "a", ""]), ("aaa", "aa", ["", "a"]),
       ("abc", "", ["abc"]), ("", ";", [""]), (";;", ";", ["", "", ""]),
     ])
-  func `parts are between the places, which do not overlap`(
+  func `a split at a separator that overlaps itself finds each place once`(
     text: String, separator: String, parts: [Substring]
   ) {
     #expect(text.parts(between: separator) == parts)

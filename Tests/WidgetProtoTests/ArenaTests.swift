@@ -50,7 +50,7 @@ struct ArenaTests {
   }
 
   @Test(arguments: [Int.max, -1, -15, -16, 1 << 62])
-  func `an absurd size fails`(size: Int) throws {
+  func `an allocation whose size overflows fails`(size: Int) throws {
     let arena = try #require(wp_arena_new(64, .max))
     defer { wp_arena_free(arena) }
     #expect(wp_arena_alloc(arena, size) == nil)

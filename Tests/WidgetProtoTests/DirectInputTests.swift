@@ -44,14 +44,14 @@ struct DirectInputTests {
   }
 
   @Test(arguments: others)
-  func `other values are left to the structs`(value: Value) throws {
+  func `an update with lists or maps is read by the structs`(value: Value) throws {
     let request = UpdateWidgetRequest(id: id, patch: WidgetPatch(setData: ["b": value]))
     let bytes = try WireCodec().encode(request)
     #expect(directly(bytes) == nil)
     #expect(try WireCodec().decode(UpdateWidgetRequest.self, from: bytes) == request)
   }
 
-  @Test func `other changes are left to the structs`() throws {
+  @Test func `an update of other fields is read by the structs`() throws {
     let patches = [
       WidgetPatch(setParameters: ["a": .int(1)]), WidgetPatch(unsetParameters: ["a"]),
       WidgetPatch(setLabels: Labels([("a", "b")])), WidgetPatch(isStale: true),
@@ -73,7 +73,7 @@ struct DirectInputTests {
     [0x0a, 0x01, 0x61, 0x12, 0x03, 0x0a, 0x01, 0x08],
     [0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01],
   ])
-  func `an unusual request is left to the structs`(bytes: [UInt8]) {
+  func `a request with unusual encoding is read by the structs`(bytes: [UInt8]) {
     #expect(directly(bytes) == nil)
   }
 

@@ -65,7 +65,7 @@ struct HostileInputTests {
       [0xf0, 0x9f, 0x98], [0xc3, 0x28], [0xe2, 0x28, 0xa1], [0xe2, 0x82, 0x28],
       [0xf0, 0x28, 0x8c, 0xbc], [0xf0, 0x9f, 0x98, 0x28],
     ] as [[UInt8]])
-  func `text that is not UTF-8 is refused wherever it stands`(bad: [UInt8]) {
+  func `text that is not UTF-8 is refused at every offset`(bad: [UInt8]) {
     for padding in [0, 1, 7, 8, 9, 16] {
       let text = [UInt8](repeating: UInt8(ascii: "a"), count: padding) + bad
       #expect(throws: WireError.invalidUTF8(path: "string_value")) {

@@ -140,7 +140,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `once without a daemon fails`() async throws {
+  @Test func `a single run without a daemon throws`() async throws {
     let client = WidgetClient(socketPath: "/nonexistent/widgetd.sock")
     await #expect(throws: ClientError.self) { try await runner(Tally(), client).runOnce() }
     await client.close()

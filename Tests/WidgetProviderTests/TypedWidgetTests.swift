@@ -227,7 +227,7 @@ struct TypedWidgetTests {
     #expect(KindName(typeName: type).rawValue == name)
   }
 
-  @Test func `widgets are listed in a block`() {
+  @Test func `a block of widgets can have conditions`() {
     @WidgetsBuilder func list(_ more: Bool) -> Widgets {
       TallyWidget()
       if more { TallyWidget() }

@@ -22,7 +22,7 @@ struct CellGridTests {
     #expect(row(grid, 1) == "      ")
   }
 
-  @Test func `a wide character of which a half has no room is a blank`() {
+  @Test func `half of a wide character at an edge is a blank`() {
     var grid = CellGrid(width: 4, height: 1)
     grid.put("日本語", column: -1, row: 0)
     #expect(row(grid) == " 本_ ")
@@ -103,7 +103,7 @@ struct CellGridTests {
     }
   }
 
-  @Test func `sides are bounded`() {
+  @Test func `a grid with negative or huge sides stays in its bounds`() {
     let grid = CellGrid(width: -4, height: 2)
     #expect(grid.width == 0)
     #expect(CellGrid(width: .max, height: 0).width == CellGrid.sideMax)

@@ -110,7 +110,7 @@ struct CellPainterTests {
     #expect(style(grid, of: "X")?.foreground == .rgb(0x1C, 0x1E, 0x21))
   }
 
-  @Test func `the background that a theme sets is its own, and the standard one is not`() {
+  @Test func `a background is painted only if the theme sets one`() {
     var look = CellLook()
     #expect(look.ownBackground == nil)
     let blue = ThemeColor(red: 0, green: 0, blue: 99)
@@ -120,7 +120,7 @@ struct CellPainterTests {
     #expect(look.ownBackground == nil)
   }
 
-  @Test func `a text colour is used if the theme sets it, and the standard one is not`() {
+  @Test func `text gets a colour only if the theme sets one`() {
     let tree = Gallery.part(.label, "a", ["text": "X"])
     #expect(style(grid(tree) { _ in }, of: "X")?.foreground == nil)
     let red = ThemeColor(red: 255, green: 0, blue: 0)
@@ -143,7 +143,7 @@ struct CellPainterTests {
   }
 
   @Test(arguments: 0..<200)
-  func `rows that are painted alone are those of the whole picture`(seed: Int) {
+  func `a row painted by itself equals the row of the whole picture`(seed: Int) {
     var random = SeededGenerator(seed: UInt64(seed))
     let parts = (0..<6).map { index -> Gallery.Part in
       switch Int.random(in: 0..<4, using: &random) {
@@ -294,7 +294,7 @@ struct CellPainterTests {
     #expect(PlainTextEncoder.text(grid(label) { _ in }) == "Off\n")
   }
 
-  @Test func `a spinner turns`() {
+  @Test func `a spinner has ten frames, and begins again after them`() {
     let tree = Gallery.part(.spinner, "a")
     let frames = (-1...9).map { tick in
       grid(tree) { $0.spinnerTick = tick }[1, 0].character
@@ -303,7 +303,7 @@ struct CellPainterTests {
     #expect(frames.first == frames.last)
   }
 
-  @Test func `a theme of the user counts`() {
+  @Test func `a token that a user has set replaces the standard colour`() {
     let theme = Theme.standard.overridden(by: [
       "color.error": .color(ThemeColors(ThemeColor(red: 1, green: 2, blue: 3)))
     ])

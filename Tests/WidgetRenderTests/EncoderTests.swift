@@ -87,7 +87,7 @@ struct EncoderTests {
     #expect(exact.difference(from: old, to: new) == "\u{1B}[1;1Ha\u{1B}[1;2H👍🏽\u{1B}[1;4Hb")
   }
 
-  @Test func `another size is drawn whole`() {
+  @Test func `after a change of size, the screen is drawn completely`() {
     var grid = CellGrid(width: 3, height: 1)
     grid.put("abc", column: 0, row: 0)
     let old = CellGrid(width: 4, height: 1)

@@ -151,7 +151,7 @@ import Testing
     }
   }
 
-  @Test func `no damage traps`() throws {
+  @Test func `a damaged or cut PNG is refused, and does not end the process`() throws {
     let image = try #require(
       PixelImage(width: 4, height: 4, rgba: (0..<64).map { UInt8($0) }))
     let files = [

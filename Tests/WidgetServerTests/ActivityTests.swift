@@ -95,7 +95,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `may be changed by owners only`() async throws {
+  @Test func `cannot be started without the rights of an owner`() async throws {
     try await withServer(policy: .client) { server in
       let client = try server.connect()
       `A call`.expect(

@@ -28,7 +28,7 @@ import WidgetProto
     #expect(shares.admit(0, .owner, limits) == nil)
   }
 
-  @Test func `are small for users who may only ask for health`() {
+  @Test func `are smaller for a user without permissions`() {
     var shares = ConnectionShares()
     for _ in 0..<4 { #expect(shares.admit(1_001, .nothing, limits) == nil) }
     #expect(

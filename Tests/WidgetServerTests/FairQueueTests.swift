@@ -58,7 +58,7 @@ import WidgetModel
     #expect(waited <= 1)
   }
 
-  @Test func `a member that was idle gets no extra time`() throws {
+  @Test func `an idle member gets no extra turns afterwards`() throws {
     var bench = Bench(count: 2)
     bench.add(0)
     for _ in 0..<1_000 { bench.add(try bench.step { _ in 10 }) }
@@ -72,7 +72,7 @@ import WidgetModel
     #expect((9...11).contains(turns.count { $0 == 1 }))
   }
 
-  @Test func `a member that was alone owes nothing when others come`() throws {
+  @Test func `a member that was alone gets its turns at once when others come`() throws {
     var bench = Bench(count: 2)
     for _ in 0..<1_000 { bench.queue.charge(10, to: &bench.accounts[0]) }
     bench.add(1)

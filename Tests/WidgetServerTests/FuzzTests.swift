@@ -15,7 +15,7 @@ import WidgetTransport
   static var seeds: [UInt64] { Seeds.all.count == 1 ? Seeds.all : [11, Seeds.all[1]] }
 
   @Test(arguments: seeds)
-  func `harms nobody`(seed: UInt64) async throws {
+  func `a client that sends random calls harms no other client`(seed: UInt64) async throws {
     let limits = ServerLimits.with {
       $0.store.tombstonesMax = 64
       $0.store.eventsKeptMax = 32

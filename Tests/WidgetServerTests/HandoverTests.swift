@@ -317,7 +317,7 @@ import WidgetStorage
     try await next.server.stop()
   }
 
-  @Test func `whose neighbour cannot be read goes on`() async throws {
+  @Test func `goes on if the record of its neighbour is damaged`() async throws {
     let client = try await handed { handed, folder in
       var parsed = try #require(handed.parsed())
       parsed.head.connectionCount += 1

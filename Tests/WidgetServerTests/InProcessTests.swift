@@ -8,7 +8,7 @@ import WidgetStorage
 @testable import WidgetServer
 
 @Suite struct `A call inside the process` {
-  @Test func `is answered like any other`() async throws {
+  @Test func `is answered like a call over a socket`() async throws {
     try await withInProcessClient { client, _ in
       let created = try await client.create("a", data: ["n": .int(1)])
       #expect(created.id == (try .make("a")))
@@ -18,7 +18,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `is refused like any other`() async throws {
+  @Test func `is refused like a call over a socket`() async throws {
     try await withInProcessClient { client, _ in
       _ = try await client.create("a")
       await #expect(throws: RPCStatus.self) { try await client.create("a") }

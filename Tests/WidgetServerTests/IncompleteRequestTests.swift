@@ -60,7 +60,9 @@ import WidgetTransport
     (AccessPolicy.nobody, "incomplete_bytes_unauthorized_max"),
     (.client, "incomplete_bytes_max"),
   ])
-  func `is refused beyond the bytes of all`(policy: AccessPolicy, limit: String) async throws {
+  func `is refused above the bytes of all users together`(policy: AccessPolicy, limit: String)
+    async throws
+  {
     let limits = Self.limits {
       $0.incompleteBytesMax = 1 << 19
       $0.incompleteBytesUnauthorizedMax = 1 << 19
@@ -123,7 +125,7 @@ import WidgetTransport
     var passes: [UInt64] = []
   }
 
-  @Test func `sets no timer if it need not arrive in time`() async throws {
+  @Test func `without a limit in time sets no timer`() async throws {
     try await withServer { server in
       let searches = try server.onLoop { loop -> [Bool] in
         let all = loop.incompleteRequests

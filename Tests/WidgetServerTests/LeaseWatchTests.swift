@@ -28,7 +28,7 @@ struct LeaseWatchTests {
     #expect(watch.look(at: next, end: next) == .lookAgain(at: next + moment))
   }
 
-  @Test func `a second check that comes late does not count`() {
+  @Test func `a late second check is repeated before a provider counts as silent`() {
     var watch = LeaseWatch()
     var instant = end + .seconds(17)
     for _ in 0..<5 {

@@ -250,7 +250,7 @@ import WidgetStorage
     try await second.server.stop()
   }
 
-  @Test func `serves from memory alone as well`() async throws {
+  @Test func `serves calls and watches with the store in memory`() async throws {
     let folder = try TestFolder()
     let server = try await WidgetServer.start(
       .init(socketPath: folder.socketPath, policy: .own), logger: .init(label: "test"),

@@ -160,7 +160,7 @@ struct LossTests {
     }
   }
 
-  @Test func `a socket that another program serves is left alone`() async throws {
+  @Test func `a socket that another program serves is not replaced`() async throws {
     let folder = try TestFolder()
     let other = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
     defer { close(other) }

@@ -76,7 +76,7 @@ extension Providers {
     }
   }
 
-  @Test func `calls about bundles end when no host can answer`() async throws {
+  @Test func `a call about a bundle fails without a host, and when its host leaves`() async throws {
     try await withServer { server in
       let client = try server.connect()
       func list() throws -> UInt32 {

@@ -10,7 +10,7 @@ import WidgetTransport
 
 /// Leases of providers, their widgets while they are away, and their return.
 extension Providers {
-  @Test func `their kinds tell whether they are connected`() async throws {
+  @Test func `show in their kinds whether they are connected`() async throws {
     try await provide { server, client, provider in
       let service = "widgetd.v1.CatalogService"
       _ = try client.call(

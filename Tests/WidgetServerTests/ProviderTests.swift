@@ -143,7 +143,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `have a quota`() async throws {
+  @Test func `cannot open more sessions than providers_per_uid_max`() async throws {
     try await provide(limits: .with { $0.providersPerUIDMax = 1 }) { server, _, first in
       let second = try RawProvider(server.connect())
       try second.send(.open(ProvideOpen(provider: "other")))
@@ -155,7 +155,7 @@ import WidgetTransport
   }
 
   @Test(arguments: [AccessPolicy.client, .nobody])
-  func `must be owners`(policy: AccessPolicy) async throws {
+  func `without the rights of an owner are refused`(policy: AccessPolicy) async throws {
     try await withServer(policy: policy) { server in
       let status = try RawProvider(server.connect()).stream.end()
       #expect(status?.reason == "PERMISSION_DENIED")
@@ -355,7 +355,7 @@ import WidgetTransport
     }
   }
 
-  @Test func `flags must fit`() async throws {
+  @Test func `with the wrong flags for a session are refused`() async throws {
     try await withServer { server in
       let client = try server.connect()
       for flags: FrameFlags in [[], .remoteClosed] {

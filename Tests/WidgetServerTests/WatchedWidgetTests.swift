@@ -88,7 +88,7 @@ import WidgetStorage
     #expect(watched["p"].ids == [try .make("w0")])
   }
 
-  @Test func `many widgets and selectors are tested in parts`() throws {
+  @Test func `a pass over many widgets and selectors stops at the limit of a turn`() throws {
     let store = try Self.store(200)
     var selectors = WatchedSelectors()
     for number in 0..<100 {

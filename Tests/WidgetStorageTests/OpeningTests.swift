@@ -13,7 +13,7 @@ import WidgetModel
   // MARK: What is refused
 
   @Test(arguments: [1, 100, 5_000])
-  func `a file that is not a database is refused and left alone`(size: Int) throws {
+  func `a file that is not a database is refused and not changed`(size: Int) throws {
     let garbage = Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ 7) })
     try garbage.write(to: URL(fileURLWithPath: folder.database))
     let failure = #expect(throws: StorageError.self) { try folder.open() }
@@ -25,7 +25,7 @@ import WidgetModel
     #expect(try folder.bytes(of: "widgetd.db") == garbage)
   }
 
-  @Test func `a database of another application is refused and left alone`() throws {
+  @Test func `a database of another application is refused and not changed`() throws {
     try Data().write(to: URL(fileURLWithPath: folder.database))
     do {
       let other = try DatabaseConnection(path: folder.database, busyTimeoutMilliseconds: 0)
@@ -36,7 +36,7 @@ import WidgetModel
     #expect(try folder.bytes(of: "widgetd.db") == before)
   }
 
-  @Test func `a database of a newer version is refused and left alone`() throws {
+  @Test func `a database of a newer version is refused and not changed`() throws {
     try folder.open().close()
     do {
       let newer = try DatabaseConnection(path: folder.database, busyTimeoutMilliseconds: 0)
@@ -247,7 +247,7 @@ import WidgetModel
       [0x0A, 0x0D, 0x0A, 0x07] + Array("color.x".utf8) + [0x12, 0x02, 0x78, 0x01] + body
     },
   ])
-  func `a stored theme that is damaged is refused and left alone`(damage: ThemeDamage) throws {
+  func `a damaged stored theme is refused and not changed`(damage: ThemeDamage) throws {
     let green = ThemeValue.color(ThemeColors(ThemeColor(red: 0, green: 255, blue: 0)))
     do {
       let log = try folder.open()

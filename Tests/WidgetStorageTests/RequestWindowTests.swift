@@ -12,7 +12,7 @@ import Testing
     }
   }
 
-  @Test func `the floor follows the bytes`() {
+  @Test func `a window above its bytes drops the oldest requests`() {
     var window = RequestWindow(countMax: 100, bytesMax: 10)
     window.append(bytes: 6)
     window.append(bytes: 4)
@@ -24,7 +24,7 @@ import Testing
     #expect(window.next == 5)
   }
 
-  @Test func `passing stops at the last number`() {
+  @Test func `a pass beyond the last number does not move the window further`() {
     var window = RequestWindow(countMax: 10, bytesMax: 10)
     window.append(bytes: 1)
     window.pass(through: 99)

@@ -9,7 +9,7 @@ import Testing
 
   init() throws { folder = try TemporaryFolder() }
 
-  @Test func `missing directories are made for this user alone`() throws {
+  @Test func `missing directories are created with mode 0700`() throws {
     let directory = try StateDirectory(path: folder.path + "/a/b//c/")
     #expect(directory.path == folder.path + "/a/b//c")
     for path in ["/a", "/a/b", "/a/b/c"] {

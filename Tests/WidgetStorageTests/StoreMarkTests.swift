@@ -118,7 +118,7 @@ import WidgetModel
   }
 
   @Test(arguments: [false, true])
-  func `the database of another store is refused and left alone`(isClean: Bool) throws {
+  func `the database of another store is refused and not changed`(isClean: Bool) throws {
     let other = try TemporaryFolder()
     try other.open().close()
     if isClean { try endCleanly() } else { try endUncleanly() }
@@ -203,7 +203,7 @@ import WidgetModel
   }
 
   @Test(arguments: LogDamage.allCases)
-  func `a write-ahead log that lacks stored groups is refused and left alone`(
+  func `a write-ahead log that lacks stored groups is refused and not changed`(
     _ kind: LogDamage
   ) throws {
     try endCleanly()

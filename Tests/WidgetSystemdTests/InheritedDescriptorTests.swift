@@ -195,7 +195,7 @@ import Testing
   }
 
   @Test(.enabled(if: access("/dev/shm", W_OK) == 0, "it needs /dev/shm"))
-  func `a file in a file system in memory has a name, so it is a regular one`() throws {
+  func `a named file in a file system in memory is not taken for a memory file`() throws {
     let path = "/dev/shm/widgetd-kind-\(getpid())-\(UInt64.random(in: 0 ... .max))"
     let opened = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0o600)
     defer {

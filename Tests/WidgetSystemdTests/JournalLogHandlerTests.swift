@@ -51,7 +51,7 @@ import Testing
       ("code_line", "WIDGETD_CODE_LINE"), ("2nd", "WIDGETD_2ND"), ("a-b", "A_B"),
       ("lost_entries", "WIDGETD_LOST_ENTRIES"),
     ])
-  func `metadata becomes fields`(key: String, field: String) {
+  func `a key of metadata becomes a valid field name`(key: String, field: String) {
     #expect(JournalLogHandler.fieldName(key).text == field)
   }
 
@@ -60,7 +60,9 @@ import Testing
       (.trace, "7"), (.debug, "7"), (.info, "6"), (.notice, "5"), (.warning, "4"), (.error, "3"),
       (.critical, "2"),
     ] as [(Logger.Level, String)])
-  func `levels become priorities`(level: Logger.Level, priority: String) throws {
+  func `each log level has its priority in the journal`(level: Logger.Level, priority: String)
+    throws
+  {
     let (logger, receiver) = try pair()
     logger.log(level: level, "x")
     #expect(try fields(receiver)["PRIORITY"] == priority)
@@ -82,7 +84,8 @@ import Testing
     #expect(logger[metadataKey: "widget"] == "cpu")
   }
 
-  @Test func `line breaks do not make fields`() throws {
+  @Test func `a line break in a message or in metadata cannot begin a field of the journal`() throws
+  {
     let (logger, receiver) = try pair()
     logger.info("a\nPRIORITY=0", metadata: ["note": "b\nPRIORITY=1"])
     let text = try #require(receiver.receiveText())
@@ -148,7 +151,7 @@ import Testing
     #expect(after["WIDGETD_LOST_ENTRIES"] == nil)
   }
 
-  @Test func `the journal is written to only if standard error leads there`() {
+  @Test func `the log goes to the journal only if standard error is connected to it`() {
     var status = stat()
     #expect(fstat(STDERR_FILENO, &status) == 0)
     func handler(_ stream: String) -> any LogHandler {

@@ -73,7 +73,9 @@ import Testing
       (String(repeating: "k", count: 100_000), String(repeating: "K", count: 64)),
       (String(repeating: "9", count: 100), "P_" + String(repeating: "9", count: 62)),
     ])
-  func `any key becomes a name that the journal takes`(key: String, expected: String) throws {
+  func `a key with forbidden characters becomes a valid field name of the journal`(
+    key: String, expected: String
+  ) throws {
     let made = JournalEntry.Name(from: key, prefix: try name("P"))
     #expect(made.text == expected)
     #expect(JournalEntry.Name(made.text) == made)

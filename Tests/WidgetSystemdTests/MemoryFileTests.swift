@@ -24,7 +24,7 @@ import Testing
     }
   }
 
-  @Test func `nobody can change it`() throws {
+  @Test func `a sealed memory file cannot be changed`() throws {
     let file = try MemoryFile(name: "state", bytes: [1, 2, 3])
     var byte: UInt8 = 9
     #expect(pwrite(file.descriptor, &byte, 1, 0) == -1 && errno == EPERM)

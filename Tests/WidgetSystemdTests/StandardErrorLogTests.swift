@@ -35,7 +35,7 @@ struct StandardErrorLogTests {
       try written(isJournal: false) { $0.write("lost it", .error) } == "widgetd-host: lost it\n")
   }
 
-  @Test func `each line of a message has its priority`() throws {
+  @Test func `each line of a message begins with its priority`() throws {
     #expect(
       try written(isJournal: true) { $0.write("one\n\ntwo\r\nthree\n", .warning) }
         == "<4>one\n<4>two\n<4>three\n")

@@ -19,7 +19,7 @@ import WidgetExpression
     "", "Nowhere/None", "..", "../passwd", "/etc/passwd", "Asia/../../etc/passwd", "Asia", "Asia/",
     "tzdata.zi", "zone.tab", "Europe/Berlin\0", String(repeating: "A", count: 100_000),
   ])
-  func `are none where the name is none`(name: String) {
+  func `are nil for a text that names no time zone`(name: String) {
     #expect(SystemTimeZones().rules(name) == nil)
   }
 

@@ -27,7 +27,7 @@ private func flow(_ node: YAMLNode) -> String {
 }
 
 @Suite struct YAMLReaderTests {
-  @Test func `nodes have their places, in scalars from 1`() throws {
+  @Test func `each YAML node has its line and column, from 1`() throws {
     let document = try #require(try YAMLReader.document(of: "é: [\"x\", 'é', y]\nb:\n  c", options))
     #expect(document.place == YAMLPlace(line: 1, column: 1))
     guard case .mapping(let entries) = document.content else {

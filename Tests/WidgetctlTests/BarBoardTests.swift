@@ -202,7 +202,7 @@ import WidgetProto
   }
 
   @Test(arguments: [BarFormat.i3bar, .swaybar])
-  func `one text of i3bar is a list by itself`(format: BarFormat) throws {
+  func `--once for i3bar prints one complete JSON list`(format: BarFormat) throws {
     var board = try synced(board(format), [LiveSamples.widget("a", says: "x")])
     board.isOnce = true
     let text = board.next(dates) ?? ""

@@ -16,17 +16,17 @@ struct BoundedCommandTests {
         == .ended(status: 0, output: "SigBlk:\t\(zeros)\n"))
   }
 
-  @Test func `takes the output and the status`() {
+  @Test func `a command gives its output and its exit status`() {
     #expect(
       BoundedCommand.run(["sh", "-c", "echo hi; exit 3"], within: .seconds(60))
         == .ended(status: 3, output: "hi\n"))
   }
 
-  @Test func `ends a program that does not end`() {
+  @Test func `a command that does not end is killed at its deadline`() {
     #expect(BoundedCommand.run(["sleep", "600"], within: .milliseconds(50)) == .timedOut)
   }
 
-  @Test func `ends a program that has closed its output and still runs`() {
+  @Test func `a command that closes its output and still runs is killed at its deadline`() {
     #expect(
       BoundedCommand.run(["sh", "-c", "exec >&-; exec sleep 600"], within: .milliseconds(50))
         == .timedOut)

@@ -442,7 +442,7 @@ struct FailureTests {
     }
   }
 
-  @Test func `the next step is a command`() {
+  @Test func `an error names the command that helps`() {
     #expect(
       Self.failure(.notFound, "WIDGET_NOT_FOUND").message
         == "there is no widget \"a\"; `widgetctl ls` lists them")

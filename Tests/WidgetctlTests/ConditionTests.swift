@@ -78,7 +78,8 @@ struct ConditionTests {
     ("a.b:c.data.rows[0].name==Ada", true), ("a.b:c.data.n.x==1", false),
     ("a.b:c.data.dotted.key.in==1", true),
   ])
-  func `a condition is judged on the widget`(_ text: String, holds: Bool) throws {
+  func `a condition on data, parameters or labels is evaluated`(_ text: String, holds: Bool) throws
+  {
     let condition = try Condition(text)
     #expect(condition.id.rawValue == "a.b:c")
     #expect(condition.holds(for: try Self.widget()) == holds)

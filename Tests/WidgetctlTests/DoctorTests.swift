@@ -35,7 +35,7 @@ struct DoctorTests {
   static let cases = socketCases + daemonCases
 
   @Test(arguments: cases)
-  func `each fault has its finding and its command`(_ expected: Case) throws {
+  func `doctor has a finding and a command for each fault`(_ expected: Case) throws {
     let finding = try #require(expected.facts.finding(expected.check))
     #expect(finding.grade == expected.grade)
     #expect(finding.found.contains(expected.words), "\(finding.found)")
@@ -65,7 +65,7 @@ struct DoctorTests {
   /// The command repeats the `--socket` of the command line, or names another socket, but always
   /// names one.
   @Test(arguments: cases)
-  func `commands for a socket that a flag names carry a socket`(_ expected: Case) {
+  func `each command of doctor repeats the socket of the flag`(_ expected: Case) {
     let facts = expected.facts.with {
       let old = $0.choice
       $0.choice = SocketChoice(path: old.path, why: .flag, user: old.user, system: old.system)

@@ -75,7 +75,7 @@ struct RFC3339Tests {
     #expect(RFC3339.timestamp(text) == time)
   }
 
-  @Test func `an offset is taken into account`() {
+  @Test func `a time with an offset is read as the same instant in UTC`() {
     #expect(
       RFC3339.timestamp("2026-01-02T03:04:05+01:30") == RFC3339.timestamp("2026-01-02T01:34:05Z"))
     #expect(

@@ -55,7 +55,7 @@ struct JSONTests {
     )
   }
 
-  @Test func `nesting is bounded`() throws {
+  @Test func `JSON at the depth limit is read, and a hundred thousand levels are refused`() throws {
     func nested(_ depth: Int) -> String {
       String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
     }

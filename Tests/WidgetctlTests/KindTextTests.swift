@@ -11,7 +11,9 @@ struct KindTextTests {
   }
 
   @Test(arguments: [(nil, nil), (true, "connected"), (false, "away")] as [(Bool?, String?)])
-  func `a kind says whether its provider is connected`(isConnected: Bool?, state: String?) throws {
+  func `describe shows whether the provider of a kind is connected`(
+    isConnected: Bool?, state: String?
+  ) throws {
     let kind = Kind(name: try #require(KindName("note")))
     var registered = RegisteredKind(
       kind: kind, provider: "desk", isAttended: isConnected != nil)

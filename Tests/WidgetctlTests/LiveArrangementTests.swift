@@ -206,7 +206,7 @@ import WidgetTerminal
     #expect(message(most + 3).hasSuffix("… and 3 more mistakes"))
   }
 
-  @Test func `limits hold at their edge`() throws {
+  @Test func `an arrangement at a limit is read, and one above it is refused`() throws {
     let ids = (0..<LiveArrangement.entriesMax).map { "w\($0)" }
     #expect(throws: Never.self) {
       try LiveArrangement(text: "rows: [\(ids.joined(separator: ", "))]", name: "f")

@@ -142,7 +142,9 @@ extension LiveBoardTests {
     #expect(board.panes[Samples.id("w")]?.node("l0") == nil)
   }
 
-  @Test func `a toggle falls back though only other widgets change`() throws {
+  @Test func `a toggle without an answer returns to its value, also while other widgets change`()
+    throws
+  {
     let clock = Mutex(Timestamp.epoch)
     var board = try Self.board([Self.widget("f", Self.form)], now: { clock.withLock { $0 } })
     press(&board, .tab)

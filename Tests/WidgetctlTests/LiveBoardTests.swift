@@ -177,7 +177,7 @@ import WidgetTerminal
       ])
   }
 
-  @Test func `another theme is used at once`() throws {
+  @Test func `a new theme is used for the next layout`() throws {
     var board = try Self.board([Self.widget("c", Self.counter)])
     let theme = Theme.standard.overridden(by: ["offset.basic": .offset(8)])
     try board.take(.theme(ThemeState(values: theme.values)))

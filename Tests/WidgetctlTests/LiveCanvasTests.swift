@@ -200,7 +200,7 @@ import WidgetTerminal
     }
   }
 
-  @Test func `p hides private nodes, and their data too`() throws {
+  @Test func `the key p hides private nodes and their data`() throws {
     let content = Content(
       rootID: "box",
       nodes: [

@@ -346,7 +346,7 @@ import WidgetTerminal
     #expect(Array(draft.text.unicodeScalars) == Array(deleted.unicodeScalars))
   }
 
-  @Test func `join when the text between them is deleted`() {
+  @Test func `two marks join when the character between them is deleted`() {
     var draft = LiveDraft("ex\u{1F1E9}")
     draft.move(by: -1)
     draft.deleteBackward()

@@ -241,7 +241,7 @@ struct TableTests {
     #expect(table.text(width: width, Samples.plain).split(separator: "\n").last == "a   \(row)")
   }
 
-  @Test func `colours do not count as width`() {
+  @Test func `colours of a table do not widen its columns`() {
     var table = Table("A", "B")
     table.add(.init("on", .good), .init("x"))
     #expect(

@@ -104,7 +104,7 @@ extension WidgetFileTests {
     ["a": .timestamp(.epoch)], ["a": .list([.duration(.seconds(3)), .string("5")])],
     ["a": .string("null"), "b": .null, "c": .double(1e20)],
   ])
-  func `printed values are read unchanged`(values: ValueMap) throws {
+  func `a printed value is read back as the same value`(values: ValueMap) throws {
     let name = try #require(KindName("k"))
     var widget = Widget(id: try #require(WidgetID("w")), kind: name)
     (widget.data, widget.parameters) = (values, values)

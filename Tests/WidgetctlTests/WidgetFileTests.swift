@@ -210,7 +210,7 @@ struct WidgetFileTests {
     - {id: cpu, kind: gauge, enabled: false}
     """
 
-  @Test func `all fields are read`() throws {
+  @Test func `each field of a file of widgets is read`() throws {
     let file = try Self.read(Self.yaml)
     #expect(file.set == "panel")
     #expect(file.widgets.map(\.id?.rawValue) == ["clock", "cpu"])
@@ -397,7 +397,7 @@ struct WidgetFileTests {
       transition: spring:400ms
     """
 
-  @Test func `kinds are read, and are read again from what is printed`() throws {
+  @Test func `a printed kind is read back as the same kind`() throws {
     let file = try Self.read(Self.kinds)
     let name = try #require(KindName("clock"))
     let kind = Kind(

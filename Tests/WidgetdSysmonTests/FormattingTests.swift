@@ -15,7 +15,7 @@ struct FormattingTests {
     (0.0, "0 bit/s"), (999, "999 bit/s"), (1000, "1.0 kbit/s"), (12_500_000, "12.5 Mbit/s"),
     (1e9, "1.0 Gbit/s"),
   ])
-  func `rates are written with a decimal unit`(rate: Double, text: String) {
+  func `a rate has the decimal unit of its size`(rate: Double, text: String) {
     #expect(bitRateText(rate) == text)
   }
 
@@ -23,7 +23,7 @@ struct FormattingTests {
     (1.0, 2, "1.00"), (1.005, 1, "1.0"), (0.06, 1, "0.1"), (-2.5, 1, "-2.5"), (-0.25, 2, "-0.25"),
     (12.345, 0, "12"), (.infinity, 2, "0"), (.nan, 2, "0"), (1e300, 1, "0"),
   ])
-  func `decimals are fixed`(number: Double, decimals: Int, text: String) {
+  func `a number has exactly the requested decimals`(number: Double, decimals: Int, text: String) {
     #expect(fixed(number, decimals) == text)
   }
 

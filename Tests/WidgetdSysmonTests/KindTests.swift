@@ -49,7 +49,7 @@ struct KindTests {
     #expect(disk.state.text == "25.0 %")
   }
 
-  @Test func `a unit that a user set is used`() async throws {
+  @Test func `the memory widget keeps the unit of its state`() async throws {
     var memory = Instance<MemoryWidget>("m", state: .init(unit: .percent))
     try await MemoryWidget(machine: machine, interval: .seconds(1)).refresh(&memory)
     #expect(memory.state.text == "50.0 %")

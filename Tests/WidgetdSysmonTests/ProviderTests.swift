@@ -72,7 +72,7 @@ import WidgetStorage
     }
   }
 
-  @Test func `all quick clicks count`() async throws {
+  @Test func `no quick click on a widget is lost`() async throws {
     try await withDaemon { client in
       let machine = SampleMachine()
       try await runner(machine, client).runOnce()
