@@ -152,7 +152,8 @@ public final class WidgetServer: Sendable {
         }
       }.withBoundSocket(socket).get()
       listeners.append(listener)
-      // NIO has called `listen` with its own backlog, also for a socket that listened already.
+      // `withBoundSocket` (https://github.com/apple/swift-nio/pull/285) calls `listen` before it
+      // applies the option `.backlog`. No issue about this is known.
       _ = Glibc.listen(socket, Acceptor.backlog)
     }
     return listeners

@@ -1,4 +1,5 @@
-// The compiler takes `timespec` for a part of either module, depending on what it reads first.
+// Both imports are for `timespec`. CSystemd includes its header, too, and the compiler attributes the
+// type to the module that it reads first: https://github.com/apple/swift-system/pull/320.
 import CSystemd
 import Glibc
 import WidgetModel
