@@ -121,15 +121,7 @@ struct ActivityStartCommand: AsyncParsableCommand {
   @Option(help: "The widget's kind. Default: activity.", transform: parseKind)
   var kind: KindName = .activity
 
-  @Option(
-    help: "The size class: \(Family.names). Default: medium.",
-    completion: .list(Family.allCases.map(\.name)), transform: parseFamily)
-  var family: Family?
-
-  @Option(
-    name: [.customShort("l", allowingJoined: true), .customLong("label")],
-    help: ArgumentHelp("A label; may be repeated.", valueName: "key=value"), transform: parseLabel)
-  var labels: [LabelAssignment] = []
+  @OptionGroup var options: NewWidgetOptions
 
   @Option(
     name: .customLong("param"),
@@ -160,8 +152,8 @@ struct ActivityStartCommand: AsyncParsableCommand {
       if let title { attributes["title"] = .string(title) }
       for entry in parameters.entries { attributes[entry.key] = entry.value }
       let spec = WidgetSpec(
-        id: id, kind: kind, family: family, labels: labels.labels, parameters: attributes,
-        data: state.all(with: data), timeline: score.timeline)
+        id: id, kind: kind, family: options.family, labels: options.labels.labels,
+        parameters: attributes, data: state.all(with: data), timeline: score.timeline)
       return try await session.client.startActivity(
         StartActivityRequest(
           widget: spec, lifetime: lifetime, staleAfter: stale.staleAfter,

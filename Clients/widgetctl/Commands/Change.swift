@@ -30,15 +30,7 @@ struct AddCommand: AsyncParsableCommand {
     transform: parseID)
   var id: WidgetID?
 
-  @Option(
-    help: "The size class: \(Family.names). Default: medium.",
-    completion: .list(Family.allCases.map(\.name)), transform: parseFamily)
-  var family: Family?
-
-  @Option(
-    name: [.customShort("l", allowingJoined: true), .customLong("label")],
-    help: ArgumentHelp("A label; may be repeated.", valueName: "key=value"), transform: parseLabel)
-  var labels: [LabelAssignment] = []
+  @OptionGroup var options: NewWidgetOptions
 
   @Option(
     name: .customLong("param"),
@@ -72,8 +64,8 @@ struct AddCommand: AsyncParsableCommand {
 
   func run() async throws {
     var spec = WidgetSpec(
-      id: id, kind: kind, family: family, labels: labels.labels, isVisible: hidden ? false : nil,
-      isEnabled: disabled ? false : nil)
+      id: id, kind: kind, family: options.family, labels: options.labels.labels,
+      isVisible: hidden ? false : nil, isEnabled: disabled ? false : nil)
     let session = try global.session()
     if let recommendation {
       spec.parameters = try await session.recommended(

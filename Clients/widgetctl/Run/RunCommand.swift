@@ -38,15 +38,7 @@ struct RunCommand: AsyncParsableCommand {
       """, transform: parseID)
   var id: WidgetID?
 
-  @Option(
-    help: "The size class: \(Family.names). Default: medium.",
-    completion: .list(Family.allCases.map(\.name)), transform: parseFamily)
-  var family: Family?
-
-  @Option(
-    name: [.customShort("l", allowingJoined: true), .customLong("label")],
-    help: ArgumentHelp("A label; may be repeated.", valueName: "key=value"), transform: parseLabel)
-  var labels: [LabelAssignment] = []
+  @OptionGroup var options: NewWidgetOptions
 
   @OptionGroup var dismissal: DismissOption
 
@@ -115,7 +107,7 @@ struct RunCommand: AsyncParsableCommand {
     do {
       let client = try global.session().client
       let spec = WidgetSpec(
-        id: id, kind: .activity, family: family, labels: labels.labels,
+        id: id, kind: .activity, family: options.family, labels: options.labels.labels,
         parameters: ["title": .string(activity)])
       return try await RunActivity.start(
         spec, staleAfter: staleAfter, dismissal.dismissal, client
