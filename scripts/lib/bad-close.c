@@ -1,7 +1,7 @@
-// Ends a program that closes a descriptor which is not open, with a backtrace of the place.
+// Ends a program that closes a descriptor which is not open, and prints a backtrace.
 //
-// Such a close does no harm by itself. But if another thread has opened a file meanwhile, the close hits
-// that file, and something far away fails. So the tests run with this library preloaded.
+// Such a close often has no effect. But if another thread has opened a file with this number, the close hits that file,
+// and other code fails. So the tests run with this library preloaded.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
-# What scripts/run and scripts/test share. For bash; sourced, with the repository as the current
-# folder.
+# The common functions of scripts/run and scripts/test. Bash sources this file, with the repository as the
+# current folder.
 
-# Debian packages that building needs.
+# The Debian packages for a build.
 build_packages=(libprotobuf-c-dev libsqlite3-dev libarchive-dev libsystemd-dev libyaml-dev pkg-config)
-# What the tests need beyond that.
+# More packages for the tests.
 test_packages=(protobuf-compiler protobuf-c-compiler libprotobuf-dev golang-go
   golang-github-containerd-ttrpc-dev gogoprotobuf python3 python3-venv gcc libc6-dev make binutils
   dbus-daemon python3-dbus python3-gi scdoc debhelper dpkg-dev fakeroot lintian systemd procps tzdata iproute2 man-db
@@ -11,8 +11,8 @@ test_packages=(protobuf-compiler protobuf-c-compiler libprotobuf-dev golang-go
 
 say() { printf '%s\n' "$*"; }
 
-# How a release is built; Package.swift has more for its linker. All symbols are bound when a program starts,
-# so that its table of them can be read-only (full RELRO). Nothing is exported, all declarations are internal to
+# The flags of a release. Package.swift has more flags for its linker. All symbols are bound when a program
+# starts, so that the table of symbols can be read-only (full RELRO). Nothing is exported, all declarations are internal to
 # the program, and each function has a section, so that the linker leaves out unused functions. The code and its
 # libraries do not check that accesses to memory exclude each other. Debug builds have these checks, and all tests
 # use debug builds. Without the checks, a read takes 12 % fewer instructions.
@@ -64,7 +64,7 @@ need_packages() {
     die "apt-get failed; run as root: ${command[*]}"
 }
 
-# Runs a command of Swift's. They leave folders in TMPDIR behind, so they get one that is removed.
+# Runs a command of Swift in a TMPDIR that is removed, because such commands leave folders there.
 tidily() (
   scratch=$(mktemp -d "${TMPDIR:-/tmp}/widgetd-build.XXXXXX") || exit
   trap 'rm -rf "$scratch"' EXIT
@@ -81,7 +81,7 @@ need_swift() {
   esac
 }
 
-# Ends a process that this script started, and waits until it has: first politely, then not.
+# Ends a process of this script, first with SIGTERM and then with SIGKILL, and waits for its end.
 end_process() {
   local pid=$1 patience=${2:-50}
   kill "$pid" 2>/dev/null || return 0

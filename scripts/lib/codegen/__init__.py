@@ -1,4 +1,4 @@
-"""The code of scripts/generate: `descriptors` reads protoc's output, `facts` has what it says, and `c`,
+"""The code of scripts/generate: `descriptors` reads protoc's output, `facts` has its content, and `c`,
 `swift` and `python` write the code of a language.
 """
 

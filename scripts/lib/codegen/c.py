@@ -8,7 +8,7 @@ from codegen.facts import NOT_SERVED, described_file
 
 
 def file_table(file_set):
-    """C code with the encoded FileDescriptorProtos, what each imports and which names it declares."""
+    """C code with the encoded FileDescriptorProtos, their imports and their names."""
     lines = ["/* %s */" % NOTICE, '#include "wp_files.h"', ""]
     rows, numbers = [], {}
     for number, _, _, content in fields_of(file_set):
@@ -21,7 +21,7 @@ def file_table(file_set):
             "    " + ",".join(str(byte) for byte in content[at : at + 24]) + ","
             for at in range(0, len(content), 24)
         ]
-        # protoc puts what is imported first.
+        # protoc puts imported files first.
         lines += ["};", "static const size_t imports_%d[] = {%s};" % (
             index, ", ".join(str(numbers[name]) for name in imports) or "0")]
         lines += ["static const char *const symbols_%d[] = {" % index]

@@ -1,9 +1,9 @@
-"""Encoded descriptors, read without a library, and the mark that protoc-c does not understand.
+"""Encoded descriptors, read without a library, and the mark that protoc-c refuses.
 
 protoc-c 1.4.1 refuses `optional` in proto3 files. On the wire such a field is the only member of a oneof,
 and protoc describes it so, with a mark `proto3_optional` beside it. `lower_file_set` removes the mark, and
-only from the descriptors: the .proto files keep `optional`, and the C code has a `_<field>_case` that tells
-whether the field is there.
+only from the descriptors: the .proto files keep `optional`, and the C code has a `_<field>_case` that is not
+0 if the field is set.
 """
 
 import sys

@@ -1,13 +1,13 @@
-"""The facts that generated code has: files and their names, methods, numbers of fields, node types."""
+"""The facts in generated code: files and their names, methods, numbers of fields, node types."""
 
 import re
 import sys
 
 from codegen.descriptors import fields_of, text_of
 
-# The files themselves, for reflection: all but those that no service of the daemon's uses.
+# Files that reflection leaves out, because no service of the daemon uses them.
 NOT_SERVED = ("ttrpc/", "widgetd/storage/")
-# Files whose services are a guest's: the daemon does not answer them itself.
+# Files whose services the daemon does not answer. A guest answers reflection.
 NOT_ANSWERED = NOT_SERVED + ("grpc/reflection/",)
 # Values of the option idempotency_level.
 IDEMPOTENCY_UNKNOWN, NO_SIDE_EFFECTS = 0, 1
@@ -17,7 +17,7 @@ NODE_TYPES_PREFIX = "NODE_TYPE_"
 
 
 def described_file(data):
-    """The name of a file, the files it imports, and the full names of what it declares."""
+    """The name of a file, the files that it imports, and the full names that it declares."""
     name, package, imports, symbols = "", "", [], []
     for number, _, _, content in fields_of(data):
         if number == 1:
@@ -35,7 +35,7 @@ def described_file(data):
     return name, imports, symbols
 
 
-# What may declare more names: which of its fields hold what.
+# The declarations that contain more names, by the numbers of their fields.
 ENUM = METHOD = {}
 SERVICE = {2: METHOD}
 MESSAGE = {4: ENUM}
@@ -119,7 +119,7 @@ def node_types(proto):
         for comment, name, number in re.findall(
             r"((?:^ *//.*\n)*)^ *%s(\w+) = (\d+);" % NODE_TYPES_PREFIX, body, re.M)]
     for index, (name, number, _) in enumerate(types):
-        # WidgetModel keeps what types are in arrays, by number.
+        # WidgetModel has the descriptions of types in arrays, by number.
         if number != index:
             sys.exit("%s: %s%s has the number %d, and should have %d: types are in the order of their "
                      "numbers, without gaps" % (NODE_TYPES_FILE, NODE_TYPES_PREFIX, name, number, index))

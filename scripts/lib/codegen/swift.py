@@ -7,7 +7,7 @@ from codegen import NOTICE
 from codegen.descriptors import fields_of, text_of, varint
 from codegen.facts import camel, lower_first
 
-# The messages that the daemon writes or reads without protobuf-c's structs.
+# Messages that the daemon writes or reads without protobuf-c's structs.
 DIRECT = (
     "google.protobuf.Timestamp", "widgetd.v1.ChangeSet", "widgetd.v1.Content",
     "widgetd.v1.ContentChange", "widgetd.v1.CreateWidgetResponse", "widgetd.v1.GetWidgetResponse",

@@ -1,2 +1,2 @@
-"""What scripts/lint-protos does: `source` compiles, `lint` and `breaking` look, `released` keeps.
+"""The code of scripts/lint-protos: `source` compiles, `lint` and `breaking` check, `released` stores.
 """

@@ -1,12 +1,12 @@
-"""What a change of the .proto files breaks for those who were built with the released ones.
+"""Changes of the .proto files that break programs of the last release.
 
-Three things must go on working: bytes (what one side writes the other reads, including what is
-stored), JSON (the same by names), and sources (a program compiles against the new files). So the
-rules are those of buf's WIRE_JSON for what is in a message, and of its FILE for everything that
-generated code has a name for; with buf's names where it has them. A field may go if its number and
-its name are reserved. Comments, order, new files, messages, fields, values and RPCs break nobody.
+Three things must not break: bytes (each side reads the messages of the other, and stored messages),
+JSON (the same by names), and sources (a program compiles with the new files). So the rules are those
+of buf's WIRE_JSON for messages, and of its FILE for the names in generated code, with buf's names. A
+field may go if its number and its name are reserved. Comments, order, new files, messages, fields,
+values and RPCs break nothing.
 
-What has to break goes into a new version of the package.
+A change that breaks programs needs a new version of the package.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ RULES = {
     "RPC_SAME_IDEMPOTENCY_LEVEL": "an RPC keeps its idempotency_level",
 }
 
-# Options of a file that are of no consequence for what is generated.
+# Options of a file that do not change generated code.
 FREE_OPTIONS = {"deprecated", "uninterpreted_option"}
 
 
 def findings(before: Source, now: Source) -> list[Finding]:
-    """What is in `now` that breaks those who know `before`."""
+    """The changes of `now` that break programs of `before`."""
     found: list[Finding] = []
     for file in before.files.values():
         if file.name not in now.files:
@@ -63,7 +63,7 @@ def findings(before: Source, now: Source) -> list[Finding]:
         there = now.files[file.name]
         found += _file(now, file, there)
         if file.package != there.package:
-            # Every name in it is another, which one finding says well enough.
+            # Every name in the file has changed, so one finding is enough.
             continue
         found += _messages(now, file, there)
         found += _enums(now, file, there)
@@ -98,7 +98,7 @@ def _messages(now: Source, was: FileDescriptorProto, it: FileDescriptorProto) ->
 
 
 def _goes_with_message(name: str, was: FileDescriptorProto, there: dict[str, MessageAt]) -> bool:
-    """Whether it was nested in a message that is gone; then that is all there is to say."""
+    """Whether it was nested in a message that is gone. The finding of that message is enough."""
     outer = name.rpartition(".")[0]
     return outer != was.package and outer not in there
 
@@ -185,7 +185,7 @@ def _type(message: DescriptorProto, field: FieldDescriptorProto) -> str:
 
 
 def _oneof(message: DescriptorProto, field: FieldDescriptorProto) -> str:
-    """The name of the oneof that somebody put the field into; empty for none."""
+    """The name of the field's oneof in the .proto file. Empty for none."""
     if field.HasField("oneof_index") and not field.proto3_optional:
         return message.oneof_decl[field.oneof_index].name
     return ""
@@ -194,7 +194,7 @@ def _oneof(message: DescriptorProto, field: FieldDescriptorProto) -> str:
 def _reserved(wrong, name: str, was: list[range], it: list[range], names: set[str]
               ) -> Iterator[Finding]:
     for old in was:
-        # A range can have half a billion numbers; its ends and those of the others decide.
+        # A range can have half a billion numbers, so only the ends of the ranges are compared.
         edges = {old.start, old.stop - 1, *(r.stop for r in it), *(r.start - 1 for r in it)}
         lost = sorted(n for n in edges if n in old and not any(n in r for r in it))
         if lost:
@@ -284,7 +284,7 @@ def _service(now: Source, was: ServiceAt, at: ServiceAt) -> Iterator[Finding]:
                 yield now.finding(rule, at.file, (*path, number),
                                   f"{new.name} was {'a' if before else 'no'} stream there; restore "
                                   "it, or add another RPC")
-        # A first level breaks nobody: clients that know none do not repeat the call.
+        # A first level breaks nothing, because clients without a level do not repeat the call.
         if old.options.idempotency_level not in (0, new.options.idempotency_level):
             yield now.finding("RPC_SAME_IDEMPOTENCY_LEVEL", at.file, path,
                               f"{new.name} has another idempotency_level; restore it")

@@ -1,9 +1,9 @@
-"""How .proto files are to be written: the rules that buf calls STANDARD, and some of our own.
+"""The style of .proto files: buf's rules STANDARD, and some rules of this project.
 
-The rules have buf's names where buf has them, so that its documentation explains them. Ours are
+The rules have buf's names, so that its documentation explains them. This project's rules are
 COMPILES, SYNTAX_PROTO3, COMMENT_FILE, LANGUAGE_OPTIONS and NUMBER_GAP.
-`scripts/lint-protos --help` says which of buf's rules they contain. A file cannot switch a rule off:
-change a rule that does not fit here.
+`scripts/lint-protos --help` has the rules of buf that they contain. A file cannot switch a rule off. If a
+rule does not fit, change the rule.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ RULES = {
     "COMMENT_RPC": "a comment says what an RPC does",
 }
 
-# protobuf keeps these numbers for itself.
+# protobuf reserves these numbers.
 RESERVED_BY_PROTOBUF = range(19_000, 20_000)
 
 PASCAL = re.compile(r"[A-Z][A-Za-z0-9]*")
@@ -62,7 +62,7 @@ VERSION = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
 
 
 def findings(source: Source) -> list[Finding]:
-    """Everything that is wrong with the files of this project, and what protoc warned of."""
+    """All mistakes in the files of this project, and the warnings of protoc."""
     own = list(source.own())
     found = list(source.warnings)
     for file in own:
@@ -117,8 +117,8 @@ def _file(source: Source, file: FileDescriptorProto) -> Iterator[Finding]:
 
 
 def language_options(file: FileDescriptorProto) -> dict[str, str]:
-    """What generated code is called in some languages, by the options that say it. The others have a
-    default that fits. A Go import needs the path alone; the name behind it is the package's."""
+    """The names of generated code in some languages, by their options. Other languages have a suitable
+    default. A Go import needs only the path. The name after it is that of the package."""
     parts = file.package.split(".")
     names = parts[:-1] if VERSION.fullmatch(parts[-1]) and len(parts) > 1 else parts
     stem = file.name.rpartition("/")[2].removesuffix(".proto")
@@ -133,7 +133,7 @@ def language_options(file: FileDescriptorProto) -> dict[str, str]:
 
 
 def _said(value: str | bool) -> str:
-    """An option's value as a .proto file says it."""
+    """An option's value, as in a .proto file."""
     return str(value).lower() if isinstance(value, bool) else f'"{value}"'
 
 

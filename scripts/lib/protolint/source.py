@@ -1,4 +1,4 @@
-"""The .proto files as protoc sees them, with the places where things stand in them.
+"""The .proto files as protoc reads them, with the places of their elements.
 
 protoc describes each file as a message and says for each element, by its path through that message,
 at which line and column it stands and which comment precedes it. Everything that checks the files
@@ -20,23 +20,23 @@ from google.protobuf.descriptor_pb2 import (
     DescriptorProto, EnumDescriptorProto, FileDescriptorProto, FileDescriptorSet,
     ServiceDescriptorProto)
 
-# Of other projects; kept as those publish them.
+# The files of other projects. They stay as published.
 FOREIGN = ("google/", "grpc/", "ttrpc/")
 
 Path = tuple[int, ...]
 
-# Numbers of the fields that paths are made of.
+# The numbers of fields in paths.
 PACKAGE, MESSAGE, ENUM, SERVICE, SYNTAX = 2, 4, 5, 6, 12
 FIELD, NESTED, NESTED_ENUM, ONEOF = 2, 3, 4, 8
 NAME, VALUE, RPC, INPUT, OUTPUT = 1, 2, 2, 2, 3
 
 
 class Trouble(Exception):
-    """Why the check cannot run."""
+    """The reason why the check cannot run."""
 
 
 class CannotCompile(Exception):
-    """protoc refuses the files; `findings` has its words."""
+    """protoc refuses the files. `findings` has its messages."""
 
     def __init__(self, findings: list[Finding]):
         super().__init__(f"{len(findings)} errors")
@@ -45,7 +45,7 @@ class CannotCompile(Exception):
 
 @dataclasses.dataclass(frozen=True, order=True)
 class Finding:
-    """One thing that is wrong; sorts by place. Line and column count from 1."""
+    """A mistake. Sorts by place. Line and column count from 1."""
 
     file: str
     line: int
@@ -127,7 +127,7 @@ class Source:
     # --- Places -----------------------------------------------------------------------------------
 
     def finding(self, rule: str, file: str, path: Path, message: str) -> Finding:
-        """A finding at an element, or at its name if protoc says where that is."""
+        """A finding at an element, or at its name if protoc has its place."""
         known = self._locations.get(file, {})
         at = known.get((*path, NAME)) or known.get(path)
         line, column = (at.span[0] + 1, at.span[1] + 1) if at else (1, 1)
@@ -143,7 +143,7 @@ class Source:
 
 
 def messages(file: FileDescriptorProto) -> Iterator[MessageAt]:
-    """The messages of a file, outer ones first, without those that stand for map entries."""
+    """The messages of a file, outer ones first, without those of map entries."""
     def below(inner: list[DescriptorProto], scope: str, path: Path) -> Iterator[MessageAt]:
         for index, message in enumerate(inner):
             if message.options.map_entry:
@@ -172,14 +172,14 @@ def services(file: FileDescriptorProto) -> Iterator[ServiceAt]:
 
 
 def real_oneofs(message: DescriptorProto) -> list[int]:
-    """The indexes of the oneofs that somebody wrote; `optional` makes one of its own."""
+    """The indexes of the oneofs in the .proto file, without those of `optional`."""
     made = {field.oneof_index for field in message.field if field.proto3_optional}
     return [index for index in range(len(message.oneof_decl)) if index not in made]
 
 
 def map_entry(message: DescriptorProto, field: descriptor_pb2.FieldDescriptorProto
               ) -> DescriptorProto | None:
-    """The message that stands for a map's entries; None if the field is no map."""
+    """The message of a map's entries. None if the field is not a map."""
     name = field.type_name.rpartition(".")[2]
     for nested in message.nested_type:
         if nested.options.map_entry and nested.name == name:
@@ -188,11 +188,11 @@ def map_entry(message: DescriptorProto, field: descriptor_pb2.FieldDescriptorPro
 
 
 def _said(words: str, shown_as: str) -> Iterator[Finding]:
-    """What protoc complained about; warnings only of our own files."""
+    """The messages of protoc, with the warnings of this project's files only."""
     for line in words.splitlines():
         match = re.match(r"(.+?\.proto):(?:(\d+):(\d+):)? (warning: )?(.*)", line)
         if match is None:
-            # Among them what it says of a file without syntax, for which there is a rule.
+            # protoc also warns about a file without syntax. SYNTAX_PROTO3 reports it.
             if not line.startswith("[libprotobuf WARNING"):
                 yield Finding(shown_as, 1, 1, "COMPILES", line)
             continue
