@@ -1,6 +1,6 @@
 """The servers under test: the start, the wait for readiness, and the end of each.
 
-Every cell of the table gets a server of its own, fresh, in a folder of its own, so that memory
+Every cell of the table gets a new server in a new folder, so that memory
 figures carry no history and no peer profits from what another run left behind. Only processes that
 were started here are ever stopped, by the handle they were started with; they also die with the
 driver.

@@ -182,7 +182,7 @@ def _enum(source: Source, enum: EnumAt) -> Iterator[Finding]:
         if value.number == 0 and not value.name.endswith("_UNSPECIFIED"):
             yield source.finding("ENUM_ZERO_VALUE_SUFFIX", file, at,
                                  f"make {prefix}UNSPECIFIED the value 0, which is what an absent "
-                                 f"field has, and give {value.name} a number of its own")
+                                 f"field has, and give {value.name} another number")
         yield from _commented(source, "COMMENT_ENUM_VALUE", file, at, value.name)
     taken = {value.number for value in it.value}
     yield from _gap(source, file, path, f"enum {it.name}", 0, taken, [
@@ -239,7 +239,7 @@ def _unique_messages(source: Source, own: list[FileDescriptorProto]) -> Iterator
         if counts[name] > 1:
             yield source.finding("RPC_REQUEST_RESPONSE_UNIQUE", file, path,
                                  f"{name.removeprefix('.')} is used {counts[name]} times; give "
-                                 f"{method} messages of its own, which can grow by themselves")
+                                 f"{method} separate messages, which can grow independently")
 
 
 # --- Words ----------------------------------------------------------------------------------------
