@@ -1,4 +1,5 @@
-public import WidgetProto
+public import WidgetModel
+package import WidgetProto
 
 // The streams. `scripts/generate` generates the other methods in `WidgetClient+Calls.swift`.
 
