@@ -193,7 +193,7 @@ let package = Package(
       name: "WidgetStorage", dependencies: ["CSQLite", "WidgetCore", "WidgetModel", "WidgetProto"],
       swiftSettings: unchecked),
 
-    // Signals of a process: imports nothing but the C library.
+    // Signals and threads of a process: imports only the C library.
     .target(name: "WidgetProcess"),
 
     // Living under systemd: imports nothing but the C library.
@@ -237,8 +237,8 @@ let package = Package(
       dependencies: [
         "TaskThreads", "WidgetBar", "WidgetBundle", "WidgetBundleInstaller", "WidgetCairo",
         "WidgetClient", "WidgetDrawing", "WidgetExpression", "WidgetLayout", "WidgetModel",
-        "WidgetProto", "WidgetRender", "WidgetStorage", "WidgetTerminal", "WidgetTimeZones",
-        "WidgetYAML", arguments, "CFoundationStubs",
+        "WidgetProcess", "WidgetProto", "WidgetRender", "WidgetStorage", "WidgetTerminal",
+        "WidgetTimeZones", "WidgetYAML", arguments, "CFoundationStubs",
       ],
       path: "Clients/widgetctl",
       // It has a hundred commands and no hot path.
@@ -300,6 +300,7 @@ let package = Package(
 
     // Tests.
     .target(name: "SeededRandom", path: "Tests/Support/Random"),
+    .target(name: "TestThreads", path: "Tests/Support/Threads"),
     .target(
       name: "NodeSamples", dependencies: ["SeededRandom", "WidgetModel"],
       path: "Tests/Support/Nodes"),
@@ -374,16 +375,17 @@ let package = Package(
     .testTarget(
       name: "WidgetServerTests",
       dependencies: [
-        "SeededRandom", "WidgetServer", "WidgetStorage", "WidgetCore", "WidgetModel", "WidgetProto",
-        "WidgetTimers", "WidgetTransport", "WidgetClient", nioCore, nioPosix, nioEmbedded, logging,
+        "SeededRandom", "TestThreads", "WidgetServer", "WidgetStorage", "WidgetCore", "WidgetModel",
+        "WidgetProto", "WidgetTimers", "WidgetTransport", "WidgetClient", nioCore, nioPosix,
+        nioEmbedded, logging,
       ],
       exclude: ["Go"]),
     .testTarget(
       name: "WidgetGRPCTests",
       dependencies: [
-        .target(name: "WidgetGRPC", condition: withGRPC), "WidgetServer", "WidgetStorage",
-        "WidgetCore", "WidgetModel", "WidgetProto", "WidgetClient", "WidgetTransport",
-        nioCore, nioPosix, nioEmbedded, logging,
+        .target(name: "WidgetGRPC", condition: withGRPC), "TestThreads", "WidgetServer",
+        "WidgetStorage", "WidgetCore", "WidgetModel", "WidgetProto", "WidgetClient",
+        "WidgetTransport", nioCore, nioPosix, nioEmbedded, logging,
       ] + grpc),
     .testTarget(
       name: "WidgetClientTests",

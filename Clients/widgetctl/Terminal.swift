@@ -1,6 +1,7 @@
 import Glibc
 import WidgetClient
 import WidgetModel
+import WidgetProcess
 
 /// The targets of standard output and standard error.
 enum Terminal {
@@ -133,18 +134,13 @@ enum Output {
   /// A thread sleeps in poll(2), which reports the loss of a pipe's or socket's other end even
   /// without requested events. For files, poll reports nothing.
   static func endWithReader() {
-    var thread = pthread_t()
-    pthread_create(
-      &thread, nil,
-      { _ in
-        var output = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
-        while poll(&output, 1, -1) < 0, errno == EINTR {}
-        if output.revents & Int16(POLLERR | POLLHUP | POLLNVAL) != 0 {
-          _exit(ExitStatus.ok.rawValue)
-        }
-        return nil
-      }, nil)
-    pthread_detach(thread)
+    _ = DetachedThread.start {
+      var output = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
+      while poll(&output, 1, -1) < 0, errno == EINTR {}
+      if output.revents & Int16(POLLERR | POLLHUP | POLLNVAL) != 0 {
+        _exit(ExitStatus.ok.rawValue)
+      }
+    }
   }
 }
 

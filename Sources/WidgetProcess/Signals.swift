@@ -100,7 +100,7 @@ public enum Signals {
     _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
     pipeEnd.store(ends[1], ordering: .sequentiallyConsistent)
     let input = ends[0]
-    return startThread {
+    return DetachedThread.start {
       var byte: UInt8 = 0
       while true {
         let count = read(input, &byte, 1)
@@ -108,29 +108,6 @@ public enum Signals {
         if count == 0 || (count < 0 && errno != EINTR) { return }
       }
     }
-  }
-
-  /// Runs a closure on a new thread with a small stack. Returns false if there is no room for it.
-  private static func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
-    final class Box: Sendable {
-      let body: @Sendable () -> Void
-      init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-    }
-    var attributes = pthread_attr_t()
-    pthread_attr_init(&attributes)
-    pthread_attr_setstacksize(&attributes, 128 << 10)
-    pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
-    defer { pthread_attr_destroy(&attributes) }
-    var thread = pthread_t()
-    let box = Unmanaged.passRetained(Box(body))
-    let status = pthread_create(
-      &thread, &attributes,
-      { argument in
-        if let argument { Unmanaged<Box>.fromOpaque(argument).takeRetainedValue().body() }
-        return nil
-      }, box.toOpaque())
-    if status != 0 { box.release() }
-    return status == 0
   }
 }
 

@@ -2,6 +2,7 @@
   import NIOCore
   import NIOEmbedded
   import NIOPosix
+  import TestThreads
   import Testing
 
   @testable import WidgetGRPC

@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import TestThreads
 import Testing
 import WidgetCore
 import WidgetModel

@@ -3,6 +3,7 @@
   import Logging
   import NIOCore
   import NIOPosix
+  import TestThreads
   import Testing
   import WidgetModel
   import WidgetProto
@@ -165,47 +166,8 @@
     }
   }
 
-  /// Runs each job on a separate thread, where it may block.
-  final class ThreadExecutor: TaskExecutor {
-    static let shared = ThreadExecutor()
-
-    func enqueue(_ job: consuming ExecutorJob) {
-      let job = UnownedJob(job)
-      Thread.detachNewThread { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
-    }
-  }
-
-  /// Lets only a few tests run at a time.
-  actor Turnstile {
+  extension Turnstile {
     static let shared = Turnstile(places: 3)
-    private var places: Int
-    private var waiting: [CheckedContinuation<Void, Never>] = []
-
-    init(places: Int) { self.places = places }
-
-    private func enter() async {
-      if places > 0 {
-        places -= 1
-      } else {
-        await withCheckedContinuation { waiting.append($0) }
-      }
-    }
-
-    private func leave() {
-      if waiting.isEmpty { places += 1 } else { waiting.removeFirst().resume() }
-    }
-
-    nonisolated func pass<R: Sendable>(_ body: () async throws -> R) async throws -> R {
-      await enter()
-      do {
-        let result = try await body()
-        await leave()
-        return result
-      } catch {
-        await leave()
-        throw error
-      }
-    }
   }
 
   /// A value shared by threads.

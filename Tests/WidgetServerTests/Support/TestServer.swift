@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import NIOCore
+import TestThreads
 import Testing
 import WidgetModel
 import WidgetProto
@@ -118,48 +119,8 @@ func startServer(
   return TestServer(server: server, folder: folder, log: log)
 }
 
-/// Runs each job on a separate thread, where it may block. Issues are still recorded for the job's
-/// test.
-final class ThreadExecutor: TaskExecutor {
-  static let shared = ThreadExecutor()
-
-  func enqueue(_ job: consuming ExecutorJob) {
-    let job = UnownedJob(job)
-    Thread.detachNewThread { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
-  }
-}
-
-/// Limits the number of tests at a time.
-actor Turnstile {
+extension Turnstile {
   static let shared = Turnstile(places: 4)
-  private var places: Int
-  private var waiting: [CheckedContinuation<Void, Never>] = []
-
-  init(places: Int) { self.places = places }
-
-  private func enter() async {
-    if places > 0 {
-      places -= 1
-    } else {
-      await withCheckedContinuation { waiting.append($0) }
-    }
-  }
-
-  private func leave() {
-    if waiting.isEmpty { places += 1 } else { waiting.removeFirst().resume() }
-  }
-
-  nonisolated func pass<R: Sendable>(_ body: () async throws -> R) async throws -> R {
-    await enter()
-    do {
-      let result = try await body()
-      await leave()
-      return result
-    } catch {
-      await leave()
-      throw error
-    }
-  }
 }
 
 /// A thread that a test started beside itself.
