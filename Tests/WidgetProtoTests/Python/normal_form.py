@@ -41,6 +41,8 @@ def normalise(schema, message):
         else:
             message.ClearField("timeline_set_time")
             message.ClearField("timeline_asides")
+    if name == "StoredFailure":
+        message.since.SetInParent()
     if name == "Activity":
         message.start_time.SetInParent()
         message.expire_time.SetInParent()
