@@ -1,4 +1,5 @@
 import Glibc
+import Logging
 import NIOCore
 import Testing
 import WidgetProto
@@ -38,12 +39,14 @@ import WidgetProto
       let first = try server.connect()
       #expect(try first.health() == .serving)
       let before = Box<UInt64?>(nil)
-      let waiting = try wait(300, at: server) { service in
-        // The time for new connections is never over.
-        let now = NIODeadline.now()
-        service.context.work.clock = { now }
-        before.set(service.turn.loopPass?())
-      }
+      let waiting = try wait(
+        300, at: server,
+        atEnd: { service in
+          // The time for new connections is never over.
+          let now = NIODeadline.now()
+          service.context.work.clock = { now }
+          before.set(service.turn.loopPass?())
+        })
       for client in waiting { #expect(try client.fill() == false) }
       let after = try server.onLoop { $0.turn.loopPass?() }
       let passes = try #require(after) - (try #require(before.get()))
@@ -60,14 +63,16 @@ import WidgetProto
       let id = first.takeStreamID()
       let call = try first.request(
         "GetStats", GetStatsRequest(), service: RawClient.admin, id: id)
-      let waiting = try wait(300, at: server, beside: { try first.send(call) }) { service in
-        // Every read of the clock takes long.
-        var now = NIODeadline.now()
-        service.context.work.clock = {
-          now = now + .microseconds(400)
-          return now
-        }
-      }
+      let waiting = try wait(
+        300, at: server, beside: { try first.send(call) },
+        atEnd: { service in
+          // Every read of the clock takes long.
+          var now = NIODeadline.now()
+          service.context.work.clock = {
+            now = now + .microseconds(400)
+            return now
+          }
+        })
       let stats = try first.answer(to: id, as: GetStatsResponse.self)
       #expect(try #require(stats.counters["connections_refused"]) < 300)
       for client in waiting { #expect(try client.fill() == false) }

@@ -54,7 +54,8 @@ struct Checker {
     source = SourceText(text)
     self.environment = environment
     functions =
-      environment.functions.isEmpty ? .standard : FunctionTable(adding: environment.functions)  }
+      environment.functions.isEmpty ? .standard : FunctionTable(adding: environment.functions)
+  }
 
   /// The index of a variable in the environment. There are few, so each expression searches them: a
   /// table would take longer to make.
