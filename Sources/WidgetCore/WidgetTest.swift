@@ -22,8 +22,8 @@ extension WidgetStore {
     return test.selection.picks(record)
   }
 
-  /// The same. Takes the cost of the test from a budget: a step of the expression costs 1. The result is
-  /// right even if the budget is spent.
+  /// The same. Takes the cost of the test from a budget: a step of the expression costs 1. The
+  /// result is right even if the budget is spent.
   public func passes(_ id: WidgetID, _ test: WidgetTest, spending budget: inout Int) -> Bool {
     guard test.ids?.contains(id) ?? true, let slot = slot(of: id), let record = records[slot]
     else { return false }

@@ -37,8 +37,8 @@ extension Providers {
         let answer = try client.answer(to: call, as: GetSnapshotResponse.self)
         if answer.preview.reason.contains("does not read") { refused += 1 }
       }
-      // The kernel takes some requests. Of the others, the daemon keeps one that the kernel has not taken
-      // whole, and one that waited for the flush.
+      // The kernel takes some requests. Of the others, the daemon keeps one that the kernel has not
+      // taken whole, and one that waited for the flush.
       #expect(refused > 30)
       let unsent = try server.onLoop { $0.unsentBytes.bytes(of: Peer.current.uid) }
       #expect(unsent < 3 << 18)

@@ -175,6 +175,25 @@ import WidgetStorage
     #expect(try cost("\(long) || \(long) || \(long)") > plain + 15)
   }
 
+  @Test func `a widget whose tests cost too much counts as watched`() throws {
+    let store = try Self.store(1)
+    let long = "[1, 2, 3, 4, 5, 6, 7, 8].exists(n, n * n > 100)"
+    func watched(with count: Int) throws -> (isWatched: Bool, cost: Int) {
+      var selectors = WatchedSelectors()
+      for number in 0..<count {
+        let expression = Array(repeating: long, count: 8).joined(separator: " || ")
+        selectors.add(Selector(expression: "\(expression) || \(number) < 0"), in: store)
+      }
+      var cost = 0
+      let isWatched = selectors.select(
+        try .make("w0"), try .make("gauge"), in: store, cost: &cost)
+      return (isWatched, cost)
+    }
+    #expect(try !watched(with: 20).isWatched)
+    let many = try watched(with: WatchedSelectors.expressionsMax)
+    #expect(many.isWatched && many.cost < WatchedSelectors.widgetCostMax + 256)
+  }
+
   @Test func `only changed widgets are tested again, after the interval`() throws {
     var store = try Self.store(3)
     var selectors = WatchedSelectors()

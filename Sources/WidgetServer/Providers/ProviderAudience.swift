@@ -89,8 +89,8 @@ final class ProviderAudience {
       bytesMax: context.limits.frameBytesTarget)
   }
 
-  /// Sends a frame to each session that has nothing else to send. Returns false if a session could take
-  /// another one.
+  /// Sends a frame to each session that has nothing else to send. Returns false if a session could
+  /// take another one.
   func tellQuietSessions(at instant: NIODeadline) -> Bool {
     var isFinished = true
     for session in sessions.values where session.isQuiet && !session.isOver {

@@ -46,8 +46,8 @@ final class Snapshots {
         call, responder, complete, nil, "The kind's provider does not support snapshots.",
         now: false)
     }
-    // The daemon keeps no questions for a provider that does not read: its output is limited, and its
-    // user's connections share the limit.
+    // The daemon keeps no questions for a provider that does not read: its output is limited, and
+    // its user's connections share the limit.
     guard session.sink.isWritable else {
       return respond(
         call, responder, complete, nil, "The kind's provider does not read the daemon's frames.",
@@ -88,8 +88,8 @@ final class Snapshots {
     }
   }
 
-  /// Ends a call without the provider. The sample can be costly to make, and many calls can end at once.
-  /// So each is answered in a slice of its caller's time.
+  /// Ends a call without the provider. The sample can be costly to make, and many calls can end at
+  /// once. So each is answered in a slice of its caller's time.
   private func giveUp(_ number: UInt64, _ reason: String) {
     guard let asked = waiting.removeValue(forKey: number) else { return }
     asked.timer.cancel()

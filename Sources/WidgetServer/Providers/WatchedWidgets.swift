@@ -27,6 +27,9 @@ struct WatchedSelectors {
   static let expressionsMax = 256
   /// The same limit for selectors without expressions.
   static let plainMax = 4_096
+  /// The limit of the cost of one widget's tests. Beyond it, the widget counts as watched, and no
+  /// more expressions are tested.
+  static let widgetCostMax = 8_192
 
   mutating func add(_ selector: Selector, in store: borrowing WidgetStore) {
     if count(selector, by: 1) { return }
@@ -68,12 +71,13 @@ struct WatchedSelectors {
     count = sum > 0 ? sum : nil
   }
 
-  /// Whether a selector matches an existing widget, or one that shows it in an embed. Adds the cost of the
-  /// tests to `cost`.
+  /// Whether a selector matches an existing widget, or one that shows it in an embed. Adds the cost
+  /// of the tests to `cost`.
   func select(
     _ id: WidgetID, _ kind: KindName, in store: borrowing WidgetStore, cost: inout Int
   ) -> Bool {
-    if selectAlone(id, kind, in: store, cost: &cost) { return true }
+    let costMax = cost + WatchedSelectors.widgetCostMax
+    if selectAlone(id, kind, in: store, cost: &cost, atMost: costMax) { return true }
     var above = store.embedders(of: id)
     guard !above.isEmpty else { return false }
     var waiting = Array(above)
@@ -81,7 +85,9 @@ struct WatchedSelectors {
     while let next = waiting.popLast() {
       // Above this number, the widget counts as watched.
       guard above.count <= WatchedSelectors.embeddersMax else { return true }
-      if let kind = store.kind(of: next), selectAlone(next, kind, in: store, cost: &cost) {
+      if let kind = store.kind(of: next),
+        selectAlone(next, kind, in: store, cost: &cost, atMost: costMax)
+      {
         return true
       }
       for further in store.embedders(of: next) where above.insert(further).inserted {
@@ -95,7 +101,8 @@ struct WatchedSelectors {
   private static let embeddersMax = 64
 
   private func selectAlone(
-    _ id: WidgetID, _ kind: KindName, in store: borrowing WidgetStore, cost: inout Int
+    _ id: WidgetID, _ kind: KindName, in store: borrowing WidgetStore, cost: inout Int,
+    atMost costMax: Int
   ) -> Bool {
     cost += 1
     if everything > 0 || ids[id] != nil || kinds[kind] != nil { return true }
@@ -106,6 +113,7 @@ struct WatchedSelectors {
     }
     guard expressions.count <= WatchedSelectors.expressionsMax else { return true }
     for counted in expressions.values {
+      guard cost < costMax else { return true }
       var budget = Int.max
       let passes = store.passes(id, counted.test, spending: &budget)
       cost +=

@@ -90,8 +90,9 @@ final class Turn {
     atStart()
   }
 
-  /// Opens the turn when the loop has read after a pass, for a timer that was set in this pass. A timer
-  /// can be due in the same pass, if other tasks took long: turns of such timers would starve calls.
+  /// Opens the turn when the loop has read after a pass, for a timer that was set in this pass. A
+  /// timer can be due in the same pass, if other tasks took long: turns of such timers would starve
+  /// calls.
   func open(afterPass pass: UInt64?) {
     guard pass != nil, pass == loopPass?() else { return open() }
     if nextTimer == nil { openAfterReads(in: pass) }
