@@ -6,6 +6,8 @@ struct Selection {
   let selector: Selector
   /// nil if the selector has no expression.
   let predicate: SelectionPredicate?
+  /// The maximum cost of the expression for one record.
+  let costMax: Int
   /// Whether the selector's expression cannot be compiled. Requests with such a selector are
   /// refused, so only direct callers of the store can have one.
   let isUnusable: Bool
@@ -17,7 +19,7 @@ struct Selection {
       selector.matches(
         id: record.id, kind: record.kind, family: record.family, labels: record.labels)
     else { return false }
-    return !isUnusable && predicate?.holds(for: record) ?? true
+    return !isUnusable && predicate?.holds(for: record, atMost: costMax) ?? true
   }
 
   /// Whether the selection contains a record. Takes the cost of the test from a budget. The result
@@ -28,7 +30,12 @@ struct Selection {
       selector.matches(
         id: record.id, kind: record.kind, family: record.family, labels: record.labels)
     else { return false }
-    return !isUnusable && predicate?.holds(for: record, spending: &budget) ?? true
+    return !isUnusable && holds(for: record, spending: &budget)
+  }
+
+  /// Whether the expression is true for a record, if there is one. Takes its cost from a budget.
+  func holds(for record: Record, spending budget: inout Int) -> Bool {
+    predicate?.holds(for: record, atMost: costMax, spending: &budget) ?? true
   }
 
   /// The cost of a test of one record, without the expression. A step of an expression costs 1.
@@ -58,26 +65,33 @@ final class SelectionPredicate {
   ]
 
   private let expression: CompiledExpression
-  private let costMax: Int
   /// The data keys and parameters that the expression reads; nil for all.
   private var dataKeys: Set<String>? = []
   private var parameters: Set<String>? = []
   private var readsStatus = false
   private var readsWidget = false
+  /// The approximate memory, in bytes.
+  let memoryBytes: Int
 
-  /// - Throws: the mistake in the expression, with its place.
+  /// - Parameter bytesMax: The maximum of `memoryBytes`.
+  /// - Throws: the mistake in the expression, with its place, or the limit of its memory.
   init(
-    _ source: String, costMax: Int, timeZones: WidgetStore.TimeZones?
+    _ source: String, bytesMax: Int, timeZones: WidgetStore.TimeZones?
   ) throws(StoreError) {
-    self.costMax = costMax
+    var environment = ExpressionEnvironment(
+      variables: SelectionPredicate.variables, timeZones: timeZones)
+    // Only patterns can be much larger than their text, so their compilation ends at the limit.
+    environment.limits.patternBytesMax = bytesMax
+    let tooLarge = StoreError.quotaExceeded(limit: "selector_memory_bytes_max", maximum: bytesMax)
     do throws(ExpressionError) {
       expression = try CompiledExpression(
-        NullText.comparingEmpty("widget.error", in: source),
-        in: ExpressionEnvironment(
-          variables: SelectionPredicate.variables, timeZones: timeZones))
+        NullText.comparingEmpty("widget.error", in: source), in: environment)
     } catch {
+      if error.problems.contains(where: { $0.reason == .tooLarge }) { throw tooLarge }
       throw .invalid(field: "selector.expression", description: error.rendered)
     }
+    memoryBytes = expression.memoryBytes + SelectionPredicate.ownBytes
+    guard memoryBytes <= bytesMax else { throw tooLarge }
     switch expression.resultType {
     case .bool, .dyn: break
     case let type:
@@ -101,15 +115,18 @@ final class SelectionPredicate {
     }
   }
 
-  /// Whether the expression is true for a record. False if the expression fails or costs too much.
-  /// Looks up only the fields that the expression reads.
-  func holds(for record: Record) -> Bool {
+  /// The object itself, the names that it reads, and its place in tables, in bytes.
+  private static let ownBytes = 512
+
+  /// Whether the expression is true for a record. False if the expression fails or costs more than
+  /// `costMax`. Looks up only the fields that the expression reads.
+  func holds(for record: Record, atMost costMax: Int) -> Bool {
     var budget = Int.max
-    return holds(for: record, spending: &budget)
+    return holds(for: record, atMost: costMax, spending: &budget)
   }
 
   /// The same, but takes the cost from a budget.
-  func holds(for record: Record, spending budget: inout Int) -> Bool {
+  func holds(for record: Record, atMost costMax: Int, spending budget: inout Int) -> Bool {
     func map(_ keys: Set<String>?, _ map: RevisedMap) -> ExpressionValue {
       keys?.isEmpty == true ? .null : .map(ExpressionMap(RecordMap(map)))
     }
@@ -144,38 +161,113 @@ final class SelectionPredicate {
   }
 }
 
-/// Compiled predicates by their text, and the errors of those that cannot be compiled. The cache
-/// only saves time: without it the results are the same.
+/// Compiled predicates by their text. The cache only saves time: without it the results are the
+/// same.
+///
+/// It has two parts: the expressions of open streams, and the recent ones of calls.
 final class PredicateCache {
+  /// The expressions of open streams. They are counted for their users.
+  private var kept: [String: Kept] = [:]
+  /// Recent expressions, and the errors of those that cannot be compiled.
+  private var recent: [String: Result<SelectionPredicate, StoreError>] = [:]
+  /// The memory of the recent ones, in bytes.
+  private(set) var recentBytes = 0
+  /// The limit that the recent ones were compiled with.
+  private var bytesMax = 0
+
+  private struct Kept {
+    let predicate: SelectionPredicate
+    var count: Int
+  }
+
   private static let countMax = 256
-  private var byText: [String: Result<SelectionPredicate, StoreError>] = [:]
-  /// The cost limit that the predicates were compiled with.
-  private var costMax = 0
+  /// The maximum memory of the recent expressions.
+  static let recentBytesMax = 2 << 20
+  /// The memory of an error beside its text.
+  private static let errorBytes = 512
 
   func predicate(
     _ source: String, _ limits: StoreLimits, _ timeZones: WidgetStore.TimeZones?
   ) throws(StoreError) -> SelectionPredicate {
-    if limits.selectorCostMax != costMax || byText.count >= PredicateCache.countMax { byText = [:] }
-    costMax = limits.selectorCostMax
-    if let known = byText[source] { return try known.get() }
+    if let known = kept[source] { return known.predicate }
+    if limits.selectorMemoryBytesMax != bytesMax { forgetRecent() }
+    bytesMax = limits.selectorMemoryBytesMax
+    if let known = recent[source] { return try known.get() }
     let made = Result { () throws(StoreError) in
-      try SelectionPredicate(source, costMax: limits.selectorCostMax, timeZones: timeZones)
+      try SelectionPredicate(source, bytesMax: bytesMax, timeZones: timeZones)
     }
-    byText[source] = made
+    let bytes =
+      switch made {
+      case .success(let predicate): predicate.memoryBytes
+      case .failure(let error): PredicateCache.errorBytes + "\(error)".utf8.count
+      }
+    if recent.count >= PredicateCache.countMax
+      || recentBytes + bytes + source.utf8.count > PredicateCache.recentBytesMax
+    {
+      forgetRecent()
+    }
+    recent[source] = made
+    recentBytes += bytes + source.utf8.count
     return try made.get()
   }
+
+  func forgetRecent() {
+    recent = [:]
+    recentBytes = 0
+  }
+
+  /// Keeps an expression for one more stream.
+  func keep(_ source: String, _ predicate: SelectionPredicate) {
+    kept[source, default: Kept(predicate: predicate, count: 0)].count += 1
+  }
+
+  /// Keeps an expression for one stream less. Returns its memory in bytes.
+  func drop(_ source: String) -> Int {
+    guard let known = kept[source] else { return 0 }
+    if known.count > 1 { kept[source]?.count -= 1 } else { kept[source] = nil }
+    return known.predicate.memoryBytes
+  }
+
+  /// The number of different expressions of open streams.
+  var keptCount: Int { kept.count }
 }
 
 extension WidgetStore {
   func selection(_ selector: Selector) -> Selection {
-    guard !selector.expression.isEmpty else {
-      return Selection(selector: selector, predicate: nil, isUnusable: false)
-    }
-    let predicate = try? predicates.predicate(selector.expression, limits, timeZones)
-    return Selection(selector: selector, predicate: predicate, isUnusable: predicate == nil)
+    let predicate = predicate(of: selector)
+    return Selection(
+      selector: selector, predicate: predicate, costMax: limits.selectorCostMax,
+      isUnusable: predicate == nil && !selector.expression.isEmpty)
   }
 
-  /// Refuses a selector whose expression cannot be compiled or is too long.
+  private func predicate(of selector: Selector) -> SelectionPredicate? {
+    guard !selector.expression.isEmpty else { return nil }
+    return try? predicates.predicate(selector.expression, limits, timeZones)
+  }
+
+  // MARK: - Memory
+
+  /// The memory of a selector's compiled expression, in bytes (approximate).
+  public func expressionBytes(of selector: Selector) -> Int {
+    predicate(of: selector)?.memoryBytes ?? 0
+  }
+
+  /// Keeps the compiled expression of a selector for an open stream, until `dropExpression`.
+  public func keepExpression(of selector: Selector) {
+    predicate(of: selector).map { predicates.keep(selector.expression, $0) }
+  }
+
+  /// Drops the compiled expression of a stream's selector. Returns its memory in bytes.
+  @discardableResult
+  public func dropExpression(of selector: Selector) -> Int {
+    selector.expression.isEmpty ? 0 : predicates.drop(selector.expression)
+  }
+
+  /// Forgets the compiled expressions of past calls.
+  public func forgetRecentExpressions() { predicates.forgetRecent() }
+
+  /// Refuses a selector whose expression cannot be compiled or is too long or
+  /// too large.
   public func checkExpression(of selector: Selector) throws(StoreError) {
     guard !selector.expression.isEmpty else { return }
     guard selector.expression.utf8.count <= limits.selectorExpressionBytesMax else {

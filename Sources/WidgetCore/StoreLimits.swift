@@ -75,6 +75,8 @@ public struct StoreLimits: Hashable, Sendable {
   public var scanCostMax = 20_000
   /// The maximum length of a selector's expression, in bytes.
   public var selectorExpressionBytesMax = 1_024
+  /// The maximum memory of the compiled expression of one selector, in bytes.
+  public var selectorMemoryBytesMax = 64 << 10
   /// The maximum number of entries of one widget's timeline.
   public var timelineEntriesMax = 1_000
   /// The shortest time between setting a timeline and asking its provider for the next one, in

@@ -333,11 +333,10 @@ public struct WidgetStore: ~Copyable {
       return (names.isEmpty || names.contains(entry.event.name))
         && selector.matches(
           id: entry.event.widgetID, kind: entry.kind, family: entry.family, labels: entry.labels)
-        && (selection.predicate.map { predicate in
-          slot(of: entry.event.widgetID).flatMap { slot in
-            records[slot].map { predicate.holds(for: $0, spending: &budget) }
-          } ?? false
-        } ?? true)
+        && (selection.predicate == nil
+          || slot(of: entry.event.widgetID).flatMap { slot in
+            records[slot].map { selection.holds(for: $0, spending: &budget) }
+          } ?? false)
     }
   }
 

@@ -68,6 +68,9 @@ public struct ExpressionLimits: Hashable, Sendable {
   /// The default for the most that an evaluation may cost; see
   /// ``CompiledExpression/evaluate(_:budget:)``.
   public var budget = 1_000_000
+  /// The maximum memory of the compiled constant patterns of `matches` in one expression, in bytes
+  /// (approximate).
+  public var patternBytesMax = 16 << 20
   /// The maximum depth of nested lists and maps in a value that an expression makes. Higher values
   /// count as 200.
   public var valueDepthMax = 64

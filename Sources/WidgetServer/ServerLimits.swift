@@ -39,6 +39,8 @@ public struct ServerLimits: Hashable, Sendable {
   public var streamResetsMax = 10_000
   /// The maximum number of open streams of one user.
   public var subscriptionsPerUIDMax = 16_384
+  /// The maximum memory of the compiled selectors of one user's open streams, in bytes.
+  public var selectorMemoryBytesPerUIDMax = 32 << 20
   /// The maximum number of providers of one user that have a session.
   public var providersPerUIDMax = 256
   /// The maximum number of unacknowledged events that a provider is sent.
@@ -166,6 +168,8 @@ public struct ServerLimits: Hashable, Sendable {
       ("selector_cost_max", \.store.selectorCostMax),
       ("scan_cost_max", \.store.scanCostMax),
       ("selector_expression_bytes_max", \.store.selectorExpressionBytesMax),
+      ("selector_memory_bytes_max", \.store.selectorMemoryBytesMax),
+      ("selector_memory_bytes_per_uid_max", \.selectorMemoryBytesPerUIDMax),
       ("blob_bytes_max", \.blobBytesMax),
       ("blob_bytes_per_uid_max", \.blobBytesPerUIDMax),
       ("blob_bytes_total_max", \.blobBytesTotalMax),

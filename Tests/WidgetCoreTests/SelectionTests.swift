@@ -81,6 +81,62 @@ struct SelectionTests {
     }
   }
 
+  @Test func `the memory of an expression is limited, whatever the length of its text`() throws {
+    var store = try Store(widgets: ["a"])
+    // 27 patterns of 5,000 instructions.
+    let patterns = Array(repeating: "''.matches('(?:[^a]{999}){5}')", count: 27)
+    let large = Selector(expression: patterns.joined(separator: " || "))
+    let limit = "selector_memory_bytes_max"
+    #expect(throws: StoreError.quotaExceeded(limit: limit, maximum: 64 << 10)) {
+      try store.checkExpression(of: large)
+    }
+    #expect(store.expressionBytes(of: large) == 0)
+    #expect(store.predicates.recentBytes < 4_096)
+    let selector = Selector(expression: "data.text.matches('[a-c]{100}')")
+    let bytes = store.expressionBytes(of: selector)
+    #expect(bytes > 64 * 100)
+    store.limits.selectorMemoryBytesMax = bytes
+    try store.checkExpression(of: selector)
+    store.limits.selectorMemoryBytesMax = bytes - 1
+    #expect(throws: StoreError.quotaExceeded(limit: limit, maximum: bytes - 1)) {
+      try store.checkExpression(of: selector)
+    }
+  }
+
+  @Test func `the recent expressions take a limited memory, and can be forgotten`() throws {
+    let store = try Store(widgets: ["a"])
+    var highest = 0
+    for number in 0..<200 {
+      let text = "data.text.matches('[a-c]{300}') || data.n == \(number)"
+      try store.checkExpression(of: Selector(expression: text))
+      highest = max(highest, store.predicates.recentBytes)
+    }
+    #expect(highest > PredicateCache.recentBytesMax / 2)
+    #expect(highest <= PredicateCache.recentBytesMax)
+    store.forgetRecentExpressions()
+    #expect(store.predicates.recentBytes == 0)
+  }
+
+  @Test func `the expressions of open streams are kept until the last one ends`() throws {
+    let store = try Store(widgets: ["a"])
+    let selector = Selector(expression: "widget.id == 'a'")
+    let bytes = store.expressionBytes(of: selector)
+    store.keepExpression(of: selector)
+    store.keepExpression(of: selector)
+    store.forgetRecentExpressions()
+    #expect(store.predicates.keptCount == 1)
+    #expect(ids(selector.expression, in: store) == ["a"])
+    #expect(store.predicates.recentBytes == 0)
+    #expect(store.dropExpression(of: selector) == bytes)
+    #expect(store.predicates.keptCount == 1)
+    #expect(store.dropExpression(of: selector) == bytes)
+    #expect(store.predicates.keptCount == 0)
+    #expect(store.dropExpression(of: selector) == 0)
+    // A selector without an expression takes nothing.
+    store.keepExpression(of: Selector())
+    #expect(store.dropExpression(of: Selector()) == 0)
+  }
+
   @Test func `an expression selects events by the present state of their widgets`() throws {
     var store = try Store(widgets: ["a", "b"])
     for id in ["a", "b"] as [WidgetID] {

@@ -97,6 +97,11 @@ struct LimitTests {
     #expect(Sample.reason("1 + 2", in: environment) == nil)
     #expect(Sample.reason("1 + 2 ", in: environment) == "TOO_COMPLEX")
     environment.limits = ExpressionLimits()
+    environment.limits.patternBytesMax = 10_000
+    let pattern = "'b'.matches('[^a]{50}')"
+    #expect(Sample.reason(pattern, in: environment) == nil)
+    #expect(Sample.reason("\(pattern) || \(pattern)", in: environment) == "TOO_LARGE")
+    environment.limits = ExpressionLimits()
     environment.limits.valueDepthMax = 3
     #expect(Sample.reason("[[[event]]]", in: environment) == "TOO_DEEP")
     #expect(Sample.reason("[[event]]", in: environment) == nil)

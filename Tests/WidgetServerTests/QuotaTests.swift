@@ -54,6 +54,32 @@ import WidgetProto
     }
   }
 
+  @Test func `on the memory of the selectors of a user's streams`() async throws {
+    func selector(_ number: Int) -> Selector {
+      Selector(expression: "data.text.matches('[a-c]{300}') || data.n == \(number)")
+    }
+    let bytes = WidgetStore(image: StoreImage(epoch: 1), isRevocable: false)
+      .expressionBytes(of: selector(1))
+    try await withServer(limits: .with { $0.selectorMemoryBytesPerUIDMax = 2 * bytes }) { server in
+      let client = try server.connect()
+      let first = try Watcher(client, WatchWidgetsRequest(selector: selector(1))).sync()
+      let events = try server.connect().watchEvents(WatchEventsRequest(selector: selector(2)))
+      guard case .opened? = try events.next() else { throw TestFault("not opened") }
+      let request = WatchWidgetsRequest(selector: selector(3))
+      let status = try #require(try server.connect().watch(request).end())
+      #expect(status.code == .resourceExhausted)
+      #expect(
+        status.errorInfo?.metadata
+          == ["limit": "selector_memory_bytes_per_uid_max", "maximum": "\(2 * bytes)"])
+      // A stream without an expression takes nothing.
+      try Watcher(server.connect()).sync()
+      #expect(
+        try client.stats().usage["selector_memory_bytes_per_uid_max"] == UInt64(2 * bytes))
+      try client.unsubscribe(first.mirror.subscriptionID)
+      try Watcher(server.connect(), request).sync()
+    }
+  }
+
   @Test func `on streams of a connection`() async throws {
     try await withServer(limits: .with { $0.streamsPerConnectionMax = 2 }) { server in
       let client = try server.connect()

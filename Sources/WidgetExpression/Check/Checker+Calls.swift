@@ -167,11 +167,14 @@ extension Checker {
     guard case .string(let source) = pattern else { return nil }
     do {
       var meter = CostMeter(budget: 1_000_000)
-      let index = builder.add(try RegexProgram(source, &meter))
+      // All patterns of an expression share one limit.
+      let rest = environment.limits.patternBytesMax - builder.patternBytes
+      let index = builder.add(try RegexProgram(source, &meter, bytesMax: rest))
       return Typed(
         type: .bool, code: builder.emit(.matches(text.code, pattern: index), at: offset))
     } catch {
-      report(.invalidArgument, error.message, at: offset)
+      report(
+        error.reason == .costExceeded ? .tooLarge : .invalidArgument, error.message, at: offset)
       return nil
     }
   }

@@ -17,9 +17,18 @@ struct RegexProgram: Sendable {
   private var instructions: [Instruction] = []
   private var sets: [RegexSet] = []
   private var steps = 0
+  /// The least memory of the instructions and sets so far, in bytes, and its maximum.
+  private var bytes = 0
+  private let bytesMax: Int
 
   /// Compiles a pattern, paid for by its length and by each step of the compilation.
-  init(_ pattern: String, _ meter: inout CostMeter) throws(ExpressionFailure) {
+  ///
+  /// - Parameter bytesMax: The maximum memory of the program, in bytes. The compilation ends when
+  ///   it is exceeded.
+  init(
+    _ pattern: String, _ meter: inout CostMeter, bytesMax: Int = .max
+  ) throws(ExpressionFailure) {
+    self.bytesMax = bytesMax
     try meter.charge(pattern.utf8.count)
     guard pattern.utf8.count <= 16_384 else {
       throw ExpressionFailure(.invalidArgument, "the pattern is longer than 16384 bytes")
@@ -31,7 +40,11 @@ struct RegexProgram: Sendable {
   /// The approximate memory, in bytes.
   var memoryBytes: Int {
     96 + instructions.capacity * MemoryLayout<Instruction>.stride
-      + sets.reduce(0) { $0 + 64 + $1.ranges.capacity * MemoryLayout<ClosedRange<UInt32>>.stride }
+      + sets.reduce(0) { $0 + RegexProgram.bytes(of: $1, $1.ranges.capacity) }
+  }
+
+  private static func bytes(of set: RegexSet, _ rangeCount: Int) -> Int {
+    64 + rangeCount * MemoryLayout<ClosedRange<UInt32>>.stride
   }
 
   private mutating func emit(
@@ -45,6 +58,12 @@ struct RegexProgram: Sendable {
       throw ExpressionFailure(
         .invalidArgument, "the pattern is too large; use smaller counts in its repetitions")
     }
+    bytes += MemoryLayout<Instruction>.stride
+    guard bytes <= bytesMax else {
+      throw ExpressionFailure(
+        .costExceeded,
+        "the patterns take too much memory; use smaller counts in their repetitions")
+    }
     switch node {
     case .set(let set):
       if !set.isNegated, !set.ignoresCase, set.ranges.count == 1, let range = set.ranges.first,
@@ -53,6 +72,7 @@ struct RegexProgram: Sendable {
         instructions.append(.scalar(scalar))
       } else {
         sets.append(set)
+        bytes += RegexProgram.bytes(of: set, set.ranges.count)
         instructions.append(.set(sets.count - 1))
       }
     case .assertion(let assertion): instructions.append(.assertion(assertion))

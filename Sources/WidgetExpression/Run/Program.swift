@@ -125,6 +125,8 @@ struct ProgramBuilder {
   private(set) var names: [String] = []
   private(set) var functions: [FunctionDefinition] = []
   private(set) var patterns: [RegexProgram] = []
+  /// The memory of the patterns, in bytes.
+  private(set) var patternBytes = 0
   private(set) var macros: [Program.Macro] = []
   private(set) var failures: [ExpressionFailure] = []
   var localCount = 0
@@ -174,6 +176,7 @@ struct ProgramBuilder {
 
   mutating func add(_ pattern: RegexProgram) -> Int32 {
     patterns.append(pattern)
+    patternBytes += pattern.memoryBytes
     return Int32(patterns.count - 1)
   }
 

@@ -20,6 +20,8 @@ public struct ExpressionError: Error, Hashable, Sendable, CustomStringConvertibl
     case syntax = "SYNTAX"
     /// It is longer, deeper or has more parts than the environment's limits allow.
     case tooComplex = "TOO_COMPLEX"
+    /// Its constant patterns take more memory than the environment's limits allow.
+    case tooLarge = "TOO_LARGE"
     case unknownVariable = "UNKNOWN_VARIABLE"
     case unknownFunction = "UNKNOWN_FUNCTION"
     case unknownField = "UNKNOWN_FIELD"

@@ -114,6 +114,7 @@ extension ServiceLoop {
       "kind_memory_bytes_per_uid_max": context.store.highestKindMemory,
       "connections_unauthorized_max": connections.shares.unauthorizedCount,
       "subscriptions_per_uid_max": context.streamAccounts.highestCount,
+      "selector_memory_bytes_per_uid_max": context.streamAccounts.highestSelectorBytes,
       "providers_per_uid_max": providers.table.highestCount,
     ].mapValues { UInt64(clamping: $0) }
     response.providers = UInt64(providers.table.count)

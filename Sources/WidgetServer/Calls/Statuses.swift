@@ -234,7 +234,10 @@ extension RPCStatus {
       case "provider_updates_max": "Send fewer updates in one frame"
       case "providers_per_uid_max": "Stop one of your providers"
       case "selector_expression_bytes_max": "Shorten the expression"
-      case "subscriptions_per_uid_max": "Close one of your streams"
+      case "selector_memory_bytes_max":
+        "Shorten the expression, or use smaller counts in the repetitions of its patterns"
+      case "selector_memory_bytes_per_uid_max", "subscriptions_per_uid_max":
+        "Close one of your streams"
       case "theme_overrides_max": "Remove values from the theme"
       case _ where limit.hasPrefix("connections_"): "Close one of the connections"
       default: "Remove widgets or values"

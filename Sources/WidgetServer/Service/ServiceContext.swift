@@ -221,17 +221,24 @@ final class ServiceContext {
 
   // MARK: - Streams
 
-  /// Counts one more stream, if its user may have one more.
-  func openStream(of peer: Peer) throws(RPCStatus) {
+  /// Counts one more stream, if its user may have one more. Keeps the compiled expression of its
+  /// selector.
+  func openStream(
+    of peer: Peer, selecting selector: Selector = Selector()
+  ) throws(RPCStatus) {
     guard phase != .draining else { throw .shuttingDown }
-    try streamAccounts.open(for: peer.uid, limit: limits.subscriptionsPerUIDMax)
+    try streamAccounts.open(
+      for: peer.uid, selectorBytes: store.expressionBytes(of: selector), limits)
+    store.keepExpression(of: selector)
   }
 
   /// The number of a new stream.
   func takeStreamID() -> UInt64 { streamAccounts.takeID() }
 
   /// Stops counting a stream.
-  func closeStream(of uid: UInt32) { streamAccounts.close(of: uid) }
+  func closeStream(of uid: UInt32, selecting selector: Selector = Selector()) {
+    streamAccounts.close(of: uid, selectorBytes: store.dropExpression(of: selector))
+  }
 
   /// The cursor of a reader that had all events up to a number. The events of this process begin
   /// after `sequenceAtStart`, which skips numbers. If the reader had the last event of the process

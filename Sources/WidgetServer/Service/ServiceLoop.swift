@@ -137,6 +137,7 @@ final class ServiceLoop {
       guard let self else { return }
       isMemoryLookScheduled = false
       if memory.look(at: context.counters.work) {
+        context.store.forgetRecentExpressions()
         releaseMemory()
       } else {
         scheduleMemoryLook()

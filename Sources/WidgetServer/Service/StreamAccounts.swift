@@ -1,13 +1,16 @@
 import WidgetProto
 
-/// Numbers the open streams, and counts them for each user.
+/// Numbers the open streams, and counts them and the memory of their selectors for each user.
 struct StreamAccounts {
   /// The id of the stream that was opened last. Streams and sessions share the numbers.
   private(set) var lastID: UInt64 = 0
   private var countByUID: [UInt32: Int] = [:]
+  private var selectorBytesByUID: [UInt32: Int] = [:]
 
   /// The highest number of streams of one user.
   var highestCount: Int { countByUID.values.max() ?? 0 }
+  /// The highest memory of the selectors of one user's streams, in bytes.
+  var highestSelectorBytes: Int { selectorBytesByUID.values.max() ?? 0 }
   /// The number of streams of all users.
   var count: Int { countByUID.values.reduce(0, +) }
 
@@ -20,15 +23,30 @@ struct StreamAccounts {
   mutating func continueIDs(after id: UInt64) { lastID = max(lastID, id) }
 
   /// Counts one more stream, if its user may have one more.
-  mutating func open(for uid: UInt32, limit: Int) throws(RPCStatus) {
-    guard countByUID[uid, default: 0] < limit else {
-      throw .quotaExceeded("subscriptions_per_uid_max", limit)
+  ///
+  /// - Parameter selectorBytes: The memory of its compiled selector.
+  mutating func open(
+    for uid: UInt32, selectorBytes: Int, _ limits: ServerLimits
+  ) throws(RPCStatus) {
+    guard countByUID[uid, default: 0] < limits.subscriptionsPerUIDMax else {
+      throw .quotaExceeded("subscriptions_per_uid_max", limits.subscriptionsPerUIDMax)
+    }
+    let bytes = selectorBytesByUID[uid, default: 0] + selectorBytes
+    guard selectorBytes == 0 || bytes <= limits.selectorMemoryBytesPerUIDMax else {
+      throw .quotaExceeded(
+        "selector_memory_bytes_per_uid_max", limits.selectorMemoryBytesPerUIDMax)
     }
     countByUID[uid, default: 0] += 1
+    if selectorBytes > 0 { selectorBytesByUID[uid] = bytes }
   }
 
-  mutating func close(of uid: UInt32) {
-    let remaining = countByUID[uid, default: 1] - 1
-    countByUID[uid] = remaining > 0 ? remaining : nil
+  mutating func close(of uid: UInt32, selectorBytes: Int) {
+    StreamAccounts.subtract(1, from: &countByUID[uid])
+    StreamAccounts.subtract(selectorBytes, from: &selectorBytesByUID[uid])
+  }
+
+  private static func subtract(_ amount: Int, from total: inout Int?) {
+    let rest = (total ?? amount) - amount
+    total = rest > 0 ? rest : nil
   }
 }

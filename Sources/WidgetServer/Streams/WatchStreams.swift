@@ -133,7 +133,7 @@ final class WatchStreams {
     group: WatchGroup, sink: any StreamSink, peer: Peer, position: StreamCursor.Position,
     eventCursor: UInt64?, options: Subscription.Options = .init(), id: UInt64? = nil
   ) throws(RPCStatus) -> Subscription {
-    try context.openStream(of: peer)
+    try context.openStream(of: peer, selecting: group.filter.selector)
     let subscription = Subscription(
       id: id ?? context.takeStreamID(), uid: peer.uid, sink: sink, group: group,
       options: options,
@@ -175,7 +175,7 @@ final class WatchStreams {
     rounds.remove(subscription)
     if subscription.isWatcher { audience.watchEnded(subscription.group.filter.selector) }
     subscriptions[subscription.id] = nil
-    context.closeStream(of: subscription.uid)
+    context.closeStream(of: subscription.uid, selecting: subscription.group.filter.selector)
   }
 
   /// Ends streams, because this process ends.

@@ -196,6 +196,12 @@ struct Store {
     try box.store.checkExpression(of: selector)
   }
 
+  func expressionBytes(of selector: Selector) -> Int { box.store.expressionBytes(of: selector) }
+  func keepExpression(of selector: Selector) { box.store.keepExpression(of: selector) }
+  func dropExpression(of selector: Selector) -> Int { box.store.dropExpression(of: selector) }
+  func forgetRecentExpressions() { box.store.forgetRecentExpressions() }
+  var predicates: PredicateCache { box.store.predicates }
+
   func owners(of id: WidgetID) -> [FieldOwner] { box.store.owners(of: id) }
   func kind(_ name: KindName) -> RegisteredKind? { box.store.kind(name) }
   var highestKindMemory: Int { box.store.highestKindMemory }
