@@ -9,7 +9,8 @@ final class Snapshots {
   private let context: ServiceContext
   private var waiting: [UInt64: Waiting] = [:]
   private var lastNumber: UInt64 = 0
-  /// The number of calls that have ended without the provider, and wait to be answered.
+  /// The calls that have ended without the provider, and wait to be answered, by their users.
+  private var ended: [UInt32: EndedSnapshots] = [:]
   private var endedCount = 0
 
   /// Makes the answer of a call, from the provider's data, or from nil and the reason.
@@ -83,22 +84,27 @@ final class Snapshots {
 
   /// Ends the calls that wait for a session that is over.
   func endAll(of session: ServedSession) {
-    for (number, asked) in waiting where asked.session === session {
+    for number in waiting.keys.sorted() where waiting[number]?.session === session {
       giveUp(number, "The provider left before it answered.")
     }
   }
 
   /// Ends a call without the provider. The sample can be costly to make, and many calls can end at
-  /// once. So each is answered in a slice of its caller's time.
+  /// once. So they are answered one after the other, in slices of their users' time.
   private func giveUp(_ number: UInt64, _ reason: String) {
     guard let asked = waiting.removeValue(forKey: number) else { return }
     asked.timer.cancel()
     endedCount += 1
-    context.work.enqueue(
-      EndedSnapshot(uid: asked.responder.peer.uid) { [self] in
-        endedCount -= 1
-        respond(asked.call, asked.responder, asked.complete, nil, reason, now: true)
-      })
+    let uid = asked.responder.peer.uid
+    let work = ended[uid] ?? EndedSnapshots(uid: uid)
+    ended[uid] = work
+    work.add { [self] in
+      endedCount -= 1
+      // Until then, the users' costs count for their next calls.
+      if endedCount == 0, waiting.isEmpty { ended = [:] }
+      respond(asked.call, asked.responder, asked.complete, nil, reason, now: true)
+    }
+    context.work.enqueue(work)
   }
 
   private func end(_ number: UInt64, _ data: SnapshotData?, _ reason: String) {
@@ -132,20 +138,22 @@ final class Snapshots {
   }
 }
 
-/// The answer to a snapshot's call, without data of the provider.
-private final class EndedSnapshot: SlicedWork {
+/// The answers to a user's calls of GetSnapshot that have ended without the provider.
+private final class EndedSnapshots: SlicedWork {
   let share: WorkShare
-  private let answer: () -> Void
+  private var answers = CircularBuffer<() -> Void>()
 
-  init(uid: UInt32, _ answer: @escaping () -> Void) {
-    share = WorkShare(uid: uid)
-    self.answer = answer
-  }
+  init(uid: UInt32) { share = WorkShare(uid: uid) }
+
+  func add(_ answer: @escaping () -> Void) { answers.append(answer) }
 
   func work(_ slice: TimeSlice) -> Bool {
-    answer()
-    return false
+    repeat {
+      guard let answer = answers.popFirst() else { return false }
+      answer()
+    } while !slice.isOver
+    return !answers.isEmpty
   }
 
-  func abandon() {}
+  func abandon() { answers.removeAll() }
 }
