@@ -115,7 +115,8 @@ extension WidgetStore {
   }
 
   /// The entry of a widget that is current at a time, and the entries after it. With `content`,
-  /// also the widget's content at each entry; the page then ends early at the cost of one content.
+  /// also the widget's content at each entry; the page then ends early at the cost of one content. A
+  /// page of a schedule ends early at `scan_cost_max`.
   /// Nil if the widget does not exist.
   public func timeline(
     of id: WidgetID, from start: Timestamp, limit: Int, taking content: ContentChoice = .none
@@ -133,10 +134,10 @@ extension WidgetStore {
       entries = Array(rest.prefix(limit))
       page.hasMore = rest.count > limit
     } else if page.isScheduled, let schedule = schemas[record.kind]?.schedule {
-      entries = schedule.entries(
-        from: start, limit: limit + 1, parameters: record.parameters, limits: limits)
-      page.hasMore = entries.count > limit
-      entries = Array(entries.prefix(limit))
+      let found = schedule.entries(
+        from: start, limit: limit, parameters: record.parameters, limits: limits)
+      (entries, page.hasMore) = (found.entries, found.hasMore)
+      records.familyUsage.readingCost += found.cost
     }
     let reader = reader(content)
     for entry in entries {

@@ -18,6 +18,12 @@ package struct CivilTime: Equatable {
     (self.hour, self.minute, self.second, self.nanosecond) = (hour, minute, second, nanosecond)
   }
 
+  /// The start of a day, from its number of days since 1970. The year may be outside of 1 to 9999.
+  package init(days: Int) {
+    let (year, month, day) = Self.date(days: days)
+    self.init(year: year, month: month, day: day)
+  }
+
   /// The civil time at an offset in seconds east of UTC.
   package init(_ timestamp: Timestamp, offset: Int) {
     let total = Int(timestamp.seconds) + offset

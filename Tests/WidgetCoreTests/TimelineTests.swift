@@ -265,6 +265,30 @@ struct TimelineTests {
     #expect(page?.hasMore == true)
   }
 
+  @Test func `a page of rare times ends when its search has cost too much`() throws {
+    var store = try store()
+    let kind = Kind(name: "leap", schedule: EntrySchedule(cron: "0 0 29 2 *"))
+    try store.run(.applyKinds(KindDeclaration(provider: "test", kinds: [kind])))
+    try store.create("l", kind: "leap")
+    let costBefore = store.readingCost
+    let whole = try #require(store.timeline(of: "l", from: .at(0), limit: 100))
+    #expect(whole.entries.count == 100 && whole.hasMore)
+    #expect((500..<5_000).contains(store.readingCost - costBefore))
+    store.limits.scanCostMax = 200
+    var dates: [Timestamp] = []
+    var start = Timestamp.at(0)
+    for _ in 0..<100 where dates.count < 100 {
+      let page = try #require(store.timeline(of: "l", from: start, limit: 100))
+      #expect((2..<30).contains(page.entries.count) && page.hasMore)
+      dates += page.entries.map(\.entry.date).filter { $0 > dates.last ?? .earliest }
+      start = dates.last ?? start
+    }
+    #expect(Array(dates.prefix(100)) == whole.entries.map(\.entry.date))
+    // Each page has two entries at least, so that its reader gets further.
+    store.limits.scanCostMax = 1
+    #expect(store.timeline(of: "l", from: start, limit: 100)?.entries.count == 2)
+  }
+
   @Test func `an unknown zone is the problem of the timeline, and times are in UTC`() throws {
     var store = try store()
     try store.run(

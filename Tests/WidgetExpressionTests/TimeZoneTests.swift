@@ -48,6 +48,32 @@ struct TimeZoneTests {
     }
   }
 
+  @Test(arguments: [
+    "Europe/Berlin", "Australia/Lord_Howe", "America/Sao_Paulo", "Africa/Casablanca",
+    "Europe/Dublin", "Antarctica/Troll", "Asia/Gaza", "Asia/Tokyo", "UTC",
+  ])
+  func `a span has the offset of its seconds`(zone: String) throws {
+    let rules = try #require(ZoneFiles.rules(zone))
+    var generator = SeededGenerator(seed: 6)
+    let range = Int(Timestamp.earliest.seconds)...Int(Timestamp.latest.seconds)
+    for round in 0..<2_000 {
+      let second =
+        round % 2 == 0
+        ? Int.random(in: range, using: &generator)
+        : Int.random(in: -3_000_000_000...6_000_000_000, using: &generator)
+      let span = rules.span(at: second)
+      #expect(span.start <= second && second < span.end)
+      for place in [span.start, second, (span.start + span.end) / 2, span.end - 1] {
+        let offset = rules.period(atSeconds: Int64(place)).offsetSeconds
+        if offset != span.offset { Issue.record("\(zone): \(span) at \(second), \(place)") }
+      }
+    }
+    for second in [range.lowerBound, range.upperBound, range.upperBound + 1, -1 << 58, 1 << 58] {
+      let span = rules.span(at: second)
+      #expect(span.start <= second && second < span.end)
+    }
+  }
+
   @Test func `a file with random bytes changed never crashes`() throws {
     let bytes = try #require(ZoneFiles.bytes("Europe/Berlin"))
     var generator = SeededGenerator(seed: 5)
@@ -62,6 +88,8 @@ struct TimeZoneTests {
       for time in times {
         #expect(abs(rules.period(at: time).offsetSeconds) <= 7 * 86_400)
         _ = rules.offset(forLocalSeconds: time.seconds)
+        let span = rules.span(at: Int(time.seconds))
+        #expect(span.start <= Int(time.seconds) && Int(time.seconds) < span.end)
         _ = CivilTime(time, offset: rules.period(at: time).offsetSeconds)
       }
     }

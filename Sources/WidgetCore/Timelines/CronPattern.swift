@@ -58,7 +58,8 @@ struct CronPattern: Hashable, Sendable {
     restrictsDays = !fields[2].hasPrefix("*")
     restrictsWeekdays = !fields[4].hasPrefix("*")
     // The search begins in 2000, a leap year, which has all possible days.
-    guard next(after: 946_684_800, in: .utc) != nil else {
+    var budget = Int.max
+    guard next(after: 946_684_800, in: .utc, spending: &budget) != nil else {
       throw Problem(message: "\"\(text.prefix(64))\" never fits: no month has such a day")
     }
   }
@@ -135,68 +136,157 @@ struct CronPattern: Hashable, Sendable {
 
   // MARK: - Searching
 
-  /// The largest unit of a time that does not match the pattern.
-  private enum Fit { case fits, wrongMinute, wrongHour, wrongDay }
+  /// The number of seconds that a search covers. The margin is for the start of the first year.
+  private static let secondsMax = (yearsMax * 366 + 200) * 86_400
 
-  private func fit(_ local: Int) -> Fit {
-    let day = local.roundedDown(to: 86_400)
-    let civil = CivilTime(secondsSinceEpoch: day)
-    let fitsDay = days & 1 << UInt64(civil.day) != 0
-    let fitsWeekday = weekdays & 1 << UInt64(civil.weekday) != 0
-    let isDay =
-      restrictsDays && restrictsWeekdays ? fitsDay || fitsWeekday : fitsDay && fitsWeekday
-    guard isDay, months & 1 << UInt64(civil.month) != 0 else { return .wrongDay }
-    guard hours & 1 << UInt64((local - day) / 3_600) != 0 else { return .wrongHour }
-    return minutes & 1 << UInt64((local - day) / 60 % 60) != 0 ? .fits : .wrongMinute
-  }
+  /// The cost of one look at a zone, in steps. A look at a month costs one step.
+  static let costOfZone = 2
 
-  private static let stepsMax = yearsMax * 366 + 200
-
-  /// The first matching second after another one, in seconds since 1970.
-  func next(after start: Int, in zone: TimeZoneRules) -> Int? {
-    var time = start.roundedDown(to: 60) + 60
-    for _ in 0..<CronPattern.stepsMax {
-      let east = zone.offset(at: time)
-      let unit: Int
-      switch fit(time + east) {
-      case .fits: return time
-      case .wrongMinute: unit = 60
-      case .wrongHour: unit = 3_600
-      case .wrongDay: unit = 86_400
+  /// The first matching second after another one, in seconds since 1970. Takes the cost from a
+  /// budget. The result is right even if the budget is spent.
+  ///
+  /// Between two changes of the clocks, local times are in the order of the calendar.
+  func next(after start: Int, in zone: TimeZoneRules, spending budget: inout Int) -> Int? {
+    let last = start + CronPattern.secondsMax
+    var from = start + 1
+    while from <= last {
+      budget -= CronPattern.costOfZone
+      let span = zone.span(at: from)
+      let end = min(span.end, last + 1)
+      if let local = first(
+        from: from + span.offset, before: end + span.offset, spending: &budget)
+      {
+        return local - span.offset
       }
-      var target = (time + east).roundedDown(to: unit) + unit - east
-      // If the clocks went forward meanwhile, go back to the beginning of the unit.
-      target -= max(0, zone.offset(at: target) - east)
-      time = max(time + 60, target)
+      from = end
     }
     return nil
   }
 
-  /// The last matching second that is not after another one.
-  func last(notAfter end: Int, in zone: TimeZoneRules) -> Int? {
-    var time = end.roundedDown(to: 60)
-    for _ in 0..<CronPattern.stepsMax {
-      let east = zone.offset(at: time)
-      let unit: Int
-      switch fit(time + east) {
-      case .fits: return time
-      case .wrongMinute: unit = 60
-      case .wrongHour: unit = 3_600
-      case .wrongDay: unit = 86_400
+  /// The last matching second that is not after another one; see `next`.
+  func last(notAfter end: Int, in zone: TimeZoneRules, spending budget: inout Int) -> Int? {
+    let first = end - CronPattern.secondsMax
+    var upTo = end
+    while upTo >= first {
+      budget -= CronPattern.costOfZone
+      let span = zone.span(at: upTo)
+      let start = max(span.start, first)
+      if let local = last(
+        notAfter: upTo + span.offset, from: start + span.offset, spending: &budget)
+      {
+        return local - span.offset
       }
-      var target = (time + east).roundedDown(to: unit) - east - 60
-      target += max(0, east - zone.offset(at: target))
-      time = min(time - 60, target)
+      upTo = start - 1
     }
     return nil
+  }
+
+  /// The first matching local time in a range.
+  private func first(from start: Int, before end: Int, spending budget: inout Int) -> Int? {
+    let start = start.roundedUp(to: 60)
+    guard start < end else { return nil }
+    let today = start.roundedDown(to: 86_400)
+    var date = CivilTime(days: today / 86_400)
+    if matchingDays(of: date, &budget) & 1 << UInt64(date.day) != 0,
+      let second = timeOfDay(atOrAfter: start - today)
+    {
+      return today + second < end ? today + second : nil
+    }
+    guard let second = timeOfDay(atOrAfter: 0) else { return nil }
+    // From the next day on. In the last month, the number can be one too high.
+    date.day += 1
+    while date.start < end {
+      if let day = matchingDays(of: date, &budget).firstBit(from: date.day) {
+        date.day = day
+        return date.start + second < end ? date.start + second : nil
+      }
+      guard let month = months.firstBit(from: date.month + 1) ?? months.firstBit(from: 1) else {
+        return nil
+      }
+      date = CivilTime(year: date.year + (month > date.month ? 0 : 1), month: month)
+    }
+    return nil
+  }
+
+  /// The last matching local time in a range.
+  private func last(notAfter end: Int, from start: Int, spending budget: inout Int) -> Int? {
+    guard start <= end else { return nil }
+    let today = end.roundedDown(to: 86_400)
+    var date = CivilTime(days: today / 86_400)
+    if matchingDays(of: date, &budget) & 1 << UInt64(date.day) != 0,
+      let second = timeOfDay(notAfter: end - today)
+    {
+      return today + second >= start ? today + second : nil
+    }
+    guard let second = timeOfDay(notAfter: 86_399) else { return nil }
+    date.day -= 1
+    // The month is looked at as long as its days can be in the range.
+    while date.start + 86_400 > start {
+      if let day = matchingDays(of: date, &budget).lastBit(upTo: date.day) {
+        date.day = day
+        return date.start + second >= start ? date.start + second : nil
+      }
+      guard let month = months.lastBit(upTo: date.month - 1) ?? months.lastBit(upTo: 12) else {
+        return nil
+      }
+      date = CivilTime(
+        year: date.year - (month < date.month ? 0 : 1), month: month, day: 31)
+    }
+    return nil
+  }
+
+  /// The matching days of a date's month, as bits. This look costs one step.
+  private func matchingDays(of date: CivilTime, _ budget: inout Int) -> UInt64 {
+    budget -= 1
+    guard months & 1 << UInt64(date.month) != 0 else { return 0 }
+    // The weekdays, beginning with the first of the month, five times.
+    let first = UInt64(CivilTime(year: date.year, month: date.month).weekday)
+    let week = (weekdays & 0x7F) >> first | (weekdays << (7 - first)) & 0x7F
+    let fitting = week &* 0x1020_4081 << 1
+    let all = UInt64(2) << UInt64(CivilTime.daysIn(month: date.month, year: date.year)) - 2
+    return (restrictsDays && restrictsWeekdays ? days | fitting : days & fitting) & all
+  }
+
+  /// The first matching time of a day, in seconds, rounded to minutes.
+  private func timeOfDay(atOrAfter second: Int) -> Int? {
+    let (hour, minute) = (second / 3_600, second / 60 % 60)
+    if hours & 1 << UInt64(hour) != 0, let minute = minutes.firstBit(from: minute) {
+      return hour * 3_600 + minute * 60
+    }
+    guard let next = hours.firstBit(from: hour + 1), let minute = minutes.firstBit(from: 0) else {
+      return nil
+    }
+    return next * 3_600 + minute * 60
+  }
+
+  private func timeOfDay(notAfter second: Int) -> Int? {
+    let (hour, minute) = (second / 3_600, second / 60 % 60)
+    if hours & 1 << UInt64(hour) != 0, let minute = minutes.lastBit(upTo: minute) {
+      return hour * 3_600 + minute * 60
+    }
+    guard let former = hours.lastBit(upTo: hour - 1), let minute = minutes.lastBit(upTo: 59)
+    else { return nil }
+    return former * 3_600 + minute * 60
+  }
+}
+
+extension UInt64 {
+  /// The lowest bit that is set, at a place or above it.
+  fileprivate func firstBit(from place: Int) -> Int? {
+    guard place < 64 else { return nil }
+    let rest = self >> UInt64(place)
+    return rest == 0 ? nil : place + rest.trailingZeroBitCount
+  }
+
+  /// The highest bit that is set, at a place or below it.
+  fileprivate func lastBit(upTo place: Int) -> Int? {
+    guard place >= 0 else { return nil }
+    let rest = self << UInt64(63 - place)
+    return rest == 0 ? nil : place - rest.leadingZeroBitCount
   }
 }
 
 extension CivilTime {
-  /// Seconds since 1970 in UTC.
-  fileprivate init(secondsSinceEpoch seconds: Int) {
-    self.init(
-      Timestamp(seconds: Int64(seconds), nanoseconds: 0) ?? (seconds < 0 ? .earliest : .latest),
-      offset: 0)
-  }
+  /// The start of the day in UTC, in seconds since 1970.
+  fileprivate var start: Int { CivilTime.days(year: year, month: month, day: day) * 86_400 }
 }

@@ -157,8 +157,12 @@ final class KindSchedule: Sendable {
     switch source {
     case .recurrence(let recurrence):
       let rules = rules(parameters, limits, &result)
-      result.current = recurrence.last(notAfter: now, in: rules).map { entry(at: $0) }
-      result.next = recurrence.next(after: now, in: rules)
+      var budget = Int.max
+      result.current = recurrence.last(notAfter: now, in: rules, spending: &budget).map {
+        entry(at: $0)
+      }
+      result.next = recurrence.next(after: now, in: rules, spending: &budget)
+      result.cost += Int.max - budget
     case .entries(let expression):
       var budget = limits.contentCostMax
       do throws(Failure) {
@@ -172,22 +176,41 @@ final class KindSchedule: Sendable {
     return result
   }
 
-  /// The entries of a recurrence: the current entry at a time, and the entries after it.
+  /// A page of the entries of a recurrence.
+  struct Page {
+    var entries: [TimelineEntry] = []
+    /// Whether there may be more entries.
+    var hasMore = false
+    var cost = 0
+  }
+
+  /// The current entry of a recurrence at a time, and the entries after it. The page ends early when
+  /// its search has cost `scan_cost_max`. It has two entries at least, so that readers get further.
   func entries(
     from start: Timestamp, limit: Int, parameters: RevisedMap, limits: StoreLimits
-  ) -> [TimelineEntry] {
-    guard case .recurrence(let recurrence) = source else { return [] }
+  ) -> Page {
+    guard case .recurrence(let recurrence) = source else { return Page() }
     var result = Result()
     let rules = rules(parameters, limits, &result)
-    var entries: [TimelineEntry] = []
+    var page = Page()
+    var budget = max(1, limits.scanCostMax)
     var time =
-      recurrence.last(notAfter: start, in: rules)
-      ?? recurrence.next(after: start, in: rules)
-    while let date = time, entries.count < limit {
-      entries.append(entry(at: date))
-      time = recurrence.next(after: date, in: rules)
+      recurrence.last(notAfter: start, in: rules, spending: &budget)
+      ?? recurrence.next(after: start, in: rules, spending: &budget)
+    while let date = time {
+      guard page.entries.count < limit else {
+        page.hasMore = true
+        break
+      }
+      page.entries.append(entry(at: date))
+      guard budget > 0 || page.entries.count < 2 else {
+        page.hasMore = true
+        break
+      }
+      time = recurrence.next(after: date, in: rules, spending: &budget)
     }
-    return entries
+    page.cost = result.cost + max(1, limits.scanCostMax) - budget
+    return page
   }
 
   private func entry(at date: Timestamp) -> TimelineEntry {

@@ -8,78 +8,72 @@ enum Recurrence: Hashable, Sendable {
   case cron(CronPattern)
 
   /// The first time after another one; nil if there is none within `CronPattern.yearsMax` years.
-  func next(after time: Timestamp, in zone: TimeZoneRules) -> Timestamp? {
+  /// Takes the cost from a budget. The result is right even if the budget is spent.
+  func next(
+    after time: Timestamp, in zone: TimeZoneRules, spending budget: inout Int
+  ) -> Timestamp? {
     let seconds = Int(time.seconds)
     let found: Int? =
       switch self {
       case .every(let period, let offset):
-        Recurrence.next(after: seconds, every: period, offset: offset, in: zone)
-      case .cron(let pattern): pattern.next(after: seconds, in: zone)
+        Recurrence.next(
+          after: seconds, every: period, offset: offset, in: zone, spending: &budget)
+      case .cron(let pattern): pattern.next(after: seconds, in: zone, spending: &budget)
       }
     return found.flatMap { Timestamp(seconds: Int64($0), nanoseconds: 0) }
   }
 
-  /// The last time that is not after another one; nil as for `next`.
-  func last(notAfter time: Timestamp, in zone: TimeZoneRules) -> Timestamp? {
+  /// The last time that is not after another one; see `next`.
+  func last(
+    notAfter time: Timestamp, in zone: TimeZoneRules, spending budget: inout Int
+  ) -> Timestamp? {
     let seconds = Int(time.seconds)
     let found: Int? =
       switch self {
       case .every(let period, let offset):
-        Recurrence.last(notAfter: seconds, every: period, offset: offset, in: zone)
-      case .cron(let pattern): pattern.last(notAfter: seconds, in: zone)
+        Recurrence.last(
+          notAfter: seconds, every: period, offset: offset, in: zone, spending: &budget)
+      case .cron(let pattern): pattern.last(notAfter: seconds, in: zone, spending: &budget)
       }
     return found.flatMap { Timestamp(seconds: Int64($0), nanoseconds: 0) }
   }
 
-  /// The maximum number of offset changes that one search passes. In real zones they are further
-  /// apart.
-  private static let changesMax = 8
+  /// The maximum number of spans of a zone that a search for a period looks at. In real zones, a
+  /// year has fewer.
+  private static let spansMax = 64
 
   private static func next(
-    after start: Int, every period: Int, offset: Int, in zone: TimeZoneRules
+    after start: Int, every period: Int, offset: Int, in zone: TimeZoneRules,
+    spending budget: inout Int
   ) -> Int? {
     // The first second that may be the result.
     var from = start + 1
-    for _ in 0..<changesMax {
-      let east = zone.offset(at: from)
+    for _ in 0..<spansMax {
+      budget -= CronPattern.costOfZone
+      let span = zone.span(at: from)
+      let east = span.offset
       let candidate = (from + east - offset).roundedUp(to: period) + offset - east
-      guard zone.offset(at: candidate) != east else { return candidate }
+      guard candidate >= span.end else { return candidate }
       // The offset changes before the candidate: count again from the change.
-      from = zone.firstChange(after: from, upTo: candidate)
+      from = span.end
     }
     return nil
   }
 
   private static func last(
-    notAfter end: Int, every period: Int, offset: Int, in zone: TimeZoneRules
+    notAfter end: Int, every period: Int, offset: Int, in zone: TimeZoneRules,
+    spending budget: inout Int
   ) -> Int? {
     var upTo = end
-    for _ in 0..<changesMax {
-      let east = zone.offset(at: upTo)
+    for _ in 0..<spansMax {
+      budget -= CronPattern.costOfZone
+      let span = zone.span(at: upTo)
+      let east = span.offset
       let candidate = (upTo + east - offset).roundedDown(to: period) + offset - east
-      guard zone.offset(at: candidate) != east else { return candidate }
-      upTo = zone.firstChange(after: candidate, upTo: upTo) - 1
+      guard candidate < span.start else { return candidate }
+      upTo = span.start - 1
     }
     return nil
-  }
-}
-
-extension TimeZoneRules {
-  /// Seconds east of UTC.
-  func offset(at seconds: Int) -> Int {
-    let time = Timestamp(seconds: Int64(seconds), nanoseconds: 0)
-    return period(at: time ?? (seconds < 0 ? .earliest : .latest)).offsetSeconds
-  }
-
-  /// A second at which the offset changes, between two seconds with different offsets.
-  fileprivate func firstChange(after start: Int, upTo end: Int) -> Int {
-    let old = offset(at: start)
-    var (low, high) = (start, end)
-    while high - low > 1 {
-      let middle = low + (high - low) / 2
-      if offset(at: middle) == old { low = middle } else { high = middle }
-    }
-    return high
   }
 }
 
@@ -90,5 +84,5 @@ extension Int {
     return self - (rest < 0 ? rest + multiple : rest)
   }
 
-  fileprivate func roundedUp(to multiple: Int) -> Int { -(-self).roundedDown(to: multiple) }
+  func roundedUp(to multiple: Int) -> Int { -(-self).roundedDown(to: multiple) }
 }

@@ -54,18 +54,51 @@ struct PosixZone: Hashable, Sendable {
   }
 
   func period(atSeconds seconds: Int64) -> TimeZoneRules.Period {
-    guard let daylight else { return standard }
-    // Timestamps are within the years 1 to 9999; beyond, the year does not matter.
-    let bounded = min(max(seconds, -62_135_596_800), 253_402_300_799)
-    let local = Int(bounded) + standard.offsetSeconds
+    guard let daylight, let changes = changes(around: Int(seconds)) else { return standard }
+    return changes.areDaylight ? daylight.period : standard
+  }
+
+  /// The span around a second. It ends at the latest with the year.
+  func span(at seconds: Int) -> TimeZoneRules.Span {
+    let bound = TimeZoneRules.Span.bound
+    guard let daylight, let changes = changes(around: seconds) else {
+      return .init(offset: standard.offsetSeconds, start: -bound, end: bound)
+    }
+    let period = changes.areDaylight ? daylight.period : standard
+    guard Self.range.contains(seconds) else {
+      let isEarly = seconds < Self.range.lowerBound
+      return .init(
+        offset: period.offsetSeconds, start: isEarly ? -bound : Self.range.upperBound + 1,
+        end: isEarly ? Self.range.lowerBound : bound)
+    }
+    // The changes of other years do not matter, because `changes` looks at one year.
+    let first = CivilTime.days(year: changes.year, month: 1, day: 1) * 86_400
+    let last = CivilTime.days(year: changes.year + 1, month: 1, day: 1) * 86_400
+    var (start, end) = (first - standard.offsetSeconds, last - standard.offsetSeconds)
+    for change in [changes.start, changes.end] {
+      if change <= seconds { start = max(start, change) } else { end = min(end, change) }
+    }
+    return .init(offset: period.offsetSeconds, start: start, end: end)
+  }
+
+  /// Timestamps are within the years 1 to 9999; beyond, the year does not matter.
+  private static let range = -62_135_596_800...253_402_300_799
+
+  /// The changes of the clocks in the year of a second, and whether the second is between them. Nil
+  /// if the clocks never change.
+  private func changes(
+    around seconds: Int
+  ) -> (year: Int, start: Int, end: Int, areDaylight: Bool)? {
+    guard let daylight else { return nil }
+    let now = min(max(seconds, Self.range.lowerBound), Self.range.upperBound)
+    let local = now + standard.offsetSeconds
     let days = (local >= 0 ? local : local - 86_399) / 86_400
     let year = Self.year(ofDay: days)
     let start =
       Self.seconds(of: daylight.start, year) - standard.offsetSeconds
     let end = Self.seconds(of: daylight.end, year) - daylight.period.offsetSeconds
-    let now = Int(bounded)
     let isSummer = start < end ? now >= start && now < end : now >= start || now < end
-    return isSummer ? daylight.period : standard
+    return (year, start, end, isSummer)
   }
 
   private static func year(ofDay days: Int) -> Int {

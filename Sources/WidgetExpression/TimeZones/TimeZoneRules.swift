@@ -47,14 +47,41 @@ public struct TimeZoneRules: Hashable, Sendable {
   public func period(at timestamp: Timestamp) -> Period { period(atSeconds: timestamp.seconds) }
 
   func period(atSeconds seconds: Int64) -> Period {
-    var (low, high) = (0, transitions.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if transitions[middle] <= seconds { low = middle + 1 } else { high = middle }
-    }
-    if low == transitions.count, let footer { return footer.period(atSeconds: seconds) }
-    if low > 0 { return periods[Int(kinds[low - 1])] }
+    let next = transitions.firstIndex(after: seconds)
+    if next == transitions.count, let footer { return footer.period(atSeconds: seconds) }
+    return period(before: next)
+  }
+
+  /// The period that ends with a transition.
+  private func period(before transition: Int) -> Period {
+    if transition > 0 { return periods[Int(kinds[transition - 1])] }
     return periods.first { !$0.isDaylightSaving } ?? periods[0]
+  }
+
+  /// A time around a second in which the offset stays the same. It need not be the longest one.
+  package struct Span: Hashable, Sendable {
+    /// Seconds east of UTC.
+    package let offset: Int
+    /// The first second, in seconds since 1970.
+    package let start: Int
+    /// The second after the last one.
+    package let end: Int
+
+    /// The start of a span without a beginning, and the end of one without an end.
+    static let bound = 1 << 60
+  }
+
+  /// The span around a second. O(log n).
+  package func span(at seconds: Int) -> Span {
+    let next = transitions.firstIndex(after: Int64(seconds))
+    let start = next > 0 ? Int(transitions[next - 1]) : -Span.bound
+    guard next < transitions.count || footer == nil else {
+      let span = footer?.span(at: seconds) ?? Span(offset: 0, start: start, end: Span.bound)
+      return Span(offset: span.offset, start: max(start, span.start), end: span.end)
+    }
+    return Span(
+      offset: period(before: next).offsetSeconds, start: start,
+      end: next < transitions.count ? Int(transitions[next]) : Span.bound)
   }
 
   /// The offset for a local clock time. If the clocks repeat the time, the offset of the earlier
@@ -68,5 +95,17 @@ public struct TimeZoneRules: Hashable, Sendable {
       return offset
     }
     return before
+  }
+}
+
+extension [Int64] {
+  /// The index of the first element that is greater than a value, in an ascending array.
+  fileprivate func firstIndex(after value: Int64) -> Int {
+    var (low, high) = (0, count)
+    while low < high {
+      let middle = (low + high) / 2
+      if self[middle] <= value { low = middle + 1 } else { high = middle }
+    }
+    return low
   }
 }

@@ -201,6 +201,7 @@ struct Store {
   func dropExpression(of selector: Selector) -> Int { box.store.dropExpression(of: selector) }
   func forgetRecentExpressions() { box.store.forgetRecentExpressions() }
   var predicates: PredicateCache { box.store.predicates }
+  var readingCost: Int { box.store.readingCost }
 
   func owners(of id: WidgetID) -> [FieldOwner] { box.store.owners(of: id) }
   func kind(_ name: KindName) -> RegisteredKind? { box.store.kind(name) }
