@@ -39,6 +39,10 @@ public struct ServerLimits: Hashable, Sendable {
   public var streamResetsMax = 10_000
   /// The maximum number of open streams of one user.
   public var subscriptionsPerUIDMax = 16_384
+  /// The maximum number of open streams of all users who may only ask for health.
+  public var subscriptionsUnauthorizedMax = 256
+  /// The maximum number of these streams of one user.
+  public var subscriptionsUnauthorizedPerUIDMax = 32
   /// The maximum memory of the compiled selectors of one user's open streams, in bytes.
   public var selectorMemoryBytesPerUIDMax = 32 << 20
   /// The maximum number of providers of one user that have a session.
@@ -156,6 +160,8 @@ public struct ServerLimits: Hashable, Sendable {
       ("metadata_bytes_max", \.metadataBytesMax),
       ("stream_resets_max", \.streamResetsMax),
       ("subscriptions_per_uid_max", \.subscriptionsPerUIDMax),
+      ("subscriptions_unauthorized_max", \.subscriptionsUnauthorizedMax),
+      ("subscriptions_unauthorized_per_uid_max", \.subscriptionsUnauthorizedPerUIDMax),
       ("providers_per_uid_max", \.providersPerUIDMax),
       ("provider_events_unacknowledged_max", \.providerEventsUnacknowledgedMax),
       ("provider_updates_max", \.providerUpdatesMax),

@@ -174,6 +174,25 @@
       }
     }
 
+    @Test func `of a user who may only ask for health is refused beyond a small number`()
+      async throws
+    {
+      let limits = ServerLimits.with { $0.subscriptionsUnauthorizedPerUIDMax = 2 }
+      try await withServer(limits: limits, policy: .nobody) { server in
+        let client = try server.connect()
+        func watch() throws -> UInt32 {
+          try client.start("Watch", HealthCheckRequest(), service: RawHTTP2.health)
+        }
+        for _ in 0..<2 { #expect(try client.healthStatus(on: watch()) == .serving) }
+        let ending = try client.ending(of: watch())
+        #expect(ending.code == 8)
+        #expect(
+          ending.details?.errorInfo?.metadata
+            == ["limit": "subscriptions_unauthorized_per_uid_max", "maximum": "2"])
+        try server.expectHealthy()
+      }
+    }
+
     @Test func `counts against the limit of its connection, which is in SETTINGS`() async throws {
       try await withServer(limits: .with { $0.streamsPerConnectionMax = 3 }) { server in
         let client = try server.connect()

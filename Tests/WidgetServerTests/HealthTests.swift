@@ -122,6 +122,39 @@ import WidgetTransport
     }
   }
 
+  @Test(arguments: [
+    ("subscriptions_unauthorized_per_uid_max", 2, 9), ("subscriptions_unauthorized_max", 9, 2),
+  ])
+  func `watches of users who may only ask for health are few`(
+    limit: String, perUser: Int, inAll: Int
+  ) async throws {
+    let limits = ServerLimits.with {
+      $0.subscriptionsUnauthorizedPerUIDMax = perUser
+      $0.subscriptionsUnauthorizedMax = inAll
+    }
+    try await withServer(limits: limits, policy: .nobody) { server in
+      let clients = try (0..<3).map { _ in try server.connect() }
+      for client in clients.dropLast() {
+        #expect(try client.watchHealth("").next()?.status == .serving)
+      }
+      let status = try #require(try clients[2].watchHealth("").end())
+      #expect(status.code == .resourceExhausted)
+      #expect(status.errorInfo?.metadata == ["limit": limit, "maximum": "2"])
+      #expect(try server.onLoop { $0.context.streamAccounts.unauthorizedCount } == 2)
+      clients[0].close()
+      try server.eventually { $0.context.streamAccounts.unauthorizedCount == 1 }
+      #expect(try clients[2].watchHealth("").next()?.status == .serving)
+    }
+    // Owners have other limits.
+    try await withServer(limits: limits) { server in
+      for _ in 0..<3 {
+        #expect(try server.connect().watchHealth("").next()?.status == .serving)
+      }
+      let usage = try server.connect().stats().usage
+      #expect(usage["subscriptions_unauthorized_max"] == 0)
+    }
+  }
+
   @Test func `watches count as streams of their user until they end`() async throws {
     try await withServer(limits: .with { $0.subscriptionsPerUIDMax = 1 }) { server in
       let first = try server.connect()

@@ -114,6 +114,7 @@ extension ServiceLoop {
       "kind_memory_bytes_per_uid_max": context.store.highestKindMemory,
       "connections_unauthorized_max": connections.shares.unauthorizedCount,
       "subscriptions_per_uid_max": context.streamAccounts.highestCount,
+      "subscriptions_unauthorized_max": context.streamAccounts.unauthorizedCount,
       "selector_memory_bytes_per_uid_max": context.streamAccounts.highestSelectorBytes,
       "providers_per_uid_max": providers.table.highestCount,
     ].mapValues { UInt64(clamping: $0) }

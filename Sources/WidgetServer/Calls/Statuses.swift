@@ -236,8 +236,11 @@ extension RPCStatus {
       case "selector_expression_bytes_max": "Shorten the expression"
       case "selector_memory_bytes_max":
         "Shorten the expression, or use smaller counts in the repetitions of its patterns"
-      case "selector_memory_bytes_per_uid_max", "subscriptions_per_uid_max":
+      case "selector_memory_bytes_per_uid_max", "subscriptions_per_uid_max",
+        "subscriptions_unauthorized_per_uid_max":
         "Close one of your streams"
+      case "subscriptions_unauthorized_max":
+        "You may only ask for health: use Check, or try again later"
       case "theme_overrides_max": "Remove values from the theme"
       case _ where limit.hasPrefix("connections_"): "Close one of the connections"
       default: "Remove widgets or values"

@@ -222,13 +222,13 @@ final class ServiceContext {
   // MARK: - Streams
 
   /// Counts one more stream, if its user may have one more. Keeps the compiled expression of its
-  /// selector.
+  /// selector. All users who may only ask for health share a small number.
   func openStream(
-    of peer: Peer, selecting selector: Selector = Selector()
+    of peer: Peer, _ level: AccessPolicy.Level = .client, selecting selector: Selector = Selector()
   ) throws(RPCStatus) {
     guard phase != .draining else { throw .shuttingDown }
     try streamAccounts.open(
-      for: peer.uid, selectorBytes: store.expressionBytes(of: selector), limits)
+      for: peer.uid, level, selectorBytes: store.expressionBytes(of: selector), limits)
     store.keepExpression(of: selector)
   }
 
@@ -236,8 +236,10 @@ final class ServiceContext {
   func takeStreamID() -> UInt64 { streamAccounts.takeID() }
 
   /// Stops counting a stream.
-  func closeStream(of uid: UInt32, selecting selector: Selector = Selector()) {
-    streamAccounts.close(of: uid, selectorBytes: store.dropExpression(of: selector))
+  func closeStream(
+    of uid: UInt32, _ level: AccessPolicy.Level = .client, selecting selector: Selector = Selector()
+  ) {
+    streamAccounts.close(of: uid, level, selectorBytes: store.dropExpression(of: selector))
   }
 
   /// The cursor of a reader that had all events up to a number. The events of this process begin

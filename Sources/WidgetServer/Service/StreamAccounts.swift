@@ -6,6 +6,9 @@ struct StreamAccounts {
   private(set) var lastID: UInt64 = 0
   private var countByUID: [UInt32: Int] = [:]
   private var selectorBytesByUID: [UInt32: Int] = [:]
+  /// The streams of users who may only ask for health.
+  private(set) var unauthorizedCount = 0
+  private var unauthorizedCountByUID: [UInt32: Int] = [:]
 
   /// The highest number of streams of one user.
   var highestCount: Int { countByUID.values.max() ?? 0 }
@@ -26,7 +29,7 @@ struct StreamAccounts {
   ///
   /// - Parameter selectorBytes: The memory of its compiled selector.
   mutating func open(
-    for uid: UInt32, selectorBytes: Int, _ limits: ServerLimits
+    for uid: UInt32, _ level: AccessPolicy.Level, selectorBytes: Int, _ limits: ServerLimits
   ) throws(RPCStatus) {
     guard countByUID[uid, default: 0] < limits.subscriptionsPerUIDMax else {
       throw .quotaExceeded("subscriptions_per_uid_max", limits.subscriptionsPerUIDMax)
@@ -36,11 +39,31 @@ struct StreamAccounts {
       throw .quotaExceeded(
         "selector_memory_bytes_per_uid_max", limits.selectorMemoryBytesPerUIDMax)
     }
+    if level == .nothing { try openUnauthorized(for: uid, limits) }
     countByUID[uid, default: 0] += 1
     if selectorBytes > 0 { selectorBytesByUID[uid] = bytes }
   }
 
-  mutating func close(of uid: UInt32, selectorBytes: Int) {
+  private mutating func openUnauthorized(
+    for uid: UInt32, _ limits: ServerLimits
+  ) throws(RPCStatus) {
+    guard unauthorizedCountByUID[uid, default: 0] < limits.subscriptionsUnauthorizedPerUIDMax
+    else {
+      throw .quotaExceeded(
+        "subscriptions_unauthorized_per_uid_max", limits.subscriptionsUnauthorizedPerUIDMax)
+    }
+    guard unauthorizedCount < limits.subscriptionsUnauthorizedMax else {
+      throw .quotaExceeded("subscriptions_unauthorized_max", limits.subscriptionsUnauthorizedMax)
+    }
+    unauthorizedCount += 1
+    unauthorizedCountByUID[uid, default: 0] += 1
+  }
+
+  mutating func close(of uid: UInt32, _ level: AccessPolicy.Level, selectorBytes: Int) {
+    if level == .nothing {
+      unauthorizedCount -= 1
+      StreamAccounts.subtract(1, from: &unauthorizedCountByUID[uid])
+    }
     StreamAccounts.subtract(1, from: &countByUID[uid])
     StreamAccounts.subtract(selectorBytes, from: &selectorBytesByUID[uid])
   }

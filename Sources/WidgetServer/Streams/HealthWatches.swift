@@ -47,27 +47,28 @@ final class HealthWatches {
   /// Opens a stream of the state of a service. The protocol requires a stream for unknown services,
   /// too.
   func open(
-    _ request: HealthCheckRequest, sink: any StreamSink, peer: Peer
+    _ request: HealthCheckRequest, sink: any StreamSink, peer: Peer, level: AccessPolicy.Level
   ) throws(RPCStatus) -> HealthWatch {
-    let watch = try takeOver(request, sink: sink, peer: peer)
+    let watch = try takeOver(request, sink: sink, peer: peer, level: level)
     tell(watch)
     return watch
   }
 
   private func takeOver(
-    _ request: HealthCheckRequest, sink: any StreamSink, peer: Peer
+    _ request: HealthCheckRequest, sink: any StreamSink, peer: Peer, level: AccessPolicy.Level
   ) throws(RPCStatus) -> HealthWatch {
-    try context.openStream(of: peer)
-    let watch = HealthWatch(sink: sink, uid: peer.uid, service: request.service, watches: self)
+    try context.openStream(of: peer, level)
+    let watch = HealthWatch(
+      sink: sink, uid: peer.uid, level: level, service: request.service, watches: self)
     watches[ObjectIdentifier(watch)] = watch
     return watch
   }
 
   /// Continues a stream of the former process, whose reader knows the state.
   func continueWatch(
-    _ request: HealthCheckRequest, sink: any StreamSink, peer: Peer
+    _ request: HealthCheckRequest, sink: any StreamSink, peer: Peer, level: AccessPolicy.Level
   ) throws(RPCStatus) -> HealthWatch {
-    let watch = try takeOver(request, sink: sink, peer: peer)
+    let watch = try takeOver(request, sink: sink, peer: peer, level: level)
     watch.told = state(of: request.service)
     return watch
   }
@@ -90,7 +91,7 @@ final class HealthWatches {
   fileprivate func forget(_ watch: HealthWatch) -> Bool {
     guard watches.removeValue(forKey: ObjectIdentifier(watch)) != nil else { return false }
     watch.cancelDeadline()
-    context.closeStream(of: watch.uid)
+    context.closeStream(of: watch.uid, watch.level)
     return true
   }
 
@@ -107,15 +108,20 @@ final class HealthWatches {
 final class HealthWatch: ServedStream {
   let sink: any StreamSink
   let uid: UInt32
+  let level: AccessPolicy.Level
   let service: String
   /// The state that the reader knows.
   fileprivate var told: HealthCheckResponse?
   private unowned let watches: HealthWatches
   private var deadline: StreamDeadline?
 
-  init(sink: any StreamSink, uid: UInt32, service: String, watches: HealthWatches) {
+  init(
+    sink: any StreamSink, uid: UInt32, level: AccessPolicy.Level, service: String,
+    watches: HealthWatches
+  ) {
     self.sink = sink
     self.uid = uid
+    self.level = level
     self.service = service
     self.watches = watches
   }

@@ -30,7 +30,9 @@ extension ServiceLoop {
     case .watchHealth:
       let request = try context.decode(HealthCheckRequest.self, payload)
       checkStore()
-      return { () throws(RPCStatus) in try health.open(request, sink: sink, peer: peer) }
+      return { () throws(RPCStatus) in
+        try health.open(request, sink: sink, peer: peer, level: level)
+      }
     default: throw .wrongShape(method)
     }
   }
