@@ -238,13 +238,16 @@ extension WidgetStore {
     var changes: [WidgetChange] = []
     var seen: Set<WidgetID> = []
     let selection = selection(selector)
+    // There can be many removals, and many ids.
+    let (ids, kinds) = (Set(selector.ids), Set(selector.kinds))
     for removal in tombstones.reversed() {
       guard removal.revision > cursor else { break }
       guard case .widget(let tombstone) = removal.what,
         tombstone.createdRevision <= held || mayHold(removal),
-        tombstone.mayHaveBeenSelected(by: selector),
-        !isSelected(tombstone.id, by: selection),
-        seen.insert(tombstone.id).inserted
+        tombstone.mayHaveBeenSelected(by: ids, kinds),
+        // An id that was removed several times costs one test.
+        seen.insert(tombstone.id).inserted,
+        !isSelected(tombstone.id, by: selection)
       else { continue }
       changes.append(.removed(tombstone.id, tombstone.transition))
     }

@@ -141,10 +141,9 @@ struct Tombstone {
   var createdRevision: Revision
   var transition: Transition?
 
-  /// Whether the selector may have picked the widget at some time. Only properties that never
-  /// change count.
-  func mayHaveBeenSelected(by selector: Selector) -> Bool {
-    (selector.ids.isEmpty || selector.ids.contains(id))
-      && (selector.kinds.isEmpty || selector.kinds.contains(kind))
+  /// Whether a selector of ids and kinds may have picked the widget at some time. An empty set is
+  /// for any. Only properties that never change count.
+  func mayHaveBeenSelected(by ids: Set<WidgetID>, _ kinds: Set<KindName>) -> Bool {
+    (ids.isEmpty || ids.contains(id)) && (kinds.isEmpty || kinds.contains(kind))
   }
 }
