@@ -90,15 +90,20 @@ final class Reading {
 
   // MARK: - Problems
 
-  func report(_ item: Item, _ message: String, hint: String = "") {
-    report(line: item.node.line, column: item.node.column, item.path, message, hint: hint)
+  /// - Parameter hint: only used if the problem is kept. The search for a near name can take long.
+  func report(_ item: Item, _ message: String, hint: @autoclosure () -> String = "") {
+    report(line: item.node.line, column: item.node.column, item.path, message, hint: hint())
   }
 
-  func report(line: Int, column: Int, _ path: String, _ message: String, hint: String = "") {
+  func report(
+    line: Int, column: Int, _ path: String, _ message: String,
+    hint: @autoclosure () -> String = ""
+  ) {
     guard problems.count < Reading.problemsKept else { return }
     problems.append(
       BundleProblem(
-        line: line, column: column, path: path, message: fieldPrefix(path) + message, hint: hint))
+        line: line, column: column, path: path, message: fieldPrefix(path) + message,
+        hint: hint()))
   }
 
   /// The field of a problem in `namedPart`: `entries[3].values.title: `.

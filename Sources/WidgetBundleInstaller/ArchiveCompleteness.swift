@@ -8,7 +8,9 @@ enum ArchiveCompleteness {
   /// Checks that a zip ends with its directory, and that the directory lists every entry.
   ///
   /// - Returns: the number of entries in the directory.
-  static func checkZip(_ bytes: [UInt8]) throws(BundleInstallerError) -> Int {
+  static func checkZip(
+    _ bytes: [UInt8], entriesMax: Int
+  ) throws(BundleInstallerError) -> Int {
     guard let end = endOfZip(bytes) else { throw cut("the directory at its end is missing") }
     let count = Int(bytes.littleEndian16(at: end + 10))
     let length = Int(bytes.littleEndian32(at: end + 12))
@@ -18,6 +20,7 @@ enum ArchiveCompleteness {
     }
     guard bytes.littleEndian32(at: end + 4) == 0, Int(bytes.littleEndian16(at: end + 8)) == count
     else { throw .refused("the archive is one of several parts", hint: "pack it as one file") }
+    guard count <= entriesMax else { throw .tooManyEntries(entriesMax) }
     guard start + length == end else { throw cut("its directory is not where its end says") }
     var place = start
     for _ in 0..<count {

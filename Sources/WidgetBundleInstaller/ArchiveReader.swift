@@ -17,7 +17,7 @@ struct ArchiveReader {
     let allowance = min(limits.totalBytesMax, (1 << 20) + bytes.count * limits.ratioMax)
     let budget = UnpackBudget(allowance, fileBytesMax: limits.fileBytesMax)
     if bytes.starts(with: ArchiveReader.zipMark) {
-      let count = try ArchiveCompleteness.checkZip(bytes)
+      let count = try ArchiveCompleteness.checkZip(bytes, entriesMax: limits.entriesMax)
       guard try entries(of: bytes, budget, into: folder) == count else {
         throw ArchiveCompleteness.cut("its directory does not name all of its entries")
       }
@@ -90,10 +90,7 @@ struct ArchiveReader {
       if status == 0 { break }
       guard status > 0 else { throw ArchiveReader.damaged(archive) }
       count += 1
-      guard count <= limits.entriesMax else {
-        throw .refused(
-          "the archive has more than \(limits.entriesMax) entries", hint: "make the bundle smaller")
-      }
+      guard count <= limits.entriesMax else { throw .tooManyEntries(limits.entriesMax) }
       try take(entry, of: archive, budget, into: folder)
     }
     guard count > 0 else {
@@ -185,5 +182,11 @@ private final class EntryBytes: ContiguousBytesSource {
     guard count > 0 else { throw ArchiveReader.damaged(archive) }
     try budget.take(count)
     return Array(chunk[..<count])
+  }
+}
+
+extension BundleInstallerError {
+  static func tooManyEntries(_ entriesMax: Int) -> BundleInstallerError {
+    .refused("the archive has more than \(entriesMax) entries", hint: "make the bundle smaller")
   }
 }

@@ -88,6 +88,26 @@ extension BundleInstallerTests {
     }
   }
 
+  /// The directory is looked at first: many entries take long to unpack.
+  @Test func `the entries of a zip are counted before they are unpacked`() throws {
+    var zip = Zip()
+    zip.add("bundle.yaml", Texts.bundle("desk"))
+    for index in 0..<3 { zip.add("f\(index)", "x") }
+    var limited = installer
+    limited.limits.entriesMax = 4
+    _ = try limited.install(bytes: zip.archive, name: "a.zip")
+    limited.limits.entriesMax = 3
+    // The last entry of the directory is damaged, which a look at it would show.
+    var archive = zip.archive
+    let mark = [UInt8]("PK\u{1}\u{2}".utf8)
+    let place = try #require(archive.indices.last { archive[$0...].starts(with: mark) })
+    archive[place] = 0
+    let message = refusal { () throws(BundleInstallerError) in
+      _ = try limited.install(bytes: archive, name: "a.zip")
+    }
+    #expect(message.contains("more than 3 entries"), "\(message)")
+  }
+
   @Test(arguments: [
     [UInt8]("PK\u{3}\u{4}garbage".utf8), [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 1, 2, 3],
     [UInt8](repeating: 0x1F, count: 1) + [0x8B],

@@ -83,6 +83,10 @@ import WidgetModel
         "actions: {" + (0..<250).map { "a\($0): [a\(($0 + 1) % 250)]" }.joined(separator: ", ")
           + "}"), "in a circle"
     ),
+    (
+      "unknown keys", "bundle: b\n" + (0..<20_000).map { "kinsd\($0): 1\n" }.joined(),
+      "unknown key"
+    ),
     ("keys that look alike", "bundle: b\n\u{E9}: 1\ne\u{301}: 2", "appears twice"),
   ]
 

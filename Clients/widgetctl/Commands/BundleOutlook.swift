@@ -304,11 +304,12 @@ extension WidgetClient {
   ) async throws -> [TaggedWidget] {
     var widgets: [TaggedWidget] = []
     var request = ListWidgetsRequest(selector: selector, readMask: mask)
-    repeat {
+    try await ListPages.read(options) { (token, options) throws(ClientError) in
+      request.pageToken = token
       let page = try await listWidgets(request, options: options)
       widgets += page.widgets
-      request.pageToken = page.nextPageToken
-    } while !request.pageToken.isEmpty
+      return page.nextPageToken
+    }
     return widgets
   }
 }

@@ -54,12 +54,15 @@ extension Session {
   func kinds() async throws(ClientError) -> (kinds: [RegisteredKind], revision: Revision) {
     var kinds: [RegisteredKind] = []
     var request = ListKindsRequest(pageSize: 1000)
-    while true {
+    var revision: Revision = 0
+    try await ListPages.read(options) { (token, options) throws(ClientError) in
+      request.pageToken = token
       let page = try await client.listKinds(request, options: options)
       kinds += page.kinds
-      guard !page.nextPageToken.isEmpty else { return (kinds, page.revision) }
-      request.pageToken = page.nextPageToken
+      revision = page.revision
+      return page.nextPageToken
     }
+    return (kinds, revision)
   }
 }
 

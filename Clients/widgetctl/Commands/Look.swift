@@ -104,20 +104,21 @@ extension Session {
     var request = ListWidgetsRequest(
       selector: selector, pageSize: 1000, readMask: mask, contentFamily: family,
       isRedacted: isRedacted)
-    while true {
+    var revision: Revision = 0
+    try await ListPages.read(options) { (token, options) throws(ClientError) in
+      request.pageToken = token
       let page = try await client.listWidgets(request, options: options)
       for tagged in page.widgets {
         place += 1
         widgets[tagged.widget.id] = (tagged, place)
       }
-      guard !page.nextPageToken.isEmpty else {
-        let sorted = widgets.values.sorted {
-          ($0.tagged.widget.position, $0.place) < ($1.tagged.widget.position, $1.place)
-        }
-        return (sorted.map(\.tagged), page.revision)
-      }
-      request.pageToken = page.nextPageToken
+      revision = page.revision
+      return page.nextPageToken
     }
+    let sorted = widgets.values.sorted {
+      ($0.tagged.widget.position, $0.place) < ($1.tagged.widget.position, $1.place)
+    }
+    return (sorted.map(\.tagged), revision)
   }
 }
 

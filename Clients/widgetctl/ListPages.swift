@@ -1,0 +1,32 @@
+import WidgetClient
+
+/// The pages of a list.
+enum ListPages {
+  /// Reads pages until the last one. `options.timeout` limits the time of all pages together.
+  ///
+  /// - Parameter read: reads the page of a token, which is empty for the first one. It returns the
+  ///   next token, which is empty after the last page.
+  /// - Throws: also if a page gives its own token again, because the list would have no end.
+  static func read(
+    _ options: CallOptions,
+    _ read: (_ token: String, _ options: CallOptions) async throws(ClientError) -> String
+  ) async throws(ClientError) {
+    let start = ContinuousClock.now
+    var token = ""
+    repeat {
+      var rest = options
+      rest.timeout = options.timeout.map { $0 - start.duration(to: .now) }
+      let next: String
+      do throws(ClientError) {
+        next = try await read(token, rest)
+      } catch {
+        guard case .deadlineExceeded = error, let timeout = options.timeout else { throw error }
+        throw .deadlineExceeded(timeout)
+      }
+      guard next.isEmpty || next != token else {
+        throw .protocolViolation("a page of a list gives its own page token again")
+      }
+      token = next
+    } while !token.isEmpty
+  }
+}

@@ -1,0 +1,49 @@
+import Testing
+import WidgetClient
+
+@testable import widgetctl
+
+/// Lists in pages, of a daemon that may have no end.
+struct ListPagesTests {
+  @Test func `all pages are read, each with the token of the one before`() async throws {
+    var tokens: [String] = []
+    try await ListPages.read(CallOptions(timeout: .seconds(60))) {
+      (token, options) throws(ClientError) in
+      #expect(options.timeout.map { $0 <= .seconds(60) && $0 > .seconds(1) } == true)
+      tokens.append(token)
+      return ["": "a", "a": "b"][token] ?? ""
+    }
+    #expect(tokens == ["", "a", "b"])
+  }
+
+  @Test func `a page that gives its own token again is an error`() async {
+    var count = 0
+    let error = await #expect(throws: ClientError.self) {
+      try await ListPages.read(CallOptions()) { (_, _) throws(ClientError) in
+        count += 1
+        return "same"
+      }
+    }
+    guard case .protocolViolation? = error else {
+      Issue.record("\(error as Any)")
+      return
+    }
+    #expect(count == 2)
+  }
+
+  @Test func `the timeout is for all pages together`() async {
+    var count = 0
+    let timeout = Duration.milliseconds(50)
+    await #expect(throws: ClientError.deadlineExceeded(timeout)) {
+      try await ListPages.read(CallOptions(timeout: timeout)) {
+        (token, options) throws(ClientError) in
+        // As the client does.
+        if let rest = options.timeout, rest <= .zero { throw .deadlineExceeded(rest) }
+        try? await Task.sleep(for: .milliseconds(5))
+        count += 1
+        return "\(count)"
+      }
+    }
+    #expect((1...11).contains(count))
+  }
+}
