@@ -15,7 +15,7 @@ from typing import Callable
 
 from lib import http2
 from lib.protobuf import SCHEMA, values
-from lib.ttrpc import REQUEST, SERVICES
+from lib.ttrpc import DATA, REMOTE_OPEN, REQUEST, SERVICES
 
 # The attackers end by themselves. This timeout is for a server that has stopped answering.
 PATIENCE = 120
@@ -25,13 +25,19 @@ STRANGERS = (1, 65_534)
 
 # --- Bytes ----------------------------------------------------------------------------------------
 
-def frames(method, count, first=1, message=None, **fields):
+def frames(method, count, first=1, message=None, flags=0, **fields):
     """The bytes of so many calls of the same kind."""
     envelope = SCHEMA.encode("ttrpc.v1.Request", {
         "service": f"widgetd.v1.{SERVICES[method]}", "method": method,
         "payload": SCHEMA.encode(f"widgetd.v1.{message or method}Request", fields)})
-    return b"".join(struct.pack(">IIBB", len(envelope), first + 2 * number, REQUEST, 0) + envelope
+    return b"".join(struct.pack(">IIBB", len(envelope), first + 2 * number, REQUEST, flags) + envelope
                     for number in range(count))
+
+
+def message(method, stream, **fields):
+    """The bytes of a message on an open stream."""
+    payload = SCHEMA.encode(f"widgetd.v1.{method}Request", fields)
+    return struct.pack(">IIBB", len(payload), stream, DATA, 0) + payload
 
 
 def connected(path):
@@ -270,6 +276,77 @@ def churn(path, seconds):
                 peer.call("GetWidget", id="own")
 
 
+def provide(path, kinds, **fields):
+    """Opens a session of a provider, which reads nothing after the first answers."""
+    peer = connected(path)
+    peer.sendall(frames("Provide", 1, flags=REMOTE_OPEN, open={
+        "provider": "hung", "lease": {"seconds": 300}, **fields}))
+    peer.sendall(message("Provide", 1, kinds={"id": 1, "kinds": kinds}))
+    time.sleep(1)
+    return peer
+
+
+def watch_the_watched(path, connections, watches, seconds):
+    """Opens watches with costly expressions, and reads them. A provider wants to know who watches."""
+    with provide(path, [{"name": "k", "open": True}], include_audience=True):
+        flood(path, 1, frames("ApplyWidgets", 1, apply_set="k", widgets=[
+            {"id": f"k{number}", "kind": "k", "data": values({"n": number})}
+            for number in range(2_000)]), 1)
+        peers = [connected(path) for _ in range(connections)]
+        for number, peer in enumerate(peers):
+            peer.sendall(b"".join(frames("WatchWidgets", 1, 1 + 2 * stream, selector={
+                "expression": f"{LOOK} && data.m == {number * watches + stream}"})
+                for stream in range(watches)))
+            peer.setblocking(False)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for peer in peers:
+                try:
+                    peer.recv(1 << 20)
+                except BlockingIOError:
+                    pass
+            time.sleep(0.01)
+
+
+def ask_the_hung(path, count, size):
+    """Asks for snapshots of a provider that does not read, and then leaves."""
+    kinds = [{"name": "k", "open": True, "parameters": [{"name": "t", "type": "string"}]}]
+    with provide(path, kinds, answers_snapshots=True):
+        flood(path, 1, frames(
+            "GetSnapshot", count, kind="k", parameters=values({"t": "y" * size})), count)
+
+
+def watch_health(path, user, connections, streams, seconds):
+    """As this user: opens streams of the daemon's health over gRPC."""
+    os.setgroups([])
+    os.setgid(STRANGERS[-1])
+    os.setuid(user)
+    head = http2.request_headers("/grpc.health.v1.Health/Watch")
+    start = b"".join(
+        http2.frame(http2.HEADERS, http2.END_HEADERS, 1 + 2 * number, head)
+        + http2.frame(http2.DATA, http2.END_STREAM, 1 + 2 * number, http2.message(b""))
+        for number in range(streams))
+    for peer in open_over_grpc(path, connections):
+        peer.settimeout(1)
+        try:
+            peer.sendall(start)
+        except (TimeoutError, ConnectionError):
+            pass  # It takes no more, or has closed the connection.
+    time.sleep(seconds)
+
+
+def crowd_health(path, connections, streams, seconds):
+    """Opens streams of health, as each of the users who may call nothing else."""
+    crowds = [multiprocessing.Process(
+        target=watch_health, args=(path, user, connections, streams, seconds)) for user in STRANGERS]
+    for process in crowds:
+        process.start()
+    for process in crowds:
+        process.join()
+    if any(process.exitcode for process in crowds):
+        raise SystemExit("a crowd failed")
+
+
 # An expression near the limit of one event, and an expression near the limit of one content.
 LONG = "[" + ",".join(str(number) for number in range(30)) + "]"
 HEAVY = f"{LONG}.all(a, {LONG}.all(b, {LONG}.exists(c, c == 29 || a + b + c == data.n)))"
@@ -279,6 +356,8 @@ STACK, LABEL = 8, 1
 ENDLESS = (f"{LONG}.exists(a, {LONG}.exists(b, {LONG}.exists(c, {LONG}.exists(d, "
            "a + b + c + d + data.n < 0)))) ? 'a' : 'b'")
 TYPICAL = "data.n + 1 > 2 ? 'a' : string(data.n)"
+# A short selector whose compiled patterns are large.
+PATTERNS = " || ".join(["''.matches('(?:[^a]{999}){5}')"] * 27)
 LOOK = f"{LONG}.all(a, {LONG}.exists(b, a + b == data.n || b > 8))"
 
 
@@ -322,6 +401,12 @@ def prepare_widgets(connection, count):
         connection.call("ApplyWidgets", apply_set=f"s{start}", widgets=[
             {"id": f"w{number}", "kind": "plain", "data": values({"n": number, "text": "y" * 100})}
             for number in range(start, min(start + 5_000, count))])
+
+
+def prepare_times(connection, _):
+    connection.call("ApplyKinds", kinds=[{
+        "name": "rare", "schedule": {"cron": "0 0 29 2 *", "zone": '"Europe/Berlin"'}}])
+    connection.call("CreateWidget", widget={"id": "rare", "kind": "rare"})
 
 
 def prepare_large(connection, count):
@@ -375,6 +460,22 @@ ATTACKS = {
         "16 x 200 lists with a costly expression",
         lambda path: flood(path, 16, frames("ListWidgets", 200, selector={"expression": LOOK}), 200),
         prepare_widgets),
+    "patterns": Attack(
+        "16 x 200 lists with large patterns",
+        lambda path: flood(path, 16, b"".join(
+            frames("ListWidgets", 1, 1 + 2 * number, selector={
+                "expression": f"{PATTERNS} || {number} == 1"}) for number in range(200)), 200),
+        prepare_widgets),
+    "audience": Attack(
+        "1,000 watches with costly expressions, watched",
+        lambda path: watch_the_watched(path, 4, 250, 20)),
+    "snapshots": Attack(
+        "1,500 snapshots of 1 MiB, provider hangs",
+        lambda path: ask_the_hung(path, 1_500, 1 << 20)),
+    "times": Attack(
+        "500 timelines of 1,000 rare times",
+        lambda path: flood(path, 1, frames("GetTimeline", 500, id="rare", limit=1_000), 500),
+        prepare_times),
     "watches": Attack(
         "4 x 1,000 watches of 16 MB, unread",
         lambda path: hold(path, 4, frames("WatchWidgets", 1_000), 10), prepare_large),
@@ -388,6 +489,9 @@ ATTACKS = {
     "strangers": Attack(
         "2 x 4,096 connections of users without rights",
         lambda path: lock_out(path, 4_096, 15), by_strangers=True),
+    "grpc-strangers": Attack(
+        "gRPC: 2 x 32 x 512 health streams, no rights",
+        lambda path: crowd_health(path, 32, 512, 15), by_strangers=True),
     "churn": Attack(
         "30 s of calls, watches and sessions", lambda path: churn(path, 30), later=60),
     "grpc-watches": Attack(
