@@ -242,7 +242,7 @@ extension Recurrence {
 }
 
 extension TimeZoneRules {
-  fileprivate func offset(at seconds: Int) -> Int {
+  func offset(at seconds: Int) -> Int {
     Timestamp(seconds: Int64(seconds), nanoseconds: 0).map { period(at: $0).offsetSeconds } ?? 0
   }
 }

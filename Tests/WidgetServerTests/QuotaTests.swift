@@ -55,7 +55,7 @@ import WidgetProto
   }
 
   @Test func `on the memory of the selectors of a user's streams`() async throws {
-    func selector(_ number: Int) -> Selector {
+    @Sendable func selector(_ number: Int) -> Selector {
       Selector(expression: "data.text.matches('[a-c]{300}') || data.n == \(number)")
     }
     let bytes = WidgetStore(image: StoreImage(epoch: 1), isRevocable: false)
