@@ -38,7 +38,7 @@ public struct BundleDefaults: Sendable {
         names.isEmpty
         ? "the bundle has no settings"
         : name.closest(among: names).map { "did you mean \"\($0)\"?" }
-          ?? "there are \(names.joined(separator: ", "))"
+          ?? "there \(names.count == 1 ? "is" : "are") \(names.joined(separator: ", "))"
       throw UnfitSetting(message: "there is no setting \"\(name.prefix(64))\"; \(hint)")
     }
     var read: Value?

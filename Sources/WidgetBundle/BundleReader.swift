@@ -393,16 +393,21 @@ struct BundleFileReader {
       }
     }
     if let item = object["labels"] {
-      for entry in reading.entries(item, of: "labels") ?? [] {
-        spec.labels[entry.name] = reading.text(entry.item)
-      }
+      spec.labels = labels(item)
     }
     spec.isVisible = reading.bool(object["visible"])
     spec.isEnabled = reading.bool(object["enabled"])
     spec.parameters = values(
       object["parameters"], of: "parameters", kind?.parameters, isOpen: kind?.isOpen ?? true)
     spec.data = values(object["data"], of: "data", kind?.data, isOpen: kind?.isOpen ?? true)
-    if let item = object["timeline"] { spec.timeline = timeline(item, of: kind) }
+    if let item = object["timeline"] {
+      spec.timeline = timeline(item, of: kind)
+      if kind?.schedule != nil {
+        reading.remark(
+          item, "the widget has a timeline, so the schedule of kind \"\(kindName)\" is ignored",
+          hint: "leave out the timeline, or the schedule")
+      }
+    }
     for field in kind?.parameters ?? [] where field.isRequired {
       guard spec.parameters[field.name] ?? .null == .null else { continue }
       reading.report(
@@ -413,12 +418,41 @@ struct BundleFileReader {
     return spec
   }
 
+  private func labels(_ item: Item) -> Labels {
+    var labels = Labels()
+    for entry in reading.entries(item, of: "labels") ?? [] {
+      if hasHost { checkKey(entry) }
+      guard let value = reading.text(entry.item) else { continue }
+      if hasHost, value.utf8.count > Labels.textBytesMax {
+        reading.report(
+          entry.item,
+          "the label \"\(entry.name.prefix(64))\" has a value of \(value.utf8.count) bytes",
+          hint: "use at most \(Labels.textBytesMax) bytes")
+      }
+      labels[entry.name] = value
+    }
+    if hasHost, labels.count > Labels.countMax {
+      reading.report(
+        item, "the widget has \(labels.count) labels", hint: "use at most \(Labels.countMax)")
+    }
+    return labels
+  }
+
+  /// Reports the name of a label or value that the daemon refuses.
+  private func checkKey(_ entry: Named) {
+    guard !(1...Labels.textBytesMax).contains(entry.name.utf8.count) else { return }
+    reading.report(
+      entry.nameItem, "a name has \(entry.name.utf8.count) bytes",
+      hint: "use 1 to \(Labels.textBytesMax) bytes")
+  }
+
   func values(
     _ item: Item?, of what: String, _ fields: [Field]?, isOpen: Bool
   ) -> ValueMap {
     guard let item, let entries = reading.entries(item, of: what) else { return [:] }
     var values: [ValueMap.Entry] = []
     for entry in entries {
+      if hasHost { checkKey(entry) }
       guard let value = reading.constant(entry.item) else { continue }
       let field = fields?.first { $0.name == entry.name }
       if let fields, field == nil, !isOpen {

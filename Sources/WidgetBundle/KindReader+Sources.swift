@@ -93,6 +93,7 @@ extension KindReader {
         "\"optional\" is for inputs that can be missing on a machine, not for \"\(inputName)\"",
         hint: "leave it out")
     }
+    if interval == nil { warnOfUnreportedChanges(input, inputItem) }
     guard let input else { return nil }
     var source = Source(
       name: named.name, input: input, interval: interval, isAligned: isAligned,
@@ -126,6 +127,23 @@ extension KindReader {
       return key != BundleScope.statusKey && !own.contains(key)
     default: return false
     }
+  }
+
+  /// Warns of a file or folder that the source reads only once.
+  private func warnOfUnreportedChanges(_ input: Source.Input?, _ item: Item) {
+    let template: Template
+    switch input {
+    case .file(let path), .folder(let path): template = path
+    default: return
+    }
+    guard
+      let text = template.constantText,
+      let root = ["/proc", "/sys"].first(where: { text == $0 || text.hasPrefix("\($0)/") })
+    else { return }
+    reading.remark(
+      item,
+      "the kernel does not report changes below \(root), so the source keeps its first value",
+      hint: "add every: DURATION")
   }
 
   /// Warns of sources that make each other read again: each sets data that the input of the next
@@ -444,9 +462,17 @@ extension KindReader {
     if let program = templates.first?.constantText, templates.count == elements.count,
       !context.permissions.allowRunning(program)
     {
+      // `[ls -l]` is one word for the host, which uses no shell.
+      let words = program.split(separator: " ")
+      let isLine = words.count > 1 && !program.hasPrefix("/")
       reading.report(
-        item.element(0, elements[0]), "the bundle may not run \(program.prefix(80))",
-        hint: "add \(program.prefix(80)) to permissions.commands")
+        item.element(0, elements[0]),
+        isLine
+          ? "\"\(program.prefix(80))\" is not a program, but a program with its arguments"
+          : "the bundle may not run \(program.prefix(80))",
+        hint: isLine
+          ? "split it: [\(words.joined(separator: ", ").prefix(80))]"
+          : "add \(program.prefix(80)) to permissions.commands")
     }
     let input = reading.template(
       object["input"], variables, giving: .string, for: "a program's input")

@@ -62,7 +62,22 @@ extension KindReader {
     {
       schedule.entries = entries.compiled.source
     }
+    if object["entries"] != nil, let item = object["zone"] {
+      reading.report(item, "entries have dates, so they have no zone", hint: "leave out zone")
+    }
+    checkTimes(schedule, object)
     return schedule
+  }
+
+  /// Reports times that the daemon refuses. Keys with a mistake are missing from the schedule.
+  private func checkTimes(_ schedule: EntrySchedule, _ object: Object) {
+    if let item = object["cron"], schedule.cron.isEmpty {
+      reading.report(item, "the pattern is empty", hint: "write for example 0 8 * * mon-fri")
+    }
+    do throws(Recurrence.Problem) { _ = try Recurrence(schedule) } catch {
+      guard let item = object[error.key] else { return }
+      reading.report(item, error.message, hint: error.hint)
+    }
   }
 
   private func sample(_ item: Item) -> ValueMap {

@@ -32,6 +32,8 @@ final class KindReader {
   var nodeIDs = NodeIDs()
   /// The type of each node, by its id.
   var nodeTypes: [String: NodeType] = [:]
+  /// The nodes that reducers name, with their places in the file.
+  private var reducerNodes: [(id: String, item: Item)] = []
   /// The buttons of all templates, by node.
   var buttons: [(nodeID: String, item: Item)] = []
 
@@ -76,6 +78,7 @@ final class KindReader {
       if let reducer = reducer(item, index: index) { kind.reducers.append(reducer) }
     }
     content(object["content"])
+    checkReducerNodes(hasContent: object["content"] != nil)
     let sources = sourceItems.compactMap { source($0) }
     for named in actionItems {
       currentAction = named.name
@@ -134,6 +137,9 @@ final class KindReader {
     kind.displayName = reading.text(object["displayName"]) ?? ""
     kind.summary = reading.text(object["description"]) ?? ""
     kind.families = reading.families(reading.texts(object["families"], of: "families"))
+    if let item = object["families"], Set(kind.families).count < kind.families.count {
+      reading.report(item, "a family appears twice", hint: "leave out one of them")
+    }
     if let item = object["persistence"] {
       kind.persistence =
         reading.choice(
@@ -365,6 +371,7 @@ final class KindReader {
     }
     let variables = reducerVariables(payload: payloadType(event))
     var reducer = Reducer(event: event, nodeID: reading.text(object["nodeId"]) ?? "")
+    if let item = object["nodeId"] { reducerNodes.append((reducer.nodeID, item)) }
     if let condition = reading.expression(object["condition"], variables, giving: .bool) {
       reducer.condition = condition.compiled.source
     }
@@ -377,6 +384,21 @@ final class KindReader {
         item, "\"\(key)\" is both set and unset", hint: "remove it from set or from unset")
     }
     return reducer
+  }
+
+  /// Reports reducers for nodes that the content does not have. The content must be read before.
+  private func checkReducerNodes(hasContent: Bool) {
+    for (id, item) in reducerNodes where !id.isEmpty && nodeTypes[id] == nil {
+      if hasContent {
+        reading.report(
+          item, "the content has no node \"\(id.prefix(64))\"",
+          hint: reading.suggestion(id, among: nodeTypes.keys.sorted()))
+      } else if WidgetID(id) == nil {
+        reading.report(
+          item, "\"\(id.prefix(70))\" cannot be a node's id",
+          hint: "use 1 to 64 letters, digits, _ and -, a letter or digit first")
+      }
+    }
   }
 
   // MARK: - Data

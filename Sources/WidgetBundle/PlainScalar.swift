@@ -3,7 +3,7 @@ public import WidgetModel
 /// The value of text without quotes, by YAML 1.2's core schema: `yes` and `no` are text, a whole
 /// number is an int and `1.0` a double, as in JSON.
 public enum PlainScalar {
-  /// The value; nil for a whole number beyond 64 bits.
+  /// The value; nil for a number beyond 64 bits.
   public static func value(_ text: String) -> Value? {
     switch text {
     case "", "~", "null", "Null", "NULL": return .null
@@ -25,7 +25,7 @@ public enum PlainScalar {
       isDigit(byte) || ".eE+-".utf8.contains(byte)
     }
     if isNumber, let double = Double(text.hasSuffix(".") ? text + "0" : text) {
-      return .double(double)
+      return double.isFinite ? .double(double) : nil
     }
     return .string(text)
   }

@@ -20,9 +20,9 @@ public struct StoreLimits: Hashable, Sendable {
   public var keysPerWidgetMax = 10_000
   /// The maximum length of a data key, a parameter's name, a label's key or a label's value, in
   /// bytes.
-  public var keyBytesMax = 256
+  public var keyBytesMax = Labels.textBytesMax
   /// The maximum number of labels of one widget.
-  public var labelsPerWidgetMax = 64
+  public var labelsPerWidgetMax = Labels.countMax
   /// The maximum depth of nested lists and maps in a value.
   public var valueDepthMax = 16
   /// The maximum size of an event's payload, in bytes.

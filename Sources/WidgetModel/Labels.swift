@@ -1,5 +1,10 @@
 /// A widget's labels: free key/value pairs for selectors, sorted by key.
 public struct Labels: Hashable, Sendable, ExpressibleByDictionaryLiteral {
+  /// The default limit of a label's key or value, and of other keys of a widget, in bytes.
+  public static let textBytesMax = 256
+  /// The default limit of the labels of one widget.
+  public static let countMax = 64
+
   /// One label.
   public struct Entry: Hashable, Sendable {
     public let key: String

@@ -166,4 +166,39 @@ import WidgetModel
     #expect(bundle.remarks.count == (cycle == nil ? 0 : 1))
     if let cycle { #expect(bundle.remarks.first?.message.hasSuffix(": \(cycle)") == true) }
   }
+
+  @Test(
+    arguments: [
+      ("{file: /proc/uptime, set: {text: result}}", "/proc"),
+      ("{folder: /sys/class, set: {list: result}}", "/sys"),
+      ("{file: /proc/uptime, every: 1s, set: {text: result}}", nil),
+      ("{file: /processes, set: {text: result}}", nil),
+    ] as [(String, String?)])
+  func `a file whose changes are not reported causes a remark without an interval`(
+    source: String, root: String?
+  ) throws {
+    let bundle = try Samples.read(
+      Samples.kind(
+        "sources: {s: \(source)}", permissions: "{read: [/proc, /sys, /processes]}"))
+    #expect(bundle.remarks.count == (root == nil ? 0 : 1), "\(bundle.remarks)")
+    guard let root else { return }
+    #expect(
+      bundle.remarks.first?.message
+        == "the kernel does not report changes below \(root), so the source keeps its first value")
+    #expect(bundle.remarks.first?.hint == "add every: DURATION")
+  }
+
+  @Test func `a timeline beside the schedule of the kind causes a remark`() throws {
+    func remarks(_ head: String) throws -> [BundleProblem] {
+      try Samples.read(
+        Samples.kind(head)
+          + "widgets:\n  w: {kind: k, timeline: {entries: [{date: 2026-01-01T00:00:00Z}]}}\n"
+      ).remarks
+    }
+    #expect(try remarks("") == [])
+    let remark = try #require(try remarks("schedule: {every: 1m}").first)
+    #expect(
+      remark.message == "the widget has a timeline, so the schedule of kind \"k\" is ignored")
+    #expect(remark.excerpt.contains("timeline"))
+  }
 }

@@ -1,10 +1,9 @@
 import SeededRandom
 import Testing
-import WidgetExpression
 import WidgetModel
 import WidgetTimeZones
 
-@testable import WidgetCore
+@testable import WidgetExpression
 
 /// Recurring times, in zones whose clocks change.
 struct RecurrenceTests {
@@ -91,7 +90,7 @@ struct RecurrenceTests {
     #expect {
       _ = try CronPattern(pattern)
     } throws: { error in
-      (error as? CronPattern.Problem)?.message.contains(words) ?? false
+      (error as? CronPattern.Problem)?.text.contains(words) ?? false
     }
   }
 

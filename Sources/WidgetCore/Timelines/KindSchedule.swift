@@ -25,9 +25,6 @@ final class KindSchedule: Sendable {
   private let fields: [Field]
   private let isOpen: Bool
 
-  /// The shortest period, and the longest: a year.
-  static let periodRange = 1...31_622_400
-
   init(
     _ schedule: EntrySchedule, of kind: Kind, _ memory: KindMemory,
     timeZones: WidgetStore.TimeZones?
@@ -52,14 +49,12 @@ final class KindSchedule: Sendable {
     guard given.count(where: \.self) == 1 else {
       throw Problem(place: "schedule", message: "set exactly one of every, cron and entries")
     }
-    if let every = schedule.every {
-      source = .recurrence(try KindSchedule.recurrence(every, schedule.offset))
-    } else if !schedule.cron.isEmpty {
-      do throws(CronPattern.Problem) {
-        source = .recurrence(.cron(try CronPattern(schedule.cron)))
-      } catch {
-        throw Problem(place: "schedule.cron", message: error.message)
-      }
+    let recurrence: Recurrence?
+    do throws(Recurrence.Problem) { recurrence = try Recurrence(schedule) } catch {
+      throw Problem(place: "schedule.\(error.key)", message: error.text)
+    }
+    if let recurrence {
+      source = .recurrence(recurrence)
     } else {
       let expression = try compile(schedule.entries, "entries", [data, parameters])
       switch expression.resultType {
@@ -105,23 +100,6 @@ final class KindSchedule: Sendable {
         place: "schedule.zone", message: "there is no time zone \"\(name.prefix(64))\"; \(hint)")
     }
     return nil
-  }
-
-  private static func recurrence(
-    _ every: Duration, _ offset: Duration
-  ) throws(Problem) -> Recurrence {
-    guard every.components.attoseconds == 0, let seconds = Int(exactly: every.components.seconds),
-      periodRange.contains(seconds)
-    else {
-      throw Problem(place: "schedule.every", message: "use whole seconds, from 1 s to 366 days")
-    }
-    guard offset.components.attoseconds == 0, let start = Int(exactly: offset.components.seconds),
-      (-seconds...seconds).contains(start)
-    else {
-      throw Problem(
-        place: "schedule.offset", message: "use whole seconds, at most one period")
-    }
-    return .every(seconds: seconds, offset: start)
   }
 
   /// The result of a schedule for a widget.

@@ -133,7 +133,7 @@ extension Checker {
       if !functions.all(named: name, isMember: false).isEmpty {
         hint = "; '\(name)' is a function: call it with ()"
       } else if !known.isEmpty, known.count <= 12 {
-        hint = "; there are \(known.sorted().joined(separator: ", "))"
+        hint = "; \(Suggestion.list(of: known))"
       }
     }
     report(.unknownVariable, "unknown variable '\(name)'\(hint)", at: offset)
@@ -171,7 +171,7 @@ extension Checker {
         hint =
           record.fields.isEmpty
           ? "; there are none"
-          : "; there are \(record.fields.keys.sorted().joined(separator: ", "))"
+          : "; \(Suggestion.list(of: Array(record.fields.keys)))"
       }
       report(.unknownField, "unknown field '\(field)'\(hint)", at: offset)
       return .dyn

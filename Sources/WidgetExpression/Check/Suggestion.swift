@@ -14,4 +14,9 @@ enum Suggestion {
   static func hint(for name: String, among names: some Sequence<String>) -> String {
     closest(to: name, among: names).map { "; did you mean '\($0)'?" } ?? ""
   }
+
+  /// `there are a, b`, sorted. At least one name.
+  static func list(of names: [String]) -> String {
+    "there \(names.count == 1 ? "is" : "are") \(names.sorted().joined(separator: ", "))"
+  }
 }

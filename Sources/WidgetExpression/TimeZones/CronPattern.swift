@@ -1,4 +1,3 @@
-import WidgetExpression
 import WidgetModel
 
 /// Times as cron(8) writes them: minute, hour, day of the month, month, day of the week.
@@ -10,7 +9,7 @@ import WidgetModel
 ///
 /// Times are local clock times. A time that the clocks skip does not fit. A time that they repeat
 /// fits twice.
-struct CronPattern: Hashable, Sendable {
+package struct CronPattern: Hashable, Sendable {
   private var minutes: UInt64
   private var hours: UInt64
   private var days: UInt64
@@ -20,34 +19,41 @@ struct CronPattern: Hashable, Sendable {
   private var restrictsWeekdays: Bool
 
   /// The number of years, ahead and back, that a search covers.
-  static let yearsMax = 12
+  package static let yearsMax = 12
 
   /// The problem of a pattern's text.
-  struct Problem: Error, Hashable {
-    let message: String
+  package struct Problem: Error, Hashable {
+    package let message: String
+    /// The next step. Empty if there is none.
+    package var hint = ""
+
+    /// The message with its hint.
+    package var text: String { hint.isEmpty ? message : "\(message); \(hint)" }
   }
 
   /// The limit is above the length of a pattern that lists all minutes, hours, days, months and
   /// weekdays.
   private static let bytesMax = 1_000
 
-  init(_ text: String) throws(Problem) {
+  package init(_ text: String) throws(Problem) {
     guard text.utf8.count <= CronPattern.bytesMax else {
-      throw Problem(message: "use at most \(CronPattern.bytesMax) bytes")
+      throw Problem(
+        message: "the pattern is too long", hint: "use at most \(CronPattern.bytesMax) bytes")
     }
     var fields = text.split(whereSeparator: { $0 == " " || $0 == "\t" }).map(String.init)
     if let only = fields.first, fields.count == 1, only.hasPrefix("@") {
       guard let pattern = CronPattern.shorthands[only.lowercased()] else {
         let names = CronPattern.shorthands.keys.sorted().joined(separator: ", ")
-        throw Problem(message: "\"\(only.prefix(32))\" is not known; use one of \(names)")
+        throw Problem(
+          message: "\"\(only.prefix(32))\" is not known", hint: "use one of \(names)")
       }
       fields = pattern.split(separator: " ").map(String.init)
     }
     guard fields.count == 5 else {
       throw Problem(
-        message:
-          "expected 5 fields, not \(fields.count): minute, hour, day of the month, month, day "
-          + "of the week, for example \"*/5 9-17 * * mon-fri\"")
+        message: "expected 5 fields, not \(fields.count)",
+        hint: "write minute, hour, day of the month, month and day of the week, for example "
+          + "\"*/5 9-17 * * mon-fri\"")
     }
     minutes = try CronPattern.set(fields[0], 0...59, "minute")
     hours = try CronPattern.set(fields[1], 0...23, "hour")
@@ -60,7 +66,9 @@ struct CronPattern: Hashable, Sendable {
     // The search begins in 2000, a leap year, which has all possible days.
     var budget = Int.max
     guard next(after: 946_684_800, in: .utc, spending: &budget) != nil else {
-      throw Problem(message: "\"\(text.prefix(64))\" never fits: no month has such a day")
+      throw Problem(
+        message: "\"\(text.prefix(64))\" never fits: no month has such a day",
+        hint: "name a day that the month has")
     }
   }
 
@@ -87,8 +95,8 @@ struct CronPattern: Hashable, Sendable {
         let number = Int(text), range.contains(number)
       else {
         throw Problem(
-          message: "\"\(text.prefix(16))\" is not \(name.withArticle); "
-            + advice(for: text.lowercased(), range, names))
+          message: "\"\(text.prefix(16))\" is not \(name.withArticle)",
+          hint: advice(for: text.lowercased(), range, names))
       }
       return number
     }
@@ -99,8 +107,8 @@ struct CronPattern: Hashable, Sendable {
       if pieces.count == 2 {
         guard let value = Int(pieces[1]), value > 0, value <= range.upperBound else {
           throw Problem(
-            message: "\"\(pieces[1].prefix(16))\" is not a step of the \(name); use 1 to "
-              + "\(range.upperBound)")
+            message: "\"\(pieces[1].prefix(16))\" is not a step of the \(name)",
+            hint: "use 1 to \(range.upperBound)")
         }
         step = value
       }
@@ -110,7 +118,9 @@ struct CronPattern: Hashable, Sendable {
         low = try number(ends[0])
         high = ends.count == 2 ? try number(ends[1]) : pieces.count == 2 ? range.upperBound : low
         guard low <= high else {
-          throw Problem(message: "\"\(pieces[0].prefix(16))\" begins after its end")
+          throw Problem(
+            message: "\"\(pieces[0].prefix(16))\" begins after its end",
+            hint: "write the smaller number first")
         }
       } else if range.upperBound == 7 {
         high = 6
