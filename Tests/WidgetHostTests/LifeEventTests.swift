@@ -59,6 +59,21 @@ struct LifeEventTests {
     #expect(scene.sentEvent() == nil)
   }
 
+  @Test(arguments: [
+    ("{click: save}", true), ("{click: save, save.error: {set: {n: 1}}}", false),
+    ("{click: save, save.error: [{reload: []}]}", false),
+    ("{click: save, save.success: {set: {n: 1}}}", true),
+  ])
+  func `a handler of an action's error event handles the failure`(on: String, isShown: Bool) throws
+  {
+    var scene = try Scene(
+      "data: {n: 0}\n" + LifeEventTests.save + "\non: \(on)", permissions: LifeEventTests.hosts)
+    try scene.event("click")
+    try scene.answer(scene.webRequest()?.id, 403)
+    #expect((WidgetID("w").flatMap { scene.widgets[$0]?.error } != nil) == isShown)
+    #expect(scene.instance.failures.isEmpty == !isShown)
+  }
+
   @Test func `a source sends its life events, with its progress`() throws {
     var scene = try Scene(
       """

@@ -401,7 +401,7 @@ extension KindFacts {
   func isCaught(_ key: FailureKey) -> Bool {
     switch key {
     case .source: false
-    case .action(let name): kind.actions[name]?.failure.isEmpty == false || handlesErrors
+    case .action(let name): catches(name)
     case .trigger: handlesErrors
     case .dropped, .timeline, .content, .reducer, .changes: false
     }

@@ -101,7 +101,7 @@ extension BundleInstance {
     var status = status
     status.since = status.since ?? now.wall
     guard !run.isMarked else { return status }
-    let isCaught = !frame.action.failure.isEmpty || facts.handlesErrors
+    let isCaught = !frame.action.failure.isEmpty || facts.catches(frame.action.name)
     if frame.action.name.isEmpty {
       // An outer action may have a name, or catch the failure.
       if isCaught || run.frames.count == 1 {

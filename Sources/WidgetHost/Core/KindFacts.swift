@@ -9,6 +9,8 @@ struct KindFacts: Sendable {
   let takesStatus: Bool
   /// Whether the kind reacts to the event `error`.
   let handlesErrors: Bool
+  /// The actions whose event `NAME.error` starts something.
+  private let handledActions: Set<String>
   /// The life events of sources and actions that the kind takes: events that it declares, and
   /// events that start something.
   let lifeEvents: Set<String>
@@ -30,6 +32,20 @@ struct KindFacts: Sendable {
         if case .event(let name, nil) = trigger.when { name } else { nil }
       }
     lifeEvents = Set(known).intersection(taken)
+    let handled =
+      kind.kind.reducers.filter { $0.nodeID.isEmpty }.map(\.event)
+      + kind.triggers.compactMap { trigger in
+        if case .event(let name, nil) = trigger.when { name } else { nil }
+      }
+    handledActions = Set(kind.actions.keys).filter { name in
+      handled.contains(LifePhase.error.event(of: name))
+    }
+  }
+
+  /// Whether steps of the author handle the failure of an action.
+  func catches(_ action: String) -> Bool {
+    kind.actions[action]?.failure.isEmpty == false || handlesErrors
+      || handledActions.contains(action)
   }
 
   /// The value as the kind's data takes it.
