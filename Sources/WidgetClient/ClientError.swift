@@ -170,7 +170,9 @@ extension ClientError {
     let reason = status.errorInfo.map { ": \($0.reason)" } ?? ""
     text += " (\(status.code)\(reason))"
     for violation in status.fieldViolations {
-      text += "; \(violation.field): \(violation.description)"
+      let detail = "\(violation.field): \(violation.description)"
+      // The message of a single violation often is the violation.
+      if !text.contains(detail) { text += "; \(detail)" }
     }
     if let delay = status.retryDelay { text += "; try again in \(delay)" }
     return text

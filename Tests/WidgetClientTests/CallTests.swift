@@ -190,6 +190,17 @@ import WidgetTransport
     try await daemon.stop()
   }
 
+  @Test(arguments: [
+    ("data: Use text.", "data: Use text. (INVALID_ARGUMENT)"),
+    ("There are mistakes.", "There are mistakes. (INVALID_ARGUMENT); data: Use text."),
+  ])
+  func `a description has a violation once`(message: String, description: String) {
+    let status = RPCStatus(
+      code: .invalidArgument, message: message,
+      fieldViolations: [FieldViolation(field: "data", description: "Use text.")])
+    #expect(ClientError.status(status).description == description)
+  }
+
   @Test func `a caller is told that the daemon hangs, and continues to wait`() async throws {
     let daemon = try await FakeDaemon()
     let client = WidgetClient(socketPath: daemon.socketPath)
