@@ -75,6 +75,7 @@ enum ExitStatus: Int32, CaseIterable, Error {
   init(_ error: ClientError) {
     self =
       switch error {
+      case .status(let status) where status.isOfFullDisk: .quotaExceeded
       case .status(let status): ExitStatus(status.code)
       case .unavailable(.permissionDenied, _): .permissionDenied
       case .unavailable(.timedOut, _), .deadlineExceeded: .timedOut
@@ -82,5 +83,12 @@ enum ExitStatus: Int32, CaseIterable, Error {
       case .requestTooLong, .wire(.tooDeep), .wire(.budgetExceeded): .quotaExceeded
       case .cancelled, .closed, .protocolViolation, .wire: .otherError
       }
+  }
+}
+
+extension RPCStatus {
+  /// Whether the daemon cannot store a change or a file because its disk is full.
+  fileprivate var isOfFullDisk: Bool {
+    errorInfo?.reason == "STORAGE_FAILED" && errorInfo?.metadata["cause"] == "FULL"
   }
 }

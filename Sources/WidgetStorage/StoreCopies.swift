@@ -5,7 +5,7 @@ import WidgetModel
 
 /// The reason why a backup was not written or not restored.
 public struct StoreCopyError: Error, Hashable, Sendable, CustomStringConvertible {
-  public enum Kind: Sendable { case missing, exists, inUse, damaged, noAccess, other }
+  public enum Kind: Sendable { case missing, exists, inUse, damaged, noAccess, full, other }
 
   public let kind: Kind
   public let description: String
@@ -20,7 +20,8 @@ public struct StoreCopyError: Error, Hashable, Sendable, CustomStringConvertible
       case .corrupt, .incompatible, .foreign, .lost, .removed: .damaged
       case .locked, .busy: .inUse
       case .cannotOpen, .readOnly, .unsafe: .noAccess
-      case .full, .inputOutput, .unrepresentable, .closed, .unexpected: .other
+      case .full: .full
+      case .inputOutput, .unrepresentable, .closed, .unexpected: .other
       }
     self.init(kind, "\(error)")
   }

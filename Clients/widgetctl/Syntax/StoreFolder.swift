@@ -69,6 +69,7 @@ extension CommandFailure {
       case .inUse: .refused
       case .damaged: .invalidArgument
       case .noAccess: .permissionDenied
+      case .full: .quotaExceeded
       case .other: .otherError
       }
     self.init(status, error.description)

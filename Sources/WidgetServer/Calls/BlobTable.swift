@@ -218,6 +218,8 @@ extension RPCStatus {
     RPCStatus(
       .unavailable, "STORAGE_FAILED",
       "The daemon cannot \(what): \(String(cString: strerror(number))). Make room, then retry.",
-      retryDelay: .seconds(1))
+      metadata: [
+        "cause": [ENOSPC, EDQUOT, EFBIG].contains(number) ? "FULL" : "INPUT_OUTPUT"
+      ], retryDelay: .seconds(1))
   }
 }

@@ -198,7 +198,7 @@ extension RPCStatus {
       .unavailable, "STORAGE_FAILED",
       "The daemon cannot store the change, so nothing has changed: \(error). Try again when the "
         + "cause is fixed.",
-      retryDelay: .seconds(1))
+      metadata: ["cause": error.reason], retryDelay: .seconds(1))
   }
 
   /// - Parameters:
