@@ -93,6 +93,7 @@ struct BundleFinder {
   private static func fileName(in folder: Folder) throws(BundleInstallerError) -> String {
     let names = BundleInstaller.fileNames.filter { folder.entry($0) != nil }
     guard let name = names.first else {
+      if let problem = try suspicion(about: folder) { throw problem }
       throw .notFound(
         "there is no bundle in \(folder.path)",
         hint: "a bundle's folder has a \(BundleInstaller.fileNames.joined(separator: ", or a "))")
@@ -104,8 +105,29 @@ struct BundleFinder {
     return name
   }
 
+  /// The problem of a folder without a bundle's file that has files like one. Nil for other
+  /// folders.
+  static func suspicion(
+    about folder: Folder
+  ) throws(BundleInstallerError) -> BundleInstallerError? {
+    let files = try folder.names().filter { name in
+      switch folder.entry(name) {
+      case .file: true
+      case .other: folder.target(ofLink: name) != nil
+      case .folder, nil: false
+      }
+    }
+    return BundleFileName.problem(of: folder.path, with: files).map {
+      .notFound($0.message, hint: $0.hint)
+    }
+  }
+
   static func missing(_ path: String) -> BundleInstallerError {
-    errno == ENOENT
+    if errno == ENOENT, BundleFileName.isRepaired(path) {
+      let problem = BundleFileName.unreadable(path)
+      return .refused(problem.message, hint: problem.hint)
+    }
+    return errno == ENOENT
       ? .notFound(
         "there is no file or folder \(path)", hint: "name a bundle's file, folder or archive")
       : Folder.failure("read", path)

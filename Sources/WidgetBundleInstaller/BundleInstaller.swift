@@ -27,7 +27,7 @@ public struct BundleInstaller: Sendable {
   }
 
   /// The possible names of a bundle's file.
-  public static let fileNames = ["bundle.yaml", "bundle.yml", "bundle.json"]
+  public static let fileNames = BundleFileName.all
   /// The prefix of the installer's own folders. A folder of this name is incomplete or is being
   /// deleted.
   static let stagingPrefix = ".staging-"
@@ -56,6 +56,8 @@ public struct BundleInstaller: Sendable {
     public let digest: String?
     /// The version that `rollback` brings back; nil if there is none.
     public let former: String?
+    /// Whether the folder has no bundle's file. `bundle` is then the reason to list it.
+    var lacksFile = false
   }
 
   /// The result of an installation.
@@ -97,10 +99,27 @@ public struct BundleInstaller: Sendable {
     let folder = try Folder(path)
     var result: [Installed] = []
     for name in try folder.names() where !name.hasPrefix(".") {
-      guard
-        let inner = try folder.entry(name) == .folder ? folder.folder(name) : linked(name, folder)
-      else { continue }
-      guard BundleInstaller.fileNames.contains(where: { inner.entry($0) != nil }) else { continue }
+      let inner: Folder
+      do throws(BundleInstallerError) {
+        guard
+          let found = try folder.entry(name) == .folder
+            ? folder.folder(name) : linked(name, folder)
+        else { continue }
+        inner = found
+        if let refusal = inner.refusal { throw refusal }
+        guard BundleInstaller.fileNames.contains(where: { inner.entry($0) != nil }) else {
+          if let problem = try BundleFinder.suspicion(about: inner) {
+            result.append(unusable(name, problem, in: folder, lacksFile: true))
+          }
+          continue
+        }
+      } catch {
+        // One unreadable folder must not hide the other bundles.
+        let path = "\(path)/\(name)"
+        let isForbidden = if case .system(_, EACCES) = error { true } else { false }
+        result.append(unusable(name, isForbidden ? Folder.unreadable(path) : error, in: folder))
+        continue
+      }
       let bundle: Result<Bundle, BundleInstallerError>
       var file = inner.path
       var declaredID: String?
@@ -119,7 +138,21 @@ public struct BundleInstaller: Sendable {
           digest: BundleOrigin(in: inner)?.digest,
           former: former(of: name, in: folder)))
     }
+    for name in try folder.foldersWithUnreadableNames() where !name.hasPrefix(".") {
+      let problem = BundleFileName.unreadable("\(path)/\(name)")
+      result.append(
+        unusable(name, .refused(problem.message, hint: problem.hint), in: folder, lacksFile: true))
+    }
     return result
+  }
+
+  /// A listed folder whose bundle cannot be read.
+  private func unusable(
+    _ name: String, _ error: BundleInstallerError, in bundles: Folder, lacksFile: Bool = false
+  ) -> Installed {
+    Installed(
+      id: name, declaredID: nil, file: "\(path)/\(name)", bundle: .failure(error), digest: nil,
+      former: former(of: name, in: bundles), lacksFile: lacksFile)
   }
 
   /// The error about a folder whose name is not the id of its bundle.
@@ -136,11 +169,18 @@ public struct BundleInstaller: Sendable {
   }
 
   /// The target of a link in the folder of bundles. The host runs its bundle, too.
-  private func linked(_ name: String, _ bundles: Folder) -> Folder? {
+  ///
+  /// - Throws: if this process may not read it.
+  private func linked(
+    _ name: String, _ bundles: Folder
+  ) throws(BundleInstallerError) -> Folder? {
     guard bundles.target(ofLink: name) != nil, let path = realpath("\(bundles.path)/\(name)", nil)
     else { return nil }
     defer { free(path) }
-    return try? Folder(String(cString: path))
+    do throws(BundleInstallerError) { return try Folder(String(cString: path)) } catch {
+      if case .system(_, EACCES) = error { throw error }
+      return nil
+    }
   }
 
   /// The changes that installing a bundle would make, permissions first. If no bundle with its id
@@ -150,7 +190,7 @@ public struct BundleInstaller: Sendable {
   public func differences(
     to found: Found
   ) throws(BundleInstallerError) -> (isInstalled: Bool, differences: [BundleDifference]) {
-    let file = try list().first { $0.id == found.bundle.id }?.file
+    let file = try list().first { $0.id == found.bundle.id && !$0.lacksFile }?.file
     let before: String? =
       if let file { String(decoding: try finder.bytes(at: file), as: UTF8.self) } else { nil }
     let all = BundleDifference.between(before ?? BundleDifference.nothing, found.text)
@@ -319,7 +359,7 @@ public struct BundleInstaller: Sendable {
     let versions = try self.versions(of: id, in: bundles)
     let isLive = versions == nil || bundles.entry(id) != nil
     let declared = declaredID(ofFolder: id)
-    if versions == nil, linked(id, bundles) != nil {
+    if versions == nil, try linked(id, bundles) != nil {
       // The bundle itself is elsewhere, and stays.
       guard unlinkat(bundles.descriptor, id, 0) == 0 else {
         throw Folder.failure("remove", "\(path)/\(id)")

@@ -55,6 +55,28 @@ final class Folder {
 
   /// The names in it, sorted.
   func names() throws(BundleInstallerError) -> [String] {
+    var names: [String] = []
+    try visitNames { names.append(String(cString: $0)) }
+    return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  }
+
+  /// The folders in it whose names are not UTF-8 text, with a replacement character for each invalid
+  /// part.
+  func foldersWithUnreadableNames() throws(BundleInstallerError) -> [String] {
+    var names: Set<String> = []
+    try visitNames { name in
+      var status = stat()
+      guard String(validatingCString: name) == nil, fstatat(descriptor, name, &status, 0) == 0,
+        status.st_mode & FileMode.type == FileMode.folder
+      else { return }
+      names.insert(String(cString: name))
+    }
+    return names.sorted()
+  }
+
+  private func visitNames(
+    _ visit: (UnsafePointer<CChar>) -> Void
+  ) throws(BundleInstallerError) {
     // A separate description, because reading moves its position.
     let copy = openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard copy >= 0, let stream = fdopendir(copy) else {
@@ -62,14 +84,27 @@ final class Folder {
       throw Folder.failure("read", path)
     }
     defer { closedir(stream) }
-    var names: [String] = []
     while let entry = readdir(stream) {
-      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-        pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        pointer.withMemoryRebound(to: CChar.self, capacity: 256) { name in
+          if strcmp(name, ".") != 0, strcmp(name, "..") != 0 { visit(name) }
+        }
       }
-      if name != ".", name != ".." { names.append(name) }
     }
-    return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  }
+
+  /// The error if this process may not read the folder or search it; nil if it may.
+  var refusal: BundleInstallerError? {
+    guard faccessat(descriptor, ".", R_OK | X_OK, AT_EACCESS) != 0, errno == EACCES else {
+      return nil
+    }
+    return Folder.unreadable(path)
+  }
+
+  /// The error about a bundle's folder that this process may not read.
+  static func unreadable(_ path: String) -> BundleInstallerError {
+    .refused(
+      "this user may not read \(path)", hint: "let all users read it with `chmod -R a+rX \(path)`")
   }
 
   func folder(_ name: String) throws(BundleInstallerError) -> Folder {

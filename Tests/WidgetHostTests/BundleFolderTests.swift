@@ -73,6 +73,53 @@ struct BundleFolderTests {
     #expect(BundleFolders.subfolders(of: place.path) == [FileReading.resolved(place.bundle)])
   }
 
+  private func suspicion(about folder: String) -> String {
+    guard case .broken(let problem, _)? = BundleFolders.suspicion(about: folder) else {
+      return "nothing"
+    }
+    return problem
+  }
+
+  @Test(
+    arguments: [
+      ("bundel.yaml", "bundle.yaml"), ("Bundle.yaml", "bundle.yaml"), ("clock.json", "bundle.json"),
+      ("desk.yml", "bundle.yml"), ("notes.txt", nil), (".settings.json", nil),
+    ] as [(String, String?)])
+  func `a folder with a file like a bundle's has a suspicion`(file: String, meant: String?) throws {
+    let place = try Place(file)
+    #expect(look(into: place.bundle) == "nothing")
+    #expect(
+      suspicion(about: place.bundle)
+        == (meant.map {
+          "\(place.bundle) has \(file), but no bundle's file; did you mean \($0)? Rename the file"
+        } ?? "nothing"))
+  }
+
+  @Test func `a link of a bundle's file to nothing is a suspicion`() throws {
+    let place = try Place(nil)
+    symlink("/nonexistent/desk.yaml", "\(place.bundle)/bundle.yaml")
+    #expect(look(into: place.bundle) == "nothing")
+    let told = suspicion(about: place.bundle)
+    #expect(
+      told.hasPrefix("\(place.bundle)/bundle.yaml:1:1: the link leads to no readable file: "),
+      "\(told)")
+    #expect(told.contains("correct the link"))
+  }
+
+  @Test func `a folder whose name is not UTF-8 is found, and told`() throws {
+    let place = try Place()
+    let name =
+      "\(place.path)/caf".utf8.map { CChar(bitPattern: $0) } + [CChar(bitPattern: 0xE9), 0]
+    try #require(mkdir(name, 0o755) == 0)
+    defer { rmdir(name) }
+    let path = "\(place.path)/caf\u{FFFD}"
+    #expect(BundleFolders.subfolders(of: place.path).contains(path))
+    #expect(BundleFolders.hasUnreadableName(path))
+    #expect(look(into: path) == "nothing")
+    #expect(suspicion(about: path) == "the name of \(path) is not UTF-8 text; rename it")
+    #expect(!BundleFolders.hasUnreadableName(place.bundle))
+  }
+
   @Test(arguments: [0o000, 0o600] as [mode_t])
   func `an unreadable bundle folder is reported with the command that repairs it`(mode: mode_t)
     throws

@@ -5,7 +5,7 @@ import WidgetModel
 /// Looks for bundles in folders. The calls block, so use it only on threads that may block.
 enum BundleFolders {
   /// The possible names of a bundle's file. A folder has one of them.
-  static let fileNames = ["bundle.yaml", "bundle.yml", "bundle.json"]
+  static let fileNames = BundleFileName.all
   /// The maximum number of bundles in one folder. The rest is ignored.
   static let countMax = 1_000
 
@@ -16,18 +16,26 @@ enum BundleFolders {
   /// The maximum size of a file of settings, in bytes.
   static let settingsBytesMax = 1 << 16
 
-  /// All folders in a folder, by name, without symbolic links. The result also has two kinds of
-  /// paths with a problem for `look`: the folder itself, if this process may not read it, and a
-  /// bundle's file without a folder.
+  /// All folders in a folder, by name, without symbolic links. The result also has three kinds of
+  /// paths with a problem: the folder itself, if this process may not read it, a bundle's file
+  /// without a folder, and the repaired path of a folder whose name is not UTF-8 text.
   static func subfolders(of root: String) -> [String] {
     guard let directory = opendir(root) else { return errno == EACCES ? [root] : [] }
     defer { closedir(directory) }
     var names: [String] = []
+    var unreadable: [String] = []
     while let entry = readdir(directory), names.count < countMax {
-      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-        pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        pointer.withMemoryRebound(to: CChar.self, capacity: 256) { bytes in
+          let name = String(cString: bytes)
+          guard !name.hasPrefix(".") else { return }
+          guard String(validatingCString: bytes) == nil else { return names.append(name) }
+          var status = stat()
+          if fstatat(dirfd(directory), bytes, &status, 0) == 0, status.st_mode & S_IFMT == S_IFDIR {
+            unreadable.append("\(root)/\(name)")
+          }
+        }
       }
-      if !name.hasPrefix(".") { names.append(name) }
     }
     var found: [String] = []
     for name in names.sorted() {
@@ -38,7 +46,43 @@ enum BundleFolders {
       guard stat(path, &status) == 0 else { continue }
       if status.st_mode & S_IFMT == S_IFDIR || isStray(path, status) { found.append(path) }
     }
-    return found
+    return found + Set(unreadable.prefix(countMax)).subtracting(found).sorted()
+  }
+
+  /// Whether a path of `subfolders` stands for a folder whose name is not UTF-8 text. Nobody can
+  /// open or watch such a path.
+  static func hasUnreadableName(_ path: String) -> Bool {
+    var status = stat()
+    return BundleFileName.isRepaired(path) && lstat(path, &status) != 0
+  }
+
+  /// The problem of a folder that was probably meant to be a bundle's, and has no bundle's file:
+  /// its file has another name, its file is a link to a missing file, or the folder's name is not
+  /// UTF-8 text. Nil for other folders.
+  static func suspicion(about folder: String) -> HostState.Found? {
+    func broken(_ place: String, _ problem: (message: String, hint: String)) -> HostState.Found {
+      .broken(problem: "\(place)\(problem.message); \(problem.hint)", digest: 0)
+    }
+    guard !hasUnreadableName(folder) else { return broken("", BundleFileName.unreadable(folder)) }
+    var status = stat()
+    for file in fileNames.map({ "\(folder)/\($0)" }) where lstat(file, &status) == 0 {
+      guard stat(file, &status) != 0 else { continue }
+      return broken(
+        "\(file):1:1: ",
+        ("the link leads to no readable file: \(errorText())", "correct the link, or remove it"))
+    }
+    guard let directory = opendir(folder) else { return nil }
+    defer { closedir(directory) }
+    var names: [String] = []
+    while let entry = readdir(directory), names.count < countMax {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      if stat("\(folder)/\(name)", &status) == 0, status.st_mode & S_IFMT == S_IFREG {
+        names.append(name)
+      }
+    }
+    return BundleFileName.problem(of: folder, with: names).map { broken("", $0) }
   }
 
   /// The names of the symbolic links in a folder of bundles.

@@ -64,6 +64,8 @@ extension Host {
     /// Nil if the folder has no bundle's file, for the reason `absence`.
     let found: HostState.Found?
     let absence: HostState.Absence
+    /// The problem, if somebody probably meant this folder without a bundle's file as a bundle.
+    var suspicion: HostState.Found?
   }
 
   /// Reads folders, and tells the state machine their content.
@@ -94,11 +96,14 @@ extension Host {
         sorted.map { path in
           let found =
             !isRoot || paths.contains(path) ? BundleFolders.look(into: path, read) : nil
+          let suspicion =
+            found == nil && (!isRoot || paths.contains(path))
+            ? BundleFolders.suspicion(about: path) : nil
           guard found == nil, let bundle = known[path] else {
-            return Look(path: path, found: found, absence: .missing)
+            return Look(path: path, found: found, absence: .missing, suspicion: suspicion)
           }
           let absence = BundleFolders.absence(of: bundle, in: former[path], roots: roots)
-          return Look(path: path, found: nil, absence: absence)
+          return Look(path: path, found: nil, absence: absence, suspicion: suspicion)
         }
       )
     }
@@ -113,14 +118,18 @@ extension Host {
       }
       for (path, root) in all {
         rootOfFolder[path] = root
-        guard !before.contains(path) else { continue }
+        guard !before.contains(path), !BundleFolders.hasUnreadableName(path) else { continue }
         watchedFolders.insert(path)
         watch(.folder(path), path)
         // A change between the first look and the watch causes no event.
         watcher.touch(.folder(path))
       }
     }
-    for look in looks { tell(look.found, in: look.path, absence: look.absence) }
+    for look in looks {
+      // A bundle that has run here is missing. It does not have another name all along.
+      let suspicion = machine.bundles.hasBundle(in: look.path) ? nil : look.suspicion
+      tell(look.found ?? suspicion, in: look.path, absence: look.absence)
+    }
     let kept = Set(machine.bundles.knownFolders).union(watchedFolders)
     rootOfFolder = rootOfFolder.filter { kept.contains($0.key) }
   }

@@ -194,6 +194,11 @@ public struct HostState: Sendable {
   /// The folders that are known.
   public var knownFolders: [String] { order }
 
+  /// Whether a bundle runs from a folder, or ran from it under an earlier host.
+  func hasBundle(in path: String) -> Bool {
+    owned(by: path) != nil || folders[path]?.rememberedID != nil
+  }
+
   func owned(by path: String) -> String? {
     running.first { $0.value.folder == path }?.key
   }

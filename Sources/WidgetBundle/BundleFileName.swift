@@ -1,0 +1,40 @@
+import WidgetModel
+
+/// The names of a bundle's file.
+package enum BundleFileName {
+  /// A folder of a bundle has one of them.
+  package static let all = ["bundle.yaml", "bundle.yml", "bundle.json"]
+  private static let endings = [".yaml", ".yml", ".json"]
+
+  /// The problem of a folder that has files like a bundle's, but no bundle's file. Nil for a folder
+  /// without such files.
+  ///
+  /// - Parameter names: of the folder's files.
+  package static func problem(
+    of folder: String, with names: [String]
+  ) -> (message: String, hint: String)? {
+    let similar = names.filter { name in
+      !name.hasPrefix(".") && endings.contains { name.hasSuffix($0) }
+    }.sorted()
+    guard let first = similar.first else { return nil }
+    // A name such as `Bundle.yaml` is a better guess than the first one.
+    let near = similar.first { $0.closest(among: all) != nil } ?? first
+    let meant =
+      near.closest(among: all) ?? "bundle.\(near.split(separator: ".").last ?? "yaml")"
+    return (
+      "\(folder) has \(near), but no bundle's file", "did you mean \(meant)? Rename the file"
+    )
+  }
+
+  /// The problem of a file or folder whose name is not UTF-8 text.
+  ///
+  /// - Parameter path: with a replacement character for each invalid part.
+  package static func unreadable(_ path: String) -> (message: String, hint: String) {
+    ("the name of \(path) is not UTF-8 text", "rename it")
+  }
+
+  /// Whether a path has replacement characters, as the path of a name that is not UTF-8 text.
+  package static func isRepaired(_ path: String) -> Bool {
+    path.unicodeScalars.contains("\u{FFFD}")
+  }
+}
