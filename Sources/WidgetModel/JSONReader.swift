@@ -10,6 +10,8 @@ package struct JSONReader {
     package let line: Int
     package let column: Int
     package let reason: String
+    /// Whether a number is larger than a double can be.
+    package var isNumberTooLarge = false
 
     package var description: String { "\(line):\(column): \(reason)" }
   }
@@ -181,7 +183,9 @@ package struct JSONReader {
       }
     }
     guard let double = Double(text), double.isFinite else {
-      throw failure("\(text) is larger than a double can be")
+      var failure = self.failure("\(text) is larger than a double can be")
+      failure.isNumberTooLarge = true
+      throw failure
     }
     return .double(double)
   }

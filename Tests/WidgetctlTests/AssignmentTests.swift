@@ -37,9 +37,17 @@ struct AssignmentTests {
     #expect(assignment.source == .value(value))
   }
 
-  @Test(arguments: ["", "key", "=1", ":=1", "j:=hello", "j:=", "j:=[1,", "n=99999999999999999999"])
+  @Test(arguments: [
+    "", "key", "=1", ":=1", "j:=hello", "j:=", "j:=[1,", "n=99999999999999999999", "n=1e400",
+    "n=-1e400",
+  ])
   func `a text that is not an assignment is refused`(_ text: String) {
     #expect(throws: SyntaxFailure.self) { try Assignment(text) }
+  }
+
+  @Test func `a number that is too large is refused with the way to write text`() {
+    let failure = #expect(throws: SyntaxFailure.self) { try Assignment("n=1e400") }
+    #expect(failure?.reason == "1e400 is larger than a double can be; write ==1e400 for text")
   }
 
   @Test func `an at sign names a file, which is text or has to be JSON`() throws {

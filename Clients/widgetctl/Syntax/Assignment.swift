@@ -101,6 +101,11 @@ struct Assignment: Hashable {
       guard !["{", "[{", "[\""].contains(where: { text.hasPrefix($0) }) else {
         throw SyntaxFailure("\(text) looks like JSON, but \(error); write ==\(text) for text")
       }
+      if error.isNumberTooLarge,
+        text.utf8.allSatisfy({ $0.isDigit || ".eE+-".utf8.contains($0) })
+      {
+        throw SyntaxFailure("\(text) is larger than a double can be; write ==\(text) for text")
+      }
       let digits = text.hasPrefix("-") ? text.dropFirst() : text[...]
       guard digits.utf8.count >= 19, digits.utf8.allSatisfy(\.isDigit), !digits.hasPrefix("0")
       else { return .string(String(text)) }
