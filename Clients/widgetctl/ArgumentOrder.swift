@@ -94,6 +94,27 @@ enum ArgumentOrder {
     return result
   }
 
+  /// Options whose empty value would mean another file, or no check. A script usually gives an empty
+  /// value because a variable is not set.
+  private static let neverEmpty: Set<String> = [
+    "--socket", "--dir", "--state-directory", "--arrangement", "--folder", "-f", "--file", "-o",
+    "--output", "--etag", "--request-id", "--node", "--to",
+  ]
+
+  /// The first option that must not be empty, and is.
+  static func emptyOption(_ arguments: [String]) -> String? {
+    let options = Array(arguments.prefix { $0 != "--" })
+    for (index, argument) in options.enumerated() {
+      if neverEmpty.contains(argument), index + 1 < options.count, options[index + 1].isEmpty {
+        return argument
+      }
+      if argument.hasSuffix("="), neverEmpty.contains(String(argument.dropLast())) {
+        return String(argument.dropLast())
+      }
+    }
+    return nil
+  }
+
   /// Whether errors are to be JSON, even if the arguments cannot be parsed.
   static func wantsJSON(_ arguments: [String]) -> Bool {
     let options = arguments.prefix { $0 != "--" }

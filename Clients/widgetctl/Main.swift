@@ -22,6 +22,9 @@ enum Main {
           "there is no command \"\(word)\"; `\(ArgumentOrder.helpCommand(for: word))` lists them"
         ).suggesting(ArgumentOrder.nearestCommand(to: word))
       }
+      if let option = ArgumentOrder.emptyOption(arguments) {
+        throw CommandFailure(.usage, "\(option) is empty; give it a value, or leave it out")
+      }
       var command = try await Widgetctl.asyncParseAsRoot(arguments)
       if var asynchronous = command as? any AsyncParsableCommand {
         try await asynchronous.run()

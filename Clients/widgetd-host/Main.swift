@@ -79,6 +79,13 @@ struct HostCommand: AsyncParsableCommand {
     help: "Use the stubs of the bundles: read no files, run no programs, send no requests.")
   var stub = false
 
+  func validate() throws {
+    for (option, values) in [("--bundles", bundles), ("--socket", [socket].compactMap(\.self))]
+    where values.contains("") {
+      throw ValidationError("\(option) is empty; give it a value, or leave it out")
+    }
+  }
+
   func run() async throws {
     signal(SIGPIPE, SIG_IGN)
     Host.becomeSubreaper()

@@ -64,6 +64,9 @@ struct Sysmon: AsyncParsableCommand {
   var once = false
 
   func validate() throws {
+    if socket == "" {
+      throw ValidationError("--socket is empty; give it a value, or leave it out")
+    }
     guard interval >= 0.1, interval <= 86_400 else {
       throw ValidationError("--interval \(interval): give 0.1 to 86400 seconds")
     }

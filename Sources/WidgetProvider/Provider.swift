@@ -46,6 +46,9 @@ extension Provider {
         $WIDGETD_SOCKET, or in the usual places.
         """)
       exit(0)
+    case ["--socket", ""]:
+      errorLog.write("--socket is empty; give it a value, or leave it out", .error)
+      exit(2)
     case let words where words.count == 2 && words[0] == "--socket": socket = words[1]
     case let words:
       errorLog.write(

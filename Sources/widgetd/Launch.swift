@@ -30,7 +30,7 @@ extension Launch {
   init?(_ arguments: [String]) {
     var rest = arguments[...]
     while let name = rest.popFirst() {
-      guard let value = rest.popFirst(), !value.hasPrefix("-") else { return nil }
+      guard let value = rest.popFirst(), !value.isEmpty, !value.hasPrefix("-") else { return nil }
       switch name {
       case "--socket", "--socket-mode", "--state-directory", "--store", "--durability",
         "--client-group", "--log-level":

@@ -101,7 +101,17 @@ struct Widgetd: AsyncParsableCommand {
     if let clock, !["real", "fake"].contains(clock) {
       throw ValidationError("--clock \(clock): use real or fake")
     }
+    let paths = [
+      ("--socket", socket), ("--state-directory", stateDirectory), ("--config", config),
+    ]
+    for (option, path) in paths where path == "" {
+      throw ValidationError("\(option) is empty; give it a value, or leave it out")
+    }
+    var names: Set<Substring> = []
     for limit in limits {
+      if let name = limit.split(separator: "=").first, !names.insert(name).inserted {
+        throw ValidationError("--limit \(name) is given twice; give it one value")
+      }
       let parts = limit.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       let known = ServerLimits.names.map(\.name)
       guard parts.count == 2, known.contains(String(parts[0])) else {

@@ -43,6 +43,8 @@ struct StateOptions: ParsableArguments {
     transform: parseAssignment)
   var data: [Assignment] = []
 
+  func validate() throws { try refuseRepeated(data.keys) }
+
   /// The values. `--set` comes last.
   func values() throws(CommandFailure) -> ValueMap { all(with: try data.values()) }
 
@@ -142,6 +144,8 @@ struct ActivityStartCommand: AsyncParsableCommand {
 
   @OptionGroup var transition: TransitionOptions
   @OptionGroup var global: GlobalOptions
+
+  func validate() throws { try refuseRepeated(parameters.keys, labels.keys) }
 
   func run() async throws {
     let session = try global.session()

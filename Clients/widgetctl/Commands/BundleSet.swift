@@ -37,7 +37,10 @@ struct BundleSetCommand: AsyncParsableCommand {
   @OptionGroup var folder: BundleFolderOptions
   @OptionGroup var global: GlobalOptions
 
-  func validate() throws { try remote.validate(folder) }
+  func validate() throws {
+    try remote.validate(folder)
+    try refuseRepeated(assignments.keys + unset)
+  }
 
   func run() async throws {
     let values = try assignments.values()

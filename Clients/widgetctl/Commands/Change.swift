@@ -62,6 +62,10 @@ struct AddCommand: AsyncParsableCommand {
   @OptionGroup var transition: TransitionOptions
   @OptionGroup var global: GlobalOptions
 
+  func validate() throws {
+    try refuseRepeated((data + namedData).keys, parameters.keys, labels.keys)
+  }
+
   func run() async throws {
     var spec = WidgetSpec(
       id: id, kind: kind, family: options.family, labels: options.labels.labels,
@@ -184,6 +188,8 @@ struct SetCommand: AsyncParsableCommand {
     guard error == nil || !clearError else {
       throw ValidationError("--error and --clear-error contradict each other")
     }
+    try refuseRepeated(
+      data.keys + unsetData, parameters.keys + unsetParameters, labels.keys + unsetLabels)
     let isEmpty =
       data.isEmpty && unsetData.isEmpty && !replace && parameters.isEmpty
       && unsetParameters.isEmpty && labels.isEmpty && unsetLabels.isEmpty && stale == nil

@@ -59,6 +59,8 @@ struct SnapshotCommand: AsyncParsableCommand {
 
   @OptionGroup var global: GlobalOptions
 
+  func validate() throws { try refuseRepeated(parameters.keys) }
+
   func run() async throws {
     let session = try global.session()
     var parameters = try parameters.values()

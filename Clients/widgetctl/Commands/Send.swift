@@ -83,6 +83,8 @@ struct SendCommand: AsyncParsableCommand {
         upload.index(after: equals) != upload.endIndex
       else { throw ValidationError("--upload \(upload): write NAME=FILE") }
     }
+    try refuseRepeated(
+      payload.keys, values.keys + uploads.map { String($0.prefix { $0 != "=" }) })
     guard values.isEmpty && uploads.isEmpty || !payload.contains(where: { $0.key == "values" })
     else {
       throw ValidationError("--value and --upload set values=…; leave out values=…")

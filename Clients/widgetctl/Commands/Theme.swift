@@ -102,6 +102,11 @@ struct ThemeSetCommand: AsyncParsableCommand {
 
   @OptionGroup var global: GlobalOptions
 
+  func validate() throws {
+    try refuseRepeated(
+      assignments.map { ([$0.token] + [$0.part].compactMap(\.self)).joined(separator: ".") })
+  }
+
   func run() async throws {
     let session = try global.session()
     let theme = try await session.client.getTheme(options: session.options).theme
