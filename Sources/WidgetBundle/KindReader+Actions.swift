@@ -9,8 +9,6 @@ extension KindReader {
     "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
   ]
 
-  // MARK: - Actions
-
   /// An action: an object with `do`, or only its steps.
   func action(_ item: Item, name: String = "", _ variables: Variables) -> Action? {
     guard case .map(let entries) = item.node.content,

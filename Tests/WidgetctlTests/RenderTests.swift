@@ -82,7 +82,8 @@ import WidgetRender
       var page = RenderPage(dates: DateText(now: .epoch))
       page.tellsAll = true
       let words = try #require(page.drawing(of: [widget])).words
-      #expect(words.contains("photo: source: \(file.path): \(width) x \(height) pixels"), "\(words)")
+      let reason = "photo: source: \(file.path): \(width) x \(height) pixels"
+      #expect(words.contains(reason), "\(words)")
     }
   }
 

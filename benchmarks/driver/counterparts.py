@@ -5,7 +5,7 @@ import subprocess
 import tempfile
 import time
 
-from driver.attacks import (
+from driver.attackers import (
     PATIENCE, begin_over_grpc, break_over_grpc, connected, hold, lock_out, watch_over_grpc)
 from lib import http2
 from lib.protobuf import values
