@@ -61,7 +61,7 @@ struct LifeEventTests {
 
   @Test(arguments: [
     ("{click: save}", true), ("{click: save, save.error: {set: {n: 1}}}", false),
-    ("{click: save, save.error: [{reload: []}]}", false),
+    ("{click: save, save.error: {emit: told}}", false),
     ("{click: save, save.success: {set: {n: 1}}}", true),
   ])
   func `a handler of an action's error event handles the failure`(on: String, isShown: Bool) throws

@@ -40,7 +40,7 @@ struct MistakenArgumentTests {
     ["activity", "start", "--param", "n=1", "--param", "n=2"],
     ["activity", "update", "a", "--set", "n=1", "--set", "n=2"],
     ["snapshot", "k", "--set", "n=1", "--set", "n=2"], ["bundle", "set", "b", "n=1", "n=2"],
-    ["run", "-ln=1", "-ln=2", "--", "true"],
+    ["run", "--activity", "t", "-ln=1", "-ln=2", "--", "true"],
   ])
   func `a name with two values is refused`(arguments: [String]) {
     #expect(Self.refusal(arguments) == "n is given twice; give it one value")
