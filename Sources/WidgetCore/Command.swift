@@ -63,12 +63,16 @@ public struct Declaration: Hashable, Sendable {
   /// The set owns the fields that it declares. Fields of other owners do not change, and neither do
   /// fields that the set does not declare.
   public var ownsFields: Bool
+  /// Whether the caller is not the program that has the set. The set then gets no new widgets and
+  /// loses none, and the values that change belong to the caller, as after an update.
+  public var isForeign: Bool
 
   public init(
     applySet: String = "default", widgets: [WidgetSpec], prunes: Bool = false,
-    isDryRun: Bool = false, ownsFields: Bool = false
+    isDryRun: Bool = false, ownsFields: Bool = false, isForeign: Bool = false
   ) {
-    self.ownsFields = ownsFields
+    self.ownsFields = ownsFields && !isForeign
+    self.isForeign = isForeign
     self.applySet = applySet
     self.widgets = widgets
     self.prunes = prunes
@@ -87,11 +91,14 @@ public struct KindDeclaration: Hashable, Sendable {
   public var isDryRun: Bool
   /// Whether the provider has a session; see `RegisteredKind.isAttended`.
   public var isAttended: Bool
+  /// Whether the caller is not the program that has the provider's name. It may change nothing.
+  public var isForeign: Bool
 
   public init(
     provider: String, kinds: [Kind], prunes: Bool = false, isDryRun: Bool = false,
-    isAttended: Bool = false
+    isAttended: Bool = false, isForeign: Bool = false
   ) {
+    self.isForeign = isForeign
     self.provider = provider
     self.kinds = kinds
     self.prunes = prunes

@@ -21,13 +21,16 @@ extension WidgetStore {
           do throws(StoreError) {
             results.append(
               try store.converge(
-                slot, id, to: spec, declaration, transition, revision, now,
+                slot, id, to: spec, declaration, transition, revision, now, by: caller,
                 field: "widgets[\(index)]"))
           } catch {
             throw error.ofSize(of: id, index)
           }
           slots.append(slot)
         } else {
+          guard !declaration.isForeign else {
+            throw .claimed(declaration.applySet, field: "apply_set")
+          }
           let declared = spec
           let spec = try store.fitted(
             spec, field: "widgets[\(index)]", isDeclared: true)
@@ -50,10 +53,15 @@ extension WidgetStore {
         }
         if declaration.widgets.count > 1 { try store.checkContents() }
       }
+      guard pruned.isEmpty || !declaration.isForeign else {
+        throw .claimed(declaration.applySet, field: "apply_set")
+      }
       // A widget that a user has moved stays where it is.
       let arranged =
-        declaration.ownsFields
-        ? slots.filter { store.records[$0]?.ownership?[FieldOwner.position] == nil } : slots
+        declaration.isForeign
+        ? []
+        : declaration.ownsFields
+          ? slots.filter { store.records[$0]?.ownership?[FieldOwner.position] == nil } : slots
       let moved = store.arrange(arranged, transition, revision, now)
       for place in results.indices
       where moved.contains(slots[place]) && results[place].action == .unchanged {
@@ -70,7 +78,7 @@ extension WidgetStore {
   private mutating func converge(
     _ slot: Int, _ id: WidgetID, to spec: WidgetSpec, _ declaration: Declaration,
     _ transition: Transition?,
-    _ revision: Revision, _ now: Timestamp, field: String
+    _ revision: Revision, _ now: Timestamp, by caller: Caller, field: String
   ) throws(StoreError) -> ApplyResult {
     guard let record = records[slot] else { return ApplyResult(id: id, action: .unchanged) }
     guard record.kind == spec.kind else {
@@ -80,7 +88,8 @@ extension WidgetStore {
     var plan =
       declaration.ownsFields
       ? try owning(record, try fitted(spec, .only, field: field), by: applySet, field: field)
-      : try replacing(record, by: spec, applySet, field: field)
+      : try replacing(
+        record, by: spec, declaration.isForeign ? .user(caller.uid) : .set(applySet), field: field)
     if let timeline = try fittedTimeline(of: spec, field: field),
       timeline.isChange(of: record.timeline)
     {
@@ -114,9 +123,9 @@ extension WidgetStore {
   /// The changes of a declaration without `ownsFields`: the widget gets exactly the declared
   /// parameters and labels, whoever set the former ones.
   private func replacing(
-    _ record: Record, by spec: WidgetSpec, _ applySet: String, field: String
+    _ record: Record, by asked: WidgetSpec, _ writer: FieldWriter, field: String
   ) throws(StoreError) -> Owning {
-    let spec = try fitted(spec, .again, field: field)
+    let spec = try fitted(asked, .again, field: field)
     var plan = Owning()
     // A widget of kind `help` has only the data that explains its kind.
     plan.patch = WidgetPatch(setData: spec.data, replaceData: record.kind == .help)
@@ -126,7 +135,13 @@ extension WidgetStore {
     plan.patch.unsetLabels = record.labels.entries.map(\.key).filter { spec.labels[$0] == nil }
     try checkActivity(
       plan.patch, of: record, data: "\(field).data", parameters: "\(field).parameters")
-    plan.ownership = record.ownership(after: plan.patch, by: .set(applySet)) ?? record.ownership
+    // A user does not become the owner of fields that the file leaves out, and that get a default.
+    let wish = WidgetPatch(
+      setData: asked.data, setParameters: asked.parameters, setLabels: asked.labels)
+    let isUser = if case .user = writer { true } else { false }
+    plan.ownership =
+      record.ownership(after: plan.patch, by: writer, asked: isUser ? wish : nil)
+      ?? record.ownership
     return plan
   }
 
@@ -195,6 +210,19 @@ extension Record {
 }
 
 extension StoreError {
+  /// A set, or the kinds of a provider, belong to a bundle or to widgetd-host.
+  static func claimed(_ set: String, field: String) -> StoreError {
+    let prefix = "bundle/"
+    guard set.hasPrefix(prefix) else {
+      return .invalid(
+        field: field, description: "\"\(set)\" belongs to widgetd-host. Choose another name.")
+    }
+    return .invalid(
+      field: field,
+      description: "\"\(set)\" belongs to the bundle \"\(set.dropFirst(prefix.count))\". Edit the "
+        + "bundle's file, change single values with `widgetctl set`, or choose another name.")
+  }
+
   /// The error with the declared widget, if it is about the widget's size.
   fileprivate func ofSize(of id: WidgetID, _ index: Int) -> StoreError {
     guard case .quotaExceeded(limit: "widget_bytes_max", _) = self else { return self }

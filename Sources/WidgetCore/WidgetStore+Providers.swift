@@ -205,6 +205,11 @@ extension WidgetStore {
     kindNamesByProvider[provider] ?? []
   }
 
+  /// The names of a provider's kinds that it declared in a session. O(the provider's kinds).
+  public func attendedKindNames(of provider: String) -> Set<KindName> {
+    kindNames(of: provider).filter { registeredKinds[$0]?.isAttended == true }
+  }
+
   /// The provider of a kind; nil if the kind is not registered. O(1).
   public func provider(of kind: KindName) -> String? { registeredKinds[kind]?.provider }
 

@@ -320,6 +320,42 @@ struct OwnershipTests: ContentSamples {
     #expect(store.checkInvariants() == [])
   }
 
+  @Test func `values that another program applies in the set of a manager belong to its user`()
+    throws
+  {
+    var store = try store(spec(data: ["count": .int(1), "note": .string("n")]))
+    let edited = spec(
+      data: ["count": .int(7), "note": .string("n")], parameters: ["zone": .string("CET")],
+      labels: ["mine": "1"])
+    for owns in [true, false] {
+      var copy = store
+      _ = try copy.declare([edited], in: Self.manager, owns: owns, isForeign: true)
+      #expect(copy.checkInvariants() == [])
+      for path in ["data.count", "parameters.zone", "labels.mine"] {
+        #expect(owner(path, in: copy) == "user 1000")
+      }
+      #expect(owner("data.note", in: copy) == Self.manager)
+      copy.commitGroup(at: .at(0))
+      try own(&copy, spec(data: ["count": .int(2), "note": .string("m")]))
+      let widget = try #require(copy.widget("c"))
+      #expect(widget.data["count"] == .int(7) && widget.data["note"] == .string("m"))
+      #expect(widget.parameters["zone"] == .string("CET") && widget.labels["mine"] == "1")
+    }
+    // What changes nothing is taken; the set gets no widgets and loses none.
+    let same = try #require(store.widget("c"))
+    let whole = spec(data: same.data, parameters: same.parameters)
+    let commit = try store.declare([whole], in: Self.manager, isForeign: true)
+    #expect(commit.outcome == .applied([ApplyResult(id: "c", action: .unchanged)]))
+    let more = WidgetSpec(id: "d", kind: "counter")
+    #expect(throws: StoreError.claimed(Self.manager, field: "apply_set")) {
+      try store.declare([whole, more], in: Self.manager, isForeign: true)
+    }
+    #expect(throws: StoreError.claimed(Self.manager, field: "apply_set")) {
+      try store.declare([], in: Self.manager, prunes: true, isForeign: true)
+    }
+    #expect(store.checkInvariants() == [])
+  }
+
   @Test func `a set that takes a widget over also takes over the fields`() throws {
     var store = try store(
       spec(data: ["count": .int(1), "note": .string("n")], labels: ["room": "hall", "at": "1"]))

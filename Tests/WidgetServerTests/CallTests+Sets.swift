@@ -213,13 +213,37 @@ extension `A call` {
     }
   }
 
+  @Test(arguments: ["widgetd-host", "bundle/clock"])
+  func `the sets of bundles and of the host belong to the process with the host's session`(
+    set: String
+  ) async throws {
+    try await withServer { server in
+      let client = try server.connect()
+      let kind = try KindName.make("clock")
+      let catalog = "widgetd.v1.CatalogService"
+      let widgets = ApplyWidgetsRequest(
+        applySet: set, widgets: [WidgetSpec(id: try .make("a"), kind: kind)])
+      let kinds = ApplyKindsRequest(provider: set, kinds: [Kind(name: kind)])
+      Self.expect(try client.refusal("ApplyWidgets", widgets), .invalidArgument, "INVALID_FIELD")
+      let refusal = try client.refusal("ApplyKinds", kinds, service: catalog)
+      Self.expect(refusal, .invalidArgument, "INVALID_FIELD")
+      #expect(refusal.message.contains("belongs to "))
+      let host = try RawProvider(server.connect())
+      try host.open("widgetd-host")
+      _ = try client.call("ApplyWidgets", widgets, as: ApplyWidgetsResponse.self)
+      _ = try client.call(
+        "ApplyKinds", kinds, as: ApplyKindsResponse.self, service: catalog)
+      #expect(try client.get("a").applySet == set)
+    }
+  }
+
   @Test func `owners are in answers whose mask names them, and fields are released`() async throws {
     try await withServer { server in
       let client = try server.connect()
       let (a, kind) = (try WidgetID.make("a"), try KindName.make("k"))
       let declare = { (count: Int64, dry: Bool) in
         ApplyWidgetsRequest(
-          applySet: "bundle/clock",
+          applySet: "clocks",
           widgets: [WidgetSpec(id: a, kind: kind, data: ["n": .int(count)])],
           validateOnly: dry, ownFields: true)
       }
@@ -229,7 +253,7 @@ extension `A call` {
         "UpdateWidget", UpdateWidgetRequest(id: a, patch: patch, provider: "desk"),
         as: UpdateWidgetResponse.self)
       let owner = FieldOwner(
-        path: "data.n", owner: "provider desk", manager: "bundle/clock", declared: .int(1))
+        path: "data.n", owner: "provider desk", manager: "clocks", declared: .int(1))
       let get = GetWidgetRequest(id: a, readMask: try ReadMask(paths: ["owners"]))
       #expect(try client.call("GetWidget", get, as: GetWidgetResponse.self).owners == [owner])
       let whole = try client.call(

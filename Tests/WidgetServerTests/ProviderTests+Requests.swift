@@ -331,6 +331,28 @@ extension Providers {
     }
   }
 
+  @Test func `learn which of their kinds others have declared in their place`() async throws {
+    try await provide { _, client, provider in
+      var other = Self.gauge
+      other.summary = "Another one."
+      for kind in [other, Self.gauge] {
+        _ = try client.call(
+          "ApplyKinds", ApplyKindsRequest(provider: "desk", kinds: [kind]),
+          as: ApplyKindsResponse.self, service: "widgetd.v1.CatalogService")
+        #expect(
+          try provider.next()
+            == .kindsRemoved(ProvidedKindRemoval(kinds: [Self.kind("gauge")])))
+        try provider.send(.kinds(ProvideKinds(id: 9, kinds: [Self.gauge])))
+        #expect(try provider.result().error == nil)
+      }
+      try provider.settle()
+      let kind = try client.call(
+        "GetKind", GetKindRequest(name: Self.kind("gauge")), as: GetKindResponse.self,
+        service: "widgetd.v1.CatalogService")
+      #expect(kind.kind.kind == Self.gauge)
+    }
+  }
+
   @Test func `an update answers the request about its widget`() async throws {
     try await provide { _, client, provider in
       try client.create("a", kind: "gauge")

@@ -121,10 +121,23 @@ import WidgetProto
   @Test func `a kind that was removed and came back is not reported as removed`() throws {
     let (gauge, clock): (KindName, KindName) = (try .make("gauge"), try .make("clock"))
     var widgets = SessionWidgets(kinds: [gauge, clock], at: 1)
-    let added = [widgets.take([]), widgets.take([gauge])]
+    let added = [widgets.take([], attended: []), widgets.take([gauge], attended: [gauge])]
     #expect(added == [[], [gauge]])
     let told = [widgets.nextKindRemovals(), widgets.nextKindRemovals()]
     #expect(told == [[clock], nil])
+  }
+
+  @Test func `a kind that somebody else has declared is reported until it is declared again`()
+    throws
+  {
+    let gauge = try KindName.make("gauge")
+    var widgets = SessionWidgets(kinds: [gauge], attended: [gauge], at: 1)
+    _ = widgets.take([gauge], attended: [])
+    #expect(!widgets.hasToldEverything)
+    let told = [widgets.nextKindRemovals(), widgets.nextKindRemovals()]
+    #expect(told == [[gauge], nil])
+    for attended in [[gauge], [], [gauge]] { _ = widgets.take([gauge], attended: Set(attended)) }
+    #expect(widgets.hasToldEverything)
   }
 
   @Test func `many removed widgets come in several frames`() throws {

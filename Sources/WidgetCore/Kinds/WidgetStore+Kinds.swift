@@ -57,7 +57,9 @@ extension WidgetStore {
       for schema in schemas {
         let kind = schema.kind
         let old = store.registeredKinds[kind.name]
-        if let old, old.kind == kind, old.isAttended == declaration.isAttended {
+        if let old, old.kind == kind,
+          declaration.isForeign || old.isAttended == declaration.isAttended
+        {
           results.append(KindResult(name: kind.name, action: .unchanged))
           continue
         }
@@ -85,6 +87,9 @@ extension WidgetStore {
       try store.refreshHelp(about: changed.union(removed), at: now)
       let hasChanged = results.contains { $0.action != .unchanged }
       if !hasChanged { store.revision = before }
+      guard !hasChanged || !declaration.isForeign else {
+        throw .claimed(declaration.provider, field: "provider")
+      }
       return (results, hasChanged && !declaration.isDryRun)
     }
   }

@@ -33,7 +33,8 @@ extension ServiceLoop {
       () throws(RPCStatus) in
       let declaration = KindDeclaration(
         provider: request.provider.isEmpty ? "default" : request.provider,
-        kinds: request.kinds, prunes: request.prune, isDryRun: request.validateOnly)
+        kinds: request.kinds, prunes: request.prune, isDryRun: request.validateOnly,
+        isForeign: self.isForeign(request.provider, to: responder.peer))
       let commit = try context.apply(.applyKinds(declaration), by: responder.peer)
       guard case .kindsApplied(let results) = commit.outcome else { throw .lost }
       return ApplyKindsResponse(results: results, revision: commit.revision)

@@ -188,7 +188,8 @@ extension ServiceLoop {
       let declaration = Declaration(
         applySet: request.applySet.isEmpty ? "default" : request.applySet,
         widgets: request.widgets, prunes: request.prune, isDryRun: request.validateOnly,
-        ownsFields: request.ownFields)
+        ownsFields: request.ownFields,
+        isForeign: self.isForeign(request.applySet, to: responder.peer))
       let commit = try context.apply(
         .apply(declaration, transition: request.transition), by: responder.peer)
       guard case .applied(let results) = commit.outcome else { throw .lost }
@@ -225,6 +226,14 @@ extension ServiceLoop {
   }
 
   // MARK: - Parts
+
+  /// Whether a set or provider is a bundle's or the host's, and another process makes the call than
+  /// the one that has the host's session, or the session of this name.
+  func isForeign(_ set: String, to peer: Peer) -> Bool {
+    let host = "widgetd-host"
+    guard set == host || set.hasPrefix("bundle/") else { return false }
+    return ![host, set].contains { providers.table.byName[$0]?.peer.pid == peer.pid }
+  }
 
   /// The maximum number of widgets in an answer to a request that does not name them.
   private static var listedMax: Int { 10_000 }

@@ -100,7 +100,9 @@ final class ServedSession {
       atMost: min(
         store.lastEventSequence, store.sequenceBeforeUnacknowledged(of: provider) ?? .max))
     isStarted = true
-    widgets = SessionWidgets(kinds: store.kindNames(of: provider), at: store.revision)
+    widgets = SessionWidgets(
+      kinds: store.kindNames(of: provider), attended: store.attendedKindNames(of: provider),
+      at: store.revision)
     ask(aboutWidgetsOf: kinds, in: store)
     return .opened(
       ProvideOpened(
@@ -242,12 +244,14 @@ final class ServedSession {
   func hasOtherKinds(in store: borrowing WidgetStore) -> Bool {
     guard let provider else { return false }
     return store.kindNames(of: provider) != kinds
+      || store.attendedKindNames(of: provider) != widgets.attendedKinds
   }
 
   /// Takes the provider's kinds after a possible change. Asks about the widgets of new kinds.
   func takeKinds(in store: borrowing WidgetStore) {
     guard let provider else { return }
-    let added = widgets.take(store.kindNames(of: provider))
+    let added = widgets.take(
+      store.kindNames(of: provider), attended: store.attendedKindNames(of: provider))
     if !added.isEmpty { ask(aboutWidgetsOf: added, in: store) }
   }
 

@@ -131,13 +131,14 @@ extension Store {
   @discardableResult
   mutating func declare(
     _ widgets: [WidgetSpec], in applySet: String = "default", prunes: Bool = false,
-    isDryRun: Bool = false, owns: Bool = false, transition: Transition? = nil
+    isDryRun: Bool = false, owns: Bool = false, isForeign: Bool = false,
+    transition: Transition? = nil
   ) throws(StoreError) -> Commit {
     try run(
       .apply(
         Declaration(
           applySet: applySet, widgets: widgets, prunes: prunes, isDryRun: isDryRun,
-          ownsFields: owns),
+          ownsFields: owns, isForeign: isForeign),
         transition: transition))
   }
 
