@@ -10,13 +10,19 @@ struct AbsenceTests {
   private var state = HostState(home: "/home/me", seed: 1)
   private let limit = HostLimits().absenceMax
 
-  private func bundle(_ id: String = "a") throws -> HostState.Found {
-    .bundle(
-      try BundleReader.read(
-        """
-        {bundle: \(id), format: 1, version: 1.0.0,
-         kinds: {k: {data: {items: [], n: 1}, content: {label: x}}}, widgets: {w: {kind: k}}}
-        """), digest: 1)
+  private func bundle(
+    _ id: String = "a", kind: String = "k", widget: String = "w", digest: UInt64 = 1
+  ) throws -> HostState.Found {
+    .bundle(try file(id, kind, widget), digest: digest)
+  }
+
+  private func file(_ id: String, _ kind: String, _ widget: String) throws -> Bundle {
+    try BundleReader.read(
+      """
+      {bundle: \(id), format: 1, version: 1.0.0,
+       kinds: {\(kind): {data: {items: [], n: 1}, content: {label: x}}},
+       widgets: {\(widget): {kind: \(kind)}}}
+      """)
   }
 
   private func widget(_ items: [Value] = [.int(1)], isStale: Bool = false) throws -> Widget {
@@ -124,6 +130,64 @@ struct AbsenceTests {
     _ = state.lost("/b/x", .missing, at: now)
     let outputs = state.found(try bundle(), in: "/b/y", at: now)
     #expect(outputs.opened == ["a 1.0.0"] && outputs.withdrawn.isEmpty)
+    #expect(state.standings.map(\.path) == ["/b/y"])
+    #expect(pass(limit * 2).withdrawn.isEmpty)
+  }
+
+  @Test mutating func `a changed id keeps the widgets with values of users for a while`() throws {
+    try run()
+    let changed = state.found(
+      try bundle("b", kind: "k2", widget: "w2", digest: 2), in: "/b/x", at: now)
+    #expect(changed.opened == ["b 1.0.0"])
+    #expect(changed.withdrawn.isEmpty && changed.handedOver.isEmpty)
+    #expect(stale(changed) == [true])
+    #expect(problem().contains("change the id back to \"a\" within 30 seconds"))
+    var other = state
+    let undone = other.found(try bundle(digest: 3), in: "/b/x", at: now)
+    #expect(undone.opened == ["a 1.0.0"] && undone.withdrawn == ["b"])
+    #expect(other.standings.map(\.id) == ["a"] && other.nextDeadline == nil)
+    #expect(pass(limit).withdrawn == ["a"])
+    #expect(state.standings.map(\.id) == ["b"])
+  }
+
+  @Test mutating func `a changed id removes widgets without values of users at once`() throws {
+    let opened = state.found(try bundle(), in: "/b/x", at: now)
+    let generation = try #require(opened.generations.first)
+    _ = state.handle(.snapshot([try widget([])]), generation: generation, at: now)
+    let changed = state.found(
+      try bundle("b", kind: "k2", widget: "w2", digest: 2), in: "/b/x", at: now)
+    #expect(changed.withdrawn == ["a"])
+  }
+
+  @Test mutating func `a bundle that the installer wrote removes other widgets at once`() throws {
+    try run()
+    let changed = state.found(
+      .installed(try file("b", "k2", "w2"), digest: 2), in: "/b/x", at: now)
+    #expect(changed.withdrawn == ["a"])
+    #expect(state.isInstalled("b"))
+  }
+
+  @Test mutating func `a changed id hands the kinds and widgets over`() throws {
+    try run()
+    var changed = state.found(try bundle("b", digest: 2), in: "/b/x", at: now)
+    #expect(changed.handedOver == ["a -> b"] && changed.withdrawn.isEmpty)
+    #expect(changed.opened == ["b 1.0.0"] && state.standings.map(\.id) == ["b"])
+    // The widget keeps its kind, so a bundle with another kind of it cannot take over.
+    try run(in: "/b/y")
+    changed = state.found(try bundle("c", kind: "k2", digest: 2), in: "/b/y", at: now)
+    #expect(changed.handedOver.isEmpty && changed.withdrawn.isEmpty)
+  }
+
+  @Test(arguments: [true, false])
+  mutating func `a renamed folder with another id in its file hands over too`(
+    isFirst: Bool
+  ) throws {
+    try run()
+    var outputs: [HostState.Output] = []
+    if isFirst { outputs += state.lost("/b/x", .missing, at: now) }
+    outputs += state.found(try bundle("b"), in: "/b/y", at: now)
+    if !isFirst { outputs += state.lost("/b/x", .missing, at: now) }
+    #expect(outputs.handedOver == ["a -> b"] && outputs.withdrawn.isEmpty)
     #expect(state.standings.map(\.path) == ["/b/y"])
     #expect(pass(limit * 2).withdrawn.isEmpty)
   }

@@ -215,8 +215,13 @@ struct AdapterTests {
       while widgets[id] == nil { await withCheckedContinuation { declaring.append($0) } }
     }
 
-    func own(widgets: [WidgetSpec], set: String) async throws(Failure) -> [ApplyResult] {
-      try await declare(widgets: widgets, set: set)
+    func delete(_ id: WidgetID) { widgets[id] = nil }
+
+    func own(
+      widgets: [WidgetSpec], set: String, _ manner: OwnManner
+    ) async throws(Failure) -> [ApplyResult] {
+      guard manner != .dryRun else { return [] }
+      return try await declare(widgets: widgets, set: set)
     }
 
     func update(

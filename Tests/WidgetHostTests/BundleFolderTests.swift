@@ -31,8 +31,30 @@ struct BundleFolderTests {
     }
     switch BundleFolders.look(into: folder, refuse) {
     case .broken(let problem, _): return problem
-    case .bundle, nil: return "nothing"
+    case .bundle, .installed, nil: return "nothing"
     }
+  }
+
+  @Test func `a file that nobody has edited since its installation is known`() throws {
+    let place = try Place()
+    let bundle = try BundleReader.read(
+      "{bundle: desk, format: 1, version: 1.0.0, kinds: {k: {content: {label: x}}}}")
+    let read: BundleFolders.Reader = { _, _ in .success(bundle) }
+    func isInstalled() -> Bool {
+      if case .installed = BundleFolders.look(into: place.bundle, read) { true } else { false }
+    }
+    func write(_ name: String, at seconds: Double) throws {
+      let path = "\(place.bundle)/\(name)"
+      try Data("text".utf8).write(to: URL(fileURLWithPath: path))
+      try FileManager.default.setAttributes(
+        [.modificationDate: Date(timeIntervalSince1970: seconds)], ofItemAtPath: path)
+    }
+    #expect(!isInstalled())
+    try write("bundle.yaml", at: 100)
+    try write(".origin", at: 100)
+    #expect(isInstalled())
+    try write("bundle.yaml", at: 101)
+    #expect(!isInstalled())
   }
 
   /// Runs a closure as a user who is not root, because root may read everything. Only the thread

@@ -299,6 +299,11 @@ extension [HostState.Output] {
     compactMap { if case .close(let generation) = $0 { generation } else { nil } }
   }
 
+  /// `a -> b`: the bundle `b` takes over from `a`.
+  var handedOver: [String] {
+    compactMap { if case .handOver(let id, let heir) = $0 { "\(id) -> \(heir)" } else { nil } }
+  }
+
   var withdrawn: [String] {
     compactMap { if case .withdraw(let id) = $0 { id } else { nil } }
   }

@@ -238,7 +238,9 @@ enum BundleFolders {
       return .broken(problem: "\(file):1:1: the file is not UTF-8 text", digest: digest)
     }
     switch read(text, settings.map { String(decoding: $0, as: UTF8.self) }) {
-    case .success(let bundle): return .bundle(bundle, digest: digest)
+    case .success(let bundle):
+      return isAsInstalled(file, in: folder)
+        ? .installed(bundle, digest: digest) : .bundle(bundle, digest: digest)
     case .failure(let refusal):
       let shown = refusal.problems.prefix(20).map { "\(file):\($0)" }
       let more = refusal.problems.count - shown.count
@@ -246,6 +248,15 @@ enum BundleFolders {
         problem: shown.joined(separator: "\n") + (more > 0 ? "\n(and \(more) more)" : ""),
         digest: digest)
     }
+  }
+
+  /// Whether the installer wrote the file, and nobody has edited it since. The installer writes the
+  /// list of its files last.
+  private static func isAsInstalled(_ file: String, in folder: String) -> Bool {
+    var (list, written) = (stat(), stat())
+    guard stat("\(folder)/.origin", &list) == 0, stat(file, &written) == 0 else { return false }
+    let (a, b) = (written.st_mtim, list.st_mtim)
+    return (a.tv_sec, a.tv_nsec) <= (b.tv_sec, b.tv_nsec)
   }
 
   /// The user's settings; nil if there is no file. If the file cannot be read, the result is not

@@ -2,6 +2,16 @@ import Synchronization
 public import WidgetClient
 public import WidgetModel
 
+/// What becomes of the widgets of a set that a declaration does not name.
+public enum OwnManner: Hashable, Sendable {
+  /// They are removed.
+  case wholly
+  /// They stay.
+  case beside
+  /// Nothing changes; the results say what `wholly` would do.
+  case dryRun
+}
+
 /// The calls of the host to the daemon.
 ///
 /// Every call is made once. After a transient failure (the daemon is away or busy) the host can
@@ -23,10 +33,14 @@ public protocol DaemonConnection: Sendable {
   /// - Returns: the result for each widget.
   func declare(widgets: [WidgetSpec], set: String) async throws(Failure) -> [ApplyResult]
   /// Declares the widgets of a set, which owns its fields: fields that somebody else owns, or that
-  /// are not declared, stay as they are. Removes widgets of the set that are not in `widgets`.
+  /// are not declared, stay as they are.
   ///
   /// - Returns: the result for each widget.
-  func own(widgets: [WidgetSpec], set: String) async throws(Failure) -> [ApplyResult]
+  func own(
+    widgets: [WidgetSpec], set: String, _ manner: OwnManner
+  ) async throws(Failure) -> [ApplyResult]
+  /// Removes a widget, if it exists.
+  func delete(_ id: WidgetID) async throws(Failure)
   /// Changes a widget.
   ///
   /// - Parameter provider: the provider that owns the changed fields; empty for the host's user.
@@ -134,13 +148,24 @@ public struct ClientConnection: DaemonConnection {
   }
 
   public func own(
-    widgets: [WidgetSpec], set: String
+    widgets: [WidgetSpec], set: String, _ manner: OwnManner
   ) async throws(Failure) -> [ApplyResult] {
     do throws(ClientError) {
       return try await client.applyWidgets(
-        ApplyWidgetsRequest(applySet: set, widgets: widgets, prune: true, ownFields: true),
+        ApplyWidgetsRequest(
+          applySet: set, widgets: widgets, prune: manner != .beside,
+          validateOnly: manner == .dryRun, ownFields: true),
         options: options
       ).results
+    } catch {
+      throw Failure(error)
+    }
+  }
+
+  public func delete(_ id: WidgetID) async throws(Failure) {
+    do throws(ClientError) {
+      _ = try await client.deleteWidget(
+        DeleteWidgetRequest(id: id, allowMissing: true), options: options)
     } catch {
       throw Failure(error)
     }

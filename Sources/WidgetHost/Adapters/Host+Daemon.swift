@@ -94,7 +94,12 @@ extension Host {
     case .declare(let specs, let set):
       return .results(try await daemon.declare(widgets: specs, set: set))
     case .own(let specs, let set):
-      return .results(try await daemon.own(widgets: specs, set: set))
+      return .results(try await daemon.own(widgets: specs, set: set, .wholly))
+    case .keep(let specs, let set):
+      return .results(try await daemon.own(widgets: specs, set: set, .beside))
+    case .foresee(let specs, let set):
+      return .results(try await daemon.own(widgets: specs, set: set, .dryRun))
+    case .remove(let ids): for id in ids { try await daemon.delete(id) }
     case .removeKinds(let provider): try await daemon.removeKinds(of: provider)
     case .update(let id, let patch, let provider):
       return .revision(try await daemon.update(id, patch, for: provider))

@@ -4,8 +4,17 @@ import WidgetModel
 /// The widgets and fields of the daemon that a bundle's file claims, and their owners.
 struct BundleClaims: Sendable {
   let bundle: Bundle
+  /// The sets whose widgets the bundle may take over.
+  private let inherited: Set<String>
 
-  init(of bundle: Bundle) { self.bundle = bundle }
+  init(of bundle: Bundle, inherited: Set<String> = []) {
+    self.bundle = bundle
+    self.inherited = inherited
+  }
+
+  private func isOwn(_ widget: Widget) -> Bool {
+    widget.applySet == set || inherited.contains(widget.applySet)
+  }
 
   /// The owner of the bundle's widgets.
   private var set: String { HostState.provider(of: bundle.id) }
@@ -14,7 +23,7 @@ struct BundleClaims: Sendable {
   /// and another owner. nil if there is no conflict.
   func conflict(with known: [Widget]) -> String? {
     let ids = Set(bundle.widgets.compactMap(\.id))
-    guard let taken = known.first(where: { ids.contains($0.id) && $0.applySet != set }) else {
+    guard let taken = known.first(where: { ids.contains($0.id) && !isOwn($0) }) else {
       return nil
     }
     let whose =
@@ -37,7 +46,7 @@ struct BundleClaims: Sendable {
   /// The specs to declare for the bundle's widgets. Specs of widgets that exist already (`known`)
   /// leave out `isVisible` and `isEnabled`, because these apply to new widgets only.
   func specs(beside known: [Widget]) -> [WidgetSpec] {
-    let ids = Set(known.filter { $0.applySet == set }.map(\.id))
+    let ids = Set(known.filter { isOwn($0) }.map(\.id))
     return bundle.widgets.map { spec in
       guard let id = spec.id, ids.contains(id) else { return spec }
       var spec = spec
@@ -64,7 +73,7 @@ struct BundleClaims: Sendable {
       guard !isLost else {
         let value = field.declared.map { value in
           let text = JSONText.write(value)
-          return ", \(text.count > 80 ? text.prefix(80) + "…" : text[...])"
+          return ", \(text.count > 80 ? text.prefix(80) + "…" : text[...]),"
         }
         return (bundle.isEmpty ? "" : "bundle \(bundle): ")
           + "widget \(widget) is removed, and with it the value of "

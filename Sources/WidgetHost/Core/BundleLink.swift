@@ -27,6 +27,10 @@ struct BundleLink: Sendable {
     case inspecting(CallID, refusal: Failure)
     /// Removes the bundle's widgets whose kind the file has changed.
     case clearing(CallID)
+    /// Asks which values go with the widgets that the file no longer has.
+    case foreseeing(CallID, known: [Widget])
+    /// Removes widgets that the file no longer has, while others stay for a while.
+    case removing(CallID, known: [Widget])
     /// The daemon has refused the kinds or widgets.
     case resting
 
@@ -37,7 +41,7 @@ struct BundleLink: Sendable {
     var call: CallID? {
       switch self {
       case .kinds(let id), .listing(let id), .owning(let id), .inspecting(let id, _),
-        .clearing(let id):
+        .clearing(let id), .foreseeing(let id, _), .removing(let id, _):
         id
       case .none, .resting: nil
       }
@@ -52,6 +56,8 @@ struct BundleLink: Sendable {
   }
 
   let bundle: Bundle
+  /// Whether the installer wrote the file. Widgets that it lacks then go at once.
+  let isInstalled: Bool
   private(set) var connection = SessionPhase.none
   private(set) var attempts = 0
   /// Whether the daemon has no room for the session so far. The client tries again by itself.
@@ -91,7 +97,10 @@ struct BundleLink: Sendable {
   private var calls: [Effect] = []
   private(set) var calling: (id: CallID, effect: Effect)?
 
-  init(_ bundle: Bundle) { self.bundle = bundle }
+  init(_ bundle: Bundle, isInstalled: Bool = false) {
+    self.bundle = bundle
+    self.isInstalled = isInstalled
+  }
 
   var session: SessionID? {
     if case .open(let session) = connection { session } else { nil }
@@ -205,6 +214,9 @@ struct BundleLink: Sendable {
   }
 
   mutating func begin(_ work: Work) { self.work = work }
+
+  /// Declares the widgets again, because the time of widgets that the file no longer has is over.
+  mutating func declareAgain() { owesWidgets = true }
 
   /// The work is answered. Returns it.
   mutating func endWork() -> Work {

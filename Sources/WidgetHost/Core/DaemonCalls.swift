@@ -44,6 +44,11 @@ public enum DaemonCall: Sendable {
   case declare([WidgetSpec], set: String)
   /// Answered with `results`.
   case own([WidgetSpec], set: String)
+  /// The same, but widgets that are not named stay. Answered with `results`.
+  case keep([WidgetSpec], set: String)
+  /// What `own` would do. Answered with `results`.
+  case foresee([WidgetSpec], set: String)
+  case remove([WidgetID])
   case removeKinds(of: String)
   /// Answered with `revision`.
   case update(WidgetID, WidgetPatch, provider: String)

@@ -6,11 +6,11 @@ import WidgetModel
 extension DaemonConversation {
   // MARK: The life of a link
 
-  mutating func open(_ generation: UInt64, _ bundle: Bundle) {
+  mutating func open(_ generation: UInt64, _ bundle: Bundle, isInstalled: Bool) {
     forgetWithdrawal(of: bundle.id)
     marks[bundle.id].map { cancel($0.call) }
     marks[bundle.id] = nil
-    links[generation] = BundleLink(bundle)
+    links[generation] = BundleLink(bundle, isInstalled: isInstalled)
   }
 
   mutating func close(_ generation: UInt64) {
@@ -86,7 +86,8 @@ extension DaemonConversation {
 
   private mutating func connect(_ generation: UInt64) {
     guard var link = links[generation], link.canConnect, host.isServing,
-      withdrawals[link.bundle.id] == nil, !isClosing(link.bundle.id)
+      withdrawals[link.bundle.id] == nil, !isClosing(link.bundle.id),
+      !isInheriting(link.bundle.id)
     else { return }
     // Make the bundle's widget (`bundle/ID`) first. If the folder is removed while no host runs,
     // the next host knows from that widget what to remove.
@@ -200,9 +201,12 @@ extension DaemonConversation {
       let id = call(.declareKinds(session), for: .work(generation))
       links[generation]?.begin(.kinds(id))
     case .declareWidgets:
-      guard !link.bundle.widgets.isEmpty else { return own([], generation) }
-      let kinds = Set(link.bundle.widgets.map(\.kind)).sorted { $0.rawValue < $1.rawValue }
-      let id = call(.widgets(kinds), for: .work(generation))
+      // Widgets that the file no longer has can have other kinds.
+      let kinds = Set(link.bundle.widgets.map(\.kind))
+        .union(declaredKinds[link.bundle.id] ?? [])
+      guard !kinds.isEmpty else { return own([], generation) }
+      let id = call(
+        .widgets(kinds.sorted { $0.rawValue < $1.rawValue }), for: .work(generation))
       links[generation]?.begin(.listing(id))
     case .watch:
       let id = WatchID(number: nextNumber())
@@ -226,9 +230,9 @@ extension DaemonConversation {
     }
   }
 
-  private mutating func own(_ known: [Widget], _ generation: UInt64) {
+  mutating func own(_ known: [Widget], _ generation: UInt64) {
     guard let bundle = links[generation]?.bundle else { return }
-    let claims = BundleClaims(of: bundle)
+    let claims = claims(of: bundle)
     let id = call(
       .own(claims.specs(beside: known), set: HostState.provider(of: bundle.id)),
       for: .work(generation))
@@ -249,28 +253,14 @@ extension DaemonConversation {
       reportLosses(answer, of: link.bundle.id)
       links[generation]?.cleared()
     case .success(.widgets(let known)):
-      if let conflict = BundleClaims(of: link.bundle).conflict(with: known) {
+      if let conflict = claims(of: link.bundle).conflict(with: known) {
         refused(Failure("ALREADY_EXISTS", conflict), isKinds: false, generation, at: now)
       } else {
-        own(known, generation)
+        foresee(known, generation)
       }
-    case .success(.results(let results)):
-      reportLosses(.results(results), of: link.bundle.id)
-      let kept = BundleClaims.kept(results)
-      // A bundle is declared again after each edit and reconnect: report each field once.
-      for field in kept where toldKept[link.bundle.id]?.contains(field) != true {
-        outputs.append(.kept(field, bundle: link.bundle.id))
-      }
-      toldKept[link.bundle.id] = Set(kept)
-      for field in links[generation]?.owned() ?? []
-      where !kept.contains(where: { $0.widget == field.widget && $0.field.path == field.path }) {
-        report(field.message(by: link.bundle.id))
-      }
-      declaredFields[link.bundle.id] = BundleClaims(of: link.bundle).fields
-      declared(generation, nil)
     case .success(let answer):
-      if case .kinds(let results) = answer { reportMisfits(results, link.bundle) }
-      links[generation]?.kindsDeclared()
+      guard !continues(work, answer, generation, at: now) else { return }
+      declared(answer, generation)
     case .failure(let failure) where failure.isKindMismatch && !link.isCleared:
       let call = call(
         .standing(kinds: [], widgets: link.bundle.widgets.compactMap(\.id)),
@@ -283,6 +273,30 @@ extension DaemonConversation {
       links[generation]?.retryWork(
         isKinds: work.isKinds, at: now.uptime + limits.daemonWait(link.workAttempts + 1))
     }
+  }
+
+  /// The daemon has taken the bundle's kinds or widgets.
+  private mutating func declared(_ answer: DaemonAnswer, _ generation: UInt64) {
+    guard let bundle = links[generation]?.bundle else { return }
+    guard case .results(let results) = answer else {
+      if case .kinds(let results) = answer { reportMisfits(results, bundle) }
+      links[generation]?.kindsDeclared()
+      return
+    }
+    reportLosses(answer, of: bundle.id)
+    let kept = BundleClaims.kept(results)
+    // A bundle is declared again after each edit and reconnect: report each field once.
+    for field in kept where toldKept[bundle.id]?.contains(field) != true {
+      outputs.append(.kept(field, bundle: bundle.id))
+    }
+    toldKept[bundle.id] = Set(kept)
+    for field in links[generation]?.owned() ?? []
+    where !kept.contains(where: { $0.widget == field.widget && $0.field.path == field.path }) {
+      report(field.message(by: bundle.id))
+    }
+    declaredFields[bundle.id] = BundleClaims(of: bundle).fields
+    declaredKinds[bundle.id, default: []].formUnion(bundle.widgets.map(\.kind))
+    declared(generation, nil)
   }
 
   /// Reports the values of others that are gone with removed widgets.
@@ -340,12 +354,15 @@ extension DaemonConversation {
 
   mutating func heard(_ news: DaemonNews, _ generation: UInt64, at now: HostTime) {
     guard let bundle = links[generation]?.bundle else { return }
-    let declared = Set(bundle.widgets.compactMap(\.id))
+    // The instance does not serve widgets that the file no longer has.
+    let held = Set((holds[bundle.id] ?? [:]).keys)
+    let declared = Set(bundle.widgets.compactMap(\.id)).subtracting(held)
     switch news {
     case .snapshot(let widgets):
-      tell(.snapshot(widgets), generation)
+      tell(.snapshot(widgets.filter { !held.contains($0.id) }), generation)
       restore(declared.subtracting(widgets.map(\.id)), generation, at: now)
     case .widget(let widget):
+      guard !held.contains(widget.id) else { return }
       tell(.widget(widget), generation)
       // Somebody removed the bundle's widget and made one with the same id. To declare it again
       // gives a refusal that names the owner.

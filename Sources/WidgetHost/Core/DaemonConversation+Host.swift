@@ -221,7 +221,11 @@ extension DaemonConversation {
       // the next host knows what to remove if this one is killed.
       guard !isWithdrawing else { return }
       standing.phase = .declaring(standing.version)
-      standing.sent = standing.all
+      // So does the widget of a bundle whose widgets go to another one.
+      let former = Set(
+        withdrawals.filter { $0.value.heir != nil }.keys
+          .compactMap { WidgetID(HostState.provider(of: $0)) })
+      standing.sent = standing.all + standing.kept(former, beside: standing.all)
       standing.call = call(.declare(standing.sent, set: HostState.provider), for: .standing)
       return
     }

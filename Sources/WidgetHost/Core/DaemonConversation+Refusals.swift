@@ -101,16 +101,29 @@ extension DaemonConversation {
     var refusal: String?
     /// Whether the bundle is loaded again, so that the withdrawal ends after the call in flight.
     var isUnwanted = false
+    /// The bundle that gets the kinds and widgets, because the id in the file has changed. The
+    /// kinds go first, so that the heir can register them. The rest of the widgets goes last.
+    var heir: String?
   }
 
   /// Whether a removal is under way. Its widgets must not count as widgets of others. Refused
   /// removals can last, so they do not count.
-  var isWithdrawing: Bool { withdrawals.values.contains { $0.refusal == nil } }
+  var isWithdrawing: Bool {
+    withdrawals.values.contains { $0.refusal == nil && $0.heir == nil }
+  }
 
-  mutating func withdraw(_ id: String) {
+  /// Whether the kinds of a former bundle must go before the bundle can register them.
+  func isInheriting(_ id: String) -> Bool {
+    withdrawals.values.contains { $0.heir == id && $0.phase == .kinds }
+  }
+
+  /// - Parameter heir: the bundle that takes over what it declares, too.
+  mutating func withdraw(_ id: String, heir: String? = nil) {
     // A call in flight of an earlier withdrawal must be answered first.
     let call = withdrawals[id]?.call
-    withdrawals[id] = Withdrawal(call: call)
+    withdrawals[id] = Withdrawal(phase: heir == nil ? .widgets : .kinds, call: call, heir: heir)
+    holds[id] = nil
+    declaredKinds[id] = nil
     toldKept[id] = nil
     declaredFields[id] = nil
   }
@@ -132,6 +145,11 @@ extension DaemonConversation {
       guard withdrawal.call == nil, withdrawal.retryAt == nil, retiring[id] == nil,
         !isClosing(id)
       else { continue }
+      if let heir = withdrawal.heir, withdrawal.phase == .widgets,
+        let link = links.values.first(where: { $0.bundle.id == heir }), !link.hasDeclared
+      {
+        continue
+      }
       let name = HostState.provider(of: id)
       let what: DaemonCall =
         switch withdrawal.phase {
@@ -155,11 +173,14 @@ extension DaemonConversation {
       return
     case .success:
       withdrawal.attempts = 0
-      if withdrawal.phase == .kinds {
+      let last: Withdrawal.Phase = withdrawal.heir == nil ? .kinds : .widgets
+      if withdrawal.phase == last {
         withdrawals[id] = nil
+        // The widget of the former bundle goes, too.
+        if withdrawal.heir != nil { standing.version += 1 }
         return
       }
-      withdrawal.phase = .kinds
+      withdrawal.phase = last
     case .failure(let failure) where failure.isTransient || failure.code == "CANCELLED":
       withdrawal.attempts += 1
       withdrawal.retryAt = now.uptime + limits.daemonWait(withdrawal.attempts)

@@ -91,6 +91,10 @@ struct DaemonConversation: Sendable {
   var refusedVersions: [String: Bundle] = [:]
   /// The fields that were reported as kept by their owners, by bundle.
   var toldKept: [String: Set<BundleClaims.KeptField>] = [:]
+  /// Widgets that a bundle's file no longer has, and that stay for a while; by bundle.
+  var holds: [String: [WidgetID: Hold]] = [:]
+  /// The kinds of the widgets that this host has declared for each bundle.
+  var declaredKinds: [String: Set<KindName>] = [:]
   /// The fields that each bundle's file declared last, by widget.
   var declaredFields: [String: [WidgetID: Set<String>]] = [:]
   var traces: TraceQueue
@@ -255,6 +259,7 @@ struct DaemonConversation: Sendable {
     consider(refusals.deadline)
     for closing in closings.values { consider(closing.end) }
     for link in links.values { consider(link.nextDeadline) }
+    for hold in holds.values.flatMap(\.values) { consider(hold.end) }
     for rest in rests.values {
       consider(rest.lookAt)
       consider(rest.end)
@@ -287,6 +292,7 @@ struct DaemonConversation: Sendable {
       closings[call] = nil
       purposes[call] = nil
     }
+    endHolds(at: now)
     for generation in links.keys.sorted() { tick(generation, at: now) }
     for (holder, rest) in rests.sorted(by: { $0.key < $1.key }) {
       if isDue(rest.end) {

@@ -219,9 +219,11 @@ struct HostMachine: Sendable {
   private mutating func pass(_ new: [HostState.Output], at now: HostTime) {
     for output in new {
       switch output {
-      case .open(let generation, let bundle): daemon.open(generation, bundle)
+      case .open(let generation, let bundle):
+        daemon.open(generation, bundle, isInstalled: bundles.isInstalled(bundle.id))
       case .close(let generation): daemon.close(generation)
       case .withdraw(let id): daemon.withdraw(id)
+      case .handOver(let id, let heir): daemon.withdraw(id, heir: heir)
       case .mark(let id, let problem): daemon.mark(id, problem)
       case .refused(let id, let bundle): daemon.refusedVersion(id, bundle)
       case .effect(let effect): pass(effect, at: now)

@@ -61,6 +61,11 @@ extension HostState {
     } else {
       outputs += setProblem(problem, of: shown, isAbsent: true, at: now)
     }
+    // The folder may have another name, and the bundle in it another id.
+    for other in running.keys.sorted() where other != id {
+      guard let heir = running[other]?.instance.bundle else { continue }
+      outputs += inherit(heir, at: now)
+    }
     return outputs + standing()
   }
 
@@ -118,6 +123,72 @@ extension HostState {
     }
   }
 
+  /// The id in the file of a folder has changed. The widgets of the former bundle stay for a while,
+  /// stale, if users have set values on them.
+  mutating func rename(
+    _ id: String, to new: Bundle, in path: String, at now: HostTime
+  ) -> [Output] {
+    guard let current = running[id], folders[path]?.isInstalled != true,
+      !lostFields(of: current.instance).isEmpty,
+      !order.contains(where: { $0 != path && folders[$0]?.bundle?.id == id })
+    else { return letGo(id, at: now) }
+    if HostState.shares(current.instance.bundle, with: new) { return handOver(id, to: new) }
+    // Stands for the folder that the bundle had. No folder has this path.
+    let place = "\(path)#\(id)"
+    let problem =
+      "\(path) has the bundle \"\(new.id)\" now; change the id back to \"\(id)\" within"
+      + " \(limits.absenceMax.components.seconds) seconds, or the widgets of the bundle are removed"
+      + " with their data"
+    folders[place] = Folder(
+      digest: 0, goodDigest: nil, problem: problem, bundle: current.instance.bundle,
+      fallbackID: id, absence: .missing, removeAt: now.uptime + limits.absenceMax)
+    order.removeAll { $0 == place }
+    order.append(place)
+    running[id]?.folder = place
+    return [.report("bundle \(id): \(problem)")]
+      + setProblem(problem, of: id, isAbsent: true, at: now)
+  }
+
+  /// Gives a bundle the kinds and widgets of bundles that are missing, if it declares some of them:
+  /// somebody has changed the id.
+  mutating func inherit(_ heir: Bundle, at now: HostTime) -> [Output] {
+    var outputs: [Output] = []
+    for place in order where folders[place]?.absence == .missing {
+      guard let id = owned(by: place), id != heir.id, let former = running[id],
+        HostState.shares(former.instance.bundle, with: heir)
+      else { continue }
+      folders[place] = nil
+      outputs += handOver(id, to: heir)
+    }
+    order.removeAll { folders[$0] == nil }
+    return outputs
+  }
+
+  /// Ends a bundle. Another one takes over what both declare.
+  private mutating func handOver(_ id: String, to heir: Bundle) -> [Output] {
+    guard var former = running.removeValue(forKey: id) else { return [] }
+    var outputs: [Output] = former.refused == nil ? [] : [.refused(id: id, nil)]
+    outputs += former.instance.stop().map { .effect($0) }
+    outputs.append(.close(generation: former.instance.generation))
+    outputs.append(.handOver(id: id, to: heir.id))
+    outputs.append(.note("bundle \(id): bundle \(heir.id) takes over its kinds and widgets"))
+    return outputs
+  }
+
+  /// Whether two bundles have a kind or a widget in common, and the kinds of common widgets agree.
+  private static func shares(_ former: Bundle, with heir: Bundle) -> Bool {
+    let common = former.widgets.filter { spec in heir.widgets.contains { $0.id == spec.id } }
+    let kinds = Set(former.kinds.map(\.kind.name))
+    return common.allSatisfy { spec in
+      heir.widgets.contains { $0.id == spec.id && $0.kind == spec.kind }
+    } && (!common.isEmpty || heir.kinds.contains { kinds.contains($0.kind.name) })
+  }
+
+  /// Whether the file of a bundle is as the installer wrote it.
+  func isInstalled(_ id: String) -> Bool {
+    running[id].flatMap { folders[$0.folder]?.isInstalled } ?? false
+  }
+
   /// The daemon has widgets of kind `bundle`, perhaps from an earlier host. Those without a folder
   /// are removed with everything that belongs to them.
   public mutating func remembered(_ bundles: [Remembered], at now: HostTime) -> [Output] {
@@ -152,8 +223,18 @@ extension HostState {
 
   /// `: 2 widgets, with data that users or actions had set: list data.items`
   func removalWords(of instance: BundleInstance) -> String {
+    let count = instance.bundle.widgets.count
+    let lost = lostFields(of: instance)
+    let words = ": \(count) widget\(count == 1 ? "" : "s")"
+    guard !lost.isEmpty else { return words }
+    return words + ", with data that users or actions had set: "
+      + lost.prefix(limits.othersShownMax).joined(separator: ", ")
+      + (lost.count > limits.othersShownMax ? ", …" : "")
+  }
+
+  /// The data of a bundle's widgets that users or actions have set, such as `list data.items`.
+  private func lostFields(of instance: BundleInstance) -> [String] {
     let bundle = instance.bundle
-    let count = bundle.widgets.count
     var lost: [String] = []
     for id in instance.sortedIDs {
       guard let widget = instance.widgets[id]?.view,
@@ -161,18 +242,24 @@ extension HostState {
         let kind = bundle.kinds.first(where: { $0.kind.name == widget.kind })
       else { continue }
       let read = Set(kind.sources.flatMap { $0.assignments.values.map(\.key) })
-      let declared = bundle.widgets.first { $0.id == id }?.data
+      let spec = bundle.widgets.first { $0.id == id }
+      let declared = spec?.data
       for field in kind.kind.data where !read.contains(field.name) {
         guard let value = widget.data[field.name],
           value != (declared?[field.name] ?? field.defaultValue ?? .null)
         else { continue }
         lost.append("\(id) data.\(field.name)")
       }
+      for field in kind.kind.parameters {
+        guard let value = widget.parameters[field.name],
+          value != (spec?.parameters[field.name] ?? field.defaultValue ?? .null)
+        else { continue }
+        lost.append("\(id) parameters.\(field.name)")
+      }
+      for label in widget.labels.entries where spec?.labels[label.key] != label.value {
+        lost.append("\(id) labels.\(label.key)")
+      }
     }
-    let words = ": \(count) widget\(count == 1 ? "" : "s")"
-    guard !lost.isEmpty else { return words }
-    return words + ", with data that users or actions had set: "
-      + lost.prefix(limits.othersShownMax).joined(separator: ", ")
-      + (lost.count > limits.othersShownMax ? ", …" : "")
+    return lost
   }
 }

@@ -13,6 +13,8 @@ public struct HostState: Sendable {
   public enum Found: Sendable {
     /// A bundle, and the digest of its file.
     case bundle(Bundle, digest: UInt64)
+    /// The same, as the installer wrote it: nobody has edited the file since.
+    case installed(Bundle, digest: UInt64)
     /// A file that is not a bundle: the mistakes, with the file's name and the place.
     case broken(problem: String, digest: UInt64)
   }
@@ -25,6 +27,8 @@ public struct HostState: Sendable {
     case close(generation: UInt64)
     /// Remove the kinds and widgets of this bundle.
     case withdraw(id: String)
+    /// The same, but another bundle takes over what it declares, too.
+    case handOver(id: String, to: String)
     /// The daemon refused this version, and the former version still runs. Retry when the owners of
     /// its kinds or widgets change. nil: do not retry any more.
     case refused(id: String, Bundle?)
@@ -80,6 +84,8 @@ public struct HostState: Sendable {
     var absence: Absence?
     /// The time at which the widgets of the missing bundle are removed; nil for never.
     var removeAt: Duration?
+    /// Whether the file is as the installer wrote it.
+    var isInstalled = false
 
     var id: String { bundle?.id ?? fallbackID }
   }
@@ -150,7 +156,8 @@ public struct HostState: Sendable {
       outputs.append(.report(problem))
       if let id = owned(by: path) { outputs += setProblem(problem, of: id, at: now) }
       if let id = folder.rememberedID { outputs.append(.mark(id: id, problem: problem)) }
-    case .bundle(let bundle, let digest):
+    case .bundle(let bundle, let digest), .installed(let bundle, let digest):
+      let isInstalled = if case .installed = found { true } else { false }
       guard isNew || folder.digest != digest || folder.absence != nil else { return [] }
       if folder.absence != nil {
         outputs.append(.note("bundle \(bundle.id) is back in \(path)"))
@@ -164,12 +171,14 @@ public struct HostState: Sendable {
       folder.goodDigest = digest
       folder.problem = nil
       folder.bundle = bundle
+      folder.isInstalled = isInstalled
       folders[path] = folder
       if let before, before.id != bundle.id, running[before.id]?.folder == path {
-        outputs += letGo(before.id, at: now)
+        outputs += rename(before.id, to: bundle, in: path, at: now)
       }
       if let remembered, remembered != bundle.id { outputs += forget(remembered) }
       leaveAbsent(bundle.id, for: path)
+      outputs += inherit(bundle, at: now)
       if let holder = running[bundle.id], holder.folder != path {
         let problem =
           "\(path): the bundle \"\(bundle.id)\" already exists in \(holder.folder);"

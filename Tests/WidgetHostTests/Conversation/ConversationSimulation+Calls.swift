@@ -7,7 +7,10 @@ import WidgetModel
 /// The values that the checks read from calls and bundles.
 extension HostState.Found {
   var bundleID: String? {
-    if case .bundle(let bundle, _) = self { bundle.id } else { nil }
+    switch self {
+    case .bundle(let bundle, _), .installed(let bundle, _): bundle.id
+    case .broken: nil
+    }
   }
 }
 
@@ -25,7 +28,7 @@ extension DaemonCall {
   /// The set whose kinds or widgets the call changes.
   var changedSet: String? {
     switch self {
-    case .declare(_, let set), .own(_, let set), .removeKinds(let set): set
+    case .declare(_, let set), .own(_, let set), .keep(_, let set), .removeKinds(let set): set
     default: nil
     }
   }
@@ -42,7 +45,7 @@ extension DaemonCall {
   /// Whether a host that serves nothing must not make this call.
   var changesWidgets: Bool {
     switch self {
-    case .update, .send, .presence: true
+    case .update, .send, .presence, .remove: true
     default: changedSet != nil
     }
   }
@@ -57,6 +60,9 @@ extension DaemonCall {
     case .acknowledgeMissed(let id, _): "missed \(id.number)"
     case .declare(let specs, let set): "declare \(set) \(specs.count)"
     case .own(let specs, let set): "own \(set) \(specs.count)"
+    case .keep(let specs, let set): "keep \(set) \(specs.count)"
+    case .foresee(let specs, let set): "foresee \(set) \(specs.count)"
+    case .remove(let ids): "remove \(ids)"
     case .removeKinds(let set): "removeKinds \(set)"
     case .update(let id, _, let provider): "update \(id) \(provider)"
     case .presence(let ids, _): "presence \(ids)"

@@ -9,6 +9,9 @@ struct HostMachineTests {
   private var machine = HostMachine(home: "/home/me", uid: 0, seed: 1)
   private var now = Duration.zero
   private var outputs: [HostMachine.Output] = []
+  private var watch: WatchID?
+  private var keptLines: [String] = []
+  private var declared: [Widget] = []
 
   private var time: HostTime { HostTime(wall: .epoch, uptime: now) }
 
@@ -154,6 +157,59 @@ struct HostMachineTests {
     }
   }
 
+  /// Answers every call. Returns the calls that declare widgets or make them stale or fresh.
+  private mutating func follow(_ known: [Widget], _ results: [ApplyResult]) -> [String] {
+    keptLines = []
+    var words: [String] = []
+    var inputs: [DaemonInput] = []
+    while true {
+      for output in outputs {
+        switch output {
+        case .daemon(.open(let id, _)): inputs.append(.session(id, .opened(epoch: 1)))
+        case .daemon(.watch(let id, _)):
+          inputs.append(
+            .watch(
+              id,
+              .snapshot(
+                known
+                  + declared.filter { widget in
+                    !known.contains { $0.id == widget.id }
+                  })))
+          watch = id
+        case .daemon(.call(let id, let call)):
+          var answer = DaemonAnswer.done
+          switch call {
+          case .widgets: answer = .widgets(known)
+          case .ready: answer = .kinds([])
+          case .own(let specs, let set), .keep(let specs, let set), .foresee(let specs, let set):
+            let name = call.signature.prefix { $0 != " " }
+            if set == "bundle/a" {
+              words.append("\(name) " + specs.compactMap(\.id?.rawValue).joined(separator: " "))
+            }
+            if name != "foresee", set == "bundle/a" {
+              declared = specs.compactMap { spec in
+                spec.id.map { Widget(id: $0, kind: spec.kind, applySet: set) }
+              }
+            }
+            answer = .results(name == "keep" ? [] : results)
+          case .update(let id, let patch, _):
+            if let isStale = patch.isStale { words.append("\(isStale ? "stale" : "fresh") \(id)") }
+          default: break
+          }
+          inputs.append(.answered(id, .success(answer)))
+        case .kept(let field, let bundle): keptLines.append(field.message(by: bundle))
+        default: break
+        }
+      }
+      guard !inputs.isEmpty else { return words }
+      tell(inputs.removeFirst())
+    }
+  }
+
+  private func removal(_ id: String) throws -> DaemonInput {
+    .watch(try #require(watch), .removed(try #require(WidgetID(id))))
+  }
+
   private func bundle(_ version: String, _ widget: String) throws -> Bundle {
     try BundleReader.read(
       """
@@ -272,6 +328,66 @@ struct HostMachineTests {
     #expect(owned == (isReplaced ? [["w"], [], ["w"]] : [["w"]]))
     #expect(lines.contains { $0.contains("changes its kind from former to k") } == isReplaced)
     #expect(lines.contains { $0.contains("refuses the bundle: w is a former") } != isReplaced)
+  }
+
+  @Test mutating func `a widget with values of users that the file drops stays for a while`()
+    throws
+  {
+    let id = try #require(WidgetID("w"))
+    let kind = try #require(KindName("k"))
+    let known = Widget(id: id, kind: kind, data: ["n": .int(7)], applySet: "bundle/a")
+    outputs = machine.found(
+      .bundle(try bundle("1.0.0", "data: {m: 3}"), digest: 1), in: "/b/a", at: time)
+    _ = settle([])
+    outputs = machine.start(at: time)
+    _ = settle([])
+    let dropped = try BundleReader.read(
+      """
+      bundle: a
+      format: 1
+      version: 1.0.1
+      kinds: {k: {data: {n: 1, m: 2}, content: {label: x}}}
+      widgets: {v: {kind: k}}
+      """)
+    let lost = FieldOwner(path: "data.n", owner: "user 1", declared: .int(7))
+    let results = [ApplyResult(id: id, action: .deleted, keptFields: [lost])]
+    outputs = machine.found(.bundle(dropped, digest: 2), in: "/b/a", at: time)
+    #expect(follow([known], results) == ["foresee v", "stale w", "keep v"])
+    #expect(machine.nextDeadline == HostLimits().absenceMax)
+    // Each further declaration keeps it, too.
+    now += .seconds(10)
+    outputs = machine.handle(try removal("v"), at: time)
+    #expect(follow([known], results) == [])
+    now += HostLimits().restoreWaitInitial
+    outputs = machine.tick(at: time)
+    #expect(follow([known], results) == ["foresee v", "keep v"])
+    var other = machine
+    swap(&machine, &other)
+    outputs = machine.found(
+      .bundle(try bundle("1.0.2", "data: {m: 3}"), digest: 3), in: "/b/a", at: time)
+    #expect(follow([known], []) == ["fresh w", "own w"])
+    swap(&machine, &other)
+    now = HostLimits().absenceMax
+    outputs = machine.tick(at: time)
+    #expect(follow([known], results) == ["foresee v", "own v"])
+    let line = try #require(keptLines.first)
+    #expect(line.contains("widget w is removed, and with it the value of data.n, 7"))
+    #expect(machine.nextDeadline == nil)
+  }
+
+  @Test mutating func `a version that was installed removes widgets at once`() throws {
+    let id = try #require(WidgetID("w"))
+    let known = Widget(id: id, kind: try #require(KindName("k")), applySet: "bundle/a")
+    let empty = try BundleReader.read(
+      "{bundle: a, format: 1, version: 1.0.1, kinds: {k: {content: {label: x}}},"
+        + " widgets: {v: {kind: k}}}")
+    outputs = machine.found(
+      .bundle(try bundle("1.0.0", "data: {m: 3}"), digest: 1), in: "/b/a", at: time)
+    _ = settle([])
+    outputs = machine.start(at: time)
+    _ = settle([])
+    outputs = machine.found(.installed(empty, digest: 2), in: "/b/a", at: time)
+    #expect(follow([known], []) == ["own v"])
   }
 
   @Test(arguments: [(1, 200), (2, 400), (3, 800), (5, 3200), (6, 5000), (100, 5000)])

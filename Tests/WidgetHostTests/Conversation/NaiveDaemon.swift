@@ -95,6 +95,22 @@ struct NaiveDaemon {
         put(id, spec.kind, data: spec.data, set: set)
       }
       return .success(isOwn ? .results([]) : .done)
+    case .foresee(let specs, let set):
+      let ids = Set(specs.compactMap(\.id))
+      return .success(
+        .results(
+          sortedWidgets.filter { $0.applySet == set && !ids.contains($0.id) }.map {
+            ApplyResult(id: $0.id, action: .deleted)
+          }))
+    case .keep(let specs, let set):
+      for spec in specs {
+        guard let id = spec.id, widgets[id]?.applySet != set else { continue }
+        put(id, spec.kind, data: spec.data, set: set)
+      }
+      return .success(.results([]))
+    case .remove(let ids):
+      for id in ids { remove(id) }
+      return .success(.done)
     case .removeKinds(let provider):
       removeKinds(
         kinds.filter { $0.value == provider }.keys.sorted { $0.rawValue < $1.rawValue })
