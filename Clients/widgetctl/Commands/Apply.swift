@@ -32,8 +32,9 @@ struct ApplyCommand: AsyncParsableCommand {
 
       In the output of `ls`, applySet is the set of a widget. If you apply this output, the \
       widgets stay in this set. Apply widgets of different sets one set at a time. To move widgets \
-      of another set to this set, give --set or --force. To change a widget of a bundle, edit the \
-      bundle's file. Only --force takes a widget from its bundle; widgetd-host then refuses the \
+      of another set to this set, give --set or --force. Values that you change in a widget of a \
+      bundle become yours, as with `set`. The daemon refuses new widgets and changed kinds in the \
+      set of a bundle: edit the bundle's file. Only --force takes a widget from its bundle; widgetd-host then refuses the \
       bundle.
 
       Examples:

@@ -68,8 +68,7 @@ struct BundleInstallCommand: AsyncParsableCommand {
     let host = await BundleHost.ask(global)
     let rival = await BundleStanding.rival(of: bundle.id, installedIn: installer.path, global)
     if let problem = host.problem(of: installer.path) ?? rival { BundleText.warn(problem) }
-    for remark in outlook?.remarks ?? [] { BundleText.warn(remark.text) }
-    for news in outlook?.kept.compactMap(\.news) ?? [] { BundleText.warn(news) }
+    for warning in outlook?.warnings ?? [] { BundleText.warn(warning) }
     global.session(socketPath: "").printer.print(
       BundleText.document(outcome, in: installer, isLive: host.runs(installer.path))
     ) {

@@ -107,6 +107,9 @@ struct BundleOutlook: Hashable, Sendable {
     return outlook
   }
 
+  /// The warnings at an installation.
+  var warnings: [String] { remarks.map(\.text) + kept.compactMap(\.news) }
+
   /// The warnings of a bundle's reader that apply here: other programs may provide the kinds that
   /// the bundle lacks.
   func remarks(of bundle: Bundle) -> [BundleProblem] {

@@ -107,10 +107,16 @@ enum BundleRemote {
         .invalidArgument, "\(path) is a folder, which has no digest; leave out --sha256")
     }
     request.sha256 = digest ?? ""
+    // The question comes before the host loads the bundle.
+    var outlook: BundleOutlook?
+    if let found = try? BundleInstaller.anywhere.read(source) {
+      outlook = await BundleOutlook.of(found.bundle, global)
+    }
     let answer = try await advising(global) { () async throws(ClientError) in
       try await session.client.installBundle(request, options: session.options)
     }
     for warning in answer.warnings { BundleText.warn(advice(warning)) }
+    for warning in outlook?.warnings ?? [] { BundleText.warn(advice(warning)) }
     let bundle = answer.bundle
     // The answer has the folder of the bundle itself, which is in the folder of bundles.
     let folder = bundle.folder.lastIndex(of: "/").map { String(bundle.folder[..<$0]) }
@@ -120,15 +126,24 @@ enum BundleRemote {
       BundleText.warn(rival)
     }
     session.printer.print(
-      document(answer.bundle, former: answer.formerVersion, warnings: answer.warnings)
+      document(
+        answer.bundle, former: answer.formerVersion,
+        warnings: answer.warnings + (outlook?.warnings ?? []))
     ) { installed(answer) }
   }
 
   static func list(_ global: GlobalOptions) async throws {
     let session = try global.session()
     let answer = try await session.client.listBundles(options: session.options)
-    let standings = await BundleStanding.all(global)
     let bundles = answer.bundles
+    var standings = await BundleStanding.all(global)
+    // The host loads a new bundle a moment after its installation.
+    for _ in 0..<loadingLooksMax {
+      guard bundles.contains(where: { $0.problem.isEmpty && standing(of: $0, standings) == nil })
+      else { break }
+      try await Task.sleep(for: .milliseconds(100))
+      standings = await BundleStanding.all(global)
+    }
     session.printer.print(
       list: bundles.map { document($0) },
       around: { .map(["bundles": $0, "folder": .string(answer.folder)]) }
@@ -136,9 +151,7 @@ enum BundleRemote {
       guard !bundles.isEmpty else { return "no bundles in \(answer.folder) of widgetd-host\n" }
       var table = Table("ID", "VERSION", "KINDS", "WIDGETS", "STATE")
       for bundle in bundles {
-        let standing =
-          standings[bundle.folder]
-          ?? BundleStanding.resolved(bundle.folder).flatMap { standings[$0] }
+        let standing = standing(of: bundle, standings)
         let isBad = !bundle.problem.isEmpty || standing?.isBad != false
         let state =
           bundle.problem.isEmpty
@@ -151,6 +164,16 @@ enum BundleRemote {
       }
       return table.text(width: session.printer.width, session.printer.painter)
     }
+  }
+
+  /// How often `ls --remote` looks again for a bundle that the host has not reported.
+  private static let loadingLooksMax = 20
+
+  private static func standing(
+    of bundle: InstalledBundle, _ standings: [String: BundleStanding]
+  ) -> BundleStanding? {
+    standings[bundle.folder]
+      ?? BundleStanding.resolved(bundle.folder).flatMap { standings[$0] }
   }
 
   static func rollback(_ id: String, to version: String?, _ global: GlobalOptions) async throws {

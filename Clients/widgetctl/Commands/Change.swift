@@ -330,14 +330,19 @@ struct RemoveCommand: AsyncParsableCommand {
           firstFailure = firstFailure ?? failure.exit
           continue
         }
+        // The bundle restores its widget without the values of users.
+        let lost = force ? await LostValues.ask(with: id, session) : []
         let answer = try await session.client.deleteWidget(
           DeleteWidgetRequest(
             id: id, etag: etag ?? "", allowMissing: allowMissing,
             requestID: global.requestId.map { ids.count == 1 ? $0 : "\($0)-\(index + 1)" } ?? "",
             transition: transition.transition), options: session.options)
         session.printer.print(
-          .map(["id": .string(id.rawValue), "revision": .revision(answer.revision)])
-        ) { allowMissing ? "\(id) is gone\n" : "\(id) removed\n" }
+          LostValues.document(removed: id, answer.revision, lost)
+        ) {
+          (allowMissing ? "\(id) is gone\n" : "\(id) removed\n")
+            + LostValues.text(lost)
+        }
       } catch {
         let failure = CommandFailure(error)
         // Without a daemon, the other ids fail in the same way.

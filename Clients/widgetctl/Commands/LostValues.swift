@@ -6,6 +6,13 @@ enum LostValues {
   struct Entry {
     let widget: WidgetID
     let field: FieldOwner
+
+    var document: Value {
+      .map([
+        "widget": .string(widget.rawValue), "field": .string(field.path),
+        "value": field.declared ?? .null, "owner": .string(field.owner),
+      ])
+    }
   }
 
   /// The values that the removal of some bundles would lose. None if the daemon does not answer.
@@ -32,6 +39,17 @@ enum LostValues {
     }
   }
 
+  /// The values that the removal of one widget of a bundle would lose.
+  static func ask(with id: WidgetID, _ session: Session) async -> [Entry] {
+    let paths = ["id", "owners", "data", "parameters", "labels", "apply_set"]
+    guard let mask = try? ReadMask(paths: paths),
+      let answer = try? await session.client.getWidget(
+        GetWidgetRequest(id: id, readMask: mask), options: session.options),
+      RemoveCommand.bundle(of: answer.widget.applySet) != nil
+    else { return [] }
+    return entries(of: answer.widget, answer.owners)
+  }
+
   /// The values that are gone with a widget.
   static func entries(of widget: Widget, _ owners: [FieldOwner]) -> [Entry] {
     owners.compactMap { field in
@@ -52,20 +70,23 @@ enum LostValues {
   }
 
   static func text(removed ids: [String], _ lost: [Entry]) -> String {
-    ids.map { "bundle \($0) removed\n" }.joined()
-      + lost.map { "  \(text($0.field, of: $0.widget))".safeForTerminal + "\n" }.joined()
+    ids.map { "bundle \($0) removed\n" }.joined() + text(lost)
+  }
+
+  static func text(_ lost: [Entry]) -> String {
+    lost.map { "  \(text($0.field, of: $0.widget))".safeForTerminal + "\n" }.joined()
+  }
+
+  static func document(removed id: WidgetID, _ revision: Revision, _ lost: [Entry]) -> Value {
+    var map: ValueMap = ["id": .string(id.rawValue), "revision": .revision(revision)]
+    if !lost.isEmpty { map["lostFields"] = .list(lost.map(\.document)) }
+    return .map(map)
   }
 
   static func document(removed ids: [String], _ lost: [Entry]) -> Value {
     var map: ValueMap = ["removed": .list(ids.map { .string($0) })]
     if !lost.isEmpty {
-      map["lostFields"] = .list(
-        lost.map { entry in
-          .map([
-            "widget": .string(entry.widget.rawValue), "field": .string(entry.field.path),
-            "value": entry.field.declared ?? .null, "owner": .string(entry.field.owner),
-          ])
-        })
+      map["lostFields"] = .list(lost.map(\.document))
     }
     return .map(map)
   }
