@@ -73,7 +73,7 @@ struct BundleClaims: Sendable {
       guard !isLost else {
         let value = field.declared.map { value in
           let text = JSONText.write(value)
-          return ", \(text.count > 80 ? text.prefix(80) + "…" : text[...]),"
+          return ", \(text.count > 80 ? text.prefix(80) + "…" : text[...])"
         }
         return (bundle.isEmpty ? "" : "bundle \(bundle): ")
           + "widget \(widget) is removed, and with it the value of "
