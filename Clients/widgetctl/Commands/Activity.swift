@@ -145,7 +145,7 @@ struct ActivityStartCommand: AsyncParsableCommand {
   @OptionGroup var transition: TransitionOptions
   @OptionGroup var global: GlobalOptions
 
-  func validate() throws { try refuseRepeated(parameters.keys, labels.keys) }
+  func validate() throws { try refuseRepeated(parameters.keys, options.labels.keys) }
 
   func run() async throws {
     let session = try global.session()

@@ -63,7 +63,7 @@ struct AddCommand: AsyncParsableCommand {
   @OptionGroup var global: GlobalOptions
 
   func validate() throws {
-    try refuseRepeated((data + namedData).keys, parameters.keys, labels.keys)
+    try refuseRepeated((data + namedData).keys, parameters.keys, options.labels.keys)
   }
 
   func run() async throws {

@@ -57,7 +57,7 @@ struct RunCommand: AsyncParsableCommand {
   @OptionGroup var global: GlobalOptions
 
   func validate() throws {
-    try refuseRepeated(labels.keys)
+    try refuseRepeated(options.labels.keys)
     guard !command.isEmpty else {
       throw ValidationError("name the command after --: widgetctl run --activity Build -- make")
     }
