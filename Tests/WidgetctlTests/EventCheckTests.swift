@@ -58,7 +58,7 @@ struct EventCheckTests {
     throws
   {
     let warning = try check(reducers: [Reducer(event: "click")]).warning("clik")
-    #expect(warning?.message.contains("only programs that follow its events notice it") == true)
+    #expect(warning?.message.contains("Only programs that follow its events notice it") == true)
     #expect(warning?.metadata["suggestion"] == "click")
     #expect(try check(reducers: [Reducer(event: "click")]).warning("click") == nil)
     // A reducer of one node does not handle events of the widget.
