@@ -6,8 +6,8 @@ package enum BundleFileName {
   package static let all = ["bundle.yaml", "bundle.yml", "bundle.json"]
   private static let endings = [".yaml", ".yml", ".json"]
 
-  /// The problem of a folder that has files like a bundle's, but no bundle's file. Nil for a folder
-  /// without such files.
+  /// The problem of a folder that has a file with almost the name of a bundle's, but no bundle's file.
+  /// Nil for a folder without such a file.
   ///
   /// - Parameter names: of the folder's files.
   package static func problem(
@@ -16,14 +16,14 @@ package enum BundleFileName {
     let similar = names.filter { name in
       !name.hasPrefix(".") && endings.contains { name.hasSuffix($0) }
     }.sorted()
-    guard let first = similar.first else { return nil }
-    // A name such as `Bundle.yaml` is a better guess than the first one.
-    let near = similar.first { $0.closest(among: all) != nil } ?? first
-    let meant =
-      near.closest(among: all) ?? "bundle.\(near.split(separator: ".").last ?? "yaml")"
-    return (
-      "\(folder) has \(near), but no bundle's file", "did you mean \(meant)? Rename the file"
-    )
+    // Other folders can have files of these formats, such as `package.json`.
+    for name in similar {
+      guard let meant = name.closest(among: all) else { continue }
+      return (
+        "\(folder) has \(name), but no bundle's file", "did you mean \(meant)? Rename the file"
+      )
+    }
+    return nil
   }
 
   /// The problem of a file or folder whose name is not UTF-8 text.

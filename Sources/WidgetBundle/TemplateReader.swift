@@ -149,7 +149,9 @@ final class TemplateReader {
 
   private func id(_ object: Object, _ type: NodeType) -> String {
     guard let item = object["id"], let id = reading.text(item) else {
-      return kindReader.nodeIDs.next(type)
+      let id = kindReader.nodeIDs.next(type)
+      kindReader.nodeTypes[id] = type
+      return id
     }
     if !NodeID.isTemplateID(id) {
       reading.report(

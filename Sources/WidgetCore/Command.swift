@@ -63,9 +63,12 @@ public struct Declaration: Hashable, Sendable {
   /// The set owns the fields that it declares. Fields of other owners do not change, and neither do
   /// fields that the set does not declare.
   public var ownsFields: Bool
-  /// Whether the caller is not the program that has the set. The set then gets no new widgets and
-  /// loses none, and the values that change belong to the caller, as after an update.
+  /// Whether the caller is not the program that has the set. No widgets are then created or pruned,
+  /// and the values that change belong to the caller, as after an update. A widget that exists can be
+  /// moved into the set.
   public var isForeign: Bool
+  /// Whether fields stay that a foreign caller does not declare.
+  let leavesOthers: Bool
 
   public init(
     applySet: String = "default", widgets: [WidgetSpec], prunes: Bool = false,
@@ -73,6 +76,7 @@ public struct Declaration: Hashable, Sendable {
   ) {
     self.ownsFields = ownsFields && !isForeign
     self.isForeign = isForeign
+    leavesOthers = ownsFields && isForeign
     self.applySet = applySet
     self.widgets = widgets
     self.prunes = prunes

@@ -89,7 +89,8 @@ extension WidgetStore {
       declaration.ownsFields
       ? try owning(record, try fitted(spec, .only, field: field), by: applySet, field: field)
       : try replacing(
-        record, by: spec, declaration.isForeign ? .user(caller.uid) : .set(applySet), field: field)
+        record, by: spec, declaration.isForeign ? .user(caller.uid) : .set(applySet),
+        leavesOthers: declaration.leavesOthers, field: field)
     if let timeline = try fittedTimeline(of: spec, field: field),
       timeline.isChange(of: record.timeline)
     {
@@ -121,18 +122,20 @@ extension WidgetStore {
   }
 
   /// The changes of a declaration without `ownsFields`: the widget gets exactly the declared
-  /// parameters and labels, whoever set the former ones.
+  /// parameters and labels, whoever set the former ones. With `leavesOthers`, the others stay.
   private func replacing(
-    _ record: Record, by asked: WidgetSpec, _ writer: FieldWriter, field: String
+    _ record: Record, by asked: WidgetSpec, _ writer: FieldWriter, leavesOthers: Bool, field: String
   ) throws(StoreError) -> Owning {
     let spec = try fitted(asked, .again, field: field)
     var plan = Owning()
     // A widget of kind `help` has only the data that explains its kind.
     plan.patch = WidgetPatch(setData: spec.data, replaceData: record.kind == .help)
     plan.patch.setParameters = spec.parameters
-    plan.patch.unsetParameters = record.parameters.keys.filter { spec.parameters[$0] == nil }
     plan.patch.setLabels = spec.labels
-    plan.patch.unsetLabels = record.labels.entries.map(\.key).filter { spec.labels[$0] == nil }
+    if !leavesOthers {
+      plan.patch.unsetParameters = record.parameters.keys.filter { spec.parameters[$0] == nil }
+      plan.patch.unsetLabels = record.labels.entries.map(\.key).filter { spec.labels[$0] == nil }
+    }
     try checkActivity(
       plan.patch, of: record, data: "\(field).data", parameters: "\(field).parameters")
     // A user does not become the owner of fields that the file leaves out, and that get a default.

@@ -58,6 +58,8 @@ public struct YAMLReader: ~Copyable {
   private var anchors: [String: Anchored] = [:]
   /// The offsets of the lines in the text; nil until they are needed.
   private var lineStarts: [Int]?
+  /// The line that `scalars(ofLine:)` has read last.
+  private var lastLine: (number: Int, scalars: [Unicode.Scalar])?
 
   private struct Anchored {
     var node: YAMLNode
@@ -293,12 +295,16 @@ public struct YAMLReader: ~Copyable {
   }
 
   private mutating func scalars(ofLine number: Int) -> [Unicode.Scalar] {
+    // A long line can have many missing values.
+    if let lastLine, lastLine.number == number { return lastLine.scalars }
     let newline = UInt8(ascii: "\n")
     let starts = lineStarts ?? [0] + bytes.indices.filter { bytes[$0] == newline }.map { $0 + 1 }
     lineStarts = starts
     guard starts.indices.contains(number - 1) else { return [] }
     let line = bytes[starts[number - 1]...].prefix { $0 != newline }
-    return Array(String(decoding: line, as: UTF8.self).unicodeScalars)
+    let scalars = Array(String(decoding: line, as: UTF8.self).unicodeScalars)
+    lastLine = (number, scalars)
+    return scalars
   }
 
   /// The start of the next element; nil at the end of the sequence or mapping.

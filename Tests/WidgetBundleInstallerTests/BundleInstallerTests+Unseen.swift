@@ -23,6 +23,7 @@ extension BundleInstallerTests {
     scratch.write("bundles/desk/bundle.yaml", Texts.bundle("desk"))
     scratch.write("bundles/clock/Bundle.yaml", Texts.bundle("clock"))
     scratch.write("bundles/notes/notes.txt", "mine")
+    scratch.write("bundles/web/package.json", "{}")
     let folder = "\(scratch.path)/bundles/clock"
     let reason = "\(folder) has Bundle.yaml, but no bundle's file"
     #expect(

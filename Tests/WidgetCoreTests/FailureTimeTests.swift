@@ -133,6 +133,69 @@ struct FailureTimeTests {
 
 /// The same for widgets that show others.
 struct EmbedFailureTimeTests: EmbedSuite {
+  /// A widget with a label that can fail, and an embed that shows nothing.
+  private static func kind(label: String = "label") -> Kind {
+    Kind(
+      name: "share", data: [Field(name: "cups", type: .int, defaultValue: .int(1))],
+      content: [
+        ContentTemplate(
+          root: NodeTemplate(
+            id: "top", type: .stack,
+            children: [
+              NodeTemplate(
+                id: label, type: .label, properties: ["text": Binding("string(10 / data.cups)")]),
+              NodeTemplate(
+                id: "a", type: .label, properties: ["text": Binding("string(10 / data.cups)")]),
+              NodeTemplate(
+                id: "e", type: .embed, properties: ["widget": Binding("'gone'")],
+                condition: "data.cups > 5"),
+            ]))
+      ])
+  }
+
+  private func set(_ cups: Int64, _ store: inout Store, at seconds: Int64) throws {
+    try store.run(.update("w", .set(["cups": .int(cups)])), at: .at(seconds))
+    store.commitGroup(at: .at(0))
+    store.settleEmbeds(at: .at(seconds))
+    #expect(store.checkInvariants().isEmpty)
+  }
+
+  private func failing() throws -> Store {
+    var store = Store()
+    try store.register([Self.kind()])
+    try store.create("w", kind: "share")
+    store.commitGroup(at: .at(0))
+    try set(0, &store, at: 5)
+    #expect(store.widget("w")?.content?["a"]?.problemSince == .at(5))
+    return store
+  }
+
+  @Test func `a failure beside an embed keeps its start over a restart`() throws {
+    let store = try failing()
+    var image = StoreImage(epoch: 7, revision: store.revision)
+    image.records = store.records.map { RecordImage($0) }
+    image.kinds = store.kinds().kinds
+    var other = Store(image: image)
+    other.settleEmbeds(at: .at(50))
+    #expect(other.widget("w")?.content?["a"]?.problemSince == .at(5))
+    try set(-1, &other, at: 60)
+    try set(0, &other, at: 70)
+    #expect(other.widget("w")?.content?["a"]?.problemSince == .at(70))
+  }
+
+  @Test func `a failure beside an embed that begins again has another start`() throws {
+    var store = try failing()
+    try store.run(
+      .applyKinds(KindDeclaration(provider: "desk", kinds: [Self.kind(label: "other")])),
+      at: .at(30))
+    store.commitGroup(at: .at(0))
+    store.settleEmbeds(at: .at(30))
+    #expect(store.widget("w")?.content?["a"]?.problemSince == .at(5))
+    try set(1, &store, at: 40)
+    try set(0, &store, at: 50)
+    #expect(store.widget("w")?.content?["a"]?.problemSince == .at(50))
+  }
+
   @Test func `an embed of a missing widget fails since the daemon has looked for it`() throws {
     var store = try store()
     try frame("f", showing: "gone", &store)

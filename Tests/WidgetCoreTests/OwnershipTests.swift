@@ -341,6 +341,13 @@ struct OwnershipTests: ContentSamples {
       #expect(widget.data["count"] == .int(7) && widget.data["note"] == .string("m"))
       #expect(widget.parameters["zone"] == .string("CET") && widget.labels["mine"] == "1")
     }
+    // A call that owns fields leaves those that it does not declare.
+    var whole2 = store
+    try whole2.update("c", .with { $0.setLabels = ["kept": "1"] })
+    let part = spec(data: ["count": .int(7)])
+    _ = try whole2.declare([part], in: Self.manager, owns: true, isForeign: true)
+    #expect(whole2.widget("c")?.labels["kept"] == "1")
+    #expect(whole2.widget("c")?.data["count"] == .int(7))
     // What changes nothing is taken; the set gets no widgets and loses none.
     let same = try #require(store.widget("c"))
     let whole = spec(data: same.data, parameters: same.parameters)

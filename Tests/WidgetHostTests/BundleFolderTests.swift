@@ -104,8 +104,8 @@ struct BundleFolderTests {
 
   @Test(
     arguments: [
-      ("bundel.yaml", "bundle.yaml"), ("Bundle.yaml", "bundle.yaml"), ("clock.json", "bundle.json"),
-      ("desk.yml", "bundle.yml"), ("notes.txt", nil), (".settings.json", nil),
+      ("bundel.yaml", "bundle.yaml"), ("Bundle.yaml", "bundle.yaml"), ("bundle.jsn", nil),
+      ("package.json", nil), ("strings.yml", nil), ("notes.txt", nil), (".settings.json", nil),
     ] as [(String, String?)])
   func `a folder with a file like a bundle's has a suspicion`(file: String, meant: String?) throws {
     let place = try Place(file)

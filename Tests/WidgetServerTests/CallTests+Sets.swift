@@ -228,6 +228,10 @@ extension `A call` {
       let refusal = try client.refusal("ApplyKinds", kinds, service: catalog)
       Self.expect(refusal, .invalidArgument, "INVALID_FIELD")
       #expect(refusal.message.contains("belongs to "))
+      // Such a call can be the host's, whose session is not open again: it tries again.
+      let whole = ApplyWidgetsRequest(applySet: set, widgets: [], prune: true)
+      Self.expect(
+        try client.refusal("ApplyWidgets", whole), .unavailable, "BUNDLE_HOST_MISSING")
       let host = try RawProvider(server.connect())
       try host.open("widgetd-host")
       _ = try client.call("ApplyWidgets", widgets, as: ApplyWidgetsResponse.self)

@@ -47,6 +47,30 @@ extension Providers {
     }
   }
 
+  @Test func `snapshots that wait are answered at once if the process ends`() async throws {
+    try await withServer { server in
+      let provider = try self.opened(server)
+      let client = try server.connect()
+      let request = GetSnapshotRequest(kind: try .make("page"))
+      let calls = try (0..<100).map { _ in
+        try client.start("GetSnapshot", request, service: Self.timelines)
+      }
+      for _ in calls {
+        guard case .snapshotRequest = try provider.next() else { throw TestFault("no request") }
+      }
+      let isDone = try server.onLoop { service in
+        service.context.prepareHandover()
+        service.providers.endAll()
+        return !service.context.work.hasMore
+      }
+      #expect(isDone)
+      for call in calls {
+        let answer = try client.answer(to: call, as: GetSnapshotResponse.self)
+        #expect(answer.preview.reason.contains("The provider left before it answered"))
+      }
+    }
+  }
+
   @Test func `all snapshots of a provider that leaves are answered`() async throws {
     try await withServer { server in
       let provider = try self.opened(server)

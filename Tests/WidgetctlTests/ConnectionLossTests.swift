@@ -31,7 +31,7 @@ struct ConnectionLossTests {
       .disconnected(.unavailable(.noSuchFile, socketPath: "/s")), nil, at: .epoch)
     #expect(loss?.words == "widgetd is away")
     for (error, words) in [
-      (ClientError.unresponsive(socketPath: "/s", answerMax: .seconds(5)), "does not answer"),
+      (ClientError.unresponsive(socketPath: "/s", answerMax: .seconds(5)), "has not answered"),
       (.protocolViolation("no"), "another program answers"),
     ] {
       loss = .after(.disconnected(error), loss, at: Timestamp.epoch.advanced(by: .seconds(9)))

@@ -48,7 +48,7 @@ struct ConnectionLoss: Hashable, Sendable {
     }
     switch frame {
     case .disconnected(let error):
-      (loss.words, loss.absence) = (error.loss, error.absence ?? loss.absence)
+      (loss.words, loss.absence) = (error.timedLoss, error.absence ?? "")
     case .store(let store): loss.store = store.failure
     case .reset: loss.waitsForSnapshot = true
     case .opened where !loss.waitsForSnapshot: return nil

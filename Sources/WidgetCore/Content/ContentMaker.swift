@@ -51,8 +51,12 @@ struct ShownContent {
   /// Uses a table that exists already.
   mutating func show(_ table: ContentTable?) { own = table.map(ContentBox.init) }
 
-  /// Drops the content, because the state that it was made from is lost.
-  mutating func forget() { own = nil }
+  /// Drops the content, because the state that it was made from is lost. The starts of its failures
+  /// are kept for the next content.
+  mutating func forget() {
+    if let own { storedFailures = own.table.failureTimes }
+    own = nil
+  }
 
   /// Updates the widget's content to its state. Returns the cost, which depends on the changes.
   fileprivate mutating func refresh(
@@ -85,7 +89,8 @@ final class ContentBox {
     // Copies of the record may share the box.
     var table = shared.table
     let isOther = resolve(&table)
-    if isOther { content = ContentBox(table) }
+    // The table also changes if it has forgotten the failures of its former content.
+    if isOther || shared.table.knowsFormerFailures { content = ContentBox(table) }
     return isOther
   }
 

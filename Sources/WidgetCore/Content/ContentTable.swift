@@ -77,6 +77,9 @@ struct ContentTable {
   /// The starts of the failures of its nodes. O(nodes that fail).
   var failureTimes: FailureTimes { slots.failureTimes }
 
+  /// Whether failures that begin now get the start of a failure of the former content.
+  var knowsFormerFailures: Bool { slots.knowsFormerFailures }
+
   /// The changes after a cursor; nil for none. O(changes).
   func change(since cursor: Revision) -> ContentChange? {
     slots.change(since: cursor, below: root.top)

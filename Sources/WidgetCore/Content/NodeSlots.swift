@@ -168,6 +168,9 @@ struct NodeSlots {
     return times
   }
 
+  /// Whether it knows failures of the earlier content.
+  var knowsFormerFailures: Bool { !knownFailures.isEmpty }
+
   /// Forgets the failures of the earlier content: later failures begin at their time.
   mutating func forgetKnownFailures() {
     if !knownFailures.isEmpty { knownFailures = FailureTimes() }

@@ -201,10 +201,11 @@ extension DaemonConversation {
       let id = call(.declareKinds(session), for: .work(generation))
       links[generation]?.begin(.kinds(id))
     case .declareWidgets:
-      // Widgets that the file no longer has can have other kinds.
-      let kinds = Set(link.bundle.widgets.map(\.kind))
-        .union(declaredKinds[link.bundle.id] ?? [])
-      guard !kinds.isEmpty else { return own([], generation) }
+      // Widgets that the file no longer has can have other kinds. This host knows these kinds only
+      // from its own declarations, so its first question is about all widgets.
+      let declared = declaredKinds[link.bundle.id]
+      let kinds = declared.map { $0.union(link.bundle.widgets.map(\.kind)) } ?? []
+      guard declared == nil || !kinds.isEmpty else { return own([], generation) }
       let id = call(
         .widgets(kinds.sorted { $0.rawValue < $1.rawValue }), for: .work(generation))
       links[generation]?.begin(.listing(id))

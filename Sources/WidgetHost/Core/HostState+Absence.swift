@@ -63,10 +63,17 @@ extension HostState {
     }
     // The folder may have another name, and the bundle in it another id.
     for other in running.keys.sorted() where other != id {
-      guard let heir = running[other]?.instance.bundle else { continue }
-      outputs += inherit(heir, at: now)
+      guard let heir = running[other], !HostState.isCopy(heir, at: now) else { continue }
+      outputs += inherit(heir.instance.bundle, at: now)
     }
     return outputs + standing()
+  }
+
+  /// Whether a bundle has been refused for longer than a renaming takes. Such a bundle is probably a copy
+  /// of another one, and not this one under another name.
+  private static func isCopy(_ bundle: Running, at now: HostTime) -> Bool {
+    guard bundle.refusal != nil || bundle.refused != nil else { return false }
+    return now.wall.duration(since: bundle.loaded) > .seconds(5)
   }
 
   /// Notes that a folder is missing. Returns the problem, for people.

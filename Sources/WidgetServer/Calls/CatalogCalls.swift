@@ -31,10 +31,12 @@ extension ServiceLoop {
     let request = try context.decode(ApplyKindsRequest.self, payload)
     try idempotently(request.requestID, payload, .applyKinds, call, responder) {
       () throws(RPCStatus) in
+      let isForeign = try self.isForeign(
+        request.provider, isWhole: request.prune, to: responder.peer)
       let declaration = KindDeclaration(
         provider: request.provider.isEmpty ? "default" : request.provider,
         kinds: request.kinds, prunes: request.prune, isDryRun: request.validateOnly,
-        isForeign: self.isForeign(request.provider, to: responder.peer))
+        isForeign: isForeign)
       let commit = try context.apply(.applyKinds(declaration), by: responder.peer)
       guard case .kindsApplied(let results) = commit.outcome else { throw .lost }
       return ApplyKindsResponse(results: results, revision: commit.revision)

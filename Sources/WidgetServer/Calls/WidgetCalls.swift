@@ -185,11 +185,13 @@ extension ServiceLoop {
     let request = try context.decode(ApplyWidgetsRequest.self, payload)
     try idempotently(request.requestID, payload, .applyWidgets, call, responder) {
       () throws(RPCStatus) in
+      let isForeign = try self.isForeign(
+        request.applySet, isWhole: request.ownFields || request.prune, to: responder.peer)
       let declaration = Declaration(
         applySet: request.applySet.isEmpty ? "default" : request.applySet,
         widgets: request.widgets, prunes: request.prune, isDryRun: request.validateOnly,
         ownsFields: request.ownFields,
-        isForeign: self.isForeign(request.applySet, to: responder.peer))
+        isForeign: isForeign)
       let commit = try context.apply(
         .apply(declaration, transition: request.transition), by: responder.peer)
       guard case .applied(let results) = commit.outcome else { throw .lost }
@@ -229,10 +231,15 @@ extension ServiceLoop {
 
   /// Whether a set or provider is a bundle's or the host's, and another process makes the call than
   /// the one that has the host's session, or the session of this name.
-  func isForeign(_ set: String, to peer: Peer) -> Bool {
+  ///
+  /// - Parameter isWhole: Whether the call owns or prunes, as the host's calls do.
+  /// - Throws: If the host has no session, such a call can be the host's, which tries again.
+  func isForeign(_ set: String, isWhole: Bool, to peer: Peer) throws(RPCStatus) -> Bool {
     let host = "widgetd-host"
     guard set == host || set.hasPrefix("bundle/") else { return false }
-    return ![host, set].contains { providers.table.byName[$0]?.peer.pid == peer.pid }
+    let isForeign = ![host, set].contains { providers.table.byName[$0]?.peer.pid == peer.pid }
+    if isForeign, isWhole, providers.table.byName[host] == nil { throw .noBundleHost }
+    return isForeign
   }
 
   /// The maximum number of widgets in an answer to a request that does not name them.

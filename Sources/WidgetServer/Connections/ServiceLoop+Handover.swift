@@ -30,6 +30,7 @@ extension ServiceLoop {
     endGuestStreams()
     // Providers connect to the next process, and declare their kinds again.
     providers.endAll()
+    providers.snapshots.answerEnded()
     turn.finish()
     context.drain()
     let codec = WireCodec(limits: HandedOver.limits)

@@ -89,9 +89,16 @@ final class Snapshots {
     }
   }
 
+  /// Answers the calls that have ended, because the process ends.
+  func answerEnded() {
+    for work in Array(ended.values) { work.abandon() }
+  }
+
   /// Ends a call without the provider. The sample can be costly to make, and many calls can end at
-  /// once. So they are answered one after the other, in slices of their users' time.
+  /// once. So they are answered one after the other, in slices of their users' time. At the end of the
+  /// process, they are answered at once, because no slices follow.
   private func giveUp(_ number: UInt64, _ reason: String) {
+    guard context.phase == .serving else { return end(number, nil, reason) }
     guard let asked = waiting.removeValue(forKey: number) else { return }
     asked.timer.cancel()
     endedCount += 1
@@ -155,5 +162,8 @@ private final class EndedSnapshots: SlicedWork {
     return !answers.isEmpty
   }
 
-  func abandon() { answers.removeAll() }
+  /// Gives all answers. Later work gives none.
+  func abandon() {
+    while let answer = answers.popFirst() { answer() }
+  }
 }
