@@ -55,7 +55,7 @@ static const char help[] =
     "6 permission denied, 7 no daemon, 8 timeout, 9 limit exceeded, 10 invalid value,\n"
     "1 any other error.\n";
 
-/* Assignments in order. If a key is repeated, the last one counts. */
+/* Assignments in order. No key is repeated. */
 typedef struct assignments {
   assignment *list;
   size_t count;
@@ -63,9 +63,8 @@ typedef struct assignments {
 
 static void assign(assignments *to, assignment added) {
   for (size_t i = 0; i < to->count; i++) {
-    if (strcmp(to->list[i].key, added.key) != 0) continue;
-    to->list[i] = added;
-    return;
+    if (strcmp(to->list[i].key, added.key) == 0)
+      fail_usage("%s is given twice; give it one value", added.key);
   }
   assignment *list = keep((to->count + 1) * sizeof *list);
   if (to->count > 0) memcpy(list, to->list, to->count * sizeof *list);

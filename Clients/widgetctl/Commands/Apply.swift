@@ -265,9 +265,11 @@ struct ApplyCommand: AsyncParsableCommand {
   static func text(fieldsOf results: [ApplyResult], dryRun: Bool) -> String {
     results.map { result in
       (result.changedFields.map { "  \(result.id): \($0) \(dryRun ? "changes" : "changed")" }
-        + result.keptFields.map { field in
+        + result.keptFields.compactMap { field in
           guard result.action != .deleted else {
-            return "  " + LostValues.text(field, of: result.id)
+            // A value without a known owner is the one of the former file.
+            return field.owner == FieldOwner.earlier
+              ? nil : "  " + LostValues.text(field, of: result.id)
           }
           return "  \(result.id): \(field.path) stays; it was set by "
             + "\(field.ownerName(Facts.name(ofUser:))); "

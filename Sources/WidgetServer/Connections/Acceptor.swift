@@ -11,8 +11,8 @@ import NIOCore
 ///
 /// This handler stands in the pipeline of a listener whose `maxMessagesPerRead` is 1. NIO finds out
 /// that connections wait, and accepts one of them in each pass of the loop. After an error, such as
-/// EMFILE, NIO accepts nothing for a second. An error ends the loop here: NIO meets it again in the
-/// next pass.
+/// EMFILE, this handler lets NIO accept nothing for a second. An error ends the loop here: NIO meets it
+/// again in the next pass.
 ///
 /// Confined to the event loop.
 final class Acceptor: ChannelInboundHandler {
@@ -25,6 +25,8 @@ final class Acceptor: ChannelInboundHandler {
   /// When a connection was refused last; nil while the queue is long.
   private var lastRefusal: NIODeadline?
   private var isClosed = false
+  /// Whether nothing is accepted now, because of an error.
+  private var isPaused = false
 
   /// The number of connections that can wait in the kernel, if it allows so many. A client that does
   /// not block gets EAGAIN at a full queue.
@@ -52,6 +54,24 @@ final class Acceptor: ChannelInboundHandler {
   func channelInactive(context: ChannelHandlerContext) {
     isClosed = true
     context.fireChannelInactive()
+  }
+
+  /// After an error, NIO would try again at once, as long as connections wait. `AcceptBackoffHandler`
+  /// does not help if the first `accept` of a pass fails. No issue about this is known.
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    if error is IOError, !isPaused { pause(context.channel) }
+    context.fireErrorCaught(error)
+  }
+
+  private func pause(_ channel: any Channel) {
+    isPaused = true
+    // This fails only if the channel is closed.
+    try? channel.syncOptions?.setOption(.autoRead, value: false)
+    service.context.schedule(in: Acceptor.calm) { [weak self] in
+      guard let self, !isClosed else { return }
+      isPaused = false
+      try? channel.syncOptions?.setOption(.autoRead, value: true)
+    }
   }
 
   private func acceptWaiting() {
