@@ -6,7 +6,7 @@ enum ListPages {
   ///
   /// - Parameter read: reads the page of a token, which is empty for the first one. It returns the
   ///   next token, which is empty after the last page.
-  /// - Throws: also if a page gives its own token again, because the list would have no end.
+  /// - Throws: also if a page repeats its token, because the list would have no end.
   static func read(
     _ options: CallOptions,
     _ read: (_ token: String, _ options: CallOptions) async throws(ClientError) -> String

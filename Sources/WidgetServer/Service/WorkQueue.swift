@@ -41,7 +41,7 @@ struct TimeSlice {
 /// If no workload waits, a new one is done at once. Otherwise the workload with the lowest cost
 /// gets the next slice of time. One pass of the loop has a bound, so that it reads again soon. A peer
 /// with little work waits for about one turn, however much others have sent. Work in parts that are
-/// longer than the bound has passes of its own: otherwise the answers of the pass wait for it.
+/// longer than the bound has separate passes: otherwise the answers of the pass wait for it.
 ///
 /// Confined to the event loop.
 final class WorkQueue {
