@@ -79,7 +79,7 @@ extension ObjectShape {
       Key("emit", .text, "Sends an event with this name."),
       Key("widget", .textTemplate, "Of `emit`: receiving widget. Default: the widget itself."),
       Key("payload", .map(.template), "Of `emit`: details of the event."),
-      Key("run", .text, "Runs the action with this name. It reads the same event."),
+      Key("run", .text, "Runs the action with this name. This action reads the same event."),
       Key("cancel", .text, "Cancels the running action with this name."),
     ])
 }

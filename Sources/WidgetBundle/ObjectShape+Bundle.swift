@@ -39,7 +39,8 @@ extension ObjectShape {
       Key("description", .text, "Purpose of the bundle."),
       Key(
         "permissions", .shape("permissions"),
-        "Files, hosts, programs, variables, sockets and D-Bus services that the bundle may use."),
+        "Files, servers, programs, environment variables, sockets and D-Bus services that the bundle "
+          + "may use."),
       Key(
         "defaults", .shape("fields"),
         "Settings of the bundle: `defaults.NAME` in expressions. Users change them with "
@@ -60,8 +61,8 @@ extension ObjectShape {
 
   public static let permissions = ObjectShape(
     "permissions",
-    "The files, hosts, programs, variables, sockets and D-Bus services that a bundle may use. "
-      + "Everything else is refused.",
+    "The files, servers, programs, environment variables, sockets and D-Bus services that a bundle "
+      + "may use. The host refuses everything else.",
     [
       Key(
         "read", .list(.text),
@@ -69,7 +70,7 @@ extension ObjectShape {
           + "`${home}`. The bundle's folder, `${bundle}`, may always be read."),
       Key(
         "hosts", .list(.text),
-        "Hosts for HTTP: `api.example.org` (ports 80 and 443), `127.0.0.1:8080`, `*.example.org`."),
+        "HTTP servers: `api.example.org` (ports 80 and 443), `127.0.0.1:8080`, `*.example.org`."),
       Key(
         "commands", .list(.text),
         "Programs: absolute paths, names, or paths that begin with `${bundle}/`."),
@@ -124,7 +125,7 @@ extension ObjectShape {
       Key("data", .map(.constant), "Initial data, beside the defaults."),
       Key(
         "timeline", .shape("timeline"),
-        "Entries with a date. Leave it out if a program sets timelines of the widget."),
+        "Entries with a date. Leave out this key if a program sets timelines of the widget."),
     ])
 
   public static let timeline = ObjectShape(

@@ -63,8 +63,8 @@ extension ObjectShape {
 
   public static let field = ObjectShape(
     "field",
-    "A parameter, a data key, or a detail of an event. In an object of fields, the "
-      + "default alone is enough: its type is then the field's type.",
+    "A parameter, a data key, or a detail of an event. In an object of fields, you can write only "
+      + "the default. The field then has the type of the default.",
     [
       Key("name", .text, "Name, if fields are a list: letters, digits and `_`."),
       Key(

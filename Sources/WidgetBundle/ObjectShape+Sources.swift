@@ -32,7 +32,8 @@ extension ObjectShape {
         "Whether to read when the widget is created or the bundle is loaded. Default: true."),
       Key(
         "when", .expression,
-        "Condition: the source is read only while it is true, and at once when it becomes true."),
+        "Condition: the host reads the source only while the condition is true, and at once when it "
+          + "becomes true."),
       Key(
         "filter", .expression,
         "Of a socket, of a command with `lines`, of `properties` and `signal`: condition for a "
@@ -82,7 +83,7 @@ extension ObjectShape {
         "`lines`: every line is a result. `i3`: the protocol of i3 and sway. Default: `lines`."),
       Key(
         "request", .words(I3Input.Request.allCases.map(\.rawValue)),
-        "With `format: i3`: request to i3 or sway, at first and at each event of `subscribe`. "
+        "With `format: i3`: request to i3 or sway, at the start and at each event of `subscribe`. "
           + "`result` is the answer. `focused` gives the focused container."),
       Key(
         "subscribe", .list(.words(I3Input.Event.allCases.map(\.rawValue))),

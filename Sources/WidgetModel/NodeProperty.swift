@@ -84,7 +84,7 @@ extension NodeType {
         "urgent", .field(.bool), .bool(false), "Whether the node needs attention. Bars mark it."),
       .init(
         "privacy", .field(.bool), .bool(false),
-        "Whether viewers can hide the node, as view --redact does."),
+        "Whether the node is private: viewers can hide it, as `view --redact` does."),
       .init(
         "dismissed", .field(.bool), .bool(false),
         "On the root node: true closes a viewer that shows only this widget."),

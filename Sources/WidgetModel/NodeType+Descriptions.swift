@@ -166,9 +166,7 @@ extension NodeType {
         "Nodes as rows of a table.",
         role: .table, hasChildren: true,
         properties: [
-          .init(
-            "columns", .columns, nil,
-            "Columns: headings, or maps with title, align, width and grow."),
+          .init("columns", .columns, nil, "Columns of the table."),
           .init(
             "empty", .field(.string), .string(""), "Text that is shown while the table has no rows."
           ),
@@ -198,8 +196,8 @@ extension NodeType {
         ])
     case .date:
       NodeDescription(
-        "A point in time, whose text clients update: `date`. If `type` is `date`, this key has the "
-          + "point in time.",
+        "A point in time: `date`. Clients keep its text up to date. With `type: date`, this key is "
+          + "the property `date`.",
         role: .date, main: "date",
         properties: [
           .init("date", .field(.timestamp), nil, "Point in time."),
@@ -249,9 +247,8 @@ extension NodeType {
           .init("widget", .field(.string), .string(""), "Id of the widget to show."),
           .init(
             "family", .choice(Family.allCases.map(\.name)), nil,
-            "Family in which the widget is shown. Default: the family of the widget with "
-              + "the embed, if the shown widget's kind supports it; else the shown widget's "
-              + "family."),
+            "Family in which the widget is shown. Default: the outer widget's family, if the kind "
+              + "of the shown widget supports this family; else the shown widget's own family."),
           .init(
             "fallback", .field(.string), nil,
             "Text that is shown if the widget cannot be shown. Default: the reason."),
