@@ -50,8 +50,9 @@ extension ObjectShape {
 
   public static let step = ObjectShape(
     "step",
-    "A step. The name of an action runs this action. The name of a source "
-      + "reads this source again. An object with `do` is an action without a name.",
+    "A step. If a step is only the name of an action, the host runs this action. If it is only "
+      + "the name of a source, the host reads this source again. An object with `do` is an action "
+      + "without a name.",
     [
       Key(
         "set", .map(.expression),

@@ -94,7 +94,8 @@ extension ObjectShape {
       + "widgets. A request adds values, and replaces values with the same name.",
     [
       Key(
-        "url", .textTemplate, "`http://` or `https://`, the host, and the beginning of the path.",
+        "url", .textTemplate,
+        "`http://` or `https://`, the server's name, and the beginning of the path.",
         isRequired: true),
       Key("query", .map(.template), "Query parameters of each request. They are encoded."),
       Key("headers", .map(.textTemplate), "Headers of each request."),

@@ -46,18 +46,19 @@ extension ObjectShape {
 extension NodeProperty {
   /// The meaning, type, unit and default, in words. The default can be a part of the meaning.
   fileprivate var words: String {
-    var facts: [String] = []
+    var sentences = [summary]
+    let unit = unit.flatMap { $0 == .points ? nil : ", in \($0.rawValue)" } ?? ""
     switch type {
-    case .field(let type):
-      if type != .string { facts.append("`\(type)`") }
-    case .choice(let words): facts.append(words.map { "`\($0)`" }.joined(separator: ", "))
-    default: facts.append(type.words)
+    case .field(.string): break
+    case .field(let type): sentences.append("Type: `\(type)`\(unit).")
+    case .choice(let words):
+      sentences.append("Values: \(words.map { "`\($0)`" }.joined(separator: ", "))\(unit).")
+    default: sentences.append("Values: \(type.words)\(unit).")
     }
-    if let unit, unit != .points { facts.append(unit.rawValue) }
     if !summary.contains("Default: "), let value = defaultValue, value != .string("") {
-      facts.append("default `\(value.inReference)`")
+      sentences.append("Default: `\(value.inReference)`.")
     }
-    return facts.isEmpty ? summary : "\(summary.dropLast()) (\(facts.joined(separator: "; ")))."
+    return sentences.joined(separator: " ")
   }
 }
 

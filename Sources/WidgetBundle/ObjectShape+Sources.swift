@@ -121,7 +121,8 @@ extension ObjectShape {
     [
       Key("method", .text, "HTTP method. Default: `GET`, or `POST` with a body."),
       Key(
-        "url", .textTemplate, "`http://` or `https://`, host and path. Required without `service`."),
+        "url", .textTemplate,
+        "`http://` or `https://`, the server's name, and the path. Required without `service`."),
       Key("service", .text, "A service of the bundle, instead of `url`."),
       Key(
         "path", .oneOrMore(.template),

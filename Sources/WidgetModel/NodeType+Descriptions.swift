@@ -149,7 +149,7 @@ extension NodeType {
             "divider", .field(.bool), .bool(false), "Whether lines separate the children."),
           .init(
             "section", .field(.bool), .bool(false),
-            "In a table: whether the row is a section heading."),
+            "Whether the stack, as a row of a table, is a section heading."),
         ],
         events: [.press, .click, .scroll])
     case .grid:
