@@ -22,7 +22,7 @@ extension ObjectShape {
         "A Unix socket, or only its path. Every line from the socket is a result."),
       Key("dbus", .shape("dbus"), "A service on D-Bus: properties, signals, or a method."),
       Key("timer", .duration, "An interval. `result` is the current time."),
-      Key("value", .template, "A value."),
+      Key("value", .template, "A constant or an expression. `result` is its value."),
       Key("every", .duration, "Interval between readings, 100 ms or more."),
       Key(
         "aligned", .bool,

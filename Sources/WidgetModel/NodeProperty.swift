@@ -51,7 +51,7 @@ extension NodeType {
         "Background colour while the node is selected."),
       .init(
         "font", .font, .string("font.default"),
-        "Font: title, headline, body, caption, monospace."),
+        "Font, such as title, headline, body, caption or monospace."),
       .init(
         "align", .choice(["start", "center", "end", "fill"]), .string("start"),
         "Alignment of the content in a node that is larger than its content."),
@@ -71,7 +71,7 @@ extension NodeType {
       .init("corner", .length, .double(0.0), .points, "Radius of the corners."),
       .init(
         "separator", .separator, .bool(true),
-        "Line below the node. Default: shown if the parent has divider, except below the last child."
+        "Line below the node. Default: shown if the parent has `divider`, except below the last child."
       ),
       .init(
         "accessory", .accessory, .string("none"),

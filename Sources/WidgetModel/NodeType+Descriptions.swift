@@ -14,7 +14,7 @@ extension NodeType {
           .init(
             "percentage", PropertyType.anyNumber, nil,
             "Percentage for the icons and ramps of bars, 0 to 100."),
-          .init("runs", .runs, nil, "Parts of the text, each with a style. Replaces text."),
+          .init("runs", .runs, nil, "Parts of the text, each with a style. Replaces `text`."),
           .init(
             "lines", .whole(0...1000), .int(0), .lines, "Maximum number of lines; 0 for no limit."),
         ],
@@ -31,7 +31,7 @@ extension NodeType {
             "How the picture fills the frame."),
           .init(
             "fallback", .field(.string), nil,
-            "Source to use if source is empty or cannot be loaded."),
+            "Another source, which is used if `source` is empty or cannot be loaded."),
         ],
         events: [.press, .load, .error, .click, .scroll])
     case .button:
@@ -206,7 +206,7 @@ extension NodeType {
             .string("datetime"),
             "Style of the date."),
           .init(
-            "format", .field(.string), nil, "Pattern such as \"%d %B %Y\". Replaces style."
+            "format", .field(.string), nil, "Pattern such as \"%d %B %Y\". Replaces `style`."
           ),
           .init("zone", .field(.string), nil, "Time zone. Default: the client's."),
         ],
@@ -223,11 +223,11 @@ extension NodeType {
         defaultEvents: ["submit"])
     case .spinner:
       NodeDescription(
-        "A sign of a running activity: `text`.",
+        "A mark of work in progress: `text`.",
         role: .spinner, main: "text",
         properties: [
           .init("text", .field(.string), .string(""), "Text beside the spinner."),
-          .init("active", .field(.bool), .bool(true), "Whether the activity is running."),
+          .init("active", .field(.bool), .bool(true), "Whether the work is in progress."),
         ])
     case .link:
       NodeDescription(
