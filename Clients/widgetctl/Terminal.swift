@@ -84,7 +84,7 @@ enum Output {
     guard let error else { return }
     if error == EPIPE { exit(ExitStatus.ok.rawValue) }
     writeError("widgetctl: cannot write the output: \(String(cString: strerror(error)))\n")
-    exit(ExitStatus.otherError.rawValue)
+    exit(ExitStatus(errno: error).rawValue)
   }
 
   /// Writes text to standard error. Ignores failures, because no other output can report them.

@@ -16,6 +16,7 @@ enum Main {
 
   @MainActor private static func run() async {
     Signals.take(Signals.stopping + [SIGCHLD], complain: { errorLog.write($0, .error) })
+    StandardOutput.reportFailuresAtExit()
     do {
       var command = try await HostCommand.asyncParseAsRoot()
       if let host = command as? HostCommand { try await host.run() } else { try command.run() }

@@ -13,6 +13,7 @@ enum Main {
 
   @MainActor private static func run() async {
     Signals.take(Signals.stopping) { errorLog.write($0, .error) }
+    StandardOutput.reportFailuresAtExit()
     signal(SIGPIPE, SIG_IGN)
     do {
       var command = try await Sysmon.asyncParseAsRoot()

@@ -88,7 +88,7 @@ public enum StoreCopies {
   ///
   /// - Parameters:
   ///   - epoch: The epoch of the new history; random, and not 0.
-  ///   - name: The end of the former database's new name.
+  ///   - name: The end of the former database's new name. If a file has this name, a number follows.
   public static func restore(
     _ file: String, stateDirectory: String, epoch: UInt64, name: String
   ) throws(StoreCopyError) -> Summary {
@@ -112,7 +112,7 @@ public enum StoreCopies {
       do throws(StorageError) {
         let content = try beginHistory(of: temporary, epoch: epoch)
         try sync(temporary)
-        let former = try moveAway(path, to: path + ".before-restore-" + name)
+        let former = try moveAway(path, to: freeName(path + ".before-restore-" + name))
         // From here to the mark, a daemon would refuse to start, and report the reason.
         guard FileCalls.rename(temporary, to: path) == 0 else {
           throw StorageError(errno: errno, path: path)
@@ -260,6 +260,16 @@ public enum StoreCopies {
     }
     FileCalls.unlink(path + "-shm")
     return moved
+  }
+
+  /// The path, or the path and the first number from 2 on, such that neither a database nor its log
+  /// has this name. Nobody else makes such names, because the state directory is locked.
+  private static func freeName(_ path: String) -> String {
+    func isFree(_ name: String) -> Bool { !exists(name) && !exists(name + "-wal") }
+    guard !isFree(path) else { return path }
+    var number = 2
+    while !isFree("\(path)-\(number)") { number += 1 }
+    return "\(path)-\(number)"
   }
 
   /// The folder of a file, as its path has it.

@@ -12,6 +12,7 @@ enum Main {
 
   @MainActor private static func run() async {
     Signals.take(Signals.terminating + [SIGHUP]) { errorLog.write($0, .error) }
+    StandardOutput.reportFailuresAtExit()
     signal(SIGPIPE, SIG_IGN)
     // Without this signal, a limit on the size of files (RLIMIT_FSIZE) only fails a write, like a
     // full disk.

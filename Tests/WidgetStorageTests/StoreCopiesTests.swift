@@ -123,6 +123,21 @@ import WidgetModel
     #expect(junk?.description.contains("store.mark") == false)
   }
 
+  @Test func `restores within one second keep every former database`() throws {
+    let log = try folder.open()
+    try fill(log, 1...3)
+    try log.close()
+    _ = try StoreCopies.backUp(stateDirectory: folder.path, to: backup)
+    let formers = try (2...4).map { epoch in
+      let summary = try StoreCopies.restore(
+        backup, stateDirectory: folder.path, epoch: UInt64(epoch), name: "now")
+      return try #require(summary.former)
+    }
+    let first = folder.database + ".before-restore-now"
+    #expect(formers == [first, first + "-2", first + "-3"])
+    #expect(formers.allSatisfy { StoreInspection($0).isSound })
+  }
+
   @Test(arguments: Ending.allCases)
   func `a backup has everything, and restores as another history`(ending: Ending) throws {
     var log: SQLiteCommitLog? = try folder.open(bootID: SavedState.currentBoot())
