@@ -82,7 +82,7 @@ extension BundleInstance {
       guard !state.isQueued, !state.isWantedAgain else { return true }
       // The input has changed, so the source is read again in a moment.
       guard !facts.kind.sources[index].dependencies.isEmpty,
-        let deadline = deadlines[.source(id, index)]
+        let deadline = timers[.source(id, index)]
       else { return false }
       return deadline <= now.uptime + limits.fileSpacing
     }

@@ -26,7 +26,7 @@ public struct BundleInstance: Sendable {
   var queues: [QueueKey: [Firing]] = [:]
   var throttled: [ThrottleKey: Event] = [:]
   var purposes: [RequestID: Purpose] = [:]
-  var deadlines: [TimerKey: Duration] = [:]
+  var timers = Timers()
   /// Sources and runs that wait until fewer effects are under way.
   var waiting: [Waiter] = []
   var touched: Set<WidgetID> = []
@@ -141,7 +141,7 @@ public struct BundleInstance: Sendable {
   }
 
   /// The latest time of the next `tick`.
-  public var nextDeadline: Duration? { deadlines.values.min() }
+  public var nextDeadline: Duration? { timers.next }
 
   public var widgetCount: Int { widgets.count }
 
@@ -181,7 +181,7 @@ public struct BundleInstance: Sendable {
       }
     }
     purposes = [:]
-    deadlines = [:]
+    timers.cancelAll()
     return under.keys.sorted { $0.number < $1.number }.map { .cancel($0) }
   }
 
@@ -345,7 +345,7 @@ public struct BundleInstance: Sendable {
     let lost = widgets[id]?.refused(request, isTransient: failure.isTransient) ?? nil
     touched.insert(id)
     noteRefusedChange(id, failure)
-    if failure.isTransient { deadlines[.release(id)] = now.uptime + limits.backoffInitial }
+    if failure.isTransient { timers.set(.release(id), at: now.uptime + limits.backoffInitial) }
     guard let lost, failure.code != "NOT_FOUND", let facts = facts(of: id) else { return }
     effects.append(.report("bundle \(bundle.id): widget \(id): \(failure.message)"))
     failOutcomes(of: id, failure)
@@ -371,12 +371,8 @@ public struct BundleInstance: Sendable {
   }
 
   private mutating func fireTimers() {
-    let due = deadlines.filter { $0.value <= now.uptime }
-      .sorted { ($0.value, $0.key.order) < ($1.value, $1.key.order) }
-    for (key, _) in due {
-      // A timer that fired before may have cancelled this one.
-      guard let deadline = deadlines[key], deadline <= now.uptime else { continue }
-      deadlines[key] = nil
+    for key in timers.due(at: now.uptime) {
+      guard timers.end(key, at: now.uptime) else { continue }
       switch key {
       case .source(let id, let index): read(id, index, isAsked: false)
       case .trigger(let id, let trigger): tickTrigger(id, trigger)
@@ -428,7 +424,7 @@ public struct BundleInstance: Sendable {
 
   mutating func cancel(_ request: RequestID) {
     guard purposes.removeValue(forKey: request) != nil else { return }
-    if deadlines.removeValue(forKey: .stub(request)) != nil { return }
+    if timers.cancel(.stub(request)) { return }
     effects.append(.cancel(request))
   }
 
@@ -477,19 +473,4 @@ public struct BundleInstance: Sendable {
 
 extension WidgetID {
   static func inOrder(_ a: WidgetID, _ b: WidgetID) -> Bool { a.rawValue < b.rawValue }
-}
-
-extension TimerKey {
-  var widgetID: WidgetID? {
-    switch self {
-    case .source(let id, _), .trigger(let id, _), .release(let id), .stale(let id, _),
-      .dropped(let id), .outcomes(let id):
-      id
-    case .throttle(let key): key.widgetID
-    case .delay, .stub: nil
-    }
-  }
-
-  /// A second key for the order, so that the same input always gives the same output.
-  fileprivate var order: String { "\(self)" }
 }

@@ -188,7 +188,7 @@ extension BundleInstance {
   mutating func end(_ id: UInt64) {
     guard let run = runs.removeValue(forKey: id) else { return }
     if case .request(let request) = run.wait { cancel(request) }
-    deadlines[.delay(id)] = nil
+    timers.cancel(.delay(id))
     startNext(QueueKey(widgetID: run.widgetID, trigger: run.trigger))
   }
 }

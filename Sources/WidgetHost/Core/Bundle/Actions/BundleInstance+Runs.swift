@@ -179,7 +179,7 @@ extension BundleInstance {
     let request = request(for: .run(id))
     runs[id]?.wait = .request(request)
     runs[id]?.hasActed = true
-    deadlines[.stub(request)] = now.uptime + delay
+    timers.set(.stub(request), at: now.uptime + delay)
     return .waits
   }
 
@@ -249,7 +249,7 @@ extension BundleInstance {
     // A chain with a delay is no loop, so it may continue without a limit.
     runs[id]?.chain.names = []
     runs[id]?.hasActed = true
-    deadlines[.delay(id)] = now.uptime + delay
+    timers.set(.delay(id), at: now.uptime + delay)
     startNext(QueueKey(widgetID: run.widgetID, trigger: run.trigger))
     return .waits
   }

@@ -85,7 +85,7 @@ extension BundleInstance {
     {
       // Drop the earlier text too, because the input has changed since.
       replaced(throttled.removeValue(forKey: key))
-      deadlines[.throttle(key)] = nil
+      timers.cancel(.throttle(key))
       return
     }
     guard let throttle = trigger.throttle, throttle > .zero else {
@@ -95,7 +95,7 @@ extension BundleInstance {
     else { return dropped(event.widgetID, event) }
     replaced(throttled[key])
     throttled[key] = event
-    deadlines[.throttle(key)] = now.uptime + throttle
+    timers.set(.throttle(key), at: now.uptime + throttle)
   }
 
   /// Tells the sender of an event, if the sender waits, that a later event replaced the event.
@@ -109,7 +109,7 @@ extension BundleInstance {
     guard let triggers = facts(of: id)?.kind.triggers, triggers.indices.contains(index),
       case .every(let interval) = triggers[index].when
     else { return }
-    deadlines[.trigger(id, index)] = now.uptime + max(interval, limits.intervalMin)
+    timers.set(.trigger(id, index), at: now.uptime + max(interval, limits.intervalMin))
     // Skip this time if the last run has not ended.
     guard !isBusy(QueueKey(widgetID: id, trigger: index)) else { return }
     fire(index, of: id, nil)
@@ -149,7 +149,7 @@ extension BundleInstance {
       ActionStatus(
         state: .failure, title: event.map { "Event \($0.name)" } ?? "",
         message: "too many actions are waiting; dropped", code: "RESOURCE_EXHAUSTED"))
-    deadlines[.dropped(id)] = now.uptime + limits.droppedFor
+    timers.set(.dropped(id), at: now.uptime + limits.droppedFor)
   }
 
   private func isBusy(_ key: QueueKey) -> Bool {

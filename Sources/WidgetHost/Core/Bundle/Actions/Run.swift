@@ -74,24 +74,6 @@ struct Run: Sendable {
   var isAboutError: Bool { event?.name == "error" }
 }
 
-/// The reasons for which the bundle waits for a time.
-enum TimerKey: Hashable, Sendable {
-  case source(WidgetID, Int)
-  case trigger(WidgetID, Int)
-  case throttle(ThrottleKey)
-  case delay(UInt64)
-  /// Retry a change of this widget.
-  case release(WidgetID)
-  /// No event was dropped for some time, so the mark can go.
-  case dropped(WidgetID)
-  /// The delay of a stub is over.
-  case stub(RequestID)
-  /// The oldest outcome has stayed for `outcomeHeldFor`.
-  case outcomes(WidgetID)
-  /// A source has failed for so long that its widget is stale.
-  case stale(WidgetID, Int)
-}
-
 struct ThrottleKey: Hashable, Sendable {
   let widgetID: WidgetID
   let trigger: Int

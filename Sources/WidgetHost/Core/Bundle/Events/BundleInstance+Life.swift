@@ -53,7 +53,7 @@ extension BundleInstance {
       code: failure.code)
     failed(id, .dropped, status)
     noteOutcome(of: cause, status)
-    deadlines[.dropped(id)] = now.uptime + limits.droppedFor
+    timers.set(.dropped(id), at: now.uptime + limits.droppedFor)
   }
 
   /// Sends the event `error` for a failure, if the kind takes it.

@@ -217,7 +217,7 @@ extension BundleInstance {
       recent.count >= limits.outcomesHeldMax
         || recent.reduce(entry.bytes, { $0 + $1.bytes }) > limits.outcomesBytesMax
     {
-      deadlines[.outcomes(id)] = first.time + limits.outcomeHeldFor
+      timers.set(.outcomes(id), at: first.time + limits.outcomeHeldFor)
       return false
     }
     changeOutcomes(id) { told, pending in
@@ -263,7 +263,7 @@ extension BundleInstance {
     let left = Array(known.dropFirst(count))
     told[id] = left.isEmpty ? nil : left
     guard let first = left.first, isFull() else { return }
-    deadlines[.outcomes(id)] = first.time + limits.outcomeHeldFor
+    timers.set(.outcomes(id), at: first.time + limits.outcomeHeldFor)
   }
 
   /// Takes over the outcomes of a former host or version, and writes failures for the events that

@@ -56,7 +56,7 @@ extension BundleInstance {
     guard isOn else { return }
     arm(id, index, source)
     if source.interval != nil, !source.isAligned {
-      deadlines[.source(id, index)] = now.uptime + wait
+      timers.set(.source(id, index), at: now.uptime + wait)
     }
   }
 

@@ -124,7 +124,7 @@ extension BundleInstance {
     touched.insert(id)
     if case .http = source.input, failure.isTransient {
       // The first retry comes before the next interval. Later retries have longer and longer waits.
-      deadlines[.source(id, index)] = now.uptime + backoff(state(id, index).attempts)
+      timers.set(.source(id, index), at: now.uptime + backoff(state(id, index).attempts))
     }
   }
 
@@ -149,7 +149,7 @@ extension BundleInstance {
     case .command where source.interval == nil && !source.isContinuous,
       .bus where source.interval == nil && !source.isContinuous:
       // Without this deadline, the source would not be read again.
-      deadlines[.source(id, index)] = now.uptime + backoff(state(id, index).attempts)
+      timers.set(.source(id, index), at: now.uptime + backoff(state(id, index).attempts))
     default: break
     }
   }

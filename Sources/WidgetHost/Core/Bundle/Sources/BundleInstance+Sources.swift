@@ -20,7 +20,8 @@ extension BundleInstance {
   mutating func arm(_ id: WidgetID, _ index: Int, _ source: Source, atLeast: Duration = .zero) {
     let least = max(atLeast, .zero)
     guard let interval = source.interval.map({ max($0, limits.intervalMin) }) else {
-      deadlines[.source(id, index)] = least > .zero ? now.uptime + least : nil
+      timers.cancel(.source(id, index))
+      if least > .zero { timers.set(.source(id, index), at: now.uptime + least) }
       return
     }
     var delay = interval
@@ -29,7 +30,7 @@ extension BundleInstance {
       let past = now.wall.nanosecondsSinceEpoch % step
       delay = .nanoseconds(step - (past < 0 ? past + step : past))
     }
-    deadlines[.source(id, index)] = now.uptime + max(delay, least)
+    timers.set(.source(id, index), at: now.uptime + max(delay, least))
   }
 
   /// Reads a source, unless its condition is false or a reading is under way.
@@ -41,7 +42,7 @@ extension BundleInstance {
   mutating func read(_ id: WidgetID, _ index: Int, isAsked: Bool, isDemanded: Bool = false) {
     guard let source = source(id, index), let state = widgets[id]?.sources[index] else { return }
     guard !source.isWhileWatched || isWatched(id) || (isDemanded && !source.isContinuous) else {
-      deadlines[.source(id, index)] = nil
+      timers.cancel(.source(id, index))
       if state.isOn, state.request == nil { suspend(id, index) }
       return
     }
@@ -87,7 +88,7 @@ extension BundleInstance {
       let request = request(for: .source(id, index))
       widgets[id]?.sources[index].request = request
       widgets[id]?.sources[index].isWantedAgain = false
-      deadlines[.stub(request)] = now.uptime + delay
+      timers.set(.stub(request), at: now.uptime + delay)
       if isAsked { showRunning(id, source) }
       return
     }
@@ -225,8 +226,8 @@ extension BundleInstance {
     }
     let earliest = state.lastRead.map { $0 + limits.fileSpacing } ?? .zero
     guard earliest > now.uptime else { return read(id, index, isAsked: true) }
-    let timed = deadlines[.source(id, index)] ?? earliest
-    deadlines[.source(id, index)] = min(timed, earliest)
+    let timed = timers[.source(id, index)] ?? earliest
+    timers.set(.source(id, index), at: min(timed, earliest))
   }
 
   mutating func readAgainIfWanted(_ id: WidgetID, _ index: Int) {
@@ -333,7 +334,7 @@ extension BundleInstance {
   }
 
   mutating func turnOff(_ id: WidgetID, _ index: Int, _ why: String = "`when` is false") {
-    deadlines[.source(id, index)] = nil
+    timers.cancel(.source(id, index))
     let state = state(id, index)
     for request in [state.request, state.watch?.request].compactMap({ $0 }) { cancel(request) }
     widgets[id]?.sources[index].request = nil

@@ -136,7 +136,7 @@ extension BundleInstance {
     guard widgets[id]?.failures.removeValue(forKey: key) != nil else { return }
     effects.append(.note("\(place(id, key)) \(words)"))
     if case .source(let index) = key {
-      deadlines[.stale(id, index)] = nil
+      timers.cancel(.stale(id, index))
       showStaleness(id)
     }
     failuresChanged(id)
@@ -312,7 +312,7 @@ extension BundleInstance {
     }
     let left = failure.since.advanced(by: source.staleAfter).duration(since: now.wall)
     guard left > .zero else { return showStaleness(id) }
-    deadlines[.stale(id, index)] = now.uptime + left
+    timers.set(.stale(id, index), at: now.uptime + left)
   }
 
   /// Whether the widget's data may be old: a source of the widget has failed for long, or the

@@ -60,7 +60,7 @@ extension BundleInstance {
       switch trigger.when {
       case .load: fire(index, of: id, nil)
       case .every(let interval):
-        deadlines[.trigger(id, index)] = now.uptime + max(interval, limits.intervalMin)
+        timers.set(.trigger(id, index), at: now.uptime + max(interval, limits.intervalMin))
       case .event: break
       }
     }
@@ -113,7 +113,7 @@ extension BundleInstance {
     touched.remove(id)
     throttled = throttled.filter { $0.key.widgetID != id }
     waiting.removeAll { if case .source(id, _) = $0 { true } else { false } }
-    deadlines = deadlines.filter { $0.key.widgetID != id }
+    timers.cancelAll(of: id)
   }
 }
 
