@@ -355,7 +355,7 @@ struct ActionTests {
     scene.tell(.removed(try #require(WidgetID("w"))))
     #expect(scene.taken().filter { if case .cancel = $0 { true } else { false } }.count == 3)
     #expect(scene.instance.nextDeadline == nil)
-    #expect(scene.instance.purposes.isEmpty && scene.instance.runs.isEmpty)
+    #expect(scene.instance.requests.isEmpty && scene.instance.runs.isEmpty)
   }
 
   @Test func `a bundle placeholder in data is not expanded in a program's arguments`() throws {

@@ -171,7 +171,7 @@ struct RefusedChangeTests {
     try scene.event("unknown", wantsOutcome: true)
     scene.tell(.sent(first, 100))
     guard case .patch(let second, _, let patch)? = patches(&scene).last else {
-      Issue.record("no second change: \(scene.effects) \(scene.instance.purposes)")
+      Issue.record("no second change: \(scene.effects) \(scene.instance.requests)")
       return
     }
     #expect(patch.setData["n"] == .int(2))

@@ -67,13 +67,7 @@ extension BundleInstance {
   ///
   /// - Parameter heard: the requests of continuous sources that have given a result.
   func isReading(besides heard: Set<RequestID>) -> Bool {
-    let isWaiting = purposes.contains { request, purpose in
-      switch purpose {
-      case .source: true
-      case .continuous: !heard.contains(request)
-      case .watch, .patch, .run, .event, .notice: false
-      }
-    }
+    let isWaiting = requests.isReading(besides: heard)
     guard !isWaiting, let id = BundleInstance.previewID, let facts = facts(of: id) else {
       return isWaiting
     }

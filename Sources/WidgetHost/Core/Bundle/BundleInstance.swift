@@ -25,10 +25,8 @@ public struct BundleInstance: Sendable {
   var runs: [UInt64: Run] = [:]
   var queues: [QueueKey: [Firing]] = [:]
   var throttled: [ThrottleKey: Event] = [:]
-  var purposes: [RequestID: Purpose] = [:]
+  var requests: RequestTable
   var timers = Timers()
-  /// Sources and runs that wait until fewer effects are under way.
-  var waiting: [Waiter] = []
   var touched: Set<WidgetID> = []
   var costs: Allowance
   var firings: Allowance
@@ -43,7 +41,6 @@ public struct BundleInstance: Sendable {
   var watched: Set<WidgetID>?
   /// Whether the next update is the full state.
   var isAudienceBeginning = false
-  private var lastNumber: UInt64 = 0
   /// The problem of the bundle's file now, while this version keeps running.
   private(set) var problem: String?
   /// Whether the bundle's folder is missing.
@@ -67,23 +64,6 @@ public struct BundleInstance: Sendable {
   var others = OtherWidgets()
   /// Outcomes in the widgets' status, in the order in which they were written.
   var told: [WidgetID: [ToldOutcome]] = [:]
-
-  /// The purpose of an answer.
-  enum Purpose: Hashable, Sendable {
-    case source(WidgetID, Int)
-    case continuous(WidgetID, Int)
-    case watch(WidgetID, Int)
-    case patch(WidgetID)
-    case run(UInt64)
-    case event(Event)
-    /// Nothing waits for the answer.
-    case notice
-  }
-
-  enum Waiter: Hashable, Sendable {
-    case source(WidgetID, Int)
-    case run(UInt64)
-  }
 
   struct QueueKey: Hashable, Sendable {
     let widgetID: WidgetID
@@ -117,6 +97,7 @@ public struct BundleInstance: Sendable {
       bundle, folder: folder, home: home, programFolders: programFolders)
     self.limits = limits
     self.isStub = isStub
+    requests = RequestTable(generation: generation, limits: limits)
     costs = Allowance(burst: limits.costBurst, perSecond: limits.costPerSecond)
     firings = Allowance(burst: limits.triggersBurst, perSecond: limits.triggersPerSecond)
     repeats = Allowance(burst: limits.repeatsBurst, perSecond: limits.repeatsPerSecond)
@@ -131,6 +112,7 @@ public struct BundleInstance: Sendable {
     permissions = other.permissions
     limits = other.limits
     isStub = other.isStub
+    requests = RequestTable(generation: generation, limits: limits)
     costs = Allowance(burst: limits.costBurst, perSecond: limits.costPerSecond)
     firings = Allowance(burst: limits.triggersBurst, perSecond: limits.triggersPerSecond)
     repeats = Allowance(burst: limits.repeatsBurst, perSecond: limits.repeatsPerSecond)
@@ -174,15 +156,8 @@ public struct BundleInstance: Sendable {
 
   /// Ends all work under way. The instance takes no input afterwards.
   public mutating func stop() -> [Effect] {
-    let under = purposes.filter { entry in
-      switch entry.value {
-      case .source, .continuous, .watch, .run: true
-      case .patch, .event, .notice: false
-      }
-    }
-    purposes = [:]
     timers.cancelAll()
-    return under.keys.sorted { $0.number < $1.number }.map { .cancel($0) }
+    return requests.endAll().map { .cancel($0) }
   }
 
   // MARK: One round
@@ -238,10 +213,10 @@ public struct BundleInstance: Sendable {
     case .web(let request, let answer): take(answer, for: request)
     case .value(let request, let value): take(value, for: request)
     case .absent(let request, let failure):
-      guard case .continuous(let id, let index)? = purposes[request] else { return }
+      guard case .continuous(let id, let index)? = requests[request] else { return }
       serviceIsAbsent(id, index, failure)
     case .present(let request):
-      guard case .continuous(let id, let index)? = purposes[request] else { return }
+      guard case .continuous(let id, let index)? = requests[request] else { return }
       serviceIsPresent(id, index)
     case .progress(let request, let progress): take(progress: progress, of: request)
     case .sent(let request, let revision): take(sent: request, revision)
@@ -251,18 +226,18 @@ public struct BundleInstance: Sendable {
     case .led(let sent, let names): take(chain: names, of: sent)
     case .unled(let name, let names): retract(name: name, names: names)
     case .fetched(let request, let widget):
-      guard case .event(let event)? = purposes.removeValue(forKey: request) else { return }
+      guard case .event(let event)? = requests.end(request) else { return }
       take(widget, isAnew: false)
       act(on: event)
     case .fileChanged(let request):
-      guard case .watch(let id, let index)? = purposes[request] else { return }
+      guard case .watch(let id, let index)? = requests[request] else { return }
       fileChanged(id, index)
     case .failed(let request, let failure): take(failure, for: request)
     }
   }
 
   private mutating func take(sent request: RequestID, _ revision: Revision) {
-    switch purposes.removeValue(forKey: request) {
+    switch requests.end(request) {
     case .patch(let id):
       widgets[id]?.answered(request, revision: revision)
       noteTakenChange(id)
@@ -273,7 +248,7 @@ public struct BundleInstance: Sendable {
   }
 
   private mutating func take(_ bytes: [UInt8], for request: RequestID) {
-    switch purposes.removeValue(forKey: request) {
+    switch requests.end(request) {
     case .source(let id, let index): sourceRead(id, index, bytes)
     case .run(let run): stepRead(run, bytes)
     default: break
@@ -281,8 +256,8 @@ public struct BundleInstance: Sendable {
   }
 
   private mutating func take(_ value: Value, for request: RequestID) {
-    if case .continuous(let id, let index)? = purposes[request] { return deliver(id, index, value) }
-    switch purposes.removeValue(forKey: request) {
+    if case .continuous(let id, let index)? = requests[request] { return deliver(id, index, value) }
+    switch requests.end(request) {
     case .source(let id, let index): sourceGave(id, index, value)
     case .run(let run): stepSucceeded(run, value)
     default: break
@@ -290,7 +265,7 @@ public struct BundleInstance: Sendable {
   }
 
   private mutating func take(_ answer: WebAnswer, for request: RequestID) {
-    switch purposes.removeValue(forKey: request) {
+    switch requests.end(request) {
     case .source(let id, let index): sourceAnswered(id, index, answer)
     case .run(let run): stepAnswered(run, answer)
     default: break
@@ -300,7 +275,7 @@ public struct BundleInstance: Sendable {
   /// Sets the progress in the status that shows the work as running.
   private mutating func take(progress: Double, of request: RequestID) {
     let place: (id: WidgetID, name: String)?
-    switch purposes[request] {
+    switch requests[request] {
     case .source(let id, let index): place = source(id, index).map { (id, $0.name) }
     case .run(let run):
       place = runs[run].flatMap { run in
@@ -314,12 +289,12 @@ public struct BundleInstance: Sendable {
   }
 
   private mutating func take(line: [UInt8], for request: RequestID) {
-    guard case .continuous(let id, let index)? = purposes[request] else { return }
+    guard case .continuous(let id, let index)? = requests[request] else { return }
     deliver(id, index, line)
   }
 
   private mutating func take(_ failure: Failure, for request: RequestID) {
-    switch purposes.removeValue(forKey: request) {
+    switch requests.end(request) {
     case .source(let id, let index):
       widgets[id]?.sources[index].request = nil
       sourceFailed(id, index, failure)
@@ -382,7 +357,7 @@ public struct BundleInstance: Sendable {
         }
       case .delay(let run): delayIsOver(run)
       case .stub(let request):
-        switch purposes.removeValue(forKey: request) {
+        switch requests.end(request) {
         case .source(let id, let index): sourceStubbed(id, index)
         case .run(let run): stepStubbed(run)
         default: break
@@ -410,37 +385,14 @@ public struct BundleInstance: Sendable {
     runs.values.filter { $0.widgetID == id }.map(\.id).sorted()
   }
 
-  mutating func request(for purpose: Purpose) -> RequestID {
-    lastNumber += 1
-    let request = RequestID(generation: generation, number: lastNumber)
-    purposes[request] = purpose
-    return request
-  }
-
-  mutating func nextRunID() -> UInt64 {
-    lastNumber += 1
-    return lastNumber
-  }
-
   mutating func cancel(_ request: RequestID) {
-    guard purposes.removeValue(forKey: request) != nil else { return }
+    guard requests.end(request) != nil else { return }
     if timers.cancel(.stub(request)) { return }
     effects.append(.cancel(request))
   }
 
-  /// Whether another file, program or request can be under way.
-  var hasRoom: Bool {
-    purposes.values.count { purpose in
-      switch purpose {
-      case .source, .run: true
-      default: false
-      }
-    } < limits.effectsMax
-  }
-
   private mutating func startWaiting() {
-    while let next = waiting.first, hasRoom {
-      waiting.removeFirst()
+    while let next = requests.takeWaiter() {
       switch next {
       case .source(let id, let index):
         guard widgets[id]?.sources[index].isQueued == true else { continue }
@@ -456,7 +408,7 @@ public struct BundleInstance: Sendable {
 
   mutating func flush(_ id: WidgetID, isForced: Bool) {
     guard let patch = widgets[id]?.takePatch(isForced: isForced) else { return }
-    let request = request(for: .patch(id))
+    let request = requests.begin(.patch(id))
     widgets[id]?.sent(patch, as: request)
     effects.append(.patch(request, id, patch))
   }

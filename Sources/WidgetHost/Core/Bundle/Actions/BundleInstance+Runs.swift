@@ -145,7 +145,7 @@ extension BundleInstance {
   }
 
   private mutating func wait(_ id: UInt64, _ effect: (RequestID) -> Effect) {
-    let request = request(for: .run(id))
+    let request = requests.begin(.run(id))
     runs[id]?.wait = .request(request)
     runs[id]?.hasActed = true
     let asked = effect(request)
@@ -161,11 +161,11 @@ extension BundleInstance {
 
   /// Defers a step until there is room for its effect.
   private mutating func waitsForTurn(_ id: UInt64) -> Bool {
-    guard !hasRoom, let count = runs[id]?.frames.count else { return false }
+    guard !requests.hasRoom, let count = runs[id]?.frames.count else { return false }
     runs[id]?.frames[count - 1].index -= 1
     runs[id]?.stepCount -= 1
     runs[id]?.wait = .turn
-    waiting.append(.run(id))
+    requests.wait(.run(id))
     return true
   }
 
@@ -176,7 +176,7 @@ extension BundleInstance {
       try finishStub(id, stub, assignments)
       return .done
     }
-    let request = request(for: .run(id))
+    let request = requests.begin(.run(id))
     runs[id]?.wait = .request(request)
     runs[id]?.hasActed = true
     timers.set(.stub(request), at: now.uptime + delay)

@@ -21,7 +21,7 @@ extension BundleInstance {
     guard isFollowed || (isTraced && isReduced == true) else { return }
     // Steps need the data from before the event, and the changes of the daemon's reducers. The
     // watch brings both, and the widget itself, perhaps later than the event.
-    effects.append(.fetchWidget(request(for: .event(event)), event.widgetID))
+    effects.append(.fetchWidget(requests.begin(.event(event)), event.widgetID))
   }
 
   /// Whether the event has any effect in the bundle.
@@ -164,7 +164,7 @@ extension BundleInstance {
     }
     trace(key.widgetID, .action, triggerName(key.widgetID, key.trigger), "starts")
     let run = Run(
-      id: nextRunID(), widgetID: key.widgetID, trigger: key.trigger, event: firing.event,
+      id: requests.nextNumber(), widgetID: key.widgetID, trigger: key.trigger, event: firing.event,
       row: firing.row, frames: [Run.Frame(Action(steps: steps))])
     runs[run.id] = run
     runs[run.id]?.chain = firing.event.flatMap { chains[$0.sequence] } ?? EventChain()

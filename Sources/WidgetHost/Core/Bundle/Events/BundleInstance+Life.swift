@@ -24,7 +24,7 @@ extension BundleInstance {
     // result.
     flush(id, isForced: true)
     effects.append(
-      .send(request(for: .notice), id, name: event, payload: payload, force: true))
+      .send(requests.begin(.notice), id, name: event, payload: payload, force: true))
   }
 
   /// Sends the event for the new state of a source or an action.
@@ -73,6 +73,6 @@ extension BundleInstance {
       })
     flush(id, isForced: true)
     effects.append(
-      .send(request(for: .notice), id, name: "error", payload: payload, force: true))
+      .send(requests.begin(.notice), id, name: "error", payload: payload, force: true))
   }
 }

@@ -179,7 +179,7 @@ extension BundleInstance {
     var open = Set(runs.values.compactMap(\.event?.sequence))
     for queue in queues.values { open.formUnion(queue.compactMap(\.event?.sequence)) }
     open.formUnion(throttled.values.map(\.sequence))
-    for case .event(let event) in purposes.values { open.insert(event.sequence) }
+    open.formUnion(requests.fetchingEvents)
     // A following event keeps the first event open, too.
     open.formUnion(open.compactMap { chains[$0]?.awaited })
     // An event for a widget that was removed meanwhile does not come.

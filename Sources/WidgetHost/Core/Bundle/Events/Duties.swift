@@ -82,7 +82,7 @@ extension BundleInstance {
       for queue in queues.values { open.formUnion(queue.compactMap(\.event?.sequence)) }
       open.formUnion(throttled.values.map(\.sequence))
     }
-    for case .event(let event) in purposes.values { open.insert(event.sequence) }
+    open.formUnion(requests.fetchingEvents)
     // Acknowledge no event before its outcome is written, so no later event is acknowledged either.
     for (sequence, outcome) in outcomes where outcome.hasEnded { open.insert(sequence) }
     return open
@@ -113,7 +113,7 @@ extension BundleInstance {
     guard let sources = widgets[id]?.sources else { return false }
     return sources.contains { source in
       guard let request = source.request else { return source.isQueued }
-      if case .source = purposes[request] { return true }
+      if case .source = requests[request] { return true }
       return false
     }
   }

@@ -39,7 +39,7 @@ extension BundleInstance {
 
   /// Remembers the user behind an event that a step has sent to a widget of this bundle.
   mutating func noteSender(of sequence: UInt64, by request: RequestID) {
-    guard case .run(let id)? = purposes[request], let uid = user(behind: runs[id]?.event) else {
+    guard case .run(let id)? = requests[request], let uid = user(behind: runs[id]?.event) else {
       return
     }
     senders.add(uid, of: sequence)

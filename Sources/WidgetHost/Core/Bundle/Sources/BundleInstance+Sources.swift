@@ -85,7 +85,7 @@ extension BundleInstance {
     if isStub {
       widgets[id]?.sources[index].lastRead = now.uptime
       guard let delay = source.stub?.delay, delay > .zero else { return try deliverStub(id, index) }
-      let request = request(for: .source(id, index))
+      let request = requests.begin(.source(id, index))
       widgets[id]?.sources[index].request = request
       widgets[id]?.sources[index].isWantedAgain = false
       timers.set(.stub(request), at: now.uptime + delay)
@@ -94,17 +94,17 @@ extension BundleInstance {
     }
     let isContinuous = source.isContinuous
     if isContinuous {
-      let count = purposes.values.count { if case .continuous = $0 { true } else { false } }
+      let count = requests.continuousCount
       guard count < limits.continuousMax else {
         throw Failure(
           "RESOURCE_EXHAUSTED",
           "the bundle already has \(count) running programs, sockets and services, which is the"
             + " limit")
       }
-    } else if !hasRoom {
+    } else if !requests.hasRoom {
       guard !state(id, index).isQueued else { return }
       widgets[id]?.sources[index].isQueued = true
-      waiting.append(.source(id, index))
+      requests.wait(.source(id, index))
       return
     }
     switch source.input {
@@ -160,7 +160,7 @@ extension BundleInstance {
     _ id: WidgetID, _ index: Int, _ source: Source, isAsked: Bool, isContinuous: Bool = false,
     _ effect: (RequestID) -> Effect
   ) {
-    let request = request(for: isContinuous ? .continuous(id, index) : .source(id, index))
+    let request = requests.begin(isContinuous ? .continuous(id, index) : .source(id, index))
     widgets[id]?.sources[index].request = request
     widgets[id]?.sources[index].isWantedAgain = false
     widgets[id]?.sources[index].lastRead = now.uptime
@@ -203,7 +203,7 @@ extension BundleInstance {
       widgets[id]?.sources[index].watch = nil
     }
     guard isWatchable else { return }
-    let request = request(for: .watch(id, index))
+    let request = requests.begin(.watch(id, index))
     widgets[id]?.sources[index].watch = (request, path)
     effects.append(.watchFile(request, path: path, isFolder: isFolder))
   }

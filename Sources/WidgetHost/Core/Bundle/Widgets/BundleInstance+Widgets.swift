@@ -112,7 +112,7 @@ extension BundleInstance {
     told[id] = nil
     touched.remove(id)
     throttled = throttled.filter { $0.key.widgetID != id }
-    waiting.removeAll { if case .source(id, _) = $0 { true } else { false } }
+    requests.forgetWaiters(of: id)
     timers.cancelAll(of: id)
   }
 }

@@ -1,0 +1,118 @@
+import WidgetModel
+
+/// The requests of a bundle that have no answer yet, and the work that waits until fewer of them are
+/// under way.
+struct RequestTable: Sendable {
+  /// The purpose of an answer.
+  enum Purpose: Hashable, Sendable {
+    case source(WidgetID, Int)
+    case continuous(WidgetID, Int)
+    case watch(WidgetID, Int)
+    case patch(WidgetID)
+    case run(UInt64)
+    case event(Event)
+    /// Nothing waits for the answer.
+    case notice
+
+    /// Whether the request is a file, a program or a request of which few may be under way.
+    fileprivate var needsRoom: Bool {
+      switch self {
+      case .source, .run: true
+      case .continuous, .watch, .patch, .event, .notice: false
+      }
+    }
+  }
+
+  /// A source or a run that waits for room.
+  enum Waiter: Hashable, Sendable {
+    case source(WidgetID, Int)
+    case run(UInt64)
+  }
+
+  private let generation: UInt64
+  private let effectsMax: Int
+  private var lastNumber: UInt64 = 0
+  private var purposes: [RequestID: Purpose] = [:]
+  private var waiting: [Waiter] = []
+
+  init(generation: UInt64, limits: HostLimits) {
+    self.generation = generation
+    effectsMax = limits.effectsMax
+  }
+
+  var isEmpty: Bool { purposes.isEmpty }
+
+  subscript(request: RequestID) -> Purpose? { purposes[request] }
+
+  mutating func begin(_ purpose: Purpose) -> RequestID {
+    let request = RequestID(generation: generation, number: nextNumber())
+    purposes[request] = purpose
+    return request
+  }
+
+  /// A number that no request has, and no other caller gets.
+  mutating func nextNumber() -> UInt64 {
+    lastNumber += 1
+    return lastNumber
+  }
+
+  /// Forgets a request, because its answer is there or nothing waits for it any more.
+  ///
+  /// - Returns: its purpose; nil if it was forgotten before.
+  mutating func end(_ request: RequestID) -> Purpose? { purposes.removeValue(forKey: request) }
+
+  /// Forgets all requests.
+  ///
+  /// - Returns: the requests that adapters must cancel, in order.
+  mutating func endAll() -> [RequestID] {
+    let under = purposes.filter { entry in
+      switch entry.value {
+      case .source, .continuous, .watch, .run: true
+      case .patch, .event, .notice: false
+      }
+    }
+    purposes = [:]
+    return under.keys.sorted { $0.number < $1.number }
+  }
+
+  /// The number of running programs, sockets and services.
+  var continuousCount: Int {
+    purposes.values.count { if case .continuous = $0 { true } else { false } }
+  }
+
+  /// The numbers of the events whose widget is being fetched.
+  var fetchingEvents: [UInt64] {
+    purposes.values.compactMap { if case .event(let event) = $0 { event.sequence } else { nil } }
+  }
+
+  /// Whether a source gives its first result later.
+  ///
+  /// - Parameter heard: the requests of continuous sources that have given a result.
+  func isReading(besides heard: Set<RequestID>) -> Bool {
+    purposes.contains { request, purpose in
+      switch purpose {
+      case .source: true
+      case .continuous: !heard.contains(request)
+      case .watch, .patch, .run, .event, .notice: false
+      }
+    }
+  }
+
+  // MARK: Room
+
+  /// Whether another file, program or request can be under way.
+  var hasRoom: Bool { purposes.values.count(where: \.needsRoom) < effectsMax }
+
+  /// Lets work wait for room, behind the work that waits already.
+  mutating func wait(_ waiter: Waiter) { waiting.append(waiter) }
+
+  /// The first work that waited, if there is room for it now.
+  mutating func takeWaiter() -> Waiter? {
+    waiting.isEmpty || !hasRoom ? nil : waiting.removeFirst()
+  }
+
+  /// Forgets the waiting sources of a widget.
+  mutating func forgetWaiters(of id: WidgetID) {
+    waiting.removeAll { if case .source(id, _) = $0 { true } else { false } }
+  }
+}
