@@ -67,30 +67,24 @@ public struct TraceLine: Hashable, Sendable {
 }
 
 extension BundleInstance {
-  var isTraced: Bool { now.uptime < traceEnd }
+  var isTraced: Bool { traceBuffer.isOpen(at: now.uptime) }
 
   /// Traces until a point in time.
-  mutating func trace(until end: Duration) { traceEnd = max(traceEnd, end) }
+  mutating func trace(until end: Duration) { traceBuffer.open(until: end) }
 
   mutating func trace(
     _ id: WidgetID, _ subject: TraceLine.Subject, _ name: String, _ text: @autoclosure () -> String
   ) {
-    guard isTraced else { return }
-    guard traceLines.count < limits.traceLinesMax else {
-      tracesDropped += 1
-      return
-    }
-    traceLines.append(
+    guard isTraced, traceBuffer.admitLine() else { return }
+    traceBuffer.append(
       TraceLine(
         time: now.wall, widgetID: id, subject: subject, name: name,
         text: BundleInstance.shown(text(), limits)))
   }
 
-  mutating func flushTrace() {
-    guard !traceLines.isEmpty || tracesDropped > 0 else { return }
-    // The trace comes before the effects that it describes.
-    effects.insert(.trace(.unanswered(generation), traceLines, dropped: tracesDropped), at: 0)
-    (traceLines, tracesDropped) = ([], 0)
+  /// The effect with the lines of this round; nil if there are none.
+  mutating func takeTrace() -> Effect? {
+    traceBuffer.takeAll().map { .trace(.unanswered(generation), $0.lines, dropped: $0.dropped) }
   }
 
   /// The text on one line, cut to the limit.

@@ -20,7 +20,7 @@ public struct BundleInstance: Sendable {
   let isReload: Bool
 
   var now = HostTime(wall: .epoch, uptime: .zero)
-  var effects: [Effect] = []
+  var effects = EffectQueue()
   var widgets: [WidgetID: WidgetState] = [:]
   var runs: [UInt64: Run] = [:]
   var queues: [QueueKey: [Firing]] = [:]
@@ -56,10 +56,7 @@ public struct BundleInstance: Sendable {
   var outcomes: [UInt64: PendingOutcome] = [:]
   /// Readings that steps of such events have asked for.
   var awaitedReadings: [AwaitedReading] = []
-  /// The end of the trace, the lines since the last flush, and the number of further lines.
-  var traceEnd = Duration.zero
-  var traceLines: [TraceLine] = []
-  var tracesDropped = 0
+  var traceBuffer: TraceBuffer
   /// Widgets of its kinds from other owners.
   var others = OtherWidgets()
   /// Outcomes in the widgets' status, in the order in which they were written.
@@ -98,6 +95,7 @@ public struct BundleInstance: Sendable {
     self.limits = limits
     self.isStub = isStub
     requests = RequestTable(generation: generation, limits: limits)
+    traceBuffer = TraceBuffer(limits)
     costs = Allowance(burst: limits.costBurst, perSecond: limits.costPerSecond)
     firings = Allowance(burst: limits.triggersBurst, perSecond: limits.triggersPerSecond)
     repeats = Allowance(burst: limits.repeatsBurst, perSecond: limits.repeatsPerSecond)
@@ -113,6 +111,7 @@ public struct BundleInstance: Sendable {
     limits = other.limits
     isStub = other.isStub
     requests = RequestTable(generation: generation, limits: limits)
+    traceBuffer = TraceBuffer(limits)
     costs = Allowance(burst: limits.costBurst, perSecond: limits.costPerSecond)
     firings = Allowance(burst: limits.triggersBurst, perSecond: limits.triggersPerSecond)
     repeats = Allowance(burst: limits.repeatsBurst, perSecond: limits.repeatsPerSecond)
@@ -185,9 +184,7 @@ public struct BundleInstance: Sendable {
     touched = []
     acknowledgeEvents()
     answerQuestions()
-    flushTrace()
-    defer { effects = [] }
-    return effects
+    return effects.takeAll(after: takeTrace())
   }
 
   private mutating func take(_ input: BundleInput) {
