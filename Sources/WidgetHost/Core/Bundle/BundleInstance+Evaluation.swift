@@ -24,7 +24,7 @@ extension BundleInstance {
     guard let facts = kinds[moment.widget.kind] else {
       throw Failure("NOT_FOUND", "the kind \(moment.widget.kind) was removed")
     }
-    let allowed = min(limits.evaluationCostMax, Int(costs.available))
+    let allowed = min(limits.evaluationCostMax, allowances.cost)
     guard allowed > 0 else {
       throw Failure(
         "RESOURCE_EXHAUSTED",
@@ -36,12 +36,12 @@ extension BundleInstance {
         facts.kind.scope.bindings(for: moment), budget: allowed)
       var remaining = allowed - cost
       let value = try Value(result, budget: &remaining)
-      costs.take(allowed - remaining + 1)
+      allowances.spend(cost: allowed - remaining + 1)
       return value
     } catch {
       // The cost of a failed evaluation is unknown, except if it spent its whole budget.
       let isSpent = error.reason == .costExceeded
-      costs.take(isSpent ? allowed : 1_000)
+      allowances.spend(cost: isSpent ? allowed : 1_000)
       throw Failure(
         isSpent ? "RESOURCE_EXHAUSTED" : "FAILED_PRECONDITION",
         "\(expression.place): \(error.quoted)")

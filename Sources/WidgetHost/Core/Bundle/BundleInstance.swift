@@ -28,10 +28,7 @@ public struct BundleInstance: Sendable {
   var requests: RequestTable
   var timers = Timers()
   var touched: Set<WidgetID> = []
-  var costs: Allowance
-  var firings: Allowance
-  /// Reports of failures that events have caused again.
-  var repeats: Allowance
+  var allowances: Allowances
   var numbers: SeededNumbers
   let kinds: [KindName: KindFacts]
   var duties = Duties()
@@ -96,9 +93,7 @@ public struct BundleInstance: Sendable {
     self.isStub = isStub
     requests = RequestTable(generation: generation, limits: limits)
     traceBuffer = TraceBuffer(limits)
-    costs = Allowance(burst: limits.costBurst, perSecond: limits.costPerSecond)
-    firings = Allowance(burst: limits.triggersBurst, perSecond: limits.triggersPerSecond)
-    repeats = Allowance(burst: limits.repeatsBurst, perSecond: limits.repeatsPerSecond)
+    allowances = Allowances(limits)
     numbers = SeededNumbers(seed: seed)
     kinds = Dictionary(bundle.kinds.map { ($0.kind.name, KindFacts($0)) }) { first, _ in first }
   }
@@ -112,9 +107,7 @@ public struct BundleInstance: Sendable {
     isStub = other.isStub
     requests = RequestTable(generation: generation, limits: limits)
     traceBuffer = TraceBuffer(limits)
-    costs = Allowance(burst: limits.costBurst, perSecond: limits.costPerSecond)
-    firings = Allowance(burst: limits.triggersBurst, perSecond: limits.triggersPerSecond)
-    repeats = Allowance(burst: limits.repeatsBurst, perSecond: limits.repeatsPerSecond)
+    allowances = Allowances(limits)
     numbers = SeededNumbers(seed: seed)
     kinds = other.kinds
     isPreview = true
@@ -163,9 +156,7 @@ public struct BundleInstance: Sendable {
 
   private mutating func begin(at now: HostTime) {
     self.now = now
-    costs.refill(at: now.uptime)
-    firings.refill(at: now.uptime)
-    repeats.refill(at: now.uptime)
+    allowances.refill(at: now.uptime)
   }
 
   private mutating func finish() -> [Effect] {

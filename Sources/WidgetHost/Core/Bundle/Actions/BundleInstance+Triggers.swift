@@ -130,8 +130,7 @@ extension BundleInstance {
     let key = QueueKey(widgetID: id, trigger: index)
     let firing = Firing(
       event: event, row: event.flatMap { NodeID.rowKeys(of: $0.nodeID).last } ?? "")
-    guard firings.available >= 1 else { return dropped(id, event) }
-    firings.take(1)
+    guard allowances.takeFiring() else { return dropped(id, event) }
     guard isBusy(key) else { return start(key, firing, steps) }
     guard queues[key, default: []].count < limits.queuedMax else { return dropped(id, event) }
     queues[key, default: []].append(firing)

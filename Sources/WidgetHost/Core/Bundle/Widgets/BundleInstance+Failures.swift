@@ -106,8 +106,7 @@ extension BundleInstance {
     // Report only a new code: a source that fails every second would fill the log.
     if known[key]?.status.code != status.code {
       effects.append(.report("\(place(id, key)): \(status.message)"))
-    } else if cause != .time, repeats.available >= 1 {
-      repeats.take(1)
+    } else if cause != .time, allowances.takeReport() {
       effects.append(.report("\(place(id, key)): \(status.message) (again)"))
     }
     widgets[id]?.failures[key] = failure
