@@ -22,6 +22,7 @@ public struct BundleInstance: Sendable {
   var now = HostTime(wall: .epoch, uptime: .zero)
   var effects = EffectQueue()
   var widgets: [WidgetID: WidgetState] = [:]
+  var sources = SourceTable()
   var runs: [UInt64: Run] = [:]
   var queues: [QueueKey: [Firing]] = [:]
   var throttled: [ThrottleKey: Event] = [:]
@@ -284,13 +285,13 @@ public struct BundleInstance: Sendable {
   private mutating func take(_ failure: Failure, for request: RequestID) {
     switch requests.end(request) {
     case .source(let id, let index):
-      widgets[id]?.sources[index].request = nil
+      sources.ended(id, index)
       sourceFailed(id, index, failure)
       readAgainIfWanted(id, index)
     case .continuous(let id, let index): continuousEnded(id, index, failure)
     case .watch(let id, let index):
       // The host does not see changes of the file now. The next reading tries again to watch it.
-      widgets[id]?.sources[index].watch = nil
+      sources.unwatch(id, index)
       effects.append(
         .report(
           "\(place(id, index)): the host cannot watch the file for changes: \(failure.message)"))
@@ -383,9 +384,7 @@ public struct BundleInstance: Sendable {
     while let next = requests.takeWaiter() {
       switch next {
       case .source(let id, let index):
-        guard widgets[id]?.sources[index].isQueued == true else { continue }
-        widgets[id]?.sources[index].isQueued = false
-        read(id, index, isAsked: true)
+        if sources.leaveQueue(id, index) { read(id, index, isAsked: true) }
       case .run(let run):
         guard runs[run]?.wait == .turn else { continue }
         runs[run]?.wait = .nothing

@@ -110,7 +110,7 @@ extension BundleInstance {
   }
 
   private func isOver(_ reading: AwaitedReading) -> Bool {
-    guard let state = widgets[reading.widgetID]?.sources[reading.source], state.isOn else {
+    guard let state = sources[reading.widgetID, reading.source], state.isOn else {
       return true
     }
     guard state.request == nil, !state.isQueued, !state.isWantedAgain else { return false }

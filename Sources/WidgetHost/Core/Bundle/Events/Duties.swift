@@ -110,8 +110,7 @@ extension BundleInstance {
 
   /// Whether a reading is under way that will end.
   private func isReading(_ id: WidgetID) -> Bool {
-    guard let sources = widgets[id]?.sources else { return false }
-    return sources.contains { source in
+    sources[id].contains { source in
       guard let request = source.request else { return source.isQueued }
       if case .source = requests[request] { return true }
       return false

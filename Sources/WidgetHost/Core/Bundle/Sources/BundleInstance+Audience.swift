@@ -34,10 +34,7 @@ extension BundleInstance {
 
   /// Suspends a source, because its widget is no longer watched.
   mutating func suspend(_ id: WidgetID, _ index: Int) {
-    guard let state = widgets[id]?.sources[index] else { return }
-    // A read that is under way is dropped, so it does not count.
-    if state.request != nil { widgets[id]?.sources[index].lastRead = nil }
-    widgets[id]?.sources[index].isOn = false
+    sources.suspend(id, index)
     turnOff(id, index, "no client watches the widget")
   }
 
@@ -45,14 +42,14 @@ extension BundleInstance {
   private mutating func resume(_ id: WidgetID, _ index: Int, _ source: Source) {
     trace(id, .source, source.name, "is on: a client watches the widget")
     touched.insert(id)
-    guard let state = widgets[id]?.sources[index], state.request == nil, !state.isQueued else {
+    guard let state = sources[id, index], state.request == nil, !state.isQueued else {
       return
     }
     guard let wait = wait(for: source, state), wait > .zero else {
       return read(id, index, isAsked: true)
     }
     let isOn = (try? moment(id)).flatMap { try? holds(source.condition, $0) } ?? false
-    widgets[id]?.sources[index].isOn = isOn
+    sources.set(id, index, isOn: isOn)
     guard isOn else { return }
     arm(id, index, source)
     if source.interval != nil, !source.isAligned {

@@ -5,24 +5,24 @@ import WidgetModel
 // The processing of a source's result.
 extension BundleInstance {
   mutating func sourceRead(_ id: WidgetID, _ index: Int, _ bytes: [UInt8]) {
-    widgets[id]?.sources[index].request = nil
+    sources.ended(id, index)
     deliver(id, index, bytes)
     readAgainIfWanted(id, index)
   }
 
   mutating func sourceAnswered(_ id: WidgetID, _ index: Int, _ answer: WebAnswer) {
-    widgets[id]?.sources[index].request = nil
+    sources.ended(id, index)
     guard let source = source(id, index) else { return }
     switch answer.status {
     case 304:
       trace(id, .source, source.name, "nothing new (304)")
-      succeeded(id, index, source, widgets[id]?.sources[index].message ?? "")
+      succeeded(id, index, source, state(id, index).message)
     case 200..<300:
       do throws(Failure) {
         let result = try ResultParsing.value(
           of: answer.body, as: source.parse, hint: answer.contentType)
         deliver(id, index, result)
-        if status(id, source.name) != .failure { remember(id, index, answer) }
+        if status(id, source.name) != .failure { sources.remember(id, index, answer) }
       } catch {
         sourceFailed(id, index, error)
       }
@@ -30,16 +30,6 @@ extension BundleInstance {
       sourceFailed(id, index, Failure(answer, source.parse))
     }
     readAgainIfWanted(id, index)
-  }
-
-  private mutating func remember(_ id: WidgetID, _ index: Int, _ answer: WebAnswer) {
-    widgets[id]?.sources[index].cached = nil
-    // Use the request that was answered, because the widget's data can ask for something else by
-    // now.
-    guard answer.etag != nil || answer.lastModified != nil, let asked = state(id, index).asked
-    else { return }
-    widgets[id]?.sources[index].cached = CachedAnswer(
-      request: asked, etag: answer.etag, lastModified: answer.lastModified)
   }
 
   /// Parses the bytes, and sets the data.
@@ -59,7 +49,7 @@ extension BundleInstance {
 
   /// A single reading has given a value.
   mutating func sourceGave(_ id: WidgetID, _ index: Int, _ value: Value) {
-    widgets[id]?.sources[index].request = nil
+    sources.ended(id, index)
     deliver(id, index, value)
     readAgainIfWanted(id, index)
   }
@@ -79,7 +69,6 @@ extension BundleInstance {
       if let template = source.successMessage {
         message = try text(template, try moment(id, result: result))
       }
-      widgets[id]?.sources[index].message = message
       succeeded(id, index, source, message)
     } catch {
       sourceFailed(id, index, error)
@@ -92,9 +81,7 @@ extension BundleInstance {
     setStatus(id, source.name, ActionStatus(state: .success, message: message))
     // Results and failures say nothing about the lifetime of a program or a socket.
     // `continuousEnded` counts the attempts of these.
-    if !source.isContinuous { widgets[id]?.sources[index].attempts = 0 }
-    widgets[id]?.sources[index].input = .present
-    widgets[id]?.sources[index].isDemanded = false
+    sources.succeeded(id, index, message: message, countsAttempts: !source.isContinuous)
     succeeded(id, .source(index))
   }
 
@@ -114,13 +101,12 @@ extension BundleInstance {
         state: .failure, title: title(of: source, id) ?? facts.failureTitle(source.name),
         message: failure.message, code: failure.code),
       cause: state(id, index).isDemanded ? .request : .time)
-    widgets[id]?.sources[index].isDemanded = false
+    sources.failed(id, index, countsAttempts: !source.isContinuous)
     switch source.input {
     case .file where failure.code == "NOT_FOUND", .folder where failure.code == "NOT_FOUND":
       clearData(of: source, id, index, facts)
     default: break
     }
-    if !source.isContinuous { widgets[id]?.sources[index].attempts += 1 }
     touched.insert(id)
     if case .http = source.input, failure.isTransient {
       // The first retry comes before the next interval. Later retries have longer and longer waits.
@@ -138,7 +124,7 @@ extension BundleInstance {
       id, source.name,
       ActionStatus(state: .missing, message: failure.message, code: failure.code))
     clearData(of: source, id, index, facts)
-    widgets[id]?.sources[index].attempts += 1
+    sources.missed(id, index)
     touched.insert(id)
     forgetFailure(id, .source(index), because: "is missing, and it is optional")
     switch source.input {
@@ -160,8 +146,7 @@ extension BundleInstance {
   private mutating func clearData(
     of source: Source, _ id: WidgetID, _ index: Int, _ facts: KindFacts
   ) {
-    guard state(id, index).input != .absent else { return }
-    widgets[id]?.sources[index].input = .absent
+    guard sources.becameAbsent(id, index) else { return }
     let others = facts.kind.sources.indices.filter { state(id, $0).input == .present }
     let kept = Set(
       others.flatMap { facts.kind.sources[$0].assignments.values.map { key, _ in key } })

@@ -40,17 +40,17 @@ extension BundleInstance {
   ///     running.
   ///   - isDemanded: Whether to read it even if its widget is not watched.
   mutating func read(_ id: WidgetID, _ index: Int, isAsked: Bool, isDemanded: Bool = false) {
-    guard let source = source(id, index), let state = widgets[id]?.sources[index] else { return }
+    guard let source = source(id, index), let state = sources[id, index] else { return }
     guard !source.isWhileWatched || isWatched(id) || (isDemanded && !source.isContinuous) else {
       timers.cancel(.source(id, index))
       if state.isOn, state.request == nil { suspend(id, index) }
       return
     }
     arm(id, index, source)
-    if isDemanded { widgets[id]?.sources[index].isDemanded = true }
+    if isDemanded { sources.demand(id, index) }
     guard state.request == nil else {
       if isAsked {
-        widgets[id]?.sources[index].isWantedAgain = true
+        sources.wantAgain(id, index)
         showRunning(id, source)
       }
       return
@@ -58,10 +58,10 @@ extension BundleInstance {
     do throws(Failure) {
       let moment = try moment(id)
       let isOn = try holds(source.condition, moment)
-      widgets[id]?.sources[index].isOn = isOn
+      sources.set(id, index, isOn: isOn)
       guard isOn else { return turnOff(id, index) }
       let inputs = inputs(of: source, moment.widget)
-      widgets[id]?.sources[index].inputs = inputs
+      sources.set(id, index, inputs: inputs)
       try start(id, index, source, moment, isAsked: isAsked)
     } catch {
       sourceFailed(id, index, error)
@@ -75,19 +75,20 @@ extension BundleInstance {
     // These inputs take no time, so `lastRead` alone limits the rate of sources that depend on each
     // other.
     case .timer:
-      widgets[id]?.sources[index].lastRead = now.uptime
+      sources.tookNoTime(id, index, at: now.uptime)
       return deliver(id, index, .timestamp(now.wall))
     case .constant(let template):
-      widgets[id]?.sources[index].lastRead = now.uptime
+      sources.tookNoTime(id, index, at: now.uptime)
       return deliver(id, index, try value(template, moment))
     case .file, .folder, .command, .http, .socket, .bus: break
     }
     if isStub {
-      widgets[id]?.sources[index].lastRead = now.uptime
-      guard let delay = source.stub?.delay, delay > .zero else { return try deliverStub(id, index) }
+      guard let delay = source.stub?.delay, delay > .zero else {
+        sources.tookNoTime(id, index, at: now.uptime)
+        return try deliverStub(id, index)
+      }
       let request = requests.begin(.source(id, index))
-      widgets[id]?.sources[index].request = request
-      widgets[id]?.sources[index].isWantedAgain = false
+      sources.began(id, index, request, at: now.uptime)
       timers.set(.stub(request), at: now.uptime + delay)
       if isAsked { showRunning(id, source) }
       return
@@ -102,9 +103,7 @@ extension BundleInstance {
             + " limit")
       }
     } else if !requests.hasRoom {
-      guard !state(id, index).isQueued else { return }
-      widgets[id]?.sources[index].isQueued = true
-      requests.wait(.source(id, index))
+      if sources.queue(id, index) { requests.wait(.source(id, index)) }
       return
     }
     switch source.input {
@@ -122,14 +121,14 @@ extension BundleInstance {
     case .socket(let socket):
       let request = try socketRequest(socket, moment)
       unwatch(id, index)
-      widgets[id]?.sources[index].missingPath = request.path
+      sources.set(id, index, missingPath: request.path)
       begin(id, index, source, isAsked: isAsked, isContinuous: true) { .connect($0, request) }
     case .bus(let bus):
       let request = try busRequest(bus, moment)
       begin(id, index, source, isAsked: isAsked, isContinuous: isContinuous) { .bus($0, request) }
     case .http(let http):
       var request = try webRequest(http, source.parse, moment)
-      widgets[id]?.sources[index].asked = AskedRequest(request)
+      sources.sends(id, index, request)
       makeConditional(&request, state(id, index).cached)
       let final = request
       begin(id, index, source, isAsked: isAsked) { .web($0, final) }
@@ -147,13 +146,13 @@ extension BundleInstance {
 
   /// The delay of a source's stub is over.
   mutating func sourceStubbed(_ id: WidgetID, _ index: Int) {
-    widgets[id]?.sources[index].request = nil
+    sources.ended(id, index)
     do throws(Failure) { try deliverStub(id, index) } catch { sourceFailed(id, index, error) }
     readAgainIfWanted(id, index)
   }
 
   func state(_ id: WidgetID, _ index: Int) -> SourceState {
-    widgets[id]?.sources[index] ?? SourceState()
+    sources[id, index] ?? SourceState()
   }
 
   private mutating func begin(
@@ -161,10 +160,7 @@ extension BundleInstance {
     _ effect: (RequestID) -> Effect
   ) {
     let request = requests.begin(isContinuous ? .continuous(id, index) : .source(id, index))
-    widgets[id]?.sources[index].request = request
-    widgets[id]?.sources[index].isWantedAgain = false
-    widgets[id]?.sources[index].lastRead = now.uptime
-    widgets[id]?.sources[index].started = now.uptime
+    sources.began(id, index, request, at: now.uptime)
     let asked = effect(request)
     effects.append(asked)
     trace(id, effect: asked, of: source.name, .source)
@@ -197,33 +193,25 @@ extension BundleInstance {
   ) {
     // The kernel does not report changes of its virtual files.
     let isWatchable = !["/proc", "/sys", "/dev"].contains { Paths.contains($0, path) }
-    if let watch = state(id, index).watch {
-      guard watch.path != path else { return }
-      cancel(watch.request)
-      widgets[id]?.sources[index].watch = nil
-    }
+    guard state(id, index).watch?.path != path else { return }
+    unwatch(id, index)
     guard isWatchable else { return }
     let request = requests.begin(.watch(id, index))
-    widgets[id]?.sources[index].watch = (request, path)
+    sources.watch(id, index, request, path: path)
     effects.append(.watchFile(request, path: path, isFolder: isFolder))
   }
 
   private mutating func unwatch(_ id: WidgetID, _ index: Int) {
-    guard let watch = state(id, index).watch else { return }
-    cancel(watch.request)
-    widgets[id]?.sources[index].watch = nil
+    if let request = sources.unwatch(id, index) { cancel(request) }
   }
 
   mutating func fileChanged(_ id: WidgetID, _ index: Int) {
     let state = state(id, index)
     // A socket is there before its program listens, so the next attempts follow soon.
     if status(id, source(id, index)?.name ?? "") == .missing {
-      widgets[id]?.sources[index].attempts = 0
+      sources.set(id, index, attempts: 0)
     }
-    if state.request != nil {
-      widgets[id]?.sources[index].isWantedAgain = true
-      return
-    }
+    guard state.request == nil else { return sources.wantAgain(id, index) }
     let earliest = state.lastRead.map { $0 + limits.fileSpacing } ?? .zero
     guard earliest > now.uptime else { return read(id, index, isAsked: true) }
     let timed = timers[.source(id, index)] ?? earliest
@@ -231,9 +219,7 @@ extension BundleInstance {
   }
 
   mutating func readAgainIfWanted(_ id: WidgetID, _ index: Int) {
-    guard state(id, index).isWantedAgain else { return }
-    widgets[id]?.sources[index].isWantedAgain = false
-    fileChanged(id, index)
+    if sources.takeWish(id, index) { fileChanged(id, index) }
   }
 
   // MARK: Services that come and go
@@ -259,11 +245,11 @@ extension BundleInstance {
   mutating func continuousEnded(_ id: WidgetID, _ index: Int, _ failure: Failure) {
     guard let source = source(id, index) else { return }
     let started = state(id, index).started ?? now.uptime
-    widgets[id]?.sources[index].request = nil
-    if now.uptime - started >= limits.steadyAfter { widgets[id]?.sources[index].attempts = 0 }
+    sources.ended(id, index)
+    if now.uptime - started >= limits.steadyAfter { sources.set(id, index, attempts: 0) }
     let attempts = state(id, index).attempts
     sourceFailed(id, index, failure)
-    widgets[id]?.sources[index].attempts = attempts + 1
+    sources.set(id, index, attempts: attempts + 1)
     arm(id, index, source, atLeast: backoff(attempts + 1))
   }
 
@@ -286,11 +272,11 @@ extension BundleInstance {
       guard let known = state(id, index).inputs, state(id, index).isOn,
         case let inputs = inputs(of: source, widget), inputs != known
       else { continue }
-      widgets[id]?.sources[index].inputs = inputs
+      sources.set(id, index, inputs: inputs)
       if source.isContinuous, let request = state(id, index).request {
         // A continuous program must be restarted, because it would not get its new arguments.
         cancel(request)
-        widgets[id]?.sources[index].request = nil
+        sources.ended(id, index)
       }
       fileChanged(id, index)
     }
@@ -307,7 +293,7 @@ extension BundleInstance {
       for (index, source) in facts.kind.sources.enumerated() where source.isLoadedAtStart {
         if source.isContinuous, let request = state(id, index).request {
           cancel(request)
-          widgets[id]?.sources[index].request = nil
+          sources.ended(id, index)
         }
         read(id, index, isAsked: true)
       }
@@ -327,7 +313,7 @@ extension BundleInstance {
       let wasOn = state(id, index).isOn
       if isOn, !wasOn { read(id, index, isAsked: true) }
       if !isOn, wasOn {
-        widgets[id]?.sources[index].isOn = false
+        sources.set(id, index, isOn: false)
         turnOff(id, index)
       }
     }
@@ -335,11 +321,7 @@ extension BundleInstance {
 
   mutating func turnOff(_ id: WidgetID, _ index: Int, _ why: String = "`when` is false") {
     timers.cancel(.source(id, index))
-    let state = state(id, index)
-    for request in [state.request, state.watch?.request].compactMap({ $0 }) { cancel(request) }
-    widgets[id]?.sources[index].request = nil
-    widgets[id]?.sources[index].watch = nil
-    widgets[id]?.sources[index].isQueued = false
+    for request in sources.dropRequests(id, index) { cancel(request) }
     guard let source = source(id, index) else { return }
     trace(id, .source, source.name, "is off: \(why)")
     // A source that is turned off has no failure.

@@ -40,8 +40,8 @@ extension BundleInstance {
 
   private mutating func appear(_ widget: Widget, _ facts: KindFacts) {
     let id = widget.id
-    widgets[id] = WidgetState(
-      widget, sources: facts.kind.sources.map { _ in SourceState() })
+    widgets[id] = WidgetState(widget)
+    sources.add(id, count: facts.kind.sources.count)
     touched.insert(id)
     let interrupted = settleStatuses(id, facts)
     inheritOutcomes(id)
@@ -101,11 +101,8 @@ extension BundleInstance {
     guard let state = widgets[id] else { return }
     for run in runsOf(id) { end(run) }
     for key in queues.keys where key.widgetID == id { queues[key] = nil }
-    for source in state.sources {
-      for request in [source.request, source.watch?.request].compactMap({ $0 }) {
-        cancel(request)
-      }
-    }
+    for request in sources[id].flatMap(\.requests) { cancel(request) }
+    sources.remove(id)
     if !state.failures.isEmpty { failuresVersion += 1 }
     widgets[id] = nil
     others.remove(id)

@@ -22,7 +22,6 @@ struct WidgetState: Sendable {
   /// The number of the last change: when it is settled, all values so far are settled.
   var newestChange: UInt64 { pending == WidgetPatch() ? sentCount : sentCount + 1 }
 
-  var sources: [SourceState]
   /// The sources, actions and steps that have failed and not succeeded since.
   var failures: [FailureKey: StandingFailure] = [:]
   /// The sources, actions and steps that have succeeded since this version was loaded.
@@ -31,10 +30,9 @@ struct WidgetState: Sendable {
   var mark: WidgetError?
   var isMarkedStale = false
 
-  init(_ widget: Widget, sources: [SourceState]) {
+  init(_ widget: Widget) {
     (heard, reducerErrors) = WidgetState.split(widget)
     view = heard
-    self.sources = sources
   }
 
   /// The widget without the errors of failed reducers, which are the daemon's, and these errors.
@@ -176,58 +174,4 @@ extension WidgetPatch {
     if let error { widget.error = error }
     if let isStale { widget.isStale = isStale }
   }
-}
-
-/// The state of a source of a widget.
-struct SourceState: Sendable {
-  /// The running request: a single reading, or a continuous program.
-  var request: RequestID?
-  /// Whether another reading was requested meanwhile.
-  var isWantedAgain = false
-  /// Whether a step, or a program, has asked for the reading under way.
-  var isDemanded = false
-  /// Whether the reading waits for its turn.
-  var isQueued = false
-  /// Whether the condition held at its last check.
-  var isOn = true
-  /// Failures since the last success.
-  var attempts = 0
-  var watch: (request: RequestID, path: String)?
-  /// Whether the input existed at the last reading that gave a result or an absence. Other failures
-  /// do not change it.
-  var input = Input.unknown
-
-  enum Input: Sendable { case unknown, present, absent }
-  /// The path to watch if the socket does not exist.
-  var missingPath: String?
-  var lastRead: Duration?
-  /// The values of the input's dependencies at the last reading, or the next one if it waits; nil
-  /// before the first reading.
-  var inputs: [Value]?
-  /// The validators for a conditional request.
-  var cached: CachedAnswer?
-  /// The last request that was sent.
-  var asked: AskedRequest?
-  /// The message after the last reading.
-  var message = ""
-  /// The start of the continuous program.
-  var started: Duration?
-}
-
-/// The parts of an HTTP request on which the answer can depend.
-struct AskedRequest: Hashable {
-  let address: String
-  let headers: [String]
-
-  init(_ request: WebRequest) {
-    address = request.address.description
-    headers = request.headers.map { "\($0.name): \($0.value)" }
-  }
-}
-
-/// The validators of an answer, for a conditional request that asks only for newer content.
-struct CachedAnswer: Hashable {
-  let request: AskedRequest
-  let etag: String?
-  let lastModified: String?
 }
