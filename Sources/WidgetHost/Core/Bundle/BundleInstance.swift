@@ -23,6 +23,7 @@ public struct BundleInstance: Sendable {
   var effects = EffectQueue()
   var widgets: [WidgetID: WidgetState] = [:]
   var sources = SourceTable()
+  var standing = StandingFailures()
   var runs: [UInt64: Run] = [:]
   var queues: [QueueKey: [Firing]] = [:]
   var throttled: [ThrottleKey: Event] = [:]
@@ -43,8 +44,6 @@ public struct BundleInstance: Sendable {
   private(set) var problem: String?
   /// Whether the bundle's folder is missing.
   private(set) var isAbsent = false
-  /// Changes whenever `failures` may have changed.
-  var failuresVersion: UInt64 = 0
   /// The chains of events that led to events of this bundle's steps. Before such an event comes
   /// back, by receiver and name. After that, by the event's number, until its runs have ended.
   var sentChains: [SentEvent: [EventChain]] = [:]
@@ -121,7 +120,7 @@ public struct BundleInstance: Sendable {
   public var widgetCount: Int { widgets.count }
 
   /// The facts that the widget `bundle/ID` depends on.
-  var summary: [UInt64] { [UInt64(widgets.count), failuresVersion, others.version] }
+  var summary: [UInt64] { [UInt64(widgets.count), standing.version, others.version] }
 
   /// Handles an input, and returns the effects.
   public mutating func handle(_ input: BundleInput, at now: HostTime) -> [Effect] {

@@ -119,7 +119,7 @@ extension BundleInstance {
   }
 
   private func standingFailure(_ reading: AwaitedReading) -> StandingFailure? {
-    widgets[reading.widgetID]?.failures[.source(reading.source)]
+    standing[reading.widgetID, .source(reading.source)]
   }
 
   private mutating func settle(_ reading: AwaitedReading) {

@@ -325,7 +325,7 @@ extension BundleInstance {
     guard let source = source(id, index) else { return }
     trace(id, .source, source.name, "is off: \(why)")
     // A source that is turned off has no failure.
-    let isFailed = widgets[id]?.failures[.source(index)] != nil
+    let isFailed = standing[id, .source(index)] != nil
     if isFailed || [.running, .missing].contains(status(id, source.name)) {
       setStatus(id, source.name, ActionStatus())
     }

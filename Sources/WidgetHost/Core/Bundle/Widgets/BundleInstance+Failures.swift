@@ -4,45 +4,6 @@ public import WidgetModel
 // Failure is state: a failure marks its widget, where every client sees it, and the bundle, until
 // there is a success. The log has it too. If the content shows a failure, there is no mark.
 
-/// The part of a widget that has failed.
-enum FailureKey: Hashable, Sendable {
-  case source(Int)
-  /// An action, by its name.
-  case action(String)
-  /// Steps without a name, by their trigger.
-  case trigger(Int)
-  /// Work was dropped because too much happened.
-  case dropped
-  /// The schedule, or the timeline. The daemon computes it, and clients mark the widget.
-  case timeline
-  /// An expression of the content. The daemon evaluates it, and clients mark the widget.
-  case content
-  /// A reducer, by the message of its error. The daemon runs it and marks the widget.
-  case reducer(String)
-  /// The daemon refuses changes of the widget for now. Clients mark all widgets of such a daemon.
-  case changes
-}
-
-extension FailureKey {
-  /// Whether clients mark the widget without an error of the host.
-  var isMarkedByClients: Bool {
-    switch self {
-    case .timeline, .content, .reducer, .changes: true
-    case .source, .action, .trigger, .dropped: false
-    }
-  }
-}
-
-/// Something that has failed, and has not succeeded since.
-struct StandingFailure: Hashable, Sendable {
-  var status: ActionStatus
-  /// The sources and actions whose status can show the failure.
-  var names: Set<String>
-  /// Whether the bundle handles the failure.
-  var isCaught: Bool
-  var since: Timestamp { status.since ?? .epoch }
-}
-
 /// The cause of a failure.
 enum FailureCause: Hashable, Sendable {
   /// A timer. It repeats failures, and the log needs only the first one.
@@ -97,34 +58,35 @@ extension BundleInstance {
     _ id: WidgetID, _ key: FailureKey, _ status: ActionStatus, among names: Set<String> = [],
     isCaught: Bool = false, cause: FailureCause = .time, since: Timestamp? = nil
   ) -> ActionStatus {
-    guard let known = widgets[id]?.failures else { return status }
+    guard widgets[id] != nil else { return status }
+    let known = standing[id, key]
     var status = status
-    status.since = cause == .event ? now.wall : known[key]?.since ?? since ?? now.wall
+    status.since = cause == .event ? now.wall : known?.since ?? since ?? now.wall
     let failure = StandingFailure(status: status, names: names, isCaught: isCaught)
     showAgain(id)
-    guard known[key] != failure || cause != .time else { return status }
+    guard known != failure || cause != .time else { return status }
     // Report only a new code: a source that fails every second would fill the log.
-    if known[key]?.status.code != status.code {
+    if known?.status.code != status.code {
       effects.append(.report("\(place(id, key)): \(status.message)"))
     } else if cause != .time, allowances.takeReport() {
       effects.append(.report("\(place(id, key)): \(status.message) (again)"))
     }
-    widgets[id]?.failures[key] = failure
-    failuresChanged(id)
-    if case .source(let index) = key, known[key] == nil { armStaleness(id, index) }
+    standing.set(id, key, failure)
+    touched.insert(id)
+    if case .source(let index) = key, known == nil { armStaleness(id, index) }
     return status
   }
 
   /// Sets the mark of a continuing failure again, if somebody cleared it.
   private mutating func showAgain(_ id: WidgetID) {
-    guard let state = widgets[id], state.mark != nil, state.view.error == nil else { return }
-    widgets[id]?.mark = nil
+    guard standing.mark(of: id) != nil, widgets[id]?.view.error == nil else { return }
+    standing.set(id, mark: nil)
     touched.insert(id)
   }
 
   /// A source, an action or steps have succeeded.
   mutating func succeeded(_ id: WidgetID, _ key: FailureKey) {
-    let isFirst = widgets[id]?.working.insert(key).inserted ?? true
+    let isFirst = standing.works(id, key)
     forgetFailure(id, key, because: isFirst ? "works now" : "works again")
   }
 
@@ -132,17 +94,12 @@ extension BundleInstance {
   ///
   /// - Parameter words: the log's text after the name of the part.
   mutating func forgetFailure(_ id: WidgetID, _ key: FailureKey, because words: String) {
-    guard widgets[id]?.failures.removeValue(forKey: key) != nil else { return }
+    guard standing.forget(id, key) else { return }
     effects.append(.note("\(place(id, key)) \(words)"))
     if case .source(let index) = key {
       timers.cancel(.stale(id, index))
       showStaleness(id)
     }
-    failuresChanged(id)
-  }
-
-  private mutating func failuresChanged(_ id: WidgetID) {
-    failuresVersion += 1
     touched.insert(id)
   }
 
@@ -178,7 +135,7 @@ extension BundleInstance {
   mutating func followTimeline(_ id: WidgetID) {
     guard let state = widgets[id] else { return }
     let problem = state.view.timeline?.problem ?? ""
-    guard problem != state.failures[.timeline]?.status.message ?? "" else { return }
+    guard problem != standing[id, .timeline]?.status.message ?? "" else { return }
     guard !problem.isEmpty else {
       return forgetFailure(id, .timeline, because: "works now")
     }
@@ -198,7 +155,7 @@ extension BundleInstance {
     if case .content(let node, let problem, let time)? = state.view.content?.failures.first {
       (words, since) = ("\(node): \(problem)", time)
     }
-    guard words != state.failures[.content]?.status.message ?? "" else { return }
+    guard words != standing[id, .content]?.status.message ?? "" else { return }
     guard !words.isEmpty else { return forgetFailure(id, .content, because: "works now") }
     failed(
       id, .content,
@@ -211,11 +168,11 @@ extension BundleInstance {
   mutating func followReducers(_ id: WidgetID) {
     guard let state = widgets[id] else { return }
     let errors = state.reducerErrors.prefix(limits.failuresShownMax)
-    for case .reducer(let message) in state.failures.keys
+    for case .reducer(let message) in standing[id].keys
     where !errors.contains(where: { $0.message == message }) {
       forgetFailure(id, .reducer(message), because: "works now")
     }
-    for error in errors where state.failures[.reducer(error.message)] == nil {
+    for error in errors where standing[id, .reducer(error.message)] == nil {
       failed(
         id, .reducer(error.message),
         ActionStatus(
@@ -229,20 +186,20 @@ extension BundleInstance {
   /// The daemon has refused a change of a widget for now. The host's log has one line for all widgets, so
   /// this adds none.
   mutating func noteRefusedChange(_ id: WidgetID, _ failure: Failure) {
-    guard failure.refusal != nil, let state = widgets[id] else { return }
-    let known = state.failures[.changes]
+    guard failure.refusal != nil, widgets[id] != nil else { return }
+    let known = standing[id, .changes]
     var status = ActionStatus(
       state: .failure, title: "Update refused", message: failure.message, code: failure.code)
     status.since = known?.since ?? now.wall
     let refused = StandingFailure(status: status, names: [], isCaught: false)
     guard known != refused else { return }
-    widgets[id]?.failures[.changes] = refused
-    failuresChanged(id)
+    standing.set(id, .changes, refused)
+    touched.insert(id)
   }
 
   /// The daemon has taken a change of a widget.
   mutating func noteTakenChange(_ id: WidgetID) {
-    if widgets[id]?.failures.removeValue(forKey: .changes) != nil { failuresChanged(id) }
+    if standing.forget(id, .changes) { touched.insert(id) }
   }
 
   // MARK: The mark
@@ -254,10 +211,9 @@ extension BundleInstance {
   private func unshownEntries(
     _ id: WidgetID, countsPlaceholders: Bool = true
   ) -> [(key: FailureKey, value: StandingFailure)] {
-    guard let state = widgets[id], !state.failures.isEmpty, let facts = facts(of: id) else {
-      return []
-    }
-    return state.failures.filter {
+    let failures = standing[id]
+    guard let state = widgets[id], !failures.isEmpty, let facts = facts(of: id) else { return [] }
+    return failures.filter {
       !facts.isTold($0.key, $0.value, on: state.view)
         && !(countsPlaceholders && $0.key.isMarkedByClients)
         && !(countsPlaceholders && facts.hasPlaceholder(for: $0.key, on: state.view))
@@ -274,8 +230,8 @@ extension BundleInstance {
     let wanted = WidgetError(joining: marks)
     // If somebody cleared the mark, do not set it again before the next failure.
     let isGone = problem != nil && state.view.error != wanted?.continuing(state.view.error)
-    guard wanted != state.mark || isGone else { return }
-    widgets[id]?.mark = wanted
+    guard wanted != standing.mark(of: id) || isGone else { return }
+    standing.set(id, mark: wanted)
     touched.insert(id)
     if wanted != nil || BundleInstance.isOwn(state.view.error) { widgets[id]?.set(error: wanted) }
   }
@@ -297,7 +253,7 @@ extension BundleInstance {
   // MARK: Old data
 
   private func isStale(_ id: WidgetID, _ index: Int) -> Bool {
-    guard let failure = widgets[id]?.failures[.source(index)], let source = source(id, index) else {
+    guard let failure = standing[id, .source(index)], let source = source(id, index) else {
       return false
     }
     return failure.since.advanced(by: source.staleAfter) <= now.wall
@@ -306,9 +262,7 @@ extension BundleInstance {
   /// Waits until the source has failed for this long. The deadline is on the wall clock, which can
   /// jump.
   mutating func armStaleness(_ id: WidgetID, _ index: Int) {
-    guard let failure = widgets[id]?.failures[.source(index)], let source = source(id, index) else {
-      return
-    }
+    guard let failure = standing[id, .source(index)], let source = source(id, index) else { return }
     let left = failure.since.advanced(by: source.staleAfter).duration(since: now.wall)
     guard left > .zero else { return showStaleness(id) }
     timers.set(.stale(id, index), at: now.uptime + left)
@@ -318,15 +272,15 @@ extension BundleInstance {
   /// bundle's folder is missing.
   func isStale(_ id: WidgetID) -> Bool {
     if isAbsent { return true }
-    return widgets[id]?.failures.keys.contains { key in
+    return standing[id].keys.contains { key in
       if case .source(let index) = key { isStale(id, index) } else { false }
-    } ?? false
+    }
   }
 
   mutating func showStaleness(_ id: WidgetID) {
     let isStale = isStale(id)
-    guard let state = widgets[id], state.isMarkedStale != isStale else { return }
-    widgets[id]?.isMarkedStale = isStale
+    guard widgets[id] != nil, standing.isMarkedStale(id) != isStale else { return }
+    standing.set(id, isMarkedStale: isStale)
     widgets[id]?.set(isStale: isStale)
     touched.insert(id)
   }
@@ -346,27 +300,25 @@ extension BundleInstance {
     for (name, key) in names + actions {
       // A form with wrong values is not a failure of the bundle.
       guard let status = self.failure(id, name), status.fields.isEmpty else { continue }
-      widgets[id]?.failures[key] = StandingFailure(
-        status: status, names: [name], isCaught: facts.isCaught(key))
+      standing.set(
+        id, key, StandingFailure(status: status, names: [name], isCaught: facts.isCaught(key)))
       if case .source(let index) = key { armStaleness(id, index) }
       if interrupted.contains(name) {
         effects.append(.report("\(place(id, key)): \(status.message)"))
       } else if !isReload {
-        let since = RFC3339.text(widgets[id]?.failures[key]?.since.wholeSeconds ?? now.wall)
+        let since = RFC3339.text(standing[id, key]?.since.wholeSeconds ?? now.wall)
         let words = if case .source = key { "has failed since" } else { "failed at" }
         effects.append(.report("\(place(id, key)): \(words) \(since): \(status.message)"))
       }
     }
     inheritStepFailures(id, facts)
-    failuresVersion += 1
     // If the mark is gone, a client has cleared it. The next failure sets it again.
     if state.view.error == nil, interrupted.isEmpty {
-      let mark = WidgetError(joining: failureMarks(id))
-      widgets[id]?.mark = mark
+      standing.set(id, mark: WidgetError(joining: failureMarks(id)))
     }
     // The mark may come from a former version; this version updates it from now on.
     guard BundleInstance.isOwn(state.view.error) else { return }
-    widgets[id]?.mark = state.view.error
+    standing.set(id, mark: state.view.error)
     if state.view.isStale, state.view.error?.reason == BundleInstance.sourceFailed, !isStale(id) {
       widgets[id]?.set(isStale: false)
     }

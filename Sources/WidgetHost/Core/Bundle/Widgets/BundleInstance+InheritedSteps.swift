@@ -16,8 +16,8 @@ extension BundleInstance {
         state: .failure, title: title, message: String(error.message.dropFirst(title.count + 2)),
         code: "UNKNOWN", since: error.since)
       let key = FailureKey.trigger(index)
-      widgets[id]?.failures[key] = StandingFailure(
-        status: status, names: [], isCaught: facts.isCaught(key))
+      standing.set(
+        id, key, StandingFailure(status: status, names: [], isCaught: facts.isCaught(key)))
       guard !isReload else { continue }
       let since = RFC3339.text((error.since ?? now.wall).wholeSeconds)
       effects.append(.report("\(place(id, key)): failed at \(since): \(status.message)"))

@@ -42,6 +42,7 @@ extension BundleInstance {
     let id = widget.id
     widgets[id] = WidgetState(widget)
     sources.add(id, count: facts.kind.sources.count)
+    standing.add(id)
     touched.insert(id)
     let interrupted = settleStatuses(id, facts)
     inheritOutcomes(id)
@@ -98,12 +99,12 @@ extension BundleInstance {
   }
 
   mutating func remove(_ id: WidgetID) {
-    guard let state = widgets[id] else { return }
+    guard widgets[id] != nil else { return }
     for run in runsOf(id) { end(run) }
     for key in queues.keys where key.widgetID == id { queues[key] = nil }
     for request in sources[id].flatMap(\.requests) { cancel(request) }
     sources.remove(id)
-    if !state.failures.isEmpty { failuresVersion += 1 }
+    standing.remove(id)
     widgets[id] = nil
     others.remove(id)
     told[id] = nil

@@ -22,14 +22,6 @@ struct WidgetState: Sendable {
   /// The number of the last change: when it is settled, all values so far are settled.
   var newestChange: UInt64 { pending == WidgetPatch() ? sentCount : sentCount + 1 }
 
-  /// The sources, actions and steps that have failed and not succeeded since.
-  var failures: [FailureKey: StandingFailure] = [:]
-  /// The sources, actions and steps that have succeeded since this version was loaded.
-  var working: Set<FailureKey> = []
-  /// The error that the bundle set on the widget last.
-  var mark: WidgetError?
-  var isMarkedStale = false
-
   init(_ widget: Widget) {
     (heard, reducerErrors) = WidgetState.split(widget)
     view = heard

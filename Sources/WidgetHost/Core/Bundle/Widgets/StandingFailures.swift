@@ -1,0 +1,102 @@
+import WidgetBundle
+import WidgetModel
+
+/// The part of a widget that has failed.
+enum FailureKey: Hashable, Sendable {
+  case source(Int)
+  /// An action, by its name.
+  case action(String)
+  /// Steps without a name, by their trigger.
+  case trigger(Int)
+  /// Work was dropped because too much happened.
+  case dropped
+  /// The schedule, or the timeline. The daemon computes it, and clients mark the widget.
+  case timeline
+  /// An expression of the content. The daemon evaluates it, and clients mark the widget.
+  case content
+  /// A reducer, by the message of its error. The daemon runs it and marks the widget.
+  case reducer(String)
+  /// The daemon refuses changes of the widget for now. Clients mark all widgets of such a daemon.
+  case changes
+}
+
+extension FailureKey {
+  /// Whether clients mark the widget without an error of the host.
+  var isMarkedByClients: Bool {
+    switch self {
+    case .timeline, .content, .reducer, .changes: true
+    case .source, .action, .trigger, .dropped: false
+    }
+  }
+}
+
+/// Something that has failed, and has not succeeded since.
+struct StandingFailure: Hashable, Sendable {
+  var status: ActionStatus
+  /// The sources and actions whose status can show the failure.
+  var names: Set<String>
+  /// Whether the bundle handles the failure.
+  var isCaught: Bool
+  var since: Timestamp { status.since ?? .epoch }
+}
+
+/// The failures of a bundle's widgets, and the marks that show them on the widgets.
+///
+/// A call for a widget that was removed changes nothing.
+struct StandingFailures: Sendable {
+  private struct State: Sendable {
+    var failures: [FailureKey: StandingFailure] = [:]
+    var working: Set<FailureKey> = []
+    var mark: WidgetError?
+    var isMarkedStale = false
+  }
+
+  private var states: [WidgetID: State] = [:]
+  /// Changes whenever failures have changed.
+  private(set) var version: UInt64 = 0
+
+  /// The sources, actions and steps of a widget that have failed and not succeeded since.
+  subscript(id: WidgetID) -> [FailureKey: StandingFailure] { states[id]?.failures ?? [:] }
+
+  subscript(id: WidgetID, key: FailureKey) -> StandingFailure? { states[id]?.failures[key] }
+
+  mutating func add(_ id: WidgetID) { states[id] = State() }
+
+  mutating func remove(_ id: WidgetID) {
+    if states.removeValue(forKey: id)?.failures.isEmpty == false { version += 1 }
+  }
+
+  mutating func set(_ id: WidgetID, _ key: FailureKey, _ failure: StandingFailure) {
+    guard states[id] != nil else { return }
+    states[id]?.failures[key] = failure
+    version += 1
+  }
+
+  /// - Returns: whether there was such a failure.
+  mutating func forget(_ id: WidgetID, _ key: FailureKey) -> Bool {
+    guard states[id]?.failures.removeValue(forKey: key) != nil else { return false }
+    version += 1
+    return true
+  }
+
+  /// Notes that a part works. Its failure stays until `forget`.
+  ///
+  /// - Returns: whether it is the first success since this version was loaded.
+  mutating func works(_ id: WidgetID, _ key: FailureKey) -> Bool {
+    states[id]?.working.insert(key).inserted ?? true
+  }
+
+  // MARK: Marks
+
+  /// The error that the bundle set on the widget last.
+  func mark(of id: WidgetID) -> WidgetError? { states[id]?.mark }
+
+  mutating func set(_ id: WidgetID, mark: WidgetError?) { states[id]?.mark = mark }
+
+  /// Whether the bundle has marked the widget as stale.
+  func isMarkedStale(_ id: WidgetID) -> Bool { states[id]?.isMarkedStale ?? false }
+
+  mutating func set(_ id: WidgetID, isMarkedStale: Bool) {
+    states[id]?.isMarkedStale = isMarkedStale
+  }
+}
