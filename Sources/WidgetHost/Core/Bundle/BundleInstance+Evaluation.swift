@@ -97,7 +97,7 @@ extension BundleInstance {
   }
 
   mutating func set(_ id: WidgetID, _ values: [(key: String, value: Value)]) {
-    for (key, value) in values { widgets[id]?.set(key, value) }
-    touched.insert(id)
+    for (key, value) in values { widgets.set(id, key, value) }
+    widgets.touch(id)
   }
 }

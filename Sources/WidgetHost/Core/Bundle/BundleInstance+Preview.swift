@@ -60,7 +60,7 @@ extension BundleInstance {
       return map
     }
     return ([defaults] + recommended).contains(parameters)
-      || widgets.values.contains { $0.heard.kind == name && $0.view.parameters == parameters }
+      || widgets.contains { $0.heard.kind == name && $0.view.parameters == parameters }
   }
 
   /// Whether a source of a preview has not given its first result yet.

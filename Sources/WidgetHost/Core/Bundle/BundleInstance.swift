@@ -21,7 +21,7 @@ public struct BundleInstance: Sendable {
 
   var now = HostTime(wall: .epoch, uptime: .zero)
   var effects = EffectQueue()
-  var widgets: [WidgetID: WidgetState] = [:]
+  var widgets = WidgetTable()
   var sources = SourceTable()
   var standing = StandingFailures()
   var runs: [UInt64: Run] = [:]
@@ -29,7 +29,6 @@ public struct BundleInstance: Sendable {
   var throttled: [ThrottleKey: Event] = [:]
   var requests: RequestTable
   var timers = Timers()
-  var touched: Set<WidgetID> = []
   var allowances: Allowances
   var numbers: SeededNumbers
   let kinds: [KindName: KindFacts]
@@ -140,7 +139,7 @@ public struct BundleInstance: Sendable {
     self.problem = problem
     self.isAbsent = isAbsent
     for id in sortedIDs {
-      touched.insert(id)
+      widgets.touch(id)
       showStaleness(id)
     }
     return finish()
@@ -162,17 +161,17 @@ public struct BundleInstance: Sendable {
   private mutating func finish() -> [Effect] {
     // A change can turn sources on, and these make further changes. Check once: the daemon sends
     // the changes back, and then the rest is checked.
-    for id in touched.sorted(by: WidgetID.inOrder) {
+    for id in widgets.touchedIDs {
       lookAtConditions(id)
       lookAtInputs(id)
     }
     startWaiting()
     tellOutcomes()
-    for id in touched.sorted(by: WidgetID.inOrder) {
+    for id in widgets.touchedIDs {
       showMark(id)
       flush(id, isForced: false)
     }
-    touched = []
+    widgets.endRound()
     acknowledgeEvents()
     answerQuestions()
     return effects.takeAll(after: takeTrace())
@@ -227,9 +226,8 @@ public struct BundleInstance: Sendable {
   private mutating func take(sent request: RequestID, _ revision: Revision) {
     switch requests.end(request) {
     case .patch(let id):
-      widgets[id]?.answered(request, revision: revision)
+      widgets.answered(id, request, revision: revision)
       noteTakenChange(id)
-      touched.insert(id)
     case .run(let run): stepSucceeded(run, .null)
     default: break
     }
@@ -305,16 +303,14 @@ public struct BundleInstance: Sendable {
 
   /// The daemon has refused a change, for now or for good.
   private mutating func changeRefused(_ id: WidgetID, _ request: RequestID, _ failure: Failure) {
-    let lost = widgets[id]?.refused(request, isTransient: failure.isTransient) ?? nil
-    touched.insert(id)
+    let lost = widgets.refused(id, request, isTransient: failure.isTransient)
     noteRefusedChange(id, failure)
     if failure.isTransient { timers.set(.release(id), at: now.uptime + limits.backoffInitial) }
     guard let lost, failure.code != "NOT_FOUND", let facts = facts(of: id) else { return }
     effects.append(.report("bundle \(bundle.id): widget \(id): \(failure.message)"))
     failOutcomes(of: id, failure)
     guard case .map(let told)? = lost.setData[BundleScope.statusKey] else { return }
-    var known = ValueMap()
-    if case .map(let map)? = widgets[id]?.view.data[BundleScope.statusKey] { known = map }
+    let known = widgets.statuses(of: id)
     let changed = told.entries.filter { known[$0.key] != $0.value }.map(\.key)
     let names = changed.filter { ![BundleScope.outcomesKey, BundleScope.pendingKey].contains($0) }
     let isStatusAlone = lost.setData.keys == [BundleScope.statusKey]
@@ -354,8 +350,7 @@ public struct BundleInstance: Sendable {
       case .dropped(let id): forgetFailure(id, .dropped, because: "are all taken again")
       case .outcomes(let id): forgetOutcomes(id)
       case .release(let id):
-        widgets[id]?.release()
-        touched.insert(id)
+        widgets.release(id)
       }
     }
   }
@@ -365,7 +360,7 @@ public struct BundleInstance: Sendable {
 
   // MARK: Shared by all parts
 
-  var sortedIDs: [WidgetID] { widgets.keys.sorted(by: WidgetID.inOrder) }
+  var sortedIDs: [WidgetID] { widgets.ids }
 
   func facts(of id: WidgetID) -> KindFacts? { widgets[id].flatMap { kinds[$0.heard.kind] } }
 
@@ -393,9 +388,9 @@ public struct BundleInstance: Sendable {
   }
 
   mutating func flush(_ id: WidgetID, isForced: Bool) {
-    guard let patch = widgets[id]?.takePatch(isForced: isForced) else { return }
+    guard let patch = widgets.takePatch(id, isForced: isForced) else { return }
     let request = requests.begin(.patch(id))
-    widgets[id]?.sent(patch, as: request)
+    widgets.sent(id, patch, as: request)
     effects.append(.patch(request, id, patch))
   }
 
@@ -407,8 +402,4 @@ public struct BundleInstance: Sendable {
     let jitter = Double(numbers.next() >> 11) / Double(1 << 53)
     return min(delay, limits.backoffMax) * (1 - 0.5 * jitter)
   }
-}
-
-extension WidgetID {
-  static func inOrder(_ a: WidgetID, _ b: WidgetID) -> Bool { a.rawValue < b.rawValue }
 }

@@ -154,16 +154,16 @@ extension BundleInstance {
       guard case .map(let values) = entry.value, let before = values["before"],
         widgets[id]?.view.data[entry.key] == values["set"]
       else { continue }
-      widgets[id]?.set(entry.key, before)
+      widgets.set(id, entry.key, before)
     }
   }
 
   /// Undoes the optimistic values, except those that somebody else has changed since.
   mutating func undo(_ frame: Run.Frame, _ id: WidgetID) {
     for entry in frame.undo.reversed() where widgets[id]?.view.data[entry.key] == entry.set {
-      widgets[id]?.set(entry.key, entry.before)
+      widgets.set(id, entry.key, entry.before)
     }
-    touched.insert(id)
+    widgets.touch(id)
   }
 
   /// Ends a run before its last step, without an effect.

@@ -57,12 +57,12 @@ extension BundleInstance {
     case .unset(let keys):
       for key in keys {
         if let value = facts.types[key]?.defaultValue {
-          widgets[widget]?.set(key, value)
+          widgets.set(widget, key, value)
         } else {
-          widgets[widget]?.unset(key)
+          widgets.unset(widget, key)
         }
       }
-      touched.insert(widget)
+      widgets.touch(widget)
       noteChange(of: widget, by: run.event)
       return .done
     case .http(let http, let parse, let assignments, let stub):

@@ -288,8 +288,7 @@ extension BundleInstance {
     _ id: WidgetID, _ body: (_ told: inout [UInt64: Value], _ pending: inout Set<UInt64>) -> Void
   ) {
     guard facts(of: id)?.kind.tellsOutcomes == true else { return }
-    var all = ValueMap()
-    if case .map(let known)? = widgets[id]?.view.data[BundleScope.statusKey] { all = known }
+    var all = widgets.statuses(of: id)
     var told: [UInt64: Value] = [:]
     if case .map(let known)? = all[BundleScope.outcomesKey] {
       for entry in known.entries {
@@ -310,7 +309,6 @@ extension BundleInstance {
       ? nil : .map(ValueMap(told.map { ValueMap.Entry(key: "\($0.key)", value: $0.value) }))
     all[BundleScope.pendingKey] =
       pending.isEmpty ? nil : .list(pending.sorted().map { .int(Int64(clamping: $0)) })
-    widgets[id]?.set(BundleScope.statusKey, .map(all))
-    touched.insert(id)
+    widgets.set(id, statuses: all)
   }
 }

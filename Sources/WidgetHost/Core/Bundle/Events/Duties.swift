@@ -45,7 +45,7 @@ struct Duties: Sendable {
   ///   - isWorkedOn: whether steps of the event still run or wait.
   ///   - widgets: the existing widgets.
   mutating func dealtWith(
-    isWorkedOn: (Event) -> Bool, _ widgets: [WidgetID: WidgetState]
+    isWorkedOn: (Event) -> Bool, _ widgets: WidgetTable
   ) -> Event? {
     for index in events.indices where events[index].change == nil {
       let event = events[index].event

@@ -41,7 +41,7 @@ extension BundleInstance {
   /// Resumes a source, because its widget is watched. Reads it unless the last result is recent.
   private mutating func resume(_ id: WidgetID, _ index: Int, _ source: Source) {
     trace(id, .source, source.name, "is on: a client watches the widget")
-    touched.insert(id)
+    widgets.touch(id)
     guard let state = sources[id, index], state.request == nil, !state.isQueued else {
       return
     }

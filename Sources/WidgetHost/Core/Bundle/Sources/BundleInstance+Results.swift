@@ -107,7 +107,7 @@ extension BundleInstance {
       clearData(of: source, id, index, facts)
     default: break
     }
-    touched.insert(id)
+    widgets.touch(id)
     if case .http = source.input, failure.isTransient {
       // The first retry comes before the next interval. Later retries have longer and longer waits.
       timers.set(.source(id, index), at: now.uptime + backoff(state(id, index).attempts))
@@ -125,7 +125,7 @@ extension BundleInstance {
       ActionStatus(state: .missing, message: failure.message, code: failure.code))
     clearData(of: source, id, index, facts)
     sources.missed(id, index)
-    touched.insert(id)
+    widgets.touch(id)
     forgetFailure(id, .source(index), because: "is missing, and it is optional")
     switch source.input {
     case .socket:
@@ -151,7 +151,7 @@ extension BundleInstance {
     let kept = Set(
       others.flatMap { facts.kind.sources[$0].assignments.values.map { key, _ in key } })
     for (key, _) in source.assignments.values where !kept.contains(key) {
-      widgets[id]?.set(key, facts.types[key]?.defaultValue ?? .null)
+      widgets.set(id, key, facts.types[key]?.defaultValue ?? .null)
     }
   }
 }

@@ -287,9 +287,9 @@ extension BundleInstance {
   mutating func restoreVolatileData() {
     for id in sortedIDs {
       guard let facts = facts(of: id), facts.kind.kind.persistence == .volatile else { continue }
-      widgets[id]?.sendAgain(
+      widgets.sendAgain(
+        id,
         facts.kind.sources.flatMap { $0.assignments.values.map(\.key) } + [BundleScope.statusKey])
-      touched.insert(id)
       for (index, source) in facts.kind.sources.enumerated() where source.isLoadedAtStart {
         if source.isContinuous, let request = state(id, index).request {
           cancel(request)

@@ -72,7 +72,7 @@ extension BundleInstance {
       effects.append(.report("\(place(id, key)): \(status.message) (again)"))
     }
     standing.set(id, key, failure)
-    touched.insert(id)
+    widgets.touch(id)
     if case .source(let index) = key, known == nil { armStaleness(id, index) }
     return status
   }
@@ -81,7 +81,7 @@ extension BundleInstance {
   private mutating func showAgain(_ id: WidgetID) {
     guard standing.mark(of: id) != nil, widgets[id]?.view.error == nil else { return }
     standing.set(id, mark: nil)
-    touched.insert(id)
+    widgets.touch(id)
   }
 
   /// A source, an action or steps have succeeded.
@@ -100,7 +100,7 @@ extension BundleInstance {
       timers.cancel(.stale(id, index))
       showStaleness(id)
     }
-    touched.insert(id)
+    widgets.touch(id)
   }
 
   /// For people: which part of which widget.
@@ -194,12 +194,12 @@ extension BundleInstance {
     let refused = StandingFailure(status: status, names: [], isCaught: false)
     guard known != refused else { return }
     standing.set(id, .changes, refused)
-    touched.insert(id)
+    widgets.touch(id)
   }
 
   /// The daemon has taken a change of a widget.
   mutating func noteTakenChange(_ id: WidgetID) {
-    if standing.forget(id, .changes) { touched.insert(id) }
+    if standing.forget(id, .changes) { widgets.touch(id) }
   }
 
   // MARK: The mark
@@ -232,8 +232,10 @@ extension BundleInstance {
     let isGone = problem != nil && state.view.error != wanted?.continuing(state.view.error)
     guard wanted != standing.mark(of: id) || isGone else { return }
     standing.set(id, mark: wanted)
-    touched.insert(id)
-    if wanted != nil || BundleInstance.isOwn(state.view.error) { widgets[id]?.set(error: wanted) }
+    widgets.touch(id)
+    if wanted != nil || BundleInstance.isOwn(state.view.error) {
+      widgets.set(id, error: wanted)
+    }
   }
 
   /// The errors for the failures that the widget's content does not show. Each failure is an error, so that
@@ -281,8 +283,7 @@ extension BundleInstance {
     let isStale = isStale(id)
     guard widgets[id] != nil, standing.isMarkedStale(id) != isStale else { return }
     standing.set(id, isMarkedStale: isStale)
-    widgets[id]?.set(isStale: isStale)
-    touched.insert(id)
+    widgets.set(id, isStale: isStale)
   }
 
   // MARK: Failures of a former host or version
@@ -320,15 +321,14 @@ extension BundleInstance {
     guard BundleInstance.isOwn(state.view.error) else { return }
     standing.set(id, mark: state.view.error)
     if state.view.isStale, state.view.error?.reason == BundleInstance.sourceFailed, !isStale(id) {
-      widgets[id]?.set(isStale: false)
+      widgets.set(id, isStale: false)
     }
   }
 
   /// A failure as the widget's data has it.
   private func failure(_ id: WidgetID, _ name: String) -> ActionStatus? {
     guard status(id, name) == .failure,
-      case .map(let all)? = widgets[id]?.view.data[BundleScope.statusKey],
-      case .map(let map)? = all[name]
+      case .map(let map)? = widgets.statuses(of: id)[name]
     else { return nil }
     func text(_ key: String) -> String {
       if case .string(let text)? = map[key] { text } else { "" }

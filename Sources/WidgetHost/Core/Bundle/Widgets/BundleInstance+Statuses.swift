@@ -10,11 +10,9 @@ extension BundleInstance {
     guard !name.isEmpty, let facts = facts(of: id), facts.takesStatus else { return }
     traceStatus(status, of: name, id)
     defer { tellLife(status, of: name, id, run: run) }
-    var all = ValueMap()
-    if case .map(let known)? = widgets[id]?.view.data[BundleScope.statusKey] { all = known }
+    var all = widgets.statuses(of: id)
     all[name] = status.value
-    widgets[id]?.set(BundleScope.statusKey, .map(all))
-    touched.insert(id)
+    widgets.set(id, statuses: all)
   }
 
   /// Sets the status of a source or an action to a failure, and remembers that.
@@ -32,18 +30,16 @@ extension BundleInstance {
 
   /// Changes details of a status, and leaves the others.
   mutating func changeStatus(_ id: WidgetID, _ name: String, _ body: (inout ValueMap) -> Void) {
-    guard case .map(var all)? = widgets[id]?.view.data[BundleScope.statusKey],
-      case .map(var status)? = all[name]
-    else { return }
+    var all = widgets.statuses(of: id)
+    guard case .map(var status)? = all[name] else { return }
     body(&status)
     all[name] = .map(status)
-    widgets[id]?.set(BundleScope.statusKey, .map(all))
-    touched.insert(id)
+    widgets.set(id, statuses: all)
   }
 
   func status(_ id: WidgetID, _ name: String) -> ActionStatus.State {
-    guard case .map(let all)? = widgets[id]?.view.data[BundleScope.statusKey],
-      case .map(let status)? = all[name], case .string(let text)? = status["state"]
+    guard case .map(let status)? = widgets.statuses(of: id)[name],
+      case .string(let text)? = status["state"]
     else { return .idle }
     return ActionStatus.State(rawValue: text) ?? .idle
   }

@@ -22,8 +22,7 @@ extension BundleInstance {
     }
     trace(widget.id, content: widget.content, after: known.heard.content)
     let before = known.view.parameters
-    widgets[widget.id]?.hear(widget, isAnew: isAnew)
-    touched.insert(widget.id)
+    widgets.hear(widget, isAnew: isAnew)
     followTimeline(widget.id)
     followContent(widget.id)
     followReducers(widget.id)
@@ -40,10 +39,9 @@ extension BundleInstance {
 
   private mutating func appear(_ widget: Widget, _ facts: KindFacts) {
     let id = widget.id
-    widgets[id] = WidgetState(widget)
+    widgets.add(widget)
     sources.add(id, count: facts.kind.sources.count)
     standing.add(id)
-    touched.insert(id)
     let interrupted = settleStatuses(id, facts)
     inheritOutcomes(id)
     inheritFailures(id, facts, interrupted: interrupted)
@@ -74,8 +72,7 @@ extension BundleInstance {
   private mutating func settleStatuses(_ id: WidgetID, _ facts: KindFacts) -> Set<String> {
     guard facts.takesStatus else { return [] }
     var interrupted: Set<String> = []
-    var known = ValueMap()
-    if case .map(let map)? = widgets[id]?.view.data[BundleScope.statusKey] { known = map }
+    let known = widgets.statuses(of: id)
     var settled = ValueMap()
     for key in [BundleScope.outcomesKey, BundleScope.pendingKey] { settled[key] = known[key] }
     for name in facts.statusNames {
@@ -94,7 +91,7 @@ extension BundleInstance {
         ).value
       interrupted.insert(name)
     }
-    if settled != known { widgets[id]?.set(BundleScope.statusKey, .map(settled)) }
+    if settled != known { widgets.set(id, statuses: settled) }
     return interrupted
   }
 
@@ -105,10 +102,9 @@ extension BundleInstance {
     for request in sources[id].flatMap(\.requests) { cancel(request) }
     sources.remove(id)
     standing.remove(id)
-    widgets[id] = nil
+    widgets.remove(id)
     others.remove(id)
     told[id] = nil
-    touched.remove(id)
     throttled = throttled.filter { $0.key.widgetID != id }
     requests.forgetWaiters(of: id)
     timers.cancelAll(of: id)
