@@ -24,9 +24,8 @@ public struct BundleInstance: Sendable {
   var widgets = WidgetTable()
   var sources = SourceTable()
   var standing = StandingFailures()
-  var runs: [UInt64: Run] = [:]
-  var queues: [QueueKey: [Firing]] = [:]
-  var throttled: [ThrottleKey: Event] = [:]
+  var runs = RunTable()
+  var queues = TriggerQueues()
   var requests: RequestTable
   var timers = Timers()
   var allowances: Allowances
@@ -58,20 +57,10 @@ public struct BundleInstance: Sendable {
   /// Outcomes in the widgets' status, in the order in which they were written.
   var told: [WidgetID: [ToldOutcome]] = [:]
 
-  struct QueueKey: Hashable, Sendable {
-    let widgetID: WidgetID
-    let trigger: Int
-  }
-
   /// An event on its way through the daemon.
   public struct SentEvent: Hashable, Sendable {
     let widgetID: WidgetID
     let name: String
-  }
-
-  struct Firing: Sendable {
-    let event: Event?
-    let row: String
   }
 
   /// - Parameters:
@@ -336,7 +325,7 @@ public struct BundleInstance: Sendable {
       case .source(let id, let index): read(id, index, isAsked: false)
       case .trigger(let id, let trigger): tickTrigger(id, trigger)
       case .throttle(let key):
-        if let event = throttled.removeValue(forKey: key) {
+        if let event = queues.takeThrottled(key) {
           fire(key.trigger, of: key.widgetID, event)
         }
       case .delay(let run): delayIsOver(run)
@@ -364,10 +353,6 @@ public struct BundleInstance: Sendable {
 
   func facts(of id: WidgetID) -> KindFacts? { widgets[id].flatMap { kinds[$0.heard.kind] } }
 
-  func runsOf(_ id: WidgetID) -> [UInt64] {
-    runs.values.filter { $0.widgetID == id }.map(\.id).sorted()
-  }
-
   mutating func cancel(_ request: RequestID) {
     guard requests.end(request) != nil else { return }
     if timers.cancel(.stub(request)) { return }
@@ -381,7 +366,7 @@ public struct BundleInstance: Sendable {
         if sources.leaveQueue(id, index) { read(id, index, isAsked: true) }
       case .run(let run):
         guard runs[run]?.wait == .turn else { continue }
-        runs[run]?.wait = .nothing
+        runs.resume(run)
         advance(run)
       }
     }

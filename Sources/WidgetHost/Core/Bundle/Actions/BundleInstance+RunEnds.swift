@@ -23,7 +23,6 @@ extension BundleInstance {
             "has no message: it reads `result`, and the step has no stub")
         }
       }
-      runs[id]?.frames[top].undo = []
       noteMessage(of: run.event, message)
       setStatus(
         run.widgetID, frame.action.name, ActionStatus(state: .success, message: message), run: run)
@@ -32,15 +31,10 @@ extension BundleInstance {
       } else if top == 0 {
         succeeded(run.widgetID, .trigger(run.trigger))
       }
-      runs[id]?.frames[top].phase = .success
-      runs[id]?.frames[top].index = 0
-    case .success, .otherwise:
-      runs[id]?.frames.removeLast()
-      if top > 0 { runs[id]?.frames[top - 1].takeResult(of: frame) }
+      runs.stepsSucceeded(id)
+    case .success, .otherwise: runs.leave(id)
     case .failure:
-      runs[id]?.frames.removeLast()
-      runs[id]?.isReported = frame.isReported
-      runs[id]?.isMarked = true
+      runs.leaveHandler(id)
       // An earlier run may have marked a failure of the handler with the trigger.
       if !frame.action.name.isEmpty { succeeded(run.widgetID, .trigger(run.trigger)) }
       if let error = frame.error { propagate(id, error) }
@@ -57,11 +51,11 @@ extension BundleInstance {
 
   /// Ends frames, from the top, until a frame handles the failure.
   private mutating func propagate(_ id: UInt64, _ failure: ActionStatus) {
-    runs[id]?.wait = .nothing
+    runs.resume(id)
     while let run = runs[id], let frame = run.frames.last {
       let top = run.frames.count - 1
       guard frame.phase == .steps || frame.phase == .delayed else {
-        runs[id]?.frames.removeLast()
+        runs.drop(id)
         continue
       }
       var status = failure
@@ -70,24 +64,13 @@ extension BundleInstance {
       status = mark(id, frame, status)
       setStatus(run.widgetID, frame.action.name, status, run: run)
       if !frame.action.name.isEmpty || (top == 0 && !run.isReported) {
-        runs[id]?.isReported = true
+        runs.reported(id)
         if !run.isAboutError {
           sendError(run.widgetID, frame.action.name, status, cause: run.event)
         }
       }
-      guard frame.action.failure.isEmpty else {
-        runs[id]?.frames[top].phase = .failure
-        runs[id]?.frames[top].index = 0
-        runs[id]?.frames[top].undo = []
-        runs[id]?.frames[top].error = status
-        // If the handler fails, that failure is shown too.
-        let isReported = runs[id]?.isReported ?? false
-        runs[id]?.frames[top].isReported = isReported
-        runs[id]?.isReported = false
-        runs[id]?.isMarked = false
-        return
-      }
-      runs[id]?.frames.removeLast()
+      guard frame.action.failure.isEmpty else { return runs.handle(id, status) }
+      runs.drop(id)
     }
   }
 
@@ -105,7 +88,7 @@ extension BundleInstance {
     if frame.action.name.isEmpty {
       // An outer action may have a name, or catch the failure.
       if isCaught || run.frames.count == 1 {
-        runs[id]?.isMarked = true
+        runs.marked(id)
         var named = status
         if named.title.isEmpty { named.title = triggerName(run.widgetID, run.trigger) }
         failed(
@@ -115,7 +98,7 @@ extension BundleInstance {
       }
       return status
     }
-    runs[id]?.isMarked = true
+    runs.marked(id)
     let names = Set(run.frames.map(\.action.name).filter { !$0.isEmpty })
     return failed(
       run.widgetID, .action(frame.action.name), status, among: names, isCaught: isCaught,
@@ -186,7 +169,7 @@ extension BundleInstance {
   }
 
   mutating func end(_ id: UInt64) {
-    guard let run = runs.removeValue(forKey: id) else { return }
+    guard let run = runs.end(id) else { return }
     if case .request(let request) = run.wait { cancel(request) }
     timers.cancel(.delay(id))
     startNext(QueueKey(widgetID: run.widgetID, trigger: run.trigger))

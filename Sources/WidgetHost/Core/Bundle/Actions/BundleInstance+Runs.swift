@@ -15,8 +15,7 @@ extension BundleInstance {
         continue
       }
       let step = frame.current[frame.index]
-      runs[id]?.frames[run.frames.count - 1].index += 1
-      runs[id]?.stepCount += 1
+      runs.beginStep(id)
       do throws(Failure) {
         guard run.stepCount < limits.stepsMax else {
           throw Failure(
@@ -127,7 +126,7 @@ extension BundleInstance {
       }
       return try enter(action, id)
     case .cancel(let name):
-      for other in runsOf(widget)
+      for other in runs.of(widget)
       where runs[other]?.frames.contains(where: { $0.action.name == name }) == true {
         abandon(other, because: "Another event cancelled the action \"\(name)\".")
       }
@@ -146,8 +145,7 @@ extension BundleInstance {
 
   private mutating func wait(_ id: UInt64, _ effect: (RequestID) -> Effect) {
     let request = requests.begin(.run(id))
-    runs[id]?.wait = .request(request)
-    runs[id]?.hasActed = true
+    runs.wait(id, for: request)
     let asked = effect(request)
     effects.append(asked)
     if let run = runs[id] { trace(run.widgetID, effect: asked, of: traceName(run), .action) }
@@ -161,10 +159,8 @@ extension BundleInstance {
 
   /// Defers a step until there is room for its effect.
   private mutating func waitsForTurn(_ id: UInt64) -> Bool {
-    guard !requests.hasRoom, let count = runs[id]?.frames.count else { return false }
-    runs[id]?.frames[count - 1].index -= 1
-    runs[id]?.stepCount -= 1
-    runs[id]?.wait = .turn
+    guard !requests.hasRoom, runs[id] != nil else { return false }
+    runs.deferStep(id)
     requests.wait(.run(id))
     return true
   }
@@ -177,8 +173,7 @@ extension BundleInstance {
       return .done
     }
     let request = requests.begin(.run(id))
-    runs[id]?.wait = .request(request)
-    runs[id]?.hasActed = true
+    runs.wait(id, for: request)
     timers.set(.stub(request), at: now.uptime + delay)
     return .waits
   }
@@ -196,7 +191,7 @@ extension BundleInstance {
 
   /// The delay of a step's stub is over.
   mutating func stepStubbed(_ id: UInt64) {
-    runs[id]?.wait = .nothing
+    runs.resume(id)
     switch waitingStep(id) {
     case .http(_, _, let assignments, let stub)?, .command(_, _, let assignments, let stub)?,
       .bus(_, let assignments, let stub)?, .socket(_, let assignments, let stub)?:
@@ -210,10 +205,9 @@ extension BundleInstance {
   private mutating func finish(
     _ id: UInt64, _ result: Value, _ assignments: Assignments, lacksStub: Bool = false
   ) throws(Failure) {
-    guard let run = runs[id], let count = runs[id]?.frames.count, count > 0 else { return }
+    guard let run = runs[id], !run.frames.isEmpty else { return }
     trace(run.widgetID, .action, traceName(run), "result: \(BundleInstance.shape(result))")
-    runs[id]?.frames[count - 1].result = result
-    runs[id]?.frames[count - 1].lacksStub = lacksStub
+    runs.setResult(id, result, lacksStub: lacksStub)
     if let name = run.frames.last(where: { !$0.action.name.isEmpty })?.action.name {
       tellLife(.ready, of: name, run.widgetID, run: run)
     }
@@ -231,13 +225,13 @@ extension BundleInstance {
         "RESOURCE_EXHAUSTED",
         "actions run each other more than \(limits.depthMax) deep; is there a circle?")
     }
-    runs[id]?.frames.append(Run.Frame(action))
     guard let delay = action.delay, delay > .zero else {
+      runs.enter(id, action, isDelayed: false)
       begin(id)
       return .entered
     }
-    runs[id]?.frames[run.frames.count].phase = .delayed
-    for other in runsOf(run.widgetID) where other != id {
+    runs.enter(id, action, isDelayed: true)
+    for other in runs.of(run.widgetID) where other != id {
       guard let waiting = runs[other], waiting.isDelayed, let last = waiting.frames.last else {
         continue
       }
@@ -245,10 +239,7 @@ extension BundleInstance {
         action.name.isEmpty ? waiting.trigger == run.trigger : last.action.name == action.name
       if isSame { abandon(other, because: BundleInstance.replaced) }
     }
-    runs[id]?.wait = .delay
-    // A chain with a delay is no loop, so it may continue without a limit.
-    runs[id]?.chain.names = []
-    runs[id]?.hasActed = true
+    runs.delay(id)
     timers.set(.delay(id), at: now.uptime + delay)
     startNext(QueueKey(widgetID: run.widgetID, trigger: run.trigger))
     return .waits
@@ -256,8 +247,7 @@ extension BundleInstance {
 
   mutating func delayIsOver(_ id: UInt64) {
     guard let run = runs[id], run.isDelayed else { return }
-    runs[id]?.wait = .nothing
-    runs[id]?.frames[run.frames.count - 1].phase = .steps
+    runs.endDelay(id)
     begin(id)
     advance(id)
   }
@@ -265,13 +255,12 @@ extension BundleInstance {
   /// Begins an action before its steps: the condition, the requirements, the optimistic values.
   private mutating func begin(_ id: UInt64) {
     guard let run = runs[id], let frame = run.frames.last else { return }
-    let top = run.frames.count - 1
     let action = frame.action
     do throws(Failure) {
       let moment = try moment(of: run)
       guard try holds(action.condition, moment) else {
         trace(run.widgetID, .action, traceName(run), "is skipped: `if` is false")
-        runs[id]?.frames[top].phase = .otherwise
+        runs.skipSteps(id)
         return
       }
       for requirement in action.requirements where try !holds(requirement.condition, moment) {
@@ -282,7 +271,7 @@ extension BundleInstance {
       let undo = optimistic.map {
         (key: $0.key, before: moment.widget.data[$0.key] ?? .null, set: $0.value)
       }
-      runs[id]?.frames[top].undo = undo
+      runs.set(id, undo: undo)
       set(run.widgetID, optimistic)
       keep(undo, run.widgetID, action.name)
     } catch {
@@ -301,7 +290,7 @@ extension BundleInstance {
   }
 
   mutating func stepSucceeded(_ id: UInt64, _ result: Value) {
-    runs[id]?.wait = .nothing
+    runs.resume(id)
     let assignments: Assignments
     switch waitingStep(id) {
     case .http(_, _, let after, _)?, .command(_, _, let after, _)?, .bus(_, let after, _)?,
@@ -319,7 +308,7 @@ extension BundleInstance {
 
   mutating func stepFailed(_ id: UInt64, _ failure: Failure) {
     retractChain(of: id)
-    runs[id]?.wait = .nothing
+    runs.resume(id)
     fail(id, failure)
     advance(id)
   }

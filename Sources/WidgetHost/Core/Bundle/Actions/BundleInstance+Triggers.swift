@@ -84,17 +84,18 @@ extension BundleInstance {
       !text.isEmpty, text.count < least
     {
       // Drop the earlier text too, because the input has changed since.
-      replaced(throttled.removeValue(forKey: key))
+      replaced(queues.takeThrottled(key))
       timers.cancel(.throttle(key))
       return
     }
     guard let throttle = trigger.throttle, throttle > .zero else {
       return fire(index, of: event.widgetID, event)
     }
-    guard throttled[key] != nil || throttled.count < limits.queuedMax * max(1, widgets.count)
+    guard
+      queues.isThrottling(key)
+        || queues.throttledCount < limits.queuedMax * max(1, widgets.count)
     else { return dropped(event.widgetID, event) }
-    replaced(throttled[key])
-    throttled[key] = event
+    replaced(queues.throttle(event, key))
     timers.set(.throttle(key), at: now.uptime + throttle)
   }
 
@@ -111,7 +112,7 @@ extension BundleInstance {
     else { return }
     timers.set(.trigger(id, index), at: now.uptime + max(interval, limits.intervalMin))
     // Skip this time if the last run has not ended.
-    guard !isBusy(QueueKey(widgetID: id, trigger: index)) else { return }
+    guard !runs.isBusy(QueueKey(widgetID: id, trigger: index)) else { return }
     fire(index, of: id, nil)
   }
 
@@ -131,9 +132,8 @@ extension BundleInstance {
     let firing = Firing(
       event: event, row: event.flatMap { NodeID.rowKeys(of: $0.nodeID).last } ?? "")
     guard allowances.takeFiring() else { return dropped(id, event) }
-    guard isBusy(key) else { return start(key, firing, steps) }
-    guard queues[key, default: []].count < limits.queuedMax else { return dropped(id, event) }
-    queues[key, default: []].append(firing)
+    guard runs.isBusy(key) else { return start(key, firing, steps) }
+    if !queues.append(firing, to: key, max: limits.queuedMax) { dropped(id, event) }
   }
 
   private mutating func dropped(_ id: WidgetID, _ event: Event?) {
@@ -151,31 +151,25 @@ extension BundleInstance {
     timers.set(.dropped(id), at: now.uptime + limits.droppedFor)
   }
 
-  private func isBusy(_ key: QueueKey) -> Bool {
-    runs.values.contains {
-      $0.widgetID == key.widgetID && $0.trigger == key.trigger && !$0.isDelayed
-    }
-  }
-
   private mutating func start(_ key: QueueKey, _ firing: Firing, _ steps: [Step]) {
-    guard runs.values.count(where: { $0.widgetID == key.widgetID }) < limits.runsMax else {
+    guard runs.count(of: key.widgetID) < limits.runsMax else {
       return dropped(key.widgetID, firing.event)
     }
     trace(key.widgetID, .action, triggerName(key.widgetID, key.trigger), "starts")
-    let run = Run(
-      id: requests.nextNumber(), widgetID: key.widgetID, trigger: key.trigger, event: firing.event,
-      row: firing.row, frames: [Run.Frame(Action(steps: steps))])
-    runs[run.id] = run
-    runs[run.id]?.chain = firing.event.flatMap { chains[$0.sequence] } ?? EventChain()
-    advance(run.id)
+    let id = requests.nextNumber()
+    runs.begin(
+      Run(
+        id: id, widgetID: key.widgetID, trigger: key.trigger, event: firing.event, row: firing.row,
+        frames: [Run.Frame(Action(steps: steps))],
+        chain: firing.event.flatMap { chains[$0.sequence] } ?? EventChain()))
+    advance(id)
   }
 
   /// Starts the next firing of a trigger, if no earlier one is under way.
   mutating func startNext(_ key: QueueKey) {
-    guard !isBusy(key), var queue = queues[key], !queue.isEmpty, let facts = facts(of: key.widgetID)
+    guard !runs.isBusy(key), let facts = facts(of: key.widgetID),
+      let firing = queues.takeFirst(key)
     else { return }
-    let firing = queue.removeFirst()
-    queues[key] = queue.isEmpty ? nil : queue
     if facts.kind.triggers.indices.contains(key.trigger) {
       start(key, firing, facts.kind.triggers[key.trigger].steps)
     } else if let form = firing.event.flatMap({ form(of: $0, facts) }) {

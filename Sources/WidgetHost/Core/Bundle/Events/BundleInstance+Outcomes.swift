@@ -176,9 +176,7 @@ extension BundleInstance {
   /// Writes the outcomes of events whose runs have all ended.
   mutating func tellOutcomes() {
     guard !outcomes.isEmpty || !chains.isEmpty else { return }
-    var open = Set(runs.values.compactMap(\.event?.sequence))
-    for queue in queues.values { open.formUnion(queue.compactMap(\.event?.sequence)) }
-    open.formUnion(throttled.values.map(\.sequence))
+    var open = queues.events.union(runs.events)
     open.formUnion(requests.fetchingEvents)
     // A following event keeps the first event open, too.
     open.formUnion(open.compactMap { chains[$0]?.awaited })

@@ -78,9 +78,7 @@ extension BundleInstance {
   func workedOn() -> Set<UInt64> {
     var open: Set<UInt64> = []
     if duties.eventCount <= Duties.eventsHeldMax {
-      open = Set(runs.values.filter { !$0.hasActed }.compactMap(\.event?.sequence))
-      for queue in queues.values { open.formUnion(queue.compactMap(\.event?.sequence)) }
-      open.formUnion(throttled.values.map(\.sequence))
+      open = queues.events.union(runs.repeatableEvents)
     }
     open.formUnion(requests.fetchingEvents)
     // Acknowledge no event before its outcome is written, so no later event is acknowledged either.

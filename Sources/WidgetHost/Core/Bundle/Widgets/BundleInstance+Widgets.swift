@@ -97,15 +97,15 @@ extension BundleInstance {
 
   mutating func remove(_ id: WidgetID) {
     guard widgets[id] != nil else { return }
-    for run in runsOf(id) { end(run) }
-    for key in queues.keys where key.widgetID == id { queues[key] = nil }
+    for run in runs.of(id) { end(run) }
+    queues.forgetFirings(of: id)
     for request in sources[id].flatMap(\.requests) { cancel(request) }
     sources.remove(id)
     standing.remove(id)
     widgets.remove(id)
     others.remove(id)
     told[id] = nil
-    throttled = throttled.filter { $0.key.widgetID != id }
+    queues.forgetThrottled(of: id)
     requests.forgetWaiters(of: id)
     timers.cancelAll(of: id)
   }
