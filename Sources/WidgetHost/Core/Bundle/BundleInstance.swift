@@ -42,20 +42,13 @@ public struct BundleInstance: Sendable {
   private(set) var problem: String?
   /// Whether the bundle's folder is missing.
   private(set) var isAbsent = false
-  /// The chains of events that led to events of this bundle's steps. Before such an event comes
-  /// back, by receiver and name. After that, by the event's number, until its runs have ended.
-  var sentChains: [SentEvent: [EventChain]] = [:]
-  var chains: [UInt64: EventChain] = [:]
+  var chains = EventChains()
   var senders = EventSenders()
-  /// Events whose sender waits for the outcome, by their numbers.
-  var outcomes: [UInt64: PendingOutcome] = [:]
-  /// Readings that steps of such events have asked for.
-  var awaitedReadings: [AwaitedReading] = []
+  var outcomes = PendingOutcomes()
   var traceBuffer: TraceBuffer
   /// Widgets of its kinds from other owners.
   var others = OtherWidgets()
-  /// Outcomes in the widgets' status, in the order in which they were written.
-  var told: [WidgetID: [ToldOutcome]] = [:]
+  var told = ToldOutcomes()
 
   /// An event on its way through the daemon.
   public struct SentEvent: Hashable, Sendable {

@@ -6,7 +6,7 @@ extension BundleInstance {
   mutating func take(_ event: Event) {
     guard duties.open(event) else { return }
     follow(event)
-    if event.wantsOutcome { outcomes[event.sequence] = PendingOutcome(widgetID: event.widgetID) }
+    if event.wantsOutcome { outcomes.begin(event) }
     let isFollowed = facts(of: event.widgetID).map { isMeant(event, $0) } ?? true
     let isReduced = facts(of: event.widgetID).map { !BundleInstance.reduced(event, $0).isEmpty }
     trace(
@@ -56,7 +56,7 @@ extension BundleInstance {
     // The sender already has the outcome. The event came again because its acknowledgement was
     // lost.
     if hasOutcome(event) {
-      outcomes[event.sequence] = nil
+      outcomes.end(event.sequence)
       return
     }
     trace(id, reducedBy: event, facts)

@@ -4,14 +4,6 @@ import WidgetModel
 // Events that steps send start other steps. This file ends endless chains of such events. The step
 // that would continue a chain fails.
 
-/// The cause of an event that a step has sent.
-struct EventChain: Hashable, Sendable {
-  /// The names of the events that led to it without a delay, the first one first.
-  var names: [String] = []
-  /// The number of the first event, if its sender waits for the outcome.
-  var awaited: UInt64?
-}
-
 extension BundleInstance {
   /// The host's name as the sender of events.
   static let sender = "widgetd-host"
@@ -47,8 +39,7 @@ extension BundleInstance {
   }
 
   private mutating func remember(_ chain: EventChain, of sent: SentEvent) {
-    guard sentChains[sent, default: []].count < limits.queuedMax else { return }
-    sentChains[sent, default: []].append(chain)
+    chains.remember(chain, of: sent, max: limits.queuedMax)
   }
 
   /// The chain of an event that the run sends now.
@@ -60,33 +51,20 @@ extension BundleInstance {
 
   /// The event whose sender waits for the outcome: the event, or the first one that led to it.
   func awaitedEvent(behind event: Event) -> UInt64? {
-    outcomes[event.sequence] != nil ? event.sequence : chains[event.sequence]?.awaited
+    outcomes.isAwaited(event.sequence) ? event.sequence : chains[event.sequence]?.awaited
   }
 
   /// Forgets the chain of an event that was not accepted.
   mutating func retractChain(of id: UInt64) {
     guard let run = runs[id], case .emit(let name, _, _)? = waitingStep(id) else { return }
     let chain = extendedChain(of: run)
-    // An expression may have computed the receiver, so look for the name and the chain.
-    for (sent, chains) in sentChains where sent.name == name {
-      guard let index = chains.lastIndex(of: chain) else { continue }
-      sentChains[sent]?.remove(at: index)
-      if sentChains[sent]?.isEmpty == true { sentChains[sent] = nil }
-      return
-    }
+    guard !chains.retract(name: name, where: { $0 == chain }) else { return }
     effects.append(.unlead(name: name, names: chain.names, from: generation))
   }
 
   /// Forgets the chain of an event that a step of another bundle could not send.
   mutating func retract(name: String, names: [String]) {
-    for (sent, chains) in sentChains where sent.name == name {
-      guard let index = chains.lastIndex(where: { $0.names == names && $0.awaited == nil }) else {
-        continue
-      }
-      sentChains[sent]?.remove(at: index)
-      if sentChains[sent]?.isEmpty == true { sentChains[sent] = nil }
-      return
-    }
+    chains.retract(name: name) { $0.names == names && $0.awaited == nil }
   }
 
   /// The number of events that the error of a loop names.
@@ -94,16 +72,6 @@ extension BundleInstance {
 
   /// Takes over the chain of an event, if a step has sent it.
   mutating func follow(_ event: Event) {
-    guard event.origin.client == BundleInstance.sender else { return }
-    let sent = SentEvent(widgetID: event.widgetID, name: event.name)
-    guard var waiting = sentChains[sent], !waiting.isEmpty else { return }
-    chains[event.sequence] = waiting.removeFirst()
-    sentChains[sent] = waiting.isEmpty ? nil : waiting
-  }
-
-  /// Forgets the chains of events without work under way.
-  mutating func forgetChains(open: Set<UInt64>) {
-    guard !chains.isEmpty else { return }
-    chains = chains.filter { open.contains($0.key) }
+    if event.origin.client == BundleInstance.sender { chains.follow(event) }
   }
 }

@@ -6,47 +6,6 @@ import WidgetModel
 // that does not come again. Until its outcome is there, the status lists the event as pending. If
 // the host is interrupted, the next host or version finds it there and writes a failure.
 
-/// An event without an outcome yet.
-struct PendingOutcome: Sendable {
-  let widgetID: WidgetID
-  /// The first failure of the runs that the event started.
-  var failure: ActionStatus?
-  /// The message of the last action that succeeded.
-  var message = ""
-  /// Whether the status lists the event as pending.
-  var isListed = false
-  /// The last change of the widget in which the event's steps set data; 0 for none.
-  var change: UInt64 = 0
-  /// Whether all runs have ended, but the status has no room for the outcome yet.
-  var hasEnded = false
-}
-
-/// A reading whose end belongs to the outcome of an event.
-struct AwaitedReading: Hashable, Sendable {
-  let sequence: UInt64
-  let widgetID: WidgetID
-  let source: Int
-  /// The uptime at which the step asked for it.
-  let asked: Duration
-}
-
-/// An outcome in a widget's status.
-struct ToldOutcome: Hashable, Sendable {
-  let sequence: UInt64
-  let time: Duration
-  /// The size of the outcome in the status, in bytes.
-  let bytes: Int
-  /// The last change of the widget in which the event's steps set data; 0 for none.
-  let change: UInt64
-
-  init(_ sequence: UInt64, _ value: Value?, at time: Duration, change: UInt64 = 0) {
-    self.change = change
-    self.sequence = sequence
-    self.time = time
-    bytes = "\(sequence)".utf8.count + (value?.costBytes ?? 0)
-  }
-}
-
 extension ActionStatus {
   /// The status as an outcome, with its texts cut to the limits.
   func outcome(_ limits: HostLimits) -> ActionStatus {
@@ -83,14 +42,7 @@ extension BundleInstance {
   /// counts, and before it the first cancellation.
   mutating func noteOutcome(of event: Event?, _ failure: ActionStatus) {
     guard let sequence = event.flatMap({ awaitedEvent(behind: $0) }) else { return }
-    noteOutcome(of: sequence, failure)
-  }
-
-  private mutating func noteOutcome(of sequence: UInt64, _ failure: ActionStatus) {
-    guard let outcome = outcomes[sequence],
-      outcome.failure.map({ $0.state == .cancelled && failure.state != .cancelled }) ?? true
-    else { return }
-    outcomes[sequence]?.failure = failure
+    outcomes.failed(sequence, failure)
   }
 
   /// Makes the sender of an event wait for a reading that a step of the event has asked for. The
@@ -103,10 +55,7 @@ extension BundleInstance {
     let reading = AwaitedReading(
       sequence: sequence, widgetID: id, source: index, asked: now.uptime)
     guard !isOver(reading) else { return settle(reading) }
-    guard !awaitedReadings.contains(reading), awaitedReadings.count < limits.queuedMax else {
-      return
-    }
-    awaitedReadings.append(reading)
+    outcomes.wait(for: reading, max: limits.queuedMax)
   }
 
   private func isOver(_ reading: AwaitedReading) -> Bool {
@@ -124,33 +73,33 @@ extension BundleInstance {
 
   private mutating func settle(_ reading: AwaitedReading) {
     guard let failure = standingFailure(reading) else { return }
-    noteOutcome(of: reading.sequence, failure.status)
+    outcomes.failed(reading.sequence, failure.status)
   }
 
   /// Remembers the message of a successful action, if the sender of its event waits.
   mutating func noteMessage(of event: Event?, _ message: String) {
     guard let event, !message.isEmpty else { return }
-    outcomes[event.sequence]?.message = message
+    outcomes.set(event.sequence, message: message)
   }
 
   /// Remembers in which change the steps of an event set data, if its sender waits.
   mutating func noteChange(of id: WidgetID, by event: Event?) {
-    guard let event, event.widgetID == id, outcomes[event.sequence] != nil else { return }
-    outcomes[event.sequence]?.change = widgets[id]?.newestChange ?? 0
+    guard let event, event.widgetID == id else { return }
+    outcomes.set(event.sequence, change: widgets[id]?.newestChange ?? 0)
   }
 
   /// Marks events as failed whose steps set data in a change that the daemon has refused for good.
   mutating func failOutcomes(of id: WidgetID, _ failure: Failure) {
-    for (sequence, outcome) in outcomes
+    for (sequence, outcome) in outcomes.all
     where outcome.widgetID == id && isLost(outcome.change, of: id) {
-      noteOutcome(of: sequence, BundleInstance.refusal(failure))
+      outcomes.failed(sequence, BundleInstance.refusal(failure))
     }
   }
 
   /// Writes the outcomes of a refused change again, without the rest of the change.
   mutating func tellAgain(_ lost: ValueMap, of id: WidgetID, after failure: Failure) {
     guard case .map(let values)? = lost[BundleScope.outcomesKey] else { return }
-    let failed = Set(told[id, default: []].filter { isLost($0.change, of: id) }.map(\.sequence))
+    let failed = Set(told[id].filter { isLost($0.change, of: id) }.map(\.sequence))
     let refusal = BundleInstance.refusal(failure).outcome(limits).value
     changeOutcomes(id) { told, pending in
       for entry in values.entries {
@@ -180,22 +129,19 @@ extension BundleInstance {
     open.formUnion(requests.fetchingEvents)
     // A following event keeps the first event open, too.
     open.formUnion(open.compactMap { chains[$0]?.awaited })
-    // An event for a widget that was removed meanwhile does not come.
-    for (sent, chains) in sentChains where widgets[sent.widgetID] != nil {
-      open.formUnion(chains.compactMap(\.awaited))
-    }
-    let over = awaitedReadings.filter { isOver($0) }
+    open.formUnion(chains.awaited { widgets[$0] != nil })
+    let over = outcomes.readings.filter { isOver($0) }
     for reading in over { settle(reading) }
-    awaitedReadings.removeAll { over.contains($0) }
-    open.formUnion(awaitedReadings.map(\.sequence))
-    forgetChains(open: open)
+    outcomes.end(over)
+    open.formUnion(outcomes.readings.map(\.sequence))
+    chains.forget(except: open)
     let unacknowledged = workedOn()
-    for (sequence, outcome) in outcomes.sorted(by: { $0.key < $1.key }) {
+    for (sequence, outcome) in outcomes.all {
       if !open.contains(sequence) {
-        outcomes[sequence]?.hasEnded = true
-        if tell(outcome, of: sequence) { outcomes[sequence] = nil }
+        outcomes.runsEnded(sequence)
+        if tell(outcome, of: sequence) { outcomes.end(sequence) }
       } else if !outcome.isListed, !unacknowledged.contains(sequence) {
-        outcomes[sequence]?.isListed = true
+        outcomes.listed(sequence)
         changeOutcomes(outcome.widgetID) { _, pending in pending.insert(sequence) }
       }
     }
@@ -210,7 +156,7 @@ extension BundleInstance {
     let success = ActionStatus(state: .success, message: outcome.message)
     let status = (outcome.failure ?? success).outcome(limits)
     let entry = ToldOutcome(sequence, status.value, at: now.uptime, change: outcome.change)
-    let recent = told[id, default: []].filter { !isOver($0) }
+    let recent = told[id].filter { !isOver($0) }
     if let first = recent.first,
       recent.count >= limits.outcomesHeldMax
         || recent.reduce(entry.bytes, { $0 + $1.bytes }) > limits.outcomesBytesMax
@@ -222,7 +168,7 @@ extension BundleInstance {
       told[sequence] = status.value
       pending.remove(sequence)
     }
-    told[id, default: []].append(entry)
+    told.append(id, entry)
     forgetOutcomes(id)
     return true
   }
@@ -230,7 +176,7 @@ extension BundleInstance {
   /// Whether the outcome of the event is written, by this host or a former one. A later event with the
   /// same number is of another epoch.
   func hasOutcome(_ event: Event) -> Bool {
-    told[event.widgetID, default: []].contains { outcome in
+    told[event.widgetID].contains { outcome in
       outcome.sequence == event.sequence && !isOver(outcome)
         && now.uptime - outcome.time <= now.wall.duration(since: event.time)
     }
@@ -243,7 +189,7 @@ extension BundleInstance {
   /// Removes outcomes that have stayed for `outcomeHeldFor`, the oldest first, until the rest fits
   /// the limits.
   mutating func forgetOutcomes(_ id: WidgetID) {
-    let known = told[id, default: []]
+    let known = told[id]
     var bytes = known.reduce(0) { $0 + $1.bytes }
     var count = 0
     func isFull() -> Bool {
@@ -258,9 +204,8 @@ extension BundleInstance {
         for outcome in known.prefix(count) { told[outcome.sequence] = nil }
       }
     }
-    let left = Array(known.dropFirst(count))
-    told[id] = left.isEmpty ? nil : left
-    guard let first = left.first, isFull() else { return }
+    told.removeFirst(id, count)
+    guard let first = told[id].first, isFull() else { return }
     timers.set(.outcomes(id), at: first.time + limits.outcomeHeldFor)
   }
 
@@ -278,7 +223,7 @@ extension BundleInstance {
       pending = []
       inherited = told.sorted { $0.key < $1.key }.map { ToldOutcome($0.key, $0.value, at: time) }
     }
-    told[id] = inherited.isEmpty ? nil : inherited
+    told.inherit(id, inherited)
     forgetOutcomes(id)
   }
 

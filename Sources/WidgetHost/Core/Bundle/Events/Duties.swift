@@ -82,7 +82,7 @@ extension BundleInstance {
     }
     open.formUnion(requests.fetchingEvents)
     // Acknowledge no event before its outcome is written, so no later event is acknowledged either.
-    for (sequence, outcome) in outcomes where outcome.hasEnded { open.insert(sequence) }
+    open.formUnion(outcomes.ended)
     return open
   }
 

@@ -104,7 +104,7 @@ extension BundleInstance {
     standing.remove(id)
     widgets.remove(id)
     others.remove(id)
-    told[id] = nil
+    told.remove(id)
     queues.forgetThrottled(of: id)
     requests.forgetWaiters(of: id)
     timers.cancelAll(of: id)
