@@ -12,43 +12,43 @@ public struct BundleInstance: Sendable {
   public let generation: UInt64
   public let permissions: BundlePermissions
   let limits: HostLimits
+  let kinds: [KindName: KindFacts]
   /// Whether sources and steps give their stub values, without effects outside.
   let isStub: Bool
   /// Whether this is a preview, in which triggers do not fire; see `preview`.
-  private(set) var isPreview = false
+  let isPreview: Bool
   /// Whether a former version of the bundle ran in this process, so the log has its failures.
   let isReload: Bool
 
-  var now = HostTime(wall: .epoch, uptime: .zero)
-  var effects = EffectQueue()
-  var widgets = WidgetTable()
-  var sources = SourceTable()
-  var standing = StandingFailures()
-  var runs = RunTable()
-  var queues = TriggerQueues()
-  var requests: RequestTable
-  var timers = Timers()
-  var allowances: Allowances
-  var numbers: SeededNumbers
-  let kinds: [KindName: KindFacts]
-  var duties = Duties()
-  /// Whether a session was open before.
-  private var wasOpened = false
-  /// The watched widgets. Nil if the daemon does not report them.
-  var watched: Set<WidgetID>?
-  /// Whether the next update is the full state.
-  var isAudienceBeginning = false
+  /// The time of this round.
+  private(set) var now = HostTime(wall: .epoch, uptime: .zero)
   /// The problem of the bundle's file now, while this version keeps running.
   private(set) var problem: String?
   /// Whether the bundle's folder is missing.
   private(set) var isAbsent = false
+
+  // The parts. Each has private state, which only its functions change. The extensions of this type
+  // connect the parts, and have no state.
+
+  var widgets = WidgetTable()
+  var standing = StandingFailures()
+  /// Widgets of the bundle's kinds from other owners.
+  var others = OtherWidgets()
+  var sources = SourceTable()
+  var audience = Audience()
+  var runs = RunTable()
+  var queues = TriggerQueues()
+  var duties = Duties()
   var chains = EventChains()
   var senders = EventSenders()
   var outcomes = PendingOutcomes()
-  var traceBuffer: TraceBuffer
-  /// Widgets of its kinds from other owners.
-  var others = OtherWidgets()
   var told = ToldOutcomes()
+  var requests: RequestTable
+  var timers = Timers()
+  var allowances: Allowances
+  var numbers: SeededNumbers
+  var effects = EffectQueue()
+  var traceBuffer: TraceBuffer
 
   /// An event on its way through the daemon.
   public struct SentEvent: Hashable, Sendable {
@@ -67,6 +67,7 @@ public struct BundleInstance: Sendable {
   ) {
     self.bundle = bundle
     self.isReload = isReload
+    isPreview = false
     self.generation = generation
     permissions = BundlePermissions(
       bundle, folder: folder, home: home, programFolders: programFolders)
@@ -166,17 +167,16 @@ public struct BundleInstance: Sendable {
     case .widget(let widget): take(widget, isAnew: false)
     case .removed(let id): remove(id)
     case .opened(let epoch, let tellsAudience):
-      duties.begin(epoch: epoch)
+      let isFirst = duties.begin(epoch: epoch)
       senders.removeAll()
       beginAudience(isTold: tellsAudience)
-      if wasOpened { restoreVolatileData() }
-      wasOpened = true
+      if !isFirst { restoreVolatileData() }
     case .audience(let attached, let detached): take(attached: attached, detached: detached)
     case .event(let event): take(event)
     case .asked(let id, let isRefresh): asked(about: id, isRefresh: isRefresh)
     case .unasked(let id):
-      duties.asked.remove(id)
-      watched?.remove(id)
+      duties.forgetQuestion(about: id)
+      audience.remove(id)
     case .bytes(let request, let bytes): take(bytes, for: request)
     case .line(let request, let bytes): take(line: bytes, for: request)
     case .web(let request, let answer): take(answer, for: request)
@@ -331,8 +331,7 @@ public struct BundleInstance: Sendable {
       case .stale(let id, let index): armStaleness(id, index)
       case .dropped(let id): forgetFailure(id, .dropped, because: "are all taken again")
       case .outcomes(let id): forgetOutcomes(id)
-      case .release(let id):
-        widgets.release(id)
+      case .release(let id): widgets.release(id)
       }
     }
   }

@@ -10,19 +10,33 @@ struct Duties: Sendable {
     var change: UInt64?
   }
 
+  /// Whether a session was open before.
+  private var wasOpened = false
   private var epoch: UInt64 = 0
   /// The events that are not acknowledged, in order. The daemon limits their number.
   private var events: [OpenEvent] = []
-  var asked: Set<WidgetID> = []
+  /// The widgets whose data the daemon has requested.
+  private var asked: Set<WidgetID> = []
 
   /// Begins a session. The daemon sends all data requests again. It also sends open events again,
   /// unless the epoch is another one; then the open events do not count any more.
-  mutating func begin(epoch: UInt64) {
+  ///
+  /// - Returns: whether it is the first session.
+  mutating func begin(epoch: UInt64) -> Bool {
+    defer { wasOpened = true }
     asked = []
-    guard epoch != self.epoch else { return }
+    if epoch != self.epoch { events = [] }
     self.epoch = epoch
-    events = []
+    return !wasOpened
   }
+
+  /// The widgets whose data the daemon has requested, in order.
+  var questions: [WidgetID] { asked.sorted(by: WidgetID.inOrder) }
+
+  /// - Returns: whether the data request is new.
+  mutating func ask(about id: WidgetID) -> Bool { asked.insert(id).inserted }
+
+  mutating func forgetQuestion(about id: WidgetID) { asked.remove(id) }
 
   /// - Returns: whether the event is new.
   mutating func open(_ event: Event) -> Bool {
@@ -88,7 +102,7 @@ extension BundleInstance {
 
   mutating func asked(about id: WidgetID, isRefresh: Bool) {
     // The host reads the sources of an open data request already.
-    guard duties.asked.insert(id).inserted, isRefresh, let facts = facts(of: id) else { return }
+    guard duties.ask(about: id), isRefresh, let facts = facts(of: id) else { return }
     for index in facts.kind.sources.indices {
       read(id, index, isAsked: true, isDemanded: true)
     }
@@ -96,9 +110,9 @@ extension BundleInstance {
 
   /// Answers for widgets that were asked about, once nothing is being read for them.
   mutating func answerQuestions() {
-    for id in duties.asked.sorted(by: WidgetID.inOrder) {
+    for id in duties.questions {
       guard let state = widgets[id], !isReading(id) else { continue }
-      duties.asked.remove(id)
+      duties.forgetQuestion(about: id)
       // An answer clears the fields that it leaves out.
       let patch = WidgetPatch(
         isStale: isStale(id) ? true : nil, error: state.view.error.map { .some($0) })

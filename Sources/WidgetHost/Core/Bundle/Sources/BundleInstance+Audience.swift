@@ -3,28 +3,24 @@ import WidgetModel
 
 // Suspends and resumes sources with `whileWatched`, which are read only while watched.
 extension BundleInstance {
-  /// Whether a widget is watched. True for all widgets if the daemon does not report it.
-  func isWatched(_ id: WidgetID) -> Bool { watched?.contains(id) ?? true }
+  func isWatched(_ id: WidgetID) -> Bool { audience.contains(id) }
 
-  /// Begins a session. The last state stays until the daemon has sent a new one.
   mutating func beginAudience(isTold: Bool) {
-    isAudienceBeginning = isTold
-    changeWatched(to: isTold ? watched ?? [] : nil)
+    let before = audience
+    audience.begin(isTold: isTold)
+    audienceChanged(from: before)
   }
 
-  /// Applies a change of the watched widgets. The first of a session has all of them in `attached`.
   mutating func take(attached: [WidgetID], detached: [WidgetID]) {
-    let known = isAudienceBeginning ? [] : watched ?? []
-    isAudienceBeginning = false
-    changeWatched(to: known.union(attached).subtracting(detached))
+    let before = audience
+    audience.change(attached: attached, detached: detached)
+    audienceChanged(from: before)
   }
 
-  private mutating func changeWatched(to next: Set<WidgetID>?) {
-    guard next != watched else { return }
-    let before = watched
-    watched = next
+  private mutating func audienceChanged(from before: Audience) {
+    guard before != audience else { return }
     for id in sortedIDs {
-      let wasWatched = before?.contains(id) ?? true
+      let wasWatched = before.contains(id)
       guard wasWatched != isWatched(id), let sources = facts(of: id)?.kind.sources else { continue }
       for (index, source) in sources.enumerated() where source.isWhileWatched {
         if wasWatched { suspend(id, index) } else { resume(id, index, source) }
