@@ -48,8 +48,8 @@ extension BundleInstance {
   /// The id of the widget in a preview.
   static let previewID = WidgetID("preview")
 
-  /// Whether the bundle or an owner has chosen these parameters: they are the defaults, recommended,
-  /// or those of a widget.
+  /// Whether the bundle or an owner has chosen these parameters: they are the defaults,
+  /// recommended, or those of a widget.
   func knows(_ parameters: ValueMap, of name: KindName) -> Bool {
     guard let kind = kinds[name]?.kind.kind else { return false }
     var defaults = ValueMap()

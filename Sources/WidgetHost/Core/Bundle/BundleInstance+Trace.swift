@@ -33,8 +33,8 @@ public struct TraceLine: Hashable, Sendable {
 
   /// Divides lines among events, in order.
   ///
-  /// - Returns: for each event its lines, and the number of dropped lines: `dropped`, and the lines that are
-  ///   too long for an event.
+  /// - Returns: for each event its lines, and the number of dropped lines: `dropped`, and the lines
+  ///   that are too long for an event.
   static func batches(
     _ lines: [TraceLine], dropped: Int, bytesMax: Int
   ) -> [(lines: [TraceLine], dropped: Int)] {

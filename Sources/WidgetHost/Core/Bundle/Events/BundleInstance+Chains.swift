@@ -32,7 +32,8 @@ extension BundleInstance {
     }
   }
 
-  /// Takes over the chain of an event that a step of another bundle sends. Nobody waits for its outcome.
+  /// Takes over the chain of an event that a step of another bundle sends. Nobody waits for its
+  /// outcome.
   mutating func take(chain names: [String], of sent: SentEvent) {
     guard widgets[sent.widgetID] != nil else { return }
     remember(EventChain(names: names), of: sent)

@@ -173,8 +173,8 @@ extension BundleInstance {
     return true
   }
 
-  /// Whether the outcome of the event is written, by this host or a former one. A later event with the
-  /// same number is of another epoch.
+  /// Whether the outcome of the event is written, by this host or a former one. A later event with
+  /// the same number is of another epoch.
   func hasOutcome(_ event: Event) -> Bool {
     told[event.widgetID].contains { outcome in
       outcome.sequence == event.sequence && !isOver(outcome)

@@ -29,8 +29,8 @@ struct EventChains: Sendable {
     sent[event, default: []].append(chain)
   }
 
-  /// Forgets the newest chain of an event that could not be sent. An expression may have computed the
-  /// receiver, so only the name is known.
+  /// Forgets the newest chain of an event that could not be sent. An expression may have computed
+  /// the receiver, so only the name is known.
   ///
   /// - Returns: false if there is no such chain.
   @discardableResult

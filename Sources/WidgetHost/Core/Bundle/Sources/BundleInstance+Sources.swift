@@ -282,8 +282,8 @@ extension BundleInstance {
     }
   }
 
-  /// Sends the volatile data of sources again, and reads the sources again. If the daemon was restarted,
-  /// it has the defaults, and a source with a long interval would leave them there.
+  /// Sends the volatile data of sources again, and reads the sources again. If the daemon was
+  /// restarted, it has the defaults, and a source with a long interval would leave them there.
   mutating func restoreVolatileData() {
     for id in sortedIDs {
       guard let facts = facts(of: id), facts.kind.kind.persistence == .volatile else { continue }

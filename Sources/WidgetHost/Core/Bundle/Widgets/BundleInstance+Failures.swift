@@ -183,8 +183,8 @@ extension BundleInstance {
 
   // MARK: Refused changes
 
-  /// The daemon has refused a change of a widget for now. The host's log has one line for all widgets, so
-  /// this adds none.
+  /// The daemon has refused a change of a widget for now. The host's log has one line for all
+  /// widgets, so this adds none.
   mutating func noteRefusedChange(_ id: WidgetID, _ failure: Failure) {
     guard failure.refusal != nil, widgets[id] != nil else { return }
     let known = standing[id, .changes]
@@ -220,7 +220,8 @@ extension BundleInstance {
     }.sorted { ($1.value.since, "\($0.key)") < ($0.value.since, "\($1.key)") }
   }
 
-  /// Sets the widget's error to the problem of the bundle's file and the failures, the newest first.
+  /// Sets the widget's error to the problem of the bundle's file and the failures, the newest
+  /// first.
   mutating func showMark(_ id: WidgetID) {
     guard let state = widgets[id] else { return }
     var marks = failureMarks(id)
@@ -238,8 +239,8 @@ extension BundleInstance {
     }
   }
 
-  /// The errors for the failures that the widget's content does not show. Each failure is an error, so that
-  /// its reason and age can be seen, and the next host or version finds it.
+  /// The errors for the failures that the widget's content does not show. Each failure is an error,
+  /// so that its reason and age can be seen, and the next host or version finds it.
   private func failureMarks(_ id: WidgetID) -> [WidgetError] {
     unshownEntries(id).prefix(limits.failuresShownMax).map { entry in
       let status = entry.value.status
@@ -288,10 +289,11 @@ extension BundleInstance {
 
   // MARK: Failures of a former host or version
 
-  /// Takes over the failures in a widget's data, and reports those of a former host. Clears the mark
-  /// if its source or action no longer exists.
+  /// Takes over the failures in a widget's data, and reports those of a former host. Clears the
+  /// mark if its source or action no longer exists.
   ///
-  /// - Parameter interrupted: the actions that have just failed, because the former host or version ended.
+  /// - Parameter interrupted: the actions that have just failed, because the former host or version
+  ///   ended.
   mutating func inheritFailures(
     _ id: WidgetID, _ facts: KindFacts, interrupted: Set<String> = []
   ) {

@@ -24,7 +24,8 @@ extension BundleInstance {
     }
   }
 
-  /// The trigger of the steps whose failure an error has. Its message begins with the name of the trigger.
+  /// The trigger of the steps whose failure an error has. Its message begins with the name of the
+  /// trigger.
   private func failedSteps(in message: String, _ id: WidgetID, _ facts: KindFacts) -> Int? {
     facts.kind.triggers.indices.first { message.hasPrefix(triggerName(id, $0) + ": ") }
   }

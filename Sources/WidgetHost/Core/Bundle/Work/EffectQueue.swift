@@ -6,7 +6,8 @@ struct EffectQueue: Sendable {
 
   /// Ends the round.
   ///
-  /// - Parameter trace: the effect that describes the others, if there is one. It comes before them.
+  /// - Parameter trace: the effect that describes the others, if there is one. It comes before
+  ///   them.
   mutating func takeAll(after trace: Effect?) -> [Effect] {
     defer { effects = [] }
     return (trace.map { [$0] } ?? []) + effects

@@ -1,7 +1,7 @@
 import WidgetModel
 
-/// The requests of a bundle that have no answer yet, and the work that waits until fewer of them are
-/// under way.
+/// The requests of a bundle that have no answer yet, and the work that waits until fewer of them
+/// are under way.
 struct RequestTable: Sendable {
   /// The purpose of an answer.
   enum Purpose: Hashable, Sendable {

@@ -62,7 +62,8 @@ struct Timers: Sendable {
 
   /// Ends a timer whose time has come.
   ///
-  /// - Returns: false if a timer that ended before has cancelled this one, or set it to a later time.
+  /// - Returns: false if a timer that ended before has cancelled this one, or set it to a later
+  ///   time.
   mutating func end(_ key: TimerKey, at now: Duration) -> Bool {
     guard let deadline = deadlines[key], deadline <= now else { return false }
     deadlines[key] = nil

@@ -1,4 +1,5 @@
-/// The lines of a bundle's trace since the last round, and the time until which the bundle is traced.
+/// The lines of a bundle's trace since the last round, and the time until which the bundle is
+/// traced.
 struct TraceBuffer: Sendable {
   private let linesMax: Int
   private var end = Duration.zero
